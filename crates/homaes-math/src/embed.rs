@@ -1,0 +1,67 @@
+//! The canonical embedding in double precision, for noise and key statistics.
+
+use crate::ring::Ring;
+
+/// |a(exp(2πi f/m))|^2 for every embedding f, in the ring's layout.
+///
+/// Cost: n·Σ(r - 1) complex products, a tenth of a second at n = 32768. The result depends on secrets
+/// when `a` does; the running time does not.
+pub fn squared_magnitudes(ring: &Ring, a: &[f64]) -> Vec<f64> {
+    assert_eq!(a.len(), ring.n());
+    let mut z: Vec<(f64, f64)> = a.iter().map(|&x| (x, 0.0)).collect();
+    let mut inner = ring.n();
+    let lens = ring.lens();
+    for (axis, len) in lens.into_iter().enumerate() {
+        inner /= len;
+        let Some((_, r, g)) = ring.factors().find(|&(i, _, _)| i == axis) else {
+            continue;
+        };
+        let mut exponent = 1;
+        let kernel: Vec<(f64, f64)> = (1..r)
+            .map(|_| {
+                let angle = core::f64::consts::TAU * exponent as f64 / r as f64;
+                exponent = exponent * g % r;
+                (angle.cos(), angle.sin())
+            })
+            .collect();
+        let mut sum = vec![(0.0, 0.0); len * inner];
+        for block in z.chunks_exact_mut(len * inner) {
+            sum.fill((0.0, 0.0));
+            for (f, out) in sum.chunks_exact_mut(inner).enumerate() {
+                for (e, x) in block.chunks_exact(inner).enumerate() {
+                    let (c, s) = kernel[(e + f) % len];
+                    for (o, &(re, im)) in out.iter_mut().zip(x) {
+                        o.0 += re * c - im * s;
+                        o.1 += re * s + im * c;
+                    }
+                }
+            }
+            block.copy_from_slice(&sum);
+        }
+    }
+    z.into_iter().map(|(re, im)| re * re + im * im).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agrees_with_the_definition() {
+        let ring = Ring::new(255).unwrap();
+        let a: Vec<f64> = (0..ring.n())
+            .map(|i| ((i * 37) % 11) as f64 - 5.0)
+            .collect();
+        let got = squared_magnitudes(&ring, &a);
+        for f in [0, 1, 77] {
+            let (mut re, mut im) = (0.0, 0.0);
+            for (i, x) in a.iter().enumerate() {
+                let k = ring.exponent(i) * ring.exponent(f) % 255;
+                let angle = core::f64::consts::TAU * k as f64 / 255.0;
+                re += x * angle.cos();
+                im += x * angle.sin();
+            }
+            assert!((got[f] - (re * re + im * im)).abs() < 1e-6);
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Multiply-accumulate and element-wise kernels on evaluation-form limbs, with their portable twins.
+//!
+//! A *limb* is one polynomial modulo one prime: `n` lazy words. Evaluation-form limbs carry the factor
+//! R = 2^52 (see [`crate::modulus`]). All functions panic on slices of the wrong length, which only
+//! a mistake of the calling crate can cause.
+
+use crate::modulus::{MASK, Modulus, Shoup, WORD_BITS};
+use crate::ring::{GaloisMap, Ring};
+use crate::simd;
+
+/// `σ(source) · key`, for both polynomials of a key.
+#[derive(Clone, Copy)]
+pub struct Term<'a> {
+    /// limb, lazy
+    pub source: &'a [u64],
+    /// automorphism applied to the source on the fly
+    pub map: &'a GaloisMap,
+    /// two canonical limbs
+    pub key: [&'a [u64]; 2],
+}
+
+/// `σ(source) · c` for c ∈ Z[ζ_17], which is constant on rows.
+#[derive(Clone, Copy)]
+pub struct RowTerm<'a> {
+    /// limb, lazy
+    pub source: &'a [u64],
+    /// automorphism applied to the source on the fly
+    pub map: &'a GaloisMap,
+    /// one canonical stored constant per row
+    pub by_row: &'a [u64],
+    /// whether the term goes to the second output
+    pub second: bool,
+}
+
+/// The operands of an unrelinearised product of two ciphertexts.
+#[derive(Clone, Copy)]
+pub struct Tensor<'a> {
+    /// (x0, x1), decrypting under (1, s)
+    pub x: [&'a [u64]; 2],
+    /// (y0, y1), before the automorphism
+    pub y: [&'a [u64]; 2],
+    /// automorphism σ applied to y
+    pub map: &'a GaloisMap,
+    /// constant multiplied into σ(y1): the part that will be key-switched
+    pub scale: Shoup,
+}
+
+/// `out_c = Σ_terms σ(source)·key_c + Σ_rows σ(source)·c`, lazy; at most 40 terms in all.
+///
+/// Cost: two multiplications per product and one reduction per output word.
+pub fn inner_product(
+    ring: &Ring,
+    m: &Modulus,
+    terms: &[Term<'_>],
+    rows: &[RowTerm<'_>],
+    out: [&mut [u64]; 2],
+) {
+    // each product adds at most p/16 to the reduced value, which must stay below 4p
+    assert!(terms.len() + rows.len() <= 40);
+    if ring.vectorised() {
+        return simd::inner_product(ring, m, terms, rows, out);
+    }
+    let row_len = ring.row_len();
+    let [out0, out1] = out;
+    assert!(out0.len() == ring.n() && out1.len() == ring.n());
+    for i in 0..ring.n() {
+        let mut acc = [Accumulator::default(); 2];
+        for t in terms {
+            let x = t.source[t.map.source(i)];
+            acc[0].add(x, t.key[0][i]);
+            acc[1].add(x, t.key[1][i]);
+        }
+        for t in rows {
+            let x = t.source[t.map.source(i)];
+            acc[usize::from(t.second)].add(x, t.by_row[i / row_len]);
+        }
+        let [a0, a1] = acc.map(|a| Modulus::sub_if_ge(m.reduce(a.lo, a.hi), 2 * m.p()));
+        out0[i] = a0;
+        out1[i] = a1;
+    }
+}
+
+/// `(x0 σ(y0), x1 σ(y0), x0 σ(y1) c, x1 σ(y1) c)`: the parts under 1, s, σ(s) and s·σ(s), lazy.
+pub fn tensor(ring: &Ring, m: &Modulus, t: &Tensor<'_>, out: [&mut [u64]; 4]) {
+    if ring.vectorised() {
+        return simd::tensor(ring, m, t, out);
+    }
+    let [o0, o1, o2, o3] = out;
+    let mul = |x: u64, y: u64| {
+        let mut a = Accumulator::default();
+        a.add(x, y);
+        m.reduce(a.lo, a.hi)
+    };
+    for i in 0..ring.n() {
+        let j = t.map.source(i);
+        let (x0, x1, y0) = (t.x[0][i], t.x[1][i], t.y[0][j]);
+        let y1 = m.mul_shoup(t.y[1][j], t.scale);
+        (o0[i], o1[i], o2[i], o3[i]) = (mul(x0, y0), mul(x1, y0), mul(x0, y1), mul(x1, y1));
+    }
+}
+
+/// `out = Σ_i sources_i · constants_i / R`, lazy; sources below 2^47, constants canonical, at most
+/// 16 sources.
+pub fn combine(ring: &Ring, m: &Modulus, sources: &[&[u64]], constants: &[u64], out: &mut [u64]) {
+    assert!(sources.len() <= 16 && out.len() == ring.n());
+    if ring.vectorised() {
+        return simd::combine(m, sources, constants, out);
+    }
+    assert_eq!(sources.len(), constants.len());
+    for (i, o) in out.iter_mut().enumerate() {
+        let mut acc = Accumulator::default();
+        for (s, &c) in sources.iter().zip(constants) {
+            acc.add(s[i], c);
+        }
+        *o = m.reduce(acc.lo, acc.hi);
+    }
+}
+
+/// `out = round(Σ_i sources_i · inverses_i)`.
+///
+/// The double-precision sum decides ties within 2^-48 either way; both answers are centred
+/// representatives up to that fraction of the modulus, and all targets share the one chosen.
+pub fn quotient(ring: &Ring, sources: &[&[u64]], inverses: &[f64], out: &mut [u64]) {
+    if ring.vectorised() {
+        return simd::quotient(sources, inverses, out);
+    }
+    for (i, o) in out.iter_mut().enumerate() {
+        let sum = sources
+            .iter()
+            .zip(inverses)
+            .fold(0.5, |sum, (s, inv)| sum + s[i] as f64 * inv);
+        *o = sum as u64;
+    }
+}
+
+/// `out = src · c`, canonical.
+pub fn scale_canonical(ring: &Ring, m: &Modulus, src: &[u64], c: Shoup, out: &mut [u64]) {
+    if ring.vectorised() {
+        return simd::scale_canonical(m, src, c, out);
+    }
+    for (o, &x) in out.iter_mut().zip(src) {
+        *o = m.canonical(m.mul_shoup(x, c));
+    }
+}
+
+/// `out += a · c`, lazy.
+pub fn scale_add(ring: &Ring, m: &Modulus, a: &[u64], c: Shoup, out: &mut [u64]) {
+    if ring.vectorised() {
+        return simd::scale_add(m, a, c, out);
+    }
+    for (o, &x) in out.iter_mut().zip(a) {
+        *o = Modulus::sub_if_ge(*o + m.mul_shoup(x, c), 2 * m.p());
+    }
+}
+
+/// MixColumns on four limbs in place: `s_i <- 2 s_i + 3 s_{i+1} + s_{i+2} + s_{i+3}`, lazy, where
+/// "2" is the element of Z[ζ_17] with the given values (one per row) and 3s = 2s + s.
+pub fn mix_column(ring: &Ring, m: &Modulus, two_by_row: &[Shoup], s: [&mut [u64]; 4]) {
+    if ring.vectorised() {
+        return simd::mix_column(ring, m, two_by_row, s);
+    }
+    let (row_len, one) = (ring.row_len(), m.shoup(1));
+    for i in 0..ring.n() {
+        let x = [s[0][i], s[1][i], s[2][i], s[3][i]];
+        let d = x.map(|x| m.mul_shoup(x, two_by_row[i / row_len]));
+        let sum: u64 = x.iter().sum();
+        for j in 0..4 {
+            s[j][i] = m.mul_shoup(sum - x[j] + d[j] + d[(j + 1) % 4], one);
+        }
+    }
+}
+
+/// A sum of 52-bit products in two halves, as IFMA keeps it.
+#[derive(Clone, Copy, Default)]
+struct Accumulator {
+    lo: u64,
+    hi: u64,
+}
+
+impl Accumulator {
+    #[inline(always)]
+    fn add(&mut self, x: u64, y: u64) {
+        let t = u128::from(x) * u128::from(y);
+        self.lo += t as u64 & MASK;
+        self.hi += (t >> WORD_BITS) as u64;
+    }
+}
+
+#[cfg(test)]
+mod tests;

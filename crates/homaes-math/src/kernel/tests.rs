@@ -1,0 +1,159 @@
+//! Every vector kernel against its portable twin, and both against plain modular arithmetic.
+use super::*;
+use crate::simd::Backend;
+
+const PRIMES: [u64; 2] = [16_776_961, 131_311_739_216_641];
+
+fn limb(n: usize, bound: u64, seed: u64) -> Vec<u64> {
+    let mut x = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    (0..n)
+        .map(|i| {
+            x ^= x << 13;
+            x ^= x >> 7;
+            x ^= x << 17;
+            if i % 97 == 0 { bound - 1 } else { x % bound }
+        })
+        .collect()
+}
+
+/// Runs `f` on every backend for m = 255 and m = 65535 and both primes, and compares the results.
+fn on_all(f: impl Fn(&Ring, &Modulus) -> Vec<Vec<u64>>) {
+    for m in [255, 65535] {
+        for p in PRIMES {
+            let modulus = Modulus::new(p);
+            let outs: Vec<Vec<Vec<u64>>> = Backend::available()
+                .map(|b| f(&Ring::with_backend(m, b).unwrap(), &modulus))
+                .collect();
+            assert!(outs.windows(2).all(|w| w[0] == w[1]), "m {m}, p {p}");
+            assert!(outs[0].iter().flatten().all(|&x| x < 2 * p));
+        }
+    }
+}
+
+#[test]
+fn inner_product_twins() {
+    on_all(|ring, m| {
+        let (n, p) = (ring.n(), m.p());
+        let maps = [
+            ring.frobenius(0),
+            ring.frobenius(3),
+            ring.galois(7).unwrap(),
+        ];
+        let sources: Vec<_> = (0..15).map(|i| limb(n, 2 * p, i)).collect();
+        let keys: Vec<_> = (0..30).map(|i| limb(n, p, 100 + i)).collect();
+        let by_row = limb(ring.rows(), p, 500);
+        let terms: Vec<_> = (0..15)
+            .map(|i| Term {
+                source: &sources[i],
+                map: &maps[i % 3],
+                key: [&keys[2 * i], &keys[2 * i + 1]],
+            })
+            .collect();
+        let rows: Vec<_> = (0..9)
+            .map(|i| RowTerm {
+                source: &sources[i],
+                map: &maps[i % 3],
+                by_row: &by_row,
+                second: i == 8,
+            })
+            .collect();
+        let (mut a, mut b) = (vec![0; n], vec![0; n]);
+        inner_product(ring, m, &terms, &rows, [&mut a, &mut b]);
+        for i in [0, 5, n - 1] {
+            let mut want = 0;
+            for t in &terms {
+                let x = t.source[t.map.source(i)] % p;
+                want = m.add(want, m.from_stored(m.mul(x, t.key[1][i])));
+            }
+            let t = &rows[8];
+            let x = t.source[t.map.source(i)] % p;
+            want = m.add(want, m.from_stored(m.mul(x, t.by_row[i / ring.row_len()])));
+            assert_eq!(m.canonical(b[i]), want);
+        }
+        vec![a, b]
+    });
+}
+
+#[test]
+fn tensor_twins() {
+    on_all(|ring, m| {
+        let (n, p) = (ring.n(), m.p());
+        let inputs: Vec<_> = (0..4).map(|i| limb(n, 2 * p, i)).collect();
+        let map = ring.frobenius(2);
+        let t = Tensor {
+            x: [&inputs[0], &inputs[1]],
+            y: [&inputs[2], &inputs[3]],
+            map: &map,
+            scale: m.shoup(12345),
+        };
+        let mut out = vec![vec![0; n]; 4];
+        let [a, b, c, d] = &mut out[..] else {
+            unreachable!()
+        };
+        tensor(ring, m, &t, [a, b, c, d]);
+        for i in [0, 3, n - 1] {
+            let j = map.source(i);
+            let product = m.mul(inputs[1][i] % p, inputs[3][j] % p);
+            let want = m.from_stored(m.mul(product, 12345 % p));
+            assert_eq!(m.canonical(out[3][i]), want);
+        }
+        out
+    });
+}
+
+#[test]
+fn elementwise_twins() {
+    on_all(|ring, m| {
+        let (n, p) = (ring.n(), m.p());
+        let a: Vec<_> = (0..8).map(|i| limb(n, 1 << 47, i)).collect();
+        let sources: Vec<&[u64]> = a.iter().map(Vec::as_slice).collect();
+        let constants = limb(8, p, 9);
+        let mut combined = vec![0; n];
+        combine(ring, m, &sources, &constants, &mut combined);
+        let mut scaled = vec![0; n];
+        let lazy = limb(n, 2 * p, 3);
+        scale_canonical(ring, m, &lazy, m.shoup(54321), &mut scaled);
+        assert!(scaled.iter().all(|&x| x < p));
+        let mut added = limb(n, 2 * p, 4);
+        let before = added[7] % p;
+        scale_add(ring, m, &lazy, m.shoup(999), &mut added);
+        assert_eq!(added[7] % p, m.add(before, m.mul(lazy[7] % p, 999)));
+        vec![combined, scaled, added]
+    });
+    for m in [255, 65535] {
+        let quotients: Vec<Vec<u64>> = Backend::available()
+            .map(|b| {
+                let ring = Ring::with_backend(m, b).unwrap();
+                let ys: Vec<_> = PRIMES.iter().map(|&p| limb(ring.n(), p, p)).collect();
+                let ys: Vec<&[u64]> = ys.iter().map(Vec::as_slice).collect();
+                let mut v = vec![0; ring.n()];
+                quotient(&ring, &ys, &PRIMES.map(|p| 1.0 / p as f64), &mut v);
+                assert!(v.iter().all(|&x| x <= 2));
+                v
+            })
+            .collect();
+        assert!(quotients.windows(2).all(|w| w[0] == w[1]));
+    }
+}
+
+#[test]
+fn mix_column_twins() {
+    on_all(|ring, m| {
+        let (n, p) = (ring.n(), m.p());
+        let mut s: Vec<_> = (0..4).map(|i| limb(n, 2 * p, i)).collect();
+        let before: Vec<u64> = s.iter().map(|s| s[n - 1] % p).collect();
+        let two: Vec<Shoup> = limb(ring.rows(), p, 8)
+            .iter()
+            .map(|&x| m.shoup(x))
+            .collect();
+        let [a, b, c, d] = &mut s[..] else {
+            unreachable!()
+        };
+        mix_column(ring, m, &two, [a, b, c, d]);
+        let t = two[ring.rows() - 1].w;
+        let doubled = m.add(m.mul(before[2], t), m.mul(before[3], t));
+        let rest = m.add(before[3], m.add(before[0], before[1]));
+        assert_eq!(s[2][n - 1] % p, m.add(doubled, rest));
+        s
+    });
+}

@@ -1,0 +1,36 @@
+//! Rings Z[X]/Φ_m in double-CRT form: the arithmetic under the BGV scheme.
+//!
+//! | object | module | representation | cost at n = 32768 |
+//! |---|---|---|---|
+//! | residue mod p < 2^47 | [`modulus`] | plain, or stored with factor 2^52 | 3 multiplications |
+//! | ring, Galois group | [`ring`] | normal basis labelled by G | automorphism: a permutation |
+//! | coefficients <-> values | [`transform`] | one word per coefficient or embedding | 30 butterfly levels |
+//! | products, key inner products | [`kernel`] | limbs | two multiplications per product |
+//! | residue systems | [`rns`] | one limb per prime | exact centred base conversion |
+//! | F_2\[X\]/Φ_m ⊃ GF(2^8)^ℓ | [`slots`] | bits <-> bytes | 2 M table look-ups |
+//! | canonical embedding | [`embed`] | double precision | key and noise statistics |
+//! | secrets, errors, uniform | [`sample`] | seeded ChaCha20 | – |
+//!
+//! Unsafe code is confined to the private module `simd` (vector kernels, each with a portable twin
+//! and an equality test) and to [`aligned`].
+#![deny(unsafe_code)]
+
+#[expect(unsafe_code, reason = "aligned allocation viewed as words")]
+pub mod aligned;
+pub mod embed;
+pub mod kernel;
+pub mod modulus;
+pub mod prime;
+pub mod ring;
+pub mod rns;
+pub mod sample;
+#[expect(unsafe_code, reason = "vector intrinsics")]
+mod simd;
+pub mod slots;
+pub mod transform;
+
+pub use aligned::Words;
+pub use modulus::{Modulus, Shoup};
+pub use ring::{GaloisMap, Ring};
+pub use simd::Backend;
+pub use transform::Transform;

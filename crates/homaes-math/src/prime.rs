@@ -1,0 +1,106 @@
+//! Primality and roots of unity for word-size primes.
+
+use crate::modulus::Modulus;
+
+/// Whether `n` is prime (Miller–Rabin with the first twelve primes as bases: exact below 2^64).
+pub fn is_prime(n: u64) -> bool {
+    const BASES: [u64; 12] = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37];
+    if n < 2 {
+        return false;
+    }
+    for b in BASES {
+        if n.is_multiple_of(b) {
+            return n == b;
+        }
+    }
+    let mul = |a: u64, b: u64| (u128::from(a) * u128::from(b) % u128::from(n)) as u64;
+    let s = (n - 1).trailing_zeros();
+    BASES.iter().all(|&b| {
+        let (mut x, mut base, mut e) = (1, b, (n - 1) >> s);
+        while e > 0 {
+            if e & 1 == 1 {
+                x = mul(x, base);
+            }
+            base = mul(base, base);
+            e >>= 1;
+        }
+        if x == 1 || x == n - 1 {
+            return true;
+        }
+        (1..s).any(|_| {
+            x = mul(x, x);
+            x == n - 1
+        })
+    })
+}
+
+/// A root of unity of exact order `order` modulo p, the same one every time.
+///
+/// `order` must be a product of powers of the primes in `order_primes` and divide p - 1.
+pub(crate) fn root_of_unity(m: &Modulus, order: u64, order_primes: &[u64]) -> u64 {
+    assert!(
+        (m.p() - 1).is_multiple_of(order),
+        "{} is not 1 modulo {order}",
+        m.p()
+    );
+    (2..)
+        .map(|g| m.pow(g, (m.p() - 1) / order))
+        .find(|&w| {
+            order_primes
+                .iter()
+                .filter(|&&r| order.is_multiple_of(r))
+                .all(|&r| m.pow(w, order / r) != 1)
+        })
+        .expect("a prime field has a primitive root")
+}
+
+/// The `count` largest primes below `2^bits` that are 1 modulo `step`.
+///
+/// Used by the tool that chose the declared sets and by tests that re-derive them.
+pub fn largest_primes(bits: u32, step: u64, count: usize) -> Vec<u64> {
+    let top = (1u64 << bits) - 1;
+    let first = top - (top - 1) % step;
+    (0..)
+        .map_while(|i| first.checked_sub(i * step))
+        .take_while(|&p| p > step)
+        .filter(|&p| is_prime(p))
+        .take(count)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_primes_exactly() {
+        let sieve: Vec<u64> = (2..2000u64)
+            .filter(|n| (2..*n).take_while(|d| d * d <= *n).all(|d| n % d != 0))
+            .collect();
+        let ours: Vec<u64> = (0..2000).filter(|&n| is_prime(n)).collect();
+        assert_eq!(ours, sieve);
+        assert!(!is_prime(3_215_031_751)); // strong pseudoprime to 2, 3, 5, 7
+    }
+
+    #[test]
+    fn roots_have_their_order() {
+        let m = Modulus::new(335_539_201);
+        for order in [3u64, 5, 16, 17, 256, 257] {
+            let w = root_of_unity(&m, order, &[2, 3, 5, 17, 257]);
+            let mut x = 1;
+            for k in 1..=order {
+                x = m.mul(x, w);
+                assert_eq!(x == 1, k == order);
+            }
+        }
+    }
+
+    #[test]
+    fn primes_by_size() {
+        let step = 65535 * 256;
+        assert_eq!(largest_primes(24, step, 3), vec![16_776_961]);
+        for p in largest_primes(47, step, 6) {
+            assert!(is_prime(p) && p % step == 1 && p >> 46 == 1);
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! The ring R = Z[X]/Φ_m(X) for m a product of distinct Fermat primes, and its Galois group.
+//!
+//! Write m = ∏ r over a subset of {17, 257, 3, 5} and ζ = ∏ ζ_r. Since m is squarefree the powers
+//! {ζ^k : k ∈ (Z/m)^*} are a basis, the *normal basis*: the tensor product over r of
+//! {ζ_r, …, ζ_r^(r-1)}. Taking discrete logarithms k ≡ g_r^(e_r) mod r labels basis elements and,
+//! equally, the embeddings ζ -> ω^f by the group G = ∏ Z/(r-1). Both domains use one layout:
+//!
+//! ```text
+//! index(e) = ((e17 · cols + e257) · |Z2| + e3) · |Z4| + e5
+//!            row         column     └── lane, 8 for m = 65535 ──┘
+//! ```
+//!
+//! An automorphism ζ -> ζ^t is a translation of G by log t in both domains ([`GaloisMap`]): it moves
+//! rows, columns and lanes, and never does arithmetic.
+
+use crate::simd::Backend;
+
+/// The axes in storage order: (Fermat prime r, generator of (Z/r)^*).
+const AXES: [(u64, u64); 4] = [(17, 3), (257, 3), (3, 2), (5, 2)];
+
+/// Z[X]/Φ_m with m squarefree over Fermat primes; says how polynomials are laid out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ring {
+    m: u64,
+    lens: [usize; 4],
+    backend: Backend,
+}
+
+impl Ring {
+    /// The ring of conductor `m`, or `None` unless m > 1 is a product of distinct primes out of
+    /// 3, 5, 17, 257.
+    pub fn new(m: u64) -> Option<Self> {
+        Self::with_backend(m, Backend::detect())
+    }
+
+    /// [`Ring::new`] with the kernels of `backend` (for tests that compare them).
+    pub fn with_backend(m: u64, backend: Backend) -> Option<Self> {
+        let mut rest = m;
+        let lens = AXES.map(|(r, _)| {
+            if rest.is_multiple_of(r) {
+                rest /= r;
+                r as usize - 1
+            } else {
+                1
+            }
+        });
+        (m > 1 && rest == 1).then_some(Self { m, lens, backend })
+    }
+
+    /// The conductor m.
+    pub fn m(&self) -> u64 {
+        self.m
+    }
+
+    /// n = φ(m): words of one polynomial modulo one prime.
+    pub fn n(&self) -> usize {
+        self.lens.iter().product()
+    }
+
+    /// Length of the axis of 17 (1 when 17 does not divide m). Elements of Z[ζ_17] are constant on
+    /// rows in evaluation form.
+    pub fn rows(&self) -> usize {
+        self.lens[0]
+    }
+
+    /// Length of the axis of 257 (1 when absent).
+    pub fn cols(&self) -> usize {
+        self.lens[1]
+    }
+
+    /// Words that share row and column.
+    pub fn lanes(&self) -> usize {
+        self.lens[2] * self.lens[3]
+    }
+
+    /// Words of one row.
+    pub fn row_len(&self) -> usize {
+        self.cols() * self.lanes()
+    }
+
+    /// Axis lengths in storage order (17, 257, 3, 5).
+    pub(crate) fn lens(&self) -> [usize; 4] {
+        self.lens
+    }
+
+    /// The kernels this ring's operations run on.
+    pub fn backend(&self) -> Backend {
+        self.backend
+    }
+
+    /// Whether the vector kernels' layout applies: eight lanes to a register.
+    pub(crate) fn vectorised(&self) -> bool {
+        self.backend == Backend::Avx512Ifma && self.lanes() == 8
+    }
+
+    /// Multiplicative order of 2 modulo m: the degree of the slots of F_2[X]/Φ_m.
+    pub fn order_of_two(&self) -> usize {
+        let mut k = 1;
+        let mut x = 2 % self.m;
+        while x != 1 {
+            x = x * 2 % self.m;
+            k += 1;
+        }
+        k
+    }
+
+    /// The prime factors r of m present, with their axis number in storage order.
+    pub(crate) fn factors(&self) -> impl Iterator<Item = (usize, u64, u64)> + '_ {
+        (0..4)
+            .filter(|&i| self.lens[i] > 1)
+            .map(|i| (i, AXES[i].0, AXES[i].1))
+    }
+
+    /// Primes p usable as moduli are 1 modulo this: lcm of m and all r - 1.
+    pub fn modulus_step(&self) -> u64 {
+        self.m * self.factors().map(|(_, r, _)| r - 1).max().unwrap_or(1)
+    }
+
+    /// Position of group element `e` (coordinates in storage order, taken modulo the axis lengths).
+    pub(crate) fn index(&self, e: [usize; 4]) -> usize {
+        (0..4).fold(0, |acc, i| acc * self.lens[i] + e[i] % self.lens[i])
+    }
+
+    /// Coordinates of position `idx`.
+    pub(crate) fn coordinates(&self, mut idx: usize) -> [usize; 4] {
+        let mut e = [0; 4];
+        for i in (0..4).rev() {
+            e[i] = idx % self.lens[i];
+            idx /= self.lens[i];
+        }
+        e
+    }
+
+    /// The exponent k ∈ (Z/m)^* of position `idx`: basis element ζ^k, or embedding ζ -> ω^k.
+    pub fn exponent(&self, idx: usize) -> u64 {
+        let e = self.coordinates(idx);
+        self.factors().fold(0, |acc, (i, r, g)| {
+            // CRT term: the multiple of m/r that is g^e mod r
+            let cofactor = self.m / r;
+            let residue = pow_mod(g, e[i] as u64, r);
+            let scale = residue * pow_mod(cofactor % r, r - 2, r) % r;
+            (acc + cofactor * scale) % self.m
+        })
+    }
+
+    /// The map σ_t : ζ -> ζ^t, or `None` unless t is invertible modulo m.
+    pub fn galois(&self, t: u64) -> Option<GaloisMap> {
+        let mut shift = [0; 4];
+        for (i, r, g) in self.factors() {
+            let mut x = 1;
+            shift[i] = (0..self.lens[i]).find(|_| {
+                let hit = x == t % r;
+                x = x * g % r;
+                hit
+            })?;
+        }
+        Some(GaloisMap::new(self, shift))
+    }
+
+    /// Frobenius modulo 2, σ_{2^k}: acts on the slots as x -> x^(2^k).
+    pub fn frobenius(&self, k: usize) -> GaloisMap {
+        let t = pow_mod(2, k as u64, self.m);
+        self.galois(t).expect("2 is invertible modulo an odd m")
+    }
+}
+
+fn pow_mod(base: u64, e: u64, m: u64) -> u64 {
+    (0..e).fold(1 % m, |x, _| x * base % m)
+}
+
+/// An automorphism as the translation of G it is: `out[i] = in[source(i)]` in evaluation form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GaloisMap {
+    shift: [usize; 4],
+    pub(crate) row_shift: usize,
+    pub(crate) col_shift: usize,
+    /// source lane of each lane, padded with the identity
+    pub(crate) lane_source: [u64; 8],
+    lanes: usize,
+    rows: usize,
+    cols: usize,
+}
+
+impl GaloisMap {
+    fn new(ring: &Ring, shift: [usize; 4]) -> Self {
+        let [_, _, n3, n5] = ring.lens;
+        let lane_source = core::array::from_fn(|l| {
+            if l < ring.lanes() {
+                let (e3, e5) = ((l / n5 + shift[2]) % n3, (l + shift[3]) % n5);
+                (e3 * n5 + e5) as u64
+            } else {
+                l as u64
+            }
+        });
+        Self {
+            shift,
+            row_shift: shift[0],
+            col_shift: shift[1],
+            lane_source,
+            lanes: ring.lanes(),
+            rows: ring.rows(),
+            cols: ring.cols(),
+        }
+    }
+
+    /// Where position `i` of the image of an evaluation-form polynomial comes from.
+    #[inline]
+    pub fn source(&self, i: usize) -> usize {
+        let (v, lane) = (i / self.lanes, i % self.lanes);
+        let (row, col) = (v / self.cols, v % self.cols);
+        let row = (row + self.row_shift) % self.rows;
+        let col = (col + self.col_shift) % self.cols;
+        (row * self.cols + col) * self.lanes + self.lane_source[lane] as usize
+    }
+
+    /// Where position `i` of the image of a coefficient-form polynomial comes from.
+    pub fn coefficient_source(&self, ring: &Ring, i: usize) -> usize {
+        let mut e = ring.coordinates(i);
+        for (e, (shift, len)) in e.iter_mut().zip(self.shift.iter().zip(ring.lens)) {
+            *e += len - shift;
+        }
+        ring.index(e)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn admitted_conductors() {
+        for (m, n, slots) in [
+            (255, 128, 16),
+            (4369, 4096, 256),
+            (21845, 16384, 1024),
+            (65535, 32768, 2048),
+        ] {
+            let ring = Ring::new(m).unwrap();
+            assert_eq!(ring.n(), n);
+            assert_eq!(n / ring.order_of_two(), slots);
+        }
+        for m in [0, 1, 2, 7, 9, 255 * 3, 65537] {
+            assert_eq!(Ring::new(m), None, "m = {m}");
+        }
+    }
+
+    #[test]
+    fn exponents_are_the_units_and_galois_maps_multiply_them() {
+        for m in [15, 255, 4369] {
+            let ring = Ring::new(m).unwrap();
+            let exps: Vec<u64> = (0..ring.n()).map(|i| ring.exponent(i)).collect();
+            let mut sorted = exps.clone();
+            sorted.sort_unstable();
+            let units: Vec<u64> = (1..m)
+                .filter(|k| ring.factors().all(|(_, r, _)| k % r != 0))
+                .collect();
+            assert_eq!(sorted, units);
+            for t in [1u64, 2, 4, 7, 11, m - 1] {
+                let map = ring.galois(t).unwrap();
+                for i in 0..ring.n() {
+                    // (σ_t a)(ω^f) = a(ω^{tf}); σ_t moves ζ^e to ζ^{te}
+                    assert_eq!(exps[map.source(i)], exps[i] * t % m);
+                    assert_eq!(exps[map.coefficient_source(&ring, i)] * t % m, exps[i]);
+                }
+            }
+        }
+        assert!(Ring::new(255).unwrap().galois(5).is_none());
+    }
+}

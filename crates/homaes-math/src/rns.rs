@@ -1,0 +1,137 @@
+//! Residue number systems: exact centred conversion from one set of primes to others.
+//!
+//! A polynomial known modulo X = ∏ x_i has, per coefficient, one representative c in about
+//! [-X/2, X/2]. With y_i = [f·c·(X/x_i)^{-1}]_{x_i} and v = round(Σ y_i/x_i),
+//!
+//! ```text
+//! [f·c]_X = Σ y_i (X/x_i) - v X        exactly, as an integer
+//! ```
+//!
+//! so its residue modulo any target prime is a combination of the words y_i and v with public
+//! constants. Nothing is approximated but the tie-break of v (see [`crate::kernel::quotient`]). An
+//! approximate conversion would add multiples of X: digits would grow by the number of primes and
+//! a modulus switch would lose its rounding bound.
+
+use crate::kernel;
+use crate::modulus::{Modulus, Shoup};
+use crate::ring::Ring;
+
+/// The constants that take [f·c]_X to `g·[f·c]_X` modulo each target.
+#[derive(Clone, Debug)]
+pub struct Conversion {
+    scale: Vec<Shoup>,
+    inverses: Vec<f64>,
+    sources: Vec<Modulus>,
+    targets: Vec<(Modulus, Vec<u64>)>,
+}
+
+impl Conversion {
+    /// Conversion from the `sources` to the `targets`, with the factor `f` given modulo each source
+    /// and the factor `g` modulo each target.
+    pub fn new(
+        sources: &[Modulus],
+        targets: &[Modulus],
+        f: impl Fn(&Modulus) -> u64,
+        g: impl Fn(&Modulus) -> u64,
+    ) -> Self {
+        let product = |m: &Modulus, skip: usize| {
+            let others = sources.iter().enumerate().filter(|&(j, _)| j != skip);
+            others.fold(1, |acc, (_, x)| m.mul(acc, x.p() % m.p()))
+        };
+        let scale = sources.iter().enumerate().map(|(i, x)| {
+            // sources arrive in stored form: the factor R leaves here
+            let c = m_mul3(x, f(x), x.inv(product(x, i)), x.inv(x.r()));
+            x.shoup(c)
+        });
+        let targets = targets.iter().map(|t| {
+            let g = g(t);
+            let mut c: Vec<u64> = (0..sources.len())
+                .map(|i| t.to_stored_twice(t.mul(g, product(t, i))))
+                .collect();
+            let whole = t.mul(g, product(t, usize::MAX));
+            c.push(t.to_stored_twice(t.sub(0, whole)));
+            (*t, c)
+        });
+        Self {
+            scale: scale.collect(),
+            inverses: sources.iter().map(|x| 1.0 / x.p() as f64).collect(),
+            sources: sources.to_vec(),
+            targets: targets.collect(),
+        }
+    }
+
+    /// Words y_i of source `i`, from its coefficients in stored form.
+    pub fn prepare(&self, ring: &Ring, i: usize, coefficients: &[u64], out: &mut [u64]) {
+        kernel::scale_canonical(ring, &self.sources[i], coefficients, self.scale[i], out);
+    }
+
+    /// The quotient v from all y_i.
+    pub fn quotient(&self, ring: &Ring, ys: &[&[u64]], out: &mut [u64]) {
+        kernel::quotient(ring, ys, &self.inverses, out);
+    }
+
+    /// Coefficients modulo target `j`, stored form, from all y_i followed by v.
+    pub fn combine(&self, ring: &Ring, j: usize, ys_and_v: &[&[u64]], out: &mut [u64]) {
+        let (m, c) = &self.targets[j];
+        kernel::combine(ring, m, ys_and_v, c, out);
+    }
+
+    /// Number of sources.
+    pub fn sources(&self) -> usize {
+        self.sources.len()
+    }
+}
+
+fn m_mul3(m: &Modulus, a: u64, b: u64, c: u64) -> u64 {
+    m.mul(m.mul(a, b), c)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simd::Backend;
+
+    #[test]
+    fn conversion_is_exact_and_centred() {
+        let sources = [16_776_961u64, 335_539_201, 6_666_190_840_321].map(Modulus::new);
+        let targets = [419_424_001u64, 131_311_739_216_641].map(Modulus::new);
+        let x: i128 = sources.iter().map(|m| i128::from(m.p())).product();
+        for backend in Backend::available() {
+            let ring = Ring::with_backend(255, backend).unwrap();
+            let n = ring.n();
+            let values: Vec<i128> = (0..n as i128)
+                .map(|i| match i {
+                    0 => 0,
+                    1 => x / 7, // 3 x/7 is near the edge, yet no tie
+                    2 => -(x / 7),
+                    3 => -1,
+                    _ => (i * i * 0x1_2345_6789_abcd_ef01 * 7919) % (x / 2) * (1 - 2 * (i % 2)),
+                })
+                .collect();
+            // f = 3, g = 5: the result is 5·[3c]_X
+            let conv = Conversion::new(&sources, &targets, |_| 3, |_| 5);
+            let residue = |v: i128, m: &Modulus| v.rem_euclid(i128::from(m.p())) as u64;
+            let mut ys = vec![vec![0; n]; 4];
+            for (i, m) in sources.iter().enumerate() {
+                let stored: Vec<u64> = values.iter().map(|&v| m.to_stored(residue(v, m))).collect();
+                conv.prepare(&ring, i, &stored, &mut ys[i]);
+            }
+            let (y, v) = ys.split_at_mut(3);
+            let y: Vec<&[u64]> = y.iter().map(Vec::as_slice).collect();
+            conv.quotient(&ring, &y, &mut v[0]);
+            let all: Vec<&[u64]> = ys.iter().map(Vec::as_slice).collect();
+            for (j, m) in targets.iter().enumerate() {
+                let mut out = vec![0; n];
+                conv.combine(&ring, j, &all, &mut out);
+                for (o, &c) in out.iter().zip(&values) {
+                    let mut r = (3 * c).rem_euclid(x);
+                    if r > x / 2 {
+                        r -= x;
+                    }
+                    assert!(*o < 2 * m.p());
+                    assert_eq!(m.from_stored(*o), residue(5 * r, m), "c = {c}");
+                }
+            }
+        }
+    }
+}

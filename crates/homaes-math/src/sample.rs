@@ -1,0 +1,180 @@
+//! Every distribution in one file.
+//!
+//! | sampler | distribution | tail |
+//! |---|---|---|
+//! | [`uniform`] | uniform modulo p, from a public seed | none (rejection; timing depends on public data) |
+//! | [`fixed_weight`] | h coefficients ±1, the rest 0, uniform among those | none |
+//! | [`ternary`] | each coefficient uniform in {-1, 0, 1} | bias below 2^-62 |
+//! | [`gaussian`] | discrete Gaussian, σ = 3.2, by inversion of a 63-bit table | cut at ±40 = 12.5 σ; total distance below 2^-57 |
+//!
+//! The secret samplers neither branch nor index on secret values: they scan and select with masks.
+
+use crate::modulus::Modulus;
+use rand_chacha::ChaCha20Rng;
+use rand_core::{CryptoRng, Rng, SeedableRng};
+use std::sync::LazyLock;
+
+/// Standard deviation of [`gaussian`].
+pub const SIGMA: f64 = 3.2;
+const TAIL: usize = 40;
+
+/// A public 32-byte seed that stands for uniform polynomials on disk.
+pub type Seed = [u8; 32];
+
+/// Fills `out` with uniform canonical residues: word stream `stream` of `seed`.
+///
+/// Reproducible on every platform: ChaCha20 keyed by the seed, stream number as nonce, 64-bit
+/// little-endian words masked to the bit length of p and rejected when not below it.
+pub fn uniform(seed: &Seed, stream: u64, m: &Modulus, out: &mut [u64]) {
+    let mut rng = ChaCha20Rng::from_seed(*seed);
+    rng.set_stream(stream);
+    let mask = u64::MAX >> (64 - m.bits());
+    let mut buffer = [0u8; 2048];
+    let mut filled = 0;
+    while filled < out.len() {
+        rng.fill_bytes(&mut buffer);
+        for word in buffer.chunks_exact(8) {
+            let x = u64::from_le_bytes(word.try_into().expect("chunks of eight bytes")) & mask;
+            if x < m.p() {
+                out[filled] = x;
+                filled += 1;
+                if filled == out.len() {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// Uniform below `bound`, by rejection: the rejected draws are independent of the accepted one.
+fn below(rng: &mut impl CryptoRng, bound: u64) -> u64 {
+    let mask = u64::MAX >> bound.leading_zeros();
+    loop {
+        let x = rng.next_u64() & mask;
+        if x < bound {
+            return x;
+        }
+    }
+}
+
+/// `weight` coefficients ±1 among `out.len()`, uniform over all such vectors.
+///
+/// Cost: `weight` scans of the vector; which positions are chosen does not show in the memory
+/// accesses.
+pub fn fixed_weight(rng: &mut impl CryptoRng, weight: usize, out: &mut [i64]) {
+    assert!(weight <= out.len());
+    out.fill(0);
+    for chosen in 0..weight {
+        let rank = below(rng, (out.len() - chosen) as u64) as i64;
+        let sign = 1 - 2 * (rng.next_u64() & 1) as i64;
+        let mut free_before = 0i64;
+        for x in out.iter_mut() {
+            let free = 1 - (*x & 1);
+            // all-ones exactly at the free position with `rank` free ones before it
+            let hit = -(free & i64::from(free_before == rank));
+            *x |= sign & hit;
+            free_before += free;
+        }
+    }
+}
+
+/// Coefficients uniform in {-1, 0, 1}.
+pub fn ternary(rng: &mut impl CryptoRng, out: &mut [i64]) {
+    for x in out {
+        *x = ((u128::from(rng.next_u64()) * 3) >> 64) as i64 - 1;
+    }
+}
+
+/// Thresholds of the half-Gaussian: 2^63 P(|X| <= k).
+static THRESHOLDS: LazyLock<[u64; TAIL]> = LazyLock::new(|| {
+    let weight = |k: usize| (-((k * k) as f64) / (2.0 * SIGMA * SIGMA)).exp();
+    let total: f64 = 1.0 + 2.0 * (1..=TAIL).rev().map(weight).sum::<f64>();
+    core::array::from_fn(|k| {
+        // from the far end, so that small tails keep their relative precision
+        let beyond = 2.0 * (k + 1..=TAIL).rev().map(weight).sum::<f64>() / total;
+        (1u64 << 63) - (beyond * 2f64.powi(63)).round() as u64
+    })
+});
+
+/// Discrete Gaussian coefficients with standard deviation [`SIGMA`], cut at ±40.
+pub fn gaussian(rng: &mut impl CryptoRng, out: &mut [i64]) {
+    let table = &*THRESHOLDS;
+    for x in out {
+        let r = rng.next_u64();
+        let (u, sign) = (r >> 1, (r & 1) as i64);
+        let magnitude = table.iter().map(|&t| i64::from(u >= t)).sum::<i64>();
+        *x = (magnitude ^ -sign) + sign;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rng() -> ChaCha20Rng {
+        ChaCha20Rng::from_seed([7; 32])
+    }
+
+    #[test]
+    fn uniform_is_reproducible_and_flat() {
+        let m = Modulus::new(16_776_961);
+        let mut a = vec![0; 1 << 16];
+        uniform(&[1; 32], 5, &m, &mut a);
+        let mut b = a.clone();
+        uniform(&[1; 32], 5, &m, &mut b);
+        assert_eq!(a, b);
+        uniform(&[1; 32], 6, &m, &mut b);
+        assert_ne!(a, b);
+        assert!(a.iter().all(|&x| x < m.p()));
+        let mut bins = [0f64; 64];
+        for &x in &a {
+            bins[(x * 64 / m.p()) as usize] += 1.0;
+        }
+        let chi2: f64 = bins.iter().map(|b| (b - 1024.0).powi(2) / 1024.0).sum();
+        assert!(chi2 < 130.0, "chi^2 with 63 degrees of freedom: {chi2}");
+    }
+
+    #[test]
+    fn fixed_weight_is_exact_and_spread() {
+        let mut seen = vec![0i64; 128];
+        let mut sum = 0;
+        let mut rng = rng();
+        for _ in 0..2000 {
+            let mut s = vec![0i64; 128];
+            fixed_weight(&mut rng, 16, &mut s);
+            assert_eq!(s.iter().map(|x| x.abs()).sum::<i64>(), 16);
+            assert!(s.iter().all(|x| x.abs() <= 1));
+            seen.iter_mut().zip(&s).for_each(|(a, x)| *a += x.abs());
+            sum += s.iter().sum::<i64>();
+        }
+        // each position is hit 250 times, standard deviation below 15
+        assert!(seen.iter().all(|&c| (c - 250).abs() < 90), "{seen:?}");
+        assert!(sum.abs() < 1000, "signs are balanced: {sum}");
+        let mut full = vec![0; 7];
+        fixed_weight(&mut rng, 7, &mut full);
+        assert!(full.iter().all(|x| x.abs() == 1));
+    }
+
+    #[test]
+    fn gaussian_and_ternary_moments() {
+        let mut x = vec![0i64; 1 << 17];
+        let moments = |x: &[i64]| {
+            let n = x.len() as f64;
+            let mean = x.iter().sum::<i64>() as f64 / n;
+            (mean, x.iter().map(|&v| (v * v) as f64).sum::<f64>() / n)
+        };
+        gaussian(&mut rng(), &mut x);
+        let (mean, var) = moments(&x);
+        assert!(
+            mean.abs() < 0.05 && (var - SIGMA * SIGMA).abs() < 0.2,
+            "{mean} {var}"
+        );
+        assert!(x.iter().all(|v| v.unsigned_abs() as usize <= TAIL));
+        ternary(&mut rng(), &mut x);
+        let (mean, var) = moments(&x);
+        assert!(
+            mean.abs() < 0.02 && (var - 2.0 / 3.0).abs() < 0.01,
+            "{mean} {var}"
+        );
+    }
+}

@@ -1,0 +1,391 @@
+//! Element-wise and multiply-accumulate kernels in AVX-512 IFMA.
+
+use crate::kernel::{RowTerm, Tensor, Term};
+use crate::modulus::{MASK, Modulus, Shoup};
+use crate::ring::{GaloisMap, Ring};
+use core::arch::x86_64::*;
+
+#[inline(always)]
+unsafe fn set1(x: u64) -> __m512i {
+    // SAFETY: inlined into functions compiled for AVX-512.
+    unsafe { _mm512_set1_epi64(x as i64) }
+}
+
+#[inline(always)]
+unsafe fn load(p: *const u64) -> __m512i {
+    // SAFETY: the caller passes a pointer to eight readable words.
+    unsafe { _mm512_loadu_si512(p.cast()) }
+}
+
+#[inline(always)]
+unsafe fn store(p: *mut u64, x: __m512i) {
+    // SAFETY: the caller passes a pointer to eight writable words.
+    unsafe { _mm512_storeu_si512(p.cast(), x) }
+}
+
+/// Reduction constants of one modulus in registers.
+#[derive(Clone, Copy)]
+struct Consts {
+    p: __m512i,
+    p2: __m512i,
+    neg_p: __m512i,
+    neg_inv: __m512i,
+    mask: __m512i,
+}
+
+impl Consts {
+    #[inline(always)]
+    unsafe fn new(m: &Modulus) -> Self {
+        let p = m.p();
+        // SAFETY: inlined into functions compiled for AVX-512.
+        unsafe {
+            Self {
+                p: set1(p),
+                p2: set1(2 * p),
+                neg_p: set1((1 << 52) - p),
+                neg_inv: set1(m.neg_inv()),
+                mask: set1(MASK),
+            }
+        }
+    }
+
+    /// x·c mod p, lazy, for any 52-bit x.
+    #[inline(always)]
+    unsafe fn shoup(&self, x: __m512i, w: __m512i, q: __m512i) -> __m512i {
+        // SAFETY: inlined into functions compiled for AVX-512 IFMA; register arithmetic only.
+        unsafe {
+            let zero = _mm512_setzero_si512();
+            let quotient = _mm512_madd52hi_epu64(zero, x, q);
+            let low = _mm512_madd52lo_epu64(zero, x, w);
+            _mm512_and_si512(_mm512_madd52lo_epu64(low, quotient, self.neg_p), self.mask)
+        }
+    }
+
+    /// Montgomery reduction of `hi·2^52 + lo`.
+    #[inline(always)]
+    unsafe fn reduce(&self, lo: __m512i, hi: __m512i) -> __m512i {
+        // SAFETY: as in `shoup`.
+        unsafe {
+            let m = _mm512_madd52lo_epu64(_mm512_setzero_si512(), lo, self.neg_inv);
+            let lo = _mm512_madd52lo_epu64(lo, m, self.p);
+            let hi = _mm512_madd52hi_epu64(hi, m, self.p);
+            _mm512_add_epi64(hi, _mm512_srli_epi64::<52>(lo))
+        }
+    }
+
+    /// x·y·2^-52 mod p, lazy, for lazy x and y.
+    #[inline(always)]
+    unsafe fn mul(&self, x: __m512i, y: __m512i) -> __m512i {
+        // SAFETY: as in `shoup`.
+        unsafe {
+            let zero = _mm512_setzero_si512();
+            self.reduce(
+                _mm512_madd52lo_epu64(zero, x, y),
+                _mm512_madd52hi_epu64(zero, x, y),
+            )
+        }
+    }
+}
+
+/// x - bound if that is not negative.
+#[inline(always)]
+unsafe fn sub_if_ge(x: __m512i, bound: __m512i) -> __m512i {
+    // SAFETY: inlined into functions compiled for AVX-512.
+    unsafe { _mm512_min_epu64(x, _mm512_sub_epi64(x, bound)) }
+}
+
+/// An automorphism as the vector kernels read it.
+#[derive(Clone, Copy)]
+struct VectorMap {
+    row_shift: usize,
+    col_shift: usize,
+    lanes: __m512i,
+}
+
+impl VectorMap {
+    #[inline(always)]
+    unsafe fn new(map: &GaloisMap) -> Self {
+        Self {
+            row_shift: map.row_shift,
+            col_shift: map.col_shift,
+            // SAFETY: eight words are read from an array of eight.
+            lanes: unsafe { load(map.lane_source.as_ptr()) },
+        }
+    }
+
+    /// First word of the source row of `row`; `rows` and `cols` are powers of two.
+    #[inline(always)]
+    fn row(&self, row: usize, rows: usize, cols: usize) -> usize {
+        ((row + self.row_shift) & (rows - 1)) * cols * 8
+    }
+
+    #[inline(always)]
+    unsafe fn gather(&self, row: *const u64, col: usize, cols: usize) -> __m512i {
+        // SAFETY: the masked column is below `cols`, so eight words at it lie in the row.
+        unsafe {
+            let x = load(row.add(((col + self.col_shift) & (cols - 1)) * 8));
+            _mm512_permutexvar_epi64(self.lanes, x)
+        }
+    }
+}
+
+/// # Safety
+/// The processor must have AVX-512 F, DQ and IFMA.
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+pub(super) unsafe fn inner_product(
+    ring: &Ring,
+    m: &Modulus,
+    terms: &[Term<'_>],
+    rows: &[RowTerm<'_>],
+    out: [&mut [u64]; 2],
+) {
+    let n = ring.n();
+    assert!(out.iter().all(|o| o.len() == n) && ring.lanes() == 8);
+    assert!(
+        terms
+            .iter()
+            .all(|t| t.source.len() == n && t.key.iter().all(|k| k.len() == n))
+    );
+    assert!(
+        rows.iter()
+            .all(|t| t.source.len() == n && t.by_row.len() == ring.rows())
+    );
+    // SAFETY: all lengths were checked above; the width divides the number of columns.
+    unsafe {
+        if ring.cols().is_multiple_of(4) {
+            inner_product_tiles::<4>(ring, m, terms, rows, out);
+        } else {
+            inner_product_tiles::<1>(ring, m, terms, rows, out);
+        }
+    }
+}
+
+/// Tiles of `W` vectors keep all accumulators (4 W of them) in registers over the terms.
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+unsafe fn inner_product_tiles<const W: usize>(
+    ring: &Ring,
+    m: &Modulus,
+    terms: &[Term<'_>],
+    rows: &[RowTerm<'_>],
+    out: [&mut [u64]; 2],
+) {
+    let (nrows, cols) = (ring.rows(), ring.cols());
+    let [out0, out1] = out.map(|o| o.as_mut_ptr());
+    // SAFETY: row < nrows and col + i < cols, so every access lies within the n words whose presence
+    // the caller checked; the outputs are exclusive borrows.
+    unsafe {
+        let k = Consts::new(m);
+        let zero = _mm512_setzero_si512();
+        for row in 0..nrows {
+            for col in (0..cols).step_by(W) {
+                let here = (row * cols + col) * 8;
+                let mut lo = [[zero; W]; 2];
+                let mut hi = [[zero; W]; 2];
+                for t in terms {
+                    let map = VectorMap::new(t.map);
+                    let src = t.source.as_ptr().add(map.row(row, nrows, cols));
+                    let [k0, k1] = [t.key[0].as_ptr().add(here), t.key[1].as_ptr().add(here)];
+                    for i in 0..W {
+                        let x = map.gather(src, col + i, cols);
+                        let (y0, y1) = (load(k0.add(8 * i)), load(k1.add(8 * i)));
+                        lo[0][i] = _mm512_madd52lo_epu64(lo[0][i], x, y0);
+                        hi[0][i] = _mm512_madd52hi_epu64(hi[0][i], x, y0);
+                        lo[1][i] = _mm512_madd52lo_epu64(lo[1][i], x, y1);
+                        hi[1][i] = _mm512_madd52hi_epu64(hi[1][i], x, y1);
+                    }
+                }
+                for t in rows {
+                    let map = VectorMap::new(t.map);
+                    let src = t.source.as_ptr().add(map.row(row, nrows, cols));
+                    let y = set1(t.by_row[row]);
+                    let c = usize::from(t.second);
+                    for i in 0..W {
+                        let x = map.gather(src, col + i, cols);
+                        // both halves are touched so that the accumulators stay in registers
+                        if c == 0 {
+                            lo[0][i] = _mm512_madd52lo_epu64(lo[0][i], x, y);
+                            hi[0][i] = _mm512_madd52hi_epu64(hi[0][i], x, y);
+                        } else {
+                            lo[1][i] = _mm512_madd52lo_epu64(lo[1][i], x, y);
+                            hi[1][i] = _mm512_madd52hi_epu64(hi[1][i], x, y);
+                        }
+                    }
+                }
+                for i in 0..W {
+                    let r0 = sub_if_ge(k.reduce(lo[0][i], hi[0][i]), k.p2);
+                    let r1 = sub_if_ge(k.reduce(lo[1][i], hi[1][i]), k.p2);
+                    store(out0.add(here + 8 * i), r0);
+                    store(out1.add(here + 8 * i), r1);
+                }
+            }
+        }
+    }
+}
+
+/// # Safety
+/// The processor must have AVX-512 F, DQ and IFMA.
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+pub(super) unsafe fn tensor(ring: &Ring, m: &Modulus, t: &Tensor<'_>, out: [&mut [u64]; 4]) {
+    let n = ring.n();
+    let inputs = [t.x[0], t.x[1], t.y[0], t.y[1]];
+    assert!(inputs.iter().all(|s| s.len() == n) && out.iter().all(|o| o.len() == n));
+    assert!(ring.lanes() == 8);
+    let (rows, cols) = (ring.rows(), ring.cols());
+    let out = out.map(|o| o.as_mut_ptr());
+    // SAFETY: row < rows and col < cols keep every access within the n words checked above.
+    unsafe {
+        let k = Consts::new(m);
+        let map = VectorMap::new(t.map);
+        let (w, q) = (set1(t.scale.w), set1(t.scale.q));
+        for row in 0..rows {
+            let src = map.row(row, rows, cols);
+            let [y0, y1] = [t.y[0].as_ptr().add(src), t.y[1].as_ptr().add(src)];
+            for col in 0..cols {
+                let here = (row * cols + col) * 8;
+                let (x0, x1) = (
+                    load(t.x[0].as_ptr().add(here)),
+                    load(t.x[1].as_ptr().add(here)),
+                );
+                let y0 = map.gather(y0, col, cols);
+                let y1 = map.gather(y1, col, cols);
+                store(out[0].add(here), k.mul(x0, y0));
+                store(out[1].add(here), k.mul(x1, y0));
+                let y1 = k.shoup(y1, w, q);
+                store(out[2].add(here), k.mul(x0, y1));
+                store(out[3].add(here), k.mul(x1, y1));
+            }
+        }
+    }
+}
+
+/// # Safety
+/// The processor must have AVX-512 F, DQ and IFMA.
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+pub(super) unsafe fn combine(m: &Modulus, sources: &[&[u64]], constants: &[u64], out: &mut [u64]) {
+    let n = out.len();
+    assert!(n.is_multiple_of(8) && sources.len() == constants.len());
+    assert!(sources.iter().all(|s| s.len() == n));
+    const W: usize = 4;
+    // SAFETY: `v + i` stays below n/8 in both loops; lengths were checked above.
+    unsafe {
+        let k = Consts::new(m);
+        let zero = _mm512_setzero_si512();
+        let tiles = n / (8 * W) * W;
+        for v in (0..tiles).step_by(W) {
+            let (mut lo, mut hi) = ([zero; W], [zero; W]);
+            for (s, &c) in sources.iter().zip(constants) {
+                let c = set1(c);
+                for i in 0..W {
+                    let x = load(s.as_ptr().add(8 * (v + i)));
+                    lo[i] = _mm512_madd52lo_epu64(lo[i], x, c);
+                    hi[i] = _mm512_madd52hi_epu64(hi[i], x, c);
+                }
+            }
+            for i in 0..W {
+                store(out.as_mut_ptr().add(8 * (v + i)), k.reduce(lo[i], hi[i]));
+            }
+        }
+        for v in tiles..n / 8 {
+            let (mut lo, mut hi) = (zero, zero);
+            for (s, &c) in sources.iter().zip(constants) {
+                let x = load(s.as_ptr().add(8 * v));
+                lo = _mm512_madd52lo_epu64(lo, x, set1(c));
+                hi = _mm512_madd52hi_epu64(hi, x, set1(c));
+            }
+            store(out.as_mut_ptr().add(8 * v), k.reduce(lo, hi));
+        }
+    }
+}
+
+/// # Safety
+/// The processor must have AVX-512 F and DQ.
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+pub(super) unsafe fn quotient(sources: &[&[u64]], inverses: &[f64], out: &mut [u64]) {
+    let n = out.len();
+    assert!(n.is_multiple_of(8) && sources.len() == inverses.len());
+    assert!(sources.iter().all(|s| s.len() == n));
+    // SAFETY: v < n/8; lengths were checked above.
+    unsafe {
+        for v in 0..n / 8 {
+            let mut sum = _mm512_set1_pd(0.5);
+            for (s, &inv) in sources.iter().zip(inverses) {
+                let x = _mm512_cvtepu64_pd(load(s.as_ptr().add(8 * v)));
+                // product and sum rounded apart, as the portable twin does
+                sum = _mm512_add_pd(sum, _mm512_mul_pd(x, _mm512_set1_pd(inv)));
+            }
+            store(out.as_mut_ptr().add(8 * v), _mm512_cvttpd_epu64(sum));
+        }
+    }
+}
+
+/// # Safety
+/// The processor must have AVX-512 F, DQ and IFMA.
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+pub(super) unsafe fn scale_canonical(m: &Modulus, src: &[u64], c: Shoup, out: &mut [u64]) {
+    let n = out.len();
+    assert!(n.is_multiple_of(8) && src.len() == n);
+    // SAFETY: v < n/8; lengths were checked above.
+    unsafe {
+        let k = Consts::new(m);
+        let (w, q) = (set1(c.w), set1(c.q));
+        for v in 0..n / 8 {
+            let x = k.shoup(load(src.as_ptr().add(8 * v)), w, q);
+            store(out.as_mut_ptr().add(8 * v), sub_if_ge(x, k.p));
+        }
+    }
+}
+
+/// # Safety
+/// The processor must have AVX-512 F, DQ and IFMA.
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+pub(super) unsafe fn scale_add(m: &Modulus, a: &[u64], c: Shoup, out: &mut [u64]) {
+    let n = out.len();
+    assert!(n.is_multiple_of(8) && a.len() == n);
+    // SAFETY: v < n/8; lengths were checked above.
+    unsafe {
+        let k = Consts::new(m);
+        let (w, q) = (set1(c.w), set1(c.q));
+        for v in 0..n / 8 {
+            let o = out.as_mut_ptr().add(8 * v);
+            let x = k.shoup(load(a.as_ptr().add(8 * v)), w, q);
+            store(o, sub_if_ge(_mm512_add_epi64(x, load(o)), k.p2));
+        }
+    }
+}
+
+/// # Safety
+/// The processor must have AVX-512 F, DQ and IFMA.
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+pub(super) unsafe fn mix_column(
+    ring: &Ring,
+    m: &Modulus,
+    two_by_row: &[Shoup],
+    s: [&mut [u64]; 4],
+) {
+    let n = ring.n();
+    assert!(s.iter().all(|s| s.len() == n) && two_by_row.len() == ring.rows());
+    assert!(ring.lanes() == 8);
+    let vectors = ring.cols();
+    let s = s.map(|s| s.as_mut_ptr());
+    // SAFETY: row·cols + col < n/8; lengths were checked above; the slices are exclusive borrows.
+    unsafe {
+        let k = Consts::new(m);
+        let one = m.shoup(1);
+        let (w1, q1) = (set1(one.w), set1(one.q));
+        for (row, two) in two_by_row.iter().enumerate() {
+            let (w, q) = (set1(two.w), set1(two.q));
+            for col in 0..vectors {
+                let here = (row * vectors + col) * 8;
+                let x = s.map(|s| load(s.add(here)));
+                let d = x.map(|x| k.shoup(x, w, q));
+                let sum =
+                    _mm512_add_epi64(_mm512_add_epi64(x[0], x[1]), _mm512_add_epi64(x[2], x[3]));
+                for i in 0..4 {
+                    let rest = _mm512_sub_epi64(sum, x[i]);
+                    let y = _mm512_add_epi64(rest, _mm512_add_epi64(d[i], d[(i + 1) % 4]));
+                    store(s[i].add(here), k.shoup(y, w1, q1));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Vector kernels and their selection at run time. The only unsafe code besides [`crate::aligned`].
+//!
+//! Every kernel here has a portable twin (in [`crate::transform`] and [`crate::kernel`]) and a test
+//! that compares the two.
+
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+#[cfg(target_arch = "x86_64")]
+mod avx512_ntt;
+
+use crate::kernel::{RowTerm, Tensor, Term};
+use crate::modulus::{Modulus, Shoup};
+use crate::ring::Ring;
+use crate::transform::Kernels;
+
+/// Which instructions the kernels use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backend {
+    /// 64-bit integer arithmetic in plain Rust.
+    Portable,
+    /// AVX-512 F, DQ and IFMA: eight 52-bit products at once.
+    Avx512Ifma,
+}
+
+impl Backend {
+    /// The best backend of this processor; the environment variable `HOMAES_BACKEND=portable`
+    /// overrules the detection.
+    pub fn detect() -> Self {
+        let forced = std::env::var_os("HOMAES_BACKEND").is_some_and(|v| v == "portable");
+        if !forced && has_avx512() {
+            Self::Avx512Ifma
+        } else {
+            Self::Portable
+        }
+    }
+
+    /// All backends of this processor, for tests that compare them.
+    pub fn available() -> impl Iterator<Item = Self> {
+        [Self::Portable, Self::Avx512Ifma]
+            .into_iter()
+            .filter(|&b| b == Self::Portable || has_avx512())
+    }
+}
+
+fn has_avx512() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    {
+        is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512ifma")
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        false
+    }
+}
+
+/// One direction of the vector transform, all constants broadcast-ready.
+#[derive(Clone, Debug)]
+#[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "x86 only"))]
+pub(crate) struct Tables {
+    rows: usize,
+    cols: usize,
+    /// w^0 … w^7 for the 16th root of the axis of 257, then of 17
+    root16: [[Shoup; 8]; 2],
+    /// w256^(j k) at 16 j + k
+    twiddle: Vec<Shoup>,
+    /// K̂(k1 + 16 k2)/256 at 16 k1 + k2
+    middle257: Vec<Shoup>,
+    /// K̂(k)/16
+    middle17: [Shoup; 16],
+    one: Shoup,
+    /// kernel value of the axis of 3
+    three: Shoup,
+    /// K(0) + K(2) of the axis of 5
+    five_even: Shoup,
+    /// ±(K(0) - K(2)) by lane, and K(1) - K(3): constants and quotients
+    five_odd: [[u64; 8]; 2],
+    five_swap: Shoup,
+}
+
+impl Tables {
+    /// Tables for a ring with both of 3 and 5 (eight lanes) and at least one longer axis.
+    ///
+    /// The lanes stage returns twice its result; the half is folded into one of the middle tables.
+    pub(crate) fn new(ring: &Ring, m: &Modulus, k: &Kernels) -> Self {
+        let half = m.inv(2);
+        let [has17, has257] = [ring.rows() > 1, ring.cols() > 1];
+        let scaled = |x: u64, by_half: bool| m.shoup(if by_half { m.mul(x, half) } else { x });
+        let middle = &k.middle;
+        let five = &k.direct[3];
+        let odd = m.sub(five[0], five[2]);
+        let odd_lane = |l: usize| {
+            m.shoup(if l.is_multiple_of(2) {
+                odd
+            } else {
+                m.sub(0, odd)
+            })
+        };
+        let powers = |w: u64| core::array::from_fn(|i| m.shoup(m.pow(w, i as u64)));
+        Self {
+            rows: ring.rows(),
+            cols: ring.cols(),
+            root16: [powers(m.pow(k.root[1], 16)), powers(k.root[0])],
+            twiddle: (0..256)
+                .map(|i| m.shoup(m.pow(k.root[1], (i / 16) * (i % 16))))
+                .collect(),
+            middle257: (0..if has257 { 256 } else { 0 })
+                .map(|i| scaled(middle[1][i / 16 + 16 * (i % 16)], !has17))
+                .collect(),
+            middle17: core::array::from_fn(|i| scaled(if has17 { middle[0][i] } else { 0 }, true)),
+            one: m.shoup(1),
+            three: m.shoup(k.direct[2][0]),
+            five_even: m.shoup(m.add(five[0], five[2])),
+            five_odd: [
+                core::array::from_fn(|l| odd_lane(l).w),
+                core::array::from_fn(|l| odd_lane(l).q),
+            ],
+            five_swap: m.shoup(m.sub(five[1], five[3])),
+        }
+    }
+}
+
+macro_rules! dispatch {
+    ($($(#[$doc:meta])* $path:ident :: $name:ident ( $($arg:ident : $ty:ty),* $(,)? );)*) => {$(
+        $(#[$doc])*
+        #[cfg(target_arch = "x86_64")]
+        pub(crate) fn $name($($arg: $ty),*) {
+            assert!(has_avx512(), "vector kernel on a processor without it");
+            // SAFETY: the processor has the features the kernel is compiled for, just checked; the
+            // kernels check all slice lengths before they touch memory.
+            unsafe { $path::$name($($arg),*) }
+        }
+        $(#[$doc])*
+        #[cfg(not(target_arch = "x86_64"))]
+        pub(crate) fn $name($(_: $ty),*) {
+            unreachable!("vector backends are never selected on this architecture")
+        }
+    )*};
+}
+
+dispatch! {
+    /// In-place transform with the tables of either direction.
+    avx512_ntt::transform(m: &Modulus, t: &Tables, a: &mut [u64]);
+    /// See [`crate::kernel::inner_product`].
+    avx512::inner_product(ring: &Ring, m: &Modulus, terms: &[Term<'_>], rows: &[RowTerm<'_>], out: [&mut [u64]; 2]);
+    /// See [`crate::kernel::tensor`].
+    avx512::tensor(ring: &Ring, m: &Modulus, t: &Tensor<'_>, out: [&mut [u64]; 4]);
+    /// See [`crate::kernel::combine`].
+    avx512::combine(m: &Modulus, sources: &[&[u64]], constants: &[u64], out: &mut [u64]);
+    /// See [`crate::kernel::quotient`].
+    avx512::quotient(sources: &[&[u64]], inverses: &[f64], out: &mut [u64]);
+    /// See [`crate::kernel::scale_canonical`].
+    avx512::scale_canonical(m: &Modulus, src: &[u64], c: Shoup, out: &mut [u64]);
+    /// See [`crate::kernel::scale_add`].
+    avx512::scale_add(m: &Modulus, a: &[u64], c: Shoup, out: &mut [u64]);
+    /// See [`crate::kernel::mix_column`].
+    avx512::mix_column(ring: &Ring, m: &Modulus, two_by_row: &[Shoup], s: [&mut [u64]; 4]);
+}

@@ -1,0 +1,364 @@
+//! F_2[X]/Φ_m as bytes: slots of GF(2^8) in the AES representation.
+//!
+//! Φ_m splits modulo 2 into n/d factors of degree d = ord_m(2) ∈ {8, 16}; a slot is the value at one
+//! root per factor. Polynomials whose values all lie in GF(2^8) form a subring, and those are the
+//! plaintexts here. An orbit of embeddings under Frobenius (a translation of G) is one slot; its
+//! representative has e17 ∈ {0, [`Slots::second_class`]} and any e257 below 128 (up to sign) and
+//! lane. With this choice the polynomials that hold the same byte in every slot are the elements of
+//! F_2[ζ_17] = GF(2^8)^2, so AES's constants are sums of at most eight powers of ζ_17 ([`Slots::constant`]).
+//!
+//! Slot order: `slot = (class · C + e257) · lanes + lane`, C = 128, or 1 without the prime 257.
+//!
+//! ζ_257 lives in GF(2^16), but only sums η^k + η^{-k} ∈ GF(2^8) occur, since values at ±e257 agree.
+
+use crate::ring::Ring;
+use homaes_aes::gf256;
+use std::sync::LazyLock;
+
+static PRODUCTS: LazyLock<Vec<[u8; 256]>> = LazyLock::new(|| {
+    (0..=255u8)
+        .map(|a| core::array::from_fn(|b| gf256::mul(a, b as u8)))
+        .collect()
+});
+
+/// Bytes <-> plaintext polynomials of one ring.
+#[derive(Clone, Debug)]
+pub struct Slots {
+    ring: Ring,
+    second: usize,
+    /// columns up to sign
+    half_cols: usize,
+    /// per position of the folded value array: (slot, k), the value being slot^(2^k)
+    origin: Vec<(u16, u8)>,
+    /// per axis (17, 257 folded, 3, 5): correlation kernels to coefficients and to values
+    kernels: [[Vec<u8>; 2]; 4],
+}
+
+/// What a polynomial that is no plaintext of this ring's bytes fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotBytes;
+
+impl Slots {
+    /// Slots with the second class of representatives at `e17 = second_class`, which must be odd
+    /// and below 16; `None` unless 17 divides m.
+    pub fn new(ring: &Ring, second_class: usize) -> Option<Self> {
+        if ring.rows() != 16 || second_class.is_multiple_of(2) || second_class > 15 {
+            return None;
+        }
+        let half_cols = ring.cols().div_ceil(2);
+        let mut out = Self {
+            ring: ring.clone(),
+            second: second_class,
+            half_cols,
+            origin: Vec::new(),
+            kernels: core::array::from_fn(|i| axis_kernels(ring, i)),
+        };
+        let step = ring.frobenius(1);
+        out.origin = vec![(0, 0); 16 * half_cols * ring.lanes()];
+        for slot in 0..out.count() {
+            let mut position = out.position(slot);
+            for k in 0..8 {
+                // (σ a)(f) = a(f + log 2): walking along the orbit squares the value
+                let at = out.folded(position);
+                out.origin[at] = (slot as u16, k);
+                position = step.source(position);
+            }
+        }
+        Some(out)
+    }
+
+    /// Number of slots: bytes per plaintext.
+    pub fn count(&self) -> usize {
+        2 * self.half_cols * self.ring.lanes()
+    }
+
+    /// e17 of the second class of representatives.
+    pub fn second_class(&self) -> usize {
+        self.second
+    }
+
+    /// Embedding that represents `slot`.
+    fn position(&self, slot: usize) -> usize {
+        let lanes = self.ring.lanes();
+        let (vector, lane) = (slot / lanes, slot % lanes);
+        let (class, col) = (vector / self.half_cols, vector % self.half_cols);
+        let row = if class == 0 { 0 } else { self.second };
+        (row * self.ring.cols() + col) * lanes + lane
+    }
+
+    /// Index of an embedding among those with e257 below 128; columns lead so that the long axis
+    /// runs over contiguous blocks.
+    fn folded(&self, position: usize) -> usize {
+        let lanes = self.ring.lanes();
+        let (vector, lane) = (position / lanes, position % lanes);
+        let (row, col) = (vector / self.ring.cols(), vector % self.ring.cols());
+        ((col % self.half_cols) * 16 + row) * lanes + lane
+    }
+
+    /// Coefficients (0 or 1) of the polynomial with the given bytes in its slots.
+    ///
+    /// # Panics
+    /// If `bytes.len()` is not [`Self::count`] or `out.len()` not n.
+    pub fn encode(&self, bytes: &[u8], out: &mut [u64]) {
+        assert!(bytes.len() == self.count() && out.len() == self.ring.n());
+        let mut powers = [[0u8; 256]; 8];
+        for (x, p) in powers[0].iter_mut().enumerate() {
+            *p = x as u8;
+        }
+        for k in 1..8 {
+            powers[k] = powers[k - 1].map(|x| gf256::mul(x, x));
+        }
+        let mut values: Vec<u8> = self
+            .origin
+            .iter()
+            .map(|&(slot, k)| powers[k as usize][bytes[slot as usize] as usize])
+            .collect();
+        self.correlate(0, &mut values);
+        for (i, o) in out.iter_mut().enumerate() {
+            let bit = values[self.folded(i)];
+            debug_assert!(bit < 2);
+            *o = u64::from(bit);
+        }
+    }
+
+    /// Bytes in the slots of the polynomial with coefficients `bits` (0 or 1).
+    ///
+    /// # Errors
+    /// If the polynomial is outside the subring of bytes; a random one is, up to a probability of
+    /// 2^-(n/2), when 257 divides m.
+    ///
+    /// # Panics
+    /// If `bits.len()` is not n.
+    pub fn decode(&self, bits: &[u64]) -> Result<Vec<u8>, NotBytes> {
+        assert_eq!(bits.len(), self.ring.n());
+        let mut values = vec![2u8; self.origin.len()];
+        for (i, &b) in bits.iter().enumerate() {
+            let v = &mut values[self.folded(i)];
+            if *v == 2 {
+                *v = (b & 1) as u8;
+            } else if *v != (b & 1) as u8 {
+                return Err(NotBytes);
+            }
+        }
+        self.correlate(1, &mut values);
+        Ok((0..self.count())
+            .map(|s| values[self.folded(self.position(s))])
+            .collect())
+    }
+
+    /// One correlation per axis, in GF(2^8).
+    fn correlate(&self, direction: usize, values: &mut [u8]) {
+        let lanes = self.ring.lanes();
+        let [_, _, n3, n5] = self.ring.lens();
+        // (axis, its length, words inside it) in the folded layout
+        for (axis, len, inner) in [
+            (1, self.half_cols, 16 * lanes),
+            (0, 16, lanes),
+            (2, n3, n5),
+            (3, n5, 1),
+        ] {
+            let kernel = &self.kernels[axis][direction];
+            if kernel.is_empty() {
+                continue;
+            }
+            let mut sum = vec![0u8; len * inner];
+            for block in values.chunks_exact_mut(len * inner) {
+                sum.fill(0);
+                for (f, out) in sum.chunks_exact_mut(inner).enumerate() {
+                    for (e, x) in block.chunks_exact(inner).enumerate() {
+                        let row = &PRODUCTS[kernel[(e + f) % len] as usize];
+                        for (o, &x) in out.iter_mut().zip(x) {
+                            *o ^= row[x as usize];
+                        }
+                    }
+                }
+                block.copy_from_slice(&sum);
+            }
+        }
+    }
+
+    /// Exponents k ∈ 0..17 with Σ ζ_17^k = the byte `c` in every slot (modulo 2); at most eight.
+    ///
+    /// The power |Σ ζ_17^k|^2 of such a sum averages w(17 - w)/16 over the embeddings, w its length.
+    pub fn constant(&self, c: u8) -> Vec<u8> {
+        let step = self.ring.frobenius(1).row_shift;
+        let mut values = [0u8; 16];
+        for class in [0, self.second] {
+            let (mut x, mut at) = (c, class);
+            for _ in 0..8 {
+                values[at] = x;
+                x = gf256::mul(x, x);
+                at = (at + step) % 16;
+            }
+        }
+        let kernel = &self.kernels[0][0];
+        let mut exponent = 1u8;
+        let mut chosen = Vec::new();
+        for e in 0..16 {
+            let bit = (0..16).fold(0, |s, f| s ^ gf256::mul(kernel[(e + f) % 16], values[f]));
+            if bit == 1 {
+                chosen.push(exponent);
+            }
+            exponent = (u16::from(exponent) * 3 % 17) as u8;
+        }
+        if chosen.len() > 8 {
+            // 1 + ζ + … + ζ^16 = 0
+            chosen = (0..17).filter(|k| !chosen.contains(k)).collect();
+        }
+        chosen.sort_unstable();
+        chosen
+    }
+}
+
+/// `[to coefficients, to values]` for one axis: V(e) = η^(-g^e) + 1 and W(e) = η^(g^e), or for 257
+/// the sums over ±: both η^(g^e) + η^(-g^e).
+fn axis_kernels(ring: &Ring, axis: usize) -> [Vec<u8>; 2] {
+    let Some((_, r, g)) = ring.factors().find(|&(i, _, _)| i == axis) else {
+        return [Vec::new(), Vec::new()];
+    };
+    if r == 257 {
+        let t = traces_257();
+        let mut k = 1u64;
+        let kernel: Vec<u8> = (0..128)
+            .map(|_| {
+                let v = t[k as usize];
+                k = k * g % 257;
+                v
+            })
+            .collect();
+        return [kernel.clone(), kernel];
+    }
+    let eta = (2..=255u8)
+        .map(|x| pow(x, 255 / r))
+        .find(|&x| x != 1)
+        .expect("r divides the order of GF(2^8)^*");
+    let mut k = 1;
+    let values: Vec<u8> = (1..r)
+        .map(|_| {
+            let v = pow(eta, k);
+            k = k * g % r;
+            v
+        })
+        .collect();
+    // η^(-k) is η^(g^(e + len/2))
+    let half = values.len() / 2;
+    let dual = (0..values.len()).map(|e| values[(e + half) % values.len()] ^ 1);
+    [dual.collect(), values.clone()]
+}
+
+/// η^k + η^{-k} for an η ∈ GF(2^16) of order 257, by the recursion t_{k+1} = t_1 t_k + t_{k-1}.
+///
+/// X^2 + t X + 1 irreducible over GF(2^8) has roots of norm 1, hence of order 257; it is irreducible
+/// exactly when no k < 257 other than 0 gives t_k = 0 and t_257 returns to t_0 = 0.
+fn traces_257() -> Vec<u8> {
+    (2..=255u8)
+        .map(|t| {
+            let mut seq = vec![0, t];
+            for k in 1..257usize {
+                seq.push(gf256::mul(t, seq[k]) ^ seq[k - 1]);
+            }
+            seq
+        })
+        .find(|seq| seq[257] == 0 && seq[1..257].iter().all(|&x| x != 0))
+        .expect("elements of order 257 exist")
+}
+
+fn pow(x: u8, e: u64) -> u8 {
+    (0..e).fold(1, |acc, _| gf256::mul(acc, x))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes(n: usize, seed: u64) -> Vec<u8> {
+        (0..n as u64)
+            .map(|i| ((i + seed).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u8)
+            .collect()
+    }
+
+    /// Product of two polynomials modulo 2 and Φ_m, through exponents modulo m.
+    fn multiply(ring: &Ring, a: &[u64], b: &[u64]) -> Vec<u64> {
+        let m = ring.m() as usize;
+        let mut full = vec![0u64; m];
+        let exps: Vec<usize> = (0..ring.n()).map(|i| ring.exponent(i) as usize).collect();
+        for (i, &x) in a.iter().enumerate().filter(|(_, x)| **x == 1) {
+            for (j, &y) in b.iter().enumerate() {
+                full[(exps[i] + exps[j]) % m] ^= x & y;
+            }
+        }
+        // an exponent not coprime to m is, on each shared prime r, minus the sum of all others
+        for (_, r, _) in ring.factors() {
+            let r = r as usize;
+            for k in (0..m).step_by(r) {
+                if full[k] == 1 {
+                    full[k] = 0;
+                    // k + multiples of the idempotent of r: same residues elsewhere
+                    let unit = (1..).map(|i| i * (m / r)).find(|x| x % r == 1).unwrap_or(0);
+                    for c in 1..r {
+                        full[(k + c * unit) % m] ^= 1;
+                    }
+                }
+            }
+        }
+        exps.iter().map(|&e| full[e]).collect()
+    }
+
+    #[test]
+    fn encoding_inverts_and_is_a_ring_map() {
+        for m in [17u64, 255, 4369] {
+            let ring = Ring::new(m).unwrap();
+            let slots = Slots::new(&ring, 7).unwrap();
+            let (x, y) = (bytes(slots.count(), 1), bytes(slots.count(), 99));
+            let (mut a, mut b) = (vec![0; ring.n()], vec![0; ring.n()]);
+            slots.encode(&x, &mut a);
+            slots.encode(&y, &mut b);
+            assert_eq!(slots.decode(&a).unwrap(), x);
+            let product = slots.decode(&multiply(&ring, &a, &b)).unwrap();
+            let want: Vec<u8> = x.iter().zip(&y).map(|(&x, &y)| gf256::mul(x, y)).collect();
+            assert_eq!(product, want, "m = {m}");
+            let map = ring.frobenius(3);
+            let moved: Vec<u64> = (0..ring.n())
+                .map(|i| a[map.coefficient_source(&ring, i)])
+                .collect();
+            let want: Vec<u8> = x.iter().map(|&x| pow(x, 8)).collect();
+            assert_eq!(slots.decode(&moved).unwrap(), want, "m = {m}");
+        }
+    }
+
+    #[test]
+    fn constants_are_short_and_equal_in_all_slots() {
+        for (m, second) in [(255u64, 7), (4369, 9)] {
+            let ring = Ring::new(m).unwrap();
+            let slots = Slots::new(&ring, second).unwrap();
+            for c in [0u8, 1, 2, 3, 0x63, 0x8f, 0xf9, 255] {
+                let k = slots.constant(c);
+                assert!(k.len() <= 8);
+                // ζ_17^k as a polynomial: 1 elsewhere, i.e. minus the sum over each other axis
+                let mut bits = vec![0u64; ring.n()];
+                for &k in &k {
+                    for (i, bit) in bits.iter_mut().enumerate() {
+                        let e = ring.exponent(i) % 17;
+                        *bit ^= u64::from(k == 0 || e == u64::from(k));
+                    }
+                }
+                assert_eq!(slots.decode(&bits).unwrap(), vec![c; slots.count()]);
+            }
+        }
+    }
+
+    #[test]
+    fn all_slots_round_trip_at_full_size_and_garbage_is_refused() {
+        let ring = Ring::new(65535).unwrap();
+        let slots = Slots::new(&ring, 7).unwrap();
+        assert_eq!(slots.count(), 2048);
+        let x = bytes(2048, 5);
+        let mut a = vec![0; ring.n()];
+        slots.encode(&x, &mut a);
+        assert_eq!(slots.decode(&a).unwrap(), x);
+        a[77] ^= 1;
+        assert_eq!(slots.decode(&a), Err(NotBytes));
+        assert!(Slots::new(&ring, 2).is_none());
+        assert!(Slots::new(&Ring::new(15).unwrap(), 7).is_none());
+    }
+}
