@@ -2,7 +2,7 @@
 
 use crate::ring::Ring;
 
-/// |a(exp(2πi f/m))|^2 for every embedding f, in the ring's layout.
+/// |a(ω^f)|^2 for every embedding f, in the ring's layout; ω = ∏ exp(2πi/r) over the primes r of m.
 ///
 /// Cost: n·Σ(r - 1) complex products, a tenth of a second at n = 32768. The result depends on secrets
 /// when `a` does; the running time does not.
@@ -53,11 +53,13 @@ mod tests {
             .map(|i| ((i * 37) % 11) as f64 - 5.0)
             .collect();
         let got = squared_magnitudes(&ring, &a);
+        // the root in use is exp(2πi Σ 1/r), a primitive m-th one
+        let turn: f64 = ring.factors().map(|(_, r, _)| 1.0 / r as f64).sum();
         for f in [0, 1, 77] {
             let (mut re, mut im) = (0.0, 0.0);
             for (i, x) in a.iter().enumerate() {
                 let k = ring.exponent(i) * ring.exponent(f) % 255;
-                let angle = core::f64::consts::TAU * k as f64 / 255.0;
+                let angle = core::f64::consts::TAU * k as f64 * turn;
                 re += x * angle.cos();
                 im += x * angle.sin();
             }

@@ -1,0 +1,187 @@
+//! Evaluators in the clear: an item is its value. They say what a circuit computes.
+
+use crate::error::Result;
+use crate::gf256;
+use crate::view::{BitEval, ByteEval, LutEval, PackedEval, Table};
+
+/// `v` completed to `slots` values with zeros.
+fn complete<T: Copy + Default>(v: &[T], slots: usize) -> Vec<T> {
+    assert!(v.len() <= slots, "{} values for {slots} slots", v.len());
+    let mut v = v.to_vec();
+    v.resize(slots, T::default());
+    v
+}
+
+fn zip<T: Copy>(a: &[T], b: &[T], f: impl Fn(T, T) -> T) -> Vec<T> {
+    a.iter().zip(b).map(|(&a, &b)| f(a, b)).collect()
+}
+
+/// View 1 in the clear, packed included.
+#[derive(Clone, Debug)]
+pub struct ClearBytes {
+    slots: usize,
+}
+
+impl ClearBytes {
+    /// An evaluator of items with `slots` slots. [`PackedEval`] needs a multiple of 16.
+    pub fn new(slots: usize) -> Self {
+        Self { slots }
+    }
+}
+
+impl ByteEval for ClearBytes {
+    type Byte = Vec<u8>;
+    type Product = Vec<u8>;
+
+    fn slots(&self) -> usize {
+        self.slots
+    }
+
+    fn public(&self, v: &[u8]) -> Vec<u8> {
+        complete(v, self.slots)
+    }
+
+    fn add(&self, a: &Vec<u8>, b: &Vec<u8>) -> Vec<u8> {
+        zip(a, b, |a, b| a ^ b)
+    }
+
+    fn scale(&self, a: &Vec<u8>, c: u8) -> Vec<u8> {
+        a.iter().map(|&a| gf256::mul(a, c)).collect()
+    }
+
+    fn frobenius(&self, a: &Vec<u8>, k: u32) -> Result<Vec<u8>> {
+        Ok(a.iter().map(|&a| gf256::frobenius(a, k)).collect())
+    }
+
+    fn mul(&self, a: &Vec<u8>, b: &Vec<u8>) -> Result<Vec<u8>> {
+        Ok(zip(a, b, gf256::mul))
+    }
+
+    fn add_product(&self, a: Vec<u8>, b: &Vec<u8>) -> Vec<u8> {
+        self.add(&a, b)
+    }
+
+    fn relinearize(&self, p: Vec<u8>) -> Result<Vec<u8>> {
+        Ok(p)
+    }
+}
+
+impl PackedEval for ClearBytes {
+    fn permute(&self, a: &Vec<u8>, p: &[usize; 16]) -> Result<Vec<u8>> {
+        let (blocks, rest) = a.as_chunks::<16>();
+        assert!(rest.is_empty(), "{} slots are not whole blocks", a.len());
+        Ok(blocks
+            .iter()
+            .flat_map(|block| p.map(|source| block[source]))
+            .collect())
+    }
+}
+
+/// View 2 in the clear.
+#[derive(Clone, Debug)]
+pub struct ClearBits {
+    slots: usize,
+}
+
+impl ClearBits {
+    /// An evaluator of items with `slots` slots.
+    pub fn new(slots: usize) -> Self {
+        Self { slots }
+    }
+}
+
+impl BitEval for ClearBits {
+    type Bit = Vec<bool>;
+    type Product = Vec<bool>;
+
+    fn slots(&self) -> usize {
+        self.slots
+    }
+
+    fn public(&self, v: &[bool]) -> Vec<bool> {
+        complete(v, self.slots)
+    }
+
+    fn xor(&self, a: &Vec<bool>, b: &Vec<bool>) -> Vec<bool> {
+        zip(a, b, |a, b| a ^ b)
+    }
+
+    fn and(&self, a: &Vec<bool>, b: &Vec<bool>) -> Result<Vec<bool>> {
+        Ok(zip(a, b, |a, b| a & b))
+    }
+
+    fn xor_product(&self, a: Vec<bool>, b: &Vec<bool>) -> Vec<bool> {
+        self.xor(&a, b)
+    }
+
+    fn relinearize(&self, p: Vec<bool>) -> Result<Vec<bool>> {
+        Ok(p)
+    }
+}
+
+/// View 3 in the clear.
+#[derive(Clone, Copy, Debug)]
+pub struct ClearLut;
+
+impl LutEval for ClearLut {
+    type Byte = u8;
+
+    fn public(&self, v: u8) -> u8 {
+        v
+    }
+
+    fn xor(&self, a: &u8, b: &u8) -> Result<u8> {
+        Ok(a ^ b)
+    }
+
+    fn lookup<const K: usize>(&self, a: &u8, tables: [&Table; K]) -> Result<[u8; K]> {
+        Ok(tables.map(|t| t[usize::from(*a)]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn public_values_are_completed_with_zeros() {
+        assert_eq!(ClearBytes::new(3).public(&[7]), [7, 0, 0]);
+        assert_eq!(ClearBits::new(2).public(&[true]), [true, false]);
+    }
+
+    #[test]
+    #[should_panic(expected = "3 values for 2 slots")]
+    fn more_values_than_slots_panic() {
+        ClearBytes::new(2).public(&[0; 3]);
+    }
+
+    proptest! {
+        #[test]
+        fn byte_laws_hold(a: [u8; 32], b: [u8; 32], c: u8, k in 0..16u32) {
+            let e = ClearBytes::new(32);
+            let (a, b) = (e.public(&a), e.public(&b));
+            let f = |x: &Vec<u8>, k| e.frobenius(x, k);
+            prop_assert_eq!(e.scale(&a, 1), a.clone());
+            prop_assert_eq!(e.scale(&a, c), e.mul(&a, &e.public(&[c; 32]))?);
+            prop_assert_eq!(f(&a, 8)?, a.clone());
+            prop_assert_eq!(f(&a, k + 1)?, f(&e.mul(&a, &a)?, k)?);
+            prop_assert_eq!(f(&e.mul(&a, &b)?, k)?, e.mul(&f(&a, k)?, &f(&b, k)?)?);
+            prop_assert_eq!(f(&e.add(&a, &b), k)?, e.add(&f(&a, k)?, &f(&b, k)?));
+        }
+
+        #[test]
+        fn permutations_compose(
+            a: [u8; 48],
+            p: [prop::sample::Index; 16],
+            q: [prop::sample::Index; 16],
+        ) {
+            let e = ClearBytes::new(48);
+            let (p, q) = (p.map(|i| i.index(16)), q.map(|i| i.index(16)));
+            let a = e.public(&a);
+            let both = core::array::from_fn(|i| p[q[i]]);
+            prop_assert_eq!(e.permute(&e.permute(&a, &p)?, &q)?, e.permute(&a, &both)?);
+            prop_assert_eq!(e.permute(&a, &core::array::from_fn(|i| i))?, a);
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! Counting evaluators: an item is its depth, and every operation is written down.
+//!
+//! A run costs next to nothing, needs no keys, and tells which keys and how much depth the real run
+//! will need. With [`with_levels`](CountBytes::with_levels), a circuit that needs more depth than
+//! there is fails as it would on the backend. `refresh` is counted and changes no depth.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::error::{EvalError, Result};
+use crate::view::{BitEval, ByteEval, Depth, LutEval, PackedEval, Table};
+
+/// What a circuit has used.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Tally {
+    /// sums of items, and sums of products
+    pub sums: u64,
+    /// products by a public constant
+    pub scalings: u64,
+    /// products or conjunctions
+    pub products: u64,
+    /// relinearisations
+    pub relinearisations: u64,
+    /// Frobenius maps
+    pub frobenius: u64,
+    /// permutations of slots
+    pub permutations: u64,
+    /// look-ups, whatever the number of tables
+    pub lookups: u64,
+    /// tables read by all look-ups
+    pub tables: u64,
+    /// calls of `refresh`
+    pub refreshes: u64,
+    /// depths that `refresh` was asked to make room for
+    pub refresh_depths: BTreeSet<Depth>,
+    /// greatest depth of an item
+    pub depth: Depth,
+    /// exponents k of the Frobenius maps x ↦ x^(2^k): each needs a key
+    pub frobenius_used: BTreeSet<u32>,
+    /// permutations of slots: each needs keys
+    pub permutations_used: BTreeSet<[usize; 16]>,
+}
+
+/// A tally and the levels that there are.
+#[derive(Debug, Default)]
+struct Ledger {
+    tally: Mutex<Tally>,
+    levels: Option<Depth>,
+}
+
+impl Ledger {
+    /// Every update leaves the tally consistent, so that a poisoned lock does no harm.
+    fn open(&self) -> MutexGuard<'_, Tally> {
+        self.tally.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One level below `depth`, if there is one.
+    fn deepen(&self, depth: Depth) -> Result<Depth> {
+        let left = self.levels.map_or(1, |levels| levels - depth.min(levels));
+        if left == 0 {
+            return Err(EvalError::OutOfDepth { needed: 1, left });
+        }
+        let mut tally = self.open();
+        tally.depth = tally.depth.max(depth + 1);
+        Ok(depth + 1)
+    }
+
+    fn sum(&self, a: Depth, b: Depth) -> Depth {
+        self.open().sums += 1;
+        a.max(b)
+    }
+
+    fn product(&self, a: Depth, b: Depth) -> Result<Depth> {
+        self.open().products += 1;
+        self.deepen(a.max(b))
+    }
+
+    fn relinearize(&self, p: Depth) -> Depth {
+        self.open().relinearisations += 1;
+        p
+    }
+
+    fn refresh(&self, depth: Depth) {
+        let mut tally = self.open();
+        tally.refreshes += 1;
+        tally.refresh_depths.insert(depth);
+    }
+}
+
+/// View 1, counted, packed included. Depth is in products.
+#[derive(Debug)]
+pub struct CountBytes {
+    slots: usize,
+    ledger: Ledger,
+}
+
+impl CountBytes {
+    /// A fresh counter for items of `slots` slots.
+    pub fn new(slots: usize) -> Self {
+        let ledger = Ledger::default();
+        Self { slots, ledger }
+    }
+
+    /// The same counter, with an end to its depth.
+    pub fn with_levels(mut self, levels: Depth) -> Self {
+        self.ledger.levels = Some(levels);
+        self
+    }
+
+    /// What has been used so far.
+    pub fn tally(&self) -> Tally {
+        self.ledger.open().clone()
+    }
+}
+
+impl ByteEval for CountBytes {
+    type Byte = Depth;
+    type Product = Depth;
+
+    fn slots(&self) -> usize {
+        self.slots
+    }
+
+    fn public(&self, v: &[u8]) -> Depth {
+        assert!(
+            v.len() <= self.slots,
+            "{} bytes for {} slots",
+            v.len(),
+            self.slots
+        );
+        0
+    }
+
+    fn add(&self, a: &Depth, b: &Depth) -> Depth {
+        self.ledger.sum(*a, *b)
+    }
+
+    fn scale(&self, a: &Depth, _c: u8) -> Depth {
+        self.ledger.open().scalings += 1;
+        *a
+    }
+
+    fn frobenius(&self, a: &Depth, k: u32) -> Result<Depth> {
+        let mut tally = self.ledger.open();
+        tally.frobenius += 1;
+        tally.frobenius_used.insert(k);
+        Ok(*a)
+    }
+
+    fn mul(&self, a: &Depth, b: &Depth) -> Result<Depth> {
+        self.ledger.product(*a, *b)
+    }
+
+    fn add_product(&self, a: Depth, b: &Depth) -> Depth {
+        self.ledger.sum(a, *b)
+    }
+
+    fn relinearize(&self, p: Depth) -> Result<Depth> {
+        Ok(self.ledger.relinearize(p))
+    }
+
+    fn refresh(&self, _items: &mut [Depth], depth: Depth) -> Result<()> {
+        self.ledger.refresh(depth);
+        Ok(())
+    }
+}
+
+impl PackedEval for CountBytes {
+    fn permute(&self, a: &Depth, p: &[usize; 16]) -> Result<Depth> {
+        let mut tally = self.ledger.open();
+        tally.permutations += 1;
+        tally.permutations_used.insert(*p);
+        Ok(*a)
+    }
+}
+
+/// View 2, counted. Depth is in conjunctions.
+#[derive(Debug)]
+pub struct CountBits {
+    slots: usize,
+    ledger: Ledger,
+}
+
+impl CountBits {
+    /// A fresh counter for items of `slots` slots.
+    pub fn new(slots: usize) -> Self {
+        let ledger = Ledger::default();
+        Self { slots, ledger }
+    }
+
+    /// The same counter, with an end to its depth.
+    pub fn with_levels(mut self, levels: Depth) -> Self {
+        self.ledger.levels = Some(levels);
+        self
+    }
+
+    /// What has been used so far.
+    pub fn tally(&self) -> Tally {
+        self.ledger.open().clone()
+    }
+}
+
+impl BitEval for CountBits {
+    type Bit = Depth;
+    type Product = Depth;
+
+    fn slots(&self) -> usize {
+        self.slots
+    }
+
+    fn public(&self, v: &[bool]) -> Depth {
+        assert!(
+            v.len() <= self.slots,
+            "{} bits for {} slots",
+            v.len(),
+            self.slots
+        );
+        0
+    }
+
+    fn xor(&self, a: &Depth, b: &Depth) -> Depth {
+        self.ledger.sum(*a, *b)
+    }
+
+    fn and(&self, a: &Depth, b: &Depth) -> Result<Depth> {
+        self.ledger.product(*a, *b)
+    }
+
+    fn xor_product(&self, a: Depth, b: &Depth) -> Depth {
+        self.ledger.sum(a, *b)
+    }
+
+    fn relinearize(&self, p: Depth) -> Result<Depth> {
+        Ok(self.ledger.relinearize(p))
+    }
+
+    fn refresh(&self, _items: &mut [Depth], depth: Depth) -> Result<()> {
+        self.ledger.refresh(depth);
+        Ok(())
+    }
+}
+
+/// View 3, counted. Depth is in look-ups.
+#[derive(Debug, Default)]
+pub struct CountLut {
+    ledger: Ledger,
+}
+
+impl CountLut {
+    /// A fresh counter.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The same counter, with an end to its depth.
+    pub fn with_levels(mut self, levels: Depth) -> Self {
+        self.ledger.levels = Some(levels);
+        self
+    }
+
+    /// What has been used so far.
+    pub fn tally(&self) -> Tally {
+        self.ledger.open().clone()
+    }
+}
+
+impl LutEval for CountLut {
+    type Byte = Depth;
+
+    fn public(&self, _v: u8) -> Depth {
+        0
+    }
+
+    fn xor(&self, a: &Depth, b: &Depth) -> Result<Depth> {
+        Ok(self.ledger.sum(*a, *b))
+    }
+
+    fn lookup<const K: usize>(&self, a: &Depth, _tables: [&Table; K]) -> Result<[Depth; K]> {
+        let depth = self.ledger.deepen(*a)?;
+        let mut tally = self.ledger.open();
+        tally.lookups += 1;
+        tally.tables += K as u64;
+        Ok([depth; K])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn depth_grows_with_products_and_ends_with_the_levels() {
+        let e = CountBytes::new(1).with_levels(2);
+        let fresh = e.public(&[1]);
+        let once = e.mul(&fresh, &fresh).and_then(|p| e.relinearize(p));
+        assert_eq!(once, Ok(1));
+        assert_eq!(e.mul(&1, &0), Ok(2));
+        let out = EvalError::OutOfDepth { needed: 1, left: 0 };
+        assert_eq!(e.mul(&0, &2), Err(out));
+        let tally = e.tally();
+        assert_eq!(
+            (tally.products, tally.relinearisations, tally.depth),
+            (3, 1, 2)
+        );
+    }
+
+    #[test]
+    fn lookups_count_once_and_their_tables_each() {
+        let e = CountLut::new();
+        let t = [0; 256];
+        assert_eq!(e.lookup(&0, [&t, &t, &t]), Ok([1; 3]));
+        assert_eq!(e.xor(&1, &0), Ok(1));
+        let tally = e.tally();
+        assert_eq!((tally.lookups, tally.tables, tally.sums), (1, 3, 1));
+    }
+}

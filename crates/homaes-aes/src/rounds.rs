@@ -1,0 +1,177 @@
+//! The round loop of AES, the same for every view, layout, key size and direction.
+//!
+//! Decryption runs as the equivalent inverse cipher (FIPS-197 section 5.3.5): the same loop with the
+//! inverse S-box, shift and circulant, and with the round keys of
+//! [`RoundKeys::schedule`](crate::clear::RoundKeys::schedule).
+
+use crate::error::{EvalError, Result};
+use crate::state::Direction;
+
+/// What the round loop needs of a batch of encrypted states.
+///
+/// [`Sliced`](crate::Sliced) and [`Packed`](crate::Packed) implement it over the views. A backend
+/// that can merge the linear layer with AddRoundKey overrides [`round`](Self::round) and
+/// [`last_round`](Self::last_round), and may hold round keys in a form of its own.
+///
+/// Laws, with D the decryption of a state or of a key to blocks:
+/// - `D(add(s, k)) = D(s) ⊕ D(k)`
+/// - `D(sub_shift(dir, s)) = ShiftRows(SubBytes(D(s)))`, or the inverses when decrypting
+/// - `D(sub_shift_mix(dir, s)) = MixColumns(D(sub_shift(dir, s)))`, or the inverse
+/// - `round` and `last_round` decrypt to the same as their default bodies
+/// - `refresh` changes no value
+pub trait Rounds {
+    /// The AES states of one batch of blocks.
+    type State: Clone;
+    /// One round key for a whole batch.
+    type Key;
+
+    /// AddRoundKey.
+    ///
+    /// # Errors
+    /// If the backend's sum can fail.
+    fn add(&self, s: &Self::State, key: &Self::Key) -> Result<Self::State>;
+
+    /// SubBytes then ShiftRows, or their inverses.
+    ///
+    /// # Errors
+    /// If a level or a key is missing.
+    fn sub_shift(&self, dir: Direction, s: &Self::State) -> Result<Self::State>;
+
+    /// SubBytes then ShiftRows then MixColumns, or their inverses.
+    ///
+    /// # Errors
+    /// If a level or a key is missing.
+    fn sub_shift_mix(&self, dir: Direction, s: &Self::State) -> Result<Self::State>;
+
+    /// Makes room for one round; called before each.
+    ///
+    /// # Errors
+    /// If room is lacking and the backend cannot make it.
+    fn refresh(&self, s: &mut Self::State) -> Result<()>;
+
+    /// One round but the last: [`sub_shift_mix`](Self::sub_shift_mix), then [`add`](Self::add).
+    ///
+    /// # Errors
+    /// If a level or a key is missing.
+    fn round(&self, dir: Direction, s: &Self::State, key: &Self::Key) -> Result<Self::State> {
+        self.add(&self.sub_shift_mix(dir, s)?, key)
+    }
+
+    /// The last round: [`sub_shift`](Self::sub_shift), then [`add`](Self::add).
+    ///
+    /// # Errors
+    /// If a level or a key is missing.
+    fn last_round(&self, dir: Direction, s: &Self::State, key: &Self::Key) -> Result<Self::State> {
+        self.add(&self.sub_shift(dir, s)?, key)
+    }
+}
+
+/// AES: AddRoundKey, then one round for each further round key, the last without MixColumns.
+///
+/// # Errors
+/// [`EvalError::TooFewRoundKeys`] for fewer than two round keys, and whatever the backend reports.
+pub fn cipher<R: Rounds>(
+    rounds: &R,
+    dir: Direction,
+    state: &R::State,
+    round_keys: &[R::Key],
+) -> Result<R::State> {
+    cipher_observed(rounds, dir, state, round_keys, |_, _| {})
+}
+
+/// [`cipher`], showing each intermediate state to `observe`.
+///
+/// `observe(0, s)` sees the state after the initial AddRoundKey, `observe(r, s)` the one after the
+/// AddRoundKey of round r: decrypted, entry r of [`clear::trace`](crate::clear::trace).
+///
+/// # Errors
+/// As [`cipher`].
+pub fn cipher_observed<R: Rounds>(
+    rounds: &R,
+    dir: Direction,
+    state: &R::State,
+    round_keys: &[R::Key],
+    mut observe: impl FnMut(usize, &R::State),
+) -> Result<R::State> {
+    let [first, middle @ .., last] = round_keys else {
+        return Err(EvalError::TooFewRoundKeys {
+            found: round_keys.len(),
+            expected: 2,
+        });
+    };
+    let mut state = rounds.add(state, first)?;
+    observe(0, &state);
+    for (i, key) in middle.iter().enumerate() {
+        rounds.refresh(&mut state)?;
+        state = rounds.round(dir, &state, key)?;
+        observe(i + 1, &state);
+    }
+    rounds.refresh(&mut state)?;
+    state = rounds.last_round(dir, &state, last)?;
+    observe(middle.len() + 1, &state);
+    Ok(state)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::interp::clear::ClearLut;
+    use crate::{Lutwise, Sliced};
+
+    /// Fuses everything: a state is the list of what was done to it.
+    struct Fused;
+
+    impl Rounds for Fused {
+        type State = String;
+        type Key = char;
+
+        fn add(&self, s: &String, key: &char) -> Result<String> {
+            Ok(format!("{s}+{key}"))
+        }
+
+        fn sub_shift(&self, _: Direction, _: &String) -> Result<String> {
+            Err(EvalError::MissingKey { what: "any" })
+        }
+
+        fn sub_shift_mix(&self, _: Direction, _: &String) -> Result<String> {
+            Err(EvalError::MissingKey { what: "any" })
+        }
+
+        fn refresh(&self, s: &mut String) -> Result<()> {
+            s.push('!');
+            Ok(())
+        }
+
+        fn round(&self, _: Direction, s: &String, key: &char) -> Result<String> {
+            Ok(format!("{s}R{key}"))
+        }
+
+        fn last_round(&self, _: Direction, s: &String, key: &char) -> Result<String> {
+            Ok(format!("{s}L{key}"))
+        }
+    }
+
+    #[test]
+    fn a_backend_may_fuse_rounds_and_keep_keys_in_its_own_form() {
+        let (start, keys) = (String::from("s"), ['a', 'b', 'c', 'd']);
+        let mut seen = Vec::new();
+        let observe = |r, s: &String| seen.push((r, s.len()));
+        let end = cipher_observed(&Fused, Direction::Encrypt, &start, &keys, observe);
+        assert_eq!(end.as_deref(), Ok("s+a!Rb!Rc!Ld"));
+        assert_eq!(seen, [(0, 3), (1, 6), (2, 9), (3, 12)]);
+    }
+
+    #[test]
+    fn fewer_than_two_round_keys_are_an_error() {
+        let rounds = Sliced(Lutwise::new(&ClearLut));
+        let block = [0; 16];
+        for found in 0..2 {
+            let keys = vec![block; found];
+            assert_eq!(
+                cipher(&rounds, Direction::Encrypt, &block, &keys),
+                Err(EvalError::TooFewRoundKeys { found, expected: 2 })
+            );
+        }
+        assert!(cipher(&rounds, Direction::Encrypt, &block, &[block; 2]).is_ok());
+    }
+}

@@ -1,0 +1,117 @@
+//! Sliced layout: the state is 16 items, item i holding byte i of `slots` blocks.
+//!
+//! ShiftRows only renames items. MixColumns is a sum of multiples of S-box outputs, so the one fused
+//! operation a view must offer is [`AesByte::sbox_times`]: the S-box together with its multiples.
+//!
+//! Cost of a round: 16 calls of `sbox_times`, and 48 sums for MixColumns.
+
+use crate::error::Result;
+use crate::rounds::Rounds;
+use crate::state::{Block, Direction, circulant, mix_source, shift_source, to_sliced, try_array};
+
+/// All that AES does to a byte. [`Bytewise`](crate::Bytewise), [`Bitwise`](crate::Bitwise) and
+/// [`Lutwise`](crate::Lutwise) implement it over the views.
+///
+/// Laws: as for the views; `D(sbox_times(dir, a, c)[k]) = c[k]·S(D(a))` slot by slot, S being the
+/// S-box when encrypting and its inverse when decrypting.
+pub trait AesByte {
+    /// One state byte of `slots()` blocks.
+    type Byte: Clone;
+
+    /// Blocks held by one `Byte`.
+    fn slots(&self) -> usize;
+
+    /// Public bytes, one per slot; zeros in the slots beyond `v`.
+    ///
+    /// # Panics
+    /// If `v` is longer than `slots()`.
+    fn public(&self, v: &[u8]) -> Self::Byte;
+
+    /// Slot-wise exclusive or.
+    ///
+    /// # Errors
+    /// If the backend's can fail.
+    fn xor(&self, a: &Self::Byte, b: &Self::Byte) -> Result<Self::Byte>;
+
+    /// The multiples c_0·S(a), …, c_{K-1}·S(a) of an S-box output.
+    ///
+    /// # Errors
+    /// If a level or a key is missing.
+    fn sbox_times<const K: usize>(
+        &self,
+        dir: Direction,
+        a: &Self::Byte,
+        c: [u8; K],
+    ) -> Result<[Self::Byte; K]>;
+
+    /// Makes room for one S-box on the whole state; called before each SubBytes.
+    ///
+    /// # Errors
+    /// If room is lacking and the backend cannot make it.
+    fn refresh(&self, _state: &mut [Self::Byte; 16]) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// AES on 16 items; `slots` blocks at once.
+pub struct Sliced<B>(pub B);
+
+impl<B: AesByte> Sliced<B> {
+    /// Blocks per batch.
+    pub fn blocks(&self) -> usize {
+        self.0.slots()
+    }
+
+    /// Public blocks as a state; zero blocks in the slots beyond `blocks`.
+    ///
+    /// # Panics
+    /// If there are more than [`blocks`](Self::blocks).
+    pub fn public(&self, blocks: &[Block]) -> [B::Byte; 16] {
+        to_sliced(blocks).map(|bytes| self.0.public(&bytes))
+    }
+
+    /// SubBytes, ShiftRows, MixColumns, where `multiples[term[j]]` is entry j of the circulant.
+    fn mixed<const K: usize>(
+        &self,
+        dir: Direction,
+        s: &[B::Byte; 16],
+        multiples: [u8; K],
+        term: [usize; 4],
+    ) -> Result<[B::Byte; 16]> {
+        let t: [_; 16] =
+            try_array(|i| self.0.sbox_times(dir, &s[shift_source(dir, i)], multiples))?;
+        try_array(|i| {
+            let [a, b, c, d] = core::array::from_fn(|j| &t[mix_source(i, j)][term[j]]);
+            self.0.xor(&self.0.xor(a, b)?, &self.0.xor(c, d)?)
+        })
+    }
+}
+
+impl<B: AesByte> Rounds for Sliced<B> {
+    type State = [B::Byte; 16];
+    type Key = [B::Byte; 16];
+
+    fn add(&self, s: &Self::State, key: &Self::Key) -> Result<Self::State> {
+        try_array(|i| self.0.xor(&s[i], &key[i]))
+    }
+
+    fn sub_shift(&self, dir: Direction, s: &Self::State) -> Result<Self::State> {
+        try_array(|i| {
+            let [y] = self.0.sbox_times(dir, &s[shift_source(dir, i)], [1])?;
+            Ok(y)
+        })
+    }
+
+    fn sub_shift_mix(&self, dir: Direction, s: &Self::State) -> Result<Self::State> {
+        let c = circulant(dir);
+        match dir {
+            // The coefficient 1 occurs twice: three multiples, not four, are asked of the S-box.
+            Direction::Encrypt => self.mixed(dir, s, [c[0], c[1], c[2]], [0, 1, 2, 2]),
+            Direction::Decrypt => self.mixed(dir, s, c, [0, 1, 2, 3]),
+        }
+    }
+
+    fn refresh(&self, s: &mut Self::State) -> Result<()> {
+        self.0.refresh(s)
+    }
+}

@@ -1,0 +1,195 @@
+//! The AES state: byte order, ShiftRows, MixColumns, and how blocks become slots.
+//!
+//! Byte i of a block is row i mod 4, column i div 4 of the state (FIPS-197 section 3.4). Both
+//! directions use the same formulas with other constants, because decryption runs as the
+//! equivalent inverse cipher (FIPS-197 section 5.3.5):
+//!
+//! ```text
+//!   ShiftRows    out[i]   = in[source(dir, i)]
+//!   MixColumns   out[r,c] = Σ_j circulant(dir)[j] · in[(r + j) mod 4, c]
+//! ```
+//!
+//! Blocks enter the slots in one of two layouts:
+//!
+//! ```text
+//!   sliced   16 items, item i  = byte i of blocks 0, 1, 2, …
+//!   packed    1 item, slot 16b + i = byte i of block b
+//! ```
+
+use crate::gf256;
+
+/// One AES block, in the order of the bytes on the wire.
+pub type Block = [u8; 16];
+
+/// Which cipher, and so which S-box, shift and circulant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// SubBytes, ShiftRows, MixColumns
+    Encrypt,
+    /// InvSubBytes, InvShiftRows, InvMixColumns
+    Decrypt,
+}
+
+impl Direction {
+    /// Both directions.
+    pub const ALL: [Self; 2] = [Self::Encrypt, Self::Decrypt];
+}
+
+/// Index of the byte in row `row` and column `column`, both below 4.
+pub const fn byte_index(row: usize, column: usize) -> usize {
+    row + 4 * column
+}
+
+/// The index that ShiftRows (encrypting) or InvShiftRows (decrypting) reads to fill index `i` < 16.
+pub const fn shift_source(dir: Direction, i: usize) -> usize {
+    let (row, column) = (i % 4, i / 4);
+    match dir {
+        Direction::Encrypt => byte_index(row, (column + row) % 4),
+        Direction::Decrypt => byte_index(row, (column + 4 - row) % 4),
+    }
+}
+
+/// The index that MixColumns reads to form term `j` < 4 of index `i` < 16: `j` rows further down,
+/// in the same column.
+pub const fn mix_source(i: usize, j: usize) -> usize {
+    byte_index((i % 4 + j) % 4, i / 4)
+}
+
+/// First row of the circulant matrix of MixColumns (FIPS-197 section 5.1.3) or InvMixColumns (5.3.3).
+pub const fn circulant(dir: Direction) -> [u8; 4] {
+    match dir {
+        Direction::Encrypt => [2, 3, 1, 1],
+        Direction::Decrypt => [14, 11, 13, 9],
+    }
+}
+
+/// ShiftRows or InvShiftRows, in the clear.
+pub fn shift_rows(dir: Direction, s: &Block) -> Block {
+    core::array::from_fn(|i| s[shift_source(dir, i)])
+}
+
+/// MixColumns or InvMixColumns, in the clear.
+pub fn mix_columns(dir: Direction, s: &Block) -> Block {
+    let c = circulant(dir);
+    core::array::from_fn(|i| (0..4).fold(0, |sum, j| sum ^ gf256::mul(c[j], s[mix_source(i, j)])))
+}
+
+/// Byte-wise exclusive or.
+pub fn xor(a: &Block, b: &Block) -> Block {
+    core::array::from_fn(|i| a[i] ^ b[i])
+}
+
+/// The blocks of a byte string; zeros complete the last one.
+pub fn to_blocks(bytes: &[u8]) -> Vec<Block> {
+    bytes
+        .chunks(16)
+        .map(|chunk| core::array::from_fn(|i| chunk.get(i).copied().unwrap_or(0)))
+        .collect()
+}
+
+/// Sliced layout: vector i holds byte i of every block.
+pub fn to_sliced(blocks: &[Block]) -> [Vec<u8>; 16] {
+    core::array::from_fn(|i| blocks.iter().map(|block| block[i]).collect())
+}
+
+/// Inverse of [`to_sliced`].
+///
+/// # Panics
+/// If the 16 vectors have different lengths.
+pub fn from_sliced(bytes: &[Vec<u8>; 16]) -> Vec<Block> {
+    let blocks = bytes[0].len();
+    assert!(
+        bytes.iter().all(|v| v.len() == blocks),
+        "the 16 byte vectors have one length"
+    );
+    (0..blocks)
+        .map(|b| core::array::from_fn(|i| bytes[i][b]))
+        .collect()
+}
+
+/// Packed layout: one vector, block after block.
+pub fn to_packed(blocks: &[Block]) -> Vec<u8> {
+    blocks.as_flattened().to_vec()
+}
+
+/// Inverse of [`to_packed`].
+///
+/// # Panics
+/// If the length is not a multiple of 16.
+pub fn from_packed(bytes: &[u8]) -> Vec<Block> {
+    let (blocks, rest) = bytes.as_chunks();
+    assert!(rest.is_empty(), "a packed vector holds whole blocks");
+    blocks.to_vec()
+}
+
+/// Bits of bytes: vector i holds bit i (of value 2^i) of every byte.
+pub fn to_bits(bytes: &[u8]) -> [Vec<bool>; 8] {
+    core::array::from_fn(|i| bytes.iter().map(|b| b >> i & 1 == 1).collect())
+}
+
+/// Inverse of [`to_bits`].
+///
+/// # Panics
+/// If the eight vectors have different lengths.
+pub fn from_bits(bits: &[Vec<bool>; 8]) -> Vec<u8> {
+    let bytes = bits[0].len();
+    assert!(
+        bits.iter().all(|v| v.len() == bytes),
+        "the eight bit vectors have one length"
+    );
+    (0..bytes)
+        .map(|b| (0..8).fold(0, |byte, i| byte | u8::from(bits[i][b]) << i))
+        .collect()
+}
+
+/// `[f(0)?, …, f(N-1)?]`, stopping at the first error.
+pub(crate) fn try_array<T, E, const N: usize>(
+    mut f: impl FnMut(usize) -> Result<T, E>,
+) -> Result<[T; N], E> {
+    let mut items = [const { None }; N];
+    for (i, item) in items.iter_mut().enumerate() {
+        *item = Some(f(i)?);
+    }
+    Ok(items.map(|item| item.expect("the loop has filled every place")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn shift_rows_undoes_its_inverse_and_moves_row_r_by_r() {
+        for i in 0..16 {
+            let there = shift_source(Direction::Encrypt, i);
+            assert_eq!(shift_source(Direction::Decrypt, there), i);
+            assert_eq!((there % 4, there / 4), (i % 4, (i / 4 + i % 4) % 4));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn mix_columns_undoes_its_inverse(block: Block) {
+            let mixed = mix_columns(Direction::Encrypt, &block);
+            prop_assert_eq!(mix_columns(Direction::Decrypt, &mixed), block);
+            let shifted = shift_rows(Direction::Encrypt, &block);
+            prop_assert_eq!(shift_rows(Direction::Decrypt, &shifted), block);
+        }
+
+        #[test]
+        fn layouts_have_inverses(blocks: Vec<Block>) {
+            prop_assert_eq!(&from_sliced(&to_sliced(&blocks)), &blocks);
+            prop_assert_eq!(&from_packed(&to_packed(&blocks)), &blocks);
+            prop_assert_eq!(from_bits(&to_bits(blocks.as_flattened())), blocks.as_flattened());
+        }
+
+        #[test]
+        fn last_block_is_completed_with_zeros(bytes: Vec<u8>) {
+            let blocks = to_blocks(&bytes);
+            prop_assert_eq!(blocks.len(), bytes.len().div_ceil(16));
+            let flat = blocks.as_flattened();
+            prop_assert_eq!(&flat[..bytes.len()], &bytes[..]);
+            prop_assert!(flat[bytes.len()..].iter().all(|&b| b == 0));
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! The four views of a backend: encrypted bytes, bytes that can move, bits, and table look-ups.
+//!
+//! A backend implements the views its scheme is good at and nothing else. The schemes do not offer
+//! the same algebra, and pretending that they do would cost an order of magnitude:
+//!
+//! | view | an item holds | cheap | dear |
+//! |---|---|---|---|
+//! | [`ByteEval`] | `slots` elements of GF(2^8) | sum, public factor | product, then Frobenius |
+//! | [`PackedEval`] | the same, and slots can move | | permutation |
+//! | [`BitEval`] | `slots` bits | exclusive or | conjunction |
+//! | [`LutEval`] | one byte in a form of the backend's own | exclusive or (on bits) | look-up |
+//!
+//! **Lazy products.** `mul` and `and` return a `Product`; products add; `relinearize` turns a sum of
+//! products into an item that can be multiplied again. Products are the three-part ciphertexts of
+//! BGV, the ciphertexts under f² of NTRU, the type II ciphertexts of DGHV; where there is nothing to
+//! delay, `Product` is the item itself. A product does not add to an item: under some schemes the two
+//! live under different keys.
+//!
+//! **Noise.** `refresh` is the only hook: the circuits call it before each non-linear layer, with the
+//! depth that the layer uses. A backend may also lower the modulus or bootstrap inside its products.
+//!
+//! **Laws.** Below, `D` is decryption, slot by slot. Every law holds as long as no error is returned.
+//! Items of one evaluator may be combined at whatever levels they are. Combining items of different
+//! evaluators is a programming error and may panic.
+
+use crate::error::Result;
+
+/// Multiplicative depth, in the unit of the view: products, conjunctions, or look-ups.
+pub type Depth = u32;
+
+/// A public map from bytes to bytes: entry x is the image of x.
+pub type Table = [u8; 256];
+
+/// View 1. An item is `slots()` slots, each an element of GF(2^8) as in [`gf256`](crate::gf256).
+///
+/// Laws:
+/// - `D(public(v)) = v`, completed with zeros
+/// - `D(add(a, b)) = D(a) + D(b)`
+/// - `D(scale(a, c)) = c·D(a)`; `scale(a, 1)` is `a`
+/// - `D(frobenius(a, k)) = D(a)^(2^k)`; in particular `D(frobenius(a, 8)) = D(a)`
+/// - `D(relinearize(mul(a, b))) = D(a)·D(b)`
+/// - `D(relinearize(add_product(p, q))) = D(relinearize(p)) + D(relinearize(q))`
+/// - `refresh` changes no value
+pub trait ByteEval {
+    /// Encrypted bytes, one per slot.
+    type Byte: Clone;
+    /// A sum of products of two `Byte`s before relinearisation.
+    type Product;
+
+    /// Number of independent slots, at least 1.
+    fn slots(&self) -> usize;
+
+    /// Public bytes as an item, one per slot; zeros in the slots beyond `v`. No key, no noise.
+    ///
+    /// # Panics
+    /// If `v` is longer than `slots()`.
+    fn public(&self, v: &[u8]) -> Self::Byte;
+
+    /// Slot-wise sum (exclusive or).
+    fn add(&self, a: &Self::Byte, b: &Self::Byte) -> Self::Byte;
+
+    /// Slot-wise product by one public constant.
+    fn scale(&self, a: &Self::Byte, c: u8) -> Self::Byte;
+
+    /// Slot-wise x ↦ x^(2^k). Uses no depth.
+    ///
+    /// # Errors
+    /// If the key for this power, or a level, is missing.
+    fn frobenius(&self, a: &Self::Byte, k: u32) -> Result<Self::Byte>;
+
+    /// Slot-wise product, not relinearised. Uses depth 1.
+    ///
+    /// # Errors
+    /// If a level is missing.
+    fn mul(&self, a: &Self::Byte, b: &Self::Byte) -> Result<Self::Product>;
+
+    /// Slot-wise sum of two products.
+    fn add_product(&self, a: Self::Product, b: &Self::Product) -> Self::Product;
+
+    /// The item that holds the value of a product and can be multiplied again.
+    ///
+    /// # Errors
+    /// If the relinearisation key, or a level, is missing.
+    fn relinearize(&self, p: Self::Product) -> Result<Self::Byte>;
+
+    /// Makes room for a layer of depth `depth` on all of `items`. By default does nothing.
+    ///
+    /// # Errors
+    /// If room is lacking and the backend cannot make it.
+    fn refresh(&self, _items: &mut [Self::Byte], _depth: Depth) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// View 1 with data movement: the slots form `slots() / 16` blocks of 16 consecutive slots.
+///
+/// Laws, with (p∘q)\[i\] = p\[q\[i\]\]:
+/// - `D(permute(a, p))[16b + i] = D(a)[16b + p[i]]` for every block b and every i < 16
+/// - hence `permute(permute(a, p), q)` and `permute(a, p∘q)` hold the same values
+/// - `slots()` is a multiple of 16
+pub trait PackedEval: ByteEval {
+    /// In each block, slot i of the result is slot `p[i]` of `a`. `p` need not be a permutation of
+    /// any special form. Uses no depth.
+    ///
+    /// # Errors
+    /// If a key for the movement, or a level, is missing.
+    fn permute(&self, a: &Self::Byte, p: &[usize; 16]) -> Result<Self::Byte>;
+}
+
+/// View 2. An item is `slots()` slots, each one bit.
+///
+/// Laws:
+/// - `D(public(v)) = v`, completed with `false`
+/// - `D(xor(a, b)) = D(a) ⊕ D(b)`
+/// - `D(relinearize(and(a, b))) = D(a) ∧ D(b)`
+/// - `D(relinearize(xor_product(p, q))) = D(relinearize(p)) ⊕ D(relinearize(q))`
+/// - `refresh` changes no value
+pub trait BitEval {
+    /// Encrypted bits, one per slot.
+    type Bit: Clone;
+    /// A sum of conjunctions of two `Bit`s before relinearisation.
+    type Product: Clone;
+
+    /// Number of independent slots, at least 1.
+    fn slots(&self) -> usize;
+
+    /// Public bits as an item, one per slot; `false` in the slots beyond `v`. No key, no noise.
+    ///
+    /// # Panics
+    /// If `v` is longer than `slots()`.
+    fn public(&self, v: &[bool]) -> Self::Bit;
+
+    /// Slot-wise exclusive or.
+    fn xor(&self, a: &Self::Bit, b: &Self::Bit) -> Self::Bit;
+
+    /// Slot-wise conjunction, not relinearised. Uses depth 1.
+    ///
+    /// # Errors
+    /// If a level is missing.
+    fn and(&self, a: &Self::Bit, b: &Self::Bit) -> Result<Self::Product>;
+
+    /// Slot-wise sum of two products.
+    fn xor_product(&self, a: Self::Product, b: &Self::Product) -> Self::Product;
+
+    /// The item that holds the value of a product and can be multiplied again.
+    ///
+    /// # Errors
+    /// If the relinearisation key, or a level, is missing.
+    fn relinearize(&self, p: Self::Product) -> Result<Self::Bit>;
+
+    /// Makes room for a layer of depth `depth` on all of `items`. By default does nothing.
+    ///
+    /// # Errors
+    /// If room is lacking and the backend cannot make it.
+    fn refresh(&self, _items: &mut [Self::Bit], _depth: Depth) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// View 3. An item is one byte, as whatever the backend makes of it (eight bits, two nibbles, …).
+///
+/// Laws:
+/// - `D(public(v)) = v`
+/// - `D(xor(a, b)) = D(a) ⊕ D(b)`
+/// - `D(lookup(a, t)[k]) = t[k][D(a)]`; in particular the identity table changes no value
+pub trait LutEval {
+    /// One encrypted byte.
+    type Byte: Clone;
+
+    /// A public byte as an item. No key, no noise.
+    fn public(&self, v: u8) -> Self::Byte;
+
+    /// Exclusive or: free on bits, two bootstrappings on nibbles.
+    ///
+    /// # Errors
+    /// If a key is missing.
+    fn xor(&self, a: &Self::Byte, b: &Self::Byte) -> Result<Self::Byte>;
+
+    /// `K` tables read at the same encrypted index; the backend shares the work between them.
+    ///
+    /// # Errors
+    /// If a key is missing.
+    fn lookup<const K: usize>(
+        &self,
+        a: &Self::Byte,
+        tables: [&Table; K],
+    ) -> Result<[Self::Byte; K]>;
+}

@@ -1,0 +1,131 @@
+//! AES in the clear through every view and layout, with all intermediate states.
+#![allow(dead_code, reason = "each test binary uses a part of this module")]
+
+use homaes_aes::interp::clear::{ClearBits, ClearBytes, ClearLut};
+use homaes_aes::{
+    Bitwise, Block, Bytewise, Direction, Lutwise, Packed, RoundKeys, Rounds, Sliced,
+    cipher_observed, state,
+};
+
+/// A view with a layout.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum View {
+    SlicedBytes,
+    PackedBytes,
+    SlicedBits,
+    SlicedLut,
+}
+
+impl View {
+    pub(crate) const ALL: [Self; 4] = [
+        Self::SlicedBytes,
+        Self::PackedBytes,
+        Self::SlicedBits,
+        Self::SlicedLut,
+    ];
+
+    /// Runs each block under its own key; entry r holds all states after round r.
+    pub(crate) fn trace(
+        self,
+        dir: Direction,
+        blocks: &[Block],
+        keys: &[RoundKeys],
+    ) -> Vec<Vec<Block>> {
+        assert_eq!(blocks.len(), keys.len());
+        let n = blocks.len();
+        // Round by round, the keys of all blocks.
+        let schedules: Vec<_> = keys.iter().map(|k| k.schedule(dir)).collect();
+        let keys: Vec<Vec<Block>> = (0..schedules[0].as_slice().len())
+            .map(|r| schedules.iter().map(|s| s.as_slice()[r]).collect())
+            .collect();
+        match self {
+            Self::SlicedBytes => {
+                let eval = ClearBytes::new(n);
+                let r = Sliced(Bytewise::new(&eval));
+                observe(&r, dir, blocks, &keys, |b| r.public(b), state::from_sliced)
+            }
+            Self::PackedBytes => {
+                let eval = ClearBytes::new(16 * n);
+                let r = Packed(Bytewise::new(&eval));
+                observe(
+                    &r,
+                    dir,
+                    blocks,
+                    &keys,
+                    |b| r.public(b),
+                    |s| state::from_packed(s),
+                )
+            }
+            Self::SlicedBits => {
+                let eval = ClearBits::new(n);
+                let r = Sliced(Bitwise::new(&eval));
+                observe(
+                    &r,
+                    dir,
+                    blocks,
+                    &keys,
+                    |b| r.public(b),
+                    |s| state::from_sliced(&s.each_ref().map(state::from_bits)),
+                )
+            }
+            Self::SlicedLut => {
+                let r = Sliced(Lutwise::new(&ClearLut));
+                let mut rounds = vec![Vec::new(); keys.len()];
+                for b in 0..n {
+                    let keys: Vec<_> = keys.iter().map(|k| vec![k[b]]).collect();
+                    let lift = |b: &[Block]| r.public(b);
+                    let one = observe(&r, dir, &blocks[b..=b], &keys, lift, |s| vec![*s]);
+                    for (all, one) in rounds.iter_mut().zip(one) {
+                        all.extend(one);
+                    }
+                }
+                rounds
+            }
+        }
+    }
+
+    /// Runs each block under its own key; the results.
+    pub(crate) fn run(self, dir: Direction, blocks: &[Block], keys: &[RoundKeys]) -> Vec<Block> {
+        self.trace(dir, blocks, keys)
+            .pop()
+            .expect("a trace has at least two states")
+    }
+}
+
+fn observe<S: Clone, R: Rounds<State = S, Key = S>>(
+    rounds: &R,
+    dir: Direction,
+    blocks: &[Block],
+    keys: &[Vec<Block>],
+    lift: impl Fn(&[Block]) -> S,
+    lower: impl Fn(&S) -> Vec<Block>,
+) -> Vec<Vec<Block>> {
+    let keys: Vec<_> = keys.iter().map(|k| lift(k)).collect();
+    let mut states = Vec::new();
+    let result = cipher_observed(rounds, dir, &lift(blocks), &keys, |r, s| {
+        assert_eq!(r, states.len(), "rounds are shown in order");
+        states.push(lower(s));
+    })
+    .expect("nothing fails in the clear");
+    assert_eq!(states.last(), Some(&lower(&result)));
+    states
+}
+
+/// Bytes of a hexadecimal string.
+pub(crate) fn hex(s: &str) -> Vec<u8> {
+    assert!(s.len().is_multiple_of(2), "odd length: {s}");
+    (0..s.len())
+        .step_by(2)
+        .map(|i| u8::from_str_radix(&s[i..i + 2], 16).expect("hexadecimal digits"))
+        .collect()
+}
+
+/// One block of a hexadecimal string.
+pub(crate) fn block(s: &str) -> Block {
+    hex(s).try_into().expect("16 bytes")
+}
+
+/// The expanded key of a hexadecimal string.
+pub(crate) fn expand(key: &str) -> RoundKeys {
+    RoundKeys::expand(&hex(key)).expect("a key of AES length")
+}

@@ -1,0 +1,148 @@
+//! What AES costs in every view, counted: the table in the documentation of the crate is checked here.
+
+use homaes_aes::interp::count::{CountBits, CountBytes, CountLut, Tally};
+use homaes_aes::{
+    Bitwise, Bytewise, Depth, Direction, EvalError, KeySize, Lutwise, Packed, Rounds, Sliced,
+    cipher,
+};
+
+fn run<S: Clone, R: Rounds<State = S, Key = S>>(
+    rounds: &R,
+    dir: Direction,
+    size: KeySize,
+    public: impl Fn() -> S,
+) -> Result<(), EvalError> {
+    let keys: Vec<_> = (0..size.round_keys()).map(|_| public()).collect();
+    cipher(rounds, dir, &public(), &keys).map(drop)
+}
+
+fn sliced_bytes(e: CountBytes, dir: Direction, size: KeySize) -> Result<Tally, EvalError> {
+    let r = Sliced(Bytewise::new(&e));
+    run(&r, dir, size, || r.public(&[]))?;
+    Ok(e.tally())
+}
+
+fn packed_bytes(e: CountBytes, dir: Direction, size: KeySize) -> Result<Tally, EvalError> {
+    let r = Packed(Bytewise::new(&e));
+    run(&r, dir, size, || r.public(&[]))?;
+    Ok(e.tally())
+}
+
+fn sliced_bits(e: CountBits, dir: Direction, size: KeySize) -> Result<Tally, EvalError> {
+    let r = Sliced(Bitwise::new(&e));
+    run(&r, dir, size, || r.public(&[]))?;
+    Ok(e.tally())
+}
+
+fn sliced_lut(e: CountLut, dir: Direction, size: KeySize) -> Result<Tally, EvalError> {
+    let r = Sliced(Lutwise::new(&e));
+    run(&r, dir, size, || r.public(&[]))?;
+    Ok(e.tally())
+}
+
+/// The four rows of the table.
+fn tallies(dir: Direction, size: KeySize) -> [Tally; 4] {
+    [
+        sliced_bytes(CountBytes::new(8), dir, size),
+        packed_bytes(CountBytes::new(16), dir, size),
+        sliced_bits(CountBits::new(8), dir, size),
+        sliced_lut(CountLut::new(), dir, size),
+    ]
+    .map(|t| t.expect("counters without levels do not fail"))
+}
+
+/// Products, relinearisations, Frobenius maps, permutations, look-ups, depth.
+fn row(t: &Tally) -> [u64; 6] {
+    [
+        t.products,
+        t.relinearisations,
+        t.frobenius,
+        t.permutations,
+        t.lookups,
+        u64::from(t.depth),
+    ]
+}
+
+#[test]
+fn aes128_costs() {
+    for dir in Direction::ALL {
+        let rows = tallies(dir, KeySize::Aes128).each_ref().map(row);
+        assert_eq!(rows[0], [640, 640, 1760, 0, 0, 30], "sliced bytes {dir:?}");
+        assert_eq!(rows[1], [40, 40, 110, 37, 0, 30], "packed bytes {dir:?}");
+        assert_eq!(rows[2], [12_800, 3_200, 0, 0, 0, 40], "bits {dir:?}");
+        assert_eq!(rows[3], [0, 0, 0, 0, 160, 10], "look-ups {dir:?}");
+    }
+}
+
+#[test]
+fn costs_follow_the_rounds() {
+    for dir in Direction::ALL {
+        for size in KeySize::ALL {
+            let n = size.rounds() as u64;
+            let rows = tallies(dir, size).each_ref().map(row);
+            assert_eq!(rows[0], [64 * n, 64 * n, 176 * n, 0, 0, 3 * n]);
+            assert_eq!(rows[1], [4 * n, 4 * n, 11 * n, 4 * n - 3, 0, 3 * n]);
+            assert_eq!(rows[2], [1280 * n, 320 * n, 0, 0, 0, 4 * n]);
+            assert_eq!(rows[3], [0, 0, 0, 0, 16 * n, n]);
+        }
+    }
+}
+
+#[test]
+fn table_in_the_documentation_is_the_count() {
+    let names = [
+        "bytes, sliced | slots",
+        "bytes, packed | slots / 16",
+        "bits, sliced | slots",
+        "look-ups, sliced | 1",
+    ];
+    for dir in Direction::ALL {
+        for (name, tally) in names.iter().zip(tallies(dir, KeySize::Aes128)) {
+            let cells = row(&tally).map(|n| n.to_string()).join(" | ");
+            let line = format!("//! | {name} | {cells} |");
+            assert!(include_str!("../src/lib.rs").contains(&line), "{line}");
+        }
+    }
+}
+
+#[test]
+fn tables_and_refreshes() {
+    // Nine rounds of three (encrypting) or four multiples on 16 bytes, one round of one.
+    for (dir, tables) in [(Direction::Encrypt, 448), (Direction::Decrypt, 592)] {
+        let [sliced, packed, bits, lut] = tallies(dir, KeySize::Aes128);
+        assert_eq!(lut.tables, tables);
+        for (tally, depth) in [(&sliced, 3), (&packed, 3), (&bits, 4)] {
+            assert_eq!(tally.refreshes, 10);
+            assert!(tally.refresh_depths.iter().eq([&depth]));
+            assert_eq!(tally.depth, 10 * depth);
+        }
+    }
+}
+
+#[test]
+fn keys_that_packed_aes_needs() {
+    for dir in Direction::ALL {
+        let [sliced, packed, ..] = tallies(dir, KeySize::Aes128);
+        assert!(sliced.permutations_used.is_empty());
+        assert_eq!(packed.permutations_used.len(), 4);
+        assert!(packed.frobenius_used.iter().copied().eq(1..=7));
+        assert_eq!(sliced.frobenius_used, packed.frobenius_used);
+    }
+}
+
+#[test]
+fn one_level_too_few_is_an_error() {
+    let (dir, size) = (Direction::Encrypt, KeySize::Aes128);
+    let outcome = |short: Depth| {
+        [
+            sliced_bytes(CountBytes::new(1).with_levels(30 - short), dir, size),
+            packed_bytes(CountBytes::new(16).with_levels(30 - short), dir, size),
+            sliced_bits(CountBits::new(1).with_levels(40 - short), dir, size),
+            sliced_lut(CountLut::new().with_levels(10 - short), dir, size),
+        ]
+        .map(|r| r.err())
+    };
+    let out = EvalError::OutOfDepth { needed: 1, left: 0 };
+    assert_eq!(outcome(0), [const { None }; 4]);
+    assert_eq!(outcome(1), core::array::from_fn(|_| Some(out.clone())));
+}

@@ -1,0 +1,20 @@
+//! How a parameter set describes itself: its name, purpose, security and sizes. No scheme code.
+//!
+//! - [`SetCard`]: what `homaes params --json` prints for one set; [`SetCard::check`] holds its claim against its estimates.
+//! - [`rlwe`]: hardness of ring-LWE, read off results of the lattice-estimator.
+//! - [`DigestBuilder`]: the 32 bytes by which a file says which numbers it was made with.
+//!
+//! The invariant: a [`Purpose::Secure`] set claims at least [`MIN_SECURE_BITS`], at most the smallest estimate over
+//! *everything* it publishes (each key at its own modulus), and fails with probability at most `2^MAX_LOG2_P_FAIL`.
+#![forbid(unsafe_code)]
+
+mod card;
+mod digest;
+mod estimate;
+mod name;
+pub mod rlwe;
+
+pub use card::{CardError, MAX_LOG2_P_FAIL, MIN_SECURE_BITS, Purpose, Ring, SetCard};
+pub use digest::DigestBuilder;
+pub use estimate::{Estimate, Published, SecretWeight};
+pub use name::{MAX_NAME_BYTES, SetName, SetNameError};

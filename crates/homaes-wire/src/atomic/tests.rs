@@ -1,0 +1,176 @@
+use super::*;
+use tempfile::TempDir;
+
+const PLAIN: OutputOptions = OutputOptions {
+    force: false,
+    private: false,
+};
+const FORCE: OutputOptions = OutputOptions {
+    force: true,
+    private: false,
+};
+
+fn names(folder: &TempDir) -> Vec<String> {
+    let mut names: Vec<_> = fs::read_dir(folder.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+fn write(path: &Path, options: OutputOptions, bytes: &[u8]) -> Result<(), WireError> {
+    let mut file = AtomicFile::create(path, options)?;
+    file.write_all(bytes).unwrap();
+    file.commit()
+}
+
+#[test]
+fn the_name_appears_at_the_end() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("out.hct");
+    let mut file = AtomicFile::create(&path, PLAIN).unwrap();
+    assert_eq!(file.target(), path);
+    file.write_all(b"abc").unwrap();
+    let before = names(&folder);
+    assert!(
+        before.len() == 1 && before[0].starts_with(".out.hct.homaes-tmp-"),
+        "{before:?}"
+    );
+    file.commit().unwrap();
+    assert_eq!(names(&folder), ["out.hct"]);
+    assert_eq!(fs::read(&path).unwrap(), b"abc");
+}
+
+#[test]
+fn dropped_files_leave_nothing() {
+    let folder = TempDir::new().unwrap();
+    let mut file = AtomicFile::create(&folder.path().join("out"), PLAIN).unwrap();
+    file.write_all(b"abc").unwrap();
+    drop(file);
+    assert!(names(&folder).is_empty());
+}
+
+#[test]
+fn long_and_mixed_writes_keep_their_order() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("out");
+    let mut file = AtomicFile::create(&path, PLAIN).unwrap();
+    let mut expected = Vec::new();
+    for (i, len) in [
+        1,
+        BUFFER_BYTES - 1,
+        1,
+        BUFFER_BYTES,
+        3,
+        2 * BUFFER_BYTES + 1,
+        5,
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let part = vec![i as u8; len];
+        file.write_all(&part).unwrap();
+        expected.extend(part);
+    }
+    file.commit().unwrap();
+    assert!(fs::read(path).unwrap() == expected);
+}
+
+#[test]
+fn existing_files_need_force() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("out");
+    fs::write(&path, b"old").unwrap();
+    assert!(matches!(
+        AtomicFile::create(&path, PLAIN),
+        Err(WireError::AlreadyExists { .. })
+    ));
+    write(&path, FORCE, b"new").unwrap();
+    assert_eq!(fs::read(&path).unwrap(), b"new");
+    assert_eq!(names(&folder), ["out"]);
+}
+
+#[test]
+fn a_name_taken_meanwhile_is_kept() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("out");
+    let file = AtomicFile::create(&path, PLAIN).unwrap();
+    fs::write(&path, b"other").unwrap();
+    assert!(matches!(
+        file.commit(),
+        Err(WireError::AlreadyExists { .. })
+    ));
+    assert_eq!(fs::read(&path).unwrap(), b"other");
+    assert_eq!(names(&folder), ["out"]);
+}
+
+#[test]
+fn folders_and_missing_parents_are_refused() {
+    let folder = TempDir::new().unwrap();
+    assert!(matches!(
+        AtomicFile::create(folder.path(), PLAIN),
+        Err(WireError::AlreadyExists { .. })
+    ));
+    let error = AtomicFile::create(folder.path(), FORCE)
+        .unwrap_err()
+        .to_string();
+    assert!(error.ends_with("not a regular file"), "{error}");
+    assert!(matches!(
+        AtomicFile::create(&folder.path().join("a/b"), PLAIN),
+        Err(WireError::Io { .. })
+    ));
+    assert!(matches!(
+        AtomicFile::create(Path::new(""), PLAIN),
+        Err(WireError::Io { .. })
+    ));
+}
+
+#[test]
+fn long_names_work() {
+    let folder = TempDir::new().unwrap();
+    let name = "n".repeat(250);
+    write(&folder.path().join(&name), PLAIN, b"abc").unwrap();
+    assert_eq!(names(&folder), [name]);
+}
+
+#[cfg(unix)]
+#[test]
+fn private_files_are_private_from_the_start() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("secret.hsk");
+    let file = AtomicFile::create(
+        &path,
+        OutputOptions {
+            force: false,
+            private: true,
+        },
+    )
+    .unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&file.temporary), 0o600);
+    file.commit().unwrap();
+    assert_eq!(mode(&path), 0o600);
+}
+
+#[cfg(unix)]
+#[test]
+fn links_are_followed_and_devices_spared() {
+    use std::os::unix::fs::symlink;
+    let folder = TempDir::new().unwrap();
+    let (link, real) = (folder.path().join("link"), folder.path().join("real"));
+    fs::write(&real, b"old").unwrap();
+    symlink(&real, &link).unwrap();
+    assert!(matches!(
+        AtomicFile::create(&link, PLAIN),
+        Err(WireError::AlreadyExists { .. })
+    ));
+    write(&link, FORCE, b"new").unwrap();
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert_eq!(fs::read(&real).unwrap(), b"new");
+    let error = AtomicFile::create(Path::new("/dev/null"), FORCE)
+        .unwrap_err()
+        .to_string();
+    assert_eq!(error, "/dev/null: not a regular file");
+}

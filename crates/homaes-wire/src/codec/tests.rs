@@ -1,0 +1,96 @@
+use super::*;
+use proptest::prelude::*;
+
+#[test]
+fn all_values_round_trip() {
+    let body = Encoder::with_capacity(64)
+        .u8(1)
+        .u16(0x0203)
+        .u32(4)
+        .u64(5)
+        .f64(-1.5)
+        .sized_bytes(b"ab")
+        .str("é")
+        .residues(17, &[16, 0, 3])
+        .finish();
+    let mut decoder = Decoder::new(&body);
+    assert_eq!(decoder.u8("a").unwrap(), 1);
+    assert_eq!(decoder.u16("b").unwrap(), 0x0203);
+    assert_eq!(decoder.u32("c").unwrap(), 4);
+    assert_eq!(decoder.u64("d").unwrap(), 5);
+    assert_eq!(decoder.f64("e").unwrap(), -1.5);
+    assert_eq!(decoder.sized_bytes("f", 2).unwrap(), b"ab");
+    assert_eq!(decoder.str("g", 2).unwrap(), "é");
+    assert_eq!(decoder.residues("h", 17, 3).unwrap(), [16, 0, 3]);
+    assert_eq!(format!("{decoder:?}"), "Decoder(0 of 41 bytes left)");
+    decoder.finish("body").unwrap();
+}
+
+#[test]
+fn errors_name_the_value() {
+    let huge = Encoder::new().u64(u64::MAX).finish();
+    let message = |result: Result<(), WireError>| result.unwrap_err().to_string();
+    let decoder = || Decoder::new(&huge);
+    assert_eq!(
+        message(decoder().bytes("seed", 9).map(drop)),
+        "seed needs 9 bytes, only 8 are left"
+    );
+    assert_eq!(
+        message(decoder().sized_bytes("note", 10).map(drop)),
+        "note is 18446744073709551615, at most 10 is possible here"
+    );
+    assert_eq!(
+        message(decoder().str("note", 10).map(drop)),
+        "note is 4294967295, at most 10 is possible here"
+    );
+    assert!(decoder().count("limbs", usize::MAX, 8).is_err());
+    assert_eq!(
+        message(decoder().f64("noise").map(drop)),
+        "noise is malformed, expected a finite number"
+    );
+    assert_eq!(
+        message(decoder().residues("c0", 97, 2).map(drop)),
+        "packed values is malformed, expected zero bits after the last value"
+    );
+    assert_eq!(
+        message(decoder().residues("c0", 193, 1).map(drop)),
+        "c0 is 255, at most 192 is possible here"
+    );
+    assert!(decoder().residues("c0", 97, usize::MAX).is_err());
+    assert_eq!(
+        message(decoder().finish("body")),
+        "body has 8 bytes, expected 0"
+    );
+    let bad = Encoder::new().u32(1).u8(0xff).finish();
+    assert_eq!(
+        message(Decoder::new(&bad).str("note", 10).map(drop)),
+        "note is malformed, expected UTF-8"
+    );
+}
+
+#[test]
+fn residues_use_no_more_bits_than_needed() {
+    let bits = [(2, 1), (3, 2), (256, 8), (257, 9), (1 << 63, 63)];
+    assert!(
+        bits.iter()
+            .all(|&(modulus, bits)| residue_bits(modulus) == bits)
+    );
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_safe(bytes in prop::collection::vec(any::<u8>(), 0..40), calls in prop::collection::vec(0u8..7, 0..12)) {
+        let mut decoder = Decoder::new(&bytes);
+        for call in calls {
+            let _ = match call {
+                0 => decoder.u16("x").map(drop),
+                1 => decoder.f64("x").map(drop),
+                2 => decoder.sized_bytes("x", usize::MAX).map(drop),
+                3 => decoder.str("x", usize::MAX).map(drop),
+                4 => decoder.count("x", usize::MAX, 3).map(|count| assert!(count * 3 <= decoder.left())),
+                5 => decoder.residues("x", 97, 5).map(|values| assert!(values.iter().all(|&v| v < 97))),
+                _ => decoder.u8("x").map(drop),
+            };
+        }
+    }
+}

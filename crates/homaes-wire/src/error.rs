@@ -1,0 +1,301 @@
+//! Everything that can be wrong with a file.
+
+use crate::{KeyId, Kind};
+use std::io;
+use std::path::PathBuf;
+
+/// What is wrong, with what was found and what was expected.
+///
+/// The message of [`WireError::Io`] includes that of its source, because the cause is what a user needs.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WireError {
+    /// The operating system refused.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The output is there already and overwriting was not asked for.
+    #[error("{}: file already exists", path.display())]
+    AlreadyExists {
+        /// The output.
+        path: PathBuf,
+    },
+    /// There are fewer bytes than a header has.
+    #[error("file has {found} bytes, too few for a header of at least {expected}")]
+    TooShort {
+        /// Bytes in the file.
+        found: u64,
+        /// Bytes of the header.
+        expected: u64,
+    },
+    /// The file does not start with the magic bytes.
+    #[error("not a homaes file: it starts with \"{}\", expected \"{}\"", found.escape_ascii(), expected.escape_ascii())]
+    NotHomaes {
+        /// The first bytes.
+        found: [u8; 8],
+        /// [`MAGIC`](crate::MAGIC).
+        expected: [u8; 8],
+    },
+    /// The file was written by a later version.
+    #[error(
+        "format version {found} is newer than this program, which reads up to version {expected}"
+    )]
+    NewerVersion {
+        /// The file's version.
+        found: u16,
+        /// [`VERSION`](crate::VERSION).
+        expected: u16,
+    },
+    /// The kind is none of the known ones.
+    #[error("unknown kind of file {found}, expected 1 to 4")]
+    UnknownKind {
+        /// The kind byte.
+        found: u8,
+    },
+    /// The file is of another kind.
+    #[error("wrong kind of file: found {found}, expected {expected}")]
+    WrongKind {
+        /// The file's kind.
+        found: Kind,
+        /// The kind asked for.
+        expected: Kind,
+    },
+    /// The header's checksum or fields are wrong.
+    #[error("header is corrupted")]
+    HeaderCorrupted,
+    /// The file is shorter than its header says.
+    #[error("file is truncated: found {found} bytes, expected {expected}")]
+    Truncated {
+        /// Bytes in the file.
+        found: u64,
+        /// Bytes the header announces.
+        expected: u64,
+    },
+    /// The file is longer than its header, or its records, say.
+    #[error("file has trailing bytes: found {found} bytes, expected {expected}")]
+    TrailingBytes {
+        /// Bytes in the file.
+        found: u64,
+        /// Bytes the header, or the last record, leads to.
+        expected: u64,
+    },
+    /// The file belongs to another parameter set.
+    #[error("file is for parameter set {found}, expected {expected}")]
+    OtherSet {
+        /// The file's set.
+        found: String,
+        /// The set asked for.
+        expected: String,
+    },
+    /// The set has the same name but other numbers.
+    #[error("parameter set {set} has changed: digest {}…, expected {}…", hex(&found[..4]), hex(&expected[..4]))]
+    OtherDigest {
+        /// The set.
+        set: String,
+        /// The file's digest.
+        found: [u8; 32],
+        /// The set's digest.
+        expected: [u8; 32],
+    },
+    /// The file belongs to another secret key.
+    #[error("file belongs to key {found}, expected {expected}")]
+    OtherKey {
+        /// The file's key.
+        found: KeyId,
+        /// The key asked for.
+        expected: KeyId,
+    },
+    /// A record's checksum is wrong.
+    #[error("record {record} (tag {tag}) is corrupted")]
+    RecordCorrupted {
+        /// Position in the file, from 0.
+        record: u64,
+        /// Its tag as found.
+        tag: u16,
+    },
+    /// A record has another tag than its place asks for.
+    #[error("record {record} has tag {found}, expected {expected}")]
+    OtherTag {
+        /// Position in the file, from 0.
+        record: u64,
+        /// The record's tag.
+        found: u16,
+        /// The tag asked for.
+        expected: u16,
+    },
+    /// A record is longer than its place or the file allows.
+    #[error("record {record} (tag {tag}) has {found} bytes, at most {expected} are possible here")]
+    RecordTooLong {
+        /// Position in the file, from 0.
+        record: u64,
+        /// Its tag.
+        tag: u16,
+        /// Its length.
+        found: u64,
+        /// The limit.
+        expected: u64,
+    },
+    /// There are fewer or more records than needed.
+    #[error("file has {found} records, expected {expected}")]
+    RecordCount {
+        /// Records in the file.
+        found: u64,
+        /// Records asked for.
+        expected: u64,
+    },
+    /// Bytes end inside a value.
+    #[error("{what} needs {expected} bytes, only {found} are left")]
+    ValueTruncated {
+        /// The value.
+        what: &'static str,
+        /// Bytes left.
+        found: u64,
+        /// Bytes needed.
+        expected: u64,
+    },
+    /// A value is too large.
+    #[error("{what} is {found}, at most {expected} is possible here")]
+    ValueTooLarge {
+        /// The value.
+        what: &'static str,
+        /// The value found.
+        found: u64,
+        /// The largest possible one.
+        expected: u64,
+    },
+    /// A text or a number is not of the required form.
+    #[error("{what} is malformed, expected {expected}")]
+    Malformed {
+        /// The value.
+        what: &'static str,
+        /// The required form.
+        expected: &'static str,
+    },
+    /// Bytes are left after the last value, or written beside the announced number.
+    #[error("{what} has {found} bytes, expected {expected}")]
+    Length {
+        /// The body or file.
+        what: &'static str,
+        /// Its length.
+        found: u64,
+        /// The length its values take, or that was announced.
+        expected: u64,
+    },
+}
+
+impl WireError {
+    pub(crate) fn io(path: impl Into<PathBuf>, source: io::Error) -> Self {
+        Self::Io {
+            path: path.into(),
+            source,
+        }
+    }
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages() {
+        let key = |byte| KeyId([byte; 16]);
+        let cases: [(WireError, &str); 12] = [
+            (
+                WireError::io(
+                    "a/b.hct",
+                    io::Error::new(io::ErrorKind::NotFound, "no such file"),
+                ),
+                "a/b.hct: no such file",
+            ),
+            (
+                WireError::AlreadyExists { path: "o".into() },
+                "o: file already exists",
+            ),
+            (
+                WireError::TooShort {
+                    found: 0,
+                    expected: 93,
+                },
+                "file has 0 bytes, too few for a header of at least 93",
+            ),
+            (
+                WireError::NotHomaes {
+                    found: *b"\x7fELF\x02\x01\x01\0",
+                    expected: crate::MAGIC,
+                },
+                "not a homaes file: it starts with \"\\x7fELF\\x02\\x01\\x01\\x00\", expected \"HOMAES\\r\\n\"",
+            ),
+            (
+                WireError::NewerVersion {
+                    found: 2,
+                    expected: 1,
+                },
+                "format version 2 is newer than this program, which reads up to version 1",
+            ),
+            (
+                WireError::WrongKind {
+                    found: Kind::EvalKey,
+                    expected: Kind::Ciphertext,
+                },
+                "wrong kind of file: found evaluation key (.hek), expected FHE ciphertexts (.hct)",
+            ),
+            (
+                WireError::Truncated {
+                    found: 7,
+                    expected: 9,
+                },
+                "file is truncated: found 7 bytes, expected 9",
+            ),
+            (
+                WireError::OtherDigest {
+                    set: "bgv/a".into(),
+                    found: [1; 32],
+                    expected: [0xff; 32],
+                },
+                "parameter set bgv/a has changed: digest 01010101…, expected ffffffff…",
+            ),
+            (
+                WireError::OtherKey {
+                    found: key(1),
+                    expected: key(0xab),
+                },
+                "file belongs to key 01010101010101010101010101010101, expected abababababababababababababababab",
+            ),
+            (
+                WireError::RecordTooLong {
+                    record: 3,
+                    tag: 2,
+                    found: 10,
+                    expected: 5,
+                },
+                "record 3 (tag 2) has 10 bytes, at most 5 are possible here",
+            ),
+            (
+                WireError::ValueTruncated {
+                    what: "level",
+                    found: 1,
+                    expected: 4,
+                },
+                "level needs 4 bytes, only 1 are left",
+            ),
+            (
+                WireError::Malformed {
+                    what: "note",
+                    expected: "UTF-8",
+                },
+                "note is malformed, expected UTF-8",
+            ),
+        ];
+        for (error, message) in cases {
+            assert_eq!(error.to_string(), message);
+        }
+    }
+}

@@ -1,0 +1,394 @@
+//! The container from outside: round trips, every kind of damage, and the bytes themselves.
+#![expect(clippy::unwrap_used, reason = "helpers of tests are tests")]
+
+use homaes_wire::{
+    Contents, Header, KeyId, Kind, OutputOptions, RECORD_OVERHEAD, Reader, WireError, Writer,
+};
+use proptest::prelude::*;
+use std::fs;
+
+const SET: &str = "bgv/toy-255";
+const DIGEST: [u8; 32] = [0xd1; 32];
+const KEY: KeyId = KeyId([0x1d; 16]);
+const HEADER_BYTES: usize = 76 + SET.len() + 16;
+const OVERHEAD: usize = RECORD_OVERHEAD as usize;
+
+fn file(kind: Kind, bodies: &[&[u8]]) -> Vec<u8> {
+    let contents = bodies.iter().fold(Contents::default(), |sum, body| {
+        sum.record(body.len() as u64)
+    });
+    let header = Header::new(kind, SET, DIGEST, KEY, contents).unwrap();
+    let mut writer = Writer::new(Vec::new(), header).unwrap();
+    for (i, body) in bodies.iter().enumerate() {
+        writer.write_record(7, i as u64, body).unwrap();
+    }
+    writer.finish().unwrap()
+}
+
+/// Reads everything as a user of the crate does.
+fn read(bytes: &[u8], kind: Kind) -> Result<Vec<Vec<u8>>, WireError> {
+    let mut reader = Reader::from_slice(bytes, kind)?;
+    reader.check_set(SET, &DIGEST)?;
+    reader.check_key(KEY)?;
+    let mut bodies = Vec::new();
+    while reader.records_left() > 0 {
+        let (index, body) = reader.next_indexed(7, 1 << 20)?;
+        assert_eq!(index, bodies.len() as u64);
+        bodies.push(body);
+    }
+    reader.finish()?;
+    Ok(bodies)
+}
+
+fn message(bytes: &[u8]) -> String {
+    read(bytes, Kind::Ciphertext).unwrap_err().to_string()
+}
+
+#[test]
+fn golden_bytes() {
+    let bytes = file(Kind::WrappedKey, &[b"abc", b""]);
+    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let fixed = format!(
+        "484f4d4145530d0a0100030b{}{}0200000000000000{:02x}00000000000000",
+        "d1".repeat(32),
+        "1d".repeat(16),
+        bytes.len()
+    );
+    let expected = [
+        fixed.as_str(),
+        "6267762f746f792d323535",
+        "dcbf81e16af38f4ab21f601a87d83efc",
+        "070000000000000000000300000000000000616263",
+        "8999fe8d52af833ce75aaf11b41d30c6",
+        "070001000000000000000000000000000000",
+        "fb81fec0b25befee0ca5ae19220346fc",
+    ];
+    assert_eq!(hex, expected.concat());
+}
+
+#[test]
+fn empty_and_foreign_files() {
+    assert_eq!(
+        message(b""),
+        "file has 0 bytes, too few for a header of at least 93"
+    );
+    assert_eq!(
+        message(b"hello"),
+        "file has 5 bytes, too few for a header of at least 93"
+    );
+    assert_eq!(
+        message(&[b'x'; 200]),
+        "not a homaes file: it starts with \"xxxxxxxx\", expected \"HOMAES\\r\\n\""
+    );
+    // A transfer in text mode turned CR LF into LF.
+    let bytes = file(Kind::Ciphertext, &[b"abc"]);
+    let text = [&bytes[..6], &bytes[7..]].concat();
+    assert!(message(&text).starts_with("not a homaes file"));
+}
+
+#[test]
+fn the_first_wrong_thing_is_named() {
+    let good = file(Kind::Ciphertext, &[b"abc", b"defg"]);
+    let len = good.len();
+    let changed = |at: usize, byte: u8| {
+        let mut bytes = good.clone();
+        bytes[at] = byte;
+        bytes
+    };
+    assert_eq!(
+        message(&changed(8, 2)),
+        "format version 2 is newer than this program, which reads up to version 1"
+    );
+    assert_eq!(
+        message(&changed(10, 9)),
+        "unknown kind of file 9, expected 1 to 4"
+    );
+    assert_eq!(
+        read(&good, Kind::SecretKey).unwrap_err().to_string(),
+        "wrong kind of file: found FHE ciphertexts (.hct), expected secret key (.hsk)"
+    );
+    assert_eq!(message(&changed(20, 0)), "header is corrupted");
+    assert_eq!(
+        message(&changed(HEADER_BYTES - 1, good[HEADER_BYTES - 1] ^ 1)),
+        "header is corrupted"
+    );
+    assert_eq!(
+        message(&good[..len - 1]),
+        format!("file is truncated: found {} bytes, expected {len}", len - 1)
+    );
+    assert_eq!(
+        message(&good[..HEADER_BYTES]),
+        format!(
+            "file is truncated: found {} bytes, expected {len}",
+            HEADER_BYTES
+        )
+    );
+    assert_eq!(
+        message(&good[..99]),
+        format!("file has 99 bytes, too few for a header of at least {HEADER_BYTES}")
+    );
+    let longer = [&good[..], b"x"].concat();
+    assert_eq!(
+        message(&longer),
+        format!(
+            "file has trailing bytes: found {} bytes, expected {len}",
+            len + 1
+        )
+    );
+    assert_eq!(
+        message(&changed(HEADER_BYTES, 8)),
+        "record 0 has tag 8, expected 7"
+    );
+    assert_eq!(
+        message(&changed(HEADER_BYTES + 18, b'b')),
+        "record 0 (tag 7) is corrupted"
+    );
+    assert_eq!(
+        message(&changed(len - 1, !good[len - 1])),
+        "record 1 (tag 7) is corrupted"
+    );
+    let left = len - HEADER_BYTES - OVERHEAD;
+    assert_eq!(
+        message(&changed(HEADER_BYTES + 17, 0x80)),
+        format!("record 0 (tag 7) has 9223372036854775811 bytes, at most {left} are possible here")
+    );
+}
+
+#[test]
+fn other_sets_and_keys_are_named() {
+    let bytes = file(Kind::Ciphertext, &[]);
+    let reader = Reader::from_slice(&bytes, Kind::Ciphertext).unwrap();
+    reader.check_set(SET, &DIGEST).unwrap();
+    reader.check_key(KEY).unwrap();
+    assert_eq!(
+        reader
+            .check_set("bgv/other", &DIGEST)
+            .unwrap_err()
+            .to_string(),
+        "file is for parameter set bgv/toy-255, expected bgv/other"
+    );
+    assert!(matches!(
+        reader.check_set(SET, &[0; 32]),
+        Err(WireError::OtherDigest { .. })
+    ));
+    assert!(matches!(
+        reader.check_key(KeyId([0; 16])),
+        Err(WireError::OtherKey { .. })
+    ));
+}
+
+#[test]
+fn every_single_bit_flip_is_found() {
+    for kind in Kind::ALL {
+        let good = file(kind, &[b"abc", b"", b"0123456789"]);
+        for at in 0..good.len() * 8 {
+            let mut bytes = good.clone();
+            bytes[at / 8] ^= 1 << (at % 8);
+            assert!(read(&bytes, kind).is_err(), "{kind}: bit {at}");
+            let found = Reader::from_slice_any(&bytes).and_then(Reader::verify);
+            assert!(found.is_err(), "{kind}: bit {at}, kind unknown");
+        }
+    }
+}
+
+#[test]
+fn every_truncation_is_found() {
+    for kind in Kind::ALL {
+        let good = file(kind, &[b"abc", b"", b"0123456789"]);
+        for len in 0..good.len() {
+            assert!(read(&good[..len], kind).is_err(), "{kind}: {len} bytes");
+        }
+    }
+}
+
+/// Records of equal length change places; then one comes from another file with the same header.
+#[test]
+fn moved_records_are_found() {
+    let record = OVERHEAD + 3;
+    let at = |i: usize| HEADER_BYTES + i * record..HEADER_BYTES + (i + 1) * record;
+    let good = file(Kind::Ciphertext, &[b"abc", b"def", b"ghi"]);
+    let mut swapped = good.clone();
+    swapped[at(0)].copy_from_slice(&good[at(1)]);
+    swapped[at(1)].copy_from_slice(&good[at(0)]);
+    assert_eq!(message(&swapped), "record 0 (tag 7) is corrupted");
+
+    let other = file(Kind::Ciphertext, &[b"abd", b"def", b"ghi"]);
+    assert_eq!(good[..HEADER_BYTES], other[..HEADER_BYTES]);
+    let mut mixed = good.clone();
+    mixed[at(2)].copy_from_slice(&other[at(2)]);
+    assert_eq!(message(&mixed), "record 2 (tag 7) is corrupted");
+}
+
+#[test]
+fn limits_and_counts_of_the_caller() {
+    let bytes = file(Kind::Ciphertext, &[b"abcdef"]);
+    let open = || Reader::from_slice(&bytes, Kind::Ciphertext).unwrap();
+    assert_eq!(
+        open().next_record(7, 5).unwrap_err().to_string(),
+        "record 0 (tag 7) has 6 bytes, at most 5 are possible here"
+    );
+    assert_eq!(
+        open().finish().unwrap_err().to_string(),
+        "file has 1 records, expected 0"
+    );
+    let mut reader = open();
+    reader.next_record(7, 6).unwrap();
+    assert_eq!(
+        reader.next_record(7, 6).unwrap_err().to_string(),
+        "file has 1 records, expected 2"
+    );
+    reader.finish().unwrap();
+}
+
+#[test]
+fn records_can_be_streamed_and_left() {
+    let body: Vec<u8> = (0..200_000u32).map(|i| i as u8).collect();
+    let mut bytes = file(Kind::EvalKey, &[&body, b"second"]);
+    let mut reader = Reader::from_slice(&bytes, Kind::EvalKey).unwrap();
+    let mut record = reader.begin_record(7, 1 << 20).unwrap();
+    let mut part = [0; 1000];
+    record.read_exact(&mut part).unwrap();
+    assert_eq!(part, body[..1000]);
+    assert_eq!(
+        (record.left(), record.position(), record.head().index),
+        (199_000, 0, 0)
+    );
+    assert!(matches!(
+        record.read_exact(&mut vec![0; 199_001]),
+        Err(WireError::ValueTruncated { .. })
+    ));
+    // Not finished: the rest is skipped and checked with the next record.
+    assert_eq!(reader.next_record(7, 10).unwrap(), b"second");
+    reader.finish().unwrap();
+
+    bytes[HEADER_BYTES + 18 + 150_000] ^= 1;
+    let mut reader = Reader::from_slice(&bytes, Kind::EvalKey).unwrap();
+    reader.begin_record(7, 1 << 20).unwrap();
+    assert_eq!(
+        reader.next_record(7, 10).unwrap_err().to_string(),
+        "record 0 (tag 7) is corrupted"
+    );
+}
+
+#[test]
+fn writers_keep_their_promise() {
+    let header = |contents| Header::new(Kind::Ciphertext, SET, DIGEST, KEY, contents).unwrap();
+    let writer = |contents| Writer::new(Vec::new(), header(contents)).unwrap();
+    let one = Contents::default().record(3);
+    assert_eq!(
+        writer(one).finish().unwrap_err().to_string(),
+        "file has 0 records, expected 1"
+    );
+    let mut short = writer(one);
+    short.write_record(1, 0, b"ab").unwrap();
+    assert!(matches!(short.finish(), Err(WireError::Length { .. })));
+    assert!(matches!(
+        writer(one).write_record(1, 0, b"abcd"),
+        Err(WireError::Length { .. })
+    ));
+    assert!(matches!(
+        writer(Contents::default()).write_record(1, 0, b""),
+        Err(WireError::RecordCount { .. })
+    ));
+    let mut partial = writer(one);
+    let mut record = partial.begin_record(1, 0, 3).unwrap();
+    record.write(b"ab").unwrap();
+    assert_eq!(
+        record.write(b"cd").unwrap_err().to_string(),
+        "record body has 4 bytes, expected 3"
+    );
+    assert_eq!(
+        record.finish().unwrap_err().to_string(),
+        "record body has 2 bytes, expected 3"
+    );
+}
+
+#[test]
+fn files_on_disk() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let path = folder.path().join("a.hct");
+    let header = Header::new(
+        Kind::Ciphertext,
+        SET,
+        DIGEST,
+        KEY,
+        Contents::default().record(3),
+    )
+    .unwrap();
+    let mut writer = Writer::create(&path, OutputOptions::default(), header.clone()).unwrap();
+    writer.write_record(7, 0, b"abc").unwrap();
+    assert!(!path.exists());
+    writer.commit().unwrap();
+    assert_eq!(fs::read(&path).unwrap(), file(Kind::Ciphertext, &[b"abc"]));
+
+    let mut reader = Reader::open(&path, Kind::Ciphertext).unwrap();
+    assert_eq!(reader.header(), &header);
+    assert_eq!(reader.next_record(7, 3).unwrap(), b"abc");
+    reader.finish().unwrap();
+    Reader::open_any(&path).unwrap().verify().unwrap();
+
+    assert!(matches!(
+        Writer::create(&path, OutputOptions::default(), header.clone()),
+        Err(WireError::AlreadyExists { .. })
+    ));
+    // Incomplete output is not committed and leaves nothing behind.
+    let other = folder.path().join("b.hct");
+    assert!(
+        Writer::create(&other, OutputOptions::default(), header)
+            .unwrap()
+            .commit()
+            .is_err()
+    );
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+
+    let error = Reader::open_any(folder.path()).unwrap_err().to_string();
+    assert!(error.ends_with("not a regular file"), "{error}");
+    let error = Reader::open_any(&other).unwrap_err().to_string();
+    assert!(error.starts_with(&*other.to_string_lossy()), "{error}");
+}
+
+fn bodies() -> impl Strategy<Value = Vec<Vec<u8>>> {
+    prop::collection::vec(prop::collection::vec(any::<u8>(), 0..60), 0..5)
+}
+
+proptest! {
+    #[test]
+    fn round_trip(kind in prop::sample::select(&Kind::ALL[..]), bodies in bodies()) {
+        let slices: Vec<&[u8]> = bodies.iter().map(Vec::as_slice).collect();
+        prop_assert_eq!(read(&file(kind, &slices), kind).unwrap(), bodies);
+    }
+
+    #[test]
+    fn damage_is_found(
+        kind in prop::sample::select(&Kind::ALL[..]), bodies in bodies(), way in 0..4, at in any::<prop::sample::Index>(), bit in 0..8,
+        extra in prop::collection::vec(any::<u8>(), 1..40),
+    ) {
+        let slices: Vec<&[u8]> = bodies.iter().map(Vec::as_slice).collect();
+        let mut bytes = file(kind, &slices);
+        let at = at.index(bytes.len());
+        match way {
+            0 => bytes.truncate(at),
+            1 => bytes[at] ^= 1u8 << bit,
+            2 => bytes.extend(&extra),
+            _ => { bytes.splice(at..at, extra); }
+        }
+        prop_assert!(read(&bytes, kind).is_err());
+    }
+
+    /// Lengths in record heads are nonsense: an error comes before memory is taken for them.
+    #[test]
+    fn oversize_lengths_are_refused(len in 4u64.., limit in any::<u64>()) {
+        let mut bytes = file(Kind::EvalKey, &[b"abc"]);
+        bytes[HEADER_BYTES + 10..HEADER_BYTES + 18].copy_from_slice(&len.to_le_bytes());
+        let found = Reader::from_slice(&bytes, Kind::EvalKey).unwrap().next_record(7, limit);
+        let refused = matches!(found, Err(WireError::RecordTooLong { expected, .. }) if expected <= 3);
+        prop_assert!(refused);
+    }
+
+    #[test]
+    fn any_bytes_are_safe(bytes in prop::collection::vec(any::<u8>(), 0..300), head in 0usize..120) {
+        let good = file(Kind::Ciphertext, &[b"abc"]);
+        let mixed = [&good[..head], &bytes].concat();
+        prop_assert!(mixed == good || read(&mixed, Kind::Ciphertext).is_err());
+    }
+}
