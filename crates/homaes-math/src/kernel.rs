@@ -133,13 +133,13 @@ pub fn quotient(ring: &Ring, sources: &[&[u64]], inverses: &[f64], out: &mut [u6
     }
 }
 
-/// `out = src · c`, canonical.
-pub fn scale_canonical(ring: &Ring, m: &Modulus, src: &[u64], c: Shoup, out: &mut [u64]) {
+/// `a = a · c`, canonical.
+pub fn scale_canonical(ring: &Ring, m: &Modulus, c: Shoup, a: &mut [u64]) {
     if ring.vectorised() {
-        return simd::scale_canonical(m, src, c, out);
+        return simd::scale_canonical(m, c, a);
     }
-    for (o, &x) in out.iter_mut().zip(src) {
-        *o = m.canonical(m.mul_shoup(x, c));
+    for x in a {
+        *x = m.scale(*x, c);
     }
 }
 

@@ -147,6 +147,19 @@ impl Modulus {
         }
     }
 
+    /// Product of two stored values (one of them may be lazy), stored and canonical.
+    #[inline]
+    pub fn mul_stored(&self, x: u64, y: u64) -> u64 {
+        let t = u128::from(x) * u128::from(y);
+        self.canonical(self.reduce(t as u64 & MASK, (t >> WORD_BITS) as u64))
+    }
+
+    /// x·w mod p, canonical, for any x < 2^52.
+    #[inline]
+    pub fn scale(&self, x: u64, c: Shoup) -> u64 {
+        self.canonical(self.mul_shoup(x, c))
+    }
+
     /// x·w mod p, lazy, for any x < 2^52.
     #[inline(always)]
     pub(crate) fn mul_shoup(&self, x: u64, c: Shoup) -> u64 {

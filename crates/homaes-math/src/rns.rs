@@ -60,9 +60,9 @@ impl Conversion {
         }
     }
 
-    /// Words y_i of source `i`, from its coefficients in stored form.
-    pub fn prepare(&self, ring: &Ring, i: usize, coefficients: &[u64], out: &mut [u64]) {
-        kernel::scale_canonical(ring, &self.sources[i], coefficients, self.scale[i], out);
+    /// Words y_i of source `i`, in place of its coefficients in stored form.
+    pub fn prepare_in_place(&self, ring: &Ring, i: usize, coefficients: &mut [u64]) {
+        kernel::scale_canonical(ring, &self.sources[i], self.scale[i], coefficients);
     }
 
     /// The quotient v from all y_i.
@@ -114,7 +114,8 @@ mod tests {
             let mut ys = vec![vec![0; n]; 4];
             for (i, m) in sources.iter().enumerate() {
                 let stored: Vec<u64> = values.iter().map(|&v| m.to_stored(residue(v, m))).collect();
-                conv.prepare(&ring, i, &stored, &mut ys[i]);
+                ys[i].copy_from_slice(&stored);
+                conv.prepare_in_place(&ring, i, &mut ys[i]);
             }
             let (y, v) = ys.split_at_mut(3);
             let y: Vec<&[u64]> = y.iter().map(Vec::as_slice).collect();

@@ -110,9 +110,9 @@ fn elementwise_twins() {
         let constants = limb(8, p, 9);
         let mut combined = vec![0; n];
         combine(ring, m, &sources, &constants, &mut combined);
-        let mut scaled = vec![0; n];
         let lazy = limb(n, 2 * p, 3);
-        scale_canonical(ring, m, &lazy, m.shoup(54321), &mut scaled);
+        let mut scaled = lazy.clone();
+        scale_canonical(ring, m, m.shoup(54321), &mut scaled);
         assert!(scaled.iter().all(|&x| x < p));
         let mut added = limb(n, 2 * p, 4);
         let before = added[7] % p;

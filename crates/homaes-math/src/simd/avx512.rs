@@ -321,16 +321,16 @@ pub(super) unsafe fn quotient(sources: &[&[u64]], inverses: &[f64], out: &mut [u
 /// # Safety
 /// The processor must have AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
-pub(super) unsafe fn scale_canonical(m: &Modulus, src: &[u64], c: Shoup, out: &mut [u64]) {
-    let n = out.len();
-    assert!(n.is_multiple_of(8) && src.len() == n);
-    // SAFETY: v < n/8; lengths were checked above.
+pub(super) unsafe fn scale_canonical(m: &Modulus, c: Shoup, a: &mut [u64]) {
+    let n = a.len();
+    assert!(n.is_multiple_of(8));
+    // SAFETY: v < n/8 in an exclusive borrow of n words.
     unsafe {
         let k = Consts::new(m);
         let (w, q) = (set1(c.w), set1(c.q));
         for v in 0..n / 8 {
-            let x = k.shoup(load(src.as_ptr().add(8 * v)), w, q);
-            store(out.as_mut_ptr().add(8 * v), sub_if_ge(x, k.p));
+            let p = a.as_mut_ptr().add(8 * v);
+            store(p, sub_if_ge(k.shoup(load(p), w, q), k.p));
         }
     }
 }

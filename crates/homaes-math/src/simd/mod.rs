@@ -151,7 +151,7 @@ dispatch! {
     /// See [`crate::kernel::quotient`].
     avx512::quotient(sources: &[&[u64]], inverses: &[f64], out: &mut [u64]);
     /// See [`crate::kernel::scale_canonical`].
-    avx512::scale_canonical(m: &Modulus, src: &[u64], c: Shoup, out: &mut [u64]);
+    avx512::scale_canonical(m: &Modulus, c: Shoup, a: &mut [u64]);
     /// See [`crate::kernel::scale_add`].
     avx512::scale_add(m: &Modulus, a: &[u64], c: Shoup, out: &mut [u64]);
     /// See [`crate::kernel::mix_column`].

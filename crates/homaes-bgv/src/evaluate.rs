@@ -1,0 +1,378 @@
+//! The homomorphic verbs, one ciphertext at a time.
+//!
+//! [`Evaluator`] is for users' own circuits and for tests; AES itself runs on the fused round of
+//! [`crate::sliced`], which shares the two building blocks underneath ([`crate::keyswitch`]).
+
+use crate::ciphertext::{Ciphertext, Product};
+use crate::encrypt::{encode, padded, trivial};
+use crate::error::{Error, Result};
+use crate::keys::{EvalKey, Target};
+use crate::keyswitch::{Addend, Job, Piece, accumulate, mod_down};
+use crate::linear::LinearLayer;
+use crate::meter::{Meter, MeterReading, Stage};
+use crate::params::{Params, SwitchPlan};
+use crate::poly::Poly;
+use homaes_aes::EvalError;
+use homaes_math::kernel::{self, Tensor};
+
+/// An evaluation key with the verbs that need it. Results do not depend on the number of threads.
+pub struct Evaluator<'k> {
+    key: &'k EvalKey,
+    meter: Meter,
+}
+
+impl<'k> Evaluator<'k> {
+    /// The verbs under `key`.
+    pub fn new(key: &'k EvalKey) -> Self {
+        Self {
+            key,
+            meter: Meter::default(),
+        }
+    }
+
+    /// The parameters.
+    pub fn params(&self) -> &'k Params {
+        &self.key.params
+    }
+
+    pub(crate) fn key(&self) -> &'k EvalKey {
+        self.key
+    }
+
+    pub(crate) fn meter(&self) -> &Meter {
+        &self.meter
+    }
+
+    /// Transforms and times so far.
+    pub fn reading(&self) -> MeterReading {
+        self.meter.read()
+    }
+
+    /// Public bytes, one per slot, as a ciphertext without error at the top level.
+    ///
+    /// # Errors
+    /// If there are more bytes than slots.
+    pub fn public(&self, bytes: &[u8]) -> Result<Ciphertext> {
+        let params = self.params();
+        Ok(trivial(params, &padded(params, bytes)?, params.top_level()))
+    }
+
+    /// Slot-wise sum. Operands at different levels meet at the lower one.
+    ///
+    /// Noise: mean squares add. Cost: one addition per word (plus switches).
+    pub fn add(&self, a: &Ciphertext, b: &Ciphertext) -> Ciphertext {
+        let (mut out, other) = self.level_off(a, b);
+        let basis = self.params().basis(out.level);
+        for (x, y) in out.parts.iter_mut().zip(&other.parts) {
+            x.add_assign(self.params(), basis, y);
+        }
+        out.noise = out.noise.plus(other.noise);
+        out
+    }
+
+    /// Slot-wise sum with public bytes. Noise: plus that of a plaintext.
+    ///
+    /// # Errors
+    /// If there are more bytes than slots.
+    pub fn add_public(&self, a: &mut Ciphertext, bytes: &[u8]) -> Result<()> {
+        let params = self.params();
+        let message = encode(params, &padded(params, bytes)?, a.level);
+        a.parts[0].add_assign(params, params.basis(a.level), &message);
+        a.noise = a.noise.plus(crate::noise::Noise::plaintext(params.noise()));
+        Ok(())
+    }
+
+    /// Slot-wise product with one public byte.
+    ///
+    /// Noise: times the power of the byte's representation in Z[ζ_17], at most 8·9/16 in the mean.
+    pub fn scale(&self, a: &Ciphertext, c: u8) -> Ciphertext {
+        let params = self.params();
+        let exponents = params.slots().constant(c);
+        let mut out = a.clone();
+        let row_len = params.ring().row_len();
+        for (at, &i) in params.basis(a.level).iter().enumerate() {
+            let t = params.transform(i);
+            let m = t.modulus();
+            for (row, value) in t.row_values(&exponents).into_iter().enumerate() {
+                let value = m.shoup(value);
+                let range = row * row_len..(row + 1) * row_len;
+                for part in &mut out.parts {
+                    part.limbs[at][range.clone()]
+                        .iter_mut()
+                        .for_each(|x| *x = m.scale(*x, value));
+                }
+            }
+        }
+        let w = exponents.len() as f64;
+        out.noise = a.noise.scaled(w * (17.0 - w) / 16.0);
+        out
+    }
+
+    /// To the level below.
+    ///
+    /// Noise: divided by the factor dropped, plus the rounding noise ρ. Cost: one transform per prime
+    /// dropped or kept, for each part.
+    ///
+    /// # Errors
+    /// At level 1.
+    pub fn mod_switch(&self, a: &Ciphertext) -> Result<Ciphertext> {
+        if a.level <= 1 {
+            return Err(out_of_depth(1, 0));
+        }
+        let params = self.params();
+        let plan = params.plain(a.level);
+        Ok(Ciphertext {
+            level: a.level - 1,
+            parts: a
+                .parts
+                .each_ref()
+                .map(|p| mod_down(params, &self.meter, plan, p.clone())),
+            noise: a.noise.switched(plan.log2_drop, params.noise()),
+        })
+    }
+
+    /// Both operands at the lower of their levels.
+    fn level_off(&self, a: &Ciphertext, b: &Ciphertext) -> (Ciphertext, Ciphertext) {
+        let (mut a, mut b) = (a.clone(), b.clone());
+        while a.level != b.level {
+            let higher = if a.level > b.level { &mut a } else { &mut b };
+            *higher = self
+                .mod_switch(higher)
+                .expect("the higher level is above 1");
+        }
+        (a, b)
+    }
+
+    /// Slot-wise product x·y^(2^k), unrelinearised, at the lower level of the two; k at most 3.
+    ///
+    /// Noise: mean squares multiply. Cost: four products per word.
+    ///
+    /// # Errors
+    /// If there is no key for this k.
+    pub fn mul_frobenius(&self, x: &Ciphertext, y: &Ciphertext, k: usize) -> Result<Product> {
+        self.key.key(Target::Product(k))?;
+        let (x, y) = self.level_off(x, y);
+        Ok(self.tensor(&x, &y, k, self.params().switching(x.level)))
+    }
+
+    /// Slot-wise product, unrelinearised. See [`Evaluator::mul_frobenius`].
+    ///
+    /// # Errors
+    /// If there is no relinearisation key.
+    pub fn mul(&self, x: &Ciphertext, y: &Ciphertext) -> Result<Product> {
+        self.mul_frobenius(x, y, 0)
+    }
+
+    /// The tensor product for key switching by `plan`: the parts to be switched carry its scale.
+    pub(crate) fn tensor(
+        &self,
+        x: &Ciphertext,
+        y: &Ciphertext,
+        k: usize,
+        plan: &SwitchPlan,
+    ) -> Product {
+        let params = self.params();
+        let n = params.ring().n();
+        let mut parts = [(); 4].map(|()| Poly::scratch(n, plan.from.len()));
+        for (at, &i) in plan.from.iter().enumerate() {
+            let t = Tensor {
+                x: x.parts.each_ref().map(|p| &*p.limbs[at]),
+                y: y.parts.each_ref().map(|p| &*p.limbs[at]),
+                map: params.frobenius(k),
+                scale: plan.scale[at],
+            };
+            let out = parts.each_mut().map(|p| &mut *p.limbs[at]);
+            self.meter.time(Stage::Tensor, || {
+                kernel::tensor(params.ring(), params.modulus(i), &t, out);
+            });
+        }
+        Product {
+            level: x.level,
+            frobenius: k,
+            parts,
+            noise: x.noise.times(y.noise),
+        }
+    }
+
+    /// Sum of two products with the same automorphism and level.
+    ///
+    /// # Errors
+    /// If they differ in either.
+    pub fn add_product(&self, mut a: Product, b: &Product) -> Result<Product> {
+        if a.level != b.level || a.frobenius != b.frobenius {
+            return Err(Error::Field {
+                what: "level of a product",
+                found: b.level as u64,
+                expected: a.level as u64,
+            });
+        }
+        let basis = self.params().basis(a.level);
+        for (x, y) in a.parts.iter_mut().zip(&b.parts) {
+            x.add_assign(self.params(), basis, y);
+        }
+        a.noise = a.noise.plus(b.noise);
+        Ok(a)
+    }
+
+    /// Key-switches a product back to (1, s) and, except at level 1, switches to the level below in the
+    /// same division.
+    ///
+    /// # Errors
+    /// If the key is missing, or at level 1 the noise no longer fits.
+    pub fn relinearize(&self, p: &Product) -> Result<Ciphertext> {
+        let mut out = self.relinearize_many(core::slice::from_ref(p), true)?;
+        let c = out.pop().expect("one product in, one ciphertext out");
+        if c.capacity_bits(self.params()) < 1.0 {
+            return Err(out_of_depth(1, 0));
+        }
+        Ok(c)
+    }
+
+    /// Relinearises products of one level and automorphism together, reading keys once.
+    pub(crate) fn relinearize_many(
+        &self,
+        products: &[Product],
+        switch: bool,
+    ) -> Result<Vec<Ciphertext>> {
+        let Some(first) = products.first() else {
+            return Ok(Vec::new());
+        };
+        let params = self.params();
+        let k = first.frobenius;
+        let plan = if switch {
+            params.switching(first.level)
+        } else {
+            params.staying(first.level)
+        };
+        let keys = [
+            self.key.key(if k == 0 {
+                Target::Product(0)
+            } else {
+                Target::Frobenius(k)
+            })?,
+            self.key.key(Target::Product(k))?,
+        ];
+        let id = params.frobenius(0);
+        let special = self.special_constants(plan, &[0]);
+        let jobs: Vec<Job<'_>> = products
+            .iter()
+            .map(|p| {
+                let [d0, d1, d2, d3] = &p.parts;
+                let addend = |poly, second| Addend {
+                    poly,
+                    map: id,
+                    by_row: &special,
+                    second,
+                };
+                let piece = |poly, key| Piece {
+                    poly,
+                    uses: vec![(id, key)],
+                };
+                let mut job = Job {
+                    pieces: vec![piece(d3, keys[1])],
+                    addends: vec![addend(d0, false), addend(d1, true)],
+                };
+                if k == 0 {
+                    // σ is the identity: this part is already under s
+                    job.addends.push(addend(d2, true));
+                } else {
+                    job.pieces.push(piece(d2, keys[0]));
+                }
+                job
+            })
+            .collect();
+        let pieces = jobs[0].pieces.len();
+        let noises: Vec<_> = products.iter().map(|p| p.noise).collect();
+        let sums = accumulate(params, &self.meter, plan, &jobs);
+        Ok(self.finish(plan, sums, &noises, pieces))
+    }
+
+    /// P_l times Σ ζ_17^k over `exponents`, per prime of the plan's source basis.
+    pub(crate) fn special_constants(&self, plan: &SwitchPlan, exponents: &[u8]) -> Vec<Vec<u64>> {
+        let params = self.params();
+        plan.from
+            .iter()
+            .map(|&i| {
+                LinearLayer::by_row(
+                    params,
+                    i,
+                    exponents,
+                    params.special_product(plan.special, i),
+                )
+            })
+            .collect()
+    }
+
+    /// The modulus switch that ends a key switching of `pieces` polynomials per ciphertext.
+    pub(crate) fn finish(
+        &self,
+        plan: &SwitchPlan,
+        sums: Vec<[Poly; 2]>,
+        noises: &[crate::noise::Noise],
+        pieces: usize,
+    ) -> Vec<Ciphertext> {
+        let (params, model) = (self.params(), self.params().noise());
+        let special = plan.log2_special(params);
+        let added = model.key_switch_log2(pieces, plan.digits.len(), plan.log2_digit_excess);
+        sums.into_iter()
+            .zip(noises)
+            .map(|(parts, noise)| Ciphertext {
+                level: plan.to_level,
+                parts: parts.map(|p| mod_down(params, &self.meter, &plan.down, p)),
+                noise: noise
+                    .with(added)
+                    .switched(plan.down.log2_drop - special, model),
+            })
+            .collect()
+    }
+
+    /// Slot-wise x -> x^(2^k), at the same level; k modulo 8.
+    ///
+    /// Noise: key switching and the rounding ρ are added. Cost: one key switching.
+    ///
+    /// # Errors
+    /// If the key is missing.
+    pub fn frobenius(&self, a: &Ciphertext, k: usize) -> Result<Ciphertext> {
+        if k.is_multiple_of(8) {
+            return Ok(a.clone());
+        }
+        let (params, k) = (self.params(), k % 8);
+        let plan = params.staying(a.level);
+        let scaled = self.scaled(plan, &a.parts[1]);
+        let special = self.special_constants(plan, &[0]);
+        let map = params.frobenius(k);
+        let job = Job {
+            pieces: vec![Piece {
+                poly: &scaled,
+                uses: vec![(map, self.key.key(Target::Frobenius(k))?)],
+            }],
+            addends: vec![Addend {
+                poly: &a.parts[0],
+                map,
+                by_row: &special,
+                second: false,
+            }],
+        };
+        let sums = accumulate(params, &self.meter, plan, &[job]);
+        let mut out = self.finish(plan, sums, &[a.noise], 1);
+        Ok(out.pop().expect("one job in, one ciphertext out"))
+    }
+
+    /// `poly` times the plan's scale.
+    pub(crate) fn scaled(&self, plan: &SwitchPlan, poly: &Poly) -> Poly {
+        let params = self.params();
+        let mut out = poly.clone();
+        if !plan.all_special {
+            for ((limb, &i), &c) in out.limbs.iter_mut().zip(&plan.from).zip(&plan.scale) {
+                self.meter.time(Stage::Elementwise, || {
+                    kernel::scale_canonical(params.ring(), params.modulus(i), c, limb);
+                });
+            }
+        }
+        out
+    }
+}
+
+pub(crate) fn out_of_depth(needed: u32, left: u32) -> Error {
+    Error::Eval(EvalError::OutOfDepth { needed, left })
+}

@@ -1,0 +1,68 @@
+//! A ring element in evaluation form: one limb per prime of its basis.
+
+use crate::params::Params;
+use homaes_math::{GaloisMap, Words};
+
+/// Residues of one ring element, `limbs[i]` modulo the i-th prime of a basis the owner knows.
+///
+/// Limbs are in evaluation form, stored (factor 2^52) and lazy unless a function says otherwise.
+#[derive(Clone)]
+pub(crate) struct Poly {
+    pub(crate) limbs: Vec<Words>,
+}
+
+impl Poly {
+    pub(crate) fn scratch(n: usize, limbs: usize) -> Self {
+        Self {
+            limbs: (0..limbs).map(|_| Words::scratch(n)).collect(),
+        }
+    }
+
+    pub(crate) fn zeroed(n: usize, limbs: usize) -> Self {
+        Self {
+            limbs: (0..limbs).map(|_| Words::zeroed(n)).collect(),
+        }
+    }
+
+    /// The signed integer polynomial `coefficients` modulo the primes `basis`, in evaluation form.
+    pub(crate) fn from_signed(params: &Params, basis: &[usize], coefficients: &[i64]) -> Self {
+        let limbs = basis.iter().map(|&i| {
+            let t = params.transform(i);
+            let m = t.modulus();
+            let (p, r) = (m.p() as i64, m.r());
+            let r = m.shoup(r);
+            let mut limb = Words::scratch(coefficients.len());
+            for (x, &c) in limb.iter_mut().zip(coefficients) {
+                // |c| < p always holds here; the sign is folded in without a branch
+                *x = m.scale(((c >> 63) & p).wrapping_add(c) as u64, r);
+            }
+            t.forward(&mut limb);
+            limb
+        });
+        Self {
+            limbs: limbs.collect(),
+        }
+    }
+
+    /// `self += other`, limb by limb.
+    pub(crate) fn add_assign(&mut self, params: &Params, basis: &[usize], other: &Self) {
+        for ((a, b), &i) in self.limbs.iter_mut().zip(&other.limbs).zip(basis) {
+            let m = params.modulus(i);
+            homaes_math::kernel::scale_add(params.ring(), m, b, m.shoup(1), a);
+        }
+    }
+
+    /// The image under an automorphism.
+    pub(crate) fn apply(&self, map: &GaloisMap) -> Self {
+        let limbs = self.limbs.iter().map(|limb| {
+            let mut out = Words::scratch(limb.len());
+            for (i, o) in out.iter_mut().enumerate() {
+                *o = limb[map.source(i)];
+            }
+            out
+        });
+        Self {
+            limbs: limbs.collect(),
+        }
+    }
+}
