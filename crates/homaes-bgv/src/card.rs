@@ -2,6 +2,7 @@
 
 use crate::codec::{batch_bytes, file_bytes};
 use crate::params::Params;
+use crate::quality::LOG2_P_FAIL;
 use homaes_math::sample::SIGMA;
 use homaes_params::{Published, Ring, SecretWeight, SetCard, rlwe};
 
@@ -26,7 +27,7 @@ impl Params {
             paper: set.paper,
             purpose: set.purpose,
             security_bits_claimed: set.security_bits_claimed,
-            log2_p_fail: self.log2_p_fail(),
+            log2_p_fail: LOG2_P_FAIL,
             slots: self.slots().count() as u64,
             blocks_per_batch: self.blocks_per_batch() as u64,
             eval_key_bytes,

@@ -35,10 +35,6 @@ impl<'k> Evaluator<'k> {
         &self.key.params
     }
 
-    pub(crate) fn key(&self) -> &'k EvalKey {
-        self.key
-    }
-
     pub(crate) fn meter(&self) -> &Meter {
         &self.meter
     }
@@ -253,7 +249,8 @@ impl<'k> Evaluator<'k> {
             self.key.key(Target::Product(k))?,
         ];
         let id = params.frobenius(0);
-        let special = self.special_constants(plan, &[0]);
+        let special = self.special_constants(plan.special, &plan.from, &[0]);
+        let whole = self.special_constants(params.special_count(), &plan.from, &[0]);
         let jobs: Vec<Job<'_>> = products
             .iter()
             .map(|p| {
@@ -261,7 +258,7 @@ impl<'k> Evaluator<'k> {
                 let addend = |poly, second| Addend {
                     poly,
                     map: id,
-                    by_row: &special,
+                    by_row: &special[..],
                     second,
                 };
                 let piece = |poly, key| Piece {
@@ -273,8 +270,11 @@ impl<'k> Evaluator<'k> {
                     addends: vec![addend(d0, false), addend(d1, true)],
                 };
                 if k == 0 {
-                    // σ is the identity: this part is already under s
-                    job.addends.push(addend(d2, true));
+                    // σ is the identity: this part is already under s, but carries the plan's scale
+                    job.addends.push(Addend {
+                        by_row: &whole,
+                        ..addend(d2, true)
+                    });
                 } else {
                     job.pieces.push(piece(d2, keys[0]));
                 }
@@ -287,17 +287,23 @@ impl<'k> Evaluator<'k> {
         Ok(self.finish(plan, sums, &noises, pieces))
     }
 
-    /// P_l times Σ ζ_17^k over `exponents`, per prime of the plan's source basis.
-    pub(crate) fn special_constants(&self, plan: &SwitchPlan, exponents: &[u8]) -> Vec<Vec<u64>> {
+    /// The product of the first `special` special primes times Σ ζ_17^k over `exponents`, per prime of
+    /// `basis`.
+    pub(crate) fn special_constants(
+        &self,
+        special: usize,
+        basis: &[usize],
+        exponents: &[u8],
+    ) -> Vec<Vec<u64>> {
         let params = self.params();
-        plan.from
+        basis
             .iter()
             .map(|&i| {
                 LinearLayer::by_row(
                     params,
                     i,
                     exponents,
-                    params.special_product(plan.special, i),
+                    params.special_product(special, i),
                 )
             })
             .collect()
@@ -328,7 +334,9 @@ impl<'k> Evaluator<'k> {
 
     /// Slot-wise x -> x^(2^k), at the same level; k modulo 8.
     ///
-    /// Noise: key switching and the rounding ρ are added. Cost: one key switching.
+    /// Noise: key switching and the rounding ρ are added; where the first digit exceeds the special
+    /// modulus (the levels 3r with r > 4) key switching dominates, with 2^22 at n = 32768, and a
+    /// modulus switch or a product should follow. Cost: one key switching.
     ///
     /// # Errors
     /// If the key is missing.
@@ -339,7 +347,7 @@ impl<'k> Evaluator<'k> {
         let (params, k) = (self.params(), k % 8);
         let plan = params.staying(a.level);
         let scaled = self.scaled(plan, &a.parts[1]);
-        let special = self.special_constants(plan, &[0]);
+        let special = self.special_constants(plan.special, &plan.from, &[0]);
         let map = params.frobenius(k);
         let job = Job {
             pieces: vec![Piece {

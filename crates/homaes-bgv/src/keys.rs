@@ -65,8 +65,8 @@ pub struct SecretKey {
 
 impl SecretKey {
     /// Draws a secret whose noise behaviour is acceptable: the probability that some orbit of
-    /// embeddings runs away during one batch, computed for this very secret by [`crate::stability`], is
-    /// at most 2^-64 (sets with a purpose other than secure skip the check).
+    /// embeddings runs away during one batch, bounded for this very secret by [`crate::stability`], is
+    /// at most 2^[`LOG2_P_FAIL`](crate::quality::LOG2_P_FAIL).
     ///
     /// # Errors
     /// If many secrets in a row are refused, which a sound parameter set makes impossible.
@@ -74,7 +74,7 @@ impl SecretKey {
         let mut coefficients = vec![0; params.ring().n()];
         for _ in 0..KEY_TRIES {
             sample::fixed_weight(rng, params.set().weight, &mut coefficients);
-            if crate::stability_of(params, &coefficients).is_acceptable(params) {
+            if crate::quality::accepts(params, &coefficients) {
                 let mut id = [0; 16];
                 rng.fill_bytes(&mut id);
                 return Ok(Self::from_coefficients(params, KeyId(id), coefficients));

@@ -14,8 +14,11 @@ mod meter;
 pub mod noise;
 mod params;
 mod poly;
+pub mod quality;
 pub mod sets;
 mod sliced;
+pub mod stability;
+mod views;
 mod wrapped;
 
 pub use ciphertext::{Ciphertext, Product};
@@ -27,18 +30,8 @@ pub use keys::{EvalKey, PublicKey, SecretKey};
 pub use meter::MeterReading;
 pub use params::{Chain, ParamSet, Params, ParamsError};
 pub use sliced::{SlicedAes, State};
+pub use views::BgvBytes;
 pub use wrapped::WrappedKey;
-
-/// tmp
-pub(crate) struct Tmp;
-impl Tmp {
-    pub(crate) fn is_acceptable(&self, _: &Params) -> bool {
-        true
-    }
-}
-pub(crate) fn stability_of(_: &Params, _: &[i64]) -> Tmp {
-    Tmp
-}
 
 #[cfg(test)]
 mod tests;

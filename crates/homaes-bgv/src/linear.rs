@@ -8,7 +8,6 @@
 
 use crate::params::Params;
 use homaes_aes::gf256;
-use homaes_math::Ring;
 use homaes_math::slots::Slots;
 
 /// e17 of the second class of slot representatives: the odd one with the least noise growth in the
@@ -73,19 +72,16 @@ impl LinearLayer {
     }
 }
 
-/// Mean noise power of a MixColumns output for a choice of second class.
-#[doc(hidden)]
-pub fn mix_power(ring: &Ring, second_class: usize) -> Option<f64> {
-    Some(
-        LinearLayer::new(&Slots::new(ring, second_class)?)
-            .mean_powers()
-            .1,
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use homaes_math::Ring;
+
+    /// Mean noise power of a MixColumns output for a choice of second class.
+    fn mix_power(ring: &Ring, second_class: usize) -> Option<f64> {
+        let slots = Slots::new(ring, second_class)?;
+        Some(LinearLayer::new(&slots).mean_powers().1)
+    }
 
     #[test]
     fn second_class_is_the_best() {

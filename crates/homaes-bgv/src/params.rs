@@ -450,11 +450,6 @@ impl Params {
         self.log2(range.start..self.primes.len())
     }
 
-    /// log2 of the probability that one batch decrypts wrongly, for any accepted key.
-    pub fn log2_p_fail(&self) -> f64 {
-        -64.0
-    }
-
     /// Whether prime `i` is one of the special ones.
     pub(crate) fn is_special(&self, i: usize) -> bool {
         i >= self.special_from()

@@ -231,7 +231,7 @@ impl<'k> SlicedAes<'k> {
             .linear
             .gamma
             .iter()
-            .map(|g| self.eval.special_constants(plan, g))
+            .map(|g| self.eval.special_constants(plan.special, &plan.from, g))
             .collect();
         let scaled: Vec<Poly> = c127
             .iter()
@@ -315,17 +315,9 @@ impl<'k> SlicedAes<'k> {
             .collect();
         let mut state = Vec::with_capacity(16);
         for column in columns {
-            state.extend(column.map_err(into_eval_error)?);
+            state.extend(column?);
         }
         Ok(into_state(state))
-    }
-}
-
-/// Only the depth can fail inside a round: keys and levels were checked before it started.
-fn into_eval_error(e: Error) -> EvalError {
-    match e {
-        Error::Eval(e) => e,
-        _ => EvalError::MissingKey { what: "round" },
     }
 }
 

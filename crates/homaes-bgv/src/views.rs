@@ -1,0 +1,59 @@
+//! BGV as the byte view of `homaes-aes`.
+
+use crate::ciphertext::{Ciphertext, Product};
+use crate::error::Error;
+use crate::evaluate::Evaluator;
+use homaes_aes::{ByteEval, EvalError};
+
+/// One ciphertext as `slots` elements of GF(2^8), for circuits written against [`ByteEval`].
+///
+/// The unfused route: every circuit runs, each operation key-switches on its own. AES at speed is
+/// [`crate::SlicedAes`].
+pub struct BgvBytes<'k>(pub Evaluator<'k>);
+
+impl From<Error> for EvalError {
+    /// Keys, sets and sizes are checked before a circuit starts; what is left is the depth.
+    fn from(e: Error) -> Self {
+        match e {
+            Error::Eval(e) => e,
+            _ => Self::MissingKey { what: "matching" },
+        }
+    }
+}
+
+impl ByteEval for BgvBytes<'_> {
+    type Byte = Ciphertext;
+    type Product = Product;
+
+    fn slots(&self) -> usize {
+        self.0.params().slots().count()
+    }
+
+    fn public(&self, v: &[u8]) -> Ciphertext {
+        self.0.public(v).expect("at most one byte per slot, as the trait asks")
+    }
+
+    fn add(&self, a: &Ciphertext, b: &Ciphertext) -> Ciphertext {
+        self.0.add(a, b)
+    }
+
+    fn scale(&self, a: &Ciphertext, c: u8) -> Ciphertext {
+        self.0.scale(a, c)
+    }
+
+    fn frobenius(&self, a: &Ciphertext, k: u32) -> Result<Ciphertext, EvalError> {
+        Ok(self.0.frobenius(a, k as usize)?)
+    }
+
+    fn mul(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Product, EvalError> {
+        Ok(self.0.mul(a, b)?)
+    }
+
+    fn add_product(&self, a: Product, b: &Product) -> Product {
+        self.0.add_product(a, b).expect("products of one level")
+    }
+
+    fn relinearize(&self, p: Product) -> Result<Ciphertext, EvalError> {
+        Ok(self.0.relinearize(&p)?)
+    }
+}
