@@ -80,7 +80,7 @@ impl<'k> Evaluator<'k> {
 
     /// Slot-wise product with one public byte.
     ///
-    /// Noise: times the power of the byte's representation in Z[ζ_17], at most 8·9/16 in the mean.
+    /// Noise: times the power of the byte's representation in Z\[ζ_17\], at most 8·9/16 in the mean.
     pub fn scale(&self, a: &Ciphertext, c: u8) -> Ciphertext {
         let params = self.params();
         let exponents = params.slots().constant(c);
@@ -298,14 +298,7 @@ impl<'k> Evaluator<'k> {
         let params = self.params();
         basis
             .iter()
-            .map(|&i| {
-                LinearLayer::by_row(
-                    params,
-                    i,
-                    exponents,
-                    params.special_product(special, i),
-                )
-            })
+            .map(|&i| LinearLayer::by_row(params, i, exponents, params.special_product(special, i)))
             .collect()
     }
 

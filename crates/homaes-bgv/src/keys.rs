@@ -16,7 +16,8 @@ use crate::poly::Poly;
 use homaes_math::Words;
 use homaes_math::sample::{self, Seed};
 use homaes_wire::KeyId;
-use rand_core::CryptoRng;
+use rand_chacha::ChaCha20Rng;
+use rand_core::{CryptoRng, SeedableRng};
 use rayon::prelude::*;
 use std::sync::Arc;
 use zeroize::Zeroize;
@@ -208,10 +209,13 @@ impl EvalKey {
         let mut seed = Seed::default();
         rng.fill_bytes(&mut seed);
         let keys = Target::all()
+            .zip(children(rng, SWITCH_KEYS))
             .enumerate()
-            .map(|(index, target)| {
+            .collect::<Vec<_>>()
+            .into_par_iter()
+            .map(|(index, (target, mut rng))| {
                 let mut from = switched_secret(secret, target);
-                let key = switch_key(secret, &from, &seed, index, rng);
+                let key = switch_key(secret, &from, &seed, index, &mut rng);
                 from.limbs.iter_mut().for_each(Zeroize::zeroize);
                 key
             })
@@ -253,6 +257,19 @@ impl core::fmt::Debug for EvalKey {
             .field("id", &self.id)
             .finish_non_exhaustive()
     }
+}
+
+/// Independent generators for parallel sampling, seeded by `rng`: results do not depend on threads.
+pub(crate) fn children(rng: &mut impl CryptoRng, count: usize) -> Vec<ChaCha20Rng> {
+    (0..count)
+        .map(|_| {
+            let mut seed = [0; 32];
+            rng.fill_bytes(&mut seed);
+            let child = ChaCha20Rng::from_seed(seed);
+            seed.zeroize();
+            child
+        })
+        .collect()
 }
 
 /// σ^k(s) or s·σ^k(s) modulo every prime, stored and canonical.

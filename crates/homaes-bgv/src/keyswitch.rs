@@ -29,7 +29,7 @@ pub(crate) struct Piece<'a> {
     pub(crate) uses: Vec<(&'a GaloisMap, &'a SwitchKey)>,
 }
 
-/// A polynomial added as it is, times a constant of Z[ζ_17]; nothing modulo special primes, because the
+/// A polynomial added as it is, times a constant of Z\[ζ_17\]; nothing modulo special primes, because the
 /// constants contain P_l.
 pub(crate) struct Addend<'a> {
     pub(crate) poly: &'a Poly,
@@ -75,22 +75,21 @@ pub(crate) fn accumulate(
         .iter()
         .map(|_| [(); 2].map(|()| Poly::scratch(n, plan.extended.len())))
         .collect();
-    let most = jobs.iter().map(|j| j.pieces.len()).max().unwrap_or(0);
-    let mut buffers = Poly::scratch(n, most * plan.digits.len()).limbs;
+    let mut buffers: Vec<Vec<Words>> = jobs
+        .iter()
+        .map(|j| Poly::scratch(n, j.pieces.len() * plan.digits.len()).limbs)
+        .collect();
     for at in 0..plan.extended.len() {
-        for ((job, prepared), out) in jobs.iter().zip(&prepared).zip(&mut out) {
-            let [out0, out1] = out.each_mut().map(|p| &mut *p.limbs[at]);
-            limb(
-                params,
-                meter,
-                plan,
-                at,
-                job,
-                prepared,
-                &mut buffers,
-                [out0, out1],
-            );
+        for (prepared, buffers) in prepared.iter().zip(&mut buffers) {
+            extend(params, meter, plan, at, prepared, buffers);
         }
+        let mut pairs: Vec<[&mut [u64]; 2]> = out
+            .iter_mut()
+            .map(|pair| pair.each_mut().map(|p| &mut *p.limbs[at]))
+            .collect();
+        meter.time(Stage::InnerProduct, || {
+            sum(params, plan, at, jobs, &buffers, &mut pairs);
+        });
     }
     out
 }
@@ -117,65 +116,95 @@ fn prepare(params: &Params, meter: &Meter, plan: &SwitchPlan, poly: &Poly) -> Pr
     Prepared { y, v }
 }
 
-/// One prime of one job.
-#[expect(clippy::too_many_arguments, reason = "the inner step of one loop nest")]
-fn limb(
+/// All digits of one job modulo one prime of the extended basis, in evaluation form. Digits that own
+/// the prime are left out: [`sum`] reads their piece itself.
+fn extend(
     params: &Params,
     meter: &Meter,
     plan: &SwitchPlan,
     at: usize,
-    job: &Job<'_>,
     prepared: &[Prepared],
     buffers: &mut [Words],
-    out: [&mut [u64]; 2],
 ) {
-    let (ring, i) = (params.ring(), plan.extended[at]);
-    let t = params.transform(i);
-    let mut sources: Vec<(&[u64], &Piece<'_>, usize)> = Vec::with_capacity(buffers.len());
-    let mut free = buffers.iter_mut();
-    for (piece, prepared) in job.pieces.iter().zip(prepared) {
+    let t = params.transform(plan.extended[at]);
+    let mut buffers = buffers.iter_mut();
+    for prepared in prepared {
         for (digit, v) in plan.digits.iter().zip(&prepared.v) {
+            let buffer = buffers.next().expect("one buffer per piece and digit");
             let Some(target) = digit.target[at] else {
-                sources.push((&piece.poly.limbs[at], piece, digit.number));
                 continue;
             };
-            let buffer = free.next().expect("one buffer per piece and digit");
             meter.time(Stage::Conversion, || {
                 let mut ys: Vec<&[u64]> = digit.own.iter().map(|&j| &*prepared.y[j]).collect();
                 ys.push(v);
-                digit.conversion.combine(ring, target, &ys, buffer);
+                digit.conversion.combine(params.ring(), target, &ys, buffer);
             });
             meter.time(Stage::Transform, || t.forward(buffer));
-            sources.push((buffer, piece, digit.number));
         }
     }
-    meter.time(Stage::InnerProduct, || {
-        let terms: Vec<Term<'_>> = sources
-            .iter()
-            .flat_map(|&(source, piece, digit)| {
-                piece.uses.iter().map(move |&(map, key)| Term {
-                    source,
-                    map,
-                    key: key.digits[digit].each_ref().map(|p| &*p.limbs[i]),
+}
+
+/// The sums of all jobs modulo one prime. Jobs have the same shape: the same uses and addends.
+fn sum(
+    params: &Params,
+    plan: &SwitchPlan,
+    at: usize,
+    jobs: &[Job<'_>],
+    buffers: &[Vec<Words>],
+    out: &mut [[&mut [u64]; 2]],
+) {
+    let i = plan.extended[at];
+    let shape = &jobs[0];
+    let digits = plan.digits.len();
+    // per piece and digit: the limb of every job
+    let sources: Vec<Vec<&[u64]>> = (0..shape.pieces.len() * digits)
+        .map(|k| {
+            let own = plan.digits[k % digits].target[at].is_none();
+            jobs.iter()
+                .zip(buffers)
+                .map(|(job, buffers)| {
+                    if own {
+                        &*job.pieces[k / digits].poly.limbs[at]
+                    } else {
+                        &*buffers[k]
+                    }
                 })
+                .collect()
+        })
+        .collect();
+    let terms: Vec<Term<'_>> = sources
+        .iter()
+        .enumerate()
+        .flat_map(|(k, sources)| {
+            let number = plan.digits[k % digits].number;
+            let uses = shape.pieces[k / digits].uses.iter();
+            uses.map(move |&(map, key)| Term {
+                sources,
+                map,
+                key: key.digits[number].each_ref().map(|p| &*p.limbs[i]),
             })
-            .collect();
-        let addends = if at < plan.from.len() {
-            &job.addends[..]
-        } else {
-            &[]
-        };
-        let rows: Vec<RowTerm<'_>> = addends
-            .iter()
-            .map(|a| RowTerm {
-                source: &a.poly.limbs[at],
-                map: a.map,
-                by_row: &a.by_row[at],
-                second: a.second,
-            })
-            .collect();
-        kernel::inner_product(ring, t.modulus(), &terms, &rows, out);
-    });
+        })
+        .collect();
+    let count = if at < plan.from.len() {
+        shape.addends.len()
+    } else {
+        0
+    };
+    let added: Vec<Vec<&[u64]>> = (0..count)
+        .map(|k| jobs.iter().map(|j| &*j.addends[k].poly.limbs[at]).collect())
+        .collect();
+    let rows: Vec<RowTerm<'_>> = added
+        .iter()
+        .zip(&shape.addends)
+        .map(|(sources, a)| RowTerm {
+            sources,
+            map: a.map,
+            by_row: &a.by_row[at],
+            second: a.second,
+        })
+        .collect();
+    let m = params.modulus(i);
+    kernel::inner_product(params.ring(), m, &terms, &rows, out);
 }
 
 /// Switches `poly` from the plan's source basis to its target basis; the source's limbs are consumed.

@@ -1,4 +1,66 @@
-//! BGV modulo 2 over Z[X]/Φ_m (Gentry, Halevi, Smart 2012, "GHS12") and byte-sliced AES on it.
+//! BGV modulo 2 over Z\[X\]/Φ_m, and byte-sliced AES on it.
+//!
+//! Follows Gentry, Halevi, Smart, *Homomorphic Evaluation of the AES Circuit* (CRYPTO 2012,
+//! eprint 2012/099; "GHS12"), with the ring, the chain of moduli and the fused round described in
+//! [`sets`], [`SlicedAes`] and the modules below.
+//!
+//! # From the paper to the code
+//!
+//! | GHS12 | here |
+//! |---|---|
+//! | A = Z\[X\]/Φ_m, §2 | [`homaes_math::Ring`], m a product of Fermat primes |
+//! | double-CRT, §2.3 | `Poly`: one evaluation-form limb per prime |
+//! | slots, plaintext algebra, §2.4 | [`homaes_math::slots`] |
+//! | levels q_0 < … < q_{L-1}, §2.1 | [`Params`]: three moduli per AES round |
+//! | SwitchKey with special modulus, §3.1 | `keyswitch::accumulate`, with digits |
+//! | Scale in evaluation form, §3.2 | `keyswitch::mod_down`, which may also add primes |
+//! | noise estimate ν, §2.2, §3.3 | [`noise::Noise`] in every ciphertext |
+//! | randomised ±1 lifts, §3.4 | not needed: 0/1 coefficients of the normal basis have mean square 1/4 |
+//! | byte-sliced AES, §4.2 | [`SlicedAes`] |
+//! | SubBytes as x^254, four products at depth 3, §4 | `SlicedAes::power_127`, x·σ(y) unrelinearised |
+//! | affine map as linearised polynomial, §4 | `linear::LinearLayer`, folded into the keys |
+//!
+//! | symbol | identifier |
+//! |---|---|
+//! | m, n = φ(m) | [`ParamSet::m`], `ring.n()` |
+//! | s, h | [`SecretKey`], [`ParamSet::weight`] |
+//! | Q_ℓ, P | [`Params::log2_modulus`], `Chain::special` |
+//! | σ, σ^k: X -> X^(2^k) | `frobenius(k)` |
+//! | ρ, D | [`noise::NoiseModel::rho_log2`], see [`noise`] |
+//!
+//! # Departures
+//!
+//! - The secret has fixed weight 256, not 64; errors are sampled in the normal basis.
+//! - Modulus switches exchange primes: a level's tail is replaced, not only shortened, so that the bulk
+//!   of the modulus consists of primes of the size the transform is fastest at.
+//! - Products are taken against a Frobenius image before any key switching.
+//! - Noise is budgeted in the mean square, and the failure probability that this leaves is bounded
+//!   for each key ([`stability`], [`quality`]) instead of assuming every embedding at its maximum.
+//!
+//! # Example
+//!
+//! ```
+//! use homaes_aes::RoundKeys;
+//! use homaes_bgv::{EvalKey, Params, SecretKey, SlicedAes, WrappedKey, sets};
+//! use rand_core::SeedableRng;
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // a fixed seed for the example; a real program seeds from the operating system
+//! let mut rng = rand_chacha::ChaCha20Rng::from_seed([1; 32]);
+//! let params = Params::new(&sets::TOY_255)?; // no security
+//! let secret = SecretKey::generate(&params, &mut rng)?;
+//! let eval = EvalKey::generate(&secret, &mut rng);
+//! let wrapped = WrappedKey::encrypt(&secret, &RoundKeys::expand(&[7; 16])?, &mut rng)?;
+//!
+//! // the server: public blocks in, encrypted AES of them out
+//! let aes = SlicedAes::new(&eval, &wrapped)?;
+//! let state = aes.encrypt_blocks(&[[0; 16]])?;
+//!
+//! let out = secret.decrypt_blocks(&state)?;
+//! let keys = RoundKeys::expand(&[7; 16])?;
+//! assert_eq!(out.blocks[0], homaes_aes::clear::encrypt_block([0; 16], &keys));
+//! # Ok(())
+//! # }
+//! ```
 #![forbid(unsafe_code)]
 
 mod card;

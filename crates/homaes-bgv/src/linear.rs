@@ -1,4 +1,4 @@
-//! The constants of AES's linear layer as elements of Z[ζ_17].
+//! The constants of AES's linear layer as elements of Z\[ζ_17\].
 //!
 //! The affine map of SubBytes is Σ_k γ_k x^(2^k) + 0x63 on x = y^254 = σ(y^127). A constant that is the
 //! same in every slot is a 0/1 combination of powers of ζ_17 ([`homaes_math::slots`]), so it takes

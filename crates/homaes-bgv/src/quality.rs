@@ -48,7 +48,12 @@ fn gains(slots: &Slots) -> LinearGains {
     debug_assert_eq!(slots.second_class(), SECOND_CLASS);
     let layer = LinearLayer::new(slots);
     let wide = |v: &Vec<u8>| v.iter().map(|&e| u32::from(e)).collect();
-    LinearGains::from_lifts(17, &layer.gamma.each_ref().map(wide), &wide(&layer.two), false)
+    LinearGains::from_lifts(
+        17,
+        &layer.gamma.each_ref().map(wide),
+        &wide(&layer.two),
+        false,
+    )
 }
 
 /// |s_j|^2 at every embedding, in the form the bound wants: one orbit of each conjugate pair.
@@ -103,7 +108,13 @@ mod tests {
         for set in sets::ALL {
             let params = Params::new(set).unwrap();
             let m = model(&params);
-            println!("{}: {:?} {} {}", set.name, [m.d1, m.d2, m.dl], m.ks_switched, m.ks_unswitched);
+            println!(
+                "{}: {:?} {} {}",
+                set.name,
+                [m.d1, m.d2, m.dl],
+                m.ks_switched,
+                m.ks_unswitched
+            );
             let mut rng = ChaCha20Rng::from_seed([11; 32]);
             let mut s = vec![0; params.ring().n()];
             for _ in 0..3 {

@@ -43,9 +43,17 @@ fn check(f: &Fixture, c: &Ciphertext, want: &[u8], what: &str) {
     assert_eq!(got, want, "{what}");
     assert!(margin > 2.0, "{what}: margin {margin}");
     let (rms, largest) = f.secret.measure_noise(c);
-    assert!(largest <= c.noise_bits(), "{what}: {largest} above {}", c.noise_bits());
+    assert!(
+        largest <= c.noise_bits(),
+        "{what}: {largest} above {}",
+        c.noise_bits()
+    );
     // the carried mean square is an estimate from both sides
-    assert!((rms - c.noise().rms_log2).abs() < 2.0, "{what}: {rms} for {:?}", c.noise());
+    assert!(
+        (rms - c.noise().rms_log2).abs() < 2.0,
+        "{what}: {rms} for {:?}",
+        c.noise()
+    );
 }
 
 #[test]
@@ -57,7 +65,8 @@ fn every_verb_agrees_with_the_clear_and_stays_below_its_noise_bound() {
     let zip = |a: &[u8], b: &[u8], op: fn(u8, u8) -> u8| -> Vec<u8> {
         a.iter().zip(b).map(|(&a, &b)| op(a, b)).collect()
     };
-    let frob = |a: &[u8], k: u32| -> Vec<u8> { a.iter().map(|&a| gf256::frobenius(a, k)).collect() };
+    let frob =
+        |a: &[u8], k: u32| -> Vec<u8> { a.iter().map(|&a| gf256::frobenius(a, k)).collect() };
     let a = f.secret.encrypt(&x, &mut f.rng).unwrap();
     let b = f.secret.encrypt(&y, &mut f.rng).unwrap();
     check(&f, &a, &x, "fresh");
@@ -65,13 +74,23 @@ fn every_verb_agrees_with_the_clear_and_stays_below_its_noise_bound() {
     check(&f, &eval.add(&a, &b), &zip(&x, &y, |a, b| a ^ b), "sum");
     let mut shifted = a.clone();
     eval.add_public(&mut shifted, &y).unwrap();
-    check(&f, &shifted, &zip(&x, &y, |a, b| a ^ b), "sum with public bytes");
+    check(
+        &f,
+        &shifted,
+        &zip(&x, &y, |a, b| a ^ b),
+        "sum with public bytes",
+    );
     for c in [1, 2, 3, 0x8f, 0xff] {
         let want: Vec<u8> = x.iter().map(|&x| gf256::mul(x, c)).collect();
         check(&f, &eval.scale(&a, c), &want, "scaled");
     }
     for k in 0..9 {
-        check(&f, &eval.frobenius(&a, k).unwrap(), &frob(&x, k as u32), "Frobenius");
+        check(
+            &f,
+            &eval.frobenius(&a, k).unwrap(),
+            &frob(&x, k as u32),
+            "Frobenius",
+        );
     }
     for k in 0..4 {
         let p = eval.mul_frobenius(&a, &b, k).unwrap();
@@ -80,7 +99,12 @@ fn every_verb_agrees_with_the_clear_and_stays_below_its_noise_bound() {
         assert_eq!(c.level(), a.level() - 1);
         check(&f, &c, &want, "product");
         let twice = eval.add_product(p.clone(), &p).unwrap();
-        check(&f, &eval.relinearize(&twice).unwrap(), &vec![0; n], "sum of products");
+        check(
+            &f,
+            &eval.relinearize(&twice).unwrap(),
+            &vec![0; n],
+            "sum of products",
+        );
     }
     assert!(eval.mul_frobenius(&a, &b, 4).is_err());
     // down the whole chain, products at every level, operands at different levels
@@ -89,16 +113,29 @@ fn every_verb_agrees_with_the_clear_and_stays_below_its_noise_bound() {
         let p = eval.mul(&c, &b).unwrap();
         c = eval.relinearize(&p).unwrap();
         value = zip(&value, &y, gf256::mul);
-        check(&f, &c, &value, &format!("product down the chain, level {}", c.level()));
+        check(
+            &f,
+            &c,
+            &value,
+            &format!("product down the chain, level {}", c.level()),
+        );
     }
-    check(&f, &eval.add(&a, &c), &zip(&x, &value, |a, b| a ^ b), "sum across levels");
+    check(
+        &f,
+        &eval.add(&a, &c),
+        &zip(&x, &value, |a, b| a ^ b),
+        "sum across levels",
+    );
     assert!(eval.mod_switch(&c).is_err());
     let mut product = eval.relinearize(&eval.mul(&c, &c).unwrap());
     for _ in 0..3 {
         let Ok(c) = product else { break };
         product = eval.relinearize(&eval.mul(&c, &c).unwrap());
     }
-    assert!(matches!(product, Err(Error::Eval(homaes_aes::EvalError::OutOfDepth { .. }))));
+    assert!(matches!(
+        product,
+        Err(Error::Eval(homaes_aes::EvalError::OutOfDepth { .. }))
+    ));
 }
 
 #[test]
@@ -149,14 +186,23 @@ fn aes_round_by_round(params: Arc<Params>) {
             assert!(got.margin_bits > 2.0, "round {round}: {}", got.margin_bits);
             for c in &state[..2] {
                 let (rms, largest) = f.secret.measure_noise(c);
-                assert!(largest <= c.noise_bits(), "round {round}: {largest} above {c:?}");
-                assert!((rms - c.noise().rms_log2).abs() < 1.0, "round {round}: {rms} for {c:?}");
+                assert!(
+                    largest <= c.noise_bits(),
+                    "round {round}: {largest} above {c:?}"
+                );
+                assert!(
+                    (rms - c.noise().rms_log2).abs() < 1.0,
+                    "round {round}: {rms} for {c:?}"
+                );
             }
             rounds += 1;
         })
         .unwrap();
     assert_eq!(rounds, 11);
-    assert!(out.iter().all(|c| c.level() == 1 && c.capacity_bits(&f.params) > 4.0));
+    assert!(
+        out.iter()
+            .all(|c| c.level() == 1 && c.capacity_bits(&f.params) > 4.0)
+    );
     // the oracle itself against another implementation
     use aes::cipher::{BlockCipherEncrypt, KeyInit};
     let reference = aes::Aes128::new_from_slice(&keys.as_slice()[0]).unwrap();
@@ -208,7 +254,11 @@ fn fips_197_vector_through_the_fused_and_the_generic_circuit() {
         let got = homaes_aes::cipher(&generic, dir, &input, &wrap).unwrap();
         let want = homaes_aes::cipher(&oracle, dir, &oracle.public(&[plain]), &plain_keys).unwrap();
         let got = f.secret.decrypt_blocks(&got).unwrap().blocks[0];
-        assert_eq!(got.to_vec(), want.iter().map(|b| b[0]).collect::<Vec<u8>>(), "{dir:?}");
+        assert_eq!(
+            got.to_vec(),
+            want.iter().map(|b| b[0]).collect::<Vec<u8>>(),
+            "{dir:?}"
+        );
     }
 }
 
@@ -217,7 +267,10 @@ fn threads_and_backends_do_not_change_a_bit() {
     let mut outputs = Vec::new();
     for backend in Backend::available() {
         for threads in [1, 3] {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let pool = rayon::ThreadPoolBuilder::new()
+                .num_threads(threads)
+                .build()
+                .unwrap();
             outputs.push(pool.install(|| {
                 let params = Params::with_backend(&sets::TOY_255, backend).unwrap();
                 let mut f = fixture(params, 6);
@@ -232,7 +285,10 @@ fn threads_and_backends_do_not_change_a_bit() {
     assert!(outputs.windows(2).all(|w| w[0] == w[1]));
 }
 
-fn written<E>(header: homaes_wire::Header, write: impl FnOnce(&mut Writer<Vec<u8>>) -> Result<(), E>) -> Vec<u8>
+fn written<E>(
+    header: homaes_wire::Header,
+    write: impl FnOnce(&mut Writer<Vec<u8>>) -> Result<(), E>,
+) -> Vec<u8>
 where
     E: core::fmt::Debug,
 {
@@ -250,7 +306,11 @@ fn files_round_trip_and_wrong_ones_are_named() {
     let e = written(f.eval.header().unwrap(), |w| f.eval.write(w));
     let k = written(wrapped.header().unwrap(), |w| wrapped.write(w));
     let card = f.params.card();
-    let sizes = [card.secret_key_bytes, card.eval_key_bytes, card.wrapped_key_bytes];
+    let sizes = [
+        card.secret_key_bytes,
+        card.eval_key_bytes,
+        card.wrapped_key_bytes,
+    ];
     assert_eq!([&s, &e, &k].map(|b| b.len() as u64), sizes);
 
     use homaes_wire::Kind;
@@ -276,7 +336,10 @@ fn files_round_trip_and_wrong_ones_are_named() {
     assert!(e2.unwrap_err().to_string().contains("bgv/toy-255"));
     let stranger = SecretKey::generate(p, &mut f.rng).unwrap();
     let foreign = EvalKey::generate(&stranger, &mut f.rng);
-    assert!(matches!(SlicedAes::new(&foreign, &wrapped), Err(Error::OtherKey { .. })));
+    assert!(matches!(
+        SlicedAes::new(&foreign, &wrapped),
+        Err(Error::OtherKey { .. })
+    ));
     let long = RoundKeys::expand(&[0; 32]).unwrap();
     let refused = WrappedKey::encrypt(&f.secret, &long, &mut f.rng).unwrap_err();
     assert!(refused.to_string().contains("14 rounds"), "{refused}");

@@ -30,7 +30,9 @@ impl ByteEval for BgvBytes<'_> {
     }
 
     fn public(&self, v: &[u8]) -> Ciphertext {
-        self.0.public(v).expect("at most one byte per slot, as the trait asks")
+        self.0
+            .public(v)
+            .expect("at most one byte per slot, as the trait asks")
     }
 
     fn add(&self, a: &Ciphertext, b: &Ciphertext) -> Ciphertext {

@@ -7,13 +7,15 @@
 
 use crate::ciphertext::Ciphertext;
 use crate::error::{Error, Result};
-use crate::keys::SecretKey;
+use crate::keys::{SecretKey, children};
 use crate::params::Params;
 use homaes_aes::{KeySize, RoundKeys, gf256};
 use homaes_math::sample::Seed;
 use homaes_wire::KeyId;
 use rand_core::CryptoRng;
+use rayon::prelude::*;
 use std::sync::Arc;
+use zeroize::Zeroizing;
 
 /// Encrypted round keys of one AES key.
 pub struct WrappedKey {
@@ -39,23 +41,29 @@ impl WrappedKey {
         let mut seed = Seed::default();
         rng.fill_bytes(&mut seed);
         let slots = params.slots().count();
-        let encrypted = keys.as_slice().iter().enumerate().map(|(r, key)| {
-            core::array::from_fn(|i| {
-                let byte = if r == 0 {
-                    key[i]
-                } else {
-                    key[i] ^ gf256::AFFINE_CONSTANT
-                };
+        let schedule = keys.as_slice();
+        let mut encrypted = children(rng, 16 * schedule.len())
+            .into_par_iter()
+            .enumerate()
+            .map(|(at, mut rng)| {
+                let (r, i) = (at / 16, at % 16);
+                let constant = if r == 0 { 0 } else { gf256::AFFINE_CONSTANT };
+                let bytes = Zeroizing::new(vec![schedule[r][i] ^ constant; slots]);
                 let level = round_key_level(rounds, r);
-                secret.encrypt_seeded(&vec![byte; slots], level, (&seed, stream(r, i)), rng)
+                secret.encrypt_seeded(&bytes, level, (&seed, stream(r, i)), &mut rng)
             })
-        });
+            .collect::<Vec<_>>()
+            .into_iter();
+        let rounds = schedule
+            .iter()
+            .map(|_| core::array::from_fn(|_| encrypted.next().expect("16 per round key")))
+            .collect();
         Ok(Self {
             params: params.clone(),
             id: secret.id(),
             size: keys.size(),
             seed,
-            rounds: encrypted.collect(),
+            rounds,
         })
     }
 

@@ -8,23 +8,23 @@ use crate::modulus::{MASK, Modulus, Shoup, WORD_BITS};
 use crate::ring::{GaloisMap, Ring};
 use crate::simd;
 
-/// `σ(source) · key`, for both polynomials of a key.
+/// `σ(source) · key`, for both polynomials of a key and every job that uses it.
 #[derive(Clone, Copy)]
 pub struct Term<'a> {
-    /// limb, lazy
-    pub source: &'a [u64],
-    /// automorphism applied to the source on the fly
+    /// one lazy limb per job
+    pub sources: &'a [&'a [u64]],
+    /// automorphism applied to the sources on the fly
     pub map: &'a GaloisMap,
     /// two canonical limbs
     pub key: [&'a [u64]; 2],
 }
 
-/// `σ(source) · c` for c ∈ Z[ζ_17], which is constant on rows.
+/// `σ(source) · c` for c ∈ Z\[ζ_17\], which is constant on rows.
 #[derive(Clone, Copy)]
 pub struct RowTerm<'a> {
-    /// limb, lazy
-    pub source: &'a [u64],
-    /// automorphism applied to the source on the fly
+    /// one lazy limb per job
+    pub sources: &'a [&'a [u64]],
+    /// automorphism applied to the sources on the fly
     pub map: &'a GaloisMap,
     /// one canonical stored constant per row
     pub by_row: &'a [u64],
@@ -45,15 +45,16 @@ pub struct Tensor<'a> {
     pub scale: Shoup,
 }
 
-/// `out_c = Σ_terms σ(source)·key_c + Σ_rows σ(source)·c`, lazy; at most 40 terms in all.
+/// For every job, `out_c = Σ_terms σ(source)·key_c + Σ_rows σ(source)·c`, lazy; at most 40 terms.
 ///
-/// Cost: two multiplications per product and one reduction per output word.
+/// Jobs share each load of a key word. Cost: two multiplications per product and one reduction per
+/// output word.
 pub fn inner_product(
     ring: &Ring,
     m: &Modulus,
     terms: &[Term<'_>],
     rows: &[RowTerm<'_>],
-    out: [&mut [u64]; 2],
+    out: &mut [[&mut [u64]; 2]],
 ) {
     // each product adds at most p/16 to the reduced value, which must stay below 4p
     assert!(terms.len() + rows.len() <= 40);
@@ -61,22 +62,23 @@ pub fn inner_product(
         return simd::inner_product(ring, m, terms, rows, out);
     }
     let row_len = ring.row_len();
-    let [out0, out1] = out;
-    assert!(out0.len() == ring.n() && out1.len() == ring.n());
-    for i in 0..ring.n() {
-        let mut acc = [Accumulator::default(); 2];
-        for t in terms {
-            let x = t.source[t.map.source(i)];
-            acc[0].add(x, t.key[0][i]);
-            acc[1].add(x, t.key[1][i]);
+    for (job, [out0, out1]) in out.iter_mut().enumerate() {
+        assert!(out0.len() == ring.n() && out1.len() == ring.n());
+        for i in 0..ring.n() {
+            let mut acc = [Accumulator::default(); 2];
+            for t in terms {
+                let x = t.sources[job][t.map.source(i)];
+                acc[0].add(x, t.key[0][i]);
+                acc[1].add(x, t.key[1][i]);
+            }
+            for t in rows {
+                let x = t.sources[job][t.map.source(i)];
+                acc[usize::from(t.second)].add(x, t.by_row[i / row_len]);
+            }
+            let [a0, a1] = acc.map(|a| Modulus::sub_if_ge(m.reduce(a.lo, a.hi), 2 * m.p()));
+            out0[i] = a0;
+            out1[i] = a1;
         }
-        for t in rows {
-            let x = t.source[t.map.source(i)];
-            acc[usize::from(t.second)].add(x, t.by_row[i / row_len]);
-        }
-        let [a0, a1] = acc.map(|a| Modulus::sub_if_ge(m.reduce(a.lo, a.hi), 2 * m.p()));
-        out0[i] = a0;
-        out1[i] = a1;
     }
 }
 
@@ -154,7 +156,7 @@ pub fn scale_add(ring: &Ring, m: &Modulus, a: &[u64], c: Shoup, out: &mut [u64])
 }
 
 /// MixColumns on four limbs in place: `s_i <- 2 s_i + 3 s_{i+1} + s_{i+2} + s_{i+3}`, lazy, where
-/// "2" is the element of Z[ζ_17] with the given values (one per row) and 3s = 2s + s.
+/// "2" is the element of Z\[ζ_17\] with the given values (one per row) and 3s = 2s + s.
 pub fn mix_column(ring: &Ring, m: &Modulus, two_by_row: &[Shoup], s: [&mut [u64]; 4]) {
     if ring.vectorised() {
         return simd::mix_column(ring, m, two_by_row, s);

@@ -1,4 +1,4 @@
-//! Rings Z[X]/Φ_m in double-CRT form: the arithmetic under the BGV scheme.
+//! Rings Z\[X\]/Φ_m in double-CRT form: the arithmetic under the BGV scheme.
 //!
 //! | object | module | representation | cost at n = 32768 |
 //! |---|---|---|---|

@@ -163,8 +163,9 @@ impl Modulus {
     /// x·w mod p, lazy, for any x < 2^52.
     #[inline(always)]
     pub(crate) fn mul_shoup(&self, x: u64, c: Shoup) -> u64 {
-        let q = ((u128::from(x) * u128::from(c.q)) >> WORD_BITS) as u64;
-        x.wrapping_mul(c.w).wrapping_sub(q.wrapping_mul(self.p)) & MASK
+        // (x·q) >> 52 as the high word of x·(q << 12); the difference is below 2p, so no mask
+        let q = ((u128::from(x) * u128::from(c.q << (64 - WORD_BITS))) >> 64) as u64;
+        x.wrapping_mul(c.w).wrapping_sub(q.wrapping_mul(self.p))
     }
 
     /// Montgomery reduction of `hi·2^52 + lo`: congruent to that times 2^-52, below hi + p + lo/2^52 + 1.

@@ -1,4 +1,4 @@
-//! The ring R = Z[X]/Φ_m(X) for m a product of distinct Fermat primes, and its Galois group.
+//! The ring R = Z\[X\]/Φ_m(X) for m a product of distinct Fermat primes, and its Galois group.
 //!
 //! Write m = ∏ r over a subset of {17, 257, 3, 5} and ζ = ∏ ζ_r. Since m is squarefree the powers
 //! {ζ^k : k ∈ (Z/m)^*} are a basis, the *normal basis*: the tensor product over r of
@@ -18,7 +18,7 @@ use crate::simd::Backend;
 /// The axes in storage order: (Fermat prime r, generator of (Z/r)^*).
 const AXES: [(u64, u64); 4] = [(17, 3), (257, 3), (3, 2), (5, 2)];
 
-/// Z[X]/Φ_m with m squarefree over Fermat primes; says how polynomials are laid out.
+/// Z\[X\]/Φ_m with m squarefree over Fermat primes; says how polynomials are laid out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ring {
     m: u64,
@@ -57,7 +57,7 @@ impl Ring {
         self.lens.iter().product()
     }
 
-    /// Length of the axis of 17 (1 when 17 does not divide m). Elements of Z[ζ_17] are constant on
+    /// Length of the axis of 17 (1 when 17 does not divide m). Elements of Z\[ζ_17\] are constant on
     /// rows in evaluation form.
     pub fn rows(&self) -> usize {
         self.lens[0]

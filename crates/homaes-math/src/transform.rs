@@ -24,8 +24,8 @@ use crate::simd;
 /// One axis: kernels of both directions, in the forms the two twins want.
 #[derive(Clone, Debug)]
 struct Axis {
-    /// direct kernel, for axes of length 2 and 4
-    kernel: Vec<u64>,
+    /// the kernel itself, for axes of length 2 and 4
+    short: Vec<Shoup>,
     /// K̂(χ)/N in bit-reversed order, for longer axes
     middle: Vec<Shoup>,
     /// w^0 … w^{N-1}
@@ -135,42 +135,61 @@ impl Transform {
         }
     }
 
+    /// The short axes by definition.
     fn direct(&self, axis: &Axis, a: &mut [u64], inner: usize) {
-        let (m, len) = (&self.modulus, axis.kernel.len());
-        let kernel: Vec<Shoup> = axis.kernel.iter().map(|&k| m.shoup(k)).collect();
-        let mut x = [0u64; 4];
-        for block in a.chunks_exact_mut(len * inner) {
-            for i in 0..inner {
-                for (e, x) in x.iter_mut().enumerate().take(len) {
-                    *x = block[e * inner + i];
-                }
-                for f in 0..len {
-                    let sum = (0..len).fold(0, |s, e| {
-                        let t = m.mul_shoup(x[e], kernel[(e + f) % len]);
-                        m.add(s, m.canonical(t))
-                    });
-                    block[f * inner + i] = sum;
+        let m = &self.modulus;
+        match *axis.short.as_slice() {
+            [k0, k1] => {
+                for block in a.chunks_exact_mut(2 * inner) {
+                    let (x, y) = block.split_at_mut(inner);
+                    for (x, y) in x.iter_mut().zip(y) {
+                        let (a, b) = (*x, *y);
+                        *x = self.lazy_sum([m.mul_shoup(a, k0), m.mul_shoup(b, k1)]);
+                        *y = self.lazy_sum([m.mul_shoup(a, k1), m.mul_shoup(b, k0)]);
+                    }
                 }
             }
+            [k0, k1, k2, k3] => {
+                let k = [k0, k1, k2, k3];
+                for block in a.chunks_exact_mut(4 * inner) {
+                    for i in 0..inner {
+                        let x: [u64; 4] = core::array::from_fn(|e| block[e * inner + i]);
+                        for f in 0..4 {
+                            let term = |e: usize| m.mul_shoup(x[e], k[(e + f) % 4]);
+                            block[f * inner + i] =
+                                self.lazy_sum([term(0), term(1), term(2), term(3)]);
+                        }
+                    }
+                }
+            }
+            _ => {}
         }
+    }
+
+    /// Lazy sum of lazy values.
+    #[inline(always)]
+    fn lazy_sum<const N: usize>(&self, terms: [u64; N]) -> u64 {
+        let p2 = 2 * self.modulus.p();
+        let sum = terms.iter().sum::<u64>(); // below 2 N p
+        let sum = if N > 2 {
+            Modulus::sub_if_ge(sum, 2 * p2)
+        } else {
+            sum
+        };
+        Modulus::sub_if_ge(sum, p2)
     }
 
     /// Natural order in, bit-reversed order out.
     fn dft_frequency(&self, axis: &Axis, block: &mut [u64], inner: usize) {
-        let (m, n) = (&self.modulus, axis.roots.len());
-        let p2 = 2 * m.p();
+        let n = axis.roots.len();
         let mut half = n / 2;
         while half > 0 {
             for pair in block.chunks_exact_mut(2 * half * inner) {
                 let (lo, hi) = pair.split_at_mut(half * inner);
-                for i in 0..half {
-                    let w = axis.roots[i * (n / (2 * half))];
-                    let range = i * inner..(i + 1) * inner;
-                    for (x, y) in lo[range.clone()].iter_mut().zip(&mut hi[range]) {
-                        let (a, b) = (*x, *y);
-                        *x = Modulus::sub_if_ge(a + b, p2);
-                        *y = m.mul_shoup(a + p2 - b, w);
-                    }
+                let rows = lo.chunks_exact_mut(inner).zip(hi.chunks_exact_mut(inner));
+                let roots = axis.roots.iter().step_by(n / (2 * half));
+                for ((lo, hi), &w) in rows.zip(roots) {
+                    by_eights(lo, hi, |x, y| self.butterfly_frequency(x, y, w));
                 }
             }
             half /= 2;
@@ -179,24 +198,50 @@ impl Transform {
 
     /// Bit-reversed order in, natural order out.
     fn dft_time(&self, axis: &Axis, block: &mut [u64], inner: usize) {
-        let (m, n) = (&self.modulus, axis.roots.len());
-        let p2 = 2 * m.p();
+        let n = axis.roots.len();
         let mut half = 1;
         while half < n {
             for pair in block.chunks_exact_mut(2 * half * inner) {
                 let (lo, hi) = pair.split_at_mut(half * inner);
-                for i in 0..half {
-                    let w = axis.roots[i * (n / (2 * half))];
-                    let range = i * inner..(i + 1) * inner;
-                    for (x, y) in lo[range.clone()].iter_mut().zip(&mut hi[range]) {
-                        let (a, b) = (*x, m.mul_shoup(*y, w));
-                        *x = Modulus::sub_if_ge(a + b, p2);
-                        *y = Modulus::sub_if_ge(a + p2 - b, p2);
-                    }
+                let rows = lo.chunks_exact_mut(inner).zip(hi.chunks_exact_mut(inner));
+                let roots = axis.roots.iter().step_by(n / (2 * half));
+                for ((lo, hi), &w) in rows.zip(roots) {
+                    by_eights(lo, hi, |x, y| self.butterfly_time(x, y, w));
                 }
             }
             half *= 2;
         }
+    }
+
+    #[inline(always)]
+    fn butterfly_frequency(&self, x: &mut u64, y: &mut u64, w: Shoup) {
+        let p2 = 2 * self.modulus.p();
+        let (a, b) = (*x, *y);
+        *x = Modulus::sub_if_ge(a + b, p2);
+        *y = self.modulus.mul_shoup(a + p2 - b, w);
+    }
+
+    #[inline(always)]
+    fn butterfly_time(&self, x: &mut u64, y: &mut u64, w: Shoup) {
+        let p2 = 2 * self.modulus.p();
+        let (a, b) = (*x, self.modulus.mul_shoup(*y, w));
+        *x = Modulus::sub_if_ge(a + b, p2);
+        *y = Modulus::sub_if_ge(a + p2 - b, p2);
+    }
+}
+
+/// Applies `f` to corresponding words; in blocks of eight, which the compiler unrolls.
+#[inline(always)]
+fn by_eights(lo: &mut [u64], hi: &mut [u64], f: impl Fn(&mut u64, &mut u64)) {
+    let (lo8, lo_rest) = lo.as_chunks_mut::<8>();
+    let (hi8, hi_rest) = hi.as_chunks_mut::<8>();
+    for (lo, hi) in lo8.iter_mut().zip(hi8) {
+        for (x, y) in lo.iter_mut().zip(hi) {
+            f(x, y);
+        }
+    }
+    for (x, y) in lo_rest.iter_mut().zip(hi_rest) {
+        f(x, y);
     }
 }
 
@@ -266,7 +311,11 @@ fn axes(ring: &Ring, m: &Modulus, dir: Direction) -> [Axis; 4] {
         let n = k.middle[i].len();
         let bits = n.trailing_zeros();
         Axis {
-            kernel: k.direct[i].clone(),
+            short: if n == 0 {
+                k.direct[i].iter().map(|&x| m.shoup(x)).collect()
+            } else {
+                Vec::new()
+            },
             middle: (0..n)
                 .map(|j| {
                     let chi = j.reverse_bits() >> (usize::BITS - bits);

@@ -1,28 +1,22 @@
 //! Tests: the pieces against closed forms, the bound against simulation.
 
+mod simulation;
+
+use super::grid::{Dist, Grid};
+use super::ladder::FINE;
+use super::recursion::Recursion;
 use super::*;
+use crate::linear::{LinearLayer, SECOND_CLASS};
+use homaes_aes::gf256;
+use homaes_math::Ring;
+use homaes_math::slots::Slots;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
-
-type Complex = (f64, f64);
+use simulation::{Complex, Simulated};
+use std::f64::consts::PI;
 
 const AXES: [u32; 4] = [3, 5, 17, 257];
 const SMALL: [u32; 3] = [3, 5, 17];
-
-fn mul(a: Complex, b: Complex) -> Complex {
-    (a.0 * b.0 - a.1 * b.1, a.0 * b.1 + a.1 * b.0)
-}
-
-fn uniform(rng: &mut ChaCha20Rng) -> f64 {
-    ((rng.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
-}
-
-/// Circular normal of variance 1.
-fn normal(rng: &mut ChaCha20Rng) -> Complex {
-    let r = (-uniform(rng).ln()).sqrt();
-    let (s, c) = (2.0 * PI * uniform(rng)).sin_cos();
-    (r * c, r * s)
-}
 
 fn secret(axes: &[u32], weight: usize, seed: u64) -> Vec<(u32, i8)> {
     let mut rng = ChaCha20Rng::seed_from_u64(seed);
@@ -37,12 +31,33 @@ fn secret(axes: &[u32], weight: usize, seed: u64) -> Vec<(u32, i8)> {
     terms
 }
 
+/// The constants of the linear layer for one choice of the second class of slots.
+fn layer_of(second_class: usize) -> Option<LinearLayer> {
+    let ring = Ring::new(255).unwrap();
+    Some(LinearLayer::new(&Slots::new(&ring, second_class)?))
+}
+
+fn layer() -> LinearLayer {
+    layer_of(SECOND_CLASS).unwrap()
+}
+
+fn gains() -> LinearGains {
+    let layer = layer();
+    let wide = |set: &Vec<u8>| set.iter().map(|&e| u32::from(e)).collect::<Vec<u32>>();
+    LinearGains::from_lifts(
+        17,
+        &layer.gamma.each_ref().map(wide),
+        &wide(&layer.two),
+        false,
+    )
+}
+
 fn profile(seed: u64) -> KeyProfile {
     KeyProfile::from_secret(&AXES, 17, &secret(&AXES, 256, seed)).unwrap()
 }
 
 fn model(d: f64, dl: f64) -> StabilityModel {
-    StabilityModel::aes([d, d, dl], 10, 10.7, LinearGains::aes(11).unwrap())
+    StabilityModel::aes([d, d, dl], 10, 10.7, gains())
 }
 
 /// The same with `D = 8.6` and `w = 2^-8.6` for any unit.
@@ -50,144 +65,63 @@ fn model_of(unit: f64) -> StabilityModel {
     model(unit + 3.1, unit + 8.6)
 }
 
-/// One orbit of the recursion, followed as it stands.
-struct Orbit {
-    sigma: Vec<f64>,
-    /// `[position][tap]`.
-    gamma: Vec<[Complex; TAPS]>,
-    two: Vec<Complex>,
-    d1: f64,
-    d2: f64,
-    last: f64,
-    copy: f64,
-    fresh: f64,
-}
-
-impl Orbit {
-    fn new(model: &StabilityModel, key: &KeyProfile, index: usize) -> Self {
-        let lifts = AesLifts::new(11).unwrap();
-        assert!(!lifts.minus);
-        let value = |set: &[u32], j: u32| {
-            set.iter().fold((0.0, 0.0), |acc, &e| {
-                let (s, c) = (2.0 * PI * f64::from(e * j % 17) / 17.0).sin_cos();
-                (acc.0 + c, acc.1 + s)
-            })
+#[test]
+fn lifts_of_the_constants() {
+    assert!(layer_of(2).is_none() && layer_of(17).is_none());
+    let coefficients = gf256::linearised(gf256::affine_linear);
+    let pow = |base: u8, e: u32| (0..e).fold(1, |acc, _| gf256::mul(acc, base));
+    for second_class in (1..16).step_by(2) {
+        let layer = layer_of(second_class).unwrap();
+        assert_eq!(layer.gamma[5], [0], "the coefficient 1");
+        // ζ_17 as the slots label it, and the exponents of the two representatives
+        let root = pow(2, 15);
+        let second = (0..second_class).fold(1, |acc, _| acc * 3 % 17);
+        let value = |set: &[u8], at: u32| {
+            set.iter()
+                .fold(0, |acc, &e| acc ^ pow(root, u32::from(e) * at % 17))
         };
-        let range = index * key.orbit_len()..(index + 1) * key.orbit_len();
-        let class = &key.class()[range.clone()];
-        let unit = 1.0 + key.weight as f64;
-        let sigma = |k: &f64| (k / unit + model.ks_switched).sqrt();
-        Self {
-            sigma: key.kappa()[range].iter().map(sigma).collect(),
-            gamma: class
-                .iter()
-                .map(|&j| std::array::from_fn(|k| value(&lifts.gamma[k], j)))
-                .collect(),
-            two: class.iter().map(|&j| value(&lifts.two, j)).collect(),
-            d1: model.d1.exp2() / key.unit(),
-            d2: model.d2.exp2() / key.unit(),
-            last: key.unit() / model.dl.exp2(),
-            copy: (-model.d1).exp2(),
-            fresh: model.fresh_bits.exp2() / key.unit(),
+        for (set, &c) in layer.gamma.iter().zip(&coefficients) {
+            assert!(set.len() <= 8);
+            assert_eq!((value(set, 1), value(set, second)), (c, c));
         }
-    }
-
-    /// S-box output of one byte from its carried-in noise.
-    fn sbox(&self, carried: &[Complex], first: bool, rng: &mut ChaCha20Rng) -> Vec<Complex> {
-        let n = carried.len();
-        let mut noisy = |value: Complex, sigma: f64| {
-            let r = normal(rng);
-            (value.0 + sigma * r.0, value.1 + sigma * r.1)
-        };
-        let scaled = |a: Complex, by: f64| (a.0 * by, a.1 * by);
-        let mut row = |f: &dyn Fn(usize) -> Complex, sigma: &dyn Fn(usize) -> f64| {
-            (0..n).map(|j| noisy(f(j), sigma(j))).collect::<Vec<_>>()
-        };
-        let sigma = |j: usize| self.sigma[j];
-        let x = row(&|j| carried[j], &|j| {
-            if first { self.fresh } else { self.sigma[j] }
-        });
-        let c1 = row(&|j| scaled(x[j], self.copy), &sigma);
-        let c3 = row(
-            &|j| scaled(mul(x[j], x[(j + 1) % n]), 1.0 / self.d1),
-            &sigma,
-        );
-        let c7 = row(
-            &|j| scaled(mul(c1[j], c3[(j + 1) % n]), 1.0 / self.d2),
-            &sigma,
-        );
-        let c15 = row(
-            &|j| scaled(mul(c3[j], c3[(j + 2) % n]), 1.0 / self.d2),
-            &sigma,
-        );
-        (0..n)
-            .map(|j| {
-                (0..TAPS).fold((0.0, 0.0), |acc, k| {
-                    let p = if k == TAPS - 1 { j } else { (j + k + 1) % n };
-                    let term = mul(self.gamma[j][k], mul(c7[p], c15[(p + 3) % n]));
-                    (acc.0 + term.0, acc.1 + term.1)
-                })
-            })
-            .collect()
-    }
-
-    /// One round on one column of four bytes, output byte `row`.
-    fn mix(&self, s: &[Vec<Complex>], row: usize) -> Vec<Complex> {
-        (0..s[0].len())
-            .map(|j| {
-                let two = self.two[j];
-                let a = mul(two, s[row % 4][j]);
-                let b = mul((1.0 + two.0, two.1), s[(row + 1) % 4][j]);
-                let (c, d) = (s[(row + 2) % 4][j], s[(row + 3) % 4][j]);
-                (
-                    self.last * (a.0 + b.0 + c.0 + d.0),
-                    self.last * (a.1 + b.1 + c.1 + d.1),
-                )
-            })
-            .collect()
-    }
-
-    /// Whether a column (ShiftRows left out) runs away within the rounds.
-    fn runs_away(&self, rounds: u32, rng: &mut ChaCha20Rng) -> bool {
-        let mut state = vec![vec![(0.0, 0.0); self.sigma.len()]; 4];
-        for round in 0..rounds {
-            let s: Vec<_> = state
-                .iter()
-                .map(|c| self.sbox(c, round == 0, rng))
-                .collect();
-            state = (0..4).map(|row| self.mix(&s, row)).collect();
-            if state
-                .iter()
-                .flatten()
-                .any(|z| z.0.hypot(z.1).is_nan() || z.0.hypot(z.1) > 50.0)
-            {
-                return true;
-            }
-        }
-        false
+        assert_eq!((value(&layer.two, 1), value(&layer.two, second)), (2, 2));
     }
 }
 
 #[test]
-fn lifts_of_the_constants() {
-    assert!(AesLifts::new(2).is_none() && LinearGains::aes(17).is_none());
-    for second in [3, 5, 6, 7, 10, 11, 12, 14] {
-        let lifts = AesLifts::new(second).unwrap();
-        assert_eq!(lifts.gamma[5], [0], "the coefficient 1");
-        let root = gf_pow(3, 15);
-        let value = |set: &[u32], at: u32| {
-            set.iter()
-                .fold(0, |acc, &e| acc ^ gf_pow(root, e * at % 17))
-        };
-        for (set, &c) in lifts.gamma.iter().zip(&AesLifts::LINEARISED) {
-            assert!(set.len() <= 8);
-            assert_eq!((value(set, 1), value(set, second)), (c, c));
-        }
-        assert_eq!((value(&lifts.two, 1), value(&lifts.two, second)), (2, 2));
-    }
-    let gains = LinearGains::aes(11).unwrap();
+fn gains_of_the_aes_layer() {
+    let gains = gains();
     assert!((gains.mean_power() - 267.75).abs() < 1e-9);
+    assert!((gains.mean_power() - layer().mean_powers().1).abs() < 1e-9);
     assert!(gains.max_power() > gains.mean_power());
+}
+
+#[test]
+fn rounding_noise_is_nearly_independent_along_an_orbit() {
+    // E[R_j·conj R_{j+i}] and E[R_j·R_{j+i}], over E|R_j|²: sums of ζ^(k(1 ∓ 2^i)) over the units k
+    let m: u64 = AXES.iter().map(|&r| u64::from(r)).product();
+    let units = (1..m).filter(|k| AXES.iter().all(|&r| k % u64::from(r) != 0));
+    let units: Vec<u64> = units.collect();
+    let cosine: Vec<f64> = (0..m)
+        .map(|e| (2.0 * PI * e as f64 / m as f64).cos())
+        .collect();
+    let correlation = |factor: u64| {
+        let sum: f64 = units
+            .iter()
+            .map(|k| cosine[(k * factor % m) as usize])
+            .sum();
+        (sum / units.len() as f64).abs()
+    };
+    for i in 1..16 {
+        let (plain, conjugate) = if i == 8 {
+            (2f64.powi(-8), 2f64.powi(-7))
+        } else {
+            (2f64.powi(-12), 2f64.powi(-11))
+        };
+        assert!(correlation(m + 1 - (1 << i)) <= plain + 1e-9, "{i}");
+        assert!(correlation(1 + (1 << i)) <= conjugate + 1e-9, "{i}");
+    }
+    assert!(correlation(2) < 1e-4, "circular");
 }
 
 #[test]
@@ -283,11 +217,11 @@ fn one_round_bound_covers_simulation() {
     let mut model = model(unit + 1.6, unit + 6.0);
     model.fresh_bits = unit - 1.0;
     let carried = vec![0.8; 8];
-    let evaluator = Evaluator::new(&model, &key, FINE);
-    let tails = evaluator
-        .round(&evaluator.orbit(0), &carried, 20.0)
+    let recursion = Recursion::new(&model, &key, FINE);
+    let tails = recursion
+        .round(&recursion.orbit(0), &carried, 20.0)
         .unwrap();
-    let orbit = Orbit::new(&model, &key, 0);
+    let orbit = Simulated::new(&model, &key, 0);
     let mut rng = ChaCha20Rng::seed_from_u64(5);
     let carried: Vec<Complex> = carried.iter().map(|&c| (c, 0.0)).collect();
     let mut found: Vec<Vec<f64>> = vec![Vec::new(); 8];
@@ -303,7 +237,7 @@ fn one_round_bound_covers_simulation() {
         values.sort_by(f64::total_cmp);
         for nats in [2.0f64, 4.0, 6.0] {
             let quantile = values[(values.len() as f64 * (1.0 - (-nats).exp())) as usize];
-            let bound = evaluator.last * tail.modulus(nats);
+            let bound = recursion.last * tail.modulus(nats);
             assert!(
                 bound > quantile && bound < 5.0 * quantile,
                 "{nats}: {bound} {quantile}"
@@ -324,7 +258,7 @@ fn bound_covers_escapes() {
     let mut rates = Vec::new();
     for ratio in [1.6f64, 2.0, 2.6] {
         let model = model(unit + ratio.log2(), unit + ratio.log2() + 4.0);
-        let orbit = Orbit::new(&model, &key, worst);
+        let orbit = Simulated::new(&model, &key, worst);
         let escapes = (0..200).filter(|_| orbit.runs_away(10, &mut rng)).count();
         let rate = escapes as f64 / 200.0;
         assert!(model.log2_p_orbit(&key, worst, 40.0).exp2() >= rate);
@@ -336,7 +270,7 @@ fn bound_covers_escapes() {
     );
     let safe = model(13.8, 19.3);
     assert!(safe.log2_p_orbit(&key, worst, 60.0) < -59.0);
-    let orbit = Orbit::new(&safe, &key, worst);
+    let orbit = Simulated::new(&safe, &key, worst);
     assert!((0..200).all(|_| !orbit.runs_away(10, &mut rng)));
 }
 

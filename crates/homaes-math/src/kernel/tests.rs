@@ -32,6 +32,12 @@ fn on_all(f: impl Fn(&Ring, &Modulus) -> Vec<Vec<u64>>) {
 
 #[test]
 fn inner_product_twins() {
+    for jobs in [1, 2, 3, 4, 7] {
+        inner_product_of(jobs);
+    }
+}
+
+fn inner_product_of(jobs: usize) {
     on_all(|ring, m| {
         let (n, p) = (ring.n(), m.p());
         let maps = [
@@ -39,38 +45,49 @@ fn inner_product_twins() {
             ring.frobenius(3),
             ring.galois(7).unwrap(),
         ];
-        let sources: Vec<_> = (0..15).map(|i| limb(n, 2 * p, i)).collect();
+        let limbs: Vec<_> = (0..(15 + jobs) as u64).map(|i| limb(n, 2 * p, i)).collect();
+        let sources: Vec<Vec<&[u64]>> = (0..15)
+            .map(|i| (0..jobs).map(|j| &limbs[i + j][..]).collect())
+            .collect();
         let keys: Vec<_> = (0..30).map(|i| limb(n, p, 100 + i)).collect();
         let by_row = limb(ring.rows(), p, 500);
         let terms: Vec<_> = (0..15)
             .map(|i| Term {
-                source: &sources[i],
+                sources: &sources[i],
                 map: &maps[i % 3],
                 key: [&keys[2 * i], &keys[2 * i + 1]],
             })
             .collect();
         let rows: Vec<_> = (0..9)
             .map(|i| RowTerm {
-                source: &sources[i],
+                sources: &sources[i],
                 map: &maps[i % 3],
                 by_row: &by_row,
                 second: i == 8,
             })
             .collect();
-        let (mut a, mut b) = (vec![0; n], vec![0; n]);
-        inner_product(ring, m, &terms, &rows, [&mut a, &mut b]);
+        let mut out = vec![vec![0; n]; 2 * jobs];
+        let mut pairs: Vec<[&mut [u64]; 2]> = out
+            .chunks_exact_mut(2)
+            .map(|c| {
+                let (a, b) = c.split_at_mut(1);
+                [&mut a[0][..], &mut b[0][..]]
+            })
+            .collect();
+        inner_product(ring, m, &terms, &rows, &mut pairs);
+        let job = jobs - 1;
         for i in [0, 5, n - 1] {
             let mut want = 0;
             for t in &terms {
-                let x = t.source[t.map.source(i)] % p;
+                let x = t.sources[job][t.map.source(i)] % p;
                 want = m.add(want, m.from_stored(m.mul(x, t.key[1][i])));
             }
             let t = &rows[8];
-            let x = t.source[t.map.source(i)] % p;
+            let x = t.sources[job][t.map.source(i)] % p;
             want = m.add(want, m.from_stored(m.mul(x, t.by_row[i / ring.row_len()])));
-            assert_eq!(m.canonical(b[i]), want);
+            assert_eq!(m.canonical(out[2 * job + 1][i]), want);
         }
-        vec![a, b]
+        out
     });
 }
 

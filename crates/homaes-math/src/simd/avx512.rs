@@ -119,14 +119,33 @@ impl VectorMap {
         ((row + self.row_shift) & (rows - 1)) * cols * 8
     }
 
+    /// First word within the source row for column `col`.
     #[inline(always)]
-    unsafe fn gather(&self, row: *const u64, col: usize, cols: usize) -> __m512i {
-        // SAFETY: the masked column is below `cols`, so eight words at it lie in the row.
-        unsafe {
-            let x = load(row.add(((col + self.col_shift) & (cols - 1)) * 8));
-            _mm512_permutexvar_epi64(self.lanes, x)
-        }
+    fn column(&self, col: usize, cols: usize) -> usize {
+        ((col + self.col_shift) & (cols - 1)) * 8
     }
+
+    /// The source vector at `p` with its lanes permuted.
+    #[inline(always)]
+    unsafe fn load(&self, p: *const u64) -> __m512i {
+        // SAFETY: the caller passes a pointer to eight readable words.
+        unsafe { _mm512_permutexvar_epi64(self.lanes, load(p)) }
+    }
+}
+
+/// A term with the pointers of one group of `J` jobs.
+struct Pointers<const J: usize> {
+    map: VectorMap,
+    sources: [*const u64; J],
+    key: [*const u64; 2],
+}
+
+/// A row term likewise.
+struct RowPointers<'a, const J: usize> {
+    map: VectorMap,
+    sources: [*const u64; J],
+    by_row: &'a [u64],
+    second: bool,
 }
 
 /// # Safety
@@ -137,89 +156,106 @@ pub(super) unsafe fn inner_product(
     m: &Modulus,
     terms: &[Term<'_>],
     rows: &[RowTerm<'_>],
-    out: [&mut [u64]; 2],
+    out: &mut [[&mut [u64]; 2]],
 ) {
-    let n = ring.n();
-    assert!(out.iter().all(|o| o.len() == n) && ring.lanes() == 8);
-    assert!(
-        terms
-            .iter()
-            .all(|t| t.source.len() == n && t.key.iter().all(|k| k.len() == n))
-    );
-    assert!(
-        rows.iter()
-            .all(|t| t.source.len() == n && t.by_row.len() == ring.rows())
-    );
-    // SAFETY: all lengths were checked above; the width divides the number of columns.
+    let (n, jobs) = (ring.n(), out.len());
+    let fit = |s: &[&[u64]]| s.len() == jobs && s.iter().all(|s| s.len() == n);
+    assert!(ring.lanes() == 8 && out.iter().flatten().all(|o| o.len() == n));
+    for t in terms {
+        assert!(fit(t.sources) && t.key.iter().all(|k| k.len() == n));
+    }
+    for t in rows {
+        assert!(fit(t.sources) && t.by_row.len() == ring.rows());
+    }
+    let mut first = 0;
+    // SAFETY: all lengths were checked above; every group lies within the jobs.
     unsafe {
-        if ring.cols().is_multiple_of(4) {
-            inner_product_tiles::<4>(ring, m, terms, rows, out);
-        } else {
-            inner_product_tiles::<1>(ring, m, terms, rows, out);
+        while first < jobs {
+            first += match jobs - first {
+                1 => inner_product_group::<1>(ring, m, terms, rows, out, first),
+                2 | 3 => inner_product_group::<2>(ring, m, terms, rows, out, first),
+                _ => inner_product_group::<4>(ring, m, terms, rows, out, first),
+            };
         }
     }
 }
 
-/// Tiles of `W` vectors keep all accumulators (4 W of them) in registers over the terms.
+/// The jobs `first .. first + J`; returns J. All 4 J accumulators stay in registers over the terms.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
-unsafe fn inner_product_tiles<const W: usize>(
+unsafe fn inner_product_group<const J: usize>(
     ring: &Ring,
     m: &Modulus,
     terms: &[Term<'_>],
     rows: &[RowTerm<'_>],
-    out: [&mut [u64]; 2],
-) {
+    out: &mut [[&mut [u64]; 2]],
+    first: usize,
+) -> usize {
     let (nrows, cols) = (ring.rows(), ring.cols());
-    let [out0, out1] = out.map(|o| o.as_mut_ptr());
-    // SAFETY: row < nrows and col + i < cols, so every access lies within the n words whose presence
+    let outs: [[*mut u64; 2]; J] =
+        core::array::from_fn(|j| out[first + j].each_mut().map(|o| o.as_mut_ptr()));
+    // SAFETY: row < nrows and col < cols, so every access lies within the n words whose presence
     // the caller checked; the outputs are exclusive borrows.
     unsafe {
+        let terms: Vec<Pointers<J>> = terms
+            .iter()
+            .map(|t| Pointers {
+                map: VectorMap::new(t.map),
+                sources: core::array::from_fn(|j| t.sources[first + j].as_ptr()),
+                key: t.key.map(<[u64]>::as_ptr),
+            })
+            .collect();
+        let row_terms: Vec<RowPointers<'_, J>> = rows
+            .iter()
+            .map(|t| RowPointers {
+                map: VectorMap::new(t.map),
+                sources: core::array::from_fn(|j| t.sources[first + j].as_ptr()),
+                by_row: t.by_row,
+                second: t.second,
+            })
+            .collect();
         let k = Consts::new(m);
         let zero = _mm512_setzero_si512();
         for row in 0..nrows {
-            for col in (0..cols).step_by(W) {
+            for col in 0..cols {
                 let here = (row * cols + col) * 8;
-                let mut lo = [[zero; W]; 2];
-                let mut hi = [[zero; W]; 2];
-                for t in terms {
-                    let map = VectorMap::new(t.map);
-                    let src = t.source.as_ptr().add(map.row(row, nrows, cols));
-                    let [k0, k1] = [t.key[0].as_ptr().add(here), t.key[1].as_ptr().add(here)];
-                    for i in 0..W {
-                        let x = map.gather(src, col + i, cols);
-                        let (y0, y1) = (load(k0.add(8 * i)), load(k1.add(8 * i)));
-                        lo[0][i] = _mm512_madd52lo_epu64(lo[0][i], x, y0);
-                        hi[0][i] = _mm512_madd52hi_epu64(hi[0][i], x, y0);
-                        lo[1][i] = _mm512_madd52lo_epu64(lo[1][i], x, y1);
-                        hi[1][i] = _mm512_madd52hi_epu64(hi[1][i], x, y1);
+                let mut lo = [[zero; J]; 2];
+                let mut hi = [[zero; J]; 2];
+                for t in &terms {
+                    let at = t.map.row(row, nrows, cols) + t.map.column(col, cols);
+                    let (y0, y1) = (load(t.key[0].add(here)), load(t.key[1].add(here)));
+                    for j in 0..J {
+                        let x = t.map.load(t.sources[j].add(at));
+                        lo[0][j] = _mm512_madd52lo_epu64(lo[0][j], x, y0);
+                        hi[0][j] = _mm512_madd52hi_epu64(hi[0][j], x, y0);
+                        lo[1][j] = _mm512_madd52lo_epu64(lo[1][j], x, y1);
+                        hi[1][j] = _mm512_madd52hi_epu64(hi[1][j], x, y1);
                     }
                 }
-                for t in rows {
-                    let map = VectorMap::new(t.map);
-                    let src = t.source.as_ptr().add(map.row(row, nrows, cols));
-                    let y = set1(t.by_row[row]);
-                    let c = usize::from(t.second);
-                    for i in 0..W {
-                        let x = map.gather(src, col + i, cols);
-                        // both halves are touched so that the accumulators stay in registers
-                        if c == 0 {
-                            lo[0][i] = _mm512_madd52lo_epu64(lo[0][i], x, y);
-                            hi[0][i] = _mm512_madd52hi_epu64(hi[0][i], x, y);
+                for t in &row_terms {
+                    let at = t.map.row(row, nrows, cols) + t.map.column(col, cols);
+                    let y = set1(*t.by_row.get_unchecked(row));
+                    for j in 0..J {
+                        let x = t.map.load(t.sources[j].add(at));
+                        // spelled out: an index by `second` would push the accumulators to memory
+                        if t.second {
+                            lo[1][j] = _mm512_madd52lo_epu64(lo[1][j], x, y);
+                            hi[1][j] = _mm512_madd52hi_epu64(hi[1][j], x, y);
                         } else {
-                            lo[1][i] = _mm512_madd52lo_epu64(lo[1][i], x, y);
-                            hi[1][i] = _mm512_madd52hi_epu64(hi[1][i], x, y);
+                            lo[0][j] = _mm512_madd52lo_epu64(lo[0][j], x, y);
+                            hi[0][j] = _mm512_madd52hi_epu64(hi[0][j], x, y);
                         }
                     }
                 }
-                for i in 0..W {
-                    let r0 = sub_if_ge(k.reduce(lo[0][i], hi[0][i]), k.p2);
-                    let r1 = sub_if_ge(k.reduce(lo[1][i], hi[1][i]), k.p2);
-                    store(out0.add(here + 8 * i), r0);
-                    store(out1.add(here + 8 * i), r1);
+                for (j, out) in outs.iter().enumerate() {
+                    for c in 0..2 {
+                        let r = sub_if_ge(k.reduce(lo[c][j], hi[c][j]), k.p2);
+                        store(out[c].add(here), r);
+                    }
                 }
             }
         }
     }
+    J
 }
 
 /// # Safety
@@ -238,16 +274,15 @@ pub(super) unsafe fn tensor(ring: &Ring, m: &Modulus, t: &Tensor<'_>, out: [&mut
         let map = VectorMap::new(t.map);
         let (w, q) = (set1(t.scale.w), set1(t.scale.q));
         for row in 0..rows {
-            let src = map.row(row, rows, cols);
-            let [y0, y1] = [t.y[0].as_ptr().add(src), t.y[1].as_ptr().add(src)];
             for col in 0..cols {
                 let here = (row * cols + col) * 8;
+                let at = map.row(row, rows, cols) + map.column(col, cols);
                 let (x0, x1) = (
                     load(t.x[0].as_ptr().add(here)),
                     load(t.x[1].as_ptr().add(here)),
                 );
-                let y0 = map.gather(y0, col, cols);
-                let y1 = map.gather(y1, col, cols);
+                let y0 = map.load(t.y[0].as_ptr().add(at));
+                let y1 = map.load(t.y[1].as_ptr().add(at));
                 store(out[0].add(here), k.mul(x0, y0));
                 store(out[1].add(here), k.mul(x1, y0));
                 let y1 = k.shoup(y1, w, q);

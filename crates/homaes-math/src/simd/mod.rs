@@ -143,7 +143,7 @@ dispatch! {
     /// In-place transform with the tables of either direction.
     avx512_ntt::transform(m: &Modulus, t: &Tables, a: &mut [u64]);
     /// See [`crate::kernel::inner_product`].
-    avx512::inner_product(ring: &Ring, m: &Modulus, terms: &[Term<'_>], rows: &[RowTerm<'_>], out: [&mut [u64]; 2]);
+    avx512::inner_product(ring: &Ring, m: &Modulus, terms: &[Term<'_>], rows: &[RowTerm<'_>], out: &mut [[&mut [u64]; 2]]);
     /// See [`crate::kernel::tensor`].
     avx512::tensor(ring: &Ring, m: &Modulus, t: &Tensor<'_>, out: [&mut [u64]; 4]);
     /// See [`crate::kernel::combine`].
