@@ -93,7 +93,7 @@ impl Ring {
         self.backend == Backend::Avx512Ifma && self.lanes() == 8
     }
 
-    /// Multiplicative order of 2 modulo m: the degree of the slots of F_2[X]/Φ_m.
+    /// Multiplicative order of 2 modulo m: the degree of the slots of F_2\[X\]/Φ_m.
     pub fn order_of_two(&self) -> usize {
         let mut k = 1;
         let mut x = 2 % self.m;

@@ -1,11 +1,11 @@
-//! F_2[X]/Φ_m as bytes: slots of GF(2^8) in the AES representation.
+//! F_2\[X\]/Φ_m as bytes: slots of GF(2^8) in the AES representation.
 //!
 //! Φ_m splits modulo 2 into n/d factors of degree d = ord_m(2) ∈ {8, 16}; a slot is the value at one
 //! root per factor. Polynomials whose values all lie in GF(2^8) form a subring, and those are the
 //! plaintexts here. An orbit of embeddings under Frobenius (a translation of G) is one slot; its
 //! representative has e17 ∈ {0, [`Slots::second_class`]} and any e257 below 128 (up to sign) and
 //! lane. With this choice the polynomials that hold the same byte in every slot are the elements of
-//! F_2[ζ_17] = GF(2^8)^2, so AES's constants are sums of at most eight powers of ζ_17 ([`Slots::constant`]).
+//! F_2\[ζ_17\] = GF(2^8)^2, so AES's constants are sums of at most eight powers of ζ_17 ([`Slots::constant`]).
 //!
 //! Slot order: `slot = (class · C + e257) · lanes + lane`, C = 128, or 1 without the prime 257.
 //!

@@ -1,0 +1,176 @@
+//! The ring transform beside that of the crate `tfhe-ntt`.
+
+use crate::console::Failure;
+use crate::table::Rows;
+use homaes_math::{Ring, Transform, Words};
+use serde_json::{Value, json};
+use std::hint::black_box;
+use std::time::Instant;
+use tfhe_ntt::prime64::Plan;
+
+/// Conductor of the ring of degree 32768.
+const CONDUCTOR: u64 = 65535;
+
+/// A 47-bit prime that serves every ring.
+const PRIME: u64 = 131_311_739_216_641;
+
+/// Length of the reference.
+const REFERENCE_POINTS: usize = 32768;
+
+/// A 50-bit prime, 1 modulo 65536: the reference's fast range.
+const REFERENCE_PRIME: u64 = 1_125_899_904_679_937;
+
+/// Repetitions of `bench kernels`.
+const REPETITIONS: usize = 2500;
+
+/// What `bench kernels` measured, medians in nanoseconds.
+pub(super) struct Kernels {
+    backend: String,
+    forward_ns: f64,
+    inverse_ns: f64,
+    reference_ns: f64,
+}
+
+/// One transform of the reference, again and again.
+pub(super) struct Reference {
+    plan: Plan,
+    data: Vec<u64>,
+}
+
+impl Reference {
+    pub(super) fn new() -> Result<Self, Failure> {
+        let plan = Plan::try_new(REFERENCE_POINTS, REFERENCE_PRIME)
+            .ok_or_else(|| Failure::system("tfhe-ntt", "no plan for the reference prime"))?;
+        Ok(Self {
+            plan,
+            data: (0..REFERENCE_POINTS as u64).map(|i| i * i * i).collect(),
+        })
+    }
+
+    /// Nanoseconds of one forward transform.
+    pub(super) fn time(&mut self) -> f64 {
+        time(|| self.plan.fwd(black_box(&mut self.data)))
+    }
+}
+
+/// The own transform, again and again.
+pub(super) struct Own {
+    transform: Transform,
+    data: Words,
+    backend: String,
+}
+
+impl Own {
+    /// Over the ring of conductor `m`.
+    pub(super) fn new(m: u64) -> Result<Self, Failure> {
+        let failure = || Failure::system("transform", format!("no ring of conductor {m}"));
+        let ring = Ring::new(m).ok_or_else(failure)?;
+        let transform = Transform::new(&ring, PRIME).ok_or_else(failure)?;
+        let mut data = Words::zeroed(ring.n());
+        for (i, word) in data.iter_mut().enumerate() {
+            *word = (i * i * i) as u64 % PRIME;
+        }
+        Ok(Self {
+            transform,
+            data,
+            backend: format!("{:?}", ring.backend()),
+        })
+    }
+
+    pub(super) fn backend(&self) -> &str {
+        &self.backend
+    }
+
+    /// Nanoseconds of one forward transform.
+    pub(super) fn forward(&mut self) -> f64 {
+        time(|| self.transform.forward(black_box(&mut self.data)))
+    }
+
+    /// Nanoseconds of one inverse transform.
+    pub(super) fn inverse(&mut self) -> f64 {
+        time(|| self.transform.inverse(black_box(&mut self.data)))
+    }
+}
+
+fn time(work: impl FnOnce()) -> f64 {
+    let start = Instant::now();
+    work();
+    start.elapsed().as_secs_f64() * 1e9
+}
+
+/// The middle one of the values, which must be numbers; 0 of none.
+pub(super) fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(0.0)
+}
+
+/// Times the three transforms in turn, so that all see the same machine.
+pub(super) fn measure() -> Result<Kernels, Failure> {
+    let (mut own, mut reference) = (Own::new(CONDUCTOR)?, Reference::new()?);
+    let mut times = [const { Vec::new() }; 3];
+    // The first ones find cold caches.
+    for i in 0..REPETITIONS + REPETITIONS / 10 {
+        let round = [own.forward(), own.inverse(), reference.time()];
+        if i >= REPETITIONS / 10 {
+            times
+                .iter_mut()
+                .zip(round)
+                .for_each(|(times, ns)| times.push(ns));
+        }
+    }
+    let [forward_ns, inverse_ns, reference_ns] = times.map(median);
+    Ok(Kernels {
+        backend: own.backend().to_owned(),
+        forward_ns,
+        inverse_ns,
+        reference_ns,
+    })
+}
+
+impl Kernels {
+    pub(super) fn json(&self) -> Value {
+        json!({
+            "backend": self.backend,
+            "repetitions": REPETITIONS,
+            "conductor": CONDUCTOR,
+            "prime": PRIME,
+            "reference": format!("tfhe-ntt prime64, {REFERENCE_POINTS} points, forward"),
+            "reference_prime": REFERENCE_PRIME,
+            "forward_ns": self.forward_ns,
+            "inverse_ns": self.inverse_ns,
+            "reference_ntt_ns": self.reference_ns,
+            "forward_over_reference": self.forward_ns / self.reference_ns,
+            "inverse_over_reference": self.inverse_ns / self.reference_ns,
+        })
+    }
+
+    pub(super) fn text(&self) -> String {
+        let us = |ns: f64| {
+            format!(
+                "{:.1} µs, {:.2} of the reference",
+                ns / 1e3,
+                ns / self.reference_ns
+            )
+        };
+        let mut rows = Rows::default();
+        rows.add("backend", self.backend.as_str());
+        rows.add("forward transform", us(self.forward_ns));
+        rows.add("inverse transform", us(self.inverse_ns));
+        rows.add(
+            "tfhe-ntt forward",
+            format!("{:.1} µs", self.reference_ns / 1e3),
+        );
+        rows.text()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_in_the_middle() {
+        assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median(Vec::new()), 0.0);
+    }
+}

@@ -1,0 +1,170 @@
+//! `homaes demo`: the whole way, through real files.
+
+use super::sample::Sample;
+use super::set_of_scheme;
+use crate::args::{self, Demo};
+use crate::console::{self, Failure};
+use crate::progress::{Follower, spin};
+use crate::scratch::Scratch;
+use crate::table::{self, Rows};
+use homaes::{
+    AesKey, EvalKey, Job, KeySet, Mode, Output, Report, SecretKey, Set, Transcipher, WrappedKey,
+};
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+const TEXT: &str = "It was encrypted with AES before it came here, and whoever computes on it sees neither key nor text. ";
+
+/// The files of a demonstration, in the order in which they appear.
+struct Files {
+    aes: PathBuf,
+    keys: PathBuf,
+    secret: PathBuf,
+    eval: PathBuf,
+    wrapped: PathBuf,
+    fhe: PathBuf,
+    plain: PathBuf,
+}
+
+/// What happened, and how long each part took.
+struct Outcome {
+    times: [(&'static str, Duration); 5],
+    report: Report,
+    margin_bits: Option<f64>,
+}
+
+pub(crate) fn run(args: &Demo) -> Result<(), Failure> {
+    let set = set_of_scheme(args.scheme.get(), args.set.as_deref())?;
+    console::warn_insecure(&set);
+    let blocks = args.blocks.unwrap_or(set.blocks_per_batch());
+    // A few bytes less than full blocks, to show that any length will do.
+    let bytes = (16 * blocks - 5) as usize;
+    let sample = Sample::new(TEXT.bytes().cycle().take(bytes).collect())?;
+    let scratch = Scratch::new()?;
+    let keys = scratch.file("keys");
+    let files = Files {
+        aes: scratch.file("text.aes"),
+        secret: keys.join(homaes::SECRET_KEY_FILE),
+        eval: keys.join(homaes::EVAL_KEY_FILE),
+        keys,
+        wrapped: scratch.file("key.hwk"),
+        fhe: scratch.file("text.hct"),
+        plain: scratch.file("text"),
+    };
+    let outcome = whole_way(&set, &sample, &files)?;
+    let found = fs::read(&files.plain).map_err(|error| Failure::system("temporary file", error))?;
+    if found != sample.message {
+        return Err(Failure::Work(
+            "the decrypted text differs from the original; please report this".into(),
+        ));
+    }
+    console::print(&rows(&set, &sample, &files, &outcome)?.text())
+}
+
+fn whole_way(set: &Set, sample: &Sample, files: &Files) -> Result<Outcome, Failure> {
+    fs::write(&files.aes, sample.ciphertext())
+        .map_err(|error| Failure::system("temporary file", error))?;
+    let mut clock = Instant::now();
+    let mut lap = || {
+        let now = Instant::now();
+        now - std::mem::replace(&mut clock, now)
+    };
+
+    // The client makes its keys and wraps the AES key, once.
+    spin("client: making keys", || {
+        KeySet::create(set, &files.keys, false)
+    })?;
+    let keygen = lap();
+    let secret = SecretKey::open(&files.secret)?;
+    let aes_key = AesKey::from_bytes(&sample.key)?;
+    spin("client: wrapping the AES key", || {
+        WrappedKey::create(&secret, &aes_key, &files.wrapped, false)
+    })?;
+    let wrap = lap();
+
+    // The server has the evaluation key, the wrapped key and the AES ciphertext.
+    let job = Job::open(&files.aes, Mode::Ctr { iv: sample.iv })?;
+    let output = Output::create(&files.fhe, false)?;
+    let (eval, wrapped) = spin("server: loading keys", || {
+        let eval = EvalKey::open(&files.eval)?;
+        let wrapped = WrappedKey::open(&files.wrapped, &eval)?;
+        Ok::<_, homaes::Error>((eval, wrapped))
+    })?;
+    let load = lap();
+    let mut follower = Follower::new(args::Progress::Auto);
+    let report = Transcipher::new(&eval, &wrapped)?
+        .watch(|event| follower.event(event))
+        .run(job, output)?;
+    follower.finish(&report);
+    let run = lap();
+
+    // The client decrypts what the server computed; here, the text itself.
+    let output = Output::create(&files.plain, false)?;
+    let decrypted = spin("client: decrypting", || secret.decrypt(&files.fhe, output))?;
+    let times = [
+        ("keygen", keygen),
+        ("wrap-key", wrap),
+        ("load keys", load),
+        ("transcipher", run),
+        ("decrypt", lap()),
+    ];
+    Ok(Outcome {
+        times,
+        report,
+        margin_bits: decrypted.margin_bits,
+    })
+}
+
+fn rows(set: &Set, sample: &Sample, files: &Files, outcome: &Outcome) -> Result<Rows, Failure> {
+    let size = |path| match fs::metadata(path) {
+        Ok(data) => Ok(table::bytes(data.len())),
+        Err(error) => Err(Failure::system("temporary file", error)),
+    };
+    let (card, report) = (set.card(), &outcome.report);
+    let mut rows = Rows::default();
+    rows.add("set", set.name());
+    rows.add("security", table::security(&card));
+    rows.add("p_fail", format!("2^{:.1} per batch", card.log2_p_fail));
+    rows.add("cipher", "AES-128-CTR");
+    let blocks = table::blocks(report.blocks, report.batches);
+    rows.add(
+        "text",
+        format!(
+            "{} bytes, {blocks} of {}",
+            report.bytes,
+            set.blocks_per_batch()
+        ),
+    );
+    for (name, path) in [
+        ("size of secret key", &files.secret),
+        ("size of evaluation key", &files.eval),
+        ("size of wrapped AES key", &files.wrapped),
+        ("size of AES ciphertext", &files.aes),
+        ("size of FHE ciphertexts", &files.fhe),
+    ] {
+        rows.add(name, size(path)?);
+    }
+    for (name, time) in outcome.times {
+        rows.add(
+            &format!("time of {name}"),
+            table::seconds(time.as_secs_f64()),
+        );
+    }
+    rows.add("threads", report.threads.to_string());
+    let per_block = report.seconds / report.blocks as f64;
+    rows.add("time per block", table::seconds(per_block));
+    rows.add(
+        "noise left",
+        format!(
+            "{} above the deviation of the noise, {} above the largest measured",
+            table::noise_left(report.capacity_bits),
+            table::noise_left(outcome.margin_bits)
+        ),
+    );
+    rows.add(
+        "result",
+        format!("all {} bytes decrypt to the text", sample.message.len()),
+    );
+    Ok(rows)
+}

@@ -1,0 +1,120 @@
+//! What a user reads: results on standard output, warnings and errors on standard error.
+//!
+//! A reader that closes standard output early is no error (`homaes params | head -1`), and nothing here panics when a
+//! stream is gone.
+
+use homaes::{Error, Set};
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+/// Why a command ends without success.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The work failed.
+    Work(String),
+    /// The command line is wrong.
+    Usage(String),
+    /// Nobody reads standard output any more.
+    Closed,
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Work(format!("{error}; {}", error.remedy()))
+    }
+}
+
+impl Failure {
+    /// The system refused something that concerns no file of the user.
+    pub(crate) fn system(what: &str, error: impl std::fmt::Display) -> Self {
+        Self::Work(format!("{what}: {error}; check the system and try again"))
+    }
+}
+
+/// Reports a failure; gives the exit code of the process.
+pub(crate) fn exit_code(result: Result<(), Failure>) -> ExitCode {
+    match result {
+        Ok(()) | Err(Failure::Closed) => ExitCode::SUCCESS,
+        Err(Failure::Work(message)) => {
+            error(&message);
+            ExitCode::from(1)
+        }
+        Err(Failure::Usage(message)) => {
+            error(&message);
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Prints help and versions, or one line about a wrong command line.
+pub(crate) fn usage(error: &clap::Error) -> ExitCode {
+    let text = error.render().to_string();
+    if !error.use_stderr() {
+        return exit_code(print(&text));
+    }
+    if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        let _ = io::stderr().write_all(text.as_bytes());
+        return exit_code(Err(Failure::Usage(
+            "no command given; choose one of the above".into(),
+        )));
+    }
+    // The first paragraph is the message; usage and hints follow.
+    let lines: Vec<&str> = text
+        .lines()
+        .map(str::trim)
+        .take_while(|line| !line.is_empty())
+        .collect();
+    let message = lines.join(" ");
+    let message = message.strip_prefix("error: ").unwrap_or(&message);
+    exit_code(Err(Failure::Usage(format!("{message}; see --help"))))
+}
+
+/// Writes to standard output.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())
+        .and_then(|()| out.flush())
+        .map_err(|error| match error.kind() {
+            io::ErrorKind::BrokenPipe => Failure::Closed,
+            _ => Failure::system("standard output", error),
+        })
+}
+
+/// Writes a JSON document and a line end to standard output.
+pub(crate) fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
+    print(&format!("{value:#}\n"))
+}
+
+pub(crate) fn error(message: &str) {
+    line("error", message);
+}
+
+pub(crate) fn warn(message: &str) {
+    line("warning", message);
+}
+
+/// Says that a set protects nothing, if it does not.
+pub(crate) fn warn_insecure(set: &Set) {
+    if !set.is_secure() {
+        warn(&format!("{}: for tests only", insecure(set)));
+    }
+}
+
+/// What to say about a set whose purpose is not `secure`.
+pub(crate) fn insecure(set: &Set) -> String {
+    format!("set {} offers no security ({})", set.name(), set.purpose())
+}
+
+/// One line, whatever a path may contain.
+fn line(kind: &str, message: &str) {
+    let mut text = format!("{kind}: ");
+    for c in message.chars() {
+        match c.is_control() {
+            true => text.extend(c.escape_default()),
+            false => text.push(c),
+        }
+    }
+    text.push('\n');
+    // Without standard error there is nobody to tell.
+    let _ = io::stderr().write_all(text.as_bytes());
+}

@@ -1,0 +1,140 @@
+//! How a run is followed: a bar on terminals, one JSON object per line for programs, or nothing.
+
+use crate::args;
+use crate::console::{self, Failure};
+use homaes::{Progress, Report};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::{Value, json};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Follows one run.
+pub(crate) enum Follower {
+    Bar(ProgressBar),
+    Json { start: Instant, done: u64 },
+    Silent,
+}
+
+impl Follower {
+    /// `auto` shows a bar on a terminal and nothing elsewhere.
+    pub(crate) fn new(choice: args::Progress) -> Self {
+        match choice {
+            args::Progress::Auto => Self::Bar(show(
+                "transciphering",
+                "{spinner} {msg} {wide_bar} {percent}% eta {eta}",
+            )),
+            args::Progress::Json => Self::Json {
+                start: Instant::now(),
+                done: 0,
+            },
+            args::Progress::None => Self::Silent,
+        }
+    }
+
+    /// Whether standard output is for the lines of this follower alone.
+    pub(crate) fn is_json(&self) -> bool {
+        matches!(self, Self::Json { .. })
+    }
+
+    /// Takes one event.
+    pub(crate) fn event(&mut self, event: Progress) {
+        let total = event.batches * (event.rounds as u64 + 1);
+        match self {
+            Self::Bar(bar) => {
+                bar.set_length(total);
+                bar.inc(1);
+            }
+            Self::Json { start, done } => {
+                *done += 1;
+                line(&json!({
+                    "event": "round",
+                    "batch": event.batch,
+                    "batches": event.batches,
+                    "round": event.round,
+                    "rounds": event.rounds,
+                    "fraction": *done as f64 / total as f64,
+                    "seconds": start.elapsed().as_secs_f64(),
+                }));
+            }
+            Self::Silent => {}
+        }
+    }
+
+    /// The run has succeeded.
+    pub(crate) fn finish(&self, report: &Report) {
+        match self {
+            Self::Bar(_) => clear(),
+            Self::Json { .. } => line(&json!({ "event": "done", "report": report_json(report) })),
+            Self::Silent => {}
+        }
+    }
+}
+
+/// A report as JSON.
+pub(crate) fn report_json(report: &Report) -> Value {
+    let stages: serde_json::Map<String, Value> = report
+        .stages
+        .iter()
+        .map(|&(name, seconds)| (name.to_owned(), json!(seconds)))
+        .collect();
+    json!({
+        "bytes": report.bytes,
+        "blocks": report.blocks,
+        "batches": report.batches,
+        "threads": report.threads,
+        "seconds": report.seconds,
+        "seconds_per_round": report.round_seconds,
+        "transforms": report.transforms,
+        "stage_seconds": stages,
+        "level": report.level,
+        "capacity_bits": report.capacity_bits,
+        "file_bytes": report.file_bytes,
+    })
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        // A bar of a run that failed.
+        clear();
+    }
+}
+
+/// Shows on a terminal that `what` goes on, until the result is there.
+pub(crate) fn spin<T>(what: &'static str, work: impl FnOnce() -> T) -> T {
+    show(what, "{spinner} {msg} {elapsed}");
+    let result = work();
+    clear();
+    result
+}
+
+/// The bar on the terminal, to be cleared before anything else is written there.
+static CURRENT: Mutex<Option<ProgressBar>> = Mutex::new(None);
+
+/// Removes the bar from the terminal.
+pub(crate) fn clear() {
+    let current = CURRENT
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .take();
+    if let Some(bar) = current {
+        bar.finish_and_clear();
+    }
+}
+
+/// A bar of unknown length, on standard error if that is a terminal.
+fn show(what: &'static str, template: &str) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    // The templates are fixed, so they cannot be wrong; the default would do as well.
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    bar.set_message(what);
+    bar.enable_steady_tick(Duration::from_millis(100));
+    *CURRENT.lock().unwrap_or_else(PoisonError::into_inner) = Some(bar.clone());
+    bar
+}
+
+fn line(value: &Value) {
+    // The work goes on when nobody reads along.
+    let _: Result<(), Failure> = console::print(&format!("{value}\n"));
+}

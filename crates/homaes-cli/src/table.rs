@@ -1,0 +1,142 @@
+//! Texts for people: tables, sizes, times, security.
+
+use homaes::{Purpose, SetCard};
+use std::fmt::Write;
+
+/// Rows of a name and a value, the values in one column.
+#[derive(Debug, Default)]
+pub(crate) struct Rows {
+    rows: Vec<(String, String)>,
+}
+
+impl Rows {
+    pub(crate) fn add(&mut self, name: &str, value: impl Into<String>) {
+        self.rows.push((name.to_owned(), value.into()));
+    }
+
+    pub(crate) fn text(&self) -> String {
+        let width = self
+            .rows
+            .iter()
+            .map(|(name, _)| name.len())
+            .max()
+            .unwrap_or(0);
+        let mut text = String::new();
+        for (name, value) in &self.rows {
+            // Writing to a string does not fail.
+            let _ = writeln!(text, "{name:width$}  {value}");
+        }
+        text
+    }
+}
+
+/// A table with a head; all columns but the first two are right-aligned.
+pub(crate) fn columns<const N: usize>(head: [&str; N], rows: &[[String; N]]) -> String {
+    let widths: [usize; N] = core::array::from_fn(|i| {
+        let cells = rows.iter().map(|row| row[i].chars().count());
+        cells.chain([head[i].len()]).max().unwrap_or(0)
+    });
+    let head = head.map(str::to_owned);
+    let mut text = String::new();
+    for row in core::iter::once(&head).chain(rows) {
+        let cells: Vec<String> = row
+            .iter()
+            .zip(widths)
+            .enumerate()
+            .map(|(i, (cell, width))| match i < 2 {
+                true => format!("{cell:width$}"),
+                false => format!("{cell:>width$}"),
+            })
+            .collect();
+        text.push_str(cells.join("  ").trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// `1 block`, `2 blocks`.
+pub(crate) fn count(number: u64, one: &str, more: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { more })
+}
+
+/// Blocks and batches of a message.
+pub(crate) fn blocks(blocks: u64, batches: u64) -> String {
+    let blocks = count(blocks, "block", "blocks");
+    let batches = count(batches, "batch", "batches");
+    format!("{blocks} in {batches}")
+}
+
+/// A number of bytes, with its unit.
+pub(crate) fn bytes(count: u64) -> String {
+    const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
+    if count < 1024 {
+        return format!("{count} B");
+    }
+    let mut value = count as f64 / 1024.0;
+    let mut unit = 0;
+    while value >= 1024.0 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    format!("{value:.1} {}", UNITS[unit])
+}
+
+/// A time, with its unit.
+pub(crate) fn seconds(value: f64) -> String {
+    match value {
+        v if v < 1e-3 => format!("{:.1} µs", v * 1e6),
+        v if v < 1.0 => format!("{:.1} ms", v * 1e3),
+        v => format!("{v:.2} s"),
+    }
+}
+
+/// Bits between noise and failure; none for an empty message.
+pub(crate) fn noise_left(bits: Option<f64>) -> String {
+    bits.map_or_else(|| "no ciphertext".into(), |bits| format!("{bits:.1} bits"))
+}
+
+/// What a set claims and what is estimated.
+pub(crate) fn security(card: &SetCard) -> String {
+    let estimated = card
+        .security_bits_estimated()
+        .map_or_else(String::new, |bits| format!(", {bits:.1} estimated"));
+    match (card.purpose, card.security_bits_claimed) {
+        (Purpose::Secure, Some(claim)) => format!("{claim} bits claimed{estimated}"),
+        (purpose, Some(claim)) => {
+            format!("NOT SECURE ({purpose}): {claim} bits claimed by the paper{estimated}")
+        }
+        (purpose, None) => format!("NOT SECURE ({purpose}): none claimed{estimated}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units() {
+        let sizes = [0, 1023, 1024, 1536, 1 << 20, u64::MAX].map(bytes);
+        assert_eq!(
+            sizes[..5],
+            ["0 B", "1023 B", "1.0 KiB", "1.5 KiB", "1.0 MiB"]
+        );
+        assert!(sizes[5].ends_with(" TiB"));
+        assert_eq!(blocks(1, 1), "1 block in 1 batch");
+        assert_eq!(
+            [2e-6, 0.25, 61.0].map(seconds),
+            ["2.0 µs", "250.0 ms", "61.00 s"]
+        );
+    }
+
+    #[test]
+    fn tables_are_aligned() {
+        let rows = [
+            ["a".into(), "bb".into(), "1".into()],
+            ["ccc".into(), "d".into(), "22".into()],
+        ];
+        assert_eq!(
+            columns(["x", "y", "z"], &rows),
+            "x    y    z\na    bb   1\nccc  d   22\n"
+        );
+    }
+}

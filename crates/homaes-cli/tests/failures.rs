@@ -1,0 +1,365 @@
+//! Every bad input ends in its own error, the right exit code, no panic, and nothing left behind.
+
+mod common;
+
+use common::{IV, Run, World};
+use std::fs;
+use std::process::Stdio;
+
+fn transcipher(eval: &str, wrapped: &str, input: &str, output: &str) -> String {
+    format!(
+        "transcipher --eval {eval} --wrapped-key {wrapped} --mode ctr --iv {IV} {input} -o {output} --progress none"
+    )
+}
+
+fn wrap(secret: &str, key: &str, output: &str) -> String {
+    format!("wrap-key --secret {secret} --key-file {key} --out {output}")
+}
+
+fn decrypt(secret: &str, input: &str, output: &str) -> String {
+    format!("decrypt --secret {secret} {input} -o {output}")
+}
+
+/// A command that reads `bad` in the place of each kind of file, and one that inspects it.
+fn uses_of(bad: &str) -> [String; 6] {
+    [
+        wrap(bad, "k", "x"),
+        decrypt(bad, "o.hct", "x"),
+        transcipher(bad, "key.hwk", "c", "x"),
+        transcipher("keys/eval.hek", bad, "c", "x"),
+        decrypt("keys/secret.hsk", bad, "x"),
+        format!("inspect {bad}"),
+    ]
+}
+
+#[test]
+fn wrong_command_lines() {
+    let world = World::new();
+    let iv = |iv: &str| transcipher("keys/eval.hek", "key.hwk", "c", "x").replace(IV, iv);
+    let cases = [
+        ("frobnicate", "frobnicate"),
+        ("keygen --set bgv/toy-255", "--out"),
+        (
+            "keygen --set bgv/none --out x --accept-insecure",
+            "bgv/toy-255",
+        ),
+        ("keygen --set bgv/toy-255 --out x", "--accept-insecure"),
+        ("keygen --set tfhe/x --out x", "unknown parameter set"),
+        ("demo --scheme tfhe", "possible values: bgv"),
+        ("demo --set bgv/none", "unknown parameter set"),
+        ("demo --blocks 0", "--blocks"),
+        ("bench tfhe", "possible values: bgv, kernels, all"),
+        ("bench kernels --set bgv/toy-255", "--set"),
+        (&iv("00"), "found 2 hex digits, expected 32"),
+        (&iv(&"0".repeat(34)), "found 34 hex digits, expected 32"),
+        (&iv(&"0g".repeat(16)), "found 'g', expected 32 hex digits"),
+        (&iv("-1"), "error:"),
+        (&iv("").replace("--iv", "--threads 0 --iv"), "error:"),
+        (&iv(IV).replace("ctr", "gcm"), "possible values: ctr"),
+        (&iv(IV).replace("ctr", "ecb"), "possible values: ctr"),
+        (&(iv(IV) + " --threads 0"), "--threads"),
+        (
+            &iv(IV).replace("none", "loud"),
+            "possible values: auto, json, none",
+        ),
+        (
+            &(wrap("keys/secret.hsk", "k", "x") + " --layout packed"),
+            "possible values: sliced",
+        ),
+        (
+            &(wrap("keys/secret.hsk", "k", "x") + " --direction decrypt"),
+            "possible values: encrypt",
+        ),
+        ("inspect", "<FILE>"),
+        ("inspect o.hct --verbose", "--verbose"),
+    ];
+    for (line, words) in cases {
+        world.fails(2, line, words);
+    }
+    let bare = world.run("");
+    assert_eq!(bare.code, Some(2));
+    assert_eq!(
+        bare.err
+            .lines()
+            .filter(|line| line.starts_with("error:"))
+            .count(),
+        1
+    );
+    for line in ["--help", "--version", "help", "keygen --help"] {
+        let run = world.ok(line);
+        assert!(!run.out.is_empty() && run.err.is_empty(), "{line}");
+    }
+}
+
+#[test]
+fn missing_and_unreadable_files() {
+    let world = World::new();
+    fs::create_dir(world.at("folder")).unwrap();
+    for (bad, words) in [
+        ("missing", "missing: No such file"),
+        ("folder", "folder: not a regular file"),
+        ("c/below", "c/below: Not a directory"),
+    ] {
+        for line in uses_of(bad) {
+            world.fails(1, &line, words);
+        }
+        world.fails(1, &transcipher("keys/eval.hek", "key.hwk", bad, "x"), words);
+    }
+    world.fails(
+        1,
+        &wrap("keys/secret.hsk", "missing", "x"),
+        "missing: No such file",
+    );
+    world.fails(1, &wrap("keys/secret.hsk", "folder", "x"), "folder: ");
+}
+
+#[test]
+fn outputs_that_cannot_be_made() {
+    let world = World::new();
+    for (to, words) in [
+        ("c/x", "c/x: Not a directory"),
+        ("nowhere/x", "nowhere/x: No such file"),
+        ("..", ".."),
+    ] {
+        world.fails(1, &wrap("keys/secret.hsk", "k", to), words);
+        world.fails(1, &transcipher("keys/eval.hek", "key.hwk", "c", to), words);
+        world.fails(1, &decrypt("keys/secret.hsk", "o.hct", to), words);
+    }
+    world.fails(1, "keygen --set bgv/toy-255 --out c --accept-insecure", "c");
+    world.fails(
+        1,
+        "keygen --set bgv/toy-255 --out c/keys --accept-insecure",
+        "c/keys",
+    );
+}
+
+#[test]
+fn existing_outputs_need_force() {
+    let world = World::new();
+    world.write("x", b"mine");
+    let lines = [
+        wrap("keys/secret.hsk", "k", "x"),
+        transcipher("keys/eval.hek", "key.hwk", "c", "x"),
+        decrypt("keys/secret.hsk", "o.hct", "x"),
+    ];
+    for line in &lines {
+        world.fails(
+            1,
+            line,
+            "x: file already exists; choose another name or overwrite with --force",
+        );
+        assert_eq!(world.read("x"), b"mine");
+    }
+    let keygen = "keygen --set bgv/toy-255 --out keys --accept-insecure";
+    let before = (world.read("keys/secret.hsk"), world.read("keys/eval.hek"));
+    world.fails(1, keygen, "secret.hsk: file already exists");
+    fs::remove_file(world.at("keys/secret.hsk")).unwrap();
+    world.fails(1, keygen, "eval.hek: file already exists");
+    world.write("keys/secret.hsk", &before.0);
+    assert_eq!(world.read("keys/eval.hek"), before.1);
+    for line in &lines {
+        world.ok(&format!("{line} --force"));
+        assert_ne!(world.read("x"), b"mine");
+    }
+    world.ok(&format!("{keygen} --force"));
+    assert_ne!(world.read("keys/eval.hek"), before.1);
+}
+
+#[test]
+fn foreign_files() {
+    let world = World::new();
+    let mut newer = world.read("o.hct");
+    newer[8] = 2;
+    for (content, words) in [
+        (&b"#!/bin/sh\necho this is a script, and it is long enough to hold a header of ninety-three bytes\n"[..], "not a homaes file"),
+        (b"", "file has 0 bytes, too few"),
+        (&[0x7f; 500], "not a homaes file"),
+        (&newer, "newer than this program"),
+    ] {
+        world.write("bad", content);
+        for line in uses_of("bad") {
+            world.fails(1, &line, words);
+        }
+    }
+}
+
+#[test]
+fn wrong_kinds() {
+    let world = World::new();
+    let files = [
+        "keys/secret.hsk",
+        "keys/secret.hsk",
+        "keys/eval.hek",
+        "key.hwk",
+        "o.hct",
+    ];
+    for bad in files {
+        for (line, right) in uses_of(bad).iter().zip(files) {
+            if bad != right {
+                world.fails(1, line, &format!("{bad}: wrong kind of file"));
+            }
+        }
+    }
+}
+
+#[test]
+fn wrong_sets() {
+    let world = World::new();
+    world.ok("keygen --set bgv/toy-4369 --out other --accept-insecure");
+    world.ok(&wrap("other/secret.hsk", "k", "other.hwk"));
+    // Nothing to evaluate, so the larger set costs no time.
+    world.write("empty", b"");
+    world.ok(&transcipher(
+        "other/eval.hek",
+        "other.hwk",
+        "empty",
+        "other.hct",
+    ));
+    for (line, words) in [
+        (
+            transcipher("keys/eval.hek", "other.hwk", "c", "x"),
+            "other.hwk: file is for parameter set bgv/toy-4369, expected bgv/toy-255",
+        ),
+        (
+            transcipher("other/eval.hek", "key.hwk", "c", "x"),
+            "key.hwk: file is for parameter set bgv/toy-255, expected bgv/toy-4369",
+        ),
+        (
+            decrypt("keys/secret.hsk", "other.hct", "x"),
+            "other.hct: file is for parameter set bgv/toy-4369, expected bgv/toy-255",
+        ),
+        (
+            decrypt("other/secret.hsk", "o.hct", "x"),
+            "o.hct: file is for parameter set bgv/toy-255, expected bgv/toy-4369",
+        ),
+    ] {
+        world.fails(1, &line, words);
+    }
+}
+
+#[test]
+fn wrong_keys() {
+    let world = World::new();
+    world.ok("keygen --set bgv/toy-255 --out other --accept-insecure");
+    world.ok(&wrap("other/secret.hsk", "k", "other.hwk"));
+    for (line, words) in [
+        (
+            transcipher("other/eval.hek", "key.hwk", "c", "x"),
+            "key.hwk: file belongs to key",
+        ),
+        (
+            transcipher("keys/eval.hek", "other.hwk", "c", "x"),
+            "other.hwk: file belongs to key",
+        ),
+        (
+            decrypt("other/secret.hsk", "o.hct", "x"),
+            "o.hct: file belongs to key",
+        ),
+    ] {
+        world.fails(1, &line, words);
+    }
+    // An empty message has nothing to decrypt, but the key is checked all the same.
+    world.message(0);
+    world.transcipher("c", "o.hct");
+    world.fails(
+        1,
+        &decrypt("other/secret.hsk", "o.hct", "x"),
+        "o.hct: file belongs to key",
+    );
+}
+
+#[test]
+fn wrong_aes_keys() {
+    let world = World::new();
+    for len in [0, 1, 15, 17, 31, 33, 64, 5000] {
+        world.write("bad", &vec![0xee; len]);
+        let words = format!("bad: not an AES key: found {} bytes", len.min(128));
+        world.fails(1, &wrap("keys/secret.hsk", "bad", "x"), &words);
+    }
+    for (content, bytes, rounds) in [
+        (vec![1; 24], 24, 12),
+        (vec![1; 32], 32, 14),
+        ("ab".repeat(24).into_bytes(), 24, 12),
+        ("ab".repeat(32).into_bytes(), 32, 14),
+    ] {
+        world.write("bad", &content);
+        let words = format!(
+            "an AES key of {bytes} bytes needs {rounds} rounds, set bgv/toy-255 evaluates 10"
+        );
+        world.fails(1, &wrap("keys/secret.hsk", "bad", "x"), &words);
+    }
+    world.fails(
+        1,
+        &wrap("keys/secret.hsk", "-", "x"),
+        "standard input: not an AES key: found 0 bytes",
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_that_cannot_grow() {
+    let world = World::new();
+    world.message(20000);
+    // Files may have 8 KiB; exceeding it is an error instead of a signal.
+    for line in [
+        transcipher("keys/eval.hek", "key.hwk", "c", "x"),
+        wrap("keys/secret.hsk", "k", "x"),
+        "keygen --set bgv/toy-255 --out x --accept-insecure".into(),
+    ] {
+        let before = world.listing();
+        let homaes = env!("CARGO_BIN_EXE_homaes");
+        let script = format!("trap '' XFSZ; ulimit -f 8; exec {homaes} {line}");
+        let mut shell = std::process::Command::new("sh");
+        let run = Run::of(shell.arg("-c").arg(script).current_dir(world.at("")));
+        run.check_failure(1, "File too large", &line);
+        assert_eq!(world.listing(), before, "{line}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_or_closed_standard_output() {
+    let world = World::new();
+    let full = fs::File::options().write(true).open("/dev/full").unwrap();
+    let run = Run::of(
+        world
+            .command("params")
+            .stdout(Stdio::from(full))
+            .stderr(Stdio::piped()),
+    );
+    run.check_failure(1, "standard output", "params > /dev/full");
+    for line in ["params", "params --json", "inspect o.hct", "--help"] {
+        let mut child = world
+            .command(line)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(
+            (output.status.code(), &output.stderr[..]),
+            (Some(0), &b""[..]),
+            "{line}"
+        );
+    }
+    // The work is done although nobody follows it.
+    let line = transcipher("keys/eval.hek", "key.hwk", "c", "x").replace("none", "json");
+    let mut child = world
+        .command(&line)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    world.ok(&decrypt("keys/secret.hsk", "x", "q"));
+    assert_eq!(world.read("q"), world.read("p"));
+}
+
+#[test]
+fn names_cannot_break_the_error_line() {
+    let world = World::new();
+    let run = Run::of(world.command("inspect").arg("a\nerror: b"));
+    run.check_failure(1, "a\\nerror: b: No such file", "inspect");
+}

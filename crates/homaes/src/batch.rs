@@ -1,0 +1,181 @@
+//! A message cut into batches: blocks 0, 1, 2, … in runs of as many as a ciphertext has slots.
+
+use crate::{Error, Result};
+use homaes_aes::Block;
+use homaes_aes::state::to_blocks;
+use std::io::{self, Read};
+use std::path::PathBuf;
+
+/// How a message of some length is cut.
+///
+/// ```
+/// let split = homaes::Split { bytes: 1000, blocks_per_batch: 16 };
+/// assert_eq!((split.blocks(), split.batches()), (63, 4));
+/// assert_eq!(split.batch_bytes(3), 1000 - 3 * 256);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Split {
+    /// Bytes of the message.
+    pub bytes: u64,
+    /// AES blocks of one batch, not 0.
+    pub blocks_per_batch: u64,
+}
+
+impl Split {
+    /// AES blocks; the last one may be partial.
+    #[must_use]
+    pub const fn blocks(&self) -> u64 {
+        self.bytes.div_ceil(16)
+    }
+
+    /// Batches; the last one may be partial.
+    #[must_use]
+    pub const fn batches(&self) -> u64 {
+        self.blocks().div_ceil(self.blocks_per_batch)
+    }
+
+    /// Number of the first block of batch `index`.
+    #[must_use]
+    pub const fn first_block(&self, index: u64) -> u64 {
+        index.saturating_mul(self.blocks_per_batch)
+    }
+
+    /// Bytes of the message in batch `index`: 0 beyond the last one.
+    #[must_use]
+    pub const fn batch_bytes(&self, index: u64) -> u64 {
+        let full = self.blocks_per_batch.saturating_mul(16);
+        let left = self.bytes.saturating_sub(index.saturating_mul(full));
+        if left < full { left } else { full }
+    }
+}
+
+/// The AES ciphertext of one batch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Batch {
+    /// Number of the batch, from 0.
+    pub(crate) index: u64,
+    /// Number of its first block in the message.
+    pub(crate) first_block: u64,
+    /// Its blocks; zeros complete the last one of the message.
+    pub(crate) blocks: Vec<Block>,
+}
+
+/// Reads a message batch by batch.
+pub(crate) struct Batches<R> {
+    input: R,
+    path: PathBuf,
+    split: Split,
+    next: u64,
+}
+
+impl<R: Read> Batches<R> {
+    /// `path` names the input in errors.
+    pub(crate) fn new(input: R, path: PathBuf, split: Split) -> Self {
+        Self {
+            input,
+            path,
+            split,
+            next: 0,
+        }
+    }
+
+    /// Up to `count` further batches; none at the end. Memory is taken for these only.
+    pub(crate) fn window(&mut self, count: usize) -> Result<Vec<Batch>> {
+        let end = self.split.batches().min(self.next + count as u64);
+        (self.next..end).map(|_| self.read()).collect()
+    }
+
+    /// Checks that the input ends where the message does.
+    pub(crate) fn finish(mut self) -> Result<()> {
+        match self.input.read(&mut [0]) {
+            Ok(0) => Ok(()),
+            Ok(_) => Err(self.error(changed())),
+            Err(source) => Err(self.error(source)),
+        }
+    }
+
+    fn read(&mut self) -> Result<Batch> {
+        let (index, len) = (self.next, self.split.batch_bytes(self.next));
+        let mut bytes = Vec::new();
+        let read = self.input.by_ref().take(len).read_to_end(&mut bytes);
+        if read.map_err(|source| self.error(source))? as u64 != len {
+            return Err(self.error(changed()));
+        }
+        self.next += 1;
+        Ok(Batch {
+            index,
+            first_block: self.split.first_block(index),
+            blocks: to_blocks(&bytes),
+        })
+    }
+
+    fn error(&self, source: io::Error) -> Error {
+        Error::io(&self.path, source)
+    }
+}
+
+fn changed() -> io::Error {
+    io::Error::new(
+        io::ErrorKind::InvalidData,
+        "the file changed its length while it was read",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn batches_cover_the_message() {
+        for bytes in [0u64, 1, 15, 16, 17, 31, 32, 33, 64, 100] {
+            let split = Split {
+                bytes,
+                blocks_per_batch: 2,
+            };
+            let message: Vec<u8> = (0..bytes as u8).collect();
+            let mut batches = Batches::new(&message[..], "m".into(), split);
+            let mut read = Vec::new();
+            loop {
+                let window = batches.window(3).unwrap();
+                assert!(window.len() <= 3);
+                if window.is_empty() {
+                    break;
+                }
+                read.extend(window);
+            }
+            batches.finish().unwrap();
+            assert_eq!(read.len() as u64, split.batches());
+            let mut back = Vec::new();
+            for (i, batch) in read.iter().enumerate() {
+                assert_eq!((batch.index, batch.first_block), (i as u64, 2 * i as u64));
+                let used = split.batch_bytes(batch.index) as usize;
+                assert_eq!(batch.blocks.len(), used.div_ceil(16));
+                back.extend_from_slice(&batch.blocks.as_flattened()[..used]);
+            }
+            assert_eq!(back, message);
+        }
+    }
+
+    #[test]
+    fn other_lengths_are_noticed() {
+        let split = Split {
+            bytes: 40,
+            blocks_per_batch: 2,
+        };
+        let mut short = Batches::new(&[0; 39][..], "m".into(), split);
+        assert!(short.window(9).is_err());
+        let mut long = Batches::new(&[0; 41][..], "m".into(), split);
+        assert_eq!(long.window(9).unwrap().len(), 2);
+        assert!(long.finish().is_err());
+    }
+
+    #[test]
+    fn absurd_lengths_do_not_overflow() {
+        let split = Split {
+            bytes: u64::MAX,
+            blocks_per_batch: 2048,
+        };
+        assert_eq!(split.batch_bytes(split.batches() - 1), 32767);
+        assert_eq!(split.batch_bytes(u64::MAX), 0);
+    }
+}

@@ -1,0 +1,322 @@
+//! What went wrong, where, and what to do about it.
+
+use homaes_aes::Mode;
+use homaes_wire::WireError;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Result of this crate.
+pub type Result<T, E = Error> = core::result::Result<T, E>;
+
+/// Errors of the library. The message says what was found and expected; [`remedy`](Self::remedy) says what to do.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The operating system refused.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The output is there already and overwriting was not asked for.
+    #[error("{}: file already exists", path.display())]
+    AlreadyExists {
+        /// The output.
+        path: PathBuf,
+    },
+    /// A file is damaged or belongs elsewhere.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: WireError,
+    },
+    /// The content of a file cannot be used.
+    #[error("{}: {source}", path.display())]
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: homaes_bgv::Error,
+    },
+    /// One batch of a run failed.
+    #[error("{}batch {batch}: {source}", prefix(path))]
+    Batch {
+        /// The file it was read from; `None` while it was evaluated.
+        path: Option<PathBuf>,
+        /// Its number, from 0.
+        batch: u64,
+        /// Why.
+        source: homaes_bgv::Error,
+    },
+    /// The noise has come too close to the modulus for the result to be trusted.
+    #[error(
+        "{}batch {batch}: {found:.1} bits of noise left, expected at least {expected}",
+        prefix(path)
+    )]
+    Noise {
+        /// The file it was read from; `None` while it was evaluated.
+        path: Option<PathBuf>,
+        /// Number of the batch, from 0.
+        batch: u64,
+        /// Bits between noise and failure.
+        found: f64,
+        /// Fewest that are trusted.
+        expected: f64,
+    },
+    /// Keys could not be made or do not go together.
+    #[error(transparent)]
+    Keys(homaes_bgv::Error),
+    /// A declared parameter set is unsound.
+    #[error(transparent)]
+    Params(homaes_bgv::ParamsError),
+    /// No parameter set has this name.
+    #[error("unknown parameter set {found:?}, expected one of: {expected}")]
+    UnknownSet {
+        /// The name.
+        found: String,
+        /// The known names.
+        expected: String,
+    },
+    /// The file is for a parameter set that this program does not have.
+    #[error("{}: unknown parameter set {found:?}, expected one of: {expected}", path.display())]
+    UnknownSetInFile {
+        /// The file.
+        path: PathBuf,
+        /// The name.
+        found: String,
+        /// The known names.
+        expected: String,
+    },
+    /// The bytes are no AES key.
+    #[error(
+        "{}: not an AES key: found {found} bytes{}, expected 16, 24 or 32 bytes, or 32, 48 or 64 hex digits",
+        path.display(), if *found >= crate::MAX_AES_KEY_FILE_BYTES { " or more" } else { "" }
+    )]
+    AesKey {
+        /// The file.
+        path: PathBuf,
+        /// Its length, as far as it was read.
+        found: usize,
+    },
+    /// The AES key needs more rounds than the parameter set evaluates.
+    #[error("an AES key of {key_bytes} bytes needs {found} rounds, set {set} evaluates {expected}")]
+    Rounds {
+        /// Length of the key.
+        key_bytes: usize,
+        /// Rounds it needs.
+        found: usize,
+        /// Rounds of the set.
+        expected: usize,
+        /// The set.
+        set: &'static str,
+    },
+    /// The mode of operation is not evaluated yet.
+    #[error("mode {found:?} cannot be evaluated, expected CTR")]
+    Mode {
+        /// The mode.
+        found: Mode,
+    },
+    /// The operating system gives no randomness.
+    #[error("no randomness from the operating system: {0}")]
+    Random(getrandom::Error),
+    /// The worker threads could not be started.
+    #[error("{threads} worker threads could not be started: {reason}")]
+    Threads {
+        /// How many.
+        threads: usize,
+        /// Why.
+        reason: String,
+    },
+}
+
+impl Error {
+    /// What to do, in one clause.
+    #[must_use]
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Self::Io { source, .. } => io_remedy(source.kind()),
+            Self::AlreadyExists { .. } => "choose another name or overwrite with --force",
+            Self::File { source, .. } => wire_remedy(source),
+            Self::Content { source, .. } | Self::Batch { source, .. } | Self::Keys(source) => {
+                scheme_remedy(source)
+            }
+            Self::Noise { .. } => {
+                "make the keys anew and transcipher again; if it stays so, please report it"
+            }
+            Self::Params(_) => "this is a fault of the program; please report it",
+            Self::UnknownSet { .. } => "see 'homaes params' for the sets",
+            Self::UnknownSetInFile { .. } => {
+                "use the version of homaes that made the file, or make it anew"
+            }
+            Self::AesKey { .. } => "give the raw key or its hex digits, nothing else",
+            Self::Rounds { .. } => {
+                "choose a parameter set with enough rounds (see 'homaes params'), or a shorter AES key"
+            }
+            Self::Mode { .. } => "encrypt the data in CTR mode",
+            Self::Random(_) => "make the system's random source available",
+            Self::Threads { .. } => "ask for fewer threads",
+        }
+    }
+
+    pub(crate) fn io(path: &Path, source: io::Error) -> Self {
+        Self::Io {
+            path: path.to_owned(),
+            source,
+        }
+    }
+
+    /// An error about an input file.
+    pub(crate) fn file(path: &Path, source: WireError) -> Self {
+        let path = path.to_owned();
+        match source {
+            WireError::Io { source, .. } => Self::Io { path, source },
+            source => Self::File { path, source },
+        }
+    }
+
+    /// An error about an output file, told by its own name instead of the temporary one.
+    pub(crate) fn output(path: &Path, source: WireError) -> Self {
+        match source {
+            WireError::AlreadyExists { .. } => Self::AlreadyExists {
+                path: path.to_owned(),
+            },
+            source => Self::file(path, source),
+        }
+    }
+
+    /// A scheme's error while a file was read or written.
+    pub(crate) fn content(path: &Path, source: homaes_bgv::Error) -> Self {
+        match source {
+            homaes_bgv::Error::Wire(source) => Self::output(path, source),
+            source => Self::Content {
+                path: path.to_owned(),
+                source,
+            },
+        }
+    }
+
+    pub(crate) fn batch(batch: u64, source: homaes_bgv::Error) -> Self {
+        let path = None;
+        Self::Batch {
+            path,
+            batch,
+            source,
+        }
+    }
+
+    /// Adds the file to a failure of a batch.
+    pub(crate) fn in_file(self, file: &Path) -> Self {
+        match self {
+            Self::Batch { batch, source, .. } => Self::Batch {
+                path: Some(file.to_owned()),
+                batch,
+                source,
+            },
+            error => error,
+        }
+    }
+}
+
+fn prefix(path: &Option<PathBuf>) -> String {
+    path.as_ref()
+        .map_or_else(String::new, |path| format!("{}: ", path.display()))
+}
+
+fn io_remedy(kind: io::ErrorKind) -> &'static str {
+    use io::ErrorKind as Kind;
+    match kind {
+        Kind::NotFound => "check the path",
+        Kind::PermissionDenied | Kind::ReadOnlyFilesystem => "check the permissions",
+        Kind::StorageFull | Kind::QuotaExceeded | Kind::FileTooLarge => {
+            "free space or write to another disk"
+        }
+        Kind::NotADirectory => "check the path: a part of it is a file, not a folder",
+        Kind::InvalidInput | Kind::IsADirectory => "give a regular file",
+        Kind::InvalidData | Kind::UnexpectedEof => {
+            "let nothing write to the file while it is used, and try again"
+        }
+        _ => "check the file, the disk and their permissions, and try again",
+    }
+}
+
+fn wire_remedy(error: &WireError) -> &'static str {
+    match error {
+        WireError::NotHomaes { .. } | WireError::UnknownKind { .. } => "give a file made by homaes",
+        WireError::WrongKind { .. } => "check which file goes with which option",
+        WireError::NewerVersion { .. } => "use a newer version of homaes",
+        WireError::OtherSet { .. } => "use files of one parameter set",
+        WireError::OtherDigest { .. } => {
+            "use the version of homaes that made the file, or make it anew"
+        }
+        WireError::OtherKey { .. } => "use files made with one secret key",
+        _ => "copy the file again, or make it anew",
+    }
+}
+
+fn scheme_remedy(error: &homaes_bgv::Error) -> &'static str {
+    use homaes_bgv::Error as Scheme;
+    match error {
+        Scheme::Wire(source) => wire_remedy(source),
+        Scheme::NotBytes => "check that the secret key belongs to the file, or transcipher again",
+        Scheme::Rounds { .. } => "choose a parameter set with enough rounds, see 'homaes params'",
+        Scheme::OtherSet { .. } => "use files of one parameter set",
+        Scheme::OtherKey { .. } => "use files made with one secret key",
+        Scheme::Eval(_) => "choose a parameter set with more levels, or make the keys anew",
+        _ => "make the file anew",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use homaes_bgv::Error as Scheme;
+
+    #[test]
+    fn messages_name_the_file_once() {
+        let path = Path::new("a.hct");
+        let io = || io::Error::new(io::ErrorKind::StorageFull, "disk full");
+        let temporary = || PathBuf::from(".a.hct.homaes-tmp-1");
+        let full = WireError::Io {
+            path: temporary(),
+            source: io(),
+        };
+        let taken = WireError::AlreadyExists { path: temporary() };
+        let short = || WireError::Truncated {
+            found: 1,
+            expected: 2,
+        };
+        let cases = [
+            (Error::output(path, full), "a.hct: disk full"),
+            (Error::output(path, taken), "a.hct: file already exists"),
+            (
+                Error::content(path, Scheme::Wire(short())),
+                "a.hct: file is truncated: found 1 bytes, expected 2",
+            ),
+            (
+                Error::batch(
+                    3,
+                    Scheme::TooManyBlocks {
+                        found: 17,
+                        expected: 16,
+                    },
+                ),
+                "batch 3: 17 blocks in a batch of 16",
+            ),
+            (
+                Error::AesKey {
+                    path: path.into(),
+                    found: 17,
+                },
+                "a.hct: not an AES key: found 17 bytes, expected 16, 24 or 32 bytes, or 32, 48 or 64 hex digits",
+            ),
+        ];
+        for (error, message) in cases {
+            assert_eq!(error.to_string(), message);
+            assert!(!error.remedy().is_empty() && !error.remedy().ends_with('.'));
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! Keys on disk: the secret key, the evaluation key, the wrapped AES key.
+//!
+//! `create` reserves the output first, so that nothing is computed for a file that cannot be written; `open` checks
+//! kind, set, digest and key id before it reads the rest.
+
+mod aes;
+
+pub use aes::{AesKey, MAX_AES_KEY_FILE_BYTES};
+
+use crate::output::{Container, Folder};
+use crate::{Error, Output, Result, Set, random};
+use core::fmt;
+use homaes_aes::KeySize;
+use homaes_wire::{AtomicFile, Header, KeyId, Kind, Reader, Writer};
+use std::fs::File;
+use std::path::Path;
+
+/// Name of the secret key within the folder of [`KeySet::create`].
+pub const SECRET_KEY_FILE: &str = "secret.hsk";
+
+/// Name of the evaluation key within the folder of [`KeySet::create`].
+pub const EVAL_KEY_FILE: &str = "eval.hek";
+
+fn open(path: &Path, kind: Kind) -> Result<Reader<File>> {
+    Reader::open(path, kind).map_err(|source| Error::file(path, source))
+}
+
+fn set_of(path: &Path, reader: &Reader<File>) -> Result<Set> {
+    Set::of_file(path, reader.header().set())
+}
+
+/// Writes a key's header and records.
+fn write(
+    output: Output,
+    header: homaes_bgv::Result<Header>,
+    records: impl FnOnce(&mut Writer<AtomicFile>) -> homaes_bgv::Result<()>,
+) -> Result<Container> {
+    let path = output.path().to_owned();
+    let error = |source| Error::content(&path, source);
+    let mut file = output.container(header.map_err(error)?)?;
+    records(file.writer()).map_err(error)?;
+    Ok(file)
+}
+
+/// A secret key and the evaluation key made with it.
+#[derive(Debug)]
+pub struct KeySet {
+    /// For the client alone.
+    pub secret: SecretKey,
+    /// For the server.
+    pub eval: EvalKey,
+}
+
+impl KeySet {
+    /// New keys, in memory only.
+    ///
+    /// # Errors
+    /// [`Error::Random`], or [`Error::Keys`] if the set is unsound.
+    pub fn generate(set: &Set) -> Result<Self> {
+        let mut rng = random::generator()?;
+        let secret =
+            homaes_bgv::SecretKey::generate(set.params(), &mut rng).map_err(Error::Keys)?;
+        let eval = homaes_bgv::EvalKey::generate(&secret, &mut rng);
+        let secret = SecretKey {
+            key: secret,
+            set: set.clone(),
+            exposed: false,
+        };
+        let set = set.clone();
+        Ok(Self {
+            secret,
+            eval: EvalKey { key: eval, set },
+        })
+    }
+
+    /// New keys in `folder`, which is made if it is missing: [`SECRET_KEY_FILE`], readable by the owner alone, and
+    /// [`EVAL_KEY_FILE`]. `force` allows to replace existing ones. Both appear or none.
+    ///
+    /// # Errors
+    /// As [`generate`](Self::generate); [`Error::AlreadyExists`] or [`Error::Io`].
+    pub fn create(set: &Set, folder: impl AsRef<Path>, force: bool) -> Result<Self> {
+        let path = folder.as_ref();
+        let _folder = Folder::create(path)?;
+        let secret = Output::private(&path.join(SECRET_KEY_FILE), force)?;
+        let eval = Output::create(path.join(EVAL_KEY_FILE), force)?;
+        let keys = Self::generate(set)?;
+        let eval = write(eval, keys.eval.key.header(), |w| keys.eval.key.write(w))?;
+        let secret = write(secret, keys.secret.key.header(), |w| {
+            keys.secret.key.write(w)
+        })?;
+        Container::commit_all([eval, secret], force)?;
+        Ok(keys)
+    }
+}
+
+/// The client's key: wraps AES keys and decrypts results.
+pub struct SecretKey {
+    pub(crate) key: homaes_bgv::SecretKey,
+    pub(crate) set: Set,
+    exposed: bool,
+}
+
+impl SecretKey {
+    /// Reads a `.hsk` file.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with the file.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let reader = open(path, Kind::SecretKey)?;
+        let set = set_of(path, &reader)?;
+        let key = homaes_bgv::SecretKey::read(set.params(), reader)
+            .map_err(|source| Error::content(path, source))?;
+        Ok(Self {
+            key,
+            set,
+            exposed: readable_by_others(path),
+        })
+    }
+
+    /// Its parameter set.
+    #[must_use]
+    pub fn set(&self) -> &Set {
+        &self.set
+    }
+
+    /// Names the key; everything made with it carries the same id. Not secret.
+    #[must_use]
+    pub fn id(&self) -> KeyId {
+        self.key.id()
+    }
+
+    /// Whether others than the owner could read the file it came from. Only known on Unix.
+    #[must_use]
+    pub fn is_exposed(&self) -> bool {
+        self.exposed
+    }
+}
+
+impl fmt::Debug for SecretKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        debug("SecretKey", &self.set, self.id(), f)
+    }
+}
+
+/// The server's key: evaluates, and decrypts nothing.
+pub struct EvalKey {
+    pub(crate) key: homaes_bgv::EvalKey,
+    set: Set,
+}
+
+impl EvalKey {
+    /// Reads a `.hek` file.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with the file.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let reader = open(path, Kind::EvalKey)?;
+        let set = set_of(path, &reader)?;
+        let key = homaes_bgv::EvalKey::read(set.params(), reader)
+            .map_err(|source| Error::content(path, source))?;
+        Ok(Self { key, set })
+    }
+
+    /// Its parameter set.
+    #[must_use]
+    pub fn set(&self) -> &Set {
+        &self.set
+    }
+
+    /// Names the secret key it was made with.
+    #[must_use]
+    pub fn key_id(&self) -> KeyId {
+        self.key.key_id()
+    }
+
+    /// Size of its file.
+    ///
+    /// # Errors
+    /// [`Error::Keys`], never for a key that was made or read.
+    pub fn file_bytes(&self) -> Result<u64> {
+        Ok(self.key.header().map_err(Error::Keys)?.file_bytes())
+    }
+}
+
+impl fmt::Debug for EvalKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        debug("EvalKey", &self.set, self.key_id(), f)
+    }
+}
+
+/// An AES key schedule under FHE.
+pub struct WrappedKey {
+    pub(crate) key: homaes_bgv::WrappedKey,
+    set: Set,
+}
+
+impl WrappedKey {
+    /// Encrypts the round keys of `aes_key`, in memory only.
+    ///
+    /// # Errors
+    /// [`Error::Rounds`] if the set carries fewer rounds than the key needs; [`Error::Random`].
+    pub fn encrypt(secret: &SecretKey, aes_key: &AesKey) -> Result<Self> {
+        Self::check(secret, aes_key)?;
+        let mut rng = random::generator()?;
+        let key = homaes_bgv::WrappedKey::encrypt(&secret.key, aes_key.round_keys(), &mut rng)
+            .map_err(Error::Keys)?;
+        let set = secret.set.clone();
+        Ok(Self { key, set })
+    }
+
+    /// Encrypts the round keys of `aes_key` into the file `path`; `force` allows to replace an existing one.
+    ///
+    /// # Errors
+    /// As [`encrypt`](Self::encrypt); [`Error::AlreadyExists`] or [`Error::Io`].
+    pub fn create(
+        secret: &SecretKey,
+        aes_key: &AesKey,
+        path: impl AsRef<Path>,
+        force: bool,
+    ) -> Result<Self> {
+        Self::check(secret, aes_key)?;
+        let output = Output::create(path, force)?;
+        let wrapped = Self::encrypt(secret, aes_key)?;
+        let file = write(output, wrapped.key.header(), |w| wrapped.key.write(w))?;
+        file.commit()?;
+        Ok(wrapped)
+    }
+
+    /// Reads a `.hwk` file to be used with `eval`.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with the file, another set or another secret key included.
+    pub fn open(path: impl AsRef<Path>, eval: &EvalKey) -> Result<Self> {
+        let path = path.as_ref();
+        let reader = open(path, Kind::WrappedKey)?;
+        let set = eval.set.clone();
+        reader
+            .check_set(set.name(), set.digest())
+            .and_then(|()| reader.check_key(eval.key_id()))
+            .map_err(|source| Error::file(path, source))?;
+        let key = homaes_bgv::WrappedKey::read(set.params(), reader)
+            .map_err(|source| Error::content(path, source))?;
+        Ok(Self { key, set })
+    }
+
+    /// Its parameter set.
+    #[must_use]
+    pub fn set(&self) -> &Set {
+        &self.set
+    }
+
+    /// Size of the AES key.
+    #[must_use]
+    pub fn key_size(&self) -> KeySize {
+        self.key.key_size()
+    }
+
+    /// Names the secret key it was made with.
+    #[must_use]
+    pub fn key_id(&self) -> KeyId {
+        self.key.key_id()
+    }
+
+    /// Size of its file.
+    ///
+    /// # Errors
+    /// [`Error::Keys`], never for a key that was made or read.
+    pub fn file_bytes(&self) -> Result<u64> {
+        Ok(self.key.header().map_err(Error::Keys)?.file_bytes())
+    }
+
+    fn check(secret: &SecretKey, aes_key: &AesKey) -> Result<()> {
+        let (size, set) = (aes_key.size(), &secret.set);
+        if size.rounds() <= set.rounds() {
+            return Ok(());
+        }
+        Err(Error::Rounds {
+            key_bytes: size.key_bytes(),
+            found: size.rounds(),
+            expected: set.rounds(),
+            set: set.name(),
+        })
+    }
+}
+
+impl fmt::Debug for WrappedKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        debug("WrappedKey", &self.set, self.key_id(), f)
+    }
+}
+
+fn debug(what: &str, set: &Set, id: KeyId, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    f.debug_struct(what)
+        .field("set", &set.name())
+        .field("key_id", &id)
+        .finish_non_exhaustive()
+}
+
+#[cfg(unix)]
+fn readable_by_others(path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata(path).is_ok_and(|data| data.mode() & 0o077 != 0)
+}
+
+#[cfg(not(unix))]
+fn readable_by_others(_: &Path) -> bool {
+    false
+}

@@ -1,0 +1,188 @@
+//! The AES key of the client, and the files it is read from.
+
+use crate::{Error, Result};
+use core::fmt;
+use homaes_aes::{KeySize, RoundKeys};
+use std::io::{self, Read};
+use std::path::Path;
+use zeroize::Zeroizing;
+
+/// More bytes than any AES key file has; no more are read.
+pub const MAX_AES_KEY_FILE_BYTES: usize = 128;
+
+/// Most bytes of a key.
+const MAX_KEY_BYTES: usize = 32;
+
+/// An expanded AES key. Overwritten when dropped; `Debug` shows its size only.
+#[derive(Clone)]
+pub struct AesKey {
+    round_keys: RoundKeys,
+    ambiguous: bool,
+}
+
+impl AesKey {
+    /// A key of 16, 24 or 32 bytes.
+    ///
+    /// # Errors
+    /// [`Error::AesKey`] for any other length.
+    pub fn from_bytes(key: &[u8]) -> Result<Self> {
+        Self::expand(key, Path::new("<memory>"), key.len())
+    }
+
+    /// Reads a key file; `name` names it in errors.
+    ///
+    /// It holds 32, 48 or 64 hex digits with or without a line end after them, or 16, 24 or 32 raw bytes. Hex digits win:
+    /// 32 bytes that all are hex digits are an AES-128 key in hex, not a raw AES-256 key, which by chance looks like this
+    /// once in 2^113; see [`is_ambiguous`](Self::is_ambiguous).
+    ///
+    /// # Errors
+    /// [`Error::AesKey`] for anything else, [`Error::Io`].
+    pub fn read(mut input: impl Read, name: impl AsRef<Path>) -> Result<Self> {
+        let name = name.as_ref();
+        let mut buffer = Zeroizing::new([0; MAX_AES_KEY_FILE_BYTES]);
+        let mut len = 0;
+        while len < buffer.len() {
+            match input.read(&mut buffer[len..]) {
+                Ok(0) => break,
+                Ok(read) => len += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(Error::io(name, error)),
+            }
+        }
+        let content = &buffer[..len];
+        let mut key = Zeroizing::new([0; MAX_KEY_BYTES]);
+        match from_hex(content, &mut key) {
+            Some(bytes) => {
+                let mut hex = Self::expand(&key[..bytes], name, len)?;
+                hex.ambiguous = len == MAX_KEY_BYTES;
+                Ok(hex)
+            }
+            None => Self::expand(content, name, len),
+        }
+    }
+
+    /// Its size.
+    #[must_use]
+    pub fn size(&self) -> KeySize {
+        self.round_keys.size()
+    }
+
+    /// Whether the file it was read from, 32 hex digits without a line end, could also be a raw AES-256 key.
+    #[must_use]
+    pub fn is_ambiguous(&self) -> bool {
+        self.ambiguous
+    }
+
+    pub(crate) fn round_keys(&self) -> &RoundKeys {
+        &self.round_keys
+    }
+
+    fn expand(key: &[u8], name: &Path, found: usize) -> Result<Self> {
+        let round_keys = RoundKeys::expand(key).map_err(|_| Error::AesKey {
+            path: name.to_owned(),
+            found,
+        })?;
+        Ok(Self {
+            round_keys,
+            ambiguous: false,
+        })
+    }
+}
+
+impl fmt::Debug for AesKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AesKey")
+            .field("size", &self.size())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Decodes 32, 48 or 64 hex digits, with a line end or without, into the front of `key`; the number of bytes.
+fn from_hex(content: &[u8], key: &mut [u8; MAX_KEY_BYTES]) -> Option<usize> {
+    let line = content.strip_suffix(b"\n").unwrap_or(content);
+    let digits = line.strip_suffix(b"\r").unwrap_or(line);
+    if !matches!(digits.len(), 32 | 48 | 64) {
+        return None;
+    }
+    for (byte, pair) in key.iter_mut().zip(digits.as_chunks::<2>().0) {
+        *byte = 16 * digit(pair[0])? + digit(pair[1])?;
+    }
+    Some(digits.len() / 2)
+}
+
+fn digit(c: u8) -> Option<u8> {
+    match c {
+        b'0'..=b'9' => Some(c - b'0'),
+        b'a'..=b'f' => Some(c - b'a' + 10),
+        b'A'..=b'F' => Some(c - b'A' + 10),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(content: &[u8]) -> Result<AesKey> {
+        AesKey::read(content, "k")
+    }
+
+    /// The first round key is the front of the key.
+    fn front(key: &AesKey) -> [u8; 16] {
+        key.round_keys().as_slice()[0]
+    }
+
+    #[test]
+    fn raw_bytes_and_hex_digits_are_the_same_key() {
+        for (len, size) in [16, 24, 32].into_iter().zip(KeySize::ALL) {
+            let raw: Vec<u8> = (0..len).map(|i: u8| (i * 7) ^ 0xa0).collect();
+            let hex: String = raw.iter().map(|b| format!("{b:02x}")).collect();
+            let key = read(&raw).unwrap();
+            assert_eq!(
+                (key.size(), &front(&key)[..], key.is_ambiguous()),
+                (size, &raw[..16], false)
+            );
+            for (text, ambiguous) in [
+                (hex.clone(), len == 16),
+                (hex.to_uppercase(), len == 16),
+                (hex.clone() + "\n", false),
+                (hex + "\r\n", false),
+            ] {
+                let key = read(text.as_bytes()).unwrap();
+                assert_eq!(
+                    key.round_keys().as_slice(),
+                    read(&raw).unwrap().round_keys().as_slice()
+                );
+                assert_eq!(key.is_ambiguous(), ambiguous, "{text:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_raw_key_may_end_in_a_line_end() {
+        let mut raw = [b'a'; 32];
+        raw[31] = b'\n';
+        assert_eq!(read(&raw).unwrap().size(), KeySize::Aes256);
+        assert_eq!(read(&[b'0'; 16]).unwrap().size(), KeySize::Aes128);
+    }
+
+    #[test]
+    fn other_lengths_are_refused() {
+        for len in (0..200usize).filter(|len| ![16, 24, 32].contains(len)) {
+            let error = read(&vec![0xff; len]).unwrap_err();
+            let found = len.min(MAX_AES_KEY_FILE_BYTES);
+            assert!(
+                matches!(error, Error::AesKey { found: f, .. } if f == found),
+                "{error}"
+            );
+        }
+        assert!(read(&[b'0'; 33]).is_err() && read(&[b'0'; 31]).is_err());
+        assert!(read(b"0x000102030405060708090a0b0c0d0e0f").is_err());
+    }
+
+    #[test]
+    fn debug_output_shows_no_key() {
+        let text = format!("{:?}", AesKey::from_bytes(&[1; 16]).unwrap());
+        assert_eq!(text, "AesKey { size: Aes128, .. }");
+    }
+}

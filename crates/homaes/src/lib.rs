@@ -1,0 +1,74 @@
+//! AES ciphertexts in, FHE ciphertexts out: the library behind the command `homaes`.
+//!
+//! A client encrypts data with AES, which is small and fast, and its AES key once under FHE. A server that holds the AES
+//! ciphertext, the wrapped key and an evaluation key turns them into FHE ciphertexts of the data without seeing key or
+//! data: it runs AES under encryption.
+//!
+//! ```
+//! use homaes::{AesKey, Job, KeySet, Mode, Output, SecretKey, Set, Transcipher, WrappedKey};
+//! # let folder = tempfile::tempdir()?;
+//! # let at = |name: &str| folder.path().join(name);
+//! # std::fs::write(at("c"), [0x3a, 0x81, 0xd0])?;
+//! // Client, once. This set is a toy without security: for data that matter take "bgv/aes128".
+//! let set = Set::named("bgv/toy-255")?;
+//! let keys = KeySet::create(&set, at("keys"), false)?; // secret.hsk, eval.hek
+//! let aes_key = AesKey::from_bytes(&[7; 16])?;
+//! let wrapped = WrappedKey::create(&keys.secret, &aes_key, at("key.hwk"), false)?;
+//!
+//! // Server: "c" is a file encrypted with AES-128-CTR.
+//! let job = Job::open(at("c"), Mode::Ctr { iv: [0; 16] })?;
+//! let report = Transcipher::new(&keys.eval, &wrapped)?.run(job, Output::create(at("o.hct"), false)?)?;
+//! assert_eq!((report.bytes, report.blocks), (3, 1));
+//!
+//! // Client.
+//! keys.secret.decrypt(at("o.hct"), Output::create(at("plain"), false)?)?;
+//! assert_eq!(std::fs::read(at("plain"))?.len(), 3);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! | module | content |
+//! |---|---|
+//! | `evaluate` | the pipeline: the place to start reading |
+//! | `job`, `batch` | a validated input file, cut into batches |
+//! | `scheme` | parameter sets, and the one match from names to schemes |
+//! | `keys`, `random` | key files and the AES key; the operating system's randomness |
+//! | `transcipher`, `decrypt`, `inspect` | the verbs on files |
+//! | `meta` | the first record of an `.hct` file |
+//! | `output` | files that appear whole or not at all |
+//! | `report`, `error` | what a run measured; what went wrong, where, and the remedy |
+//!
+//! Nothing is left behind by a run that fails. A program that is about to exit on a signal calls [`interrupt`] first.
+
+#![forbid(unsafe_code)]
+
+mod batch;
+mod decrypt;
+mod error;
+mod evaluate;
+mod inspect;
+mod job;
+mod keys;
+mod meta;
+mod output;
+mod random;
+mod report;
+mod scheme;
+mod transcipher;
+
+pub use batch::Split;
+pub use decrypt::DecryptReport;
+pub use error::{Error, Result};
+pub use homaes_aes::{Block, KeySize, Mode};
+pub use homaes_params::{Estimate, Published, Purpose, SecretWeight, SetCard};
+pub use homaes_wire::{KeyId, Kind};
+pub use inspect::{Inspection, Messages, inspect};
+pub use job::Job;
+pub use keys::{
+    AesKey, EVAL_KEY_FILE, EvalKey, KeySet, MAX_AES_KEY_FILE_BYTES, SECRET_KEY_FILE, SecretKey,
+    WrappedKey,
+};
+pub use meta::{LAYOUT, Meta};
+pub use output::{Output, interrupt};
+pub use report::{Progress, Report};
+pub use scheme::{Scheme, Set};
+pub use transcipher::Transcipher;

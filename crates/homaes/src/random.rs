@@ -1,0 +1,28 @@
+//! Randomness for keys: ChaCha20 with a seed from the operating system.
+
+use crate::{Error, Result};
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
+use zeroize::Zeroizing;
+
+/// A generator with 256 bits of the operating system's randomness.
+///
+/// # Errors
+/// [`Error::Random`] if the system has none to give.
+pub(crate) fn generator() -> Result<ChaCha20Rng> {
+    let mut seed = Zeroizing::new([0; 32]);
+    getrandom::fill(&mut *seed).map_err(Error::Random)?;
+    Ok(ChaCha20Rng::from_seed(*seed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand_core::Rng;
+
+    #[test]
+    fn generators_differ() {
+        let draw = || generator().unwrap().next_u64();
+        assert_ne!(draw(), draw());
+    }
+}

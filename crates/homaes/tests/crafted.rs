@@ -1,0 +1,278 @@
+//! Files that are undamaged but lie, or come from another version: errors, not wrong results or panics.
+
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+use homaes::{
+    AesKey, EvalKey, Job, KeySet, Mode, Output, SecretKey, Set, Transcipher, WrappedKey, inspect,
+};
+use homaes_wire::{Contents, Encoder, Header, KeyId, Kind, OutputOptions, Reader, Writer};
+use std::fs;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+/// Tag, index, body.
+type Record = (u16, u64, Vec<u8>);
+
+struct World {
+    folder: TempDir,
+    keys: KeySet,
+    /// Records of a good `.hct` file of 33 blocks: three batches.
+    records: Vec<Record>,
+}
+
+/// The fields of a header that can lie.
+struct Claims<'c> {
+    kind: Kind,
+    set: &'c str,
+    digest: [u8; 32],
+    id: KeyId,
+}
+
+impl World {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let set = Set::named("bgv/toy-255").unwrap();
+        let keys = KeySet::create(&set, at("keys"), false).unwrap();
+        let key = AesKey::from_bytes(&[1; 16]).unwrap();
+        let wrapped = WrappedKey::create(&keys.secret, &key, at("key.hwk"), false).unwrap();
+        fs::write(at("c"), [0; 33 * 16]).unwrap();
+        let job = Job::open(at("c"), Mode::Ctr { iv: [2; 16] }).unwrap();
+        let run = Transcipher::new(&keys.eval, &wrapped).unwrap();
+        run.run(job, Output::create(at("o.hct"), false).unwrap())
+            .unwrap();
+        drop(run);
+        let records = read(&at("o.hct"));
+        Self {
+            folder,
+            keys,
+            records,
+        }
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn claims(&self, kind: Kind) -> Claims<'static> {
+        let digest = *self.keys.secret.set().digest();
+        let id = self.keys.secret.id();
+        Claims {
+            kind,
+            set: "bgv/toy-255",
+            digest,
+            id,
+        }
+    }
+
+    fn write(&self, claims: &Claims<'_>, records: &[Record]) -> PathBuf {
+        let contents = records
+            .iter()
+            .fold(Contents::default(), |sum, (_, _, body)| {
+                sum.record(body.len() as u64)
+            });
+        let header =
+            Header::new(claims.kind, claims.set, claims.digest, claims.id, contents).unwrap();
+        let force = OutputOptions {
+            force: true,
+            private: false,
+        };
+        let mut writer = Writer::create(self.at("bad"), force, header).unwrap();
+        for (tag, index, body) in records {
+            writer.write_record(*tag, *index, body).unwrap();
+        }
+        writer.commit().unwrap();
+        self.at("bad")
+    }
+
+    /// The errors of decrypting and of inspecting an `.hct` file with these records; both must fail.
+    fn refused(&self, records: &[Record]) -> String {
+        let path = self.write(&self.claims(Kind::Ciphertext), records);
+        let inspected = inspect(&path).unwrap_err().to_string();
+        let output = Output::create(self.at("x"), false).unwrap();
+        let decrypted = self
+            .keys
+            .secret
+            .decrypt(&path, output)
+            .unwrap_err()
+            .to_string();
+        assert!(!self.at("x").exists());
+        assert_eq!(inspected, decrypted);
+        decrypted
+    }
+}
+
+fn read(path: &Path) -> Vec<Record> {
+    let mut reader = Reader::open_any(path).unwrap();
+    let mut records = Vec::new();
+    while let Some(mut record) = reader.begin_any().unwrap() {
+        let head = record.head();
+        let mut body = vec![0; head.len as usize];
+        record.read_exact(&mut body).unwrap();
+        record.finish().unwrap();
+        records.push((head.tag, head.index, body));
+    }
+    records
+}
+
+fn meta(mode: &str, layout: &str, bits: u16, numbers: [u64; 3]) -> Record {
+    let body = Encoder::new()
+        .str(mode)
+        .str(layout)
+        .bytes(&[2; 16])
+        .u16(bits);
+    let body = numbers.into_iter().fold(body, Encoder::u64);
+    (1, 0, body.finish())
+}
+
+#[test]
+fn the_message_record_must_fit_the_file() {
+    let world = World::new();
+    let good = meta("ctr", "sliced", 128, [33 * 16, 33, 16]);
+    assert_eq!(world.records[0], good);
+    let cases = [
+        (
+            meta("gcm", "sliced", 128, [528, 33, 16]),
+            "mode is malformed, expected ctr",
+        ),
+        (
+            meta("ctr", "packed", 128, [528, 33, 16]),
+            "layout is malformed, expected sliced",
+        ),
+        (meta("ctr", "sliced", 129, [528, 33, 16]), "AES key bits"),
+        (meta("ctr", "sliced", 128, [528, 34, 16]), "AES blocks"),
+        (meta("ctr", "sliced", 128, [528, 33, 0]), "AES blocks"),
+        (
+            meta("ctr", "sliced", 128, [768 + 1, 49, 16]),
+            "file has 4 records, expected 5",
+        ),
+        (
+            meta("ctr", "sliced", 128, [512, 32, 16]),
+            "file has 4 records, expected 3",
+        ),
+        (
+            meta("ctr", "sliced", 128, [u64::MAX, 1 << 60, 16]),
+            "records",
+        ),
+        (
+            meta("ctr", "sliced", 128, [528, 33, 15]),
+            "blocks per batch has 15 bytes, expected 16",
+        ),
+        ((1, 0, vec![0; 257]), "at most 256"),
+        ((1, 0, Vec::new()), "mode needs 4 bytes, only 0 are left"),
+        ((7, 0, good.2), "tag 7, expected 1"),
+    ];
+    for (first, words) in cases {
+        let mut records = world.records.clone();
+        records[0] = first;
+        let error = world.refused(&records);
+        assert!(error.contains(words), "{error}");
+    }
+}
+
+#[test]
+fn batches_must_be_complete_and_in_order() {
+    let world = World::new();
+    let changed = |change: &dyn Fn(&mut Vec<Record>)| {
+        let mut records = world.records.clone();
+        change(&mut records);
+        world.refused(&records)
+    };
+    assert!(changed(&|r| r.swap(1, 2)).contains("batches in order"));
+    assert!(changed(&|r| drop(r.pop())).contains("file has 3 records, expected 4"));
+    assert!(changed(&|r| r.push(r[3].clone())).contains("file has 5 records, expected 4"));
+    assert!(changed(&|r| r[2].0 = 9).contains("tag 9, expected 2"));
+    changed(&|r| r[2].2.truncate(9));
+    changed(&|r| r[2].2.push(0));
+    changed(&|r| r[2].2.clear());
+    changed(&|r| r[2].2.fill(0xff));
+}
+
+#[test]
+fn a_result_that_is_not_bytes_is_noticed() {
+    let world = World::new();
+    let mut records = world.records.clone();
+    // Residues stay in range when low bits change, so the file is well-formed: only decryption can tell.
+    let middle = records[1].2.len() / 2;
+    for byte in &mut records[1].2[middle..middle + 24] {
+        *byte &= 0x24;
+    }
+    let path = world.write(&world.claims(Kind::Ciphertext), &records);
+    let output = Output::create(world.at("x"), false).unwrap();
+    let error = world.keys.secret.decrypt(&path, output).unwrap_err();
+    assert!(error.to_string().contains("batch 0"), "{error}");
+    assert!(!world.at("x").exists());
+}
+
+#[test]
+fn other_versions_of_a_set_and_unknown_sets_are_named() {
+    let world = World::new();
+    let records = &world.records;
+    let mut claims = world.claims(Kind::Ciphertext);
+    claims.digest[0] ^= 1;
+    let path = world.write(&claims, records);
+    let output = || Output::create(world.at("x"), false).unwrap();
+    for error in [
+        inspect(&path).unwrap_err(),
+        world.keys.secret.decrypt(&path, output()).unwrap_err(),
+    ] {
+        assert!(
+            error
+                .to_string()
+                .contains("parameter set bgv/toy-255 has changed"),
+            "{error}"
+        );
+    }
+    for kind in [
+        Kind::SecretKey,
+        Kind::EvalKey,
+        Kind::WrappedKey,
+        Kind::Ciphertext,
+    ] {
+        let claims = Claims {
+            set: "tfhe/later",
+            ..world.claims(kind)
+        };
+        let path = world.write(&claims, records);
+        let error = match kind {
+            Kind::SecretKey => SecretKey::open(&path).unwrap_err(),
+            Kind::EvalKey => EvalKey::open(&path).unwrap_err(),
+            Kind::WrappedKey => WrappedKey::open(&path, &world.keys.eval).unwrap_err(),
+            Kind::Ciphertext => world.keys.secret.decrypt(&path, output()).unwrap_err(),
+        };
+        assert!(error.to_string().contains("tfhe/later"), "{error}");
+        // Looking at it still works.
+        let found = inspect(&path).unwrap();
+        assert!(found.set.is_none() && found.messages.is_none());
+        assert_eq!((found.set_name.as_str(), found.kind), ("tfhe/later", kind));
+    }
+}
+
+#[test]
+fn keys_with_other_records_are_refused() {
+    let world = World::new();
+    for (name, kind) in [
+        ("keys/secret.hsk", Kind::SecretKey),
+        ("keys/eval.hek", Kind::EvalKey),
+        ("key.hwk", Kind::WrappedKey),
+    ] {
+        let good = read(&world.at(name));
+        for change in 0..4 {
+            let mut bad = good.clone();
+            match change {
+                0 => drop(bad.pop()),
+                1 => bad.push(good[0].clone()),
+                2 => bad[0].2.push(0),
+                _ => bad.iter_mut().for_each(|record| record.2.fill(0xff)),
+            }
+            let path = world.write(&world.claims(kind), &bad);
+            let opened = match kind {
+                Kind::SecretKey => SecretKey::open(&path).map(drop),
+                Kind::EvalKey => EvalKey::open(&path).map(drop),
+                _ => WrappedKey::open(&path, &world.keys.eval).map(drop),
+            };
+            let error = opened.unwrap_err().to_string();
+            assert!(error.contains("bad: "), "{name} {change}: {error}");
+        }
+    }
+}

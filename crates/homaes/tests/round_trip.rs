@@ -1,0 +1,229 @@
+//! From AES ciphertext to FHE ciphertext and back, on a toy set, against the crates `aes` and `ctr`.
+
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+use ctr::cipher::{KeyIvInit, StreamCipher};
+use homaes::{
+    AesKey, Block, Error, EvalKey, Job, KeySet, Mode, Output, Progress, SecretKey, Set,
+    Transcipher, WrappedKey, inspect,
+};
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+const KEY: [u8; 16] = *b"not a secret key";
+
+/// Wraps after two blocks.
+const IV: Block = {
+    let mut iv = [0xff; 16];
+    iv[15] = 0xfe;
+    iv
+};
+
+struct World {
+    folder: TempDir,
+    keys: KeySet,
+    wrapped: WrappedKey,
+}
+
+impl World {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let set = Set::named("bgv/toy-255").unwrap();
+        let keys = KeySet::create(&set, folder.path().join("keys"), false).unwrap();
+        let key = AesKey::from_bytes(&KEY).unwrap();
+        let wrapped =
+            WrappedKey::create(&keys.secret, &key, folder.path().join("key.hwk"), false).unwrap();
+        Self {
+            folder,
+            keys,
+            wrapped,
+        }
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn job(&self, message: &[u8]) -> Job {
+        let mut bytes = message.to_vec();
+        ctr::Ctr128BE::<aes::Aes128>::new(&KEY.into(), &IV.into()).apply_keystream(&mut bytes);
+        fs::write(self.at("c"), bytes).unwrap();
+        Job::open(self.at("c"), Mode::Ctr { iv: IV }).unwrap()
+    }
+
+    fn output(&self, name: &str) -> Output {
+        Output::create(self.at(name), true).unwrap()
+    }
+
+    fn decrypted(&self, name: &str) -> Vec<u8> {
+        let report = self
+            .keys
+            .secret
+            .decrypt(self.at(name), self.output("p"))
+            .unwrap();
+        let message = fs::read(self.at("p")).unwrap();
+        assert_eq!(report.bytes, message.len() as u64);
+        assert_eq!(report.margin_bits.is_none(), message.is_empty());
+        message
+    }
+}
+
+fn message(len: usize) -> Vec<u8> {
+    (0..len).map(|i| (i * i / 7) as u8).collect()
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn every_length_comes_back() {
+    let world = World::new();
+    let run = Transcipher::new(&world.keys.eval, &world.wrapped).unwrap();
+    for len in [0, 1, 15, 16, 17, 256, 257, 300, 1000] {
+        let message = message(len);
+        let report = run.run(world.job(&message), world.output("o.hct")).unwrap();
+        let blocks = len.div_ceil(16) as u64;
+        assert_eq!(
+            (report.bytes, report.blocks, report.batches),
+            (len as u64, blocks, blocks.div_ceil(16))
+        );
+        assert_eq!(
+            report.file_bytes,
+            fs::metadata(world.at("o.hct")).unwrap().len()
+        );
+        assert_eq!(report.round_seconds.len(), if len == 0 { 0 } else { 11 });
+        assert_eq!(world.decrypted("o.hct"), message, "{len} bytes");
+
+        let found = inspect(world.at("o.hct")).unwrap();
+        let messages = found.messages.unwrap();
+        assert_eq!(messages.meta.split.bytes, len as u64);
+        assert_eq!(
+            (messages.level, messages.capacity_bits),
+            (report.level, report.capacity_bits)
+        );
+    }
+    assert_eq!(
+        names(world.folder.path()),
+        ["c", "key.hwk", "keys", "o.hct", "p"]
+    );
+}
+
+#[test]
+fn the_result_does_not_depend_on_the_number_of_threads() {
+    let world = World::new();
+    let message = message(16 * 16 * 5 + 3);
+    let mut files = Vec::new();
+    for threads in [1, 2, 3, 8] {
+        let threads = NonZeroUsize::new(threads).unwrap();
+        let mut events: Vec<Progress> = Vec::new();
+        let report = Transcipher::with_threads(&world.keys.eval, &world.wrapped, threads)
+            .unwrap()
+            .watch(|event| events.push(event))
+            .run(world.job(&message), world.output("o.hct"))
+            .unwrap();
+        assert_eq!((report.threads, report.batches), (threads.get(), 6));
+        assert_eq!(events.len(), 6 * 11);
+        for batch in 0..6 {
+            let rounds = events.iter().filter(|e| e.batch == batch).map(|e| e.round);
+            assert!(rounds.eq(0..=10), "batch {batch}: {events:?}");
+        }
+        assert_eq!(world.decrypted("o.hct"), message);
+        files.push(fs::read(world.at("o.hct")).unwrap());
+    }
+    assert!(files.windows(2).all(|pair| pair[0] == pair[1]));
+}
+
+#[test]
+fn keys_from_files_serve_as_those_from_memory() {
+    let world = World::new();
+    let eval = EvalKey::open(world.at("keys/eval.hek")).unwrap();
+    let wrapped = WrappedKey::open(world.at("key.hwk"), &eval).unwrap();
+    let secret = SecretKey::open(world.at("keys/secret.hsk")).unwrap();
+    assert_eq!(
+        (eval.key_id(), wrapped.key_id()),
+        (secret.id(), secret.id())
+    );
+    assert!(!secret.is_exposed());
+    let size = |name| fs::metadata(world.at(name)).unwrap().len();
+    assert_eq!(eval.file_bytes().unwrap(), size("keys/eval.hek"));
+    assert_eq!(wrapped.file_bytes().unwrap(), size("key.hwk"));
+    let card = eval.set().card();
+    assert_eq!(card.eval_key_bytes, size("keys/eval.hek"));
+    assert_eq!(card.wrapped_key_bytes, size("key.hwk"));
+    assert_eq!(card.secret_key_bytes, size("keys/secret.hsk"));
+    let message = message(100);
+    Transcipher::new(&eval, &wrapped)
+        .unwrap()
+        .run(world.job(&message), world.output("o.hct"))
+        .unwrap();
+    secret
+        .decrypt(world.at("o.hct"), world.output("p"))
+        .unwrap();
+    assert_eq!(fs::read(world.at("p")).unwrap(), message);
+}
+
+#[test]
+fn keys_of_other_sets_and_other_keys_do_not_mix() {
+    let world = World::new();
+    let other = KeySet::generate(world.keys.eval.set()).unwrap();
+    let error = Transcipher::new(&other.eval, &world.wrapped).unwrap_err();
+    assert!(matches!(error, Error::Keys(_)), "{error}");
+    let error = WrappedKey::open(world.at("key.hwk"), &other.eval).unwrap_err();
+    assert!(error.to_string().contains("file belongs to key"), "{error}");
+    let larger = KeySet::generate(&Set::named("bgv/toy-4369").unwrap()).unwrap();
+    let error = WrappedKey::open(world.at("key.hwk"), &larger.eval).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("file is for parameter set bgv/toy-255, expected bgv/toy-4369"),
+        "{error}"
+    );
+    let error = Transcipher::new(&larger.eval, &world.wrapped).unwrap_err();
+    assert!(matches!(error, Error::Keys(_)), "{error}");
+}
+
+#[test]
+fn longer_aes_keys_need_more_rounds() {
+    let world = World::new();
+    for (len, rounds) in [(24, 12), (32, 14)] {
+        let key = AesKey::from_bytes(&vec![1; len]).unwrap();
+        let error = WrappedKey::create(&world.keys.secret, &key, world.at("w"), false).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "an AES key of {len} bytes needs {rounds} rounds, set bgv/toy-255 evaluates 10"
+            )
+        );
+    }
+    assert!(!world.at("w").exists());
+}
+
+#[test]
+fn a_failed_run_leaves_nothing_behind() {
+    let world = World::new();
+    let run = Transcipher::new(&world.keys.eval, &world.wrapped).unwrap();
+    for change in [999, 1001] {
+        let job = world.job(&message(1000));
+        fs::write(world.at("c"), vec![0; change]).unwrap();
+        let error = run.run(job, world.output("o.hct")).unwrap_err();
+        assert!(error.to_string().contains("changed its length"), "{error}");
+    }
+    let set = world.keys.eval.set();
+    assert!(KeySet::create(set, world.at("keys"), false).is_err());
+    assert!(KeySet::create(set, world.at("c/keys"), false).is_err());
+    fs::create_dir(world.at("half")).unwrap();
+    fs::write(world.at("half/eval.hek"), "mine").unwrap();
+    assert!(KeySet::create(set, world.at("half"), false).is_err());
+    assert_eq!(names(&world.at("half")), ["eval.hek"]);
+    assert_eq!(names(world.folder.path()), ["c", "half", "key.hwk", "keys"]);
+    KeySet::create(set, world.at("half"), true).unwrap();
+    assert_eq!(names(&world.at("half")), ["eval.hek", "secret.hsk"]);
+}
