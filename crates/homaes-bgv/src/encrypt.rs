@@ -1,7 +1,8 @@
 //! Encryption and decryption.
 //!
 //! Neither branches nor indexes on secrets: sampling scans with masks, residues are corrected with
-//! minima, and decoding is table look-ups on the *decrypted* bits, which whoever decrypts learns.
+//! minima, slots are encoded and decoded by masked linear maps. What does show is whether a decryption
+//! failed.
 
 use crate::ciphertext::Ciphertext;
 use crate::error::{Error, Result};
@@ -29,9 +30,11 @@ pub struct Decrypted {
 pub(crate) fn encode(params: &Params, bytes: &[u8], level: usize) -> Poly {
     let mut bits = vec![0u64; params.ring().n()];
     params.slots().encode(bytes, &mut bits);
-    let signed: Vec<i64> = bits.iter().map(|&b| b as i64).collect();
+    let mut signed: Vec<i64> = bits.iter().map(|&b| b as i64).collect();
     bits.zeroize();
-    Poly::from_signed(params, params.basis(level), &signed)
+    let out = Poly::from_signed(params, params.basis(level), &signed);
+    signed.zeroize();
+    out
 }
 
 impl SecretKey {
@@ -230,6 +233,7 @@ impl PublicKey {
             parts.push(part);
         }
         u.zeroize();
+        bits.zeroize();
         let meter = Meter::default();
         let plan = params.intake();
         let mut down = parts

@@ -53,8 +53,7 @@ struct Prepared {
 
 /// The sums of all jobs over the plan's extended basis.
 ///
-/// Cost per job: (digits + 1)·L + digits·(L + K) - L transforms per piece for L source and K special
-/// primes.
+/// Cost per job: digits·(L + K) transforms per piece, for L source and K special primes.
 pub(crate) fn accumulate(
     params: &Params,
     meter: &Meter,

@@ -50,7 +50,7 @@ pub struct SlicedAes<'k> {
 }
 
 impl<'k> SlicedAes<'k> {
-    /// Prepares the linear layer's keys; 105 MiB and a fraction of a second at n = 32768.
+    /// Prepares the linear layer's keys; 119 MiB and a fraction of a second at n = 32768.
     ///
     /// # Errors
     /// If the two keys belong to different sets or secrets.

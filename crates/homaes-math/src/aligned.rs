@@ -3,7 +3,7 @@
 //! A limb at n = 32768 is 256 KiB. The allocator would map it and the kernel would zero it anew each
 //! time, and evaluation goes through thousands per second; besides, a key inner product reads up to
 //! eighty limbs side by side, more than the first-level TLB has entries for 4 KiB pages. So large
-//! buffers are cut from slabs of 4 MiB that ask for huge pages, and dropped ones wait in a pool, by
+//! buffers are cut from slabs of 8 MiB that ask for huge pages, and dropped ones wait in a pool, by
 //! length, for the next request. The pool never holds more than the program's own peak use.
 
 use core::ops::{Deref, DerefMut};
@@ -16,7 +16,10 @@ use zeroize::Zeroize;
 const LINE_BYTES: usize = 64;
 /// Buffers below this go back to the allocator, which is good at them.
 const POOLED_BYTES: usize = 32 << 10;
-const SLAB_BYTES: usize = 4 << 20;
+const SLAB_BYTES: usize = 8 << 20;
+/// Distance added between the buffers of a slab. Limbs are read side by side at equal positions;
+/// without it they would all compete for one set of the caches.
+const STAGGER_BYTES: usize = 9 * LINE_BYTES;
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
 /// A free buffer of the size class it is filed under.
@@ -82,7 +85,8 @@ impl Words {
 
 /// Buffers of `size` bytes from a new slab of zeroed memory, which is never given back.
 fn slab(size: usize) -> impl Iterator<Item = Free> {
-    let total = SLAB_BYTES.max(size.next_multiple_of(HUGE_PAGE_BYTES));
+    let stride = size + STAGGER_BYTES;
+    let total = SLAB_BYTES.max(stride.next_multiple_of(HUGE_PAGE_BYTES));
     let layout = layout(total, HUGE_PAGE_BYTES);
     // SAFETY: the layout has a positive size; the memory is advised and zeroed before use, and the
     // advice covers exactly the allocation, whose start is aligned to a page.
@@ -96,9 +100,9 @@ fn slab(size: usize) -> impl Iterator<Item = Free> {
         start.write_bytes(0, total);
         start
     };
-    (0..total / size).map(move |i| {
-        // SAFETY: i·size + size <= total, so the piece lies within the slab.
-        let piece = unsafe { start.add(i * size) };
+    (0..total / stride).map(move |i| {
+        // SAFETY: i·stride + stride <= total, so the piece lies within the slab.
+        let piece = unsafe { start.add(i * stride) };
         Free(NonNull::new(piece.cast()).expect("within an allocation"))
     })
 }

@@ -10,16 +10,34 @@
 //! Slot order: `slot = (class · C + e257) · lanes + lane`, C = 128, or 1 without the prime 257.
 //!
 //! ζ_257 lives in GF(2^16), but only sums η^k + η^{-k} ∈ GF(2^8) occur, since values at ±e257 agree.
+//!
+//! Encoding and decoding run on secrets at the client. All arithmetic on them is F_2-linear maps with
+//! public matrices, computed with masks: no table is indexed by data and no branch taken on it, except
+//! that decoding reports values outside the subring.
 
 use crate::ring::Ring;
 use homaes_aes::gf256;
-use std::sync::LazyLock;
+use zeroize::{Zeroize, Zeroizing};
 
-static PRODUCTS: LazyLock<Vec<[u8; 256]>> = LazyLock::new(|| {
-    (0..=255u8)
-        .map(|a| core::array::from_fn(|b| gf256::mul(a, b as u8)))
-        .collect()
-});
+/// An F_2-linear map of bytes: the images of 1, 2, 4, …, 128.
+type Linear = [u8; 8];
+
+/// x -> c·x.
+fn times(c: u8) -> Linear {
+    core::array::from_fn(|i| gf256::mul(c, 1 << i))
+}
+
+/// `out ^= map(x)`, byte by byte.
+#[inline(always)]
+fn add_image(map: &Linear, x: &[u8], out: &mut [u8]) {
+    for (o, &x) in out.iter_mut().zip(x) {
+        let mut y = 0;
+        for (i, &image) in map.iter().enumerate() {
+            y ^= (x >> i & 1).wrapping_neg() & image;
+        }
+        *o ^= y;
+    }
+}
 
 /// Bytes <-> plaintext polynomials of one ring.
 #[derive(Clone, Debug)]
@@ -31,7 +49,7 @@ pub struct Slots {
     /// per position of the folded value array: (slot, k), the value being slot^(2^k)
     origin: Vec<(u16, u8)>,
     /// per axis (17, 257 folded, 3, 5): correlation kernels to coefficients and to values
-    kernels: [[Vec<u8>; 2]; 4],
+    kernels: [[Vec<Linear>; 2]; 4],
 }
 
 /// What a polynomial that is no plaintext of this ring's bytes fails.
@@ -51,7 +69,9 @@ impl Slots {
             second: second_class,
             half_cols,
             origin: Vec::new(),
-            kernels: core::array::from_fn(|i| axis_kernels(ring, i)),
+            kernels: core::array::from_fn(|i| {
+                axis_kernels(ring, i).map(|k| k.into_iter().map(times).collect())
+            }),
         };
         let step = ring.frobenius(1);
         out.origin = vec![(0, 0); 16 * half_cols * ring.lanes()];
@@ -101,18 +121,20 @@ impl Slots {
     /// If `bytes.len()` is not [`Self::count`] or `out.len()` not n.
     pub fn encode(&self, bytes: &[u8], out: &mut [u64]) {
         assert!(bytes.len() == self.count() && out.len() == self.ring.n());
-        let mut powers = [[0u8; 256]; 8];
-        for (x, p) in powers[0].iter_mut().enumerate() {
-            *p = x as u8;
-        }
+        // row k: every byte to the power 2^k
+        let mut powers = Zeroizing::new(vec![0u8; 8 * bytes.len()]);
+        powers[..bytes.len()].copy_from_slice(bytes);
+        let square: Linear = core::array::from_fn(|i| gf256::mul(1 << i, 1 << i));
         for k in 1..8 {
-            powers[k] = powers[k - 1].map(|x| gf256::mul(x, x));
+            let (done, rest) = powers.split_at_mut(k * bytes.len());
+            add_image(&square, &done[(k - 1) * bytes.len()..], rest);
         }
-        let mut values: Vec<u8> = self
-            .origin
-            .iter()
-            .map(|&(slot, k)| powers[k as usize][bytes[slot as usize] as usize])
-            .collect();
+        let origin = self.origin.iter();
+        let mut values = Zeroizing::new(
+            origin
+                .map(|&(slot, k)| powers[usize::from(k) * bytes.len() + usize::from(slot)])
+                .collect::<Vec<u8>>(),
+        );
         self.correlate(0, &mut values);
         for (i, o) in out.iter_mut().enumerate() {
             let bit = values[self.folded(i)];
@@ -131,14 +153,18 @@ impl Slots {
     /// If `bits.len()` is not n.
     pub fn decode(&self, bits: &[u64]) -> Result<Vec<u8>, NotBytes> {
         assert_eq!(bits.len(), self.ring.n());
-        let mut values = vec![2u8; self.origin.len()];
+        let mut values = Zeroizing::new(vec![0u8; self.origin.len()]);
+        let mut mismatch = 0;
         for (i, &b) in bits.iter().enumerate() {
-            let v = &mut values[self.folded(i)];
-            if *v == 2 {
-                *v = (b & 1) as u8;
-            } else if *v != (b & 1) as u8 {
-                return Err(NotBytes);
+            let (bit, v) = ((b & 1) as u8, &mut values[self.folded(i)]);
+            if i / self.ring.lanes() % self.ring.cols() < self.half_cols {
+                *v = bit;
+            } else {
+                mismatch |= *v ^ bit; // the coefficient at -e257 must agree
             }
+        }
+        if mismatch != 0 {
+            return Err(NotBytes);
         }
         self.correlate(1, &mut values);
         Ok((0..self.count())
@@ -166,14 +192,12 @@ impl Slots {
                 sum.fill(0);
                 for (f, out) in sum.chunks_exact_mut(inner).enumerate() {
                     for (e, x) in block.chunks_exact(inner).enumerate() {
-                        let row = &PRODUCTS[kernel[(e + f) % len] as usize];
-                        for (o, &x) in out.iter_mut().zip(x) {
-                            *o ^= row[x as usize];
-                        }
+                        add_image(&kernel[(e + f) % len], x, out);
                     }
                 }
                 block.copy_from_slice(&sum);
             }
+            sum.zeroize();
         }
     }
 
@@ -195,7 +219,7 @@ impl Slots {
         let mut exponent = 1u8;
         let mut chosen = Vec::new();
         for e in 0..16 {
-            let bit = (0..16).fold(0, |s, f| s ^ gf256::mul(kernel[(e + f) % 16], values[f]));
+            let bit = (0..16).fold(0, |s, f| s ^ gf256::mul(kernel[(e + f) % 16][0], values[f]));
             if bit == 1 {
                 chosen.push(exponent);
             }

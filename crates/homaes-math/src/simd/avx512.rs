@@ -133,6 +133,9 @@ impl VectorMap {
     }
 }
 
+/// Words between a load and its prefetch in the key inner products.
+const AHEAD: usize = 8 * 8;
+
 /// A term with the pointers of one group of `J` jobs.
 struct Pointers<const J: usize> {
     map: VectorMap,
@@ -223,7 +226,12 @@ unsafe fn inner_product_group<const J: usize>(
                 for t in &terms {
                     let at = t.map.row(row, nrows, cols) + t.map.column(col, cols);
                     let (y0, y1) = (load(t.key[0].add(here)), load(t.key[1].add(here)));
+                    // more streams than the hardware follows; wrapping: past the end is harmless
+                    for key in t.key {
+                        _mm_prefetch::<_MM_HINT_T0>(key.wrapping_add(here + AHEAD).cast());
+                    }
                     for j in 0..J {
+                        _mm_prefetch::<_MM_HINT_T0>(t.sources[j].wrapping_add(at + AHEAD).cast());
                         let x = t.map.load(t.sources[j].add(at));
                         lo[0][j] = _mm512_madd52lo_epu64(lo[0][j], x, y0);
                         hi[0][j] = _mm512_madd52hi_epu64(hi[0][j], x, y0);
