@@ -3,7 +3,6 @@
 use crate::linear::{LinearLayer, SECOND_CLASS};
 use crate::params::Params;
 use crate::stability::{KeyProfile, LinearGains, StabilityModel};
-use homaes_math::embed::squared_magnitudes;
 use homaes_math::slots::Slots;
 
 /// log2 of the bound on a batch's failure probability that every accepted key meets.
@@ -48,50 +47,16 @@ fn gains(slots: &Slots) -> LinearGains {
     debug_assert_eq!(slots.second_class(), SECOND_CLASS);
     let layer = LinearLayer::new(slots);
     let wide = |v: &Vec<u8>| v.iter().map(|&e| u32::from(e)).collect();
-    LinearGains::from_lifts(
-        17,
-        &layer.gamma.each_ref().map(wide),
-        &wide(&layer.two),
-        false,
-    )
-}
-
-/// |s_j|^2 at every embedding, in the form the bound wants: one orbit of each conjugate pair.
-pub(crate) fn profile(params: &Params, coefficients: &[i64]) -> Option<KeyProfile> {
-    let ring = params.ring();
-    let real: Vec<f64> = coefficients.iter().map(|&c| c as f64).collect();
-    let squares = squared_magnitudes(ring, &real);
-    let (step, conjugate) = (ring.frobenius(1), ring.galois(ring.m() - 1)?);
-    let orbit = ring.order_of_two();
-    let mut seen = vec![false; ring.n()];
-    let (mut kappa, mut class) = (Vec::new(), Vec::new());
-    for start in 0..ring.n() {
-        if seen[start] {
-            continue;
-        }
-        let mut at = start;
-        for _ in 0..orbit {
-            seen[at] = true;
-            seen[conjugate.source(at)] = true;
-            kappa.push(1.0 + squares[at]);
-            class.push((ring.exponent(at) % 17) as u32);
-            at = step.source(at);
-        }
-    }
-    let axes: Vec<u32> = [3, 5, 17, 257]
-        .into_iter()
-        .filter(|&r| ring.m().is_multiple_of(u64::from(r)))
-        .collect();
-    KeyProfile::from_kappa(&axes, params.set().weight, orbit, kappa, class)
+    LinearGains::from_lifts(17, &layer.gamma.each_ref().map(wide), &wide(&layer.two))
 }
 
 /// Whether the failure probability of a batch under this secret is at most 2^[`LOG2_P_FAIL`].
 ///
-/// Cost: under a second at n = 32768. The running time depends on the secret through the number of
-/// orbits that need a finer grid; a server never sees key generation.
+/// Cost: 2.3 seconds at n = 32768, shared among the threads. The running time depends on the secret
+/// through the number of orbits that need a finer grid; a server never sees key generation.
 pub(crate) fn accepts(params: &Params, coefficients: &[i64]) -> bool {
     let modulus_bits = params.log2_modulus(1);
-    profile(params, coefficients)
+    KeyProfile::from_secret(params.ring(), coefficients)
         .is_some_and(|key| model(params).accepts(&key, -LOG2_P_FAIL, modulus_bits))
 }
 
@@ -107,22 +72,11 @@ mod tests {
     fn random_keys_of_every_set_are_accepted() {
         for set in sets::ALL {
             let params = Params::new(set).unwrap();
-            let m = model(&params);
-            println!(
-                "{}: {:?} {} {}",
-                set.name,
-                [m.d1, m.d2, m.dl],
-                m.ks_switched,
-                m.ks_unswitched
-            );
             let mut rng = ChaCha20Rng::from_seed([11; 32]);
             let mut s = vec![0; params.ring().n()];
-            for _ in 0..3 {
+            let keys = if params.ring().n() > 4096 { 1 } else { 3 };
+            for _ in 0..keys {
                 fixed_weight(&mut rng, set.weight, &mut s);
-                let key = profile(&params, &s).unwrap();
-                let start = std::time::Instant::now();
-                let found = m.assess(&key, 68.0);
-                println!("{found:?} {:?}", start.elapsed());
                 assert!(accepts(&params, &s));
             }
         }

@@ -94,13 +94,12 @@ mod tests {
     fn primes_are_the_largest_of_their_size() {
         let step = 65535 * 256;
         let c = TEN_ROUNDS;
-        let below = |bits: f64, count: usize| -> Vec<u64> {
-            let all = largest_primes(47, step, 2000);
-            let bound = bits.exp2() as u64;
-            all.into_iter().filter(|&p| p < bound).take(count).collect()
-        };
-        assert_eq!(c.special, largest_primes(47, step, 5));
-        assert_eq!(c.base[..3], below(46.24, 9)[..3]);
+        let below = |bits: f64, count| largest_primes(bits.exp2() as u64, step, count);
+        assert_eq!(c.special, below(47.0, 5));
+        assert_eq!(c.base, below(46.24, 9));
+        assert_eq!([c.middle].as_slice(), below(42.17, 1));
+        assert_eq!([c.last].as_slice(), below(28.33, 1));
+        assert_eq!([c.low].as_slice(), below(28.0, 1));
         for p in [&[c.last, c.low, c.middle], c.base, c.special].concat() {
             assert!(is_prime(p) && p % step == 1, "{p}");
         }

@@ -54,11 +54,13 @@ pub(crate) fn root_of_unity(m: &Modulus, order: u64, order_primes: &[u64]) -> u6
         .expect("a prime field has a primitive root")
 }
 
-/// The `count` largest primes below `2^bits` that are 1 modulo `step`.
+/// The `count` largest primes below `bound` that are 1 modulo `step`, or all there are.
 ///
 /// Used by the tool that chose the declared sets and by tests that re-derive them.
-pub fn largest_primes(bits: u32, step: u64, count: usize) -> Vec<u64> {
-    let top = (1u64 << bits) - 1;
+pub fn largest_primes(bound: u64, step: u64, count: usize) -> Vec<u64> {
+    let Some(top) = bound.checked_sub(1).filter(|&t| t > 0) else {
+        return Vec::new();
+    };
     let first = top - (top - 1) % step;
     (0..)
         .map_while(|i| first.checked_sub(i * step))
@@ -98,8 +100,9 @@ mod tests {
     #[test]
     fn primes_by_size() {
         let step = 65535 * 256;
-        assert_eq!(largest_primes(24, step, 3), vec![16_776_961]);
-        for p in largest_primes(47, step, 6) {
+        assert_eq!(largest_primes(1 << 24, step, 3), vec![16_776_961]);
+        assert!(largest_primes(0, step, 3).is_empty() && largest_primes(1, step, 3).is_empty());
+        for p in largest_primes(1 << 47, step, 6) {
             assert!(is_prime(p) && p % step == 1 && p >> 46 == 1);
         }
     }

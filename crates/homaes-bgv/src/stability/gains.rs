@@ -19,20 +19,19 @@ impl LinearGains {
     ///
     /// The constant `γ_k` of the linearised polynomial is `Σ ζ^e` over the exponents `e` in
     /// `gamma[k]`, `ζ` of order `modulus`; the constant 2 is the same sum over `two`; 2S is
-    /// the product of the lift of 2 with S, 3S is S ± 2S, the sign being that of `minus`.
+    /// the product of the lift of 2 with S, 3S is 2S + S.
     #[must_use]
-    pub fn from_lifts(modulus: u32, gamma: &[Vec<u32>; TAPS], two: &[u32], minus: bool) -> Self {
+    pub fn from_lifts(modulus: u32, gamma: &[Vec<u32>; TAPS], two: &[u32]) -> Self {
         let value = |set: &[u32], j: u32| {
             set.iter().fold((0.0, 0.0), |acc, &e| {
                 let t = 2.0 * PI * f64::from(e * j % modulus) / f64::from(modulus);
                 (acc.0 + t.cos(), acc.1 + t.sin())
             })
         };
-        let sign = if minus { -1.0 } else { 1.0 };
         let power = (0..modulus)
             .map(|j| {
                 let (re, im) = value(two, j);
-                let byte = [re * re + im * im, (1.0 + sign * re).powi(2) + im * im, 1.0];
+                let byte = [re * re + im * im, (1.0 + re).powi(2) + im * im, 1.0];
                 byte.map(|b| {
                     std::array::from_fn(|k| {
                         let (re, im) = value(&gamma[k], j);

@@ -8,6 +8,17 @@ const OCTAVES_ABOVE: u32 = 10;
 /// Smallest standard deviation the grid distinguishes, in octaves below the unit.
 const MIN_SIGMA_OCTAVES: u32 = 2;
 
+/// Distance from `a` beyond which `|a + R|` is not resolved.
+pub(super) const REACH: f64 = 15.0;
+/// Bound on what is left out there: `P(|R| > REACH) = e^-225`, doubled because the masses of a
+/// distribution rounded up sum to a little over 1.
+pub(super) const BEYOND: f64 = 4e-98;
+/// Panels of the quadrature are at most this wide, and its masses are enlarged by `MARGIN`. The
+/// density changes by a factor of `e^{30·PANEL}` within a panel at the reach, where three nodes lose
+/// a relative 4e-6; the Bessel polynomials are good to 5e-7.
+const PANEL: f64 = 0.05;
+const MARGIN: f64 = 1e-5;
+
 /// A distribution on the grid, rounded up; `lost` is the mass above or left out.
 pub(super) struct Dist {
     pub(super) lo: usize,
@@ -65,17 +76,19 @@ impl Grid {
         (self.raw_index(sigma) - self.below).max(least)
     }
 
-    /// Distribution of `|a + R|` with `R` circular normal of standard deviation `sigma`.
+    /// Distribution of `|a + R|` with `R` circular normal of standard deviation `sigma`; all of it
+    /// is lost if `a` is above the grid.
     pub(super) fn offset_normal(&self, a: f64, sigma: f64) -> Dist {
         let index = if a > 0.0 {
             self.raw_index(a).max(0) as usize
         } else {
             0
         };
+        let inside = index < self.len;
         let point = Dist {
             lo: index.min(self.len - 1),
-            mass: vec![1.0],
-            lost: 0.0,
+            mass: vec![f64::from(u8::from(inside))],
+            lost: f64::from(u8::from(!inside)),
         };
         self.add_normal(&point, sigma)
     }
@@ -84,7 +97,7 @@ impl Grid {
     pub(super) fn add_normal(&self, a: &Dist, sigma: f64) -> Dist {
         let s = self.sigma_index(sigma);
         let mut out = vec![0.0; self.len];
-        let mut lost = a.lost;
+        let mut lost = a.lost + BEYOND;
         for (l, &m) in a.mass.iter().enumerate() {
             let row = ((a.lo + l) as i32 - s).clamp(0, self.kernel.len() as i32 - 1);
             let (start, masses) = &self.kernel[row as usize];
@@ -142,7 +155,6 @@ impl Grid {
 /// Masses of `|a + R|` on the first `rows` grid cells and on all that is above them, as a start and
 /// a dense run.
 fn rician(grid: &Grid, a: f64, rows: usize) -> (usize, Vec<f64>) {
-    const REACH: f64 = 15.0;
     const NODES: [(f64, f64); 3] = [
         (-0.774_596_669_241_483_4, 5.0 / 18.0),
         (0.0, 8.0 / 18.0),
@@ -164,14 +176,13 @@ fn rician(grid: &Grid, a: f64, rows: usize) -> (usize, Vec<f64>) {
             continue;
         }
         start.get_or_insert(l);
-        let parts = ((upper - lower) / 0.1).ceil();
+        let parts = ((upper - lower) / PANEL).ceil();
         let width = (upper - lower) / parts;
         let mass: f64 = (0..parts as usize)
             .flat_map(|p| NODES.map(|(x, w)| (p as f64 + 0.5 + 0.5 * x, w)))
             .map(|(p, w)| w * width * density(lower + p * width))
             .sum();
-        // quadrature and Bessel approximation are good to a relative 1e-6
-        out.push(mass * (1.0 + 1e-6));
+        out.push(mass * (1.0 + MARGIN));
     }
     (start.unwrap_or(rows - 1), out)
 }

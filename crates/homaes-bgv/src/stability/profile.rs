@@ -1,7 +1,11 @@
 //! The rounding variances of one secret key.
 
 use super::TAPS;
-use std::f64::consts::PI;
+use homaes_math::Ring;
+use homaes_math::embed::squared_magnitudes;
+
+/// Order of the roots of unity in the constants of the linear layer.
+const GAINS_MODULUS: u32 = 17;
 
 /// The rounding variances `κ_j = 1 + |s_j|²` of one secret key, orbit by orbit.
 #[derive(Clone, Debug)]
@@ -18,61 +22,53 @@ pub struct KeyProfile {
 }
 
 impl KeyProfile {
-    /// Profile of `s = Σ c·ζ_m^k` over the `(k, c)` of `terms`, `m` the product of the distinct
-    /// odd primes `axes`, `k` prime to `m`; `class_modulus` is one of the primes.
+    /// Profile of the secret with the given coefficients in the normal basis of `ring`.
     ///
-    /// `None` if the axes are not distinct odd primes, an exponent is not prime to `m`, −1 is a
-    /// power of 2 modulo `m` (the orbits would then not pair up) or 2 has order below 8.
+    /// `None` unless there is one coefficient per basis element, 17 divides `m` (the constants of
+    /// the linear layer live over `ζ_17`; it follows that 2 has order at least 8) and −1 is not a
+    /// power of 2 modulo `m` (the orbits pair up).
     #[must_use]
-    pub fn from_secret(axes: &[u32], class_modulus: u32, terms: &[(u32, i8)]) -> Option<Self> {
-        let distinct = axes.iter().enumerate().all(|(i, a)| !axes[..i].contains(a));
-        let prime = |p: u32| {
-            p > 2
-                && (2..p)
-                    .take_while(|d| d * d <= p)
-                    .all(|d| !p.is_multiple_of(d))
-        };
-        if !distinct || !axes.iter().all(|&a| prime(a)) || !axes.contains(&class_modulus) {
+    pub fn from_secret(ring: &Ring, coefficients: &[i64]) -> Option<Self> {
+        if ring.rows() + 1 != GAINS_MODULUS as usize || coefficients.len() != ring.n() {
             return None;
         }
-        let m = axes.iter().try_fold(1u32, |acc, &a| acc.checked_mul(a))?;
-        let values = embeddings(axes, m, terms)?;
-        let mut seen = vec![false; m as usize];
-        let (mut kappa, mut class, mut orbit_len) = (Vec::new(), Vec::new(), 0);
-        for start in 1..m {
-            if seen[start as usize] || axes.iter().any(|&a| start.is_multiple_of(a)) {
+        let orbit_len = ring.order_of_two();
+        let weight = coefficients
+            .iter()
+            .map(|c| c.checked_mul(*c))
+            .try_fold(0i64, |sum, square| sum.checked_add(square?))?;
+        let real: Vec<f64> = coefficients.iter().map(|&c| c as f64).collect();
+        let squares = squared_magnitudes(ring, &real);
+        let (double, conjugate) = (ring.frobenius(1), ring.galois(ring.m() - 1)?);
+        let mut seen = vec![false; ring.n()];
+        let (mut kappa, mut class) = (Vec::new(), Vec::new());
+        for start in 0..ring.n() {
+            if seen[start] {
                 continue;
             }
-            let (mut j, mut len) = (start, 0);
-            while !seen[j as usize] {
-                if seen[(m - j) as usize] {
+            let (mut at, mut j) = (start, ring.exponent(start));
+            for _ in 0..orbit_len {
+                if conjugate.source(at) == start {
                     return None;
                 }
-                seen[j as usize] = true;
-                kappa.push(1.0 + values[index_of(axes, j)]);
-                class.push(j % class_modulus);
-                len += 1;
-                j = (u64::from(j) * 2 % u64::from(m)) as u32;
+                seen[at] = true;
+                seen[conjugate.source(at)] = true;
+                kappa.push(1.0 + squares[at]);
+                class.push((j % u64::from(GAINS_MODULUS)) as u32);
+                (at, j) = (double.source(at), 2 * j % ring.m());
             }
-            (0..len).for_each(|_| {
-                seen[(m - j) as usize] = true;
-                j = (u64::from(j) * 2 % u64::from(m)) as u32;
-            });
-            orbit_len = len;
         }
-        if orbit_len < TAPS {
-            return None;
-        }
-        let weight = terms.iter().map(|t| usize::from(t.1.unsigned_abs())).sum();
-        let dual = axes.iter().map(|&a| 2.0 / f64::from(a)).product();
-        Some(Self {
-            dual,
-            dimension: 2 * kappa.len(),
-            weight,
+        let axes: Vec<u32> = [3, 5, 17, 257]
+            .into_iter()
+            .filter(|&r| ring.m().is_multiple_of(u64::from(r)))
+            .collect();
+        Self::from_kappa(
+            &axes,
+            usize::try_from(weight).ok()?,
             orbit_len,
             kappa,
             class,
-        })
+        )
     }
 
     /// Profile with given variances, `m` the product of the primes `axes`.
@@ -138,65 +134,4 @@ impl KeyProfile {
     pub fn unit(&self) -> f64 {
         (self.dimension as f64 * (1.0 + self.weight as f64) / 3.0).sqrt()
     }
-}
-
-/// `|s_j|²` at every tensor index (residues minus one, last axis fastest).
-fn embeddings(axes: &[u32], m: u32, terms: &[(u32, i8)]) -> Option<Vec<f64>> {
-    let n: usize = axes.iter().map(|&a| a as usize - 1).product();
-    let mut data = vec![(0.0, 0.0); n];
-    for &(k, c) in terms {
-        if axes.iter().any(|&a| k.is_multiple_of(a)) {
-            return None;
-        }
-        data[index_of(axes, k)].0 += f64::from(c);
-    }
-    let mut stride = n;
-    for &r in axes {
-        let len = r as usize - 1;
-        stride /= len;
-        // 1/m = Σ c_r/r modulo 1, with c_r the inverse of m/r modulo r
-        let c = (1..r).find(|c| u64::from(m / r % r) * u64::from(*c) % u64::from(r) == 1)?;
-        let roots: Vec<(f64, f64)> = (0..r)
-            .map(|e| {
-                let t = 2.0 * PI * f64::from(e * c % r) / f64::from(r);
-                (t.cos(), t.sin())
-            })
-            .collect();
-        transform_axis(&mut data, len, stride, &roots);
-    }
-    Some(
-        data.iter()
-            .map(|&(re, im): &(f64, f64)| re * re + im * im)
-            .collect(),
-    )
-}
-
-/// Sums along one axis of the tensor, out of its residues into its embeddings.
-fn transform_axis(data: &mut [(f64, f64)], len: usize, stride: usize, roots: &[(f64, f64)]) {
-    let mut line = vec![(0.0, 0.0); len];
-    for block in data.chunks_mut(len * stride) {
-        for lane in 0..stride {
-            for (j, out) in line.iter_mut().enumerate() {
-                let mut acc = (0.0, 0.0);
-                for k in 0..len {
-                    let (re, im) = block[k * stride + lane];
-                    if re != 0.0 || im != 0.0 {
-                        let (wr, wi) = roots[(j + 1) * (k + 1) % (len + 1)];
-                        acc.0 += re * wr - im * wi;
-                        acc.1 += re * wi + im * wr;
-                    }
-                }
-                *out = acc;
-            }
-            for (j, &v) in line.iter().enumerate() {
-                block[j * stride + lane] = v;
-            }
-        }
-    }
-}
-
-/// Tensor index of `k`.
-fn index_of(axes: &[u32], k: u32) -> usize {
-    axes.iter()
-        .fold(0, |acc, &r| acc * (r as usize - 1) + (k % r) as usize - 1)
 }

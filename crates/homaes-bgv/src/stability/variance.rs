@@ -16,6 +16,8 @@ pub(super) struct Term {
     scale: f64,
     /// `ln E[exp(x·W); W ≤ τ_level]` by level and tilt.
     log_mgf: Vec<[f64; TILTS]>,
+    /// What it is at most at `x = 0`: not quite 0, as the grid's masses are rounded up.
+    log_mass: f64,
 }
 
 /// Tail of the conditional variance: `P(V > values[l]) ≤ exp(-level(nats, l+1))`.
@@ -96,6 +98,7 @@ impl Tilts {
         Some(Term {
             scale: kappa * (2.0 * value).exp(),
             log_mgf,
+            log_mass: share.mass.iter().sum::<f64>().ln().max(0.0),
         })
     }
 }
@@ -181,14 +184,14 @@ impl<'a> Column<'a> {
         while high > 0 && tilts.at[high - 1] >= x {
             high -= 1;
         }
-        // the log-MGF is convex and at most 0 at 0, so chords lie above it
+        // the log-MGF is convex, so chords lie above it
         let low = if high > 0 { tilts.at[high - 1] } else { 0.0 };
         let part = (x - low) / (tilts.at[high] - low);
         let chord = |t: &Term| {
             let below = if high > 0 {
                 t.log_mgf[l][high - 1]
             } else {
-                0.0
+                t.log_mass
             };
             below + part * (t.log_mgf[l][high] - below)
         };
