@@ -28,8 +28,12 @@ impl Ciphertext {
         self.noise.bound_log2()
     }
 
-    /// log2 of the modulus over twice the noise's standard deviation in coefficients: decryption is
-    /// right with overwhelming probability while this is at least 4 (sixteen standard deviations).
+    /// log2 of half the modulus over the noise's estimated standard deviation in coefficients.
+    ///
+    /// For AES, whose noise is close to normal, 4 bits (sixteen standard deviations) decrypt with
+    /// certainty for all purposes. The estimate is of the mean over embeddings: after products of a
+    /// ciphertext with itself, or repeated constants, single embeddings carry more, and a user's circuit
+    /// should keep a few bits in hand for each.
     pub fn capacity_bits(&self, params: &Params) -> f64 {
         let sd = params.noise().coefficients_log2(self.noise.rms_log2);
         params.log2_modulus(self.level) - 1.0 - sd

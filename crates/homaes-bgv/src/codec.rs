@@ -387,11 +387,7 @@ fn bounded(bits: f64) -> Result<f64> {
     if (-64.0..=4096.0).contains(&bits) {
         return Ok(bits);
     }
-    Err(Error::Field {
-        what: "noise bits",
-        found: bits as u64,
-        expected: 64,
-    })
+    Err(Error::NoiseBits { found: bits })
 }
 
 fn into_state(v: Vec<Ciphertext>) -> State {
@@ -412,3 +408,6 @@ pub(crate) fn file_bytes(params: &Params) -> [u64; 3] {
         ),
     ]
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,31 +10,29 @@ use crate::keys::{PublicKey, SecretKey, uniform_poly};
 use crate::meter::Meter;
 use crate::noise::Noise;
 use crate::params::Params;
-use crate::poly::Poly;
+use crate::poly::{Poly, SecretPoly};
 use homaes_aes::Block;
 use homaes_math::Words;
 use homaes_math::sample::{self, Seed};
 use rand_core::CryptoRng;
-use zeroize::Zeroize;
+use zeroize::Zeroizing;
 
 /// Decrypted blocks and how far the decryption was from failing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decrypted {
     /// one block per slot
     pub blocks: Vec<Block>,
-    /// log2 of half the modulus over the largest noise coefficient: below 1, treat the output as lost
+    /// log2 of half the modulus over the largest noise coefficient: below 1, treat the output as lost.
+    /// Computed in double precision, so it saturates at about 48 bits however small the noise
     pub margin_bits: f64,
 }
 
 /// The plaintext polynomial of `bytes` (one per slot) modulo the primes of `level`.
 pub(crate) fn encode(params: &Params, bytes: &[u8], level: usize) -> Poly {
-    let mut bits = vec![0u64; params.ring().n()];
+    let mut bits = Zeroizing::new(vec![0u64; params.ring().n()]);
     params.slots().encode(bytes, &mut bits);
-    let mut signed: Vec<i64> = bits.iter().map(|&b| b as i64).collect();
-    bits.zeroize();
-    let out = Poly::from_signed(params, params.basis(level), &signed);
-    signed.zeroize();
-    out
+    let signed = Zeroizing::new(bits.iter().map(|&b| b as i64).collect::<Vec<_>>());
+    Poly::from_signed(params, params.basis(level), &signed)
 }
 
 impl SecretKey {
@@ -50,10 +48,9 @@ impl SecretKey {
     ) -> Ciphertext {
         let params = self.params();
         let basis = params.basis(level);
-        let mut message = encode(params, bytes, level);
+        let message = SecretPoly(encode(params, bytes, level));
         let a = uniform_poly(params, seed, stream, basis);
         let b = self.mask(basis, &a, &message, rng);
-        message.limbs.iter_mut().for_each(Zeroize::zeroize);
         Ciphertext {
             level,
             parts: [b, a],
@@ -73,11 +70,36 @@ impl SecretKey {
         Ok(self.encrypt_seeded(&bytes, top, (&seed, 0), rng))
     }
 
+    /// Whether `c` has the level and the size that this key's parameters give a ciphertext.
+    fn check_shape(&self, c: &Ciphertext) -> Result<()> {
+        let (n, top) = (self.params().ring().n(), self.params().top_level());
+        let same = |what, found, expected| {
+            if found == expected {
+                return Ok(());
+            }
+            Err(Error::OtherShape {
+                what,
+                found,
+                expected,
+            })
+        };
+        same("levels", c.level, c.level.clamp(1, top))?;
+        let limbs = self.params().basis(c.level).len();
+        for part in &c.parts {
+            same("primes", part.limbs.len(), limbs)?;
+            for limb in &part.limbs {
+                same("coefficients", limb.len(), n)?;
+            }
+        }
+        Ok(())
+    }
+
     /// c0 + c1·s in coefficient form modulo each prime of the ciphertext's level, canonical and plain.
-    fn phase(&self, c: &Ciphertext) -> Vec<Words> {
+    fn phase(&self, c: &Ciphertext) -> Result<SecretPoly> {
+        self.check_shape(c)?;
         let params = self.params();
         let basis = params.basis(c.level).iter().enumerate();
-        basis
+        let limbs = basis
             .map(|(at, &i)| {
                 let t = params.transform(i);
                 let m = t.modulus();
@@ -91,17 +113,18 @@ impl SecretKey {
                 limb.iter_mut().for_each(|x| *x = m.from_stored(*x));
                 limb
             })
-            .collect()
+            .collect();
+        Ok(SecretPoly(Poly { limbs }))
     }
 
     /// The noise polynomial's parity (the message) and its largest coefficient over the modulus,
     /// which is at most 1/2.
-    fn message(&self, c: &Ciphertext) -> (Vec<u64>, f64) {
+    fn message(&self, c: &Ciphertext) -> Result<(Zeroizing<Vec<u64>>, f64)> {
         let params = self.params();
-        let mut phase = self.phase(c);
+        let mut phase = self.phase(c)?;
         let basis = params.basis(c.level);
         // [phase]_Q = Σ y_i Q/q_i - v Q, with all q_i odd: its parity is that of Σ y_i + v
-        for (limb, &i) in phase.iter_mut().zip(basis) {
+        for (limb, &i) in phase.limbs.iter_mut().zip(basis) {
             let m = params.modulus(i);
             let others = basis.iter().filter(|&&j| j != i);
             let cofactor = others.fold(1, |x, &j| m.mul(x, params.modulus(j).p() % m.p()));
@@ -110,7 +133,7 @@ impl SecretKey {
         }
         let mut largest = 0.0f64;
         let bits = (0..params.ring().n()).map(|k| {
-            let terms = phase.iter().zip(basis);
+            let terms = phase.limbs.iter().zip(basis);
             let (sum, parity) = terms.fold((0.0, 0), |(s, parity), (limb, &i)| {
                 let p = params.modulus(i).p() as f64;
                 (s + limb[k] as f64 / p, parity ^ limb[k])
@@ -119,18 +142,18 @@ impl SecretKey {
             largest = largest.max((sum - v).abs());
             (parity ^ v as u64) & 1
         });
-        let bits = bits.collect();
-        phase.iter_mut().for_each(Zeroize::zeroize);
-        (bits, largest)
+        let bits = Zeroizing::new(bits.collect());
+        Ok((bits, largest))
     }
 
     /// One byte per slot, and the margin as in [`Decrypted`].
     ///
     /// # Errors
     /// [`Error::NotBytes`] if the result is no vector of bytes: another key, or noise beyond the
-    /// modulus. Detected with certainty up to 2^-(n/2) where 257 divides m.
+    /// modulus. Detected with certainty up to 2^-(n/2) where 257 divides m. [`Error::OtherShape`] if the
+    /// ciphertext belongs to another parameter set and shows it by its level or its size.
     pub fn decrypt(&self, c: &Ciphertext) -> Result<(Vec<u8>, f64)> {
-        let (bits, largest) = self.message(c);
+        let (bits, largest) = self.message(c)?;
         let bytes = self.params().slots().decode(&bits);
         Ok((bytes.map_err(|_| Error::NotBytes)?, -(2.0 * largest).log2()))
     }
@@ -157,11 +180,17 @@ impl SecretKey {
     }
 
     /// The measured noise of a ciphertext: log2 of the root mean square and of the largest
-    /// canonical embedding. Needs the noise below 2^95.
+    /// canonical embedding. The coefficients are found modulo the first primes of the level, up to 126
+    /// bits, and must be below half their product: 2^27 at level 1, 2^41 at level 2, 2^55 at level 3,
+    /// between 2^73 and 2^119 above, with the primes of the declared sets.
+    ///
+    /// # Panics
+    /// On a ciphertext of another set.
     pub fn measure_noise(&self, c: &Ciphertext) -> (f64, f64) {
         let params = self.params();
         let basis = params.basis(c.level);
-        let phase = self.phase(c);
+        let phase = self.phase(c).expect("a ciphertext of this key's set");
+        let phase = &phase.limbs;
         // as many primes as 126 bits hold; the others would only repeat the noise
         let mut bits = 0.0;
         let used = basis
@@ -172,13 +201,11 @@ impl SecretKey {
             })
             .count();
         let moduli: Vec<_> = basis[..used].iter().map(|&i| params.modulus(i)).collect();
-        let noise: Vec<f64> = (0..params.ring().n())
-            .map(|k| {
-                let residues: Vec<u64> = phase[..used].iter().map(|l| l[k]).collect();
-                crt_centred(&moduli, &residues) as f64
-            })
-            .collect();
+        let coefficients = (0..params.ring().n())
+            .map(|k| crt_centred(&moduli, phase[..used].iter().map(|l| l[k])) as f64);
+        let noise = Zeroizing::new(coefficients.collect::<Vec<f64>>());
         let squares = homaes_math::embed::squared_magnitudes(params.ring(), &noise);
+        let squares = Zeroizing::new(squares);
         let mean = squares.iter().sum::<f64>() / squares.len() as f64;
         let largest = squares.iter().copied().fold(0.0, f64::max);
         (0.5 * mean.log2(), 0.5 * largest.log2())
@@ -186,9 +213,9 @@ impl SecretKey {
 }
 
 /// Centred CRT by mixed radix; the product of the moduli must be below 2^126.
-fn crt_centred(moduli: &[&homaes_math::Modulus], residues: &[u64]) -> i128 {
+fn crt_centred(moduli: &[&homaes_math::Modulus], residues: impl Iterator<Item = u64>) -> i128 {
     let (mut x, mut product) = (0i128, 1i128);
-    for (m, &r) in moduli.iter().zip(residues) {
+    for (m, r) in moduli.iter().zip(residues) {
         let p = i128::from(m.p());
         let have = x.rem_euclid(p) as u64;
         let step = m.mul(m.sub(r, have), m.inv(product.rem_euclid(p) as u64));
@@ -208,21 +235,20 @@ impl PublicKey {
         let params = &self.params;
         let n = params.ring().n();
         let bytes = padded(params, bytes)?;
-        let mut bits = vec![0u64; n];
+        let mut bits = Zeroizing::new(vec![0u64; n]);
         params.slots().encode(&bytes, &mut bits);
-        let mut u = vec![0i64; n];
+        let mut u = Zeroizing::new(vec![0i64; n]);
         sample::ternary(rng, &mut u);
-        let u_poly = Poly::from_signed(params, &self.basis, &u);
+        let u_poly = SecretPoly(Poly::from_signed(params, &self.basis, &u));
         let mut parts = Vec::with_capacity(2);
         for (c, key) in self.parts.iter().enumerate() {
-            let mut e = vec![0i64; n];
+            let mut e = Zeroizing::new(vec![0i64; n]);
             sample::gaussian(rng, &mut e);
-            for (e, &b) in e.iter_mut().zip(&bits) {
+            for (e, &b) in e.iter_mut().zip(bits.iter()) {
                 // the switch below divides by P ≡ 1 mod 2 and keeps the value modulo 2
                 *e = 2 * *e + if c == 0 { b as i64 } else { 0 };
             }
             let mut part = Poly::from_signed(params, &self.basis, &e);
-            e.zeroize();
             for (at, &i) in self.basis.iter().enumerate() {
                 let m = params.modulus(i);
                 let (key, u) = (&key.limbs[at], &u_poly.limbs[at]);
@@ -232,13 +258,11 @@ impl PublicKey {
             }
             parts.push(part);
         }
-        u.zeroize();
-        bits.zeroize();
         let meter = Meter::default();
         let plan = params.intake();
         let mut down = parts
             .into_iter()
-            .map(|p| crate::keyswitch::mod_down(params, &meter, plan, p));
+            .map(|p| crate::keyswitch::mod_down(params, &meter, plan, &p));
         let parts = [(); 2].map(|()| down.next().expect("two parts"));
         Ok(Ciphertext {
             level: params.top_level(),
@@ -263,7 +287,7 @@ pub(crate) fn trivial(params: &Params, bytes: &[u8], level: usize) -> Ciphertext
 }
 
 /// `bytes` filled up with zeros to one per slot.
-pub(crate) fn padded(params: &Params, bytes: &[u8]) -> Result<Vec<u8>> {
+pub(crate) fn padded(params: &Params, bytes: &[u8]) -> Result<Zeroizing<Vec<u8>>> {
     let slots = params.slots().count();
     if bytes.len() > slots {
         return Err(Error::TooManyBlocks {
@@ -271,7 +295,8 @@ pub(crate) fn padded(params: &Params, bytes: &[u8]) -> Result<Vec<u8>> {
             expected: slots,
         });
     }
-    let mut out = bytes.to_vec();
-    out.resize(slots, 0);
+    // one allocation of the final length: growing would leave a copy behind
+    let mut out = Zeroizing::new(vec![0; slots]);
+    out[..bytes.len()].copy_from_slice(bytes);
     Ok(out)
 }

@@ -17,16 +17,6 @@ pub enum Error {
         "the decryption is not a vector of bytes: wrong secret key, or the noise has outgrown the modulus"
     )]
     NotBytes,
-    /// A residue in a file is not below its modulus.
-    #[error("record {what}: residue {found} is not below its modulus {expected}")]
-    Residue {
-        /// which object
-        what: &'static str,
-        /// value found
-        found: u64,
-        /// exclusive bound
-        expected: u64,
-    },
     /// A field of a file has a value outside its range.
     #[error("record {what}: found {found}, expected {expected}")]
     Field {
@@ -36,6 +26,22 @@ pub enum Error {
         found: u64,
         /// what it should be
         expected: u64,
+    },
+    /// A noise figure in a file is outside what any chain can hold.
+    #[error("record noise bits: found {found}, expected -64 to 4096")]
+    NoiseBits {
+        /// value found
+        found: f64,
+    },
+    /// A ciphertext does not have the level or the size that the parameters give it.
+    #[error("ciphertext of another set: found {found} {what}, expected {expected}")]
+    OtherShape {
+        /// what was counted
+        what: &'static str,
+        /// count found
+        found: usize,
+        /// what it should be; at most that, for levels
+        expected: usize,
     },
     /// The AES key needs more rounds than the parameter set carries.
     #[error("{size:?} needs {needed} rounds, set {set} carries {available}")]

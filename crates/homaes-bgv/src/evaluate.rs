@@ -7,13 +7,17 @@ use crate::ciphertext::{Ciphertext, Product};
 use crate::encrypt::{encode, padded, trivial};
 use crate::error::{Error, Result};
 use crate::keys::{EvalKey, Target};
-use crate::keyswitch::{Addend, Job, Piece, accumulate, mod_down};
+use crate::keyswitch::{Addend, Job, Pass, Shape, mod_down};
 use crate::linear::LinearLayer;
 use crate::meter::{Meter, MeterReading, Stage};
+use crate::noise::Noise;
 use crate::params::{Params, SwitchPlan};
 use crate::poly::Poly;
 use homaes_aes::EvalError;
 use homaes_math::kernel::{self, Tensor};
+
+/// Least capacity a product may be left with: sixteen standard deviations.
+const MIN_CAPACITY_BITS: f64 = 4.0;
 
 /// An evaluation key with the verbs that need it. Results do not depend on the number of threads.
 pub struct Evaluator<'k> {
@@ -74,7 +78,7 @@ impl<'k> Evaluator<'k> {
         let params = self.params();
         let message = encode(params, &padded(params, bytes)?, a.level);
         a.parts[0].add_assign(params, params.basis(a.level), &message);
-        a.noise = a.noise.plus(crate::noise::Noise::plaintext(params.noise()));
+        a.noise = a.noise.plus(Noise::plaintext(params.noise()));
         Ok(())
     }
 
@@ -122,7 +126,7 @@ impl<'k> Evaluator<'k> {
             parts: a
                 .parts
                 .each_ref()
-                .map(|p| mod_down(params, &self.meter, plan, p.clone())),
+                .map(|p| mod_down(params, &self.meter, plan, p)),
             noise: a.noise.switched(plan.log2_drop, params.noise()),
         })
     }
@@ -195,12 +199,17 @@ impl<'k> Evaluator<'k> {
     /// # Errors
     /// If they differ in either.
     pub fn add_product(&self, mut a: Product, b: &Product) -> Result<Product> {
-        if a.level != b.level || a.frobenius != b.frobenius {
-            return Err(Error::Field {
-                what: "level of a product",
-                found: b.level as u64,
-                expected: a.level as u64,
-            });
+        for (what, found, expected) in [
+            ("level of a product", b.level, a.level),
+            ("automorphism of a product", b.frobenius, a.frobenius),
+        ] {
+            if found != expected {
+                return Err(Error::Field {
+                    what,
+                    found: found as u64,
+                    expected: expected as u64,
+                });
+            }
         }
         let basis = self.params().basis(a.level);
         for (x, y) in a.parts.iter_mut().zip(&b.parts) {
@@ -216,75 +225,92 @@ impl<'k> Evaluator<'k> {
     /// # Errors
     /// If the key is missing, or at level 1 the noise no longer fits.
     pub fn relinearize(&self, p: &Product) -> Result<Ciphertext> {
-        let mut out = self.relinearize_many(core::slice::from_ref(p), true)?;
+        let params = self.params();
+        let plan = params.switching(p.level);
+        let special = self.special_constants(plan.special, &plan.from, &[0]);
+        let whole = self.special_constants(params.special_count(), &plan.from, &[0]);
+        let mut shape = self.product_shape(p.frobenius, &special)?;
+        let [d0, d1, d2, d3] = &p.parts;
+        let (mut pieces, mut addends) = (vec![d2, d3], vec![d0, d1]);
+        if p.frobenius == 0 {
+            // σ is the identity: d2 is already under s, but carries the plan's scale
+            shape.uses.remove(0);
+            addends.push(pieces.remove(0));
+            shape.addends.push(Addend {
+                by_row: &whole,
+                ..shape.addends[1]
+            });
+        }
+        let jobs = [Job::Stored { pieces, addends }];
+        let pass = self.pass(plan, &shape, &jobs);
+        let mut out = self.finish(plan, pass.run(|_, _| ()), &[p.noise], shape.uses.len());
         let c = out.pop().expect("one product in, one ciphertext out");
-        if c.capacity_bits(self.params()) < 1.0 {
+        if c.capacity_bits(self.params()) < MIN_CAPACITY_BITS {
             return Err(out_of_depth(1, 0));
         }
         Ok(c)
     }
 
-    /// Relinearises products of one level and automorphism together, reading keys once.
-    pub(crate) fn relinearize_many(
+    /// The products x_i·σ_k(y_i) of ciphertexts of one level, k at least 1, relinearised together so that
+    /// keys are read once; with or without the switch to the level below.
+    pub(crate) fn multiply_many(
         &self,
-        products: &[Product],
+        x: &[&Ciphertext],
+        y: &[&Ciphertext],
+        k: usize,
         switch: bool,
     ) -> Result<Vec<Ciphertext>> {
-        let Some(first) = products.first() else {
-            return Ok(Vec::new());
-        };
-        let params = self.params();
-        let k = first.frobenius;
+        let (params, level) = (self.params(), x[0].level);
         let plan = if switch {
-            params.switching(first.level)
+            params.switching(level)
         } else {
-            params.staying(first.level)
+            params.staying(level)
         };
-        let keys = [
-            self.key.key(if k == 0 {
-                Target::Product(0)
-            } else {
-                Target::Frobenius(k)
-            })?,
-            self.key.key(Target::Product(k))?,
-        ];
-        let id = params.frobenius(0);
         let special = self.special_constants(plan.special, &plan.from, &[0]);
-        let whole = self.special_constants(params.special_count(), &plan.from, &[0]);
-        let jobs: Vec<Job<'_>> = products
-            .iter()
-            .map(|p| {
-                let [d0, d1, d2, d3] = &p.parts;
-                let addend = |poly, second| Addend {
-                    poly,
-                    map: id,
-                    by_row: &special[..],
-                    second,
-                };
-                let piece = |poly, key| Piece {
-                    poly,
-                    uses: vec![(id, key)],
-                };
-                let mut job = Job {
-                    pieces: vec![piece(d3, keys[1])],
-                    addends: vec![addend(d0, false), addend(d1, true)],
-                };
-                if k == 0 {
-                    // σ is the identity: this part is already under s, but carries the plan's scale
-                    job.addends.push(Addend {
-                        by_row: &whole,
-                        ..addend(d2, true)
-                    });
-                } else {
-                    job.pieces.push(piece(d2, keys[0]));
-                }
-                job
-            })
-            .collect();
-        let pieces = jobs[0].pieces.len();
-        let noises: Vec<_> = products.iter().map(|p| p.noise).collect();
-        let sums = accumulate(params, &self.meter, plan, &jobs);
-        Ok(self.finish(plan, sums, &noises, pieces))
+        let shape = self.product_shape(k, &special)?;
+        let map = params.frobenius(k);
+        let pairs = || x.iter().zip(y);
+        let jobs: Vec<Job<'_>> = pairs().map(|(x, y)| Job::Product { x, y, map }).collect();
+        let noises: Vec<Noise> = pairs().map(|(x, y)| x.noise.times(y.noise)).collect();
+        let sums = self.pass(plan, &shape, &jobs).run(|_, _| ());
+        Ok(self.finish(plan, sums, &noises, shape.uses.len()))
+    }
+
+    /// Parts under σ(s) and s·σ(s) are switched, those under 1 and s added.
+    fn product_shape<'a>(&'a self, k: usize, special: &'a [Vec<u64>]) -> Result<Shape<'a>> {
+        let id = self.params().frobenius(0);
+        let sigma = self.key.key(if k == 0 {
+            Target::Product(0) // not used: see `relinearize`
+        } else {
+            Target::Frobenius(k)
+        })?;
+        let addend = |second| Addend {
+            map: id,
+            by_row: special,
+            second,
+        };
+        Ok(Shape {
+            uses: vec![
+                vec![(id, sigma)],
+                vec![(id, self.key.key(Target::Product(k))?)],
+            ],
+            addends: vec![addend(false), addend(true)],
+        })
+    }
+
+    pub(crate) fn pass<'a>(
+        &'a self,
+        plan: &'a SwitchPlan,
+        shape: &'a Shape<'a>,
+        jobs: &'a [Job<'a>],
+    ) -> Pass<'a> {
+        Pass {
+            params: self.params(),
+            meter: &self.meter,
+            plan,
+            shape,
+            jobs,
+        }
     }
 
     /// The product of the first `special` special primes times Σ ζ_17^k over `exponents`, per prime of
@@ -302,22 +328,24 @@ impl<'k> Evaluator<'k> {
             .collect()
     }
 
-    /// The modulus switch that ends a key switching of `pieces` polynomials per ciphertext.
+    /// The ciphertexts of a pass, with their noise: `noises` before key switching `pieces`
+    /// polynomials per ciphertext.
     pub(crate) fn finish(
         &self,
         plan: &SwitchPlan,
-        sums: Vec<[Poly; 2]>,
-        noises: &[crate::noise::Noise],
+        parts: Vec<[Poly; 2]>,
+        noises: &[Noise],
         pieces: usize,
     ) -> Vec<Ciphertext> {
         let (params, model) = (self.params(), self.params().noise());
         let special = plan.log2_special(params);
         let added = model.key_switch_log2(pieces, plan.digits.len(), plan.log2_digit_excess);
-        sums.into_iter()
+        parts
+            .into_iter()
             .zip(noises)
             .map(|(parts, noise)| Ciphertext {
                 level: plan.to_level,
-                parts: parts.map(|p| mod_down(params, &self.meter, &plan.down, p)),
+                parts,
                 noise: noise
                     .with(added)
                     .switched(plan.down.log2_drop - special, model),
@@ -342,19 +370,19 @@ impl<'k> Evaluator<'k> {
         let scaled = self.scaled(plan, &a.parts[1]);
         let special = self.special_constants(plan.special, &plan.from, &[0]);
         let map = params.frobenius(k);
-        let job = Job {
-            pieces: vec![Piece {
-                poly: &scaled,
-                uses: vec![(map, self.key.key(Target::Frobenius(k))?)],
-            }],
+        let shape = Shape {
+            uses: vec![vec![(map, self.key.key(Target::Frobenius(k))?)]],
             addends: vec![Addend {
-                poly: &a.parts[0],
                 map,
                 by_row: &special,
                 second: false,
             }],
         };
-        let sums = accumulate(params, &self.meter, plan, &[job]);
+        let jobs = [Job::Stored {
+            pieces: vec![&scaled],
+            addends: vec![&a.parts[0]],
+        }];
+        let sums = self.pass(plan, &shape, &jobs).run(|_, _| ());
         let mut out = self.finish(plan, sums, &[a.noise], 1);
         Ok(out.pop().expect("one job in, one ciphertext out"))
     }

@@ -12,7 +12,7 @@
 use crate::error::{Error, Result};
 use crate::keyswitch::SwitchKey;
 use crate::params::Params;
-use crate::poly::Poly;
+use crate::poly::{Poly, SecretPoly};
 use homaes_math::Words;
 use homaes_math::sample::{self, Seed};
 use homaes_wire::KeyId;
@@ -20,7 +20,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, SeedableRng};
 use rayon::prelude::*;
 use std::sync::Arc;
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
 /// Largest k with a key for σ^k(s).
 pub(crate) const FROBENIUS_KEYS: usize = 7;
@@ -61,7 +61,7 @@ pub struct SecretKey {
     id: KeyId,
     coefficients: Vec<i64>,
     /// s modulo every prime, stored and canonical
-    poly: Poly,
+    poly: SecretPoly,
 }
 
 impl SecretKey {
@@ -91,7 +91,7 @@ impl SecretKey {
         coefficients: Vec<i64>,
     ) -> Self {
         let all = params.all_primes();
-        let mut poly = Poly::from_signed(params, &all, &coefficients);
+        let mut poly = SecretPoly(Poly::from_signed(params, &all, &coefficients));
         for (limb, &i) in poly.limbs.iter_mut().zip(&all) {
             let m = params.modulus(i);
             limb.iter_mut().for_each(|x| *x = m.canonical(*x));
@@ -131,11 +131,10 @@ impl SecretKey {
         rng: &mut impl CryptoRng,
     ) -> Poly {
         let n = self.params.ring().n();
-        let mut e = vec![0i64; n];
+        let mut e = Zeroizing::new(vec![0i64; n]);
         sample::gaussian(rng, &mut e);
         e.iter_mut().for_each(|x| *x *= 2);
         let mut out = Poly::from_signed(&self.params, basis, &e);
-        e.zeroize();
         for (at, &i) in basis.iter().enumerate() {
             let m = self.params.modulus(i);
             let s = &self.poly.limbs[i];
@@ -152,7 +151,6 @@ impl SecretKey {
 impl Drop for SecretKey {
     fn drop(&mut self) {
         self.coefficients.zeroize();
-        self.poly.limbs.iter_mut().for_each(Zeroize::zeroize);
     }
 }
 
@@ -167,6 +165,7 @@ impl core::fmt::Debug for SecretKey {
 /// An encryption of zero with which anyone can encrypt.
 pub struct PublicKey {
     pub(crate) params: Arc<Params>,
+    id: KeyId,
     pub(crate) basis: Vec<usize>,
     pub(crate) parts: [Poly; 2],
 }
@@ -185,9 +184,28 @@ impl PublicKey {
         let b = secret.mask(&basis, &a, &zero, rng);
         Self {
             params,
+            id: secret.id(),
             basis,
             parts: [b, a],
         }
+    }
+
+    /// The parameters.
+    pub fn params(&self) -> &Arc<Params> {
+        &self.params
+    }
+
+    /// The secret key this belongs to.
+    pub fn key_id(&self) -> KeyId {
+        self.id
+    }
+}
+
+impl core::fmt::Debug for PublicKey {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("PublicKey")
+            .field("id", &self.id)
+            .finish_non_exhaustive()
     }
 }
 
@@ -214,10 +232,8 @@ impl EvalKey {
             .collect::<Vec<_>>()
             .into_par_iter()
             .map(|(index, (target, mut rng))| {
-                let mut from = switched_secret(secret, target);
-                let key = switch_key(secret, &from, &seed, index, &mut rng);
-                from.limbs.iter_mut().for_each(Zeroize::zeroize);
-                key
+                let from = switched_secret(secret, target);
+                switch_key(secret, &from, &seed, index, &mut rng)
             })
             .collect();
         Self {
@@ -273,12 +289,12 @@ pub(crate) fn children(rng: &mut impl CryptoRng, count: usize) -> Vec<ChaCha20Rn
 }
 
 /// σ^k(s) or s·σ^k(s) modulo every prime, stored and canonical.
-fn switched_secret(secret: &SecretKey, target: Target) -> Poly {
+fn switched_secret(secret: &SecretKey, target: Target) -> SecretPoly {
     let params = secret.params();
     match target {
-        Target::Frobenius(k) => secret.poly.apply(params.frobenius(k)),
+        Target::Frobenius(k) => SecretPoly(secret.poly.apply(params.frobenius(k))),
         Target::Product(k) => {
-            let mut out = secret.poly.apply(params.frobenius(k));
+            let mut out = SecretPoly(secret.poly.apply(params.frobenius(k)));
             for (i, limb) in out.limbs.iter_mut().enumerate() {
                 let m = params.modulus(i);
                 for (x, &s) in limb.iter_mut().zip(secret.poly.limbs[i].iter()) {
@@ -301,7 +317,7 @@ fn switch_key(
     let all = params.all_primes();
     let digits = (0..params.digits()).map(|digit| {
         let a = uniform_poly(params, seed, key_stream(index, digit), &all);
-        let mut gadget = Poly::zeroed(params.ring().n(), all.len());
+        let mut gadget = SecretPoly(Poly::zeroed(params.ring().n(), all.len()));
         for (i, limb) in gadget.limbs.iter_mut().enumerate() {
             if !params.is_special(i) && params.digit_of(i) == digit {
                 let m = params.modulus(i);
@@ -312,7 +328,6 @@ fn switch_key(
             }
         }
         let b = secret.mask(&all, &a, &gadget, rng);
-        gadget.limbs.iter_mut().for_each(Zeroize::zeroize);
         [b, a]
     });
     SwitchKey {

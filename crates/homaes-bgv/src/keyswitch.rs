@@ -11,10 +11,11 @@
 //! prime, and within a prime over all ciphertexts of a group: a key's limbs are read from memory
 //! once per group.
 
+use crate::ciphertext::Ciphertext;
 use crate::meter::{Meter, Stage};
-use crate::params::{DownPlan, Params, SwitchPlan};
+use crate::params::{Digit, DownPlan, Params, SwitchPlan};
 use crate::poly::Poly;
-use homaes_math::kernel::{self, RowTerm, Term};
+use homaes_math::kernel::{self, RowTerm, Tensor, Term};
 use homaes_math::{GaloisMap, Words};
 
 /// Pairs (b_i, a_i) for the digits i, canonical limbs over all primes.
@@ -22,27 +23,315 @@ pub(crate) struct SwitchKey {
     pub(crate) digits: Vec<[Poly; 2]>,
 }
 
-/// One polynomial to be switched, under each (σ, key) it is used with: `Σ σ(d)·key`.
-pub(crate) struct Piece<'a> {
-    /// evaluation form over the plan's source basis, already multiplied by the plan's `scale`
-    pub(crate) poly: &'a Poly,
-    pub(crate) uses: Vec<(&'a GaloisMap, &'a SwitchKey)>,
+/// What all jobs of one pass have in common: the keys their pieces meet, and how addends enter.
+pub(crate) struct Shape<'a> {
+    /// per piece d, each (σ, key) of `Σ σ(d)·key`
+    pub(crate) uses: Vec<Vec<(&'a GaloisMap, &'a SwitchKey)>>,
+    pub(crate) addends: Vec<Addend<'a>>,
 }
 
-/// A polynomial added as it is, times a constant of Z\[ζ_17\]; nothing modulo special primes, because the
-/// constants contain P_l.
+/// How a polynomial is added: as it is, times a constant of Z\[ζ_17\]; nothing modulo special primes,
+/// because the constants contain P_l.
+#[derive(Clone, Copy)]
 pub(crate) struct Addend<'a> {
-    pub(crate) poly: &'a Poly,
     pub(crate) map: &'a GaloisMap,
     /// stored constants per row, per prime of the source basis
     pub(crate) by_row: &'a [Vec<u64>],
     pub(crate) second: bool,
 }
 
-/// All that adds up to one ciphertext modulo Q·P_l.
-pub(crate) struct Job<'a> {
-    pub(crate) pieces: Vec<Piece<'a>>,
-    pub(crate) addends: Vec<Addend<'a>>,
+/// The polynomials that one output ciphertext is made of, over the plan's source basis.
+pub(crate) enum Job<'a> {
+    /// pieces, already multiplied by the plan's `scale`, and addends
+    Stored {
+        pieces: Vec<&'a Poly>,
+        addends: Vec<&'a Poly>,
+    },
+    /// x·σ(y): its parts under σ(s) and s·σ(s) are the pieces, those under 1 and s the addends. They
+    /// are computed one prime at a time, twice, rather than written to memory and read back.
+    Product {
+        x: &'a Ciphertext,
+        y: &'a Ciphertext,
+        map: &'a GaloisMap,
+    },
+}
+
+impl Job<'_> {
+    /// The four parts of a product modulo the `at`-th source prime.
+    fn tensor(
+        &self,
+        params: &Params,
+        meter: &Meter,
+        plan: &SwitchPlan,
+        at: usize,
+        out: &mut [Words],
+    ) {
+        let (Self::Product { x, y, map }, [d0, d1, d2, d3]) = (self, out) else {
+            return;
+        };
+        let t = Tensor {
+            x: x.parts.each_ref().map(|p| &*p.limbs[at]),
+            y: y.parts.each_ref().map(|p| &*p.limbs[at]),
+            map,
+            scale: plan.scale[at],
+        };
+        meter.time(Stage::Tensor, || {
+            kernel::tensor(
+                params.ring(),
+                params.modulus(plan.from[at]),
+                &t,
+                [d0, d1, d2, d3],
+            );
+        });
+    }
+
+    fn pieces(&self) -> usize {
+        match self {
+            Self::Stored { pieces, .. } => pieces.len(),
+            Self::Product { .. } => 2,
+        }
+    }
+
+    /// Piece `k` modulo the `at`-th source prime; `local` holds a product's parts there.
+    fn piece<'b>(&'b self, k: usize, at: usize, local: &'b [Words]) -> &'b [u64] {
+        match self {
+            Self::Stored { pieces, .. } => &pieces[k].limbs[at],
+            Self::Product { .. } => &local[2 + k],
+        }
+    }
+
+    fn addend<'b>(&'b self, k: usize, at: usize, local: &'b [Words]) -> &'b [u64] {
+        match self {
+            Self::Stored { addends, .. } => &addends[k].limbs[at],
+            Self::Product { .. } => &local[k],
+        }
+    }
+}
+
+/// One pass of key switching over a group of jobs.
+pub(crate) struct Pass<'a> {
+    pub(crate) params: &'a Params,
+    pub(crate) meter: &'a Meter,
+    pub(crate) plan: &'a SwitchPlan,
+    pub(crate) shape: &'a Shape<'a>,
+    pub(crate) jobs: &'a [Job<'a>],
+}
+
+/// Working memory of a pass, reused from prime to prime.
+struct Buffers {
+    /// per job: one limb per piece and digit
+    digits: Vec<Vec<Words>>,
+    /// per job: the parts of a product
+    local: Vec<Vec<Words>>,
+}
+
+impl Pass<'_> {
+    /// Switches all jobs and divides by P_l, to the plan's target basis. `post(at, limbs)` may change the
+    /// sums modulo the `at`-th prime of the extended basis before the division.
+    ///
+    /// The primes that the division drops come first: only their limbs are kept. Every other limb goes
+    /// from its sum to its final value while it is in the cache.
+    ///
+    /// Cost per job: digits·(L + K) transforms per piece and 2(K + dropped + kept) for the division, for
+    /// L source and K special primes.
+    pub(crate) fn run(&self, post: impl Fn(usize, &mut [[&mut [u64]; 2]])) -> Vec<[Poly; 2]> {
+        let (params, down) = (self.params, &self.plan.down);
+        let (n, count) = (params.ring().n(), self.jobs.len());
+        let prepared: Vec<Vec<Prepared>> = self.jobs.iter().map(|j| self.prepare(j)).collect();
+        let mut buffers = Buffers {
+            digits: self
+                .jobs
+                .iter()
+                .map(|j| Poly::scratch(n, j.pieces() * self.plan.digits.len()).limbs)
+                .collect(),
+            local: self
+                .jobs
+                .iter()
+                .map(|_| Poly::scratch(n, 4).limbs)
+                .collect(),
+        };
+        // outputs of all jobs, first and second parts alternating
+        let mut residues: Vec<Poly> = (0..2 * count)
+            .map(|_| Poly::scratch(n, down.dropped.len()))
+            .collect();
+        for (k, &at) in down.dropped.iter().enumerate() {
+            let mut limbs: Vec<&mut Words> = residues.iter_mut().map(|p| &mut p.limbs[k]).collect();
+            self.sums(at, &prepared, &mut buffers, &mut limbs, &post);
+            for limb in limbs {
+                start_division(params, self.meter, down, k, limb);
+            }
+        }
+        let divisions: Vec<Division> = residues
+            .into_iter()
+            .map(|p| Division::new(params, self.meter, down, p))
+            .collect();
+        let mut out: Vec<Poly> = (0..2 * count)
+            .map(|_| Poly::scratch(n, down.to.len()))
+            .collect();
+        let mut sums = Poly::scratch(n, 2 * count).limbs;
+        for j in 0..down.to.len() {
+            if let Some((at, _)) = down.kept[j] {
+                let mut limbs: Vec<&mut Words> = sums.iter_mut().collect();
+                self.sums(at, &prepared, &mut buffers, &mut limbs, &post);
+            }
+            for ((division, sum), out) in divisions.iter().zip(&sums).zip(&mut out) {
+                division.limb(params, self.meter, down, j, sum, &mut out.limbs[j]);
+            }
+        }
+        let mut out = out.into_iter();
+        (0..count)
+            .map(|_| [(); 2].map(|()| out.next().expect("two parts per job")))
+            .collect()
+    }
+
+    /// The sums of all jobs modulo the `at`-th prime of the extended basis.
+    fn sums(
+        &self,
+        at: usize,
+        prepared: &[Vec<Prepared>],
+        buffers: &mut Buffers,
+        out: &mut [&mut Words],
+        post: &impl Fn(usize, &mut [[&mut [u64]; 2]]),
+    ) {
+        let jobs = self.jobs.iter().zip(prepared);
+        let scratch = buffers.digits.iter_mut().zip(&mut buffers.local);
+        for ((job, prepared), (digits, local)) in jobs.zip(scratch) {
+            self.extend(at, prepared, digits);
+            if at < self.plan.from.len() {
+                job.tensor(self.params, self.meter, self.plan, at, local);
+            }
+        }
+        let mut pairs: Vec<[&mut [u64]; 2]> = out
+            .chunks_exact_mut(2)
+            .map(|pair| {
+                let (a, b) = pair.split_at_mut(1);
+                [&mut a[0][..], &mut b[0][..]]
+            })
+            .collect();
+        self.meter.time(Stage::InnerProduct, || {
+            self.inner_product(at, buffers, &mut pairs)
+        });
+        post(at, &mut pairs);
+    }
+
+    /// Coefficients of a job's pieces, as the conversions of all digits want them.
+    fn prepare(&self, job: &Job<'_>) -> Vec<Prepared> {
+        let (params, plan) = (self.params, self.plan);
+        let n = params.ring().n();
+        let mut out: Vec<Prepared> = (0..job.pieces())
+            .map(|_| Prepared {
+                y: Vec::with_capacity(plan.from.len()),
+                v: Vec::with_capacity(plan.digits.len()),
+            })
+            .collect();
+        for (at, &i) in plan.from.iter().enumerate() {
+            let limbs: Vec<Words> = match job {
+                Job::Stored { pieces, .. } => pieces.iter().map(|p| p.limbs[at].clone()).collect(),
+                Job::Product { .. } => {
+                    let mut parts = Poly::scratch(n, 4).limbs;
+                    job.tensor(params, self.meter, plan, at, &mut parts);
+                    parts.split_off(2)
+                }
+            };
+            for (prepared, mut limb) in out.iter_mut().zip(limbs) {
+                self.meter
+                    .time(Stage::Transform, || params.transform(i).inverse(&mut limb));
+                prepared.y.push(limb);
+            }
+        }
+        self.meter.time(Stage::Conversion, || {
+            for prepared in &mut out {
+                for digit in &plan.digits {
+                    prepared.split(params, digit);
+                }
+            }
+        });
+        out
+    }
+
+    /// All digits of one job modulo one prime of the extended basis, in evaluation form. Digits that
+    /// own the prime are left out: their piece is read itself.
+    fn extend(&self, at: usize, prepared: &[Prepared], buffers: &mut [Words]) {
+        let t = self.params.transform(self.plan.extended[at]);
+        let mut buffers = buffers.iter_mut();
+        for prepared in prepared {
+            for (digit, v) in self.plan.digits.iter().zip(&prepared.v) {
+                let buffer = buffers.next().expect("one buffer per piece and digit");
+                let Some(target) = digit.target[at] else {
+                    continue;
+                };
+                self.meter.time(Stage::Conversion, || {
+                    let mut ys: Vec<&[u64]> = digit.own.iter().map(|&j| &*prepared.y[j]).collect();
+                    ys.push(v);
+                    let ring = self.params.ring();
+                    digit.conversion.combine(ring, target, &ys, buffer);
+                });
+                self.meter.time(Stage::Transform, || t.forward(buffer));
+            }
+        }
+    }
+
+    fn inner_product(&self, at: usize, buffers: &Buffers, out: &mut [[&mut [u64]; 2]]) {
+        let (plan, shape) = (self.plan, self.shape);
+        let i = plan.extended[at];
+        let digits = plan.digits.len();
+        let jobs = || {
+            self.jobs
+                .iter()
+                .zip(buffers.digits.iter().zip(&buffers.local))
+        };
+        // per piece and digit: the limb of every job
+        let sources: Vec<Vec<&[u64]>> = (0..shape.uses.len() * digits)
+            .map(|k| {
+                let own = plan.digits[k % digits].target[at].is_none();
+                jobs()
+                    .map(|(job, (digit, local))| {
+                        if own {
+                            job.piece(k / digits, at, local)
+                        } else {
+                            &*digit[k]
+                        }
+                    })
+                    .collect()
+            })
+            .collect();
+        let terms: Vec<Term<'_>> = sources
+            .iter()
+            .enumerate()
+            .flat_map(|(k, sources)| {
+                let number = plan.digits[k % digits].number;
+                shape.uses[k / digits].iter().map(move |&(map, key)| Term {
+                    sources,
+                    map,
+                    key: key.digits[number].each_ref().map(|p| &*p.limbs[i]),
+                })
+            })
+            .collect();
+        let count = if at < plan.from.len() {
+            shape.addends.len()
+        } else {
+            0
+        };
+        let added: Vec<Vec<&[u64]>> = (0..count)
+            .map(|k| {
+                jobs()
+                    .map(|(job, (_, local))| job.addend(k, at, local))
+                    .collect()
+            })
+            .collect();
+        let rows: Vec<RowTerm<'_>> = added
+            .iter()
+            .zip(&shape.addends)
+            .map(|(sources, a)| RowTerm {
+                sources,
+                map: a.map,
+                by_row: &a.by_row[at],
+                second: a.second,
+            })
+            .collect();
+        let m = self.params.modulus(i);
+        kernel::inner_product(self.params.ring(), m, &terms, &rows, out);
+    }
 }
 
 /// Words y of every source limb and quotients v of every digit.
@@ -51,190 +340,95 @@ struct Prepared {
     v: Vec<Words>,
 }
 
-/// The sums of all jobs over the plan's extended basis.
-///
-/// Cost per job: digits·(L + K) transforms per piece, for L source and K special primes.
-pub(crate) fn accumulate(
-    params: &Params,
-    meter: &Meter,
-    plan: &SwitchPlan,
-    jobs: &[Job<'_>],
-) -> Vec<[Poly; 2]> {
-    let n = params.ring().n();
-    let prepared: Vec<Vec<Prepared>> = jobs
-        .iter()
-        .map(|job| {
-            let pieces = job.pieces.iter();
-            pieces
-                .map(|p| prepare(params, meter, plan, p.poly))
-                .collect()
-        })
-        .collect();
-    let mut out: Vec<[Poly; 2]> = jobs
-        .iter()
-        .map(|_| [(); 2].map(|()| Poly::scratch(n, plan.extended.len())))
-        .collect();
-    let mut buffers: Vec<Vec<Words>> = jobs
-        .iter()
-        .map(|j| Poly::scratch(n, j.pieces.len() * plan.digits.len()).limbs)
-        .collect();
-    for at in 0..plan.extended.len() {
-        for (prepared, buffers) in prepared.iter().zip(&mut buffers) {
-            extend(params, meter, plan, at, prepared, buffers);
+impl Prepared {
+    fn split(&mut self, params: &Params, digit: &Digit) {
+        let ring = params.ring();
+        for (source, &at) in digit.own.iter().enumerate() {
+            digit
+                .conversion
+                .prepare_in_place(ring, source, &mut self.y[at]);
         }
-        let mut pairs: Vec<[&mut [u64]; 2]> = out
-            .iter_mut()
-            .map(|pair| pair.each_mut().map(|p| &mut *p.limbs[at]))
-            .collect();
-        meter.time(Stage::InnerProduct, || {
-            sum(params, plan, at, jobs, &buffers, &mut pairs);
-        });
+        let ys: Vec<&[u64]> = digit.own.iter().map(|&at| &*self.y[at]).collect();
+        let mut quotient = Words::scratch(ring.n());
+        digit.conversion.quotient(ring, &ys, &mut quotient);
+        self.v.push(quotient);
     }
-    out
 }
 
-/// Coefficients of `poly`, as the conversions of all digits want them.
-fn prepare(params: &Params, meter: &Meter, plan: &SwitchPlan, poly: &Poly) -> Prepared {
-    let (ring, n) = (params.ring(), params.ring().n());
-    let mut y = poly.limbs.clone();
-    let mut v = Vec::with_capacity(plan.digits.len());
-    for (limb, &i) in y.iter_mut().zip(&plan.from) {
-        meter.time(Stage::Transform, || params.transform(i).inverse(limb));
-    }
+/// Turns the limb of the `k`-th dropped prime into the word the conversion wants.
+fn start_division(params: &Params, meter: &Meter, plan: &DownPlan, k: usize, limb: &mut Words) {
+    let t = params.transform(plan.dropped_primes[k]);
+    meter.time(Stage::Transform, || t.inverse(limb));
     meter.time(Stage::Conversion, || {
-        for digit in &plan.digits {
-            for (source, &at) in digit.own.iter().enumerate() {
-                digit.conversion.prepare_in_place(ring, source, &mut y[at]);
-            }
-            let ys: Vec<&[u64]> = digit.own.iter().map(|&at| &*y[at]).collect();
-            let mut quotient = Words::scratch(n);
-            digit.conversion.quotient(ring, &ys, &mut quotient);
-            v.push(quotient);
-        }
+        plan.conversion.prepare_in_place(params.ring(), k, limb);
     });
-    Prepared { y, v }
 }
 
-/// All digits of one job modulo one prime of the extended basis, in evaluation form. Digits that own
-/// the prime are left out: [`sum`] reads their piece itself.
-fn extend(
-    params: &Params,
-    meter: &Meter,
-    plan: &SwitchPlan,
-    at: usize,
-    prepared: &[Prepared],
-    buffers: &mut [Words],
-) {
-    let t = params.transform(plan.extended[at]);
-    let mut buffers = buffers.iter_mut();
-    for prepared in prepared {
-        for (digit, v) in plan.digits.iter().zip(&prepared.v) {
-            let buffer = buffers.next().expect("one buffer per piece and digit");
-            let Some(target) = digit.target[at] else {
-                continue;
-            };
-            meter.time(Stage::Conversion, || {
-                let mut ys: Vec<&[u64]> = digit.own.iter().map(|&j| &*prepared.y[j]).collect();
-                ys.push(v);
-                digit.conversion.combine(params.ring(), target, &ys, buffer);
+/// A modulus switch whose dropped limbs have been prepared.
+struct Division {
+    y: Vec<Words>,
+    v: Words,
+}
+
+impl Division {
+    fn new(params: &Params, meter: &Meter, plan: &DownPlan, residues: Poly) -> Self {
+        let mut v = Words::scratch(params.ring().n());
+        let ys: Vec<&[u64]> = residues.limbs.iter().map(|l| &**l).collect();
+        meter.time(Stage::Conversion, || {
+            plan.conversion.quotient(params.ring(), &ys, &mut v);
+        });
+        Self {
+            y: residues.limbs,
+            v,
+        }
+    }
+
+    /// The result modulo the `j`-th target prime, from the source's limb there (ignored for an added
+    /// prime).
+    fn limb(
+        &self,
+        params: &Params,
+        meter: &Meter,
+        plan: &DownPlan,
+        j: usize,
+        source: &[u64],
+        out: &mut Words,
+    ) {
+        let mut sources: Vec<&[u64]> = self.y.iter().map(|l| &**l).collect();
+        sources.push(&self.v);
+        meter.time(Stage::Conversion, || {
+            plan.conversion.combine(params.ring(), j, &sources, out);
+        });
+        let t = params.transform(plan.to[j]);
+        meter.time(Stage::Transform, || t.forward(out));
+        if let Some((_, factor)) = plan.kept[j] {
+            meter.time(Stage::Elementwise, || {
+                kernel::scale_add(params.ring(), t.modulus(), source, factor, out);
             });
-            meter.time(Stage::Transform, || t.forward(buffer));
         }
     }
 }
 
-/// The sums of all jobs modulo one prime. Jobs have the same shape: the same uses and addends.
-fn sum(
-    params: &Params,
-    plan: &SwitchPlan,
-    at: usize,
-    jobs: &[Job<'_>],
-    buffers: &[Vec<Words>],
-    out: &mut [[&mut [u64]; 2]],
-) {
-    let i = plan.extended[at];
-    let shape = &jobs[0];
-    let digits = plan.digits.len();
-    // per piece and digit: the limb of every job
-    let sources: Vec<Vec<&[u64]>> = (0..shape.pieces.len() * digits)
-        .map(|k| {
-            let own = plan.digits[k % digits].target[at].is_none();
-            jobs.iter()
-                .zip(buffers)
-                .map(|(job, buffers)| {
-                    if own {
-                        &*job.pieces[k / digits].poly.limbs[at]
-                    } else {
-                        &*buffers[k]
-                    }
-                })
-                .collect()
-        })
-        .collect();
-    let terms: Vec<Term<'_>> = sources
-        .iter()
-        .enumerate()
-        .flat_map(|(k, sources)| {
-            let number = plan.digits[k % digits].number;
-            let uses = shape.pieces[k / digits].uses.iter();
-            uses.map(move |&(map, key)| Term {
-                sources,
-                map,
-                key: key.digits[number].each_ref().map(|p| &*p.limbs[i]),
-            })
-        })
-        .collect();
-    let count = if at < plan.from.len() {
-        shape.addends.len()
-    } else {
-        0
-    };
-    let added: Vec<Vec<&[u64]>> = (0..count)
-        .map(|k| jobs.iter().map(|j| &*j.addends[k].poly.limbs[at]).collect())
-        .collect();
-    let rows: Vec<RowTerm<'_>> = added
-        .iter()
-        .zip(&shape.addends)
-        .map(|(sources, a)| RowTerm {
-            sources,
-            map: a.map,
-            by_row: &a.by_row[at],
-            second: a.second,
-        })
-        .collect();
-    let m = params.modulus(i);
-    kernel::inner_product(params.ring(), m, &terms, &rows, out);
-}
-
-/// Switches `poly` from the plan's source basis to its target basis; the source's limbs are consumed.
+/// Switches `poly` from the plan's source basis to its target basis.
 ///
 /// Cost: one transform per dropped and per target prime.
-pub(crate) fn mod_down(params: &Params, meter: &Meter, plan: &DownPlan, mut poly: Poly) -> Poly {
-    let (ring, n) = (params.ring(), params.ring().n());
-    let (mut out, mut v) = (Poly::scratch(n, plan.to.len()), Words::scratch(n));
-    for (source, (&at, &i)) in plan.dropped.iter().zip(&plan.dropped_primes).enumerate() {
-        let limb = &mut poly.limbs[at];
-        meter.time(Stage::Transform, || params.transform(i).inverse(limb));
-        meter.time(Stage::Conversion, || {
-            plan.conversion.prepare_in_place(ring, source, limb);
-        });
+pub(crate) fn mod_down(params: &Params, meter: &Meter, plan: &DownPlan, poly: &Poly) -> Poly {
+    let n = params.ring().n();
+    let mut residues = Poly {
+        limbs: plan
+            .dropped
+            .iter()
+            .map(|&at| poly.limbs[at].clone())
+            .collect(),
+    };
+    for (k, limb) in residues.limbs.iter_mut().enumerate() {
+        start_division(params, meter, plan, k, limb);
     }
-    let mut sources: Vec<&[u64]> = plan.dropped.iter().map(|&at| &*poly.limbs[at]).collect();
-    meter.time(Stage::Conversion, || {
-        plan.conversion.quotient(ring, &sources, &mut v);
-    });
-    sources.push(&v);
-    for (j, (&i, limb)) in plan.to.iter().zip(&mut out.limbs).enumerate() {
-        meter.time(Stage::Conversion, || {
-            plan.conversion.combine(ring, j, &sources, limb);
-        });
-        let t = params.transform(i);
-        meter.time(Stage::Transform, || t.forward(limb));
-        if let Some((at, factor)) = plan.kept[j] {
-            meter.time(Stage::Elementwise, || {
-                kernel::scale_add(ring, t.modulus(), &poly.limbs[at], factor, limb);
-            });
-        }
+    let division = Division::new(params, meter, plan, residues);
+    let mut out = Poly::scratch(n, plan.to.len());
+    for (j, limb) in out.limbs.iter_mut().enumerate() {
+        let source = plan.kept[j].map_or(&[][..], |(at, _)| &poly.limbs[at]);
+        division.limb(params, meter, plan, j, source, limb);
     }
     out
 }

@@ -75,6 +75,7 @@ mod linear;
 mod meter;
 pub mod noise;
 mod params;
+mod plan;
 mod poly;
 pub mod quality;
 pub mod sets;

@@ -33,7 +33,7 @@ pub(crate) struct Meter {
 pub struct MeterReading {
     /// transforms of one limb, either direction
     pub transforms: u64,
-    /// seconds of processor time by kernel group, summed over threads
+    /// wall time in seconds by kernel group, summed over threads
     pub seconds: [(&'static str, f64); 5],
 }
 

@@ -18,15 +18,29 @@
 //! largest digit in play needs.
 
 use crate::noise::NoiseModel;
-use homaes_math::rns::Conversion;
 use homaes_math::slots::Slots;
-use homaes_math::{GaloisMap, Modulus, Ring, Shoup, Transform};
+use homaes_math::{GaloisMap, Modulus, Ring, Transform};
 use homaes_params::{DigestBuilder, Purpose, SetName};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// Bits by which a digit may exceed the special modulus used with it: key-switching noise stays
-/// below the noise of the product it joins (see [`crate::noise`]).
-const DIGIT_EXCESS_BITS: f64 = 6.0;
+pub(crate) use crate::plan::{Digit, DownPlan, SwitchPlan};
+
+/// Bits by which a digit may exceed the special modulus used with it.
+///
+/// At S0 key-switching noise may then exceed the noise of the product it joins (in `bgv/aes128`
+/// 2^22.4 per switched polynomial, of which a product has two, against 2^21.4), but the switch that follows divides both by 2^13.85: what stays is a few percent
+/// of the rounding noise ρ², which [`crate::stability`] counts and a test bounds.
+pub(crate) const DIGIT_EXCESS_BITS: f64 = 6.0;
+/// Products that one key inner product may sum ([`homaes_math::kernel::inner_product`]).
+const INNER_TERMS: usize = 40;
+/// Polynomials the widest inner product switches (all Frobenius images of a linear layer), and terms
+/// that it adds without keys.
+const INNER_POLYS: usize = 7;
+const INNER_PLAIN: usize = 9;
+/// Sources of a base conversion: sixteen words are combined, one of them the quotient.
+const CONVERSION_SOURCES: usize = 15;
+const MAX_PRIMES: usize = 64;
 
 /// The primes of a set, by role. See the module's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,6 +112,16 @@ pub enum ParamsError {
         /// ring degree
         n: usize,
     },
+    /// The chain of moduli has a shape that no evaluation could use.
+    #[error("{what}: found {found}, expected {expected:?}")]
+    Chain {
+        /// which number
+        what: &'static str,
+        /// found
+        found: usize,
+        /// expected
+        expected: RangeInclusive<usize>,
+    },
 }
 
 const TAIL: usize = 3;
@@ -122,53 +146,6 @@ pub struct Params {
     intake: DownPlan,
     noise: NoiseModel,
     digest: [u8; 32],
-}
-
-/// A modulus switch from one basis to another: `c' = (Y c + δ)/X` with X the primes dropped, Y those
-/// added, and δ ≡ -Y c mod X even (GHS12 §3.2, with added primes).
-#[derive(Clone)]
-pub(crate) struct DownPlan {
-    /// positions in the source basis that are dropped
-    pub(crate) dropped: Vec<usize>,
-    /// the primes there
-    pub(crate) dropped_primes: Vec<usize>,
-    pub(crate) conversion: Conversion,
-    /// target basis
-    pub(crate) to: Vec<usize>,
-    /// per target prime: position in the source basis and the factor Y/X, or nothing for added ones
-    pub(crate) kept: Vec<Option<(usize, Shoup)>>,
-    /// log2 (X / Y)
-    pub(crate) log2_drop: f64,
-}
-
-/// One digit of a key-switching decomposition.
-pub(crate) struct Digit {
-    /// which digit of the gadget
-    pub(crate) number: usize,
-    /// positions in the source basis
-    pub(crate) own: Vec<usize>,
-    /// to every prime of source basis and special primes outside the digit, in that order
-    pub(crate) conversion: Conversion,
-    /// per prime of the extended basis: index among the conversion's targets
-    pub(crate) target: Vec<Option<usize>>,
-}
-
-/// Key switching at one level, followed by the switch back to a basis without special primes.
-pub(crate) struct SwitchPlan {
-    pub(crate) from: Vec<usize>,
-    /// from, then the special primes in use
-    pub(crate) extended: Vec<usize>,
-    pub(crate) digits: Vec<Digit>,
-    /// (P/P_l)^{-1} per prime of `from`: compensates for the special primes left out
-    pub(crate) scale: Vec<Shoup>,
-    pub(crate) all_special: bool,
-    pub(crate) down: DownPlan,
-    /// level of the result
-    pub(crate) to_level: usize,
-    /// number of special primes in use
-    pub(crate) special: usize,
-    /// log2 of the largest digit over the special modulus
-    pub(crate) log2_digit_excess: f64,
 }
 
 impl Params {
@@ -201,6 +178,7 @@ impl Params {
                 n: ring.n(),
             });
         }
+        check_counts(&set.chain)?;
         let c = &set.chain;
         let primes = [&[c.last, c.low, c.middle], c.base, c.special].concat();
         for (i, &p) in primes.iter().enumerate() {
@@ -226,8 +204,30 @@ impl Params {
             digest: digest(set),
             ring,
         };
+        params.check_digits()?;
         params.plan();
         Ok(Arc::new(params))
+    }
+
+    /// No digit of any level may exceed the special modulus by more than [`DIGIT_EXCESS_BITS`].
+    fn check_digits(&self) -> Result<(), ParamsError> {
+        let special = self.special_from();
+        let limit = self.log2(special..self.primes.len()) + DIGIT_EXCESS_BITS;
+        let digits = (1..=self.top_level()).flat_map(|level| {
+            (0..self.digits()).map(move |digit| {
+                let own = self.basis(level).iter().copied();
+                self.log2(own.filter(|&i| self.digit_of(i) == digit))
+            })
+        });
+        let largest = digits.fold(0.0, f64::max);
+        if largest > limit {
+            return Err(ParamsError::Chain {
+                what: "bits of the largest digit",
+                found: largest.ceil() as usize,
+                expected: 1..=limit as usize,
+            });
+        }
+        Ok(())
     }
 
     fn plan(&mut self) {
@@ -246,117 +246,16 @@ impl Params {
     }
 
     /// Index of the first special prime.
-    fn special_from(&self) -> usize {
+    pub(crate) fn special_from(&self) -> usize {
         TAIL + self.set.chain.base.len()
     }
 
-    fn product(&self, m: &Modulus, primes: impl Iterator<Item = usize>) -> u64 {
+    pub(crate) fn product(&self, m: &Modulus, primes: impl Iterator<Item = usize>) -> u64 {
         primes.fold(1, |acc, i| m.mul(acc, self.modulus(i).p() % m.p()))
     }
 
-    fn log2(&self, primes: impl Iterator<Item = usize>) -> f64 {
+    pub(crate) fn log2(&self, primes: impl Iterator<Item = usize>) -> f64 {
         primes.map(|i| self.modulus(i).log2()).sum()
-    }
-
-    fn down_plan(&self, from: &[usize], to: &[usize]) -> DownPlan {
-        let x: Vec<usize> = from.iter().copied().filter(|i| !to.contains(i)).collect();
-        let y: Vec<usize> = to.iter().copied().filter(|i| !from.contains(i)).collect();
-        let moduli =
-            |idx: &[usize]| -> Vec<Modulus> { idx.iter().map(|&i| *self.modulus(i)).collect() };
-        let added = |m: &Modulus| self.product(m, y.iter().copied());
-        let dropped_inv = |m: &Modulus| m.inv(self.product(m, x.iter().copied()));
-        let conversion = Conversion::new(
-            &moduli(&x),
-            &moduli(to),
-            |m| m.sub(0, m.mul(added(m), m.inv(2))),
-            |m| m.mul(2, dropped_inv(m)),
-        );
-        DownPlan {
-            dropped: x.iter().map(|&i| position(from, i)).collect(),
-            dropped_primes: x.clone(),
-            conversion,
-            to: to.to_vec(),
-            kept: to
-                .iter()
-                .map(|&i| {
-                    let m = self.modulus(i);
-                    let at = from.iter().position(|&j| j == i)?;
-                    Some((at, m.shoup(m.mul(added(m), dropped_inv(m)))))
-                })
-                .collect(),
-            log2_drop: self.log2(x.iter().copied()) - self.log2(y.iter().copied()),
-        }
-    }
-
-    fn switch_plan(&self, level: usize, to_level: usize) -> SwitchPlan {
-        let from = self.basis(level).to_vec();
-        let numbers: Vec<usize> = from.iter().map(|&i| self.digit_of(i)).collect();
-        let count = numbers.iter().max().map_or(0, |d| d + 1);
-        let own = |d: usize| {
-            (0..from.len())
-                .filter(move |&i| numbers[i] == d)
-                .collect::<Vec<_>>()
-        };
-        let sets: Vec<(usize, Vec<usize>)> = (0..count)
-            .map(|d| (d, own.clone()(d)))
-            .filter(|(_, o)| !o.is_empty())
-            .collect();
-        let bits = |o: &[usize]| self.log2(o.iter().map(|&i| from[i]));
-        let largest = sets.iter().map(|(_, o)| bits(o)).fold(0.0, f64::max);
-        let all = self.set.chain.special.len();
-        let special_from = self.special_from();
-        let special_bits = |k: usize| self.log2(special_from..special_from + k);
-        let special = (1..all)
-            .find(|&k| special_bits(k) + DIGIT_EXCESS_BITS >= largest)
-            .unwrap_or(all);
-        let extended: Vec<usize> = from
-            .iter()
-            .copied()
-            .chain(special_from..special_from + special)
-            .collect();
-        let digits = sets
-            .into_iter()
-            .map(|(number, own)| self.digit(number, own, &from, &extended))
-            .collect();
-        let left_out = special_from + special..special_from + all;
-        SwitchPlan {
-            scale: from
-                .iter()
-                .map(|&i| {
-                    let m = self.modulus(i);
-                    m.shoup(m.inv(self.product(m, left_out.clone())))
-                })
-                .collect(),
-            all_special: special == all,
-            down: self.down_plan(&extended, self.basis(to_level)),
-            from,
-            extended,
-            digits,
-            to_level,
-            special,
-            log2_digit_excess: largest - special_bits(special),
-        }
-    }
-
-    fn digit(&self, number: usize, own: Vec<usize>, from: &[usize], extended: &[usize]) -> Digit {
-        let sources: Vec<Modulus> = own.iter().map(|&i| *self.modulus(from[i])).collect();
-        let mut targets = Vec::new();
-        let target = extended
-            .iter()
-            .enumerate()
-            .map(|(at, &i)| {
-                (!own.contains(&at)).then(|| {
-                    targets.push(*self.modulus(i));
-                    targets.len() - 1
-                })
-            })
-            .collect();
-        Digit {
-            number,
-            own,
-            conversion: Conversion::new(&sources, &targets, |_| 1, |_| 1),
-            target,
-        }
     }
 
     /// Digit of the gadget that the pool prime `i` belongs to.
@@ -491,13 +390,6 @@ impl Params {
     }
 }
 
-impl SwitchPlan {
-    /// log2 of the special primes in use.
-    pub(crate) fn log2_special(&self, params: &Params) -> f64 {
-        params.log2(self.extended[self.from.len()..].iter().copied())
-    }
-}
-
 impl core::fmt::Debug for Params {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Params")
@@ -506,24 +398,42 @@ impl core::fmt::Debug for Params {
     }
 }
 
-impl DownPlan {
-    fn empty() -> Self {
-        Self {
-            dropped: Vec::new(),
-            dropped_primes: Vec::new(),
-            conversion: Conversion::new(&[], &[], |_| 0, |_| 0),
-            to: Vec::new(),
-            kept: Vec::new(),
-            log2_drop: 0.0,
+/// What the counts of a chain must satisfy before anything is computed from it.
+fn check_counts(c: &Chain) -> Result<(), ParamsError> {
+    let within = |what, found, expected: RangeInclusive<usize>| {
+        if expected.contains(&found) {
+            return Ok(());
         }
-    }
-}
-
-fn position(basis: &[usize], i: usize) -> usize {
-    basis
-        .iter()
-        .position(|&j| j == i)
-        .expect("a dropped prime comes from its source basis")
+        Err(ParamsError::Chain {
+            what,
+            found,
+            expected,
+        })
+    };
+    let (base, special) = (c.base.len(), c.special.len());
+    within("base primes", base, 1..=MAX_PRIMES)?;
+    // a switch drops the special primes and at most two of the tail
+    within("special primes", special, 1..=CONVERSION_SOURCES - 2)?;
+    within("primes in all", TAIL + base + special, 1..=MAX_PRIMES)?;
+    within("base primes of the first digit", c.first_digit, 0..=base)?;
+    within("base primes of a digit", c.digit, 1..=MAX_PRIMES)?;
+    // at most two tail primes stand in one level's basis
+    within(
+        "primes of the first digit",
+        2 + c.first_digit,
+        1..=CONVERSION_SOURCES,
+    )?;
+    within(
+        "primes of a further digit",
+        c.digit.min(base - c.first_digit),
+        0..=CONVERSION_SOURCES,
+    )?;
+    let digits = 1 + (base - c.first_digit).div_ceil(c.digit);
+    within(
+        "digits",
+        digits,
+        1..=(INNER_TERMS - INNER_PLAIN) / INNER_POLYS,
+    )
 }
 
 fn levels(base: usize) -> Vec<Vec<usize>> {
@@ -553,3 +463,6 @@ fn digest(set: &ParamSet) -> [u8; 32] {
         .u64("digit", c.digit as u64)
         .finish()
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,9 @@
 //! A ring element in evaluation form: one limb per prime of its basis.
 
 use crate::params::Params;
+use core::ops::{Deref, DerefMut};
 use homaes_math::{GaloisMap, Words};
+use zeroize::Zeroize;
 
 /// Residues of one ring element, `limbs[i]` modulo the i-th prime of a basis the owner knows.
 ///
@@ -45,7 +47,12 @@ impl Poly {
     }
 
     /// `self += other`, limb by limb.
+    ///
+    /// # Panics
+    /// If the two do not have one limb per prime of `basis`: they come from different sets.
     pub(crate) fn add_assign(&mut self, params: &Params, basis: &[usize], other: &Self) {
+        let limbs = [self.limbs.len(), other.limbs.len()];
+        assert_eq!(limbs, [basis.len(); 2], "a ciphertext of another set");
         for ((a, b), &i) in self.limbs.iter_mut().zip(&other.limbs).zip(basis) {
             let m = params.modulus(i);
             homaes_math::kernel::scale_add(params.ring(), m, b, m.shoup(1), a);
@@ -64,5 +71,27 @@ impl Poly {
         Self {
             limbs: limbs.collect(),
         }
+    }
+}
+
+/// A polynomial made of secrets: overwritten when dropped, panics included.
+pub(crate) struct SecretPoly(pub(crate) Poly);
+
+impl Deref for SecretPoly {
+    type Target = Poly;
+    fn deref(&self) -> &Poly {
+        &self.0
+    }
+}
+
+impl DerefMut for SecretPoly {
+    fn deref_mut(&mut self) -> &mut Poly {
+        &mut self.0
+    }
+}
+
+impl Drop for SecretPoly {
+    fn drop(&mut self) {
+        self.0.limbs.iter_mut().for_each(Zeroize::zeroize);
     }
 }

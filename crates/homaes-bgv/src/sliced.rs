@@ -20,12 +20,12 @@
 //! The four bytes that make one output column are one task: they share every pass over the keys, and
 //! the four columns are independent (one rayon task each).
 
-use crate::ciphertext::{Ciphertext, Product};
+use crate::ciphertext::Ciphertext;
 use crate::encrypt::trivial;
 use crate::error::{Error, Result};
 use crate::evaluate::Evaluator;
 use crate::keys::{EvalKey, FROBENIUS_KEYS, Target};
-use crate::keyswitch::{Addend, Job, Piece, SwitchKey, accumulate};
+use crate::keyswitch::{Addend, Job, Shape, SwitchKey};
 use crate::linear::LinearLayer;
 use crate::meter::{MeterReading, Stage};
 use crate::noise::Noise;
@@ -135,6 +135,13 @@ impl<'k> SlicedAes<'k> {
     /// If there are more blocks than slots.
     pub fn xor_public(&self, state: &mut State, blocks: &[Block]) -> Result<()> {
         let level = state[0].level;
+        if let Some(other) = state.iter().find(|c| c.level != level) {
+            return Err(Error::Field {
+                what: "level of a state byte",
+                found: other.level as u64,
+                expected: level as u64,
+            });
+        }
         let public = self.public(blocks, level)?;
         for (s, p) in state.iter_mut().zip(&public) {
             let basis = self.params().basis(level);
@@ -169,14 +176,8 @@ impl<'k> SlicedAes<'k> {
 
     /// x^127 of four bytes.
     fn power_127(&self, c: [&Ciphertext; 4]) -> Result<Vec<Ciphertext>> {
-        let product = |x: &[&Ciphertext], y: &[&Ciphertext], k: usize, switch: bool| {
-            let plan = self.params().switching(x[0].level);
-            let products: Vec<Product> = x
-                .iter()
-                .zip(y)
-                .map(|(x, y)| self.eval.tensor(x, y, k, plan))
-                .collect();
-            self.eval.relinearize_many(&products, switch)
+        let product = |x: &[&Ciphertext], y: &[&Ciphertext], k, switch| {
+            self.eval.multiply_many(x, y, k, switch)
         };
         let copies: Vec<Ciphertext> = c
             .iter()
@@ -199,10 +200,10 @@ impl<'k> SlicedAes<'k> {
         mix: bool,
     ) -> Result<Vec<Ciphertext>> {
         let (params, level) = (self.params(), c127[0].level);
-        if keys.iter().any(|k| k.level != level) {
+        if let Some(key) = keys.iter().find(|k| k.level != level) {
             return Err(Error::Field {
                 what: "level of a round key",
-                found: keys[0].level as u64,
+                found: key.level as u64,
                 expected: level as u64,
             });
         }
@@ -211,28 +212,13 @@ impl<'k> SlicedAes<'k> {
         } else {
             params.staying(level)
         };
-        let mut sums = self.sbox_sums(plan, c127);
-        if mix {
-            self.mix(plan, &mut sums);
-        }
-        for (sum, key) in sums.iter_mut().zip(keys) {
-            self.add_key(plan, sum, key);
-        }
-        let (sbox, mixed) = self.linear.mean_powers();
-        let power = if mix { mixed } else { sbox };
-        let noises: Vec<Noise> = c127.iter().map(|c| c.noise.scaled(power)).collect();
-        Ok(self.eval.finish(plan, sums, &noises, FROBENIUS_KEYS * 4))
-    }
-
-    /// P_l·S for each byte.
-    fn sbox_sums(&self, plan: &SwitchPlan, c127: &[Ciphertext]) -> Vec<[Poly; 2]> {
-        let params = self.params();
         let special: Vec<Vec<Vec<u64>>> = self
             .linear
             .gamma
             .iter()
             .map(|g| self.eval.special_constants(plan.special, &plan.from, g))
             .collect();
+        let shape = self.linear_shape(&special);
         let scaled: Vec<Poly> = c127
             .iter()
             .map(|c| self.eval.scaled(plan, &c.parts[1]))
@@ -240,74 +226,107 @@ impl<'k> SlicedAes<'k> {
         let jobs: Vec<Job<'_>> = c127
             .iter()
             .zip(&scaled)
-            .map(|(c, scaled)| {
-                let uses = self.folded.iter().enumerate();
-                let piece = Piece {
-                    poly: scaled,
-                    uses: uses
-                        .map(|(k, key)| (params.frobenius(k + 1), key))
-                        .collect(),
-                };
-                // γ_k goes with σ^(k+1), and σ^8 is the identity on bytes
-                let addend = |k: usize, second| Addend {
-                    poly: &c.parts[usize::from(second)],
-                    map: params.frobenius((k + 1) % 8),
-                    by_row: &special[k],
-                    second,
-                };
-                let mut addends: Vec<Addend<'_>> = (0..8).map(|k| addend(k, false)).collect();
-                addends.push(addend(7, true));
-                Job {
-                    pieces: vec![piece],
-                    addends,
-                }
+            .map(|(c, scaled)| Job::Stored {
+                pieces: vec![scaled],
+                addends: [vec![&c.parts[0]; 8], vec![&c.parts[1]]].concat(),
             })
             .collect();
-        accumulate(params, self.eval.meter(), plan, &jobs)
+        let parts = self.eval.pass(plan, &shape, &jobs).run(|at, sums| {
+            if mix {
+                self.mix(plan.extended[at], sums);
+            }
+            if at < plan.from.len() {
+                self.add_keys(plan, at, sums, keys);
+            }
+        });
+        let (sbox, mixed) = self.linear.mean_powers();
+        let power = if mix { mixed } else { sbox };
+        let noises: Vec<Noise> = c127.iter().map(|c| c.noise.scaled(power)).collect();
+        // each of the seven switches is multiplied by the powers of the layer, about `power` in all
+        Ok(self
+            .eval
+            .finish(plan, parts, &noises, power.ceil() as usize))
     }
 
-    fn mix(&self, plan: &SwitchPlan, sums: &mut [[Poly; 2]]) {
+    /// S = Σ_k γ_k σ^(k+1)(x^127): seven keys with their γ folded in, and the constants for c0. γ_k goes
+    /// with σ^(k+1), and σ^8 is the identity on bytes.
+    fn linear_shape<'a>(&'a self, special: &'a [Vec<Vec<u64>>]) -> Shape<'a> {
+        let params = self.params();
+        let addend = |k: usize, second| Addend {
+            map: params.frobenius((k + 1) % 8),
+            by_row: &special[k],
+            second,
+        };
+        let mut addends: Vec<Addend<'_>> = (0..8).map(|k| addend(k, false)).collect();
+        addends.push(addend(7, true));
+        let folded = self.folded.iter().enumerate();
+        Shape {
+            uses: vec![
+                folded
+                    .map(|(k, key)| (params.frobenius(k + 1), key))
+                    .collect(),
+            ],
+            addends,
+        }
+    }
+
+    /// MixColumns of the four sums modulo pool prime `i`.
+    fn mix(&self, i: usize, sums: &mut [[&mut [u64]; 2]]) {
         let params = self.params();
         let [s0, s1, s2, s3] = sums else { return };
-        for (at, &i) in plan.extended.iter().enumerate() {
-            let t = params.transform(i);
-            let m = t.modulus();
-            let two: Vec<_> = t
-                .row_values(&self.linear.two)
-                .into_iter()
-                .map(|v| m.shoup(v))
-                .collect();
-            for part in 0..2 {
-                let column =
-                    [&mut *s0, &mut *s1, &mut *s2, &mut *s3].map(|s| &mut *s[part].limbs[at]);
-                self.eval.meter().time(Stage::Elementwise, || {
-                    kernel::mix_column(params.ring(), m, &two, column);
-                });
-            }
+        let t = params.transform(i);
+        let m = t.modulus();
+        let two: Vec<_> = t
+            .row_values(&self.linear.two)
+            .into_iter()
+            .map(|v| m.shoup(v))
+            .collect();
+        for part in 0..2 {
+            let column = [&mut *s0, &mut *s1, &mut *s2, &mut *s3].map(|s| &mut *s[part]);
+            self.eval.meter().time(Stage::Elementwise, || {
+                kernel::mix_column(params.ring(), m, &two, column);
+            });
         }
     }
 
-    /// Adds P_l times a round key.
-    fn add_key(&self, plan: &SwitchPlan, sum: &mut [Poly; 2], key: &Ciphertext) {
+    /// Adds P_l times the round keys modulo the `at`-th source prime.
+    fn add_keys(
+        &self,
+        plan: &SwitchPlan,
+        at: usize,
+        sums: &mut [[&mut [u64]; 2]],
+        keys: [&Ciphertext; 4],
+    ) {
         let params = self.params();
-        for (at, &i) in plan.from.iter().enumerate() {
-            let m = params.modulus(i);
-            let p = m.shoup(params.special_product(plan.special, i));
+        let i = plan.from[at];
+        let m = params.modulus(i);
+        let p = m.shoup(params.special_product(plan.special, i));
+        for (sum, key) in sums.iter_mut().zip(keys) {
             for (s, k) in sum.iter_mut().zip(&key.parts) {
                 self.eval.meter().time(Stage::Elementwise, || {
-                    kernel::scale_add(params.ring(), m, &k.limbs[at], p, &mut s.limbs[at]);
+                    kernel::scale_add(params.ring(), m, &k.limbs[at], p, s);
                 });
             }
         }
     }
 
-    fn fused_round(&self, s: &State, key: &State, mix: bool) -> Result<State, EvalError> {
+    fn fused_round(
+        &self,
+        dir: Direction,
+        s: &State,
+        key: &State,
+        mix: bool,
+    ) -> Result<State, EvalError> {
+        if dir != Direction::Encrypt {
+            return Err(EvalError::MissingKey {
+                what: "decryption-direction",
+            });
+        }
         let columns: Vec<Result<Vec<Ciphertext>>> = (0..4usize)
             .into_par_iter()
             .map(|col| {
                 let out = |row: usize| row + 4 * col;
-                let input =
-                    core::array::from_fn(|row| &s[shift_source(Direction::Encrypt, out(row))]);
+                let input = core::array::from_fn(|row| &s[shift_source(dir, out(row))]);
                 let keys = core::array::from_fn(|row| &key[out(row)]);
                 let c127 = self.power_127(input)?;
                 self.linear_layer(&c127, keys, mix)
@@ -321,6 +340,9 @@ impl<'k> SlicedAes<'k> {
     }
 }
 
+/// The fused rounds, for [`homaes_aes::cipher_observed`]: encryption only, and with the round keys of a
+/// [`WrappedKey`], which sit at their own levels and contain the constant 0x63. The unfused steps do
+/// not exist, because the key is added before the division that ends a round.
 impl<'k> Rounds for SlicedAes<'k> {
     type State = State;
     type Key = &'k State;
@@ -330,27 +352,23 @@ impl<'k> Rounds for SlicedAes<'k> {
     }
 
     fn sub_shift(&self, _: Direction, _: &State) -> Result<State, EvalError> {
-        Err(EvalError::MissingKey {
-            what: "unfused round",
-        })
+        Err(EvalError::MissingKey { what: "round" })
     }
 
     fn sub_shift_mix(&self, _: Direction, _: &State) -> Result<State, EvalError> {
-        Err(EvalError::MissingKey {
-            what: "unfused round",
-        })
+        Err(EvalError::MissingKey { what: "round" })
     }
 
     fn refresh(&self, _: &mut State) -> Result<(), EvalError> {
         Ok(())
     }
 
-    fn round(&self, _: Direction, s: &State, key: &&'k State) -> Result<State, EvalError> {
-        self.fused_round(s, key, true)
+    fn round(&self, dir: Direction, s: &State, key: &&'k State) -> Result<State, EvalError> {
+        self.fused_round(dir, s, key, true)
     }
 
-    fn last_round(&self, _: Direction, s: &State, key: &&'k State) -> Result<State, EvalError> {
-        self.fused_round(s, key, false)
+    fn last_round(&self, dir: Direction, s: &State, key: &&'k State) -> Result<State, EvalError> {
+        self.fused_round(dir, s, key, false)
     }
 }
 

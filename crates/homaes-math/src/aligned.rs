@@ -4,7 +4,8 @@
 //! time, and evaluation goes through thousands per second; besides, a key inner product reads up to
 //! eighty limbs side by side, more than the first-level TLB has entries for 4 KiB pages. So large
 //! buffers are cut from slabs of 8 MiB that ask for huge pages, and dropped ones wait in a pool, by
-//! length, for the next request. The pool never holds more than the program's own peak use.
+//! length, for the next request. Per size class, the pool never holds more than the program's own peak
+//! use of that class (rounded up to slabs); classes do not lend to each other.
 
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
@@ -45,8 +46,16 @@ unsafe impl Send for Words {}
 // SAFETY: shared access only reads.
 unsafe impl Sync for Words {}
 
+/// Bytes of `len` words in whole cache lines, at least one.
+///
+/// # Panics
+/// If no allocation can be that large: a wrapped size would alias memory.
 fn bytes(len: usize) -> usize {
-    (len * 8).next_multiple_of(LINE_BYTES).max(LINE_BYTES)
+    len.checked_mul(8)
+        .and_then(|b| b.checked_next_multiple_of(LINE_BYTES))
+        .filter(|&b| isize::try_from(b).is_ok())
+        .expect("a buffer fits the address space")
+        .max(LINE_BYTES)
 }
 
 fn layout(bytes: usize, align: usize) -> Layout {
@@ -55,6 +64,9 @@ fn layout(bytes: usize, align: usize) -> Layout {
 
 impl Words {
     /// `len` words of unspecified (but initialised) content, recycled where possible.
+    ///
+    /// # Panics
+    /// If `len` words exceed the address space.
     pub fn scratch(len: usize) -> Self {
         let size = bytes(len);
         if size < POOLED_BYTES {
@@ -167,6 +179,19 @@ mod tests {
                 assert!(w.iter().all(|&x| x == 7));
             }
         }
+    }
+
+    #[test]
+    #[should_panic(expected = "fits the address space")]
+    fn a_size_that_wraps_is_refused() {
+        // 2^61 words are 2^64 bytes, 0 after wrapping
+        let _ = Words::scratch(usize::MAX / 8 + 1);
+    }
+
+    #[test]
+    #[should_panic(expected = "fits the address space")]
+    fn a_size_no_layout_admits_is_refused() {
+        let _ = Words::scratch(usize::MAX / 16 + 1);
     }
 
     #[test]

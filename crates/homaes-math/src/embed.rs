@@ -1,14 +1,16 @@
 //! The canonical embedding in double precision, for noise and key statistics.
 
 use crate::ring::Ring;
+use zeroize::Zeroizing;
 
 /// |a(ω^f)|^2 for every embedding f, in the ring's layout; ω = ∏ exp(2πi/r) over the primes r of m.
 ///
 /// Cost: n·Σ(r - 1) complex products, a tenth of a second at n = 32768. The result depends on secrets
-/// when `a` does; the running time does not.
+/// when `a` does; the running time does not. Intermediate values are overwritten.
 pub fn squared_magnitudes(ring: &Ring, a: &[f64]) -> Vec<f64> {
     assert_eq!(a.len(), ring.n());
-    let mut z: Vec<(f64, f64)> = a.iter().map(|&x| (x, 0.0)).collect();
+    let mut z = Zeroizing::new(a.iter().map(|&x| [x, 0.0]).collect::<Vec<_>>());
+    let mut sum = Zeroizing::new(vec![[0.0; 2]; ring.n()]);
     let mut inner = ring.n();
     let lens = ring.lens();
     for (axis, len) in lens.into_iter().enumerate() {
@@ -24,22 +26,22 @@ pub fn squared_magnitudes(ring: &Ring, a: &[f64]) -> Vec<f64> {
                 (angle.cos(), angle.sin())
             })
             .collect();
-        let mut sum = vec![(0.0, 0.0); len * inner];
+        let sum = &mut sum[..len * inner];
         for block in z.chunks_exact_mut(len * inner) {
-            sum.fill((0.0, 0.0));
+            sum.fill([0.0; 2]);
             for (f, out) in sum.chunks_exact_mut(inner).enumerate() {
                 for (e, x) in block.chunks_exact(inner).enumerate() {
                     let (c, s) = kernel[(e + f) % len];
-                    for (o, &(re, im)) in out.iter_mut().zip(x) {
-                        o.0 += re * c - im * s;
-                        o.1 += re * s + im * c;
+                    for (o, &[re, im]) in out.iter_mut().zip(x) {
+                        o[0] += re * c - im * s;
+                        o[1] += re * s + im * c;
                     }
                 }
             }
-            block.copy_from_slice(&sum);
+            block.copy_from_slice(sum);
         }
     }
-    z.into_iter().map(|(re, im)| re * re + im * im).collect()
+    z.iter().map(|[re, im]| re * re + im * im).collect()
 }
 
 #[cfg(test)]

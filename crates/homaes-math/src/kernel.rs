@@ -58,12 +58,20 @@ pub fn inner_product(
 ) {
     // each product adds at most p/16 to the reduced value, which must stay below 4p
     assert!(terms.len() + rows.len() <= 40);
+    let (n, jobs) = (ring.n(), out.len());
+    assert!(out.iter().flatten().all(|o| o.len() == n));
+    let fit = |sources: &[&[u64]]| sources.len() == jobs && sources.iter().all(|s| s.len() == n);
+    for t in terms {
+        assert!(fit(t.sources) && t.key.iter().all(|k| k.len() == n));
+    }
+    for t in rows {
+        assert!(fit(t.sources) && t.by_row.len() == ring.rows());
+    }
     if ring.vectorised() {
         return simd::inner_product(ring, m, terms, rows, out);
     }
     let row_len = ring.row_len();
     for (job, [out0, out1]) in out.iter_mut().enumerate() {
-        assert!(out0.len() == ring.n() && out1.len() == ring.n());
         for i in 0..ring.n() {
             let mut acc = [Accumulator::default(); 2];
             for t in terms {
@@ -84,6 +92,8 @@ pub fn inner_product(
 
 /// `(x0 σ(y0), x1 σ(y0), x0 σ(y1) c, x1 σ(y1) c)`: the parts under 1, s, σ(s) and s·σ(s), lazy.
 pub fn tensor(ring: &Ring, m: &Modulus, t: &Tensor<'_>, out: [&mut [u64]; 4]) {
+    let n = ring.n();
+    assert!(t.x.iter().chain(&t.y).all(|s| s.len() == n) && out.iter().all(|o| o.len() == n));
     if ring.vectorised() {
         return simd::tensor(ring, m, t, out);
     }
@@ -104,11 +114,11 @@ pub fn tensor(ring: &Ring, m: &Modulus, t: &Tensor<'_>, out: [&mut [u64]; 4]) {
 /// `out = Σ_i sources_i · constants_i / R`, lazy; sources below 2^47, constants canonical, at most
 /// 16 sources.
 pub fn combine(ring: &Ring, m: &Modulus, sources: &[&[u64]], constants: &[u64], out: &mut [u64]) {
-    assert!(sources.len() <= 16 && out.len() == ring.n());
+    assert!(sources.len() <= 16 && sources.len() == constants.len());
+    assert!(sources.iter().all(|s| s.len() == ring.n()) && out.len() == ring.n());
     if ring.vectorised() {
         return simd::combine(m, sources, constants, out);
     }
-    assert_eq!(sources.len(), constants.len());
     for (i, o) in out.iter_mut().enumerate() {
         let mut acc = Accumulator::default();
         for (s, &c) in sources.iter().zip(constants) {
@@ -123,6 +133,8 @@ pub fn combine(ring: &Ring, m: &Modulus, sources: &[&[u64]], constants: &[u64], 
 /// The double-precision sum decides ties within 2^-48 either way; both answers are centred
 /// representatives up to that fraction of the modulus, and all targets share the one chosen.
 pub fn quotient(ring: &Ring, sources: &[&[u64]], inverses: &[f64], out: &mut [u64]) {
+    assert_eq!(sources.len(), inverses.len());
+    assert!(sources.iter().all(|s| s.len() == ring.n()) && out.len() == ring.n());
     if ring.vectorised() {
         return simd::quotient(sources, inverses, out);
     }
@@ -137,6 +149,7 @@ pub fn quotient(ring: &Ring, sources: &[&[u64]], inverses: &[f64], out: &mut [u6
 
 /// `a = a · c`, canonical.
 pub fn scale_canonical(ring: &Ring, m: &Modulus, c: Shoup, a: &mut [u64]) {
+    assert_eq!(a.len(), ring.n());
     if ring.vectorised() {
         return simd::scale_canonical(m, c, a);
     }
@@ -147,6 +160,7 @@ pub fn scale_canonical(ring: &Ring, m: &Modulus, c: Shoup, a: &mut [u64]) {
 
 /// `out += a · c`, lazy.
 pub fn scale_add(ring: &Ring, m: &Modulus, a: &[u64], c: Shoup, out: &mut [u64]) {
+    assert!(a.len() == ring.n() && out.len() == ring.n());
     if ring.vectorised() {
         return simd::scale_add(m, a, c, out);
     }
@@ -158,6 +172,7 @@ pub fn scale_add(ring: &Ring, m: &Modulus, a: &[u64], c: Shoup, out: &mut [u64])
 /// MixColumns on four limbs in place: `s_i <- 2 s_i + 3 s_{i+1} + s_{i+2} + s_{i+3}`, lazy, where
 /// "2" is the element of Z\[ζ_17\] with the given values (one per row) and 3s = 2s + s.
 pub fn mix_column(ring: &Ring, m: &Modulus, two_by_row: &[Shoup], s: [&mut [u64]; 4]) {
+    assert!(s.iter().all(|s| s.len() == ring.n()) && two_by_row.len() == ring.rows());
     if ring.vectorised() {
         return simd::mix_column(ring, m, two_by_row, s);
     }

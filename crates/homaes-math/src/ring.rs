@@ -158,8 +158,10 @@ impl Ring {
     }
 
     /// Frobenius modulo 2, σ_{2^k}: acts on the slots as x -> x^(2^k).
+    ///
+    /// Cost: independent of k, which counts modulo the order of 2.
     pub fn frobenius(&self, k: usize) -> GaloisMap {
-        let t = pow_mod(2, k as u64, self.m);
+        let t = pow_mod(2, (k % self.order_of_two()) as u64, self.m);
         self.galois(t).expect("2 is invertible modulo an odd m")
     }
 }
@@ -264,6 +266,8 @@ mod tests {
                 }
             }
         }
-        assert!(Ring::new(255).unwrap().galois(5).is_none());
+        let ring = Ring::new(255).unwrap();
+        assert!(ring.galois(5).is_none());
+        assert_eq!(ring.frobenius(8 * (usize::MAX / 8) + 3), ring.frobenius(3));
     }
 }

@@ -75,11 +75,6 @@ impl Conversion {
         let (m, c) = &self.targets[j];
         kernel::combine(ring, m, ys_and_v, c, out);
     }
-
-    /// Number of sources.
-    pub fn sources(&self) -> usize {
-        self.sources.len()
-    }
 }
 
 fn m_mul3(m: &Modulus, a: u64, b: u64, c: u64) -> u64 {

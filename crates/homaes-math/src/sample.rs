@@ -5,18 +5,18 @@
 //! | [`uniform`] | uniform modulo p, from a public seed | none (rejection; timing depends on public data) |
 //! | [`fixed_weight`] | h coefficients ±1, the rest 0, uniform among those | none |
 //! | [`ternary`] | each coefficient uniform in {-1, 0, 1} | bias below 2^-62 |
-//! | [`gaussian`] | discrete Gaussian, σ = 3.2, by inversion of a 63-bit table | cut at ±40 = 12.5 σ; total distance below 2^-57 |
+//! | [`gaussian`] | discrete Gaussian, σ = 3.2, by inversion of a 63-bit table | cut at ±29 = 9 σ; statistical distance 2^-60.8 per coefficient |
 //!
 //! The secret samplers neither branch nor index on secret values: they scan and select with masks.
 
 use crate::modulus::Modulus;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, Rng, SeedableRng};
-use std::sync::LazyLock;
 
 /// Standard deviation of [`gaussian`].
 pub const SIGMA: f64 = 3.2;
-const TAIL: usize = 40;
+/// Largest magnitude that [`gaussian`] returns.
+pub const TAIL: usize = THRESHOLDS.len();
 
 /// A public 32-byte seed that stands for uniform polynomials on disk.
 pub type Seed = [u8; 32];
@@ -85,24 +85,49 @@ pub fn ternary(rng: &mut impl CryptoRng, out: &mut [i64]) {
     }
 }
 
-/// Thresholds of the half-Gaussian: 2^63 P(|X| <= k).
-static THRESHOLDS: LazyLock<[u64; TAIL]> = LazyLock::new(|| {
-    let weight = |k: usize| (-((k * k) as f64) / (2.0 * SIGMA * SIGMA)).exp();
-    let total: f64 = 1.0 + 2.0 * (1..=TAIL).rev().map(weight).sum::<f64>();
-    core::array::from_fn(|k| {
-        // from the far end, so that small tails keep their relative precision
-        let beyond = 2.0 * (k + 1..=TAIL).rev().map(weight).sum::<f64>() / total;
-        (1u64 << 63) - (beyond * 2f64.powi(63)).round() as u64
-    })
-});
+/// Thresholds of the half-Gaussian: 2^63 P(|X| <= k) of the discrete Gaussian on all integers, rounded to
+/// nearest; from k = 29 on they would be 2^63.
+///
+/// Computed with 80 digits, so that samples do not depend on a platform's `exp`. Rounding and cut
+/// together are a statistical distance of 2^-60.8 from the exact distribution.
+const THRESHOLDS: [u64; 29] = [
+    1_149_872_835_429_266_008,
+    3_340_023_666_152_832_878,
+    5_231_742_854_224_525_755,
+    6_713_673_034_491_318_534,
+    7_766_573_326_200_196_559,
+    8_445_050_402_542_556_634,
+    8_841_576_285_654_612_683,
+    9_051_758_678_878_186_096,
+    9_152_802_451_769_415_979,
+    9_196_859_074_767_746_705,
+    9_214_281_206_174_004_120,
+    9_220_529_764_022_708_441,
+    9_222_562_339_745_873_206,
+    9_223_161_995_634_596_964,
+    9_223_322_447_917_711_088,
+    9_223_361_386_320_111_733,
+    9_223_369_956_674_611_012,
+    9_223_371_667_508_612_691,
+    9_223_371_977_254_386_295,
+    9_223_372_028_116_140_532,
+    9_223_372_035_690_845_298,
+    9_223_372_036_713_969_870,
+    9_223_372_036_839_307_001,
+    9_223_372_036_853_232_778,
+    9_223_372_036_854_636_068,
+    9_223_372_036_854_764_320,
+    9_223_372_036_854_774_951,
+    9_223_372_036_854_775_750,
+    9_223_372_036_854_775_804,
+];
 
-/// Discrete Gaussian coefficients with standard deviation [`SIGMA`], cut at ±40.
+/// Discrete Gaussian coefficients with standard deviation [`SIGMA`], cut at ±[`TAIL`].
 pub fn gaussian(rng: &mut impl CryptoRng, out: &mut [i64]) {
-    let table = &*THRESHOLDS;
     for x in out {
         let r = rng.next_u64();
         let (u, sign) = (r >> 1, (r & 1) as i64);
-        let magnitude = table.iter().map(|&t| i64::from(u >= t)).sum::<i64>();
+        let magnitude = THRESHOLDS.iter().map(|&t| i64::from(u >= t)).sum::<i64>();
         *x = (magnitude ^ -sign) + sign;
     }
 }
@@ -153,6 +178,53 @@ mod tests {
         let mut full = vec![0; 7];
         fixed_weight(&mut rng, 7, &mut full);
         assert!(full.iter().all(|x| x.abs() == 1));
+    }
+
+    fn weight(k: usize) -> f64 {
+        (-((k * k) as f64) / (2.0 * SIGMA * SIGMA)).exp()
+    }
+
+    #[test]
+    fn thresholds_are_those_of_the_gaussian() {
+        let beyond = |k: usize| 2.0 * (k..=60).rev().map(weight).sum::<f64>();
+        let total = 1.0 + beyond(1);
+        for (k, &t) in THRESHOLDS.iter().enumerate() {
+            // the complement keeps its relative precision where it is small
+            let (got, want) = ((1u64 << 63) - t, beyond(k + 1) / total * 2f64.powi(63));
+            let tolerance = 1.0 + want * 2f64.powi(-47);
+            assert!((got as f64 - want).abs() <= tolerance, "{k}: {got} {want}");
+        }
+        let next = beyond(TAIL + 1) / total * 2f64.powi(63);
+        assert!(next < 0.5, "one more threshold would be distinct: {next}");
+    }
+
+    #[test]
+    fn gaussian_frequencies() {
+        let count = 1usize << 17;
+        let mut x = vec![0i64; count];
+        gaussian(&mut rng(), &mut x);
+        let total: f64 = 1.0 + 2.0 * (1..=60).map(weight).sum::<f64>();
+        // every value by itself up to ±12, where 29 are expected; the rest in one class per sign
+        let edge = 12i64;
+        let mut seen = [0f64; 27];
+        for &v in &x {
+            seen[(v.clamp(-edge - 1, edge + 1) + edge + 1) as usize] += 1.0;
+        }
+        let rest = (13..=60).map(weight).sum::<f64>();
+        let chi2: f64 = seen
+            .iter()
+            .zip(-edge - 1..)
+            .map(|(&seen, v)| {
+                let w = if v.abs() > edge {
+                    rest
+                } else {
+                    weight(v.unsigned_abs() as usize)
+                };
+                let want = count as f64 * w / total;
+                (seen - want).powi(2) / want
+            })
+            .sum();
+        assert!(chi2 < 60.0, "chi^2 with 26 degrees of freedom: {chi2}");
     }
 
     #[test]

@@ -336,6 +336,8 @@ mod tests {
 
     const P24: u64 = 16_776_961;
     const P47: u64 = 131_311_739_216_641;
+    /// The largest prime of the shipped sets.
+    const SPECIAL: u64 = 140_737_437_991_681;
 
     fn pseudo(n: usize, p: u64) -> Vec<u64> {
         let mut x = 88_172_645_463_325_252u64;
@@ -365,7 +367,7 @@ mod tests {
     #[test]
     fn equals_naive_evaluation_and_inverts() {
         for m in [3u64, 5, 15, 17, 85, 255, 257, 3855, 4369, 65535] {
-            for p in [P24, P47] {
+            for p in [P24, P47, SPECIAL] {
                 for backend in Backend::available() {
                     let ring = Ring::with_backend(m, backend).unwrap();
                     let t = Transform::new(&ring, p).unwrap();
@@ -389,7 +391,7 @@ mod tests {
     #[test]
     fn the_twins_agree_at_the_edges_of_the_range() {
         for m in [255u64, 3855, 65535] {
-            for p in [P24, P47] {
+            for p in [P24, P47, SPECIAL] {
                 let rings: Vec<Ring> = Backend::available()
                     .map(|b| Ring::with_backend(m, b).unwrap())
                     .collect();

@@ -3,11 +3,13 @@
 use super::TAPS;
 use homaes_math::Ring;
 use homaes_math::embed::squared_magnitudes;
+use zeroize::{Zeroize, Zeroizing};
 
 /// Order of the roots of unity in the constants of the linear layer.
 const GAINS_MODULUS: u32 = 17;
 
-/// The rounding variances `κ_j = 1 + |s_j|²` of one secret key, orbit by orbit.
+/// The rounding variances `κ_j = 1 + |s_j|²` of one secret key, orbit by orbit. Overwritten when
+/// dropped: they tell the key.
 #[derive(Clone, Debug)]
 pub struct KeyProfile {
     /// Bound on the coefficients of the basis dual to the normal one.
@@ -37,11 +39,14 @@ impl KeyProfile {
             .iter()
             .map(|c| c.checked_mul(*c))
             .try_fold(0i64, |sum, square| sum.checked_add(square?))?;
-        let real: Vec<f64> = coefficients.iter().map(|&c| c as f64).collect();
-        let squares = squared_magnitudes(ring, &real);
+        let real = Zeroizing::new(coefficients.iter().map(|&c| c as f64).collect::<Vec<_>>());
+        let squares = Zeroizing::new(squared_magnitudes(ring, &real));
         let (double, conjugate) = (ring.frobenius(1), ring.galois(ring.m() - 1)?);
         let mut seen = vec![false; ring.n()];
-        let (mut kappa, mut class) = (Vec::new(), Vec::new());
+        // exactly what is needed: growing would leave copies behind
+        let half = ring.n() / 2;
+        let mut kappa = Zeroizing::new(Vec::with_capacity(half));
+        let mut class = Vec::with_capacity(half);
         for start in 0..ring.n() {
             if seen[start] {
                 continue;
@@ -66,7 +71,7 @@ impl KeyProfile {
             &axes,
             usize::try_from(weight).ok()?,
             orbit_len,
-            kappa,
+            core::mem::take(&mut *kappa),
             class,
         )
     }
@@ -133,5 +138,11 @@ impl KeyProfile {
     #[must_use]
     pub fn unit(&self) -> f64 {
         (self.dimension as f64 * (1.0 + self.weight as f64) / 3.0).sqrt()
+    }
+}
+
+impl Drop for KeyProfile {
+    fn drop(&mut self) {
+        self.kappa.zeroize();
     }
 }

@@ -2,7 +2,9 @@
 use super::*;
 use crate::simd::Backend;
 
-const PRIMES: [u64; 2] = [16_776_961, 131_311_739_216_641];
+/// The last one is the largest prime of the shipped sets, 2^47.
+const PRIMES: [u64; 3] = [16_776_961, 131_311_739_216_641, SPECIAL];
+const SPECIAL: u64 = 140_737_437_991_681;
 
 fn limb(n: usize, bound: u64, seed: u64) -> Vec<u64> {
     let mut x = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
@@ -16,7 +18,7 @@ fn limb(n: usize, bound: u64, seed: u64) -> Vec<u64> {
         .collect()
 }
 
-/// Runs `f` on every backend for m = 255 and m = 65535 and both primes, and compares the results.
+/// Runs `f` on every backend for m = 255 and m = 65535 and all primes, and compares the results.
 fn on_all(f: impl Fn(&Ring, &Modulus) -> Vec<Vec<u64>>) {
     for m in [255, 65535] {
         for p in PRIMES {
@@ -145,7 +147,7 @@ fn elementwise_twins() {
                 let ys: Vec<&[u64]> = ys.iter().map(Vec::as_slice).collect();
                 let mut v = vec![0; ring.n()];
                 quotient(&ring, &ys, &PRIMES.map(|p| 1.0 / p as f64), &mut v);
-                assert!(v.iter().all(|&x| x <= 2));
+                assert!(v.iter().all(|&x| x <= 3));
                 v
             })
             .collect();
@@ -173,4 +175,149 @@ fn mix_column_twins() {
         assert_eq!(s[2][n - 1] % p, m.add(doubled, rest));
         s
     });
+}
+
+#[test]
+fn inner_product_of_forty_largest_terms() {
+    on_all(|ring, m| {
+        let (n, p) = (ring.n(), m.p());
+        let (lazy, key, by_row) = (vec![2 * p - 1; n], vec![p - 1; n], vec![p - 1; ring.rows()]);
+        let (sources, map) = ([&lazy[..]], ring.frobenius(1));
+        let term = Term {
+            sources: &sources,
+            map: &map,
+            key: [&key, &key],
+        };
+        let row = RowTerm {
+            sources: &sources,
+            map: &map,
+            by_row: &by_row,
+            second: true,
+        };
+        let mut outs = Vec::new();
+        for rows in [0, 9, 40] {
+            let (mut a, mut b) = (vec![0; n], vec![0; n]);
+            let (terms, row_terms) = (vec![term; 40 - rows], vec![row; rows]);
+            inner_product(ring, m, &terms, &row_terms, &mut [[&mut a, &mut b]]);
+            let sum = |count: u128| {
+                let total = count * u128::from(2 * p - 1) * u128::from(p - 1);
+                m.from_stored((total % u128::from(p)) as u64)
+            };
+            let (first, second) = (sum(40 - rows as u128), sum(40));
+            assert!(a.iter().all(|&x| m.canonical(x) == first));
+            assert!(b.iter().all(|&x| m.canonical(x) == second));
+            outs.extend([a, b]);
+        }
+        outs
+    });
+}
+
+#[test]
+fn combine_of_sixteen_largest_sources() {
+    on_all(|ring, m| {
+        let (n, p) = (ring.n(), m.p());
+        let source = vec![(1 << 47) - 1; n];
+        let mut out = vec![0; n];
+        combine(ring, m, &[&source[..]; 16], &[p - 1; 16], &mut out);
+        let total = 16 * ((1u128 << 47) - 1) * u128::from(p - 1);
+        let want = m.from_stored((total % u128::from(p)) as u64);
+        assert!(out.iter().all(|&x| m.canonical(x) == want));
+        vec![out]
+    });
+}
+
+#[test]
+fn conversions_agree_with_wide_arithmetic() {
+    on_all(|ring, m| {
+        let (n, p) = (ring.n(), m.p());
+        let wide = u128::from(p);
+        let inputs: Vec<_> = (0..16).map(|i| limb(n, 1 << 47, 70 + i)).collect();
+        let sources: Vec<&[u64]> = inputs.iter().map(Vec::as_slice).collect();
+        let constants = limb(16, p, 90);
+        let mut combined = vec![0; n];
+        combine(ring, m, &sources, &constants, &mut combined);
+        let any = limb(n, 1 << WORD_BITS, 91);
+        let mut scaled = any.clone();
+        scale_canonical(ring, m, m.shoup(constants[3]), &mut scaled);
+        for i in 0..n {
+            let total = sources.iter().zip(&constants).fold(0, |sum, (s, &c)| {
+                (sum + u128::from(s[i]) * u128::from(c)) % wide
+            });
+            // the sum carries R once more than the result
+            let lifted = u128::from(combined[i]) * (1 << WORD_BITS) % wide;
+            assert_eq!(lifted, total, "combine at {i}");
+            let product = u128::from(any[i]) * u128::from(constants[3]) % wide;
+            assert_eq!(u128::from(scaled[i]), product, "scale at {i}");
+        }
+        vec![combined, scaled]
+    });
+}
+
+#[test]
+fn quotient_agrees_with_wide_arithmetic() {
+    for m in [255, 65535] {
+        for backend in Backend::available() {
+            let ring = Ring::with_backend(m, backend).unwrap();
+            let ys: Vec<_> = PRIMES.iter().map(|&p| limb(ring.n(), p, p)).collect();
+            let sources: Vec<&[u64]> = ys.iter().map(Vec::as_slice).collect();
+            let mut v = vec![0; ring.n()];
+            quotient(&ring, &sources, &PRIMES.map(|p| 1.0 / p as f64), &mut v);
+            for i in 0..ring.n() {
+                // the sum of y/p in units of 2^-75, each summand rounded down
+                let unit = 1u128 << 75;
+                let terms = ys.iter().zip(PRIMES);
+                let sum: u128 = terms
+                    .map(|(y, p)| (u128::from(y[i]) << 75) / u128::from(p))
+                    .sum();
+                let slack = unit >> 45;
+                let (low, high) = (sum + unit / 2 - slack, sum + unit / 2 + slack);
+                let (low, high) = ((low / unit) as u64, (high / unit) as u64);
+                assert!((low..=high).contains(&v[i]), "{} at {i}", v[i]);
+            }
+        }
+    }
+}
+
+/// Both twins refuse slices of the wrong length.
+#[test]
+fn lengths_are_checked_on_every_backend() {
+    for backend in Backend::available() {
+        let ring = Ring::with_backend(255, backend).unwrap();
+        let m = Modulus::new(SPECIAL);
+        let (n, c) = (ring.n(), m.shoup(1));
+        let (long, short) = (vec![0; n], vec![0; n - 8]);
+        let refuses = |f: &mut dyn FnMut()| {
+            let f = std::panic::AssertUnwindSafe(f);
+            assert!(std::panic::catch_unwind(f).is_err(), "{backend:?}");
+        };
+        refuses(&mut || scale_add(&ring, &m, &short, c, &mut long.clone()));
+        refuses(&mut || scale_canonical(&ring, &m, c, &mut short.clone()));
+        refuses(&mut || quotient(&ring, &[&short], &[1.0], &mut long.clone()));
+        refuses(&mut || combine(&ring, &m, &[&short], &[1], &mut long.clone()));
+        refuses(&mut || combine(&ring, &m, &[&long], &[1, 1], &mut long.clone()));
+        let map = ring.frobenius(1);
+        let x = [&long[..], &short];
+        let (mut a, mut b, mut d, mut e) = (long.clone(), long.clone(), long.clone(), long.clone());
+        refuses(&mut || {
+            let t = Tensor {
+                x,
+                y: [&long, &long],
+                map: &map,
+                scale: c,
+            };
+            tensor(&ring, &m, &t, [&mut a, &mut b, &mut d, &mut e]);
+        });
+        refuses(&mut || {
+            let two = vec![c; ring.rows() - 1];
+            mix_column(&ring, &m, &two, [&mut a, &mut b, &mut d, &mut e]);
+        });
+        refuses(&mut || {
+            let term = Term {
+                sources: &[&short],
+                map: &map,
+                key: [&long, &long],
+            };
+            inner_product(&ring, &m, &[term], &[], &mut [[&mut a, &mut b]]);
+        });
+    }
 }

@@ -55,7 +55,7 @@ unsafe fn reduce(k: &Consts, x: __m512i, one_q: __m512i) -> __m512i {
     }
 }
 
-/// DFT of length 16, decimated in frequency: lazy in, below 32p out, output k at position REV[k].
+/// DFT of length 16, decimated in frequency: lazy in, below 32p out, output k at position `REV[k]`.
 #[inline(always)]
 unsafe fn dft16(k: &Consts, w: &[Shoup; 8], x: &mut [__m512i; 16]) {
     macro_rules! plain {

@@ -1,0 +1,212 @@
+//! Every damage to a file has a name.
+use super::*;
+use crate::{SlicedAes, sets};
+use homaes_aes::RoundKeys;
+use homaes_wire::WireError;
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
+
+struct Fixture {
+    params: Arc<Params>,
+    secret: SecretKey,
+    rng: ChaCha20Rng,
+}
+
+fn toy() -> Fixture {
+    let params = Params::new(&sets::TOY_255).unwrap();
+    let mut rng = ChaCha20Rng::from_seed([41; 32]);
+    let secret = SecretKey::generate(&params, &mut rng).unwrap();
+    Fixture {
+        params,
+        secret,
+        rng,
+    }
+}
+
+fn file(header: Header, write: impl FnOnce(&mut Writer<Vec<u8>>) -> Result<()>) -> Vec<u8> {
+    let mut w = Writer::new(Vec::new(), header).unwrap();
+    write(&mut w).unwrap();
+    w.finish().unwrap()
+}
+
+fn read_secret(params: &Arc<Params>, bytes: &[u8]) -> Result<SecretKey> {
+    SecretKey::read(params, Reader::from_slice(bytes, Kind::SecretKey)?)
+}
+
+fn read_wrapped(params: &Arc<Params>, bytes: &[u8]) -> Result<WrappedKey> {
+    WrappedKey::read(params, Reader::from_slice(bytes, Kind::WrappedKey)?)
+}
+
+#[test]
+fn truncation_and_bit_flips() {
+    let f = toy();
+    let good = file(f.secret.header().unwrap(), |w| f.secret.write(w));
+    let read = read_secret(&f.params, &good).unwrap();
+    assert_eq!(read.coefficients(), f.secret.coefficients());
+    for len in 0..good.len() {
+        let error = read_secret(&f.params, &good[..len]).unwrap_err();
+        assert!(matches!(error, Error::Wire(_)), "{len}: {error}");
+    }
+    for bit in 0..8 * good.len() {
+        let mut bad = good.clone();
+        bad[bit / 8] ^= 1 << (bit % 8);
+        let error = read_secret(&f.params, &bad).unwrap_err();
+        assert!(matches!(error, Error::Wire(_)), "bit {bit}: {error}");
+    }
+}
+
+#[test]
+fn a_secret_of_another_weight() {
+    let f = toy();
+    let found = f.params.set().weight as u64 - 1;
+    let mut coefficients = f.secret.coefficients().to_vec();
+    *coefficients.iter_mut().find(|c| **c != 0).unwrap() = 0;
+    let light = SecretKey::from_coefficients(&f.params, f.secret.id(), coefficients);
+    let bytes = file(light.header().unwrap(), |w| light.write(w));
+    match read_secret(&f.params, &bytes).unwrap_err() {
+        Error::Field {
+            what: "weight of the secret",
+            found: w,
+            expected,
+        } => assert_eq!((w, expected), (found, found + 1)),
+        e => panic!("{e}"),
+    }
+}
+
+#[test]
+fn an_evaluation_key_cut_or_changed() {
+    let mut f = toy();
+    let eval = EvalKey::generate(&f.secret, &mut f.rng);
+    let good = file(eval.header().unwrap(), |w| eval.write(w));
+    let read = |b: &[u8]| EvalKey::read(&f.params, Reader::from_slice(b, Kind::EvalKey)?);
+    assert!(read(&good).is_ok());
+    let step = good.len() / 29;
+    for at in (0..good.len()).step_by(step) {
+        let error = read(&good[..at]).unwrap_err();
+        assert!(matches!(error, Error::Wire(_)), "cut at {at}: {error}");
+        let mut bad = good.clone();
+        bad[at] ^= 0x10;
+        let error = read(&bad).unwrap_err();
+        assert!(matches!(error, Error::Wire(_)), "byte {at}: {error}");
+    }
+}
+
+#[test]
+fn a_wrapped_key_with_wrong_key_bits() {
+    let mut f = toy();
+    let keys = RoundKeys::expand(&[1; 16]).unwrap();
+    let wrapped = WrappedKey::encrypt(&f.secret, &keys, &mut f.rng).unwrap();
+    let with_bits = |bits: u16| {
+        file(wrapped.header().unwrap(), |w| {
+            let meta = Encoder::new().u16(bits).bytes(&wrapped.seed).finish();
+            w.write_record(META, 0, &meta)?;
+            for (r, round) in wrapped.rounds.iter().enumerate() {
+                for (i, c) in round.iter().enumerate() {
+                    let basis = f.params.basis(c.level);
+                    let body = put_poly(&f.params, basis, &c.parts[0], Encoder::new());
+                    w.write_record(LIMBS, (16 * r + i) as u64, &body.finish())?;
+                }
+            }
+            Ok(())
+        })
+    };
+    let read = read_wrapped(&f.params, &with_bits(128)).unwrap();
+    assert_eq!(read.key_size(), KeySize::Aes128);
+    for bits in [0, 64, 127, 129, 135, u16::MAX] {
+        let error = read_wrapped(&f.params, &with_bits(bits)).unwrap_err();
+        let Error::Field { what, found, .. } = error else {
+            panic!("{bits}: {error}")
+        };
+        assert_eq!((what, found), ("AES key bits", u64::from(bits)));
+    }
+    for bits in [192, 256] {
+        let error = read_wrapped(&f.params, &with_bits(bits)).unwrap_err();
+        assert!(matches!(error, Error::Rounds { .. }), "{bits}: {error}");
+    }
+}
+
+#[test]
+fn batches_with_wrong_level_noise_or_length() {
+    let mut f = toy();
+    let params = f.params.clone();
+    let keys = RoundKeys::expand(&[1; 16]).unwrap();
+    let eval = EvalKey::generate(&f.secret, &mut f.rng);
+    let wrapped = WrappedKey::encrypt(&f.secret, &keys, &mut f.rng).unwrap();
+    let aes = SlicedAes::new(&eval, &wrapped).unwrap();
+    let good = encode_batch(&params, &aes.encrypt_blocks(&[[0; 16]]).unwrap()).unwrap();
+    assert!(decode_batch(&params, &good).is_ok());
+    let changed = |at: usize, with: &[u8]| {
+        let mut bad = good.clone();
+        bad[at..at + with.len()].copy_from_slice(with);
+        decode_batch(&params, &bad).unwrap_err()
+    };
+    for level in [0u8, 2, 255] {
+        match changed(0, &[level]) {
+            Error::Field {
+                what: "level",
+                found,
+                expected: 1,
+            } => assert_eq!(found, u64::from(level)),
+            e => panic!("level {level}: {e}"),
+        }
+    }
+    // noise and tail of the first ciphertext, little-endian
+    for at in [1, 9] {
+        for bits in [-64.5, -1e300, 4096.5, 1e300f64] {
+            match changed(at, &bits.to_le_bytes()) {
+                Error::NoiseBits { found } => assert_eq!(found, bits),
+                e => panic!("{bits}: {e}"),
+            }
+        }
+        for bits in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            let error = changed(at, &bits.to_le_bytes());
+            assert!(
+                matches!(error, Error::Wire(WireError::Malformed { .. })),
+                "{bits}: {error}"
+            );
+        }
+    }
+    // residues beyond their modulus
+    let error = changed(17, &[0xff; 8]);
+    assert!(matches!(error, Error::Wire(_)), "{error}");
+    for len in (0..good.len()).step_by(101).chain([good.len() - 1]) {
+        let error = decode_batch(&params, &good[..len]).unwrap_err();
+        assert!(
+            matches!(error, Error::Wire(WireError::ValueTruncated { .. })),
+            "{len}: {error}"
+        );
+    }
+    let mut long = good.clone();
+    long.push(0);
+    let error = decode_batch(&params, &long).unwrap_err();
+    assert!(matches!(error, Error::Wire(_)), "{error}");
+
+    // states that are not at level 1 are not written
+    let fresh = f.secret.encrypt(&[1], &mut f.rng).unwrap();
+    let state: State = core::array::from_fn(|_| fresh.clone());
+    let error = encode_batch(&params, &state).unwrap_err();
+    assert!(matches!(error, Error::Field { what: "level", .. }));
+}
+
+#[test]
+fn ciphertexts_of_another_set_do_not_decrypt() {
+    let mut f = toy();
+    let other = Params::new(&sets::TOY_4369).unwrap();
+    let stranger = SecretKey::generate(&other, &mut f.rng).unwrap();
+    let c = stranger.encrypt(&[7; 256], &mut f.rng).unwrap();
+    match f.secret.decrypt(&c).unwrap_err() {
+        Error::OtherShape {
+            what: "coefficients",
+            found: 4096,
+            expected: 128,
+        } => {}
+        e => panic!("{e}"),
+    }
+    let mut short = f.secret.encrypt(&[7], &mut f.rng).unwrap();
+    short.level -= 1;
+    let error = f.secret.decrypt(&short).unwrap_err();
+    assert!(matches!(error, Error::OtherShape { what: "primes", .. }));
+    short.level = 1000;
+    let error = f.secret.decrypt(&short).unwrap_err();
+    assert!(matches!(error, Error::OtherShape { what: "levels", .. }));
+}

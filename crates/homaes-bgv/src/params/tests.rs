@@ -1,0 +1,115 @@
+//! Every way to be unusable, by name, and the shares that the constants promise.
+use super::*;
+use crate::{quality, sets};
+
+fn refused(change: impl FnOnce(&mut ParamSet)) -> ParamsError {
+    let mut set = sets::TOY_255.clone();
+    change(&mut set);
+    Params::new(&set).unwrap_err()
+}
+
+fn refused_count(change: impl FnOnce(&mut Chain)) -> (&'static str, usize) {
+    match refused(|s| change(&mut s.chain)) {
+        ParamsError::Chain { what, found, .. } => (what, found),
+        e => panic!("expected a chain error, found {e}"),
+    }
+}
+
+#[test]
+fn conductor() {
+    for m in [0, 1, 2, 15, 257, 17 * 17, 65537] {
+        let error = refused(|s| s.m = m);
+        assert_eq!(error, ParamsError::Conductor { m });
+    }
+}
+
+#[test]
+fn every_conductor_with_17_is_usable() {
+    for cofactor in [1, 3, 5, 15, 257] {
+        let mut set = sets::TOY_255.clone();
+        set.m = 17 * cofactor;
+        set.weight = 8;
+        assert!(Params::new(&set).is_ok(), "m = {}", set.m);
+    }
+}
+
+#[test]
+fn modulus() {
+    let step = 255 * 16;
+    for p in [0, 1, 2, 65537, 335_539_203, (1 << 47) + 1, u64::MAX] {
+        let error = refused(|s| s.chain.low = p);
+        assert_eq!(error, ParamsError::Modulus { p, step });
+    }
+}
+
+#[test]
+fn repeated() {
+    let p = sets::TOY_255.chain.special[0];
+    let error = refused(|s| s.chain.middle = p);
+    assert_eq!(error, ParamsError::Repeated { p });
+}
+
+#[test]
+fn weight() {
+    for weight in [0, 129, usize::MAX] {
+        let error = refused(|s| s.weight = weight);
+        assert_eq!(error, ParamsError::Weight { weight, n: 128 });
+    }
+}
+
+#[test]
+fn chain_counts() {
+    const MANY: &[u64] = &[1; 62];
+    type Case = (&'static str, usize, fn(&mut Chain));
+    let cases: [Case; 11] = [
+        ("base primes", 0, |c| c.base = &[]),
+        ("special primes", 0, |c| c.special = &[]),
+        ("special primes", 14, |c| c.special = &MANY[..14]),
+        ("primes in all", 70, |c| c.base = MANY),
+        ("base primes of the first digit", 10, |c| c.first_digit = 10),
+        ("base primes of the first digit", usize::MAX, |c| {
+            c.first_digit = usize::MAX;
+        }),
+        ("base primes of a digit", 0, |c| c.digit = 0),
+        ("base primes of a digit", usize::MAX, |c| {
+            c.digit = usize::MAX;
+        }),
+        ("primes of the first digit", 16, |c| {
+            (c.base, c.first_digit) = (&MANY[..14], 14);
+        }),
+        ("primes of a further digit", 16, |c| {
+            (c.base, c.digit) = (&MANY[..20], 16);
+        }),
+        ("digits", 6, |c| c.digit = 1),
+    ];
+    for (what, found, change) in cases {
+        assert_eq!(refused_count(change), (what, found));
+    }
+}
+
+#[test]
+fn chain_digit_against_special_modulus() {
+    // four special primes, 188 bits, against a first digit of 241
+    let four = |c: &mut Chain| c.special = &c.special[..4];
+    assert_eq!(refused_count(four), ("bits of the largest digit", 241));
+    let message = refused(|s| four(&mut s.chain)).to_string();
+    assert!(
+        message.ends_with("found 241, expected 1..=193"),
+        "{message}"
+    );
+}
+
+#[test]
+fn key_switching_noise_is_a_small_share_after_the_switch() {
+    for set in sets::ALL {
+        let params = Params::new(set).unwrap();
+        let model = quality::model(&params);
+        assert!(model.ks_switched < 0.15, "{}", model.ks_switched);
+    }
+    // the figures of DIGIT_EXCESS_BITS: before the switch it does exceed the product's noise
+    let params = Params::new(&sets::AES128).unwrap();
+    let (plan, noise) = (params.switching(params.top_level()), params.noise());
+    let ks = noise.key_switch_log2(1, plan.digits.len(), plan.log2_digit_excess);
+    assert!((ks - 22.4).abs() < 0.1, "{ks}");
+    assert!((2.0 * noise.rho_log2 - 21.4).abs() < 0.1);
+}
