@@ -15,6 +15,7 @@ use crate::params::{Params, SwitchPlan};
 use crate::poly::Poly;
 use homaes_aes::EvalError;
 use homaes_math::kernel::{self, Tensor};
+use rayon::prelude::*;
 
 /// Least capacity a product may be left with: sixteen standard deviations.
 const MIN_CAPACITY_BITS: f64 = 4.0;
@@ -251,8 +252,9 @@ impl<'k> Evaluator<'k> {
         Ok(c)
     }
 
-    /// The products x_i·σ_k(y_i) of ciphertexts of one level, k at least 1, relinearised together so that
-    /// keys are read once; with or without the switch to the level below.
+    /// The products x_i·σ_k(y_i) of ciphertexts of one level, k at least 1, relinearised with or without
+    /// the switch to the level below. One rayon task each: threads work on the same key at the same
+    /// time, so that what one has fetched the others find in the shared cache.
     pub(crate) fn multiply_many(
         &self,
         x: &[&Ciphertext],
@@ -272,7 +274,10 @@ impl<'k> Evaluator<'k> {
         let pairs = || x.iter().zip(y);
         let jobs: Vec<Job<'_>> = pairs().map(|(x, y)| Job::Product { x, y, map }).collect();
         let noises: Vec<Noise> = pairs().map(|(x, y)| x.noise.times(y.noise)).collect();
-        let sums = self.pass(plan, &shape, &jobs).run(|_, _| ());
+        let sums = jobs
+            .par_chunks(1) // a pass of its own for every job
+            .flat_map_iter(|job| self.pass(plan, &shape, job).run(|_, _| ()))
+            .collect();
         Ok(self.finish(plan, sums, &noises, shape.uses.len()))
     }
 

@@ -17,8 +17,9 @@
 //! s·σ(s), which saves two switches per product. The constants γ_k are folded into the keys of the
 //! linear layer when an evaluation starts, so S is one inner product of 14 to 28 terms per word.
 //!
-//! The four bytes that make one output column are one task: they share every pass over the keys, and
-//! the four columns are independent (one rayon task each).
+//! Products are one rayon task per byte, the linear layer one per output column, whose four bytes share
+//! every pass over its keys. All threads go through the steps together, so that the keys of a step are
+//! read from memory once for all of them.
 
 use crate::ciphertext::Ciphertext;
 use crate::encrypt::trivial;
@@ -174,28 +175,26 @@ impl<'k> SlicedAes<'k> {
         Ok(into_state(state))
     }
 
-    /// x^127 of four bytes.
-    fn power_127(&self, c: [&Ciphertext; 4]) -> Result<Vec<Ciphertext>> {
-        let product = |x: &[&Ciphertext], y: &[&Ciphertext], k, switch| {
-            self.eval.multiply_many(x, y, k, switch)
-        };
-        let copies: Vec<Ciphertext> = c
-            .iter()
+    /// x^127 of all bytes.
+    fn power_127(&self, state: &State) -> Result<Vec<Ciphertext>> {
+        let c: Vec<&Ciphertext> = state.iter().collect();
+        let c3 = self.eval.multiply_many(&c, &c, 1, true)?;
+        let c3: Vec<&Ciphertext> = c3.iter().collect();
+        let copies: Vec<Ciphertext> = state
+            .par_iter()
             .map(|c| self.eval.mod_switch(c))
             .collect::<Result<_>>()?;
-        let c3 = product(&c, &c, 1, true)?;
-        let c3: Vec<&Ciphertext> = c3.iter().collect();
-        let c7 = product(&copies.iter().collect::<Vec<_>>(), &c3, 1, true)?;
-        drop(copies);
-        let c15 = product(&c3, &c3, 2, true)?;
+        let copies: Vec<&Ciphertext> = copies.iter().collect();
+        let c7 = self.eval.multiply_many(&copies, &c3, 1, true)?;
+        let c15 = self.eval.multiply_many(&c3, &c3, 2, true)?;
         let (c7, c15): (Vec<_>, Vec<_>) = (c7.iter().collect(), c15.iter().collect());
-        product(&c7, &c15, 3, false)
+        self.eval.multiply_many(&c7, &c15, 3, false)
     }
 
     /// The linear layer of one column; `mix` is false in the last round.
     fn linear_layer(
         &self,
-        c127: &[Ciphertext],
+        c127: [&Ciphertext; 4],
         keys: [&Ciphertext; 4],
         mix: bool,
     ) -> Result<Vec<Ciphertext>> {
@@ -322,14 +321,14 @@ impl<'k> SlicedAes<'k> {
                 what: "decryption-direction",
             });
         }
+        let c127 = self.power_127(s)?;
         let columns: Vec<Result<Vec<Ciphertext>>> = (0..4usize)
             .into_par_iter()
             .map(|col| {
                 let out = |row: usize| row + 4 * col;
-                let input = core::array::from_fn(|row| &s[shift_source(dir, out(row))]);
+                let input = core::array::from_fn(|row| &c127[shift_source(dir, out(row))]);
                 let keys = core::array::from_fn(|row| &key[out(row)]);
-                let c127 = self.power_127(input)?;
-                self.linear_layer(&c127, keys, mix)
+                self.linear_layer(input, keys, mix)
             })
             .collect();
         let mut state = Vec::with_capacity(16);

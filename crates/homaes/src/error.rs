@@ -263,7 +263,7 @@ fn scheme_remedy(error: &homaes_bgv::Error) -> &'static str {
         Scheme::Wire(source) => wire_remedy(source),
         Scheme::NotBytes => "check that the secret key belongs to the file, or transcipher again",
         Scheme::Rounds { .. } => "choose a parameter set with enough rounds, see 'homaes params'",
-        Scheme::OtherSet { .. } => "use files of one parameter set",
+        Scheme::OtherSet { .. } | Scheme::OtherShape { .. } => "use files of one parameter set",
         Scheme::OtherKey { .. } => "use files made with one secret key",
         Scheme::Eval(_) => "choose a parameter set with more levels, or make the keys anew",
         _ => "make the file anew",

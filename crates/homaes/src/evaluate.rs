@@ -5,8 +5,8 @@
 //!            read in order       public, trivial   homaes_aes::cipher   public          written in order
 //! ```
 //!
-//! A window has as many batches as there are workers. Its batches are evaluated side by side; each of them also spreads
-//! over idle workers, so a file of one batch uses every thread too. Memory is bounded by one window, and the result does
+//! The batches of a window are evaluated side by side, and each of them spreads over all workers: one batch keeps sixteen
+//! threads busy, so windows are larger than one only beyond that. Memory is bounded by one window, and the result does
 //! not depend on the number of threads.
 
 use crate::batch::{Batch, Batches};

@@ -34,8 +34,7 @@ impl<'k> Transcipher<'k> {
         Self::with_threads(eval, wrapped, threads)
     }
 
-    /// As [`new`](Self::new) with a number of worker threads, which is also that of batches in flight. The result does
-    /// not depend on it.
+    /// As [`new`](Self::new) with a number of worker threads. The result does not depend on it.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -99,10 +98,17 @@ impl<'k> Transcipher<'k> {
         let (iv, mut batches) = (job.iv(), job.batches(split));
         let (before, start) = (self.bgv.aes.meter(), Instant::now());
         self.pool.install(|| {
-            transcipher(&self.bgv, iv, &mut batches, threads, &watch, |done| {
-                report.add(&done);
-                file.record(TAG_BATCH, done.index, &done.record)
-            })
+            transcipher(
+                &self.bgv,
+                iv,
+                &mut batches,
+                batches_in_flight(threads),
+                &watch,
+                |done| {
+                    report.add(&done);
+                    file.record(TAG_BATCH, done.index, &done.record)
+                },
+            )
         })?;
         batches.finish()?;
         report.seconds = start.elapsed().as_secs_f64();
@@ -150,4 +156,10 @@ impl core::fmt::Debug for Transcipher<'_> {
             .field("threads", &self.pool.current_num_threads())
             .finish_non_exhaustive()
     }
+}
+
+/// Batches evaluated side by side. One keeps sixteen threads busy, and threads that work on the same batch share what
+/// they fetch of the keys; only beyond that does another batch help.
+fn batches_in_flight(threads: usize) -> usize {
+    threads.div_ceil(16)
 }
