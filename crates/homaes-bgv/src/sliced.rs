@@ -15,7 +15,7 @@
 //!
 //! Products never relinearise a Frobenius image first: x·σ(y) is switched directly from σ(s) and
 //! s·σ(s), which saves two switches per product. The constants γ_k are folded into the keys of the
-//! linear layer when an evaluation starts, so S is one inner product of 14 to 28 terms per word.
+//! linear layer when an evaluation starts, so S is one inner product of 15 to 22 terms per word.
 //!
 //! Products are one rayon task per byte, the linear layer one per output column, whose four bytes share
 //! every pass over its keys. All threads go through the steps together, so that the keys of a step are

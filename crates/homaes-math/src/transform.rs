@@ -39,6 +39,8 @@ pub struct Transform {
     modulus: Modulus,
     forward: [Axis; 4],
     inverse: [Axis; 4],
+    /// ω_17^(k 3^row) at \[row\]\[k\]
+    powers_17: Vec<[u64; 17]>,
     fast: Option<(simd::Tables, simd::Tables)>,
 }
 
@@ -69,6 +71,7 @@ impl Transform {
             modulus,
             forward,
             inverse,
+            powers_17: powers_17(ring, &modulus),
             fast,
         })
     }
@@ -96,16 +99,14 @@ impl Transform {
         }
     }
 
-    /// The element Σ ζ_17^k over the given exponents, as one canonical plain value per row.
+    /// The element Σ ζ_17^k over the given exponents below 17, as one canonical plain value per row;
+    /// no rows if 17 does not divide m.
     pub fn row_values(&self, exponents: &[u8]) -> Vec<u64> {
         let m = &self.modulus;
-        let omega = root_of_unity(m, 17, &[17]);
-        let mut g = 1;
-        (0..self.ring.rows())
-            .map(|_| {
-                let w = m.pow(omega, g);
-                g = g * 3 % 17;
-                let terms = exponents.iter().map(|&k| m.pow(w, u64::from(k)));
+        self.powers_17
+            .iter()
+            .map(|powers| {
+                let terms = exponents.iter().map(|&k| powers[usize::from(k)]);
                 terms.fold(0, |s, t| m.add(s, t))
             })
             .collect()
@@ -303,6 +304,22 @@ fn short_kernels(ring: &Ring, m: &Modulus, dir: Direction) -> Kernels {
         out.direct[i] = k;
     }
     out
+}
+
+/// ω_17^(k 3^row), for rings with the prime 17.
+fn powers_17(ring: &Ring, m: &Modulus) -> Vec<[u64; 17]> {
+    if ring.rows() == 1 {
+        return Vec::new();
+    }
+    let omega = root_of_unity(m, 17, &[17]);
+    let mut g = 1;
+    (0..ring.rows())
+        .map(|_| {
+            let w = m.pow(omega, g);
+            g = g * 3 % 17;
+            core::array::from_fn(|k| m.pow(w, k as u64))
+        })
+        .collect()
 }
 
 fn axes(ring: &Ring, m: &Modulus, dir: Direction) -> [Axis; 4] {
