@@ -21,7 +21,7 @@ use crate::keyswitch::SwitchKey;
 use crate::noise::Noise;
 use crate::params::Params;
 use crate::poly::Poly;
-use crate::sliced::State;
+use crate::sliced::{State, into_state};
 use crate::wrapped::{WrappedKey, check_rounds, round_key_level, stream};
 use homaes_aes::KeySize;
 use homaes_math::Words;
@@ -388,10 +388,6 @@ fn bounded(bits: f64) -> Result<f64> {
         return Ok(bits);
     }
     Err(Error::NoiseBits { found: bits })
-}
-
-fn into_state(v: Vec<Ciphertext>) -> State {
-    v.try_into().expect("sixteen ciphertexts")
 }
 
 /// Sizes of the files of a set, without making them: secret, evaluation and AES-128 wrapped key.

@@ -28,7 +28,7 @@ pub(crate) const FROBENIUS_KEYS: usize = 7;
 pub(crate) const PRODUCT_KEYS: usize = 4;
 /// All key-switching keys.
 pub(crate) const SWITCH_KEYS: usize = FROBENIUS_KEYS + PRODUCT_KEYS;
-/// Secrets drawn before key generation gives up; a sound set rejects fewer than one in ten.
+/// Secrets drawn before key generation gives up: a set that refuses this many is not sound.
 const KEY_TRIES: usize = 100;
 
 /// What a key-switching key switches from.

@@ -8,8 +8,8 @@
 //! d·(P/P_l)^{-1} in place of d the sum encrypts P_l·d·t.
 //!
 //! Everything between the two basis conversions is local to one prime, so the work goes prime by
-//! prime, and within a prime over all ciphertexts of a group: a key's limbs are read from memory
-//! once per group.
+//! prime, and within a prime over all jobs of a [`Pass`]: a key's limbs are read from memory once for
+//! all of them.
 
 use crate::ciphertext::Ciphertext;
 use crate::meter::{Meter, Stage};

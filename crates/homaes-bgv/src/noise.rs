@@ -19,18 +19,18 @@
 //!
 //! **Why a worst-case bound is not carried.** Writing D = 2^(drop)/ρ for a level, a product of noises u·ρ and
 //! v·ρ becomes u·v/D after the switch. A bound that assumes all embeddings at their maximum at once
-//! (u ≈ 12 everywhere) never contracts unless D is near 100, which costs 20 % more modulus; the true
-//! danger, one orbit of embeddings that runs away by squaring itself, is exponentially unlikely already
-//! at D near 5. That probability is what [`crate::stability`] computes, for each secret key at generation, and
-//! what a set's failure probability states. The bound carried here is the mean square times
+//! never contracts unless D exceeds those maxima several times over, which costs modulus at every level.
+//! What can really go wrong is that one orbit of embeddings runs away by squaring itself, and that needs
+//! many of its embeddings to be extreme at once. The probability of it is what [`crate::stability`] bounds,
+//! for each secret key at generation, and what a set's failure probability states. The bound carried here is the mean square times
 //! 2^(5·degree) with degree the number of noises multiplied since the last switch; tests hold measured
 //! noise against it after every operation and every AES round.
 
 use homaes_math::Ring;
 use homaes_math::sample::SIGMA;
 
-/// log2 of the tail factor of one Gaussian-like noise: covers the worst embedding of the worst
-/// acceptable key (|s_j|² up to 16 h) at eight standard deviations.
+/// log2 of the tail factor of one Gaussian-like noise: covers an embedding with |s_j|² = 16 h at eight
+/// standard deviations.
 const TAIL_BITS: f64 = 5.0;
 
 /// Size of a ciphertext's noise in the canonical embedding.

@@ -7,8 +7,8 @@ use homaes_math::slots::Slots;
 
 /// log2 of the bound on a batch's failure probability that every accepted key meets.
 ///
-/// Typical keys of the secure set are near 2^-95, so rejections are rare; the set's card states this
-/// number, because it is what is certain.
+/// The random keys of the tests meet it; the set's card states this number,
+/// because it is what holds for every key in use.
 pub const LOG2_P_FAIL: f64 = -64.0;
 
 /// The stability model of a set: its drops, gains and key-switching noise.

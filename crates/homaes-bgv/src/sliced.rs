@@ -395,6 +395,8 @@ fn fold(params: &Params, key: &SwitchKey, gamma: &[u8]) -> SwitchKey {
     }
 }
 
-fn into_state(v: Vec<Ciphertext>) -> State {
+/// # Panics
+/// Unless there are sixteen.
+pub(crate) fn into_state(v: Vec<Ciphertext>) -> State {
     v.try_into().expect("sixteen ciphertexts")
 }
