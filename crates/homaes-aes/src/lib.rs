@@ -52,11 +52,13 @@
 //! |---|---|
 //! | [`gf256`] | GF(2^8): product, inverse, Frobenius, linearised polynomials |
 //! | [`clear`] | FIPS-197 in the clear: key schedule, block functions, states round by round |
+//! | [`layout`] | where the bytes of a block lie in ciphertexts |
 //! | [`state`] | byte order, ShiftRows, MixColumns, blocks to slots and back |
 //! | [`mode`] | modes of operation: CTR |
 //! | [`view`] | the views a backend implements, with their laws |
 //! | [`rounds`] | [`Rounds`] and [`cipher`] |
 //! | [`sliced`], [`packed`] | the layouts: 16 items, or one |
+//! | [`slp`] | straight-line programs on bits; the S-box as two of them |
 //! | [`bytewise`], [`bitwise`], [`lutwise`] | the S-box over each view |
 //! | [`interp`] | evaluators without keys: values, and costs |
 //! | [`error`] | what a key or a parameter set can cause |
@@ -71,14 +73,15 @@
 //! |---|---|---|---|---|---|---|---|
 //! | bytes, sliced | slots | 640 | 640 | 1760 | 0 | 0 | 30 |
 //! | bytes, packed | slots / 16 | 40 | 40 | 110 | 37 | 0 | 30 |
-//! | bits, sliced | slots | 12800 | 3200 | 0 | 0 | 0 | 40 |
+//! | bits, sliced | slots | 5440 | 3040 | 0 | 0 | 0 | 40 |
 //! | look-ups, sliced | 1 | 0 | 0 | 0 | 0 | 160 | 10 |
 //!
 //! # References
 //!
 //! FIPS-197, *Advanced Encryption Standard*, NIST 2001. SP 800-38A, *Recommendation for Block Cipher
 //! Modes of Operation*, NIST 2001. GHS12: Gentry, Halevi, Smart, *Homomorphic Evaluation of the AES
-//! Circuit*, CRYPTO 2012 (section 4: the layouts and the byte circuit).
+//! Circuit*, CRYPTO 2012 (section 4: the layouts and the byte circuit). Boyar, Peralta, *A depth-16
+//! circuit for the AES S-box*, eprint 2011/332 (the bit circuits).
 
 #![forbid(unsafe_code)]
 
@@ -88,19 +91,21 @@ pub mod clear;
 pub mod error;
 pub mod gf256;
 pub mod interp;
+pub mod layout;
 pub mod lutwise;
 pub mod mode;
 pub mod packed;
 pub mod rounds;
 pub mod sliced;
+pub mod slp;
 pub mod state;
-mod tower;
 pub mod view;
 
 pub use bitwise::Bitwise;
 pub use bytewise::Bytewise;
 pub use clear::{KeySize, RoundKeys, Schedule};
 pub use error::{Error, EvalError, Result};
+pub use layout::Layout;
 pub use lutwise::Lutwise;
 pub use mode::Mode;
 pub use packed::Packed;

@@ -14,7 +14,7 @@ use crate::state::Direction;
 /// [`last_round`](Self::last_round), and may hold round keys in a form of its own.
 ///
 /// Laws, with D the decryption of a state or of a key to blocks:
-/// - `D(add(s, k)) = D(s) ⊕ D(k)`
+/// - `D(add(s, k)) = D(s) ⊕ D(k)`, and `add_assign(s, k)` makes `s` hold the same
 /// - `D(sub_shift(dir, s)) = ShiftRows(SubBytes(D(s)))`, or the inverses when decrypting
 /// - `D(sub_shift_mix(dir, s)) = MixColumns(D(sub_shift(dir, s)))`, or the inverse
 /// - `round` and `last_round` decrypt to the same as their default bodies
@@ -30,6 +30,15 @@ pub trait Rounds {
     /// # Errors
     /// If the backend's sum can fail.
     fn add(&self, s: &Self::State, key: &Self::Key) -> Result<Self::State>;
+
+    /// AddRoundKey, in place. By default replaces `s` by [`add`](Self::add).
+    ///
+    /// # Errors
+    /// As [`add`](Self::add); `s` is then unspecified.
+    fn add_assign(&self, s: &mut Self::State, key: &Self::Key) -> Result<()> {
+        *s = self.add(s, key)?;
+        Ok(())
+    }
 
     /// SubBytes then ShiftRows, or their inverses.
     ///
@@ -49,20 +58,25 @@ pub trait Rounds {
     /// If room is lacking and the backend cannot make it.
     fn refresh(&self, s: &mut Self::State) -> Result<()>;
 
-    /// One round but the last: [`sub_shift_mix`](Self::sub_shift_mix), then [`add`](Self::add).
+    /// One round but the last: [`sub_shift_mix`](Self::sub_shift_mix), then
+    /// [`add_assign`](Self::add_assign).
     ///
     /// # Errors
     /// If a level or a key is missing.
     fn round(&self, dir: Direction, s: &Self::State, key: &Self::Key) -> Result<Self::State> {
-        self.add(&self.sub_shift_mix(dir, s)?, key)
+        let mut s = self.sub_shift_mix(dir, s)?;
+        self.add_assign(&mut s, key)?;
+        Ok(s)
     }
 
-    /// The last round: [`sub_shift`](Self::sub_shift), then [`add`](Self::add).
+    /// The last round: [`sub_shift`](Self::sub_shift), then [`add_assign`](Self::add_assign).
     ///
     /// # Errors
     /// If a level or a key is missing.
     fn last_round(&self, dir: Direction, s: &Self::State, key: &Self::Key) -> Result<Self::State> {
-        self.add(&self.sub_shift(dir, s)?, key)
+        let mut s = self.sub_shift(dir, s)?;
+        self.add_assign(&mut s, key)?;
+        Ok(s)
     }
 }
 

@@ -1,9 +1,10 @@
 //! Sliced layout: the state is 16 items, item i holding byte i of `slots` blocks.
 //!
 //! ShiftRows only renames items. MixColumns is a sum of multiples of S-box outputs, so the one fused
-//! operation a view must offer is [`AesByte::sbox_times`]: the S-box together with its multiples.
+//! operation a view must offer is [`AesByte::sbox_times`]: the S-box together with its multiples. A view
+//! that has better ways to do a layer overrides [`AesByte::sub`] and [`AesByte::sub_mix`].
 //!
-//! Cost of a round: 16 calls of `sbox_times`, and 48 sums for MixColumns.
+//! Cost of a round: 16 calls of `sbox_times`, and 48 sums for MixColumns, unless overridden.
 
 use crate::error::Result;
 use crate::rounds::Rounds;
@@ -13,7 +14,8 @@ use crate::state::{Block, Direction, circulant, mix_source, shift_source, to_sli
 /// [`Lutwise`](crate::Lutwise) implement it over the views.
 ///
 /// Laws: as for the views; `D(sbox_times(dir, a, c)[k]) = c[k]·S(D(a))` slot by slot, S being the
-/// S-box when encrypting and its inverse when decrypting.
+/// S-box when encrypting and its inverse when decrypting; `sub` and `sub_mix` decrypt to the same as
+/// their default bodies.
 pub trait AesByte {
     /// One state byte of `slots()` blocks.
     type Byte: Clone;
@@ -33,6 +35,15 @@ pub trait AesByte {
     /// If the backend's can fail.
     fn xor(&self, a: &Self::Byte, b: &Self::Byte) -> Result<Self::Byte>;
 
+    /// Slot-wise exclusive or, in place of `a`. By default replaces `a` by [`xor`](Self::xor).
+    ///
+    /// # Errors
+    /// As [`xor`](Self::xor); `a` is then unspecified.
+    fn xor_assign(&self, a: &mut Self::Byte, b: &Self::Byte) -> Result<()> {
+        *a = self.xor(a, b)?;
+        Ok(())
+    }
+
     /// The multiples c_0·S(a), …, c_{K-1}·S(a) of an S-box output.
     ///
     /// # Errors
@@ -44,6 +55,30 @@ pub trait AesByte {
         c: [u8; K],
     ) -> Result<[Self::Byte; K]>;
 
+    /// SubBytes, or its inverse, on the 16 bytes of a state.
+    ///
+    /// # Errors
+    /// If a level or a key is missing.
+    fn sub(&self, dir: Direction, s: [&Self::Byte; 16]) -> Result<[Self::Byte; 16]> {
+        try_array(|i| {
+            let [y] = self.sbox_times(dir, s[i], [1])?;
+            Ok(y)
+        })
+    }
+
+    /// SubBytes then MixColumns, or their inverses, on the 16 bytes of a state after ShiftRows.
+    ///
+    /// # Errors
+    /// If a level or a key is missing.
+    fn sub_mix(&self, dir: Direction, s: [&Self::Byte; 16]) -> Result<[Self::Byte; 16]> {
+        let c = circulant(dir);
+        match dir {
+            // The coefficient 1 occurs twice: three multiples, not four, are asked of the S-box.
+            Direction::Encrypt => mixed(self, dir, s, ([c[0], c[1], c[2]], [0, 1, 2, 2])),
+            Direction::Decrypt => mixed(self, dir, s, (c, [0, 1, 2, 3])),
+        }
+    }
+
     /// Makes room for one S-box on the whole state; called before each SubBytes.
     ///
     /// # Errors
@@ -51,6 +86,26 @@ pub trait AesByte {
     fn refresh(&self, _state: &mut [Self::Byte; 16]) -> Result<()> {
         Ok(())
     }
+}
+
+/// SubBytes and MixColumns from multiples of S-box outputs; entry j of the circulant is
+/// `multiples[term[j]]`.
+fn mixed<B: AesByte + ?Sized, const K: usize>(
+    view: &B,
+    dir: Direction,
+    s: [&B::Byte; 16],
+    (multiples, term): ([u8; K], [usize; 4]),
+) -> Result<[B::Byte; 16]> {
+    let t: [_; 16] = try_array(|i| view.sbox_times(dir, s[i], multiples))?;
+    try_array(|i| {
+        let [a, b, c, d] = core::array::from_fn(|j| &t[mix_source(i, j)][term[j]]);
+        view.xor(&view.xor(a, b)?, &view.xor(c, d)?)
+    })
+}
+
+/// ShiftRows, or its inverse, by reference.
+fn shifted<T>(dir: Direction, s: &[T; 16]) -> [&T; 16] {
+    core::array::from_fn(|i| &s[shift_source(dir, i)])
 }
 
 /// AES on 16 items; `slots` blocks at once.
@@ -69,22 +124,6 @@ impl<B: AesByte> Sliced<B> {
     pub fn public(&self, blocks: &[Block]) -> [B::Byte; 16] {
         to_sliced(blocks).map(|bytes| self.0.public(&bytes))
     }
-
-    /// SubBytes, ShiftRows, MixColumns, where `multiples[term[j]]` is entry j of the circulant.
-    fn mixed<const K: usize>(
-        &self,
-        dir: Direction,
-        s: &[B::Byte; 16],
-        multiples: [u8; K],
-        term: [usize; 4],
-    ) -> Result<[B::Byte; 16]> {
-        let t: [_; 16] =
-            try_array(|i| self.0.sbox_times(dir, &s[shift_source(dir, i)], multiples))?;
-        try_array(|i| {
-            let [a, b, c, d] = core::array::from_fn(|j| &t[mix_source(i, j)][term[j]]);
-            self.0.xor(&self.0.xor(a, b)?, &self.0.xor(c, d)?)
-        })
-    }
 }
 
 impl<B: AesByte> Rounds for Sliced<B> {
@@ -95,20 +134,18 @@ impl<B: AesByte> Rounds for Sliced<B> {
         try_array(|i| self.0.xor(&s[i], &key[i]))
     }
 
+    fn add_assign(&self, s: &mut Self::State, key: &Self::Key) -> Result<()> {
+        s.iter_mut()
+            .zip(key)
+            .try_for_each(|(s, key)| self.0.xor_assign(s, key))
+    }
+
     fn sub_shift(&self, dir: Direction, s: &Self::State) -> Result<Self::State> {
-        try_array(|i| {
-            let [y] = self.0.sbox_times(dir, &s[shift_source(dir, i)], [1])?;
-            Ok(y)
-        })
+        self.0.sub(dir, shifted(dir, s))
     }
 
     fn sub_shift_mix(&self, dir: Direction, s: &Self::State) -> Result<Self::State> {
-        let c = circulant(dir);
-        match dir {
-            // The coefficient 1 occurs twice: three multiples, not four, are asked of the S-box.
-            Direction::Encrypt => self.mixed(dir, s, [c[0], c[1], c[2]], [0, 1, 2, 2]),
-            Direction::Decrypt => self.mixed(dir, s, c, [0, 1, 2, 3]),
-        }
+        self.0.sub_mix(dir, shifted(dir, s))
     }
 
     fn refresh(&self, s: &mut Self::State) -> Result<()> {

@@ -24,6 +24,7 @@
 //! evaluators is a programming error and may panic.
 
 use crate::error::Result;
+use crate::state::try_array;
 
 /// Multiplicative depth, in the unit of the view: products, conjunctions, or look-ups.
 pub type Depth = u32;
@@ -111,13 +112,17 @@ pub trait PackedEval: ByteEval {
 ///
 /// Laws:
 /// - `D(public(v)) = v`, completed with `false`
-/// - `D(xor(a, b)) = D(a) ⊕ D(b)`
+/// - `D(xor(a, b)) = D(a) ⊕ D(b)`, and `xor_assign(a, b)` makes `a` hold the same
+/// - `D(not(a)) = ¬D(a)`
 /// - `D(relinearize(and(a, b))) = D(a) ∧ D(b)`
 /// - `D(relinearize(xor_product(p, q))) = D(relinearize(p)) ⊕ D(relinearize(q))`
+/// - `each(f)` is `[f(0), …, f(N-1)]`
 /// - `refresh` changes no value
-pub trait BitEval {
+///
+/// Bits are many where bytes are few, so this view is shared between threads.
+pub trait BitEval: Sync {
     /// Encrypted bits, one per slot.
-    type Bit: Clone;
+    type Bit: Clone + Send + Sync;
     /// A sum of conjunctions of two `Bit`s before relinearisation.
     type Product: Clone;
 
@@ -133,6 +138,17 @@ pub trait BitEval {
     /// Slot-wise exclusive or.
     fn xor(&self, a: &Self::Bit, b: &Self::Bit) -> Self::Bit;
 
+    /// Slot-wise exclusive or, in place of `a`. By default replaces `a` by [`xor`](Self::xor).
+    fn xor_assign(&self, a: &mut Self::Bit, b: &Self::Bit) {
+        *a = self.xor(a, b);
+    }
+
+    /// Slot-wise complement. By default adds a public item of ones.
+    fn not(&self, mut a: Self::Bit) -> Self::Bit {
+        self.xor_assign(&mut a, &self.public(&vec![true; self.slots()]));
+        a
+    }
+
     /// Slot-wise conjunction, not relinearised. Uses depth 1.
     ///
     /// # Errors
@@ -147,6 +163,18 @@ pub trait BitEval {
     /// # Errors
     /// If the relinearisation key, or a level, is missing.
     fn relinearize(&self, p: Self::Product) -> Result<Self::Bit>;
+
+    /// The results of `N` independent tasks: the 16 S-boxes, or the four columns, of a round. By
+    /// default runs them one after another; a backend may run them side by side.
+    ///
+    /// # Errors
+    /// That of one of the tasks that failed.
+    fn each<T: Send, const N: usize>(
+        &self,
+        task: impl Fn(usize) -> Result<T> + Sync,
+    ) -> Result<[T; N]> {
+        try_array(task)
+    }
 
     /// Makes room for a layer of depth `depth` on all of `items`. By default does nothing.
     ///

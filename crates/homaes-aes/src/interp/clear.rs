@@ -106,6 +106,12 @@ impl BitEval for ClearBits {
         zip(a, b, |a, b| a ^ b)
     }
 
+    fn xor_assign(&self, a: &mut Vec<bool>, b: &Vec<bool>) {
+        for (a, b) in a.iter_mut().zip(b) {
+            *a ^= b;
+        }
+    }
+
     fn and(&self, a: &Vec<bool>, b: &Vec<bool>) -> Result<Vec<bool>> {
         Ok(zip(a, b, |a, b| a & b))
     }

@@ -16,6 +16,8 @@ use crate::view::{BitEval, ByteEval, Depth, LutEval, PackedEval, Table};
 pub struct Tally {
     /// sums of items, and sums of products
     pub sums: u64,
+    /// complements of bits
+    pub complements: u64,
     /// products by a public constant
     pub scalings: u64,
     /// products or conjunctions
@@ -221,6 +223,11 @@ impl BitEval for CountBits {
 
     fn xor(&self, a: &Depth, b: &Depth) -> Depth {
         self.ledger.sum(*a, *b)
+    }
+
+    fn not(&self, a: Depth) -> Depth {
+        self.ledger.open().complements += 1;
+        a
     }
 
     fn and(&self, a: &Depth, b: &Depth) -> Result<Depth> {

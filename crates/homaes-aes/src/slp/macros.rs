@@ -1,0 +1,35 @@
+//! The notation of the papers for straight-line programs.
+
+/// A [`Program`](super::Program) from a listing in which every wire has a name.
+///
+/// `x`, `+` and `xnor` are the gates. Inputs and outputs are listed least significant first; a name
+/// that nothing reads is a warning, one that is not defined an error.
+macro_rules! program {
+    (
+        inputs $($input:ident)+;
+        outputs $($output:ident)+;
+        $($wire:ident = $a:ident $gate:tt $b:ident;)+
+    ) => {{
+        enum Wire {
+            $($input,)+
+            $($wire,)+
+        }
+        $crate::slp::Program::new(
+            &[$(gate!($gate, Wire::$a as u8, Wire::$b as u8),)+],
+            [$(Wire::$output as u8,)+],
+        )
+    }};
+}
+
+/// One gate of [`program!`].
+macro_rules! gate {
+    (x, $a:expr, $b:expr) => {
+        $crate::slp::Gate::And($a, $b)
+    };
+    (+, $a:expr, $b:expr) => {
+        $crate::slp::Gate::Xor($a, $b)
+    };
+    (xnor, $a:expr, $b:expr) => {
+        $crate::slp::Gate::Xnor($a, $b)
+    };
+}

@@ -1,0 +1,65 @@
+//! The sample of NIST GCM vectors of `tests/vectors`: parsed rightly, since they verify (SP 800-38D).
+
+mod vectors;
+
+use homaes_aes::{Block, Direction, RoundKeys, clear};
+use vectors::gcm;
+
+/// The product in GF(2^128) of SP 800-38D section 6.3, bit 0 the most significant.
+fn mul(x: u128, y: u128) -> u128 {
+    let (mut z, mut v) = (0, y);
+    for i in (0..128).rev() {
+        z ^= v * (x >> i & 1);
+        v = (v >> 1) ^ ((0xe1 << 120) * (v & 1));
+    }
+    z
+}
+
+/// GHASH of `aad` and `cipher` under H.
+fn ghash(h: u128, aad: &[u8], cipher: &[u8]) -> u128 {
+    let lengths = ((aad.len() as u128 * 8) << 64) | (cipher.len() as u128 * 8);
+    let blocks = aad.chunks(16).chain(cipher.chunks(16)).map(|chunk| {
+        let mut block: Block = [0; 16];
+        block[..chunk.len()].copy_from_slice(chunk);
+        u128::from_be_bytes(block)
+    });
+    blocks.chain([lengths]).fold(0, |y, x| mul(y ^ x, h))
+}
+
+#[test]
+fn gcm_vectors_verify() {
+    let vectors = gcm();
+    let count = |bytes, dir| {
+        let of = |v: &&vectors::GcmVector| v.key.len() == bytes && v.direction == dir;
+        let of_size = vectors.iter().filter(of);
+        (
+            of_size.clone().count(),
+            of_size.filter(|v| v.plain.is_none()).count(),
+        )
+    };
+    for bytes in [16, 24, 32] {
+        assert_eq!(count(bytes, Direction::Encrypt), (31, 0));
+        assert_eq!(count(bytes, Direction::Decrypt), (62, 31));
+    }
+    for v in &vectors {
+        let keys = RoundKeys::expand(&v.key).unwrap();
+        let encrypt =
+            |block: u128| u128::from_be_bytes(clear::encrypt_block(block.to_be_bytes(), &keys));
+        let mut first = [0; 16];
+        first[..12].copy_from_slice(&v.nonce);
+        first[15] = 1;
+        let first = u128::from_be_bytes(first);
+        let tag = ghash(encrypt(0), &v.aad, &v.cipher) ^ encrypt(first);
+        let valid = tag.to_be_bytes().starts_with(&v.tag);
+        assert_eq!(valid, v.plain.is_some(), "{} {}", v.file, v.count);
+        let stream: Vec<u8> = (1..)
+            .flat_map(|i| encrypt(first + i).to_be_bytes())
+            .take(v.cipher.len())
+            .collect();
+        if let Some(plain) = &v.plain {
+            let sum = plain.iter().zip(&stream).map(|(p, s)| p ^ s);
+            assert!(sum.eq(v.cipher.iter().copied()), "{} {}", v.file, v.count);
+            assert_eq!(plain.len(), v.cipher.len());
+        }
+    }
+}

@@ -1,0 +1,327 @@
+//! Straight-line programs: what the S-box programs compute and cost, and that evaluation is lazy, frees
+//! what it can, and agrees with the gates for any program.
+
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use homaes_aes::interp::clear::ClearBits;
+use homaes_aes::interp::count::{CountBits, Tally};
+use homaes_aes::slp::{Gate, Program, evaluate, sbox};
+use homaes_aes::{
+    BitEval, Bitwise, Depth, Direction, EvalError, KeySize, RoundKeys, Rounds, Sliced, cipher,
+    clear, state,
+};
+use proptest::prelude::*;
+
+const SBOXES: [(Direction, &str, Program<8, 8>); 2] = [
+    (Direction::Encrypt, "FORWARD", sbox::FORWARD),
+    (Direction::Decrypt, "INVERSE", sbox::INVERSE),
+];
+
+fn tally(program: &Program<8, 8>) -> Tally {
+    let e = CountBits::new(1);
+    evaluate(&e, program, &[0; 8]).expect("counters without levels do not fail");
+    e.tally()
+}
+
+#[test]
+fn sbox_programs_are_the_sboxes() {
+    let inputs: Vec<u8> = (0..=255).collect();
+    for (dir, name, program) in SBOXES {
+        let bits = state::to_bits(&inputs);
+        let found = evaluate(&ClearBits::new(256), &program, &bits).unwrap();
+        let expected: Vec<u8> = inputs.iter().map(|&x| clear::sbox(dir, x)).collect();
+        assert_eq!(state::from_bits(&found), expected, "{name}");
+    }
+}
+
+#[test]
+fn sbox_programs_cost_what_their_table_says() {
+    for ((_, name, program), (sums, complements)) in SBOXES.into_iter().zip([(94, 4), (93, 10)]) {
+        let t = tally(&program);
+        assert_eq!((t.products, t.depth, t.relinearisations), (34, 4, 19));
+        assert_eq!((t.sums, t.complements), (sums, complements), "{name}");
+        let line = format!("//! | [`{name}`] | 34 | 4 | {sums} | {complements} | 19 |");
+        assert!(include_str!("../src/slp/sbox.rs").contains(&line), "{line}");
+    }
+}
+
+/// Relinearising every conjunction at once would take 34.
+#[test]
+fn relinearisations_are_fewer_than_conjunctions() {
+    for (_, name, program) in SBOXES {
+        let ands = |g: &&Gate| matches!(g, Gate::And(..));
+        assert_eq!(program.gates().iter().filter(ands).count(), 34);
+        assert!(tally(&program).relinearisations < 34, "{name}");
+    }
+}
+
+#[test]
+fn levels_end_after_depth_four() {
+    let run = |levels, program: &Program<8, 8>| {
+        let e = CountBits::new(1).with_levels(levels);
+        evaluate(&e, program, &[0; 8]).map(|_| ())
+    };
+    let out = EvalError::OutOfDepth { needed: 1, left: 0 };
+    for (_, _, program) in SBOXES {
+        assert_eq!(run(4, &program), Ok(()));
+        assert_eq!(run(3, &program), Err(out.clone()));
+    }
+}
+
+#[test]
+fn a_column_costs_sums_only() {
+    for (dir, sums) in [(Direction::Encrypt, 116), (Direction::Decrypt, 176)] {
+        let e = CountBits::new(1);
+        Bitwise::new(&e).mix_column(dir, [&[0; 8]; 4]);
+        let t = e.tally();
+        assert_eq!((t.sums, t.products, t.relinearisations), (sums, 0, 0));
+    }
+}
+
+#[test]
+fn depth_of_a_round_is_four() {
+    for dir in Direction::ALL {
+        let e = CountBits::new(1);
+        let rounds = Sliced(Bitwise::new(&e));
+        let s = rounds.public(&[]);
+        let s = rounds.round(dir, &s, &s).unwrap();
+        assert!(s.as_flattened().iter().all(|&depth| depth == 4));
+    }
+}
+
+/// Counts the items alive, and knows the depth of each.
+#[derive(Default)]
+struct Live {
+    now: AtomicUsize,
+    most: AtomicUsize,
+    relinearised: AtomicUsize,
+    /// sums of products of different depths
+    uneven: AtomicUsize,
+}
+
+struct Item<'e>(&'e Live, bool, Depth);
+
+impl<'e> Item<'e> {
+    fn new(e: &'e Live, value: bool, depth: Depth) -> Self {
+        let now = e.now.fetch_add(1, Relaxed) + 1;
+        e.most.fetch_max(now, Relaxed);
+        Self(e, value, depth)
+    }
+}
+
+impl Clone for Item<'_> {
+    fn clone(&self) -> Self {
+        Self::new(self.0, self.1, self.2)
+    }
+}
+
+impl Drop for Item<'_> {
+    fn drop(&mut self) {
+        self.0.now.fetch_sub(1, Relaxed);
+    }
+}
+
+/// The view of a [`Live`].
+struct Alive<'e>(&'e Live);
+
+impl<'e> BitEval for Alive<'e> {
+    type Bit = Item<'e>;
+    type Product = Item<'e>;
+
+    fn slots(&self) -> usize {
+        1
+    }
+
+    fn public(&self, v: &[bool]) -> Item<'e> {
+        Item::new(self.0, v.first() == Some(&true), 0)
+    }
+
+    fn xor(&self, a: &Item<'e>, b: &Item<'e>) -> Item<'e> {
+        Item::new(self.0, a.1 ^ b.1, a.2.max(b.2))
+    }
+
+    fn xor_assign(&self, a: &mut Item<'e>, b: &Item<'e>) {
+        (a.1, a.2) = (a.1 ^ b.1, a.2.max(b.2));
+    }
+
+    fn not(&self, mut a: Item<'e>) -> Item<'e> {
+        a.1 = !a.1;
+        a
+    }
+
+    fn and(&self, a: &Item<'e>, b: &Item<'e>) -> Result<Item<'e>, EvalError> {
+        Ok(Item::new(self.0, a.1 & b.1, 1 + a.2.max(b.2)))
+    }
+
+    fn xor_product(&self, mut a: Item<'e>, b: &Item<'e>) -> Item<'e> {
+        self.0.uneven.fetch_add(usize::from(a.2 != b.2), Relaxed);
+        self.xor_assign(&mut a, b);
+        a
+    }
+
+    fn relinearize(&self, p: Item<'e>) -> Result<Item<'e>, EvalError> {
+        self.0.relinearised.fetch_add(1, Relaxed);
+        Ok(p)
+    }
+}
+
+/// Bits and products alive at once, the eight inputs included; and products meet at one level.
+#[test]
+fn few_items_are_alive_at_once() {
+    for ((_, name, program), most) in SBOXES.into_iter().zip([36, 37]) {
+        let live = Live::default();
+        let view = Alive(&live);
+        let inputs = core::array::from_fn(|_| view.public(&[]));
+        let outputs = evaluate(&view, &program, &inputs).unwrap();
+        assert_eq!(live.now.load(Relaxed), 16, "{name}: inputs and outputs");
+        assert_eq!(live.most.load(Relaxed), most, "{name}");
+        assert_eq!(live.uneven.load(Relaxed), 0, "{name}");
+        drop((inputs, outputs));
+        assert_eq!(live.now.load(Relaxed), 0);
+    }
+}
+
+/// Runs the tasks of a layer in a thread each.
+struct Threaded(ClearBits);
+
+impl BitEval for Threaded {
+    type Bit = Vec<bool>;
+    type Product = Vec<bool>;
+
+    fn slots(&self) -> usize {
+        self.0.slots()
+    }
+
+    fn public(&self, v: &[bool]) -> Vec<bool> {
+        self.0.public(v)
+    }
+
+    fn xor(&self, a: &Vec<bool>, b: &Vec<bool>) -> Vec<bool> {
+        self.0.xor(a, b)
+    }
+
+    fn and(&self, a: &Vec<bool>, b: &Vec<bool>) -> Result<Vec<bool>, EvalError> {
+        self.0.and(a, b)
+    }
+
+    fn xor_product(&self, a: Vec<bool>, b: &Vec<bool>) -> Vec<bool> {
+        self.0.xor_product(a, b)
+    }
+
+    fn relinearize(&self, p: Vec<bool>) -> Result<Vec<bool>, EvalError> {
+        self.0.relinearize(p)
+    }
+
+    fn each<T: Send, const N: usize>(
+        &self,
+        task: impl Fn(usize) -> Result<T, EvalError> + Sync,
+    ) -> Result<[T; N], EvalError> {
+        let task = &task;
+        std::thread::scope(|scope| {
+            let threads: [_; N] = core::array::from_fn(|i| scope.spawn(move || task(i)));
+            let results = threads.into_iter().map(|t| t.join().expect("no panic"));
+            let results: Vec<T> = results.collect::<Result<_, _>>()?;
+            Ok(results.try_into().ok().expect("one result per thread"))
+        })
+    }
+}
+
+/// By default bodies where [`ClearBits`] has its own, and with threads.
+#[test]
+fn the_tasks_of_a_layer_may_run_side_by_side() {
+    let view = Threaded(ClearBits::new(1));
+    let rounds = Sliced(Bitwise::new(&view));
+    for size in KeySize::ALL {
+        let keys = RoundKeys::expand(&vec![0xc3; size.key_bytes()]).unwrap();
+        for dir in Direction::ALL {
+            let lifted = keys.schedule(dir);
+            let lifted: Vec<_> = lifted
+                .as_slice()
+                .iter()
+                .map(|&k| rounds.public(&[k]))
+                .collect();
+            let block = [0x1d; 16];
+            let found = cipher(&rounds, dir, &rounds.public(&[block]), &lifted).unwrap();
+            let found = state::from_sliced(&found.each_ref().map(state::from_bits));
+            let trace = clear::trace(dir, block, &keys);
+            assert_eq!(found.first(), trace.last(), "{size:?} {dir:?}");
+        }
+    }
+}
+
+/// The values of the outputs by the gates alone, and the products that are read as bits.
+fn naive(program: &Program<4, 4>, inputs: [bool; 4]) -> ([bool; 4], usize) {
+    let mut value = inputs.to_vec();
+    let mut product = vec![false; 4];
+    let mut read = vec![false; 4];
+    let mut complemented = 0;
+    for &gate in program.gates() {
+        let [a, b] = gate.operands().map(usize::from);
+        let lazy = product[a] && product[b] && !matches!(gate, Gate::And(..));
+        if !lazy {
+            (read[a], read[b]) = (true, true);
+        }
+        value.push(match gate {
+            Gate::Xor(..) => value[a] ^ value[b],
+            Gate::Xnor(..) => !(value[a] ^ value[b]),
+            Gate::And(..) => value[a] & value[b],
+        });
+        product.push(match gate {
+            Gate::Xor(..) => lazy,
+            Gate::Xnor(..) => false,
+            Gate::And(..) => true,
+        });
+        complemented += usize::from(lazy && matches!(gate, Gate::Xnor(..)));
+        read.push(false);
+    }
+    let outputs = program.outputs().map(usize::from);
+    for wire in outputs {
+        read[wire] = true;
+    }
+    let both = product.iter().zip(&read).filter(|&(&p, &r)| p && r);
+    (outputs.map(|wire| value[wire]), both.count() + complemented)
+}
+
+proptest! {
+    #[test]
+    fn any_program_is_evaluated_as_its_gates_say(
+        gates in prop::collection::vec(
+            (0..3u8, any::<prop::sample::Index>(), any::<prop::sample::Index>()),
+            0..60,
+        ),
+        outputs: [prop::sample::Index; 4],
+        inputs: [bool; 4],
+    ) {
+        let gates: Vec<Gate> = gates
+            .iter()
+            .enumerate()
+            .map(|(k, (kind, a, b))| {
+                let [a, b] = [a, b].map(|wire| wire.index(4 + k) as u8);
+                [Gate::Xor(a, b), Gate::Xnor(a, b), Gate::And(a, b)][usize::from(*kind)]
+            })
+            .collect();
+        let wires = 4 + gates.len();
+        let program = Program::new(gates.leak(), outputs.map(|wire| wire.index(wires) as u8));
+
+        let live = Live::default();
+        let view = Alive(&live);
+        let items = inputs.map(|bit| view.public(&[bit]));
+        let found = evaluate(&view, &program, &items).unwrap();
+        let (expected, relinearisations) = naive(&program, inputs);
+        prop_assert_eq!(found.each_ref().map(|bit| bit.1), expected);
+        prop_assert_eq!(live.relinearised.load(Relaxed), relinearisations);
+        prop_assert_eq!(live.now.load(Relaxed), 8);
+    }
+}
+
+#[test]
+#[should_panic(expected = "a gate reads earlier wires")]
+fn a_gate_that_reads_a_later_wire_is_no_program() {
+    let _ = Program::<1, 1>::new(&[Gate::Xor(0, 1)], [1]);
+}
+
+#[test]
+#[should_panic(expected = "an output is a wire")]
+fn an_output_beyond_the_gates_is_no_program() {
+    let _ = Program::<1, 1>::new(&[Gate::Xor(0, 0)], [2]);
+}

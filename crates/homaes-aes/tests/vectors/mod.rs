@@ -1,0 +1,271 @@
+//! Published known answers, parsed: what `README.md` in this folder lists.
+//!
+//! For the tests of every crate. The module stands by itself; a test of crate `homaes-NAME` includes it as
+//!
+//! ```text
+//! #[path = "../../homaes-aes/tests/vectors/mod.rs"]
+//! mod vectors;
+//! ```
+//!
+//! from a file in `tests/` or `src/`.
+#![allow(
+    dead_code,
+    unreachable_pub,
+    reason = "each test binary uses a part of this module"
+)]
+
+use homaes_aes::{Block, Direction};
+
+/// The mode of operation of a [`Vector`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    Ecb,
+    Cbc,
+    Ctr,
+}
+
+/// One record: `output` is `input` encrypted or decrypted.
+#[derive(Clone, Debug)]
+pub struct Vector {
+    /// the file in this folder
+    pub file: &'static str,
+    /// the record's number within its section of the file
+    pub count: usize,
+    pub mode: Mode,
+    pub direction: Direction,
+    /// 16, 24 or 32 bytes
+    pub key: Vec<u8>,
+    /// zeros under ECB; under CTR the first counter block
+    pub iv: Block,
+    /// whole blocks, except under CTR
+    pub input: Vec<u8>,
+    pub output: Vec<u8>,
+}
+
+/// One call of the block cipher that a [`Vector`] tells the answer of.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// how the cipher runs: under CTR, always encrypting
+    pub direction: Direction,
+    pub input: Block,
+    /// as many bytes of the answer as are known: 16, or fewer for the end of a CTR message
+    pub output: Vec<u8>,
+}
+
+impl Vector {
+    /// The calls of the block cipher, in the order of the message. Encrypting under CBC, a call's input
+    /// is taken from the known answer of the call before.
+    pub fn calls(&self) -> Vec<Call> {
+        let (input, output) = (self.input.chunks(16), self.output.chunks(16));
+        // What CBC chains: the ciphertext, one block late.
+        let text = match self.direction {
+            Direction::Encrypt => &self.output,
+            Direction::Decrypt => &self.input,
+        };
+        let before = std::iter::once(&self.iv[..]).chain(text.chunks(16));
+        let calls = input.zip(output).zip(before).enumerate();
+        calls
+            .map(|(i, ((input, output), before))| {
+                let (direction, input, output) = match (self.mode, self.direction) {
+                    (Mode::Ecb, dir) => (dir, input.to_vec(), output.to_vec()),
+                    (Mode::Cbc, Direction::Encrypt) => {
+                        (self.direction, xor(input, before), output.to_vec())
+                    }
+                    (Mode::Cbc, Direction::Decrypt) => {
+                        (self.direction, input.to_vec(), xor(output, before))
+                    }
+                    (Mode::Ctr, _) => {
+                        let counter = u128::from_be_bytes(self.iv).wrapping_add(i as u128);
+                        let stream = xor(input, output);
+                        (Direction::Encrypt, counter.to_be_bytes().to_vec(), stream)
+                    }
+                };
+                let input = input.try_into().expect("whole blocks enter the cipher");
+                Call {
+                    direction,
+                    input,
+                    output,
+                }
+            })
+            .collect()
+    }
+}
+
+fn xor(a: &[u8], b: &[u8]) -> Vec<u8> {
+    a.iter().zip(b).map(|(a, b)| a ^ b).collect()
+}
+
+/// One record of a GCM file, with a nonce of 96 bits.
+#[derive(Clone, Debug)]
+pub struct GcmVector {
+    /// the file in this folder
+    pub file: &'static str,
+    /// the record's number within its section of the file
+    pub count: usize,
+    /// whether the file tests encryption or decryption; a record that is not refused holds both ways
+    pub direction: Direction,
+    /// 16, 24 or 32 bytes
+    pub key: Vec<u8>,
+    pub nonce: [u8; 12],
+    pub aad: Vec<u8>,
+    /// as long as the ciphertext; `None` if the tag is wrong and decryption must refuse
+    pub plain: Option<Vec<u8>>,
+    pub cipher: Vec<u8>,
+    /// the first 4 to 16 bytes of the full tag
+    pub tag: Vec<u8>,
+}
+
+macro_rules! files {
+    ($($name:literal)+) => {
+        [$(($name, include_str!($name))),+]
+    };
+}
+
+/// The NIST AESAVS known-answer and multi-block tests under ECB and CBC.
+pub fn aesavs() -> Vec<Vector> {
+    let ecb = files!(
+        "ECBGFSbox128.rsp" "ECBGFSbox192.rsp" "ECBGFSbox256.rsp"
+        "ECBKeySbox128.rsp" "ECBKeySbox192.rsp" "ECBKeySbox256.rsp"
+        "ECBVarTxt128.rsp" "ECBVarTxt192.rsp" "ECBVarTxt256.rsp"
+        "ECBVarKey128.rsp" "ECBVarKey192.rsp" "ECBVarKey256.rsp"
+        "ECBMMT128.rsp" "ECBMMT192.rsp" "ECBMMT256.rsp"
+    );
+    let cbc = files!(
+        "CBCGFSbox128.rsp" "CBCGFSbox192.rsp" "CBCGFSbox256.rsp"
+        "CBCKeySbox128.rsp" "CBCKeySbox192.rsp" "CBCKeySbox256.rsp"
+        "CBCVarTxt128.rsp" "CBCVarTxt192.rsp" "CBCVarTxt256.rsp"
+        "CBCVarKey128.rsp" "CBCVarKey192.rsp" "CBCVarKey256.rsp"
+        "CBCMMT128.rsp" "CBCMMT192.rsp" "CBCMMT256.rsp"
+    );
+    let ecb = ecb.into_iter().flat_map(|file| vectors(Mode::Ecb, file));
+    let cbc = cbc.into_iter().flat_map(|file| vectors(Mode::Cbc, file));
+    ecb.chain(cbc).collect()
+}
+
+/// The examples of SP 800-38A under ECB, CBC and CTR, both directions.
+pub fn sp800_38a() -> Vec<Vector> {
+    [
+        (Mode::Ecb, files!("sp800-38a-ecb.txt")),
+        (Mode::Cbc, files!("sp800-38a-cbc.txt")),
+        (Mode::Ctr, files!("sp800-38a-ctr.txt")),
+    ]
+    .into_iter()
+    .flat_map(|(mode, [file])| vectors(mode, file))
+    .collect()
+}
+
+/// The examples of RFC 3686 under CTR; the longest ends within a block. Encryption only.
+pub fn rfc3686() -> Vec<Vector> {
+    files!("aes-128-ctr.txt" "aes-192-ctr.txt" "aes-256-ctr.txt")
+        .into_iter()
+        .flat_map(|file| vectors(Mode::Ctr, file))
+        .collect()
+}
+
+/// A sample of the NIST GCM tests.
+pub fn gcm() -> Vec<GcmVector> {
+    let encrypt =
+        files!("gcmEncryptExtIV128.rsp" "gcmEncryptExtIV192.rsp" "gcmEncryptExtIV256.rsp");
+    let decrypt = files!("gcmDecrypt128.rsp" "gcmDecrypt192.rsp" "gcmDecrypt256.rsp");
+    let parse = |direction, (file, text)| {
+        records(text).map(move |r| GcmVector {
+            file,
+            count: r.count(),
+            direction,
+            key: r.bytes("KEY"),
+            nonce: r.bytes("IV").try_into().expect("a nonce of 96 bits"),
+            aad: r.bytes("AAD"),
+            plain: (!r.fails).then(|| r.bytes("PT")),
+            cipher: r.bytes("CT"),
+            tag: r.bytes("TAG"),
+        })
+    };
+    let encrypt = encrypt
+        .into_iter()
+        .flat_map(|f| parse(Direction::Encrypt, f));
+    let decrypt = decrypt
+        .into_iter()
+        .flat_map(|f| parse(Direction::Decrypt, f));
+    encrypt.chain(decrypt).collect()
+}
+
+fn vectors(mode: Mode, (file, text): (&'static str, &'static str)) -> impl Iterator<Item = Vector> {
+    records(text).map(move |r| {
+        let direction = match r.section {
+            "[ENCRYPT]" => Direction::Encrypt,
+            section => {
+                assert_eq!(section, "[DECRYPT]", "{file}");
+                Direction::Decrypt
+            }
+        };
+        let (input, output) = match direction {
+            Direction::Encrypt => ("PLAINTEXT", "CIPHERTEXT"),
+            Direction::Decrypt => ("CIPHERTEXT", "PLAINTEXT"),
+        };
+        let iv = match mode {
+            Mode::Ecb => [0; 16],
+            Mode::Cbc | Mode::Ctr => r.bytes("IV").try_into().expect("an IV of one block"),
+        };
+        Vector {
+            file,
+            count: r.count(),
+            mode,
+            direction,
+            key: r.bytes("KEY"),
+            iv,
+            input: r.bytes(input),
+            output: r.bytes(output),
+        }
+    })
+}
+
+/// The lines `NAME = value` from one `COUNT` to the next, and what is said around them.
+#[derive(Clone, Default)]
+struct Record {
+    section: &'static str,
+    fields: Vec<(String, &'static str)>,
+    fails: bool,
+}
+
+impl Record {
+    fn field(&self, name: &str) -> &'static str {
+        let field = self.fields.iter().find(|(n, _)| n == name);
+        field.expect("a record has all the fields of its file").1
+    }
+
+    fn count(&self) -> usize {
+        self.field("COUNT").parse().expect("a number")
+    }
+
+    fn bytes(&self, name: &str) -> Vec<u8> {
+        let (digits, rest) = self.field(name).as_bytes().as_chunks::<2>();
+        assert!(rest.is_empty(), "{name}: an odd number of digits");
+        let byte = |d: &[u8; 2]| {
+            let d = str::from_utf8(d).expect("ASCII");
+            u8::from_str_radix(d, 16).expect("hexadecimal digits")
+        };
+        digits.iter().map(byte).collect()
+    }
+}
+
+fn records(text: &'static str) -> impl Iterator<Item = Record> {
+    let (mut records, mut section): (Vec<Record>, _) = (Vec::new(), "");
+    for line in text.lines().map(str::trim) {
+        if line.starts_with('[') {
+            section = line;
+        } else if line == "FAIL" {
+            records.last_mut().expect("a record").fails = true;
+        } else if let Some((name, value)) = line.split_once('=') {
+            let (name, value) = (name.trim().to_uppercase(), value.trim());
+            if name == "COUNT" {
+                records.push(Record {
+                    section,
+                    ..Record::default()
+                });
+            }
+            let record = records.last_mut().expect("COUNT comes first");
+            record.fields.push((name, value));
+        }
+    }
+    records.into_iter()
+}
