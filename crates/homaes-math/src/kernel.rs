@@ -45,7 +45,12 @@ pub struct Tensor<'a> {
     pub scale: Shoup,
 }
 
-/// For every job, `out_c = Σ_terms σ(source)·key_c + Σ_rows σ(source)·c`, lazy; at most 40 terms.
+/// Products that one call of [`inner_product`] may sum: each adds at most p/16 to the reduced value,
+/// which must stay below 4p.
+pub const MAX_TERMS: usize = 48;
+
+/// For every job, `out_c = Σ_terms σ(source)·key_c + Σ_rows σ(source)·c`, lazy; at most
+/// [`MAX_TERMS`] terms.
 ///
 /// Jobs share each load of a key word. Cost: two multiplications per product and one reduction per
 /// output word.
@@ -56,8 +61,7 @@ pub fn inner_product(
     rows: &[RowTerm<'_>],
     out: &mut [[&mut [u64]; 2]],
 ) {
-    // each product adds at most p/16 to the reduced value, which must stay below 4p
-    assert!(terms.len() + rows.len() <= 40);
+    assert!(terms.len() + rows.len() <= MAX_TERMS);
     let (n, jobs) = (ring.n(), out.len());
     assert!(out.iter().flatten().all(|o| o.len() == n));
     let fit = |sources: &[&[u64]]| sources.len() == jobs && sources.iter().all(|s| s.len() == n);

@@ -157,6 +157,13 @@ impl Ring {
         Some(GaloisMap::new(self, shift))
     }
 
+    /// The translation that adds to e3, e5 and e257, each modulo the length of its axis: moves slots without changing what
+    /// they hold (up to σ^8, the identity on bytes) and fixes Z\[ζ_17\].
+    pub fn translation(&self, [e3, e5, e257]: [usize; 3]) -> GaloisMap {
+        let [_, n257, n3, n5] = self.lens;
+        GaloisMap::new(self, [0, e257 % n257, e3 % n3, e5 % n5])
+    }
+
     /// Frobenius modulo 2, σ_{2^k}: acts on the slots as x -> x^(2^k).
     ///
     /// Cost: independent of k, which counts modulo the order of 2.

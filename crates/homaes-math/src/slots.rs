@@ -7,7 +7,10 @@
 //! lane. With this choice the polynomials that hold the same byte in every slot are the elements of
 //! F_2\[ζ_17\] = GF(2^8)^2, so AES's constants are sums of at most eight powers of ζ_17 ([`Slots::constant`]).
 //!
-//! Slot order: `slot = (class · C + e257) · lanes + lane`, C = 128, or 1 without the prime 257.
+//! Slot order: `slot = (class · lanes + lane) · C + e257`, C = 128, or 1 without the prime 257. The automorphism that
+//! adds 1 to e257 moves every run of C slots by one place, cyclically: at -1 = 128 steps the representative
+//! changes sign, which is σ^8 and the identity on bytes. Adding to e3 or e5 moves whole runs
+//! ([`Slots::slot`]).
 //!
 //! ζ_257 lives in GF(2^16), but only sums η^k + η^{-k} ∈ GF(2^8) occur, since values at ±e257 agree.
 //!
@@ -97,11 +100,29 @@ impl Slots {
         self.second
     }
 
+    /// Slots of one run: those that adding to e257 moves around.
+    pub fn run_len(&self) -> usize {
+        self.half_cols
+    }
+
+    /// How many slots there are along e3, e5 and e257.
+    pub fn axes(&self) -> [usize; 3] {
+        let [_, _, n3, n5] = self.ring.lens();
+        [n3, n5, self.half_cols]
+    }
+
+    /// Slot with representative of class `class` (0 or 1) and coordinates e3, e5, e257; each modulo its length.
+    pub fn slot(&self, class: usize, [e3, e5, e257]: [usize; 3]) -> usize {
+        let [_, _, n3, n5] = self.ring.lens();
+        let lane = e3 % n3 * n5 + e5 % n5;
+        (class % 2 * self.ring.lanes() + lane) * self.half_cols + e257 % self.half_cols
+    }
+
     /// Embedding that represents `slot`.
     fn position(&self, slot: usize) -> usize {
         let lanes = self.ring.lanes();
-        let (vector, lane) = (slot / lanes, slot % lanes);
-        let (class, col) = (vector / self.half_cols, vector % self.half_cols);
+        let (run, col) = (slot / self.half_cols, slot % self.half_cols);
+        let (class, lane) = (run / lanes, run % lanes);
         let row = if class == 0 { 0 } else { self.second };
         (row * self.ring.cols() + col) * lanes + lane
     }

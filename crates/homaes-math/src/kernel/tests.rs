@@ -195,15 +195,15 @@ fn inner_product_of_forty_largest_terms() {
             second: true,
         };
         let mut outs = Vec::new();
-        for rows in [0, 9, 40] {
+        for rows in [0, 9, 48] {
             let (mut a, mut b) = (vec![0; n], vec![0; n]);
-            let (terms, row_terms) = (vec![term; 40 - rows], vec![row; rows]);
+            let (terms, row_terms) = (vec![term; 48 - rows], vec![row; rows]);
             inner_product(ring, m, &terms, &row_terms, &mut [[&mut a, &mut b]]);
             let sum = |count: u128| {
                 let total = count * u128::from(2 * p - 1) * u128::from(p - 1);
                 m.from_stored((total % u128::from(p)) as u64)
             };
-            let (first, second) = (sum(40 - rows as u128), sum(40));
+            let (first, second) = (sum(48 - rows as u128), sum(48));
             assert!(a.iter().all(|&x| m.canonical(x) == first));
             assert!(b.iter().all(|&x| m.canonical(x) == second));
             outs.extend([a, b]);
