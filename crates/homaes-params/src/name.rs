@@ -7,7 +7,7 @@ pub const MAX_NAME_BYTES: usize = 64;
 
 /// Name of a parameter set, `scheme/rest`, such as `bgv/toy-255`.
 ///
-/// One slash with something on both sides, at most [`MAX_NAME_BYTES`] bytes of `a-z`, `0-9`, `-`, `_`, `.`.
+/// One slash with something on both sides, at most [`MAX_NAME_BYTES`] bytes of `a-z`, `0-9`, `-`, `+`, `_`, `.`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SetName(&'static str);
 
@@ -24,7 +24,7 @@ pub enum SetNameError {
         expected: usize,
     },
     /// The text is not `scheme/rest` in the allowed characters.
-    #[error("set name {found:?} is not scheme/rest in a-z, 0-9, '-', '_', '.'")]
+    #[error("set name {found:?} is not scheme/rest in a-z, 0-9, '-', '+', '_', '.'")]
     Malformed {
         /// The text.
         found: String,
@@ -85,7 +85,7 @@ const fn well_formed(name: &[u8]) -> bool {
     let mut i = 0;
     while i < name.len() {
         match name[i] {
-            b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' => {}
+            b'a'..=b'z' | b'0'..=b'9' | b'-' | b'+' | b'_' | b'.' => {}
             b'/' if i > 0 && i + 1 < name.len() => slashes += 1,
             _ => return false,
         }
@@ -144,7 +144,7 @@ mod tests {
         );
         assert_eq!(
             SetName::new("bgv").unwrap_err().to_string(),
-            "set name \"bgv\" is not scheme/rest in a-z, 0-9, '-', '_', '.'"
+            "set name \"bgv\" is not scheme/rest in a-z, 0-9, '-', '+', '_', '.'"
         );
     }
 }

@@ -149,7 +149,7 @@ impl Header {
         if !valid_set_name(set.as_bytes()) {
             return Err(WireError::Malformed {
                 what: "set name",
-                expected: "1 to 64 of a-z, 0-9, '-', '_', '.', '/'",
+                expected: "1 to 64 of a-z, 0-9, '-', '+', '_', '.', '/'",
             });
         }
         let header_bytes = (HEADER_FIXED_BYTES + set.len() + CHECKSUM_BYTES) as u64;
@@ -354,7 +354,7 @@ fn check_start(fixed: &[u8], expected: Option<Kind>) -> Result<(Kind, usize), Wi
 }
 
 fn valid_set_name(name: &[u8]) -> bool {
-    let allowed = |byte: &u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'/');
+    let allowed = |byte: &u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'+' | b'_' | b'.' | b'/');
     (1..=MAX_SET_NAME_BYTES).contains(&name.len()) && name.iter().all(allowed)
 }
 
