@@ -54,7 +54,7 @@
 //! | [`clear`] | FIPS-197 in the clear: key schedule, block functions, states round by round |
 //! | [`layout`] | where the bytes of a block lie in ciphertexts |
 //! | [`state`] | byte order, ShiftRows, MixColumns, blocks to slots and back |
-//! | [`mode`] | modes of operation: CTR |
+//! | [`mode`] | modes of operation: ECB, CBC, CTR, GCM |
 //! | [`view`] | the views a backend implements, with their laws |
 //! | [`rounds`] | [`Rounds`] and [`cipher`] |
 //! | [`sliced`], [`packed`] | the layouts: 16 items, or one |

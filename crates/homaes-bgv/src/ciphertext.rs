@@ -1,5 +1,6 @@
 //! Ciphertexts, and products that are not ciphertexts yet.
 
+use crate::error::{Error, Result};
 use crate::noise::Noise;
 use crate::params::Params;
 use crate::poly::Poly;
@@ -28,15 +29,78 @@ impl Ciphertext {
         self.noise.bound_log2()
     }
 
-    /// log2 of half the modulus over the noise's estimated standard deviation in coefficients.
+    /// log2 of half the modulus over the noise's standard deviation in coefficients, estimated from above
+    /// ([`Noise::safe_rms_log2`]).
     ///
-    /// For AES, whose noise is close to normal, 4 bits (sixteen standard deviations) decrypt with
-    /// certainty for all purposes. The estimate is of the mean over embeddings: after products of a
-    /// ciphertext with itself, or repeated constants, single embeddings carry more, and a user's circuit
-    /// should keep a few bits in hand for each.
+    /// A coefficient is a sum over all embeddings and close to normal: 4 bits (sixteen standard deviations) decrypt with
+    /// certainty for all purposes.
     pub fn capacity_bits(&self, params: &Params) -> f64 {
-        let sd = params.noise().coefficients_log2(self.noise.rms_log2);
-        params.log2_modulus(self.level) - 1.0 - sd
+        capacity(params, self.level, self.noise)
+    }
+
+    /// Level, multiplications left, noise bound and capacity, for people.
+    pub fn summary(&self, params: &Params) -> Summary {
+        Summary {
+            level: self.level,
+            noise_bits: self.noise_bits(),
+            capacity_bits: self.capacity_bits(params),
+        }
+    }
+
+    /// Whether this has the level and the size that `params` give a ciphertext.
+    pub(crate) fn check_shape(&self, params: &Params) -> Result<()> {
+        let (n, top) = (params.ring().n(), params.top_level());
+        let same = |what, found, expected| {
+            if found == expected {
+                return Ok(());
+            }
+            Err(Error::OtherShape {
+                what,
+                found,
+                expected,
+            })
+        };
+        same("levels", self.level, self.level.clamp(1, top))?;
+        let limbs = params.basis(self.level).len();
+        for part in &self.parts {
+            same("primes", part.limbs.len(), limbs)?;
+            for limb in &part.limbs {
+                same("coefficients", limb.len(), n)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a ciphertext of noise `noise` at `level` has as [`Ciphertext::capacity_bits`].
+pub(crate) fn capacity(params: &Params, level: usize, noise: Noise) -> f64 {
+    let sd = params.noise().coefficients_log2(noise.safe_rms_log2());
+    params.log2_modulus(level) - 1.0 - sd
+}
+
+/// What is left of a ciphertext. Displays as one line.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Summary {
+    /// level in the chain of moduli
+    pub level: usize,
+    /// log2 of the bound on the noise
+    pub noise_bits: f64,
+    /// as [`Ciphertext::capacity_bits`]
+    pub capacity_bits: f64,
+}
+
+impl core::fmt::Display for Summary {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let Self {
+            level,
+            noise_bits,
+            capacity_bits,
+        } = self;
+        let left = level.saturating_sub(1);
+        write!(
+            f,
+            "level {level} (multiplications left: {left}), noise below 2^{noise_bits:.1}, capacity {capacity_bits:.1} bits"
+        )
     }
 }
 

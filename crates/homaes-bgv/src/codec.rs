@@ -4,26 +4,28 @@
 //! |---|---|---|---|
 //! | secret key | 1 | 0 | n residues modulo 3 (0, 1, 2 for 0, 1, -1), positions in ring layout |
 //! | evaluation key | 1 | 0 | seed, 32 bytes |
-//! | | 2 | key · digits + digit | first half b, modulo every prime in order |
-//! | wrapped key | 1 | 0 | AES key bits (u16), seed |
-//! | | 2 | 16 · round + byte | first half c0, modulo the primes of its level |
-//! | ciphertexts | set by `homaes` | | sixteen times: level (u8), noise rms and tail (f64), both halves |
+//! | | 2 | 0, 1, 2, … | keys in order, digits in order: first half b, modulo the key's primes in order |
+//! | wrapped key | 1 | 0 | AES key bits (u16), direction (u8: 0 encrypt, 1 decrypt), layouts (u8); per layout: layout (u8: 0 sliced, 1 packed, 2 bits), starting level (u16), seed |
+//! | | 2 | 0, 1, 2, … | layouts in order, round keys in order, ciphertexts in order: first half c0, modulo the primes of its level |
+//! | ciphertexts | set by `homaes` | | 16, 1 or 128 times: level (u8), noise rms and tail (f64), both halves |
 //!
 //! Residues are canonical, in evaluation form and stored form (times 2^52 mod p), bit-packed at the
-//! modulus's length. Keys are ordered σ^1(s) … σ^7(s), s·σ^0(s) … s·σ^3(s). Second halves are expanded
-//! from the seed: ChaCha20 stream (key·2^16 + digit·2^8)·2^8 + prime for the evaluation key and
-//! (16·round + byte)·2^8 + prime for the wrapped key, primes numbered last, low, middle, base, special.
+//! modulus's length. Keys are ordered σ^1(s) … σ^7(s), s·σ^0(s) … s·σ^3(s), then those of packed columns and
+//! rotations as far as the set has them (`Target::all`). Second halves are expanded from the seed: ChaCha20 stream (key·2^16 +
+//! digit·2^8)·2^8 + prime for the evaluation key and (c·round + i)·2^8 + prime for ciphertext i of the c of a
+//! layout in the wrapped key, primes numbered last, low, middle, base, special.
 
 use crate::ciphertext::Ciphertext;
+use crate::course::Course;
 use crate::error::{Error, Result};
-use crate::keys::{EvalKey, SWITCH_KEYS, SecretKey, key_stream, uniform_poly};
+use crate::keys::{EvalKey, SecretKey, Target, key_stream, spread, uniform_poly};
 use crate::keyswitch::SwitchKey;
 use crate::noise::Noise;
 use crate::params::Params;
 use crate::poly::Poly;
-use crate::sliced::{State, into_state};
-use crate::wrapped::{WrappedKey, check_rounds, round_key_level, stream};
-use homaes_aes::KeySize;
+use crate::state::State;
+use crate::wrapped::{Part, WrappedKey, stream};
+use homaes_aes::{Direction, KeySize, Layout};
 use homaes_math::Words;
 use homaes_math::sample::Seed;
 use homaes_wire::{Contents, Decoder, Encoder, Header, KeyId, Kind, Reader, Writer, packed_len};
@@ -34,6 +36,9 @@ use zeroize::{Zeroize, Zeroizing};
 const META: u16 = 1;
 const LIMBS: u16 = 2;
 const SEED_BYTES: u64 = 32;
+/// Bytes of a wrapped key's first record: fixed, and per layout.
+const META_BYTES: u64 = 4;
+const PART_BYTES: u64 = 3 + SEED_BYTES;
 const NOISE_BYTES: usize = 17;
 
 fn header(params: &Params, kind: Kind, id: KeyId, contents: Contents) -> Result<Header> {
@@ -49,9 +54,18 @@ fn poly_bytes(params: &Params, basis: &[usize]) -> u64 {
         .sum()
 }
 
-fn put_poly(params: &Params, basis: &[usize], poly: &Poly, mut out: Encoder) -> Encoder {
+fn put_poly(params: &Params, basis: &[usize], poly: &Poly, out: Encoder) -> Encoder {
+    put_limbs(params, basis, poly.limbs.iter(), out)
+}
+
+fn put_limbs<'a>(
+    params: &Params,
+    basis: &[usize],
+    limbs: impl Iterator<Item = &'a Words>,
+    mut out: Encoder,
+) -> Encoder {
     let mut canonical = Words::scratch(params.ring().n());
-    for (limb, &i) in poly.limbs.iter().zip(basis) {
+    for (limb, &i) in limbs.zip(basis) {
         let m = params.modulus(i);
         for (c, &x) in canonical.iter_mut().zip(limb.iter()) {
             *c = m.canonical(x);
@@ -154,10 +168,11 @@ impl SecretKey {
 
 impl EvalKey {
     fn contents(params: &Params) -> Contents {
-        let records = (SWITCH_KEYS * params.digits()) as u64;
-        Contents::default()
-            .record(SEED_BYTES)
-            .records(records, poly_bytes(params, &params.all_primes()))
+        let start = Contents::default().record(SEED_BYTES);
+        Target::all(params).into_iter().fold(start, |c, target| {
+            let size = poly_bytes(params, &target.primes(params));
+            c.records(target.digits(params) as u64, size)
+        })
     }
 
     /// The container header of this key.
@@ -178,13 +193,18 @@ impl EvalKey {
     /// # Errors
     /// If the output fails.
     pub fn write<W: Write>(&self, w: &mut Writer<W>) -> Result<()> {
-        let all = self.params.all_primes();
+        let params = &self.params;
         w.write_record(META, 0, &self.seed)?;
-        let halves = self.keys.iter().flat_map(|k| &k.digits);
-        for (index, [b, _]) in halves.enumerate() {
-            let size = poly_bytes(&self.params, &all) as usize;
-            let body = put_poly(&self.params, &all, b, Encoder::with_capacity(size));
-            w.write_record(LIMBS, index as u64, &body.finish())?;
+        let mut index = 0;
+        for (target, key) in self.targets.iter().zip(&self.keys) {
+            let primes = target.primes(params);
+            let size = poly_bytes(params, &primes) as usize;
+            for [b, _] in &key.digits {
+                let limbs = primes.iter().map(|&i| &b.limbs[i]);
+                let body = put_limbs(params, &primes, limbs, Encoder::with_capacity(size));
+                w.write_record(LIMBS, index, &body.finish())?;
+                index += 1;
+            }
         }
         Ok(())
     }
@@ -197,18 +217,20 @@ impl EvalKey {
         check_set(params, &r)?;
         let id = r.header().key_id();
         let seed = seed(&record(&mut r, META, 0, SEED_BYTES)?)?;
-        let all = params.all_primes();
-        let (size, digits) = (poly_bytes(params, &all), params.digits());
-        let mut keys = Vec::with_capacity(SWITCH_KEYS);
-        for key in 0..SWITCH_KEYS {
-            let pairs = (0..digits).map(|digit| {
-                let index = (key * digits + digit) as u64;
+        let targets = Target::all(params);
+        let mut keys = Vec::with_capacity(targets.len());
+        let mut index = 0;
+        for (key, target) in targets.iter().enumerate() {
+            let primes = target.primes(params);
+            let size = poly_bytes(params, &primes);
+            let pairs = (0..target.digits(params)).map(|digit| {
                 let body = record(&mut r, LIMBS, index, size)?;
+                index += 1;
                 let mut input = Decoder::new(&body);
-                let b = take_poly(params, &all, "evaluation key", &mut input)?;
+                let b = take_poly(params, &primes, "evaluation key", &mut input)?;
                 input.finish("evaluation key")?;
-                let a = uniform_poly(params, &seed, key_stream(key, digit), &all);
-                Ok([b, a])
+                let a = uniform_poly(params, &seed, key_stream(key, digit), &primes);
+                Ok([b, a].map(|half| spread(params, &primes, half)))
             });
             keys.push(SwitchKey {
                 digits: pairs.collect::<Result<_>>()?,
@@ -219,6 +241,7 @@ impl EvalKey {
             params: params.clone(),
             id,
             seed,
+            targets,
             keys,
         })
     }
@@ -232,11 +255,14 @@ fn seed(bytes: &[u8]) -> Result<Seed> {
 }
 
 impl WrappedKey {
-    fn contents(params: &Params, size: KeySize) -> Contents {
-        let rounds = size.rounds();
-        (0..=rounds).fold(Contents::default().record(2 + SEED_BYTES), |c, r| {
-            let basis = params.basis(round_key_level(rounds, r));
-            c.records(16, poly_bytes(params, basis))
+    fn contents(params: &Params, courses: &[Course]) -> Contents {
+        let start = Contents::default().record(META_BYTES + courses.len() as u64 * PART_BYTES);
+        courses.iter().fold(start, |c, course| {
+            (0..=course.size.rounds()).fold(c, |c, r| {
+                let basis = params.basis(course.key_level(r));
+                let count = course.layout.ciphertexts() as u64;
+                c.records(count, poly_bytes(params, basis))
+            })
         })
     }
 
@@ -245,7 +271,8 @@ impl WrappedKey {
     /// # Errors
     /// None in practice: names and sizes are those of a checked set.
     pub fn header(&self) -> Result<Header> {
-        let contents = Self::contents(&self.params, self.size);
+        let courses: Vec<Course> = self.parts.iter().map(|p| p.course).collect();
+        let contents = Self::contents(&self.params, &courses);
         header(&self.params, Kind::WrappedKey, self.id, contents)
     }
 
@@ -255,16 +282,25 @@ impl WrappedKey {
     /// If the output fails.
     pub fn write<W: Write>(&self, w: &mut Writer<W>) -> Result<()> {
         let bits = (self.size.key_bytes() * 8) as u16;
-        let meta = Encoder::new().u16(bits).bytes(&self.seed).finish();
-        w.write_record(META, 0, &meta)?;
-        for (r, round) in self.rounds.iter().enumerate() {
-            for (i, c) in round.iter().enumerate() {
-                let basis = self.params.basis(c.level);
-                let size = poly_bytes(&self.params, basis) as usize;
-                let body = Encoder::with_capacity(size);
-                let body = put_poly(&self.params, basis, &c.parts[0], body);
-                w.write_record(LIMBS, (16 * r + i) as u64, &body.finish())?;
-            }
+        let direction = u8::from(self.direction == Direction::Decrypt);
+        let mut meta = Encoder::new()
+            .u16(bits)
+            .u8(direction)
+            .u8(self.parts.len() as u8);
+        for part in &self.parts {
+            meta = meta
+                .u8(layout_code(part.course.layout))
+                .u16(part.course.start as u16)
+                .bytes(&part.seed);
+        }
+        w.write_record(META, 0, &meta.finish())?;
+        let all = self.parts.iter().flat_map(|p| p.rounds.iter().flatten());
+        for (index, c) in (0..).zip(all) {
+            let basis = self.params.basis(c.level);
+            let size = poly_bytes(&self.params, basis) as usize;
+            let body = Encoder::with_capacity(size);
+            let body = put_poly(&self.params, basis, &c.parts[0], body);
+            w.write_record(LIMBS, index, &body.finish())?;
         }
         Ok(())
     }
@@ -276,65 +312,117 @@ impl WrappedKey {
     pub fn read<R: Read>(params: &Arc<Params>, mut r: Reader<R>) -> Result<Self> {
         check_set(params, &r)?;
         let id = r.header().key_id();
-        let meta = record(&mut r, META, 0, 2 + SEED_BYTES)?;
+        let most = META_BYTES + PART_BYTES * Layout::ALL.len() as u64;
+        let meta = r.next_record(META, most)?;
         let mut input = Decoder::new(&meta);
         let bits = input.u16("AES key bits")?;
-        let seed = seed(input.bytes("seed", 32)?)?;
-        input.finish("wrapped key")?;
         let size = KeySize::from_key_bytes(usize::from(bits) / 8)
             .ok()
-            .filter(|_| bits.is_multiple_of(8))
-            .ok_or(Error::Field {
-                what: "AES key bits",
-                found: u64::from(bits),
-                expected: 128,
-            })?;
-        check_rounds(params, size)?;
-        let count = size.rounds();
-        let mut rounds = Vec::with_capacity(count + 1);
-        for round in 0..=count {
-            let level = round_key_level(count, round);
-            let basis = params.basis(level);
-            let keys = (0..16).map(|i| {
-                let index = (16 * round + i) as u64;
-                let body = record(&mut r, LIMBS, index, poly_bytes(params, basis))?;
-                let mut input = Decoder::new(&body);
-                let c0 = take_poly(params, basis, "wrapped key", &mut input)?;
-                input.finish("wrapped key")?;
-                let c1 = uniform_poly(params, &seed, stream(round, i), basis);
-                Ok(Ciphertext {
-                    level,
-                    parts: [c0, c1],
-                    noise: params.noise().fresh(),
-                })
-            });
-            rounds.push(into_state(keys.collect::<Result<_>>()?));
+            .filter(|_| bits.is_multiple_of(8));
+        let size = size.ok_or_else(|| field("AES key bits", bits, 128))?;
+        let direction = match input.u8("direction")? {
+            0 => Direction::Encrypt,
+            1 => Direction::Decrypt,
+            found => return Err(field("direction", found, 0)),
+        };
+        let mut heads: Vec<(Course, Seed)> = Vec::new();
+        let count = input.u8("layouts")?;
+        if count == 0 {
+            return Err(field("layouts", count, 1));
         }
+        for _ in 0..count {
+            let code = input.u8("layout")?;
+            let layout = Layout::ALL.into_iter().find(|&l| layout_code(l) == code);
+            let fresh = layout.filter(|&l| heads.iter().all(|h| h.0.layout != l));
+            let layout = fresh.ok_or_else(|| field("layout", code, 0))?;
+            let start = usize::from(input.u16("starting level")?);
+            let course = Course::at(params, layout, size, start)?;
+            heads.push((course, input.array::<32>("seed")?));
+        }
+        input.finish("wrapped key")?;
+        let mut index = 0;
+        let parts = heads
+            .into_iter()
+            .map(|head| read_part(params, head, &mut index, &mut r))
+            .collect::<Result<_>>()?;
         r.finish()?;
         Ok(Self {
             params: params.clone(),
             id,
             size,
-            seed,
-            rounds,
+            direction,
+            parts,
         })
     }
 }
 
-/// Bytes of one output batch: sixteen ciphertexts at level 1.
-pub fn batch_bytes(params: &Params) -> u64 {
-    16 * (NOISE_BYTES as u64 + 2 * poly_bytes(params, params.basis(1)))
+/// The round keys of one layout.
+fn read_part<R: Read>(
+    params: &Params,
+    (course, seed): (Course, Seed),
+    index: &mut u64,
+    r: &mut Reader<R>,
+) -> Result<Part> {
+    let mut rounds = Vec::with_capacity(course.size.rounds() + 1);
+    for round in 0..=course.size.rounds() {
+        let level = course.key_level(round);
+        let basis = params.basis(level);
+        let keys = (0..course.layout.ciphertexts()).map(|i| {
+            let body = record(r, LIMBS, *index, poly_bytes(params, basis))?;
+            *index += 1;
+            let mut input = Decoder::new(&body);
+            let c0 = take_poly(params, basis, "wrapped key", &mut input)?;
+            input.finish("wrapped key")?;
+            let c1 = uniform_poly(params, &seed, stream(course.layout, round, i), basis);
+            Ok(Ciphertext {
+                level,
+                parts: [c0, c1],
+                noise: params.noise().fresh(),
+            })
+        });
+        rounds.push(keys.collect::<Result<_>>()?);
+    }
+    Ok(Part {
+        course,
+        seed,
+        rounds,
+    })
+}
+
+fn field(what: &'static str, found: impl Into<u64>, expected: u64) -> Error {
+    Error::Field {
+        what,
+        found: found.into(),
+        expected,
+    }
+}
+
+/// The number of a layout in files.
+fn layout_code(layout: Layout) -> u8 {
+    match layout {
+        Layout::Sliced => 0,
+        Layout::Packed => 1,
+        Layout::Bits => 2,
+    }
+}
+
+/// Bytes of one output batch at `level`.
+pub fn batch_bytes(params: &Params, layout: Layout, level: usize) -> u64 {
+    let one = NOISE_BYTES as u64 + 2 * poly_bytes(params, params.basis(level));
+    layout.ciphertexts() as u64 * one
 }
 
 /// The body of one batch record.
 ///
 /// # Errors
-/// If the ciphertexts are not at level 1, where evaluation ends.
+/// If the ciphertexts are at different levels, or the state is not finished.
 pub fn encode_batch(params: &Params, state: &State) -> Result<Vec<u8>> {
-    let mut out = Encoder::with_capacity(batch_bytes(params) as usize);
-    for c in state {
-        if c.level != 1 {
-            return Err(level_error(c.level));
+    let level = state.level();
+    let size = batch_bytes(params, state.layout, level);
+    let mut out = Encoder::with_capacity(size as usize);
+    for c in &state.ciphertexts {
+        if c.level != level {
+            return Err(field("level", c.level as u64, level as u64));
         }
         out = out
             .u8(c.level as u8)
@@ -344,24 +432,30 @@ pub fn encode_batch(params: &Params, state: &State) -> Result<Vec<u8>> {
             out = put_poly(params, params.basis(c.level), part, out);
         }
     }
-    Ok(out.finish())
+    match state.slope {
+        0 => Ok(out.finish()),
+        slope => Err(field("slope of a finished state", slope as u64, 0)),
+    }
 }
 
-/// Sixteen ciphertexts from the body of one batch record.
+/// The ciphertexts of `layout` at `level` from the body of one batch record.
 ///
 /// # Errors
 /// Names what is wrong with the record.
-pub fn decode_batch(params: &Params, body: &[u8]) -> Result<State> {
+pub fn decode_batch(params: &Params, layout: Layout, level: usize, body: &[u8]) -> Result<State> {
     let mut input = Decoder::new(body);
-    let state = (0..16).map(|_| {
-        let level = usize::from(input.u8("level")?);
-        if level != 1 {
-            return Err(level_error(level));
+    if level == 0 || level > params.top_level() {
+        return Err(field("level", level as u64, 1));
+    }
+    let ciphertexts = (0..layout.ciphertexts()).map(|_| {
+        let found = input.u8("level")?;
+        if usize::from(found) != level {
+            return Err(field("level", found, level as u64));
         }
-        let noise = Noise {
-            rms_log2: bounded(input.f64("noise")?)?,
-            tail_log2: bounded(input.f64("noise tail")?)?,
-        };
+        let noise = Noise::carried(
+            bounded(input.f64("noise")?)?,
+            bounded(input.f64("noise tail")?)?,
+        );
         let mut part = || take_poly(params, params.basis(level), "ciphertext", &mut input);
         Ok(Ciphertext {
             level,
@@ -369,17 +463,13 @@ pub fn decode_batch(params: &Params, body: &[u8]) -> Result<State> {
             noise,
         })
     });
-    let state = into_state(state.collect::<Result<_>>()?);
+    let ciphertexts = ciphertexts.collect::<Result<_>>()?;
     input.finish("ciphertexts")?;
-    Ok(state)
-}
-
-fn level_error(level: usize) -> Error {
-    Error::Field {
-        what: "level",
-        found: level as u64,
-        expected: 1,
-    }
+    Ok(State {
+        layout,
+        ciphertexts,
+        slope: 0,
+    })
 }
 
 /// A noise figure that is a number and within what any chain can hold.
@@ -390,7 +480,8 @@ fn bounded(bits: f64) -> Result<f64> {
     Err(Error::NoiseBits { found: bits })
 }
 
-/// Sizes of the files of a set, without making them: secret, evaluation and AES-128 wrapped key.
+/// Sizes of the files of a set, without making them: secret, evaluation key, and wrapped key of the largest AES key for
+/// the first layout.
 pub(crate) fn file_bytes(params: &Params) -> [u64; 3] {
     let id = KeyId([0; 16]);
     let size = |kind, contents| header(params, kind, id, contents).map_or(0, |h| h.file_bytes());
@@ -398,10 +489,9 @@ pub(crate) fn file_bytes(params: &Params) -> [u64; 3] {
     [
         size(Kind::SecretKey, secret),
         size(Kind::EvalKey, EvalKey::contents(params)),
-        size(
-            Kind::WrappedKey,
-            WrappedKey::contents(params, KeySize::Aes128),
-        ),
+        params.first_course().map_or(0, |course| {
+            size(Kind::WrappedKey, WrappedKey::contents(params, &[course]))
+        }),
     ]
 }
 

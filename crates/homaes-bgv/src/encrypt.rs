@@ -70,33 +70,9 @@ impl SecretKey {
         Ok(self.encrypt_seeded(&bytes, top, (&seed, 0), rng))
     }
 
-    /// Whether `c` has the level and the size that this key's parameters give a ciphertext.
-    fn check_shape(&self, c: &Ciphertext) -> Result<()> {
-        let (n, top) = (self.params().ring().n(), self.params().top_level());
-        let same = |what, found, expected| {
-            if found == expected {
-                return Ok(());
-            }
-            Err(Error::OtherShape {
-                what,
-                found,
-                expected,
-            })
-        };
-        same("levels", c.level, c.level.clamp(1, top))?;
-        let limbs = self.params().basis(c.level).len();
-        for part in &c.parts {
-            same("primes", part.limbs.len(), limbs)?;
-            for limb in &part.limbs {
-                same("coefficients", limb.len(), n)?;
-            }
-        }
-        Ok(())
-    }
-
     /// c0 + c1·s in coefficient form modulo each prime of the ciphertext's level, canonical and plain.
     fn phase(&self, c: &Ciphertext) -> Result<SecretPoly> {
-        self.check_shape(c)?;
+        c.check_shape(self.params())?;
         let params = self.params();
         let basis = params.basis(c.level).iter().enumerate();
         let limbs = basis
@@ -156,27 +132,6 @@ impl SecretKey {
         let (bits, largest) = self.message(c)?;
         let bytes = self.params().slots().decode(&bits);
         Ok((bytes.map_err(|_| Error::NotBytes)?, -(2.0 * largest).log2()))
-    }
-
-    /// The blocks of a byte-sliced state: byte i of block b is slot b of ciphertext i.
-    ///
-    /// # Errors
-    /// As [`SecretKey::decrypt`].
-    pub fn decrypt_blocks(&self, state: &[Ciphertext; 16]) -> Result<Decrypted> {
-        let mut sliced: [Vec<u8>; 16] = Default::default();
-        let mut margin_bits = f64::INFINITY;
-        for (bytes, c) in sliced.iter_mut().zip(state) {
-            let (decrypted, margin) = self.decrypt(c)?;
-            *bytes = decrypted;
-            margin_bits = margin_bits.min(margin);
-        }
-        let blocks = (0..sliced[0].len())
-            .map(|b| core::array::from_fn(|i| sliced[i][b]))
-            .collect();
-        Ok(Decrypted {
-            blocks,
-            margin_bits,
-        })
     }
 
     /// The measured noise of a ciphertext: log2 of the root mean square and of the largest

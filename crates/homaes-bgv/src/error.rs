@@ -1,6 +1,6 @@
 //! What a file, a key or a choice of parameters can cause.
 
-use homaes_aes::KeySize;
+use homaes_aes::{KeySize, Layout};
 
 /// Errors of the BGV scheme and of its files.
 #[derive(Debug, thiserror::Error)]
@@ -43,17 +43,81 @@ pub enum Error {
         /// what it should be; at most that, for levels
         expected: usize,
     },
-    /// The AES key needs more rounds than the parameter set carries.
-    #[error("{size:?} needs {needed} rounds, set {set} carries {available}")]
-    Rounds {
+    /// The chain of moduli is too short.
+    #[error(
+        "{size:?}, {layout}, with {wanted} multiplications left: set {set} {}",
+        most.map_or("has too few levels for it".to_owned(), |m| format!("leaves at most {m}"))
+    )]
+    Levels {
+        /// layout asked for
+        layout: Layout,
         /// size of the AES key
         size: KeySize,
-        /// its rounds
-        needed: usize,
-        /// the set's rounds
-        available: usize,
+        /// multiplications to be left on the output
+        wanted: usize,
+        /// most that the set can leave; none if AES itself does not fit
+        most: Option<usize>,
         /// the set
         set: &'static str,
+    },
+    /// A user's circuit multiplies more often than its inputs allow.
+    #[error(
+        "out of depth: {needed} more multiplications needed, {left} left; wrap the AES key with more to spare \
+         (--levels-left), or with a set that leaves more than {set}"
+    )]
+    TooDeep {
+        /// multiplications the operation needs, at least
+        needed: usize,
+        /// multiplications left on its inputs
+        left: usize,
+        /// the set
+        set: &'static str,
+    },
+    /// There is no key for an operation of users' circuits, or not at this level.
+    #[error(
+        "no key for a {what} at level {level} of set {set}: {}",
+        if *most == 0 {
+            "it leaves no multiplications after AES; use a set that does, such as bgv/aes128+8".to_owned()
+        } else {
+            format!("there are keys up to level {most}; switch down first, or wrap the AES key with fewer --levels-left")
+        }
+    )]
+    NoKey {
+        /// rotation or three-way product
+        what: &'static str,
+        /// level of the operands
+        level: usize,
+        /// highest level with keys; 0 without keys
+        most: usize,
+        /// the set
+        set: &'static str,
+    },
+    /// An operation over several ciphertexts was given none.
+    #[error("no ciphertexts to combine, expected at least one")]
+    NoOperands,
+    /// The set has no keys for a layout.
+    #[error(
+        "set {set} does not offer layout {layout}, expected {}",
+        names(offered)
+    )]
+    NoLayout {
+        /// layout asked for
+        layout: Layout,
+        /// the set
+        set: &'static str,
+        /// what it offers
+        offered: &'static [Layout],
+    },
+    /// A wrapped key was not made for a layout.
+    #[error(
+        "the wrapped key holds no round keys for layout {layout}, expected {}",
+        names(held)
+    )]
+    NotWrapped {
+        /// layout asked for
+        layout: Layout,
+        /// what it holds
+        held: Vec<Layout>,
     },
     /// More blocks than one batch holds.
     #[error("{found} blocks in a batch of {expected}")]
@@ -91,6 +155,15 @@ pub enum Error {
         /// secrets drawn
         tries: usize,
     },
+}
+
+/// `sliced or packed`.
+fn names(layouts: &[Layout]) -> String {
+    layouts
+        .iter()
+        .map(|l| l.name())
+        .collect::<Vec<_>>()
+        .join(" or ")
 }
 
 /// Result of this crate.

@@ -6,6 +6,7 @@
 use crate::ciphertext::{Ciphertext, Product};
 use crate::encrypt::{encode, padded, trivial};
 use crate::error::{Error, Result};
+use crate::images::Image;
 use crate::keys::{EvalKey, Target};
 use crate::keyswitch::{Addend, Job, Pass, Shape, mod_down};
 use crate::linear::LinearLayer;
@@ -18,7 +19,10 @@ use homaes_math::kernel::{self, Tensor};
 use rayon::prelude::*;
 
 /// Least capacity a product may be left with: sixteen standard deviations.
-const MIN_CAPACITY_BITS: f64 = 4.0;
+pub(crate) const MIN_CAPACITY_BITS: f64 = 4.0;
+
+/// Levels that one switch may drop: ten base primes and the tail, as many as a base conversion takes.
+const HOP: usize = 30;
 
 /// An evaluation key with the verbs that need it. Results do not depend on the number of threads.
 pub struct Evaluator<'k> {
@@ -38,6 +42,11 @@ impl<'k> Evaluator<'k> {
     /// The parameters.
     pub fn params(&self) -> &'k Params {
         &self.key.params
+    }
+
+    /// The evaluation key.
+    pub(crate) fn key(&self) -> &'k EvalKey {
+        self.key
     }
 
     pub(crate) fn meter(&self) -> &Meter {
@@ -60,14 +69,14 @@ impl<'k> Evaluator<'k> {
 
     /// Slot-wise sum. Operands at different levels meet at the lower one.
     ///
-    /// Noise: mean squares add. Cost: one addition per word (plus switches).
+    /// Noise: mean squares add, and bounds. Cost: one addition per word (plus switches).
     pub fn add(&self, a: &Ciphertext, b: &Ciphertext) -> Ciphertext {
         let (mut out, other) = self.level_off(a, b);
         let basis = self.params().basis(out.level);
         for (x, y) in out.parts.iter_mut().zip(&other.parts) {
             x.add_assign(self.params(), basis, y);
         }
-        out.noise = out.noise.plus(other.noise);
+        out.noise = out.noise.plus_dependent(other.noise);
         out
     }
 
@@ -85,7 +94,8 @@ impl<'k> Evaluator<'k> {
 
     /// Slot-wise product with one public byte.
     ///
-    /// Noise: times the power of the byte's representation in Z\[ζ_17\], at most 8·9/16 in the mean.
+    /// Noise: times the power of the byte's representation in Z\[ζ_17\], at most 8·9/16 in the mean; the bound takes the
+    /// largest of its sixteen values.
     pub fn scale(&self, a: &Ciphertext, c: u8) -> Ciphertext {
         let params = self.params();
         let exponents = params.slots().constant(c);
@@ -104,9 +114,31 @@ impl<'k> Evaluator<'k> {
                 }
             }
         }
-        let w = exponents.len() as f64;
-        out.noise = a.noise.scaled(w * (17.0 - w) / 16.0);
+        let powers = row_powers(&exponents);
+        let mean = powers.iter().sum::<f64>() / 16.0;
+        let largest = powers.into_iter().fold(0.0, f64::max);
+        out.noise = a.noise.times_constant(mean, largest);
         out
+    }
+
+    /// `a` at `level` if its own is higher, in one switch, or one for every [`HOP`] levels.
+    ///
+    /// Noise: as [`Evaluator::mod_switch`]. Cost: one transform per prime dropped or kept, for each part and switch.
+    pub(crate) fn lowered(&self, a: &Ciphertext, level: usize) -> Ciphertext {
+        if a.level <= level {
+            return a.clone();
+        }
+        if a.level > level + HOP {
+            return self.lowered(&self.lowered(a, a.level - HOP), level);
+        }
+        let params = self.params();
+        let plan = params.down_plan(params.basis(a.level), params.basis(level));
+        let down = |p| mod_down(params, &self.meter, &plan, p);
+        Ciphertext {
+            level,
+            parts: a.parts.each_ref().map(down),
+            noise: a.noise.switched(plan.log2_drop, params.noise()),
+        }
     }
 
     /// To the level below.
@@ -195,7 +227,7 @@ impl<'k> Evaluator<'k> {
         }
     }
 
-    /// Sum of two products with the same automorphism and level.
+    /// Sum of two products with the same automorphism and level; their noises are taken as independent.
     ///
     /// # Errors
     /// If they differ in either.
@@ -274,9 +306,13 @@ impl<'k> Evaluator<'k> {
         let pairs = || x.iter().zip(y);
         let jobs: Vec<Job<'_>> = pairs().map(|(x, y)| Job::Product { x, y, map }).collect();
         let noises: Vec<Noise> = pairs().map(|(x, y)| x.noise.times(y.noise)).collect();
+        let spread = jobs.len() < rayon::current_num_threads();
         let sums = jobs
             .par_chunks(1) // a pass of its own for every job
-            .flat_map_iter(|job| self.pass(plan, &shape, job).run(|_, _| ()))
+            .flat_map_iter(|job| {
+                let pass = self.pass(plan, &shape, job);
+                Pass { spread, ..pass }.run(|_, _| ())
+            })
             .collect();
         Ok(self.finish(plan, sums, &noises, shape.uses.len()))
     }
@@ -315,6 +351,7 @@ impl<'k> Evaluator<'k> {
             plan,
             shape,
             jobs,
+            spread: jobs.len() == 1 && rayon::current_num_threads() > 1,
         }
     }
 
@@ -342,18 +379,14 @@ impl<'k> Evaluator<'k> {
         noises: &[Noise],
         pieces: usize,
     ) -> Vec<Ciphertext> {
-        let (params, model) = (self.params(), self.params().noise());
-        let special = plan.log2_special(params);
-        let added = model.key_switch_log2(pieces, plan.digits.len(), plan.log2_digit_excess);
+        let params = self.params();
         parts
             .into_iter()
             .zip(noises)
             .map(|(parts, noise)| Ciphertext {
                 level: plan.to_level,
                 parts,
-                noise: noise
-                    .with(added)
-                    .switched(plan.down.log2_drop - special, model),
+                noise: noise_after(params, plan, *noise, pieces),
             })
             .collect()
     }
@@ -370,26 +403,29 @@ impl<'k> Evaluator<'k> {
         if k.is_multiple_of(8) {
             return Ok(a.clone());
         }
-        let (params, k) = (self.params(), k % 8);
-        let plan = params.staying(a.level);
-        let scaled = self.scaled(plan, &a.parts[1]);
-        let special = self.special_constants(plan.special, &plan.from, &[0]);
-        let map = params.frobenius(k);
-        let shape = Shape {
-            uses: vec![vec![(map, self.key.key(Target::Frobenius(k))?)]],
-            addends: vec![Addend {
-                map,
-                by_row: &special,
-                second: false,
-            }],
-        };
-        let jobs = [Job::Stored {
-            pieces: vec![&scaled],
-            addends: vec![&a.parts[0]],
-        }];
-        let sums = self.pass(plan, &shape, &jobs).run(|_, _| ());
-        let mut out = self.finish(plan, sums, &[a.noise], 1);
-        Ok(out.pop().expect("one job in, one ciphertext out"))
+        let image = Image::new(self.key, Target::Frobenius(k % 8), vec![0])?;
+        Ok(self.image(a, image))
+    }
+
+    /// The image of one ciphertext, at its level.
+    pub(crate) fn image(&self, a: &Ciphertext, image: Image<'_>) -> Ciphertext {
+        let plan = self.params().staying(a.level);
+        let mut out = self.sum_of_images(plan, &[image], &[a], 1.0, |_, _| ());
+        out.pop().expect("one input, one output")
+    }
+
+    /// Slots moved by a translation, at the level of `a`.
+    ///
+    /// # Errors
+    /// If there is no key for the step, or not at this level.
+    pub(crate) fn translate(&self, a: &Ciphertext, step: [usize; 3]) -> Result<Ciphertext> {
+        let low = a.level <= self.params().rotation_level();
+        let image = Image::new(self.key, Target::Translate(step), vec![0]);
+        let image = match image {
+            Err(_) if low => Image::new(self.key, Target::Rotate(step), vec![0]),
+            image => image,
+        }?;
+        Ok(self.image(a, image))
     }
 
     /// `poly` times the plan's scale.
@@ -405,6 +441,24 @@ impl<'k> Evaluator<'k> {
         }
         out
     }
+}
+
+/// What key switching `pieces` polynomials by `plan`, and its division, make of `noise`.
+pub(crate) fn noise_after(
+    params: &Params,
+    plan: &SwitchPlan,
+    noise: Noise,
+    pieces: usize,
+) -> Noise {
+    let model = params.noise();
+    let added = model.key_switch_log2(pieces, plan.digits.len(), plan.log2_digit_excess);
+    let drop = plan.down.log2_drop - plan.log2_special(params);
+    noise.with(added).switched(drop, model)
+}
+
+/// |Σ ζ_17^k|² over `exponents`, at each row.
+pub(crate) fn row_powers(exponents: &[u8]) -> [f64; 16] {
+    core::array::from_fn(|row| LinearLayer::power(exponents, row))
 }
 
 pub(crate) fn out_of_depth(needed: u32, left: u32) -> Error {

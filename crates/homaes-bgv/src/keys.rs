@@ -5,6 +5,15 @@
 //! | public | 0 | top level · first special prime | encryption by others |
 //! | σ^k(s), k = 1…7 | P·σ^k(s) | all primes | Frobenius, linear layer |
 //! | s·σ^k(s), k = 0…3 | P·s·σ^k(s) | all primes | products x·σ^k(y) |
+//! | τ(s), twelve steps τ_t^j of packed columns | P·τ(s) | all primes | packed MixColumns |
+//! | τ(s), steps 2^i along an axis | P·τ(s) | low primes and special ones | users' rotations |
+//! | s³ | P·s³ | low primes and special ones | users' three-way products |
+//!
+//! Rotations of users' circuits happen after AES, at low levels: their keys hold the primes of those levels
+//! only ([`Target::primes`]), and only steps that are powers of two, from which [`Circuit::rotate`]
+//! composes the others (GHS12, appendix: generators of the group instead of all elements).
+//!
+//! [`Circuit::rotate`]: crate::Circuit::rotate
 //!
 //! The second half of every pair is uniform and stands in files as a seed. Keys encrypt functions of
 //! the secret they are made under: circular security is assumed, as everywhere in levelled FHE.
@@ -12,9 +21,11 @@
 use crate::error::{Error, Result};
 use crate::keyswitch::SwitchKey;
 use crate::params::Params;
+use crate::placement::column_step;
 use crate::poly::{Poly, SecretPoly};
-use homaes_math::Words;
+use homaes_aes::Layout;
 use homaes_math::sample::{self, Seed};
+use homaes_math::{GaloisMap, Words};
 use homaes_wire::KeyId;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, SeedableRng};
@@ -26,8 +37,6 @@ use zeroize::{Zeroize, Zeroizing};
 pub(crate) const FROBENIUS_KEYS: usize = 7;
 /// Keys for s·σ^k(s): k below this.
 pub(crate) const PRODUCT_KEYS: usize = 4;
-/// All key-switching keys.
-pub(crate) const SWITCH_KEYS: usize = FROBENIUS_KEYS + PRODUCT_KEYS;
 /// Secrets drawn before key generation gives up: a set that refuses this many is not sound.
 const KEY_TRIES: usize = 100;
 
@@ -38,20 +47,66 @@ pub(crate) enum Target {
     Frobenius(usize),
     /// s·σ_{2^k}(s), k <= 3
     Product(usize),
+    /// τ(s) for the translation τ that adds to (e3, e5, e257), over all primes
+    Translate([usize; 3]),
+    /// the same over the primes of low levels
+    Rotate([usize; 3]),
+    /// s³ over the primes of low levels
+    Cube,
 }
 
 impl Target {
-    fn all() -> impl Iterator<Item = Self> {
-        (1..=FROBENIUS_KEYS)
-            .map(Self::Frobenius)
-            .chain((0..PRODUCT_KEYS).map(Self::Product))
+    /// Everything that the keys of a set switch from, in the order of files.
+    pub(crate) fn all(params: &Params) -> Vec<Self> {
+        let mut out: Vec<Self> = (1..=FROBENIUS_KEYS).map(Self::Frobenius).collect();
+        out.extend((0..PRODUCT_KEYS).map(Self::Product));
+        if params.offers(Layout::Packed) {
+            for slope in 0..4 {
+                for j in 1..4 {
+                    let target = Self::Translate(column_step(params, slope, j));
+                    if !out.contains(&target) {
+                        out.push(target);
+                    }
+                }
+            }
+        }
+        if params.rotation_level() > 0 {
+            let steps = params.generators().into_iter();
+            let steps = steps.filter(|&s| !out.contains(&Self::Translate(s)));
+            let steps: Vec<Self> = steps.map(Self::Rotate).collect();
+            out.extend(steps);
+            out.push(Self::Cube);
+        }
+        out
     }
 
-    fn index(self) -> Option<usize> {
+    /// σ or τ.
+    pub(crate) fn map(self, params: &Params) -> GaloisMap {
         match self {
-            Self::Frobenius(k) => (1..=FROBENIUS_KEYS).contains(&k).then(|| k - 1),
-            Self::Product(k) => (k < PRODUCT_KEYS).then_some(FROBENIUS_KEYS + k),
+            Self::Frobenius(k) | Self::Product(k) => params.frobenius(k).clone(),
+            Self::Translate(step) | Self::Rotate(step) => params.ring().translation(step),
+            Self::Cube => params.frobenius(0).clone(),
         }
+    }
+
+    /// Primes of the key: all, or those of the levels up to [`Params::rotation_level`] and the special
+    /// ones.
+    pub(crate) fn primes(self, params: &Params) -> Vec<usize> {
+        let level = match self {
+            Self::Rotate(_) | Self::Cube => params.rotation_level(),
+            _ => params.top_level(),
+        };
+        let own = params.primes_up_to(level);
+        own.into_iter()
+            .chain(params.special_from()..params.prime_count())
+            .collect()
+    }
+
+    /// Digits of the key.
+    pub(crate) fn digits(self, params: &Params) -> usize {
+        let own = self.primes(params).into_iter();
+        let own = own.filter(|&i| !params.is_special(i));
+        own.map(|i| params.digit_of(i) + 1).max().unwrap_or(0)
     }
 }
 
@@ -214,32 +269,37 @@ pub struct EvalKey {
     pub(crate) params: Arc<Params>,
     pub(crate) id: KeyId,
     pub(crate) seed: Seed,
-    /// by [`Target::index`]
+    /// what the keys switch from
+    pub(crate) targets: Vec<Target>,
     pub(crate) keys: Vec<SwitchKey>,
 }
 
 impl EvalKey {
     /// All key-switching keys of `secret`.
     ///
-    /// Cost: about 400 transforms and 22 Gaussian polynomials, a second on one core at n = 32768.
+    /// Cost: a transform per limb and a Gaussian polynomial per digit of every key; about a second on two cores for
+    /// `bgv/aes128`.
     pub fn generate(secret: &SecretKey, rng: &mut impl CryptoRng) -> Self {
         let params = secret.params();
         let mut seed = Seed::default();
         rng.fill_bytes(&mut seed);
-        let keys = Target::all()
-            .zip(children(rng, SWITCH_KEYS))
+        let targets = Target::all(params);
+        let keys = targets
+            .iter()
+            .zip(children(rng, targets.len()))
             .enumerate()
             .collect::<Vec<_>>()
             .into_par_iter()
-            .map(|(index, (target, mut rng))| {
+            .map(|(index, (&target, mut rng))| {
                 let from = switched_secret(secret, target);
-                switch_key(secret, &from, &seed, index, &mut rng)
+                switch_key(secret, target, &from, (&seed, index), &mut rng)
             })
             .collect();
         Self {
             params: params.clone(),
             id: secret.id(),
             seed,
+            targets,
             keys,
         }
     }
@@ -256,14 +316,19 @@ impl EvalKey {
 
     /// The key switching from `target`, if there is one.
     pub(crate) fn key(&self, target: Target) -> Result<&SwitchKey> {
-        target.index().map(|i| &self.keys[i]).ok_or(Error::Eval(
-            homaes_aes::EvalError::MissingKey {
+        let mut pairs = self.targets.iter().zip(&self.keys);
+        let found = pairs.find(|p| *p.0 == target);
+        found
+            .map(|p| p.1)
+            .ok_or(Error::Eval(homaes_aes::EvalError::MissingKey {
                 what: match target {
                     Target::Frobenius(_) => "Frobenius",
                     Target::Product(_) => "relinearisation",
+                    Target::Translate(_) => "packed",
+                    Target::Rotate(_) => "rotation",
+                    Target::Cube => "three-way product",
                 },
-            },
-        ))
+            }))
     }
 }
 
@@ -288,37 +353,39 @@ pub(crate) fn children(rng: &mut impl CryptoRng, count: usize) -> Vec<ChaCha20Rn
         .collect()
 }
 
-/// σ^k(s) or s·σ^k(s) modulo every prime, stored and canonical.
+/// The image of s, or for products s or s² times it, modulo every prime, stored and canonical.
 fn switched_secret(secret: &SecretKey, target: Target) -> SecretPoly {
     let params = secret.params();
-    match target {
-        Target::Frobenius(k) => SecretPoly(secret.poly.apply(params.frobenius(k))),
-        Target::Product(k) => {
-            let mut out = SecretPoly(secret.poly.apply(params.frobenius(k)));
-            for (i, limb) in out.limbs.iter_mut().enumerate() {
-                let m = params.modulus(i);
-                for (x, &s) in limb.iter_mut().zip(secret.poly.limbs[i].iter()) {
-                    *x = m.mul_stored(*x, s);
-                }
+    let mut out = SecretPoly(secret.poly.apply(&target.map(params)));
+    let factors = match target {
+        Target::Product(_) => 1,
+        Target::Cube => 2,
+        _ => 0,
+    };
+    for _ in 0..factors {
+        for (i, limb) in out.limbs.iter_mut().enumerate() {
+            let m = params.modulus(i);
+            for (x, &s) in limb.iter_mut().zip(secret.poly.limbs[i].iter()) {
+                *x = m.mul_stored(*x, s);
             }
-            out
         }
     }
+    out
 }
 
 fn switch_key(
     secret: &SecretKey,
+    target: Target,
     from: &Poly,
-    seed: &Seed,
-    index: usize,
+    (seed, index): (&Seed, usize),
     rng: &mut impl CryptoRng,
 ) -> SwitchKey {
     let params = secret.params();
-    let all = params.all_primes();
-    let digits = (0..params.digits()).map(|digit| {
-        let a = uniform_poly(params, seed, key_stream(index, digit), &all);
-        let mut gadget = SecretPoly(Poly::zeroed(params.ring().n(), all.len()));
-        for (i, limb) in gadget.limbs.iter_mut().enumerate() {
+    let primes = target.primes(params);
+    let digits = (0..target.digits(params)).map(|digit| {
+        let a = uniform_poly(params, seed, key_stream(index, digit), &primes);
+        let mut gadget = SecretPoly(Poly::zeroed(params.ring().n(), primes.len()));
+        for (limb, &i) in gadget.limbs.iter_mut().zip(&primes) {
             if !params.is_special(i) && params.digit_of(i) == digit {
                 let m = params.modulus(i);
                 let p = m.shoup(params.special_product(params.special_count(), i));
@@ -327,12 +394,21 @@ fn switch_key(
                 }
             }
         }
-        let b = secret.mask(&all, &a, &gadget, rng);
-        [b, a]
+        let b = secret.mask(&primes, &a, &gadget, rng);
+        [b, a].map(|half| spread(params, &primes, half))
     });
     SwitchKey {
         digits: digits.collect(),
     }
+}
+
+/// The limbs of `poly` at the numbers of their primes among all primes; empty ones elsewhere.
+pub(crate) fn spread(params: &Params, primes: &[usize], poly: Poly) -> Poly {
+    let mut out = Poly::scratch(0, params.prime_count());
+    for (limb, &i) in poly.limbs.into_iter().zip(primes) {
+        out.limbs[i] = limb;
+    }
+    out
 }
 
 /// Stream number of the uniform half of digit `digit` of key `index`.

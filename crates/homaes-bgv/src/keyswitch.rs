@@ -17,8 +17,11 @@ use crate::params::{Digit, DownPlan, Params, SwitchPlan};
 use crate::poly::Poly;
 use homaes_math::kernel::{self, RowTerm, Tensor, Term};
 use homaes_math::{GaloisMap, Words};
+use rayon::prelude::*;
 
-/// Pairs (b_i, a_i) for the digits i, canonical limbs over all primes.
+/// Pairs (b_i, a_i) for the digits i, canonical limbs over all primes (empty for primes that the key does not
+/// cover).
+#[derive(Clone)]
 pub(crate) struct SwitchKey {
     pub(crate) digits: Vec<[Poly; 2]>,
 }
@@ -115,6 +118,8 @@ pub(crate) struct Pass<'a> {
     pub(crate) plan: &'a SwitchPlan,
     pub(crate) shape: &'a Shape<'a>,
     pub(crate) jobs: &'a [Job<'a>],
+    /// whether to spread the primes over threads: for when there are fewer passes than threads
+    pub(crate) spread: bool,
 }
 
 /// Working memory of a pass, reused from prime to prime.
@@ -123,6 +128,8 @@ struct Buffers {
     digits: Vec<Vec<Words>>,
     /// per job: the parts of a product
     local: Vec<Vec<Words>>,
+    /// per job: both sums
+    sums: Vec<Words>,
 }
 
 impl Pass<'_> {
@@ -134,63 +141,81 @@ impl Pass<'_> {
     ///
     /// Cost per job: digits·(L + K) transforms per piece and 2(K + dropped + kept) for the division, for
     /// L source and K special primes.
-    pub(crate) fn run(&self, post: impl Fn(usize, &mut [[&mut [u64]; 2]])) -> Vec<[Poly; 2]> {
-        let (params, down) = (self.params, &self.plan.down);
+    pub(crate) fn run(
+        &self,
+        post: impl Fn(usize, &mut [[&mut [u64]; 2]]) + Sync,
+    ) -> Vec<[Poly; 2]> {
+        let (params, meter, down) = (self.params, self.meter, &self.plan.down);
         let (n, count) = (params.ring().n(), self.jobs.len());
         let prepared: Vec<Vec<Prepared>> = self.jobs.iter().map(|j| self.prepare(j)).collect();
-        let mut buffers = Buffers {
-            digits: self
-                .jobs
-                .iter()
-                .map(|j| Poly::scratch(n, j.pieces() * self.plan.digits.len()).limbs)
-                .collect(),
-            local: self
-                .jobs
-                .iter()
-                .map(|_| Poly::scratch(n, 4).limbs)
-                .collect(),
-        };
         // outputs of all jobs, first and second parts alternating
-        let mut residues: Vec<Poly> = (0..2 * count)
-            .map(|_| Poly::scratch(n, down.dropped.len()))
-            .collect();
-        for (k, &at) in down.dropped.iter().enumerate() {
-            let mut limbs: Vec<&mut Words> = residues.iter_mut().map(|p| &mut p.limbs[k]).collect();
-            self.sums(at, &prepared, &mut buffers, &mut limbs, &post);
-            for limb in limbs {
-                start_division(params, self.meter, down, k, limb);
+        let residues = self.each(down.dropped.len(), |buffers, k| {
+            let mut limbs = Poly::scratch(n, 2 * count).limbs;
+            core::mem::swap(&mut buffers.sums, &mut limbs);
+            self.sums(down.dropped[k], &prepared, buffers, &post);
+            core::mem::swap(&mut buffers.sums, &mut limbs);
+            for limb in &mut limbs {
+                start_division(params, meter, down, k, limb);
             }
-        }
-        let divisions: Vec<Division> = residues
+            limbs
+        });
+        let divisions: Vec<Division> = transposed(residues, 2 * count)
             .into_iter()
-            .map(|p| Division::new(params, self.meter, down, p))
+            .map(|p| Division::new(params, meter, down, p))
             .collect();
-        let mut out: Vec<Poly> = (0..2 * count)
-            .map(|_| Poly::scratch(n, down.to.len()))
-            .collect();
-        let mut sums = Poly::scratch(n, 2 * count).limbs;
-        for j in 0..down.to.len() {
+        let out = self.each(down.to.len(), |buffers, j| {
             if let Some((at, _)) = down.kept[j] {
-                let mut limbs: Vec<&mut Words> = sums.iter_mut().collect();
-                self.sums(at, &prepared, &mut buffers, &mut limbs, &post);
+                self.sums(at, &prepared, buffers, &post);
             }
-            for ((division, sum), out) in divisions.iter().zip(&sums).zip(&mut out) {
-                division.limb(params, self.meter, down, j, sum, &mut out.limbs[j]);
+            let mut out = Poly::scratch(n, 2 * count).limbs;
+            for ((division, sum), out) in divisions.iter().zip(&buffers.sums).zip(&mut out) {
+                division.limb(params, meter, down, j, sum, out);
             }
-        }
-        let mut out = out.into_iter();
+            out
+        });
+        let mut out = transposed(out, 2 * count).into_iter();
         (0..count)
             .map(|_| [(); 2].map(|()| out.next().expect("two parts per job")))
             .collect()
     }
 
-    /// The sums of all jobs modulo the `at`-th prime of the extended basis.
+    /// `task(0), …, task(count - 1)`, on all threads if the pass is to be spread.
+    fn each<T: Send>(
+        &self,
+        count: usize,
+        task: impl Fn(&mut Buffers, usize) -> T + Sync,
+    ) -> Vec<T> {
+        if self.spread {
+            let tasks = (0..count).into_par_iter().with_max_len(1);
+            return tasks
+                .map_init(|| self.buffers(), |buffers, k| task(buffers, k))
+                .collect();
+        }
+        let mut buffers = self.buffers();
+        (0..count).map(|k| task(&mut buffers, k)).collect()
+    }
+
+    fn buffers(&self) -> Buffers {
+        let n = self.params.ring().n();
+        let digits = self.plan.digits.len();
+        let per_job = |limbs: fn(&Job<'_>, usize) -> usize| {
+            let jobs = self.jobs.iter();
+            jobs.map(|j| Poly::scratch(n, limbs(j, digits)).limbs)
+                .collect()
+        };
+        Buffers {
+            digits: per_job(|job, digits| job.pieces() * digits),
+            local: per_job(|_, _| 4),
+            sums: Poly::scratch(n, 2 * self.jobs.len()).limbs,
+        }
+    }
+
+    /// The sums of all jobs modulo the `at`-th prime of the extended basis, to `buffers.sums`.
     fn sums(
         &self,
         at: usize,
         prepared: &[Vec<Prepared>],
         buffers: &mut Buffers,
-        out: &mut [&mut Words],
         post: &impl Fn(usize, &mut [[&mut [u64]; 2]]),
     ) {
         let jobs = self.jobs.iter().zip(prepared);
@@ -201,7 +226,8 @@ impl Pass<'_> {
                 job.tensor(self.params, self.meter, self.plan, at, local);
             }
         }
-        let mut pairs: Vec<[&mut [u64]; 2]> = out
+        let mut sums = core::mem::take(&mut buffers.sums);
+        let mut pairs: Vec<[&mut [u64]; 2]> = sums
             .chunks_exact_mut(2)
             .map(|pair| {
                 let (a, b) = pair.split_at_mut(1);
@@ -212,6 +238,7 @@ impl Pass<'_> {
             self.inner_product(at, buffers, &mut pairs)
         });
         post(at, &mut pairs);
+        buffers.sums = sums;
     }
 
     /// Coefficients of a job's pieces, as the conversions of all digits want them.
@@ -224,8 +251,8 @@ impl Pass<'_> {
                 v: Vec::with_capacity(plan.digits.len()),
             })
             .collect();
-        for (at, &i) in plan.from.iter().enumerate() {
-            let limbs: Vec<Words> = match job {
+        let coefficients = |at: usize| {
+            let mut limbs: Vec<Words> = match job {
                 Job::Stored { pieces, .. } => pieces.iter().map(|p| p.limbs[at].clone()).collect(),
                 Job::Product { .. } => {
                     let mut parts = Poly::scratch(n, 4).limbs;
@@ -233,9 +260,20 @@ impl Pass<'_> {
                     parts.split_off(2)
                 }
             };
-            for (prepared, mut limb) in out.iter_mut().zip(limbs) {
-                self.meter
-                    .time(Stage::Transform, || params.transform(i).inverse(&mut limb));
+            let t = params.transform(plan.from[at]);
+            for limb in &mut limbs {
+                self.meter.time(Stage::Transform, || t.inverse(limb));
+            }
+            limbs
+        };
+        let limbs: Vec<Vec<Words>> = if self.spread {
+            let all = (0..plan.from.len()).into_par_iter();
+            all.map(coefficients).collect()
+        } else {
+            (0..plan.from.len()).map(coefficients).collect()
+        };
+        for limb in limbs {
+            for (prepared, limb) in out.iter_mut().zip(limb) {
                 prepared.y.push(limb);
             }
         }
@@ -329,9 +367,38 @@ impl Pass<'_> {
                 second: a.second,
             })
             .collect();
-        let m = self.params.modulus(i);
-        kernel::inner_product(self.params.ring(), m, &terms, &rows, out);
+        let (ring, m) = (self.params.ring(), self.params.modulus(i));
+        let (first, rest) = terms.split_at(terms.len().min(kernel::MAX_TERMS - rows.len()));
+        kernel::inner_product(ring, m, first, &rows, out);
+        // keys of many digits: what one reduction cannot hold
+        for terms in rest.chunks(kernel::MAX_TERMS) {
+            let mut more = Poly::scratch(ring.n(), 2 * out.len()).limbs;
+            let mut sums = more.chunks_exact_mut(2).map(|pair| {
+                let (a, b) = pair.split_at_mut(1);
+                [&mut a[0][..], &mut b[0][..]]
+            });
+            let mut sums: Vec<[&mut [u64]; 2]> = sums.by_ref().collect();
+            kernel::inner_product(ring, m, terms, &[], &mut sums);
+            for (out, sum) in out.iter_mut().flatten().zip(sums.iter().flatten()) {
+                kernel::scale_add(ring, m, sum, m.shoup(1), out);
+            }
+        }
     }
+}
+
+/// Per output the limbs of all primes, from per prime the limbs of all outputs.
+fn transposed(limbs: Vec<Vec<Words>>, outputs: usize) -> Vec<Poly> {
+    let mut out: Vec<Poly> = (0..outputs)
+        .map(|_| Poly {
+            limbs: Vec::with_capacity(limbs.len()),
+        })
+        .collect();
+    for prime in limbs {
+        for (out, limb) in out.iter_mut().zip(prime) {
+            out.limbs.push(limb);
+        }
+    }
+    out
 }
 
 /// Words y of every source limb and quotients v of every digit.

@@ -2,7 +2,7 @@
 //!
 //! Follows Gentry, Halevi, Smart, *Homomorphic Evaluation of the AES Circuit* (CRYPTO 2012,
 //! eprint 2012/099; "GHS12"), with the ring, the chain of moduli and the fused round described in
-//! [`sets`], [`SlicedAes`] and the modules below.
+//! [`sets`], [`Aes`] and the modules below.
 //!
 //! # From the paper to the code
 //!
@@ -14,10 +14,11 @@
 //! | levels q_0 < … < q_{L-1}, §2.1 | [`Params`]: three moduli per AES round |
 //! | SwitchKey with special modulus, §3.1 | `keyswitch::accumulate`, with digits |
 //! | Scale in evaluation form, §3.2 | `keyswitch::mod_down`, which may also add primes |
-//! | noise estimate ν, §2.2, §3.3 | [`noise::Noise`] in every ciphertext |
-//! | randomised ±1 lifts, §3.4 | not needed: 0/1 coefficients of the normal basis have mean square 1/4 |
-//! | byte-sliced AES, §4.2 | [`SlicedAes`] |
-//! | SubBytes as x^254, four products at depth 3, §4 | `SlicedAes::power_127`, x·σ(y) unrelinearised |
+//! | noise estimate ν, §2.2, §3.3 | [`noise::Noise`] in every ciphertext; [`Circuit`] switches by it |
+//! | randomised ±1 lifts, §3.4 | [`Lift::Signs`]; not the default: 0/1 coefficients of the normal basis are smaller |
+//! | three-way products, appendix A | [`Evaluator::multiply_three`] |
+//! | byte-sliced AES, §4.2 | [`Aes`] |
+//! | SubBytes as x^254, four products at depth 3, §4 | `Evaluator::power_127`, x·σ(y) unrelinearised |
 //! | affine map as linearised polynomial, §4 | `linear::LinearLayer`, folded into the keys |
 //!
 //! | symbol | identifier |
@@ -40,8 +41,8 @@
 //! # Example
 //!
 //! ```
-//! use homaes_aes::RoundKeys;
-//! use homaes_bgv::{EvalKey, Params, SecretKey, SlicedAes, WrappedKey, sets};
+//! use homaes_aes::{Layout, RoundKeys};
+//! use homaes_bgv::{Aes, EvalKey, Params, SecretKey, WrappedKey, Wrapping, sets};
 //! use rand_core::SeedableRng;
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! // a fixed seed for the example; a real program seeds from the operating system
@@ -49,42 +50,54 @@
 //! let params = Params::new(&sets::TOY_255)?; // no security
 //! let secret = SecretKey::generate(&params, &mut rng)?;
 //! let eval = EvalKey::generate(&secret, &mut rng);
-//! let wrapped = WrappedKey::encrypt(&secret, &RoundKeys::expand(&[7; 16])?, &mut rng)?;
+//! let keys = RoundKeys::expand(&[7; 16])?;
+//! let wrapped = WrappedKey::encrypt(&secret, &keys, Wrapping::default(), &mut rng)?;
 //!
 //! // the server: public blocks in, encrypted AES of them out
-//! let aes = SlicedAes::new(&eval, &wrapped)?;
-//! let state = aes.encrypt_blocks(&[[0; 16]])?;
+//! let aes = Aes::new(&eval, &wrapped, Layout::Sliced)?;
+//! let state = aes.evaluate(&[[0; 16]])?;
 //!
 //! let out = secret.decrypt_blocks(&state)?;
-//! let keys = RoundKeys::expand(&[7; 16])?;
 //! assert_eq!(out.blocks[0], homaes_aes::clear::encrypt_block([0; 16], &keys));
 //! # Ok(())
 //! # }
 //! ```
 #![forbid(unsafe_code)]
 
+mod aes;
+mod bits;
 mod card;
 mod ciphertext;
+mod circuit;
 mod codec;
+mod course;
 mod encrypt;
 mod error;
 mod evaluate;
+mod images;
 mod keys;
 mod keyswitch;
 mod linear;
 mod meter;
 pub mod noise;
+mod packed;
 mod params;
+mod placement;
 mod plan;
 mod poly;
 pub mod quality;
 pub mod sets;
 mod sliced;
 pub mod stability;
+mod state;
+mod subbytes;
+mod three_way;
 mod views;
 mod wrapped;
 
-pub use ciphertext::{Ciphertext, Product};
+pub use aes::Aes;
+pub use ciphertext::{Ciphertext, Product, Summary};
+pub use circuit::{Axis, Circuit, Lift};
 pub use codec::{batch_bytes, decode_batch, encode_batch};
 pub use encrypt::Decrypted;
 pub use error::{Error, Result};
@@ -92,9 +105,9 @@ pub use evaluate::Evaluator;
 pub use keys::{EvalKey, PublicKey, SecretKey};
 pub use meter::MeterReading;
 pub use params::{Chain, ParamSet, Params, ParamsError};
-pub use sliced::{SlicedAes, State};
+pub use state::State;
 pub use views::BgvBytes;
-pub use wrapped::WrappedKey;
+pub use wrapped::{WrappedKey, Wrapping};
 
 #[cfg(test)]
 mod tests;

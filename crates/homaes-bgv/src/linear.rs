@@ -1,63 +1,93 @@
 //! The constants of AES's linear layer as elements of Z\[ζ_17\].
 //!
-//! The affine map of SubBytes is Σ_k γ_k x^(2^k) + 0x63 on x = y^254 = σ(y^127). A constant that is the
-//! same in every slot is a 0/1 combination of powers of ζ_17 ([`homaes_math::slots`]), so it takes
-//! sixteen values, one per row of an evaluation-form limb, and multiplies noise by its power at
-//! each row. 2S is computed as "2"·S from S and 3S as 2S + S, so MixColumns needs no second set of
-//! key-switching inner products; this costs 0.4 bits of noise against separate sums.
+//! With b = y^127, the inverse of y is σ(b). Encrypting, SubBytes and MixColumns are
+//!
+//! ```text
+//! out_r = Σ_j c_j S(b_{r+j}),      S(b) = Σ_k γ_k σ^(k+1)(b),      c = (2, 3, 1, 1)
+//! ```
+//!
+//! and 0x63, with Σ_k γ_k x^(2^k) the linear part A of the affine map. Decrypting, the state between rounds is the
+//! argument of the next inversion, so A⁻¹ comes after InvMixColumns:
+//!
+//! ```text
+//! out_r = Σ_k λ_k σ^(k+1)(Σ_j c'_j b_{r+j}),      c'_j² = (14, 11, 13, 9)_j
+//! ```
+//!
+//! with Σ_k λ_k x^(2^k) = A⁻¹: the constants of InvMixColumns move before σ, under which they are square
+//! roots. Either way one set of seven key switches per byte serves all four rows.
+//!
+//! A constant that is the same in every slot is a 0/1 combination of powers of ζ_17 ([`homaes_math::slots`]),
+//! so it takes sixteen values, one per row of an evaluation-form limb, and multiplies noise by its
+//! power at each row. Encrypting, 2S is computed as "2"·S and 3S as 2S + S, so MixColumns needs
+//! no second set of inner products; this costs 0.4 bits of noise against separate sums.
 
 use crate::params::Params;
-use homaes_aes::gf256;
+use homaes_aes::state::circulant;
+use homaes_aes::{Direction, gf256};
 use homaes_math::slots::Slots;
 
 /// e17 of the second class of slot representatives: the odd one with the least noise growth in the
 /// linear layer (`tests::second_class_is_the_best`).
 pub(crate) const SECOND_CLASS: usize = 7;
 
-/// The linear layer's constants for one slot structure, as exponents of ζ_17.
+/// The linear layer's constants for one slot structure and direction, as exponents of ζ_17.
 #[derive(Clone, Debug)]
 pub(crate) struct LinearLayer {
-    /// γ_k for x^(2^k)
+    pub(crate) direction: Direction,
+    /// γ_k or λ_k, with σ^(k+1)
     pub(crate) gamma: [Vec<u8>; 8],
-    /// the byte 2
-    pub(crate) two: Vec<u8>,
+    /// c_j or c'_j
+    pub(crate) mix: [Vec<u8>; 4],
 }
 
 impl LinearLayer {
-    pub(crate) fn new(slots: &Slots) -> Self {
-        let gamma = gf256::linearised(gf256::affine_linear);
+    pub(crate) fn new(slots: &Slots, direction: Direction) -> Self {
+        let (gamma, mix) = match direction {
+            Direction::Encrypt => {
+                let two = slots.constant(2);
+                let three = [&two[..], &[0]].concat();
+                let gamma = gf256::linearised(gf256::affine_linear);
+                (gamma, [two, three, vec![0], vec![0]])
+            }
+            Direction::Decrypt => {
+                let gamma = gf256::linearised(gf256::affine_linear_inv);
+                // the square root is the seventh square
+                let root = |c| slots.constant(gf256::frobenius(c, 7));
+                (gamma, circulant(direction).map(root))
+            }
+        };
         Self {
+            direction,
             gamma: gamma.map(|c| slots.constant(c)),
-            two: slots.constant(2),
+            mix,
         }
     }
 
-    /// Per row j: (Σ_k |γ_k(j)|², |2(j)|², |3(j)|²).
-    pub(crate) fn powers(&self) -> [(f64, f64, f64); 16] {
-        let mut g = 1u64;
-        core::array::from_fn(|_| {
-            let at = |exponents: &[u8]| {
-                let (re, im) = exponents.iter().fold((0.0, 0.0), |(re, im), &k| {
-                    let angle = core::f64::consts::TAU * (u64::from(k) * g % 17) as f64 / 17.0;
-                    (re + angle.cos(), im + angle.sin())
-                });
-                (re, im)
-            };
-            let norm = |(re, im): (f64, f64)| re * re + im * im;
-            let sbox = self.gamma.iter().map(|k| norm(at(k))).sum();
-            let two = at(&self.two);
-            let out = (sbox, norm(two), norm((two.0 + 1.0, two.1)));
-            g = g * 3 % 17;
-            out
-        })
+    /// |Σ ζ_17^k|² over `exponents` at row `row`.
+    pub(crate) fn power(exponents: &[u8], row: usize) -> f64 {
+        let g = (0..row).fold(1u64, |g, _| g * 3 % 17);
+        let (re, im) = exponents.iter().fold((0.0, 0.0), |(re, im), &k| {
+            let angle = core::f64::consts::TAU * (u64::from(k) * g % 17) as f64 / 17.0;
+            (re + angle.cos(), im + angle.sin())
+        });
+        re * re + im * im
     }
 
-    /// Mean over rows of the noise power of one S-box output and of one MixColumns output.
-    pub(crate) fn mean_powers(&self) -> (f64, f64) {
-        let p = self.powers();
-        let sbox = p.iter().map(|p| p.0).sum::<f64>() / 16.0;
-        let mix = p.iter().map(|p| p.0 * (p.1 + p.2 + 2.0)).sum::<f64>() / 16.0;
-        (sbox, mix)
+    /// Mean over rows of the noise power of the sums over k alone, over j alone, and of both.
+    pub(crate) fn mean_powers(&self) -> [f64; 3] {
+        let sum = |e: &[Vec<u8>], row| e.iter().map(|e| Self::power(e, row)).sum::<f64>();
+        let mut out = [0.0; 3];
+        for row in 0..16 {
+            let (gamma, mix) = (sum(&self.gamma, row), sum(&self.mix, row));
+            for (o, x) in out.iter_mut().zip([gamma, mix, gamma * mix]) {
+                *o += x / 16.0;
+            }
+        }
+        if self.direction == Direction::Decrypt {
+            // σ^(k+1) carries the mixing constants to other rows
+            out[2] = out[0] * out[1];
+        }
+        out
     }
 
     /// Values of `exponents` times `factor` modulo pool prime `i`, stored, one per row.
@@ -80,7 +110,7 @@ mod tests {
     /// Mean noise power of a MixColumns output for a choice of second class.
     fn mix_power(ring: &Ring, second_class: usize) -> Option<f64> {
         let slots = Slots::new(ring, second_class)?;
-        Some(LinearLayer::new(&slots).mean_powers().1)
+        Some(LinearLayer::new(&slots, Direction::Encrypt).mean_powers()[2])
     }
 
     #[test]
@@ -93,5 +123,9 @@ mod tests {
         let best = powers.iter().min_by(|a, b| a.1.total_cmp(&b.1)).unwrap();
         let ours = powers.iter().find(|p| p.0 == SECOND_CLASS).unwrap();
         assert!(ours.1 <= best.1 + 1e-9, "{powers:?}");
+        let slots = Slots::new(&ring, SECOND_CLASS).unwrap();
+        for dir in Direction::ALL {
+            println!("{dir:?}: {:?}", LinearLayer::new(&slots, dir).mean_powers());
+        }
     }
 }

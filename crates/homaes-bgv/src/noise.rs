@@ -2,16 +2,17 @@
 //!
 //! The noise of (c0, c1) is the polynomial ν = c0 + c1·s mod Q, an even error plus the message. Its size
 //! is that of its values ν_j at the n embeddings. A ciphertext carries two numbers: the root mean
-//! square over the embeddings, and a tail factor by which the largest value may exceed it.
+//! square over the embeddings, and a tail factor by which the largest value may exceed it. A third, the skew, says by how
+//! much the mean square may be too low because the operands were not independent.
 //!
-//! | operation | mean square |
-//! |---|---|
-//! | fresh, symmetric | n(4σ² + 1/4) |
-//! | sum | sum |
-//! | product | product (values at different embeddings are independent) |
-//! | sum of powers of ζ_17 of power w | times w |
-//! | key switching, d digits up to D, special modulus P | plus d·n²σ²/3·(D/P)² |
-//! | modulus switch by X | times X^{-2}, plus ρ² |
+//! | operation | mean square | largest value |
+//! |---|---|---|
+//! | fresh, symmetric | n(4σ² + 1/4) | 2^5 times the root |
+//! | sum | sum | sum |
+//! | product | product (values at different embeddings are independent) | product |
+//! | constant of Z\[ζ_17\] | times the mean power of its sixteen values | times the largest |
+//! | key switching, d digits up to D, special modulus P | plus d·n²σ²/3·(D/P)² | plus 2^5 times the root |
+//! | modulus switch by X | times X^{-2}, plus ρ² | see below |
 //!
 //! ρ² = n(1 + h)/3 is the rounding noise: both parts are rounded to even multiples, uniform in (-1, 1),
 //! and the second is multiplied by the secret of weight h. At embedding j the secret's own size
@@ -22,9 +23,15 @@
 //! never contracts unless D exceeds those maxima several times over, which costs modulus at every level.
 //! What can really go wrong is that one orbit of embeddings runs away by squaring itself, and that needs
 //! many of its embeddings to be extreme at once. The probability of it is what [`crate::stability`] bounds,
-//! for each secret key at generation, and what a set's failure probability states. The bound carried here is the mean square times
-//! 2^(5·degree) with degree the number of noises multiplied since the last switch; tests hold measured
-//! noise against it after every operation and every AES round.
+//! for each secret key at generation, and what a set's failure probability states.
+//!
+//! So the bound forgets a product only where the rounding noise outweighs it: after a switch, a carried bound of at most
+//! 2^(5 + 2.5)·ρ is no longer told apart from a rounding noise with its tail of 2^5. A product of two noises ρ is that
+//! small at D ≥ 2^2.5, which is what AES needs. Reaching 2^5 times the joint root mean square would take several normal
+//! variables beyond three standard deviations each at an embedding with |s_j|² = 16 h. Anything larger (sums,
+//! constants, products of what has not come down yet) stays in the bound as it is, so users' circuits cannot run away
+//! unnoticed: [`crate::Circuit`] switches by the bound. Tests hold measured noise against the bound after every
+//! operation and every AES round, and along chains of squarings and constants.
 
 use homaes_math::Ring;
 use homaes_math::sample::SIGMA;
@@ -33,22 +40,49 @@ use homaes_math::sample::SIGMA;
 /// standard deviations.
 const TAIL_BITS: f64 = 5.0;
 
+/// log2 of how far the bound of what a switch carries over may exceed that of the rounding noise and still be counted as
+/// one with it.
+const FORGOTTEN_BITS: f64 = 2.5;
+
 /// Size of a ciphertext's noise in the canonical embedding.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Noise {
-    /// log2 of the root mean square over embeddings
+    /// log2 of the root mean square over embeddings, operands taken as independent
     pub rms_log2: f64,
     /// log2 of the factor up to the largest embedding
     pub tail_log2: f64,
+    /// log2 of the factor by which the root mean square may be too low: correlated sums, and constants met again at
+    /// the rows where they are largest. Part of the tail; files leave it out
+    pub skew_log2: f64,
 }
 
 impl Noise {
+    /// A Gaussian-like noise of the given root mean square.
+    pub(crate) fn gaussian(rms_log2: f64) -> Self {
+        Self::carried(rms_log2, TAIL_BITS)
+    }
+
+    /// As files have it.
+    pub(crate) fn carried(rms_log2: f64, tail_log2: f64) -> Self {
+        Self {
+            rms_log2,
+            tail_log2,
+            skew_log2: 0.0,
+        }
+    }
+
+    /// From the logarithms of the estimate, of the largest row's root mean square and of the largest embedding.
+    fn of(rms_log2: f64, largest_row: f64, bound: f64) -> Self {
+        Self {
+            rms_log2,
+            tail_log2: bound - rms_log2,
+            skew_log2: largest_row - rms_log2,
+        }
+    }
+
     /// Of the trivial encryption of a plaintext: 0/1 coefficients, no error.
     pub(crate) fn plaintext(model: &NoiseModel) -> Self {
-        Self {
-            rms_log2: 0.5 * (model.n / 4.0).log2(),
-            tail_log2: TAIL_BITS,
-        }
+        Self::gaussian(0.5 * (model.n / 4.0).log2())
     }
 
     /// log2 of the bound on the largest embedding.
@@ -56,12 +90,29 @@ impl Noise {
         self.rms_log2 + self.tail_log2
     }
 
-    /// Of a sum of two.
+    /// log2 of a root mean square that holds for dependent operands too: with the skew, and with log2(k!) for what may be
+    /// the k-th power of one noise, whose squares |ν_j|² spread like |s_j|², exponentially.
+    pub fn safe_rms_log2(&self) -> f64 {
+        let degree = (self.tail_log2 - self.skew_log2) / TAIL_BITS;
+        self.rms_log2 + (self.skew_log2 + log2_factorial(degree)).min(self.tail_log2)
+    }
+
+    /// Of a sum of two that are independent, as in AES.
     pub(crate) fn plus(self, other: Self) -> Self {
         Self {
             rms_log2: log2_hypot(self.rms_log2, other.rms_log2),
             tail_log2: self.tail_log2.max(other.tail_log2),
+            skew_log2: self.skew_log2.max(other.skew_log2),
         }
+    }
+
+    /// Of a sum of two that may depend on one another.
+    pub(crate) fn plus_dependent(self, other: Self) -> Self {
+        Self::of(
+            log2_hypot(self.rms_log2, other.rms_log2),
+            log2_sum(self.row_log2(), other.row_log2()),
+            log2_sum(self.bound_log2(), other.bound_log2()),
+        )
     }
 
     /// Of a product of two.
@@ -69,10 +120,11 @@ impl Noise {
         Self {
             rms_log2: self.rms_log2 + other.rms_log2,
             tail_log2: self.tail_log2 + other.tail_log2,
+            skew_log2: self.skew_log2 + other.skew_log2,
         }
     }
 
-    /// After multiplication by something of mean square `power`.
+    /// After multiplication by something of mean square `power` that is about the same at every embedding.
     pub(crate) fn scaled(self, power: f64) -> Self {
         Self {
             rms_log2: self.rms_log2 + 0.5 * power.max(1e-9).log2(),
@@ -80,28 +132,75 @@ impl Noise {
         }
     }
 
+    /// After multiplication by a constant whose squared magnitude has the given mean and maximum over embeddings.
+    pub(crate) fn times_constant(self, mean: f64, largest: f64) -> Self {
+        let ratio = 0.5 * (largest.max(1e-9) / mean.max(1e-9)).log2();
+        let out = self.scaled(mean);
+        Self {
+            tail_log2: out.tail_log2 + ratio,
+            skew_log2: out.skew_log2 + ratio,
+            ..out
+        }
+    }
+
+    /// Of Σ c_i ν_i for independent ν_i, from |c_i|² at each of the sixteen rows.
+    pub(crate) fn combination(terms: &[(Self, [f64; 16])]) -> Self {
+        let sum = |f: fn(&Self) -> f64, row: usize| -> f64 {
+            let squares = terms
+                .iter()
+                .map(|(noise, power)| (2.0 * f(noise)).exp2() * power[row]);
+            squares.sum::<f64>().max(1e-9)
+        };
+        let largest = |f| 0.5 * (0..16).map(|row| sum(f, row)).fold(0.0, f64::max).log2();
+        let mean = (0..16).map(|row| sum(|n| n.rms_log2, row)).sum::<f64>() / 16.0;
+        Self::of(
+            0.5 * mean.log2(),
+            largest(Self::row_log2),
+            largest(Self::bound_log2),
+        )
+    }
+
     /// With an independent Gaussian-like noise added.
     pub(crate) fn with(self, rms_log2: f64) -> Self {
-        Self {
-            rms_log2: log2_hypot(self.rms_log2, rms_log2),
-            ..self
-        }
+        Self::of(
+            log2_hypot(self.rms_log2, rms_log2),
+            log2_hypot(self.row_log2(), rms_log2),
+            log2_sum(self.bound_log2(), rms_log2 + TAIL_BITS),
+        )
     }
 
     /// After a modulus switch by `drop` bits.
     pub(crate) fn switched(self, drop: f64, model: &NoiseModel) -> Self {
-        let carried = self.rms_log2 - drop;
-        // a product that the rounding noise outweighs no longer shapes the tail (see above)
-        let tail_log2 = if carried < model.rho_log2 {
-            TAIL_BITS
+        let rho = model.rho_log2;
+        let rms = log2_hypot(self.rms_log2 - drop, rho);
+        let row = log2_hypot(self.row_log2() - drop, rho);
+        let bound = self.bound_log2() - drop;
+        // what the rounding noise outweighs no longer shapes the tail (see above)
+        let bound = if bound <= rho + TAIL_BITS + FORGOTTEN_BITS {
+            rms + TAIL_BITS
         } else {
-            self.tail_log2
+            log2_sum(bound, rho + TAIL_BITS)
         };
-        Self {
-            rms_log2: log2_hypot(carried, model.rho_log2),
-            tail_log2,
-        }
+        Self::of(rms, row, bound)
     }
+
+    /// log2 of the root mean square of the largest row.
+    fn row_log2(&self) -> f64 {
+        self.rms_log2 + self.skew_log2
+    }
+}
+
+/// log2(2^a + 2^b).
+fn log2_sum(a: f64, b: f64) -> f64 {
+    let (hi, lo) = if a > b { (a, b) } else { (b, a) };
+    hi + (1.0 + (lo - hi).exp2()).log2()
+}
+
+/// log2(k!) by Stirling's formula, also between integers; not negative.
+fn log2_factorial(k: f64) -> f64 {
+    let k = k.max(1.0);
+    let stirling = k * (k.ln() - 1.0) + 0.5 * (core::f64::consts::TAU * k).ln() + 1.0 / (12.0 * k);
+    (stirling / core::f64::consts::LN_2).max(0.0)
 }
 
 /// log2 sqrt(2^2a + 2^2b).
@@ -140,19 +239,14 @@ impl NoiseModel {
 
     /// Of a fresh symmetric encryption.
     pub fn fresh(&self) -> Noise {
-        Noise {
-            rms_log2: 0.5 * (self.n * (4.0 * SIGMA * SIGMA + 0.25)).log2(),
-            tail_log2: TAIL_BITS,
-        }
+        Noise::gaussian(0.5 * (self.n * (4.0 * SIGMA * SIGMA + 0.25)).log2())
     }
 
     /// Of a fresh public-key encryption, before its first modulus switch: 2(e·u + e_0 + e_1·s).
     pub fn fresh_public(&self) -> Noise {
         let terms = 2.0 / 3.0 * self.n + 1.0 + self.weight;
-        Noise {
-            rms_log2: 0.5 * (self.n * 4.0 * SIGMA * SIGMA * terms).log2(),
-            tail_log2: 2.0 * TAIL_BITS,
-        }
+        let rms = 0.5 * (self.n * 4.0 * SIGMA * SIGMA * terms).log2();
+        Noise::carried(rms, 2.0 * TAIL_BITS)
     }
 
     /// log2 of the noise that key switching `polys` polynomials adds, each in `digits` digits,
@@ -195,5 +289,27 @@ mod tests {
         assert!((a.scaled(4.0).rms_log2 - a.rms_log2 - 1.0).abs() < 1e-9);
         let s = a.times(a).switched(14.3, &model);
         assert!(s.rms_log2 > model.rho_log2 && s.rms_log2 < model.rho_log2 + 0.1);
+        assert!((s.tail_log2 - TAIL_BITS).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_is_not_forgotten_stays_in_the_bound() {
+        let model = NoiseModel::new(&Ring::new(65535).unwrap(), 256);
+        let rho = Noise::gaussian(model.rho_log2);
+        let product = rho.times(rho).switched(13.85, &model);
+        assert!((product.tail_log2 - TAIL_BITS).abs() < 1e-9, "as AES needs");
+        // a constant of uneven powers, twice: the bound sees its largest row each time
+        let uneven = rho.times_constant(4.0, 16.0).times_constant(4.0, 16.0);
+        assert!((uneven.rms_log2 - rho.rms_log2 - 2.0).abs() < 1e-9);
+        assert!((uneven.bound_log2() - rho.bound_log2() - 4.0).abs() < 1e-9);
+        assert!((uneven.safe_rms_log2() - rho.rms_log2 - 4.0).abs() < 0.1);
+        let square = uneven.times(uneven);
+        let after = square.switched(13.85, &model);
+        assert!(after.bound_log2() >= square.bound_log2() - 13.85);
+        // twice the same noise is twice as large, not √2 times
+        assert!((rho.plus_dependent(rho).bound_log2() - rho.bound_log2() - 1.0).abs() < 1e-9);
+        for (k, factorial) in [(1.0, 1.0), (2.0, 2.0), (4.0, 24.0), (8.0, 40320.0f64)] {
+            assert!((log2_factorial(k) - factorial.log2()).abs() < 0.01);
+        }
     }
 }

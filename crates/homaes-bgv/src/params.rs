@@ -8,6 +8,7 @@
 //! S2 = b_1 … b_{r-1} · last            level 3r - 2
 //! ```
 //!
+//! (a chain may carry more rounds than a cipher has: those left over are levels for users' circuits),
 //! so one base prime is dropped per round and the tail takes the fine steps; a switch drops some
 //! primes and adds others in one operation. A multiplication consumes one level; at level 1, a
 //! single prime, one last product fits without a switch.
@@ -18,6 +19,7 @@
 //! largest digit in play needs.
 
 use crate::noise::NoiseModel;
+use homaes_aes::Layout;
 use homaes_math::slots::Slots;
 use homaes_math::{GaloisMap, Modulus, Ring, Transform};
 use homaes_params::{DigestBuilder, Purpose, SetName};
@@ -28,16 +30,13 @@ pub(crate) use crate::plan::{Digit, DownPlan, SwitchPlan};
 
 /// Bits by which a digit may exceed the special modulus used with it.
 ///
-/// At S0 key-switching noise may then exceed the noise of the product it joins (in `bgv/aes128`
-/// 2^22.4 per switched polynomial, of which a product has two, against 2^21.4), but the switch that follows divides both by 2^13.85: what stays is a few percent
-/// of the rounding noise ρ², which [`crate::stability`] counts and a test bounds.
-pub(crate) const DIGIT_EXCESS_BITS: f64 = 6.0;
-/// Products that one key inner product may sum ([`homaes_math::kernel::inner_product`]).
-const INNER_TERMS: usize = 40;
-/// Polynomials the widest inner product switches (all Frobenius images of a linear layer), and terms
-/// that it adds without keys.
-const INNER_POLYS: usize = 7;
-const INNER_PLAIN: usize = 9;
+/// At S0 key-switching noise may then exceed the noise of the product it joins (in `bgv/aes128`, with 6.0 bits, it is
+/// 2^21.9 per switched polynomial, of which a product has two, against 2^21.4), but the switch that
+/// follows divides both by 2^13.85: what stays is a few percent of the rounding noise ρ² (14 % in `bgv/aes192`, with
+/// 6.74 bits), which [`crate::stability`] counts and a test bounds.
+pub(crate) const DIGIT_EXCESS_BITS: f64 = 6.75;
+/// Most digits of a key.
+const MAX_DIGITS: usize = 8;
 /// Sources of a base conversion: sixteen words are combined, one of them the quotient.
 const CONVERSION_SOURCES: usize = 15;
 const MAX_PRIMES: usize = 64;
@@ -78,6 +77,10 @@ pub struct ParamSet {
     pub weight: usize,
     /// moduli
     pub chain: Chain,
+    /// multiplications that AES leaves on its output unless told otherwise, as far as the chain has them
+    pub spare: usize,
+    /// layouts that keys are made for, the one for long messages first
+    pub layouts: &'static [Layout],
 }
 
 /// Why a [`ParamSet`] is not usable.
@@ -111,6 +114,14 @@ pub enum ParamsError {
         weight: usize,
         /// ring degree
         n: usize,
+    },
+    /// The ring or the chain cannot carry a layout.
+    #[error("layout {layout}: {why}")]
+    Layout {
+        /// declared
+        layout: Layout,
+        /// what is missing
+        why: &'static str,
     },
     /// The chain of moduli has a shape that no evaluation could use.
     #[error("{what}: found {found}, expected {expected:?}")]
@@ -179,6 +190,7 @@ impl Params {
             });
         }
         check_counts(&set.chain)?;
+        check_layouts(set)?;
         let c = &set.chain;
         let primes = [&[c.last, c.low, c.middle], c.base, c.special].concat();
         for (i, &p) in primes.iter().enumerate() {
@@ -287,9 +299,12 @@ impl Params {
         &self.slots
     }
 
-    /// Blocks of one byte-sliced batch: one per slot.
-    pub fn blocks_per_batch(&self) -> usize {
-        self.slots.count()
+    /// Blocks of one batch: one per slot, or per sixteen slots when packed.
+    pub fn blocks_per_batch(&self, layout: Layout) -> usize {
+        match layout {
+            Layout::Packed => self.slots.count() / 16,
+            Layout::Sliced | Layout::Bits => self.slots.count(),
+        }
     }
 
     /// Highest level: three per round.
@@ -339,7 +354,32 @@ impl Params {
         &self.levels[level]
     }
 
-    /// Numbers of all primes: what switching keys are made over.
+    /// Numbers of the primes of all levels up to `level`.
+    pub(crate) fn primes_up_to(&self, level: usize) -> Vec<usize> {
+        (0..TAIL + level.div_ceil(3) - 1).collect()
+    }
+
+    /// Highest level at which slots can be rotated in users' circuits: that of AES-128's output, at most 12; 0 for a chain
+    /// of ten rounds, which leaves no level.
+    pub fn rotation_level(&self) -> usize {
+        (3 * self.rounds().saturating_sub(10)).min(12)
+    }
+
+    /// Steps along (e3, e5, e257) that have rotation keys: powers of two below the length of each axis of slots.
+    pub(crate) fn generators(&self) -> Vec<[usize; 3]> {
+        let lens = self.slots.axes();
+        let steps = |axis: usize| {
+            let powers = (0..8).map(|k| 1usize << k);
+            powers.take_while(move |&p| p < lens[axis]).map(move |p| {
+                let mut step = [0; 3];
+                step[axis] = p;
+                step
+            })
+        };
+        (0..3).flat_map(steps).collect()
+    }
+
+    /// Numbers of all primes: what the secret is held over.
     pub(crate) fn all_primes(&self) -> Vec<usize> {
         (0..self.primes.len()).collect()
     }
@@ -356,6 +396,11 @@ impl Params {
 
     pub(crate) fn frobenius(&self, k: usize) -> &GaloisMap {
         &self.frobenius[k]
+    }
+
+    /// Whether keys are made for `layout`.
+    pub fn offers(&self, layout: Layout) -> bool {
+        self.set.layouts.contains(&layout)
     }
 
     /// Key switching that also drops to the level below (at level 1: stays).
@@ -429,11 +474,19 @@ fn check_counts(c: &Chain) -> Result<(), ParamsError> {
         0..=CONVERSION_SOURCES,
     )?;
     let digits = 1 + (base - c.first_digit).div_ceil(c.digit);
-    within(
-        "digits",
-        digits,
-        1..=(INNER_TERMS - INNER_PLAIN) / INNER_POLYS,
-    )
+    within("digits", digits, 1..=MAX_DIGITS)
+}
+
+/// Packing needs two independent rotations of order four (see [`crate::packed`]).
+fn check_layouts(set: &ParamSet) -> Result<(), ParamsError> {
+    let square = set.m.is_multiple_of(5) && set.m.is_multiple_of(257);
+    if set.layouts.contains(&Layout::Packed) && !square {
+        return Err(ParamsError::Layout {
+            layout: Layout::Packed,
+            why: "needs a conductor divisible by 5 and 257",
+        });
+    }
+    Ok(())
 }
 
 fn levels(base: usize) -> Vec<Vec<usize>> {
@@ -461,6 +514,11 @@ fn digest(set: &ParamSet) -> [u8; 32] {
         .u64_list("special", c.special)
         .u64("first digit", c.first_digit as u64)
         .u64("digit", c.digit as u64)
+        .u64("spare", set.spare as u64)
+        .u64_list(
+            "layouts",
+            &set.layouts.iter().map(|l| *l as u64).collect::<Vec<_>>(),
+        )
         .finish()
 }
 

@@ -47,7 +47,7 @@ pub(crate) struct SwitchPlan {
     pub(crate) to_level: usize,
     /// number of special primes in use
     pub(crate) special: usize,
-    /// log2 of the largest digit over the special modulus
+    /// log2 of the root mean square over the digits of their moduli over the special modulus in use
     pub(crate) log2_digit_excess: f64,
 }
 
@@ -108,6 +108,8 @@ impl Params {
             .copied()
             .chain(special_from..special_from + special)
             .collect();
+        let excess = |o: &[usize]| (2.0 * (bits(o) - special_bits(special))).exp2();
+        let mean = sets.iter().map(|(_, o)| excess(o)).sum::<f64>() / sets.len() as f64;
         let digits = sets
             .into_iter()
             .map(|(number, own)| self.digit(number, own, &from, &extended))
@@ -128,7 +130,7 @@ impl Params {
             digits,
             to_level,
             special,
-            log2_digit_excess: largest - special_bits(special),
+            log2_digit_excess: 0.5 * mean.log2(),
         }
     }
 

@@ -21,87 +21,138 @@
 //!
 //! - `c3_j = X_j X_{j+1}/D_1 + R`, and a copy `c1_j = R` of the state at the lower level;
 //! - `c7_j = c1_j c3_{j+1}/D_2 + R`, `c15_j = c3_j c3_{j+2}/D_2 + R`, `c127_j = c7_j c15_{j+3}`;
-//! - `Z'_j = w Σ_b Σ_k g_{b,k}(j) c127^{(b)}_{p(k)}` over the four bytes `b` of a column and
-//!   `k = 0..7`, `p(k) = j+k+1` and `p(7) = j` (`2^8` is the identity on bytes); `g_{b,k}` is the
-//!   lift of `γ_k` times that of 2, 3 or 1; plus normal noise of variance `ks_unswitched·Σ|g|²w²`.
+//! - `Z'_j = w Σ_l Σ_k g_{l,k}(j) c127^{(l)}_{p(k)}` over the four bytes `l` of a column and
+//!   `k = 0..7`, `p(k) = j+k+1` and `p(7) = j` (`2^8` is the identity on bytes); plus normal noise
+//!   of variance `ks_unswitched·Σ|g|²w²`.
+//!
+//! The four circuits ([`Circuit`]) differ in `g` and in where the bytes come from:
+//!
+//! - *encryption*: `g_{l,k}` is the lift of `γ_k` (affine map) times that of `(2, 3, 1, 1)_l`;
+//! - *decryption*: the lift of `λ_k` (inverse affine map) at `j` times that of `√(14, 11, 13, 9)_l` at
+//!   `p(k)`, InvMixColumns being done before the squaring;
+//! - *sliced*: the bytes of a column are four ciphertexts, read at the same embeddings;
+//! - *packed*: they are one ciphertext, byte `l` read at `τ^l` of the embedding, `τ = ρκ^t`; `ρ` is
+//!   the translation by 1 along the axis of 5, `κ` that by 32 along the axis of 257, which has
+//!   order 8. The slope `t` changes from round to round within `-3..=3`, and `κ^{lt}` is used as it
+//!   is, although `κ^4` is the identity on bytes. Noise then travels through the orbits of
+//!   `⟨σ, ρ, κ⟩`, here called components.
 //!
 //! # The bound
 //!
 //! 1. *Good event.* For rungs `a = 1..A` let `B_a(j)` be numbers with
-//!    `P(|Z_j| > B_a(j), nothing has run away) ≤ e^{-Ya/A}` for every byte, round and embedding.
-//!    *Running away* means that some `|Z_j| > B_A(j)`. If the `B_a` reproduce themselves over one
-//!    round, induction gives `P(run away) ≤ events·e^{-Y}`, `events` = rounds × bytes × embeddings
-//!    (one of each conjugate pair). First round: `Z = 0`, and the fresh noise is covered by taking
-//!    the larger of its variance and `κ_j` for `X`.
-//! 2. *Carried-in noise.* Given that rung `c` holds for the at most 4·13 numbers `Z` that enter
-//!    one output and rung `c-1` does not (probability at most `52 e^{-Y(c-1)/A}`), what follows is a
-//!    function of independent normals, and it is enough to bound the output for all `|Z| ≤ B_c`.
-//! 3. *Tails of one chain.* `|a + R|` grows stochastically with `|a|`. Hence `|X_j|` is dominated
-//!    by a Rice variable; `|c3_j|` by the Rice mixture over `|X_j X_{j+1}|/D_1`, the factors being
-//!    independent; `|c15|` likewise, as `c3_j` and `c3_{j+2}` share no `X`. All laws live on a
-//!    logarithmic grid with every value rounded up.
+//!    `P(|Z_j| > B_a(j), nothing has run away) ≤ e^{-Ya/A}` for every ciphertext, round and
+//!    embedding. *Running away* means that some `|Z_j| > B_A(j)`. If the `B_a` reproduce themselves
+//!    over one round of any slope, induction gives `P(run away) ≤ events·e^{-Y}`, `events` = rounds ×
+//!    ciphertexts × embeddings (one of each conjugate pair). First round: `Z = 0`, and the fresh
+//!    noise is covered by taking the larger of its variance and `κ_j` for `X`.
+//! 2. *Carried-in noise.* Given that rung `c+1` holds for the at most 4·13 numbers `Z` that enter
+//!    one output and rung `c` does not (probability at most `52 e^{-Yc/A}`), what follows is a
+//!    function of independent normals. It is enough to bound moments for all `|Z| ≤ B_{c+1}`, and
+//!    they grow with `|Z|`.
+//! 3. *Moments of one byte.* `E|a+R|^{2m} = Σ_i C(m,i)² (m-i)! κ^{m-i} |a|^{2i}` gives those of `X`,
+//!    and, with products of independent factors, those of `c3` and `c15` (`c3_j` and `c3_{j+2}` share
+//!    no `X`), exactly, up to order `m = 32`.
 //! 4. *Conditional normality.* Given all `c3` and `c15`, the `c7` are independent circular normals
-//!    of variance `κ_p(1+|c3_{p+1}|²/D_2²)`, so `Z'_j` is normal with variance
-//!    `V = w² Σ_b Σ_k |g_{b,k}|² W_{p(k)}`, `W_p = κ_p(1+|c3_{p+1}|²/D_2²)|c15_{p+3}|²`, and
-//!    `P(|Z'_j| > z) = E exp(-z²/V)`. The two factors of `W_p` read `X_{p+1..p+2}` and
-//!    `X_{p+3..p+6}`: independent, so the law of `W_p` is one more product on the grid.
-//! 5. *Tail of V.* Bytes are independent, the eight taps of a byte are not. For a level `e^{-y}`
-//!    truncate every `W_p` at a quantile `τ_p` (union bound, half of `e^{-y}`), then by Markov and
-//!    Hölder with `Σ_k q_k = 1`, `q_k` proportional to `|g_{b,k}|²` times the scale of `W_{p(k)}`,
-//!    `P(V > v) ≤ e^{-y}/2 + e^{-μv} Π_b Π_k E[exp(μ|g|²W/q_k); W ≤ τ]^{q_k}`, best tabulated `μ`.
-//! 6. *Back to Z'.* `E exp(-z²/V) ≤ Σ_l P(V > v_{l-1}) exp(-z²/v_l) + P(V > v_L)`, solved for `z`.
-//!    The result is the next `B_a(j)`; iterate upwards from 0 until nothing grows. The largest `Y`
-//!    at which this settles is each orbit's bound; orbits are summed.
-//! 7. *Output.* Outside the event above (whose share for the last round is spent here) every `V_j`
-//!    of the final, unswitched S-box layer is below its `e^{-Y}` quantile. A coefficient in the
-//!    normal basis is `Σ_j d_j Z_j` with `|d_j| ≤ Π 2/r` over the primes `r` of `m` (dual basis),
-//!    normal given the variances: [`Assessment::log2_p_bulk`].
+//!    of variance `κ_p(1+|c3_{p+1}|²/D_2²)`, so `Z'_j` is normal with variance `w²V`,
+//!    `V = Σ_l S_l`, `S_l = Σ_k |g_{l,k}|² W_{p(k)}`, `W_p = κ_p(1+|c3_{p+1}|²/D_2²)|c15_{p+3}|²`. The
+//!    two factors of `W_p` read `X_{p+1..p+2}` and `X_{p+3..p+6}`: independent, so its moments are
+//!    exact too.
+//! 5. *Moments of V.* The eight taps of a byte depend on each other: Minkowski's inequality,
+//!    `‖S_l‖_m ≤ Σ_k |g_{l,k}|² ‖W_{p(k)}‖_m`. The bytes of a column are independent: their moments are
+//!    multiplied out. `E|Z'_j|^{2m} = w^{2m} m! E V^m`, and Markov's inequality at the best `m` gives
+//!    the next `B_a(j)`; iterate upwards from 0 until nothing grows. The largest `Y` at which this
+//!    settles is each component's bound; components are summed.
+//! 6. *Packed layout.* Byte `l` is replaced by the largest, moment by moment, of those that any slope
+//!    can bring there. `t = 0` stands apart: noises `R` at four embeddings that differ along the
+//!    axis of 5 only have a covariance with 1 on the diagonal and -1/4 beside it, times
+//!    `1 + s_i·conj(s_j)`. It is at most 5/4 times its diagonal (the difference is a Schur product of positive
+//!    matrices), so `R` plus further independent noise is independent noise of variance `5κ/4`. `V^m` is
+//!    convex in the four `R` of one kind (for fixed others, `V` is a sum of squares of affine functions
+//!    of one `R` each), so by Jensen its mean only grows: for `t = 0` all variances are multiplied
+//!    by 5/4. Where bytes of one column may lie at conjugate embeddings (`m = 21845`: -1 is in
+//!    `⟨σ, ρ, κ⟩`), Minkowski's inequality takes the place of independence, and `2V` that of `V`, as `Z'`
+//!    is no longer circular: `E|Z'|^{2m} ≤ (2m-1)!! E V^m ≤ 2^m m! E V^m`.
+//! 7. *Output.* The last round has no MixColumns, in decryption only `σ(c127)`. A coefficient in the normal
+//!    basis is `Σ_j d_j Z_j` with `|d_j| ≤ Π 2/r` over the primes `r` of `m` (dual basis). Given `c3` and
+//!    `c15` it is normal of variance at most `2 Π r/(r-1) max|d|² Σ_p (Σ_k |γ_k|)² W_p`, half of the
+//!    embeddings in the sum, `γ_k` those of the outputs that read `p`, and `Π r/(r-1)` the largest
+//!    eigenvalue of the covariance of the `R` of all embeddings. Moments of this sum: mixtures over the rungs,
+//!    Minkowski within a component, independence between components. Outside an event of the share of
+//!    the last round, which has no other use for it, it is below the quantile found:
+//!    [`Assessment::log2_p_bulk`].
 //!
 //! # What is proved and what is not
 //!
-//! Steps 1–7 are proofs within the recursion, up to the rounding of double precision: the errors of
-//! the quadrature and of the Bessel polynomials (below a relative 1e-5, a test measures them) are
-//! added on top, and what lies beyond the quadrature's reach (`e^-225`) counts as lost.
-//! Approximations, all in the passage from the scheme to the recursion:
+//! Steps 1–7 are proofs within the recursion, up to the rounding of double precision (powers that
+//! underflow are rounded up, orders that overflow are left out). Approximations, all in the passage
+//! from the scheme to the recursion:
 //!
 //! - *Normality*: a rounding noise is `τ_0 + τ_1 s` at one embedding, a sum of `n(1+h)`-fold many
 //!   independent uniform terms; uniform variables are strictly sub-Gaussian, so the tails used are
 //!   on the safe side for linear functionals, but the rest of the law is taken as normal.
 //!   Rounding errors are taken as uniform and independent from switch to switch.
-//! - *Independence along an orbit*: the correlations of `R_j` with `R_{j+i}` and its conjugate
+//! - *Independence within a component*: the correlations of `R_j` with `R_{j+i}` and its conjugate
 //!   are Ramanujan sums over `n`; for `m = 65535` at most `2^-8` and `2^-7` (distance 8), and
-//!   `2^-12` and `2^-11` otherwise.
+//!   `2^-12` and `2^-11` otherwise. Between the bytes of a column of slope `t ≠ 0`: at most `2^-10`.
 //! - *Copy*: what is left of `X_j` in `c1_j`, `X_j/2^{d_1}` against `R`, is left out (`2^-14`).
 //! - *Key switching* enters as normal noise of a given variance.
+//! - *Round keys*: their noise, `2^-8` of `R` after the switch, is left out.
 //!
 //! The bound is loose. The tests follow the recursion itself with random numbers: the bound stays
 //! above the escape rates found, and above the quantiles of one round's amplitude by a factor of
-//! less than 5. It is no estimate, and a set it rejects need not be unsafe.
+//! less than 6. It is no estimate, and a set it rejects need not be unsafe.
 
 mod gains;
-mod grid;
 mod ladder;
+mod moments;
 mod profile;
 mod recursion;
-mod variance;
 
-pub use gains::LinearGains;
+pub use gains::{Lifts, LinearGains};
 pub use profile::KeyProfile;
 
-use ladder::Resolutions;
+use moments::{quantile, sum_of_independent};
 use rayon::prelude::*;
+use recursion::Recursion;
 use std::f64::consts::LN_2;
 
 /// Frobenius conjugates of `x^127` that enter one output byte of the S-box.
 const TAPS: usize = 8;
-/// Orbits bounded in parallel before it is seen whether the key is already hopeless.
+/// Components bounded in parallel before it is seen whether the key is already hopeless.
 const CHUNK: usize = 64;
 /// Bits below which [`StabilityModel::log2_p_runaway`] does not refine its bound.
 const FLOOR_BITS: f64 = 80.0;
 
+/// One of the ways to evaluate AES that a key must serve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Circuit {
+    /// Decrypting direction.
+    pub decrypt: bool,
+    /// Whole blocks in one ciphertext, instead of one ciphertext per byte of the block.
+    pub packed: bool,
+}
+
+impl Circuit {
+    /// The four circuits.
+    pub const ALL: [Self; 4] = [
+        Self::new(false, false),
+        Self::new(true, false),
+        Self::new(false, true),
+        Self::new(true, true),
+    ];
+
+    /// The circuit of the given direction and layout.
+    #[must_use]
+    pub const fn new(decrypt: bool, packed: bool) -> Self {
+        Self { decrypt, packed }
+    }
+}
+
 /// Parameters of the evaluation whose failure probability is bounded.
 #[derive(Clone, Debug)]
 pub struct StabilityModel {
+    /// What is evaluated.
+    pub circuit: Circuit,
     /// Bits dropped by the first switch of a round, under `x^3`.
     pub d1: f64,
     /// Bits dropped by the second switch, under `x^7` and `x^15`.
@@ -110,26 +161,28 @@ pub struct StabilityModel {
     pub dl: f64,
     /// Rounds evaluated: 10, 12 or 14.
     pub rounds: u32,
-    /// State bytes: 16.
-    pub bytes: u32,
     /// log2 of the canonical rms of the first round's input noise.
     pub fresh_bits: f64,
     /// Variance of the key-switching noise left after a switch, over `ρ²`.
     pub ks_switched: f64,
-    /// Variance of the key-switching noise of `x^127`, over `ρ⁴`.
+    /// Variance of the key-switching and rounding noise of `x^127` and of the linear layer before
+    /// its switch, over `ρ⁴`.
     pub ks_unswitched: f64,
-    /// Gains of the linear layer.
+    /// The same for the last round alone, where the modulus that has to hold the output is the
+    /// smallest.
+    pub ks_last: f64,
+    /// Gains of the linear layers.
     pub gains: LinearGains,
 }
 
 /// Outcome of [`StabilityModel::assess`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Assessment {
-    /// log2 of the bound on the probability that any orbit runs away in one batch.
+    /// log2 of the bound on the probability that any embedding runs away in one batch.
     pub log2_p_runaway: f64,
-    /// Orbit that contributes most.
-    pub worst_orbit: usize,
-    /// log2 of the contribution of that orbit.
+    /// Component ([`KeyProfile::components`]) that contributes most.
+    pub worst_component: usize,
+    /// log2 of the contribution of that component.
     pub log2_p_worst: f64,
     /// Largest carried-in noise allowed by the good event, over `ρ`.
     pub max_carried: f64,
@@ -143,81 +196,100 @@ pub struct Assessment {
 pub const ACCEPTANCE_BITS: f64 = 64.0;
 
 impl StabilityModel {
-    /// Model of a sliced AES evaluation: 16 bytes, drops of `d1`, `d2` and `dl` bits, input noise of
-    /// canonical rms `2^fresh_bits`, key-switching noise of 1 % of the rounding noise's variance.
+    /// Model of a sliced AES encryption: drops of `d1`, `d2` and `dl` bits, input noise of canonical rms `2^fresh_bits`, key-switching noise of 1 % of the rounding
+    /// noise's variance.
     #[must_use]
     pub fn aes(drops: [f64; 3], rounds: u32, fresh_bits: f64, gains: LinearGains) -> Self {
         let [d1, d2, dl] = drops;
         let (ks_switched, ks_unswitched) = (0.01, 0.01);
         Self {
+            circuit: Circuit::ALL[0],
             d1,
             d2,
             dl,
             rounds,
-            bytes: 16,
             fresh_bits,
             ks_switched,
             ks_unswitched,
+            ks_last: ks_unswitched,
             gains,
         }
+    }
+
+    /// The same for another circuit.
+    #[must_use]
+    pub fn with_circuit(self, circuit: Circuit) -> Self {
+        Self { circuit, ..self }
     }
 
     /// Bounds the probability that the noise of one batch runs away under the given key.
     ///
     /// The bound is not refined below `2^-floor_bits`, which is what a good key gets; 80 is
-    /// ample for a target of 64.
+    /// ample for a target of 64. Nothing is bounded (`log2_p_runaway` is 0) if the circuit is
+    /// packed and the ring has no such layout.
     #[must_use]
     pub fn assess(&self, key: &KeyProfile, floor_bits: f64) -> Assessment {
-        let resolutions = Resolutions::new(self, key);
-        let orbits = key.kappa().len() / key.orbit_len();
-        let events = self.events(key);
-        let ceiling = floor_bits * LN_2 + (events * orbits as f64).ln();
+        let count = key.components().len();
+        let events = self.events(key, 0);
+        let ceiling = floor_bits * LN_2 + (events * count as f64).ln();
         let mut out = Assessment {
             log2_p_runaway: 0.0,
-            worst_orbit: 0,
+            worst_component: 0,
             log2_p_worst: f64::NEG_INFINITY,
             max_carried: 0.0,
-            final_coefficient_std: 0.0,
+            final_coefficient_std: f64::INFINITY,
         };
-        let (mut total, mut spread) = (0.0, 0.0);
+        if self.circuit.packed && !key.packs() {
+            return out;
+        }
+        let (mut total, mut spread) = (0.0, Vec::with_capacity(count));
+        let recursion = Recursion::new(self, key);
         // in parallel within a chunk, added up in order: the result does not depend on the threads
-        'chunks: for start in (0..orbits).step_by(CHUNK) {
-            let found: Vec<_> = (start..orbits.min(start + CHUNK))
+        for start in (0..count).step_by(CHUNK) {
+            let found: Vec<_> = (start..count.min(start + CHUNK))
                 .into_par_iter()
-                .map(|index| resolutions.nats(index, ceiling))
+                .map(|index| recursion.nats(index, ceiling))
                 .collect();
             for (index, (nats, good)) in (start..).zip(found) {
                 let p = (events * (-nats).exp()).min(1.0);
                 total += p;
                 if p.log2() > out.log2_p_worst {
-                    (out.worst_orbit, out.log2_p_worst) = (index, p.log2());
+                    (out.worst_component, out.log2_p_worst) = (index, p.log2());
                 }
                 out.max_carried = out.max_carried.max(good.carried);
-                spread += good.variance;
-                if total >= 1.0 {
-                    (out.max_carried, spread) = (f64::INFINITY, f64::INFINITY);
-                    break 'chunks;
-                }
+                spread.push(good.last_round);
+            }
+            if total >= 1.0 {
+                out.max_carried = f64::INFINITY;
+                return out;
             }
         }
-        out.log2_p_runaway = f64::log2(total).min(0.0);
-        out.final_coefficient_std = key.dual * (2.0 * spread).sqrt() * key.unit().powi(2);
+        out.log2_p_runaway = f64::log2(total);
+        let nats = floor_bits * LN_2 + f64::from(self.rounds * self.ciphertexts()).ln();
+        let variance = quantile(&sum_of_independent(&spread), nats);
+        out.final_coefficient_std = key.dual * variance.sqrt() * key.unit().powi(2);
         out
     }
 
-    /// log2 of the share of one orbit (and of its conjugate) in the bound, not refined below
+    /// log2 of the share of one component (and of its conjugate) in the bound, not refined below
     /// `-floor_bits`.
     #[must_use]
-    pub fn log2_p_orbit(&self, key: &KeyProfile, orbit: usize, floor_bits: f64) -> f64 {
-        let events = self.events(key);
+    pub fn log2_p_component(&self, key: &KeyProfile, component: usize, floor_bits: f64) -> f64 {
+        let events = self.events(key, component);
         let ceiling = floor_bits * LN_2 + events.ln();
-        let (nats, _) = Resolutions::new(self, key).nats(orbit, ceiling);
+        let (nats, _) = Recursion::new(self, key).nats(component, ceiling);
         (events.log2() - nats / LN_2).min(0.0)
     }
 
-    /// Outputs of the linear layer in one orbit over the whole evaluation.
-    fn events(&self, key: &KeyProfile) -> f64 {
-        f64::from(self.rounds * self.bytes) * key.orbit_len() as f64
+    /// Outputs of the linear layer in one component over the whole evaluation.
+    fn events(&self, key: &KeyProfile, component: usize) -> f64 {
+        let positions = key.components()[component].len() * key.orbit_len();
+        f64::from(self.rounds * self.ciphertexts()) * positions as f64
+    }
+
+    /// Ciphertexts of one batch.
+    fn ciphertexts(&self) -> u32 {
+        if self.circuit.packed { 1 } else { 16 }
     }
 
     /// log2 of the bound on the probability that the noise of one batch runs away, at most
@@ -232,7 +304,7 @@ impl StabilityModel {
     #[must_use]
     pub fn accepts(&self, key: &KeyProfile, bits: f64, modulus_bits: f64) -> bool {
         let found = self.assess(key, bits + 4.0);
-        let batch = f64::from(self.bytes) * key.dimension() as f64;
+        let batch = f64::from(self.ciphertexts()) * key.dimension() as f64;
         let bulk = found.log2_p_bulk(modulus_bits) + batch.log2();
         (found.log2_p_runaway.exp2() + bulk.exp2()).log2() <= -bits
     }

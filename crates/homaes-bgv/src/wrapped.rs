@@ -1,15 +1,20 @@
-//! The AES key under FHE: every round-key byte in all slots of a ciphertext, at the level it is used.
+//! The AES key under FHE: the bytes of every round key where the state has them, at the level of their use.
 //!
-//! Round key 0 meets the input at the top level. Round key r is added inside round r, to the sums of
-//! the linear layer before their modulus switch, hence at level 3(R - r + 1) - 2, where its own noise is
-//! divided away with everything else. The affine constant 0x63 of SubBytes is the same after
-//! MixColumns (2 + 3 + 1 + 1 = 1), so it is added to round keys 1 … R here, once.
+//! Round key 0 meets the input. Round key r is added inside round r, to the sums of the linear layer
+//! before their modulus switch, where its own noise is divided away with everything else ([`Course`]).
+//! The affine constant 0x63 of SubBytes is the same after MixColumns (2 + 3 + 1 + 1 = 1), so when
+//! encrypting it is added to round keys 1 … R here, once. Decrypting bytes, the state between rounds is
+//! A⁻¹(s + 0x63), the argument of the next inversion, with A the linear part of the affine map: the round keys of
+//! the equivalent inverse cipher but the last go through the same map. The bit layout runs the
+//! plain cipher and takes its keys as they are.
 
 use crate::ciphertext::Ciphertext;
+use crate::course::Course;
 use crate::error::{Error, Result};
 use crate::keys::{SecretKey, children};
 use crate::params::Params;
-use homaes_aes::{KeySize, RoundKeys, gf256};
+use crate::placement::to_slots;
+use homaes_aes::{Block, Direction, KeySize, Layout, RoundKeys, gf256};
 use homaes_math::sample::Seed;
 use homaes_wire::KeyId;
 use rand_core::CryptoRng;
@@ -17,53 +22,72 @@ use rayon::prelude::*;
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
-/// Encrypted round keys of one AES key.
+/// Encrypted round keys of one AES key and direction, for one or more layouts.
 pub struct WrappedKey {
     pub(crate) params: Arc<Params>,
     pub(crate) id: KeyId,
     pub(crate) size: KeySize,
+    pub(crate) direction: Direction,
+    pub(crate) parts: Vec<Part>,
+}
+
+/// The round keys for one layout.
+pub(crate) struct Part {
+    pub(crate) course: Course,
     pub(crate) seed: Seed,
-    /// round keys 0 … R, sixteen bytes each
-    pub(crate) rounds: Vec<[Ciphertext; 16]>,
+    /// round keys 0 … R, as many ciphertexts each as the layout has
+    pub(crate) rounds: Vec<Vec<Ciphertext>>,
+}
+
+/// What to make of an AES key.
+#[derive(Clone, Copy, Debug)]
+pub struct Wrapping<'a> {
+    /// which cipher the server is to run: [`Direction::Decrypt`] for ECB and CBC
+    pub direction: Direction,
+    /// layouts the server may choose from
+    pub layouts: &'a [Layout],
+    /// multiplications to be left on the output; by default what the set declares, as far as it goes
+    pub levels_left: Option<usize>,
+}
+
+impl Default for Wrapping<'_> {
+    fn default() -> Self {
+        Self {
+            direction: Direction::Encrypt,
+            layouts: &[Layout::Sliced],
+            levels_left: None,
+        }
+    }
 }
 
 impl WrappedKey {
     /// Encrypts the round keys under `secret`.
     ///
-    /// Cost: 16 (R + 1) seeded encryptions.
+    /// Cost: R + 1 times 1 (packed), 16 (sliced) or 128 (bits) seeded encryptions.
     ///
     /// # Errors
-    /// If the AES key needs more rounds than the set carries.
-    pub fn encrypt(secret: &SecretKey, keys: &RoundKeys, rng: &mut impl CryptoRng) -> Result<Self> {
+    /// If the set offers none of the layouts, or has too few levels.
+    pub fn encrypt(
+        secret: &SecretKey,
+        keys: &RoundKeys,
+        wrapping: Wrapping<'_>,
+        rng: &mut impl CryptoRng,
+    ) -> Result<Self> {
         let params = secret.params();
-        let rounds = keys.size().rounds();
-        check_rounds(params, keys.size())?;
-        let mut seed = Seed::default();
-        rng.fill_bytes(&mut seed);
-        let slots = params.slots().count();
-        let schedule = keys.as_slice();
-        let mut encrypted = children(rng, 16 * schedule.len())
-            .into_par_iter()
-            .enumerate()
-            .map(|(at, mut rng)| {
-                let (r, i) = (at / 16, at % 16);
-                let constant = if r == 0 { 0 } else { gf256::AFFINE_CONSTANT };
-                let bytes = Zeroizing::new(vec![schedule[r][i] ^ constant; slots]);
-                let level = round_key_level(rounds, r);
-                secret.encrypt_seeded(&bytes, level, (&seed, stream(r, i)), &mut rng)
-            })
-            .collect::<Vec<_>>()
-            .into_iter();
-        let rounds = schedule
+        let parts = wrapping
+            .layouts
             .iter()
-            .map(|_| core::array::from_fn(|_| encrypted.next().expect("16 per round key")))
-            .collect();
+            .map(|&layout| {
+                let course = Course::new(params, layout, keys.size(), wrapping.levels_left)?;
+                Part::encrypt(secret, keys, wrapping.direction, course, rng)
+            })
+            .collect::<Result<_>>()?;
         Ok(Self {
             params: params.clone(),
             id: secret.id(),
             size: keys.size(),
-            seed,
-            rounds,
+            direction: wrapping.direction,
+            parts,
         })
     }
 
@@ -77,9 +101,132 @@ impl WrappedKey {
         self.size
     }
 
+    /// Direction of the cipher.
+    pub fn direction(&self) -> Direction {
+        self.direction
+    }
+
+    /// The layouts there are round keys for.
+    pub fn layouts(&self) -> Vec<Layout> {
+        self.parts.iter().map(|p| p.course.layout).collect()
+    }
+
+    /// Level of the output of AES in `layout`, if there are keys for it; multiplications left are one fewer.
+    pub fn output_level(&self, layout: Layout) -> Option<usize> {
+        Some(self.part(layout).ok()?.course.output_level())
+    }
+
     /// The parameters.
     pub fn params(&self) -> &Arc<Params> {
         &self.params
+    }
+
+    pub(crate) fn part(&self, layout: Layout) -> Result<&Part> {
+        let mut parts = self.parts.iter();
+        parts
+            .find(|p| p.course.layout == layout)
+            .ok_or_else(|| Error::NotWrapped {
+                layout,
+                held: self.layouts(),
+            })
+    }
+}
+
+impl Part {
+    fn encrypt(
+        secret: &SecretKey,
+        keys: &RoundKeys,
+        direction: Direction,
+        course: Course,
+        rng: &mut impl CryptoRng,
+    ) -> Result<Self> {
+        let schedule = keys.schedule(direction);
+        let rounds = wrapped_schedule(schedule.as_slice(), course.layout, direction)
+            .iter()
+            .enumerate()
+            .map(|(r, key)| {
+                let all =
+                    Zeroizing::new(vec![*key; secret.params().blocks_per_batch(course.layout)]);
+                to_slots(
+                    secret.params(),
+                    course.layout,
+                    &all,
+                    slope(&course, direction, r),
+                )
+            })
+            .collect::<Result<Vec<_>>>()?;
+        Ok(Self::encrypt_slots(secret, course, &rounds, rng))
+    }
+
+    /// From the slot bytes of all ciphertexts of all round keys.
+    pub(crate) fn encrypt_slots(
+        secret: &SecretKey,
+        course: Course,
+        rounds: &[Vec<Zeroizing<Vec<u8>>>],
+        rng: &mut impl CryptoRng,
+    ) -> Self {
+        let mut seed = Seed::default();
+        rng.fill_bytes(&mut seed);
+        let width = course.layout.ciphertexts();
+        let mut encrypted = children(rng, width * rounds.len())
+            .into_par_iter()
+            .enumerate()
+            .map(|(at, mut rng)| {
+                let (r, i) = (at / width, at % width);
+                let level = course.key_level(r);
+                let stream = stream(course.layout, r, i);
+                secret.encrypt_seeded(&rounds[r][i], level, (&seed, stream), &mut rng)
+            })
+            .collect::<Vec<_>>()
+            .into_iter();
+        let rounds = rounds
+            .iter()
+            .map(|_| encrypted.by_ref().take(width).collect())
+            .collect();
+        Self {
+            course,
+            seed,
+            rounds,
+        }
+    }
+}
+
+/// The round keys as the circuit of `layout` wants them: see the module's text.
+pub(crate) fn wrapped_schedule(
+    schedule: &[Block],
+    layout: Layout,
+    direction: Direction,
+) -> Zeroizing<Vec<Block>> {
+    let mut keys = Zeroizing::new(schedule.to_vec());
+    let last = keys.len() - 1;
+    for (r, byte) in keys
+        .iter_mut()
+        .enumerate()
+        .flat_map(|(r, k)| k.iter_mut().map(move |b| (r, b)))
+    {
+        match (layout, direction) {
+            (Layout::Bits, _) => {}
+            (_, Direction::Encrypt) if r > 0 => *byte ^= gf256::AFFINE_CONSTANT,
+            (_, Direction::Decrypt) if r < last => *byte = before_inversion(*byte),
+            _ => {}
+        }
+    }
+    keys
+}
+
+/// A⁻¹(x + 0x63): what InvSubBytes inverts.
+pub(crate) fn before_inversion(x: u8) -> u8 {
+    gf256::affine_linear_inv(x ^ gf256::AFFINE_CONSTANT)
+}
+
+/// Slope of the packed state that round key `r` is added to: 0 at the end, and always for other layouts.
+pub(crate) fn slope(course: &Course, direction: Direction, r: usize) -> usize {
+    let left = course.size.rounds() - r;
+    match (course.layout, direction) {
+        // every ShiftRows adds one, every inverse takes one away
+        (Layout::Packed, Direction::Encrypt) => (4 - left % 4) % 4,
+        (Layout::Packed, Direction::Decrypt) => left % 4,
+        _ => 0,
     }
 }
 
@@ -88,31 +235,13 @@ impl core::fmt::Debug for WrappedKey {
         f.debug_struct("WrappedKey")
             .field("id", &self.id)
             .field("size", &self.size)
+            .field("direction", &self.direction)
+            .field("layouts", &self.layouts())
             .finish_non_exhaustive()
     }
 }
 
-/// Level of round key `r` of a cipher of `rounds` rounds.
-pub(crate) fn round_key_level(rounds: usize, r: usize) -> usize {
-    match r {
-        0 => 3 * rounds,
-        _ => 3 * (rounds - r + 1) - 2,
-    }
-}
-
-/// Stream of the uniform half of byte `i` of round key `r`.
-pub(crate) fn stream(r: usize, i: usize) -> u64 {
-    (r * 16 + i) as u64
-}
-
-pub(crate) fn check_rounds(params: &Params, size: KeySize) -> Result<()> {
-    if size.rounds() > params.rounds() {
-        return Err(Error::Rounds {
-            size,
-            needed: size.rounds(),
-            available: params.rounds(),
-            set: params.set().name.as_str(),
-        });
-    }
-    Ok(())
+/// Stream of the uniform half of ciphertext `i` of round key `r`.
+pub(crate) fn stream(layout: Layout, r: usize, i: usize) -> u64 {
+    (r * layout.ciphertexts() + i) as u64
 }

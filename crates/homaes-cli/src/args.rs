@@ -1,7 +1,7 @@
 //! The command line. Choices that are not evaluated yet are no values of these enums, so they are refused by name.
 
 use clap::{Parser, Subcommand, ValueEnum};
-use homaes::Block;
+use homaes::{Block, KeySize};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -34,6 +34,9 @@ pub(crate) struct Demo {
     /// Parameter set instead of the scheme's default (see 'homaes params')
     #[arg(long, value_name = "NAME")]
     pub(crate) set: Option<String>,
+    /// How blocks are laid out in ciphertexts; auto: see 'homaes transcipher --help'
+    #[arg(long, value_enum, default_value_t = Layout::Auto)]
+    pub(crate) layout: Layout,
     /// AES blocks of text [default: one full batch]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_BLOCKS))]
     pub(crate) blocks: Option<u64>,
@@ -74,12 +77,17 @@ pub(crate) struct WrapKey {
     /// 32 bytes that all are hex digits are taken as hex
     #[arg(long, value_name = "FILE")]
     pub(crate) key_file: PathBuf,
-    /// How blocks are laid out in ciphertexts
-    #[arg(long, value_enum, default_value_t = Layout::Sliced)]
+    /// How blocks are laid out in ciphertexts; auto: sliced and packed, as far as the set offers
+    /// them, for the server to choose from
+    #[arg(long, value_enum, default_value_t = Layout::Auto)]
     pub(crate) layout: Layout,
-    /// Direction of the cipher: CTR needs encrypt
+    /// Direction of AES: CTR and GCM need encrypt, ECB and CBC decrypt
     #[arg(long, value_enum, default_value_t = Direction::Encrypt)]
     pub(crate) direction: Direction,
+    /// Multiplications to be left on the results [default: what the set declares, as far as its
+    /// levels go; see 'homaes params']
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u16))]
+    pub(crate) levels_left: Option<u16>,
     /// Wrapped key to write (.hwk)
     #[arg(short, long, value_name = "FILE")]
     pub(crate) out: PathBuf,
@@ -100,22 +108,34 @@ pub(crate) struct Transcipher {
     /// Mode of operation of the file
     #[arg(long, value_enum)]
     pub(crate) mode: Mode,
-    /// Initial counter block, 32 hex digits, as in 'openssl enc -iv'
-    #[arg(long, value_name = "HEX", value_parser = parse_iv)]
-    pub(crate) iv: Block,
-    /// AES-encrypted file
+    /// CTR: initial counter block, CBC: initialisation vector, 32 hex digits each, as in 'openssl
+    /// enc -iv'. GCM: nonce, 24 hex digits; without it, the file begins with the nonce. ECB: none
+    #[arg(long, value_name = "HEX")]
+    pub(crate) iv: Option<String>,
+    /// Associated data of GCM, at most 1 MiB; carried with the tag, for 'decrypt --key-file'
+    #[arg(long, value_name = "FILE")]
+    pub(crate) aad: Option<PathBuf>,
+    /// AES-encrypted file; in mode gcm with the tag (16 bytes) at its end
     #[arg(value_name = "IN")]
     pub(crate) input: PathBuf,
     /// FHE ciphertexts to write (.hct)
     #[arg(short, long, value_name = "FILE")]
     pub(crate) out: PathBuf,
+    /// How blocks are laid out in ciphertexts, among the layouts of the wrapped key; auto: packed
+    /// for short files, sliced for long ones, by the number of batches and the cost of each
+    #[arg(long, value_enum, default_value_t = Layout::Auto)]
+    pub(crate) layout: Layout,
+    /// JSON document to write: seconds, level and noise bound after every step of AES of every batch,
+    /// transforms, and seconds by kernel
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
     /// Worker threads [default: all cores]
     #[arg(long, value_name = "N", value_parser = parse_threads)]
     pub(crate) threads: Option<NonZeroUsize>,
     /// auto: a bar on terminals; json: one JSON object per line on standard output
     #[arg(long, value_enum, default_value_t = Progress::Auto)]
     pub(crate) progress: Progress,
-    /// Replace an existing file
+    /// Replace existing files
     #[arg(long)]
     pub(crate) force: bool,
 }
@@ -132,6 +152,12 @@ pub(crate) struct Decrypt {
     /// File to write
     #[arg(short, long, value_name = "FILE")]
     pub(crate) out: PathBuf,
+    /// AES key, as in wrap-key: checks the tag of a GCM message, and writes nothing if it is wrong
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key_file: Option<PathBuf>,
+    /// Remove the PKCS#7 padding of an ECB or CBC message, as 'openssl enc' adds it
+    #[arg(long)]
+    pub(crate) unpad: bool,
     /// Replace an existing file
     #[arg(long)]
     pub(crate) force: bool,
@@ -156,10 +182,19 @@ pub(crate) struct Bench {
     /// Parameter set instead of the scheme's default (see 'homaes params')
     #[arg(long, value_name = "NAME")]
     pub(crate) set: Option<String>,
-    /// Worker threads, and batches side by side [default: all cores]
+    /// Worker threads [default: all cores]
     #[arg(long, value_name = "N", value_parser = parse_threads)]
     pub(crate) threads: Option<NonZeroUsize>,
-    /// AES blocks [default: one full batch per thread]
+    /// How blocks are laid out in ciphertexts; auto: the fastest for full batches
+    #[arg(long, value_enum, default_value_t = Layout::Auto)]
+    pub(crate) layout: Layout,
+    /// Bits of the AES key: 128, 192 or 256
+    #[arg(long, value_name = "BITS", value_parser = parse_key_bits, default_value = "128")]
+    pub(crate) key_bits: KeySize,
+    /// Direction of AES: encrypt runs a file in mode ctr, decrypt in mode ecb
+    #[arg(long, value_enum, default_value_t = Direction::Encrypt)]
+    pub(crate) direction: Direction,
+    /// AES blocks; more than a batch has make several batches [default: one full batch]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_BLOCKS))]
     pub(crate) blocks: Option<u64>,
     /// Print one JSON document
@@ -183,17 +218,48 @@ impl Scheme {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Layout {
+    Auto,
+    /// byte i of every block in ciphertext i of 16
     Sliced,
+    /// all bytes in one ciphertext
+    Packed,
+    /// every bit in a ciphertext of its own
+    Bits,
+}
+
+impl Layout {
+    /// The layout asked for, if one was.
+    pub(crate) fn get(self) -> Option<homaes::Layout> {
+        match self {
+            Self::Auto => None,
+            Self::Sliced => Some(homaes::Layout::Sliced),
+            Self::Packed => Some(homaes::Layout::Packed),
+            Self::Bits => Some(homaes::Layout::Bits),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Direction {
     Encrypt,
+    Decrypt,
+}
+
+impl Direction {
+    pub(crate) fn get(self) -> homaes::Direction {
+        match self {
+            Self::Encrypt => homaes::Direction::Encrypt,
+            Self::Decrypt => homaes::Direction::Decrypt,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Mode {
+    Ecb,
+    Cbc,
     Ctr,
+    Gcm,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -223,18 +289,41 @@ fn parse_threads(text: &str) -> Result<NonZeroUsize, String> {
         .ok_or_else(|| format!("expected a number from 1 to {MAX_THREADS}"))
 }
 
-fn parse_iv(text: &str) -> Result<Block, String> {
-    if let Some(other) = text.chars().find(|c| !c.is_ascii_hexdigit()) {
-        return Err(format!("found {other:?}, expected 32 hex digits"));
-    }
-    if text.len() != 32 {
-        let found = text.len();
-        return Err(format!(
-            "found {found} hex digits, expected 32: the whole initial counter block"
-        ));
-    }
+fn parse_key_bits(text: &str) -> Result<KeySize, String> {
+    let mut sizes = KeySize::ALL.into_iter();
+    sizes
+        .find(|size| text.parse() == Ok(8 * size.key_bytes()))
+        .ok_or_else(|| "expected 128, 192 or 256".to_owned())
+}
+
+/// The 16 bytes of an IV; `what` it is, for errors.
+pub(crate) fn parse_iv(text: &str, what: &str) -> Result<Block, String> {
+    check_hex(text, 32, what)?;
     let value = u128::from_str_radix(text, 16).map_err(|error| error.to_string())?;
     Ok(value.to_be_bytes())
+}
+
+/// The 12 bytes of a nonce of GCM.
+pub(crate) fn parse_nonce(text: &str) -> Result<[u8; 12], String> {
+    let what =
+        "a nonce of another length needs GHASH under the AES key, which the server does not have";
+    check_hex(text, 24, what)?;
+    let value = u128::from_str_radix(text, 16).map_err(|error| error.to_string())?;
+    let bytes: Block = value.to_be_bytes();
+    Ok(std::array::from_fn(|i| bytes[i + 4]))
+}
+
+fn check_hex(text: &str, digits: usize, what: &str) -> Result<(), String> {
+    if let Some(other) = text.chars().find(|c| !c.is_ascii_hexdigit()) {
+        return Err(format!("found {other:?}, expected {digits} hex digits"));
+    }
+    let found = text.len();
+    if found != digits {
+        return Err(format!(
+            "found {found} hex digits, expected {digits}: {what}"
+        ));
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -248,20 +337,31 @@ mod tests {
     }
 
     #[test]
-    fn ivs_have_32_digits() {
-        assert_eq!(
-            parse_iv("000102030405060708090a0B0c0d0e0f").unwrap()[11..13],
-            [11, 12]
-        );
+    fn ivs_have_32_digits_and_nonces_24() {
+        let digits = "000102030405060708090a0B0c0d0e0f";
+        assert_eq!(parse_iv(digits, "").unwrap()[11..13], [11, 12]);
+        let nonce = parse_nonce(&digits[..24]).unwrap();
+        assert!(nonce.into_iter().eq(0..12));
         for bad in [
             "",
             "00",
             &"0".repeat(31),
             &"0".repeat(33),
             &"+".repeat(32),
+            &"+".repeat(24),
             &"é".repeat(16),
+            &"é".repeat(12),
         ] {
-            assert!(parse_iv(bad).is_err(), "{bad:?}");
+            assert!(parse_iv(bad, "").is_err(), "{bad:?}");
+            assert!(parse_nonce(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn keys_have_three_sizes() {
+        assert_eq!(parse_key_bits("192"), Ok(KeySize::Aes192));
+        for bad in ["", "0", "127", "-128", "1280"] {
+            assert!(parse_key_bits(bad).is_err(), "{bad:?}");
         }
     }
 

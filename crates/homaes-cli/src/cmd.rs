@@ -11,7 +11,9 @@ pub(crate) mod transcipher;
 pub(crate) mod wrap_key;
 
 use crate::console::{self, Failure};
-use homaes::{Error, SecretKey, Set};
+use homaes::{AesKey, Error, Layout, SecretKey, Set};
+use std::fs::File;
+use std::io;
 use std::path::Path;
 
 /// The set that the command line names; it is the command line that is wrong if there is none.
@@ -47,4 +49,43 @@ fn open_secret(path: &Path) -> Result<SecretKey, Failure> {
         ));
     }
     Ok(secret)
+}
+
+/// Reads an AES key, from standard input if the path is `-`; warns if it could be read in another way.
+fn read_aes_key(path: &Path) -> Result<AesKey, Failure> {
+    let key = if path.as_os_str() == "-" {
+        AesKey::read(io::stdin().lock(), "standard input")?
+    } else {
+        AesKey::read(open_file(path)?, path)?
+    };
+    if key.is_ambiguous() {
+        console::warn(
+            "the AES key is read as 32 hex digits, an AES-128 key; a raw AES-256 key that looks like this must be given in hex",
+        );
+    }
+    Ok(key)
+}
+
+/// Opens a file that is not one of the project's.
+fn open_file(path: &Path) -> Result<File, Failure> {
+    let file = File::open(path).map_err(|source| Error::Io {
+        path: path.to_owned(),
+        source,
+    });
+    Ok(file?)
+}
+
+/// The layout asked for, or the first of the set; it is the command line that is wrong if the set does not offer it.
+fn layout_of_set(set: &Set, layout: Option<Layout>) -> Result<Layout, Failure> {
+    let offered = set.layouts();
+    let layout = layout.or_else(|| offered.first().copied());
+    layout
+        .filter(|layout| offered.contains(layout))
+        .ok_or_else(|| {
+            let names: Vec<&str> = offered.iter().map(|layout| layout.name()).collect();
+            let (set, names) = (set.name(), names.join(" or "));
+            Failure::Usage(format!(
+                "set {set} does not offer this layout, expected {names}; see 'homaes params'"
+            ))
+        })
 }

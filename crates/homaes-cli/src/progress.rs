@@ -2,7 +2,7 @@
 
 use crate::args;
 use crate::console::{self, Failure};
-use homaes::{Progress, Report};
+use homaes::{Progress, Report, Step};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
 use std::sync::{Mutex, PoisonError};
@@ -54,6 +54,7 @@ impl Follower {
                     "rounds": event.rounds,
                     "fraction": *done as f64 / total as f64,
                     "seconds": start.elapsed().as_secs_f64(),
+                    "step": step_json((event.round, &event.step)),
                 }));
             }
             Self::Silent => {}
@@ -78,17 +79,36 @@ pub(crate) fn report_json(report: &Report) -> Value {
         .map(|&(name, seconds)| (name.to_owned(), json!(seconds)))
         .collect();
     json!({
+        "layout": report.layout.name(),
         "bytes": report.bytes,
         "blocks": report.blocks,
         "batches": report.batches,
         "threads": report.threads,
         "seconds": report.seconds,
-        "seconds_per_round": report.round_seconds,
+        "seconds_per_round": report.steps.iter().map(|step| step.seconds).collect::<Vec<_>>(),
+        "steps": steps_json(&report.steps),
         "transforms": report.transforms,
         "stage_seconds": stages,
-        "level": report.level,
-        "capacity_bits": report.capacity_bits,
+        "level": report.quality.map(|quality| quality.level),
+        "multiplications_left": report.quality.map(|quality| quality.multiplications_left()),
+        "noise_bits": report.quality.map(|quality| quality.noise_bits),
+        "capacity_bits": report.quality.map(|quality| quality.capacity_bits),
         "file_bytes": report.file_bytes,
+    })
+}
+
+/// Steps of AES as JSON.
+pub(crate) fn steps_json(steps: &[Step]) -> Value {
+    steps.iter().enumerate().map(step_json).collect()
+}
+
+fn step_json((round, step): (usize, &Step)) -> Value {
+    json!({
+        "round": round,
+        "seconds": step.seconds,
+        "level": step.quality.level,
+        "noise_bits": step.quality.noise_bits,
+        "capacity_bits": step.quality.capacity_bits,
     })
 }
 

@@ -1,6 +1,6 @@
 //! Texts for people: tables, sizes, times, security.
 
-use homaes::{Purpose, SetCard};
+use homaes::{Direction, Layout, Purpose, Quality, SetCard, Step};
 use std::fmt::Write;
 
 /// Rows of a name and a value, the values in one column.
@@ -93,6 +93,50 @@ pub(crate) fn seconds(value: f64) -> String {
 /// Bits between noise and failure; none for an empty message.
 pub(crate) fn noise_left(bits: Option<f64>) -> String {
     bits.map_or_else(|| "no ciphertext".into(), |bits| format!("{bits:.1} bits"))
+}
+
+/// Bits between noise and failure of the worst ciphertext.
+pub(crate) fn quality_left(quality: Option<Quality>) -> String {
+    noise_left(quality.map(|quality| quality.capacity_bits))
+}
+
+/// The steps of AES, a row each.
+pub(crate) fn steps(steps: &[Step]) -> String {
+    let rows: Vec<_> = steps
+        .iter()
+        .enumerate()
+        .map(|(round, step)| {
+            [
+                round.to_string(),
+                step.quality.level.to_string(),
+                format!("{:.1} bits", step.quality.noise_bits),
+                format!("{:.1} bits", step.quality.capacity_bits),
+                seconds(step.seconds),
+            ]
+        })
+        .collect();
+    columns(
+        ["round", "level", "noise bound", "noise left", "time"],
+        &rows,
+    )
+}
+
+/// The word of the option `--direction`.
+pub(crate) fn direction(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Encrypt => "encrypt",
+        Direction::Decrypt => "decrypt",
+    }
+}
+
+/// Layouts with the multiplications left on their results.
+pub(crate) fn layouts(layouts: &[(Layout, usize)]) -> String {
+    let texts = layouts.iter().map(|(layout, level)| {
+        let left = level.saturating_sub(1) as u64;
+        let left = count(left, "multiplication", "multiplications");
+        format!("{layout} ({left} left)")
+    });
+    texts.collect::<Vec<_>>().join(", ")
 }
 
 /// What a set claims and what is estimated.

@@ -55,21 +55,55 @@ fn wrong_command_lines() {
         (&iv(&"0g".repeat(16)), "found 'g', expected 32 hex digits"),
         (&iv("-1"), "error:"),
         (&iv("").replace("--iv", "--threads 0 --iv"), "error:"),
-        (&iv(IV).replace("ctr", "gcm"), "possible values: ctr"),
-        (&iv(IV).replace("ctr", "ecb"), "possible values: ctr"),
+        (
+            &iv(IV).replace("ctr", "ofb"),
+            "possible values: ecb, cbc, ctr, gcm",
+        ),
+        (
+            &iv(IV).replace("ctr", "gcm"),
+            "found 32 hex digits, expected 24: a nonce of another length needs GHASH",
+        ),
+        (&iv(IV).replace("ctr", "ecb"), "mode ecb takes none"),
+        (
+            &iv("00").replace("ctr", "cbc"),
+            "expected 32: the initialisation vector",
+        ),
+        (
+            &iv(IV).replace("--iv", "").replace(IV, ""),
+            "--iv: missing, expected 32 hex digits",
+        ),
+        (&(iv(IV) + " --aad k"), "only mode gcm has associated data"),
         (&(iv(IV) + " --threads 0"), "--threads"),
         (
             &iv(IV).replace("none", "loud"),
             "possible values: auto, json, none",
         ),
         (
-            &(wrap("keys/secret.hsk", "k", "x") + " --layout packed"),
-            "possible values: sliced",
+            &(wrap("keys/secret.hsk", "k", "x") + " --layout striped"),
+            "possible values: auto, sliced, packed, bits",
         ),
         (
-            &(wrap("keys/secret.hsk", "k", "x") + " --direction decrypt"),
-            "possible values: encrypt",
+            &(wrap("keys/secret.hsk", "k", "x") + " --direction both"),
+            "possible values: encrypt, decrypt",
         ),
+        (
+            &(wrap("keys/secret.hsk", "k", "x") + " --levels-left x"),
+            "--levels-left",
+        ),
+        ("bench bgv --key-bits 64", "expected 128, 192 or 256"),
+        (
+            "bench bgv --set bgv/toy-255 --layout packed",
+            "set bgv/toy-255 does not offer this layout, expected sliced or bits",
+        ),
+        (
+            "bench bgv --set bgv/aes128 --key-bits 192",
+            "too few levels for AES-192",
+        ),
+        (
+            "demo --set bgv/toy-4369 --layout bits",
+            "does not offer this layout, expected sliced",
+        ),
+        ("bench kernels --layout packed", "--layout"),
         ("inspect", "<FILE>"),
         ("inspect o.hct --verbose", "--verbose"),
     ];
@@ -276,23 +310,87 @@ fn wrong_aes_keys() {
         let words = format!("bad: not an AES key: found {} bytes", len.min(128));
         world.fails(1, &wrap("keys/secret.hsk", "bad", "x"), &words);
     }
-    for (content, bytes, rounds) in [
-        (vec![1; 24], 24, 12),
-        (vec![1; 32], 32, 14),
-        ("ab".repeat(24).into_bytes(), 24, 12),
-        ("ab".repeat(32).into_bytes(), 32, 14),
+    for (options, words) in [
+        (
+            "--levels-left 27",
+            "Aes128, sliced, with 27 multiplications left: set bgv/toy-255 leaves at most 26",
+        ),
+        (
+            "--layout packed",
+            "set bgv/toy-255 does not offer layout packed, expected sliced or bits",
+        ),
     ] {
-        world.write("bad", &content);
-        let words = format!(
-            "an AES key of {bytes} bytes needs {rounds} rounds, set bgv/toy-255 evaluates 10"
-        );
-        world.fails(1, &wrap("keys/secret.hsk", "bad", "x"), &words);
+        let line = format!("{} {options}", wrap("keys/secret.hsk", "k", "x"));
+        world.fails(1, &line, words);
     }
     world.fails(
         1,
         &wrap("keys/secret.hsk", "-", "x"),
         "standard input: not an AES key: found 0 bytes",
     );
+}
+
+#[test]
+fn lengths_that_do_not_fit_the_mode() {
+    let world = World::new();
+    let modes = ["ecb", "cbc", "gcm"].map(|mode| {
+        let line = transcipher("keys/eval.hek", "key.hwk", "c", "x").replace("ctr", mode);
+        match mode {
+            "ecb" => line.replace("--iv", "").replace(IV, ""),
+            "gcm" => line.replace(IV, &IV[..24]),
+            _ => line,
+        }
+    });
+    let with_nonce = modes[2].replace("--iv", "").replace(&IV[..24], "");
+    for (len, line, words) in [
+        (
+            15,
+            &modes[0],
+            "15 bytes cannot be of mode ecb, expected a multiple of 16",
+        ),
+        (
+            17,
+            &modes[1],
+            "17 bytes cannot be of mode cbc, expected a multiple of 16",
+        ),
+        (
+            15,
+            &modes[2],
+            "15 bytes cannot be of mode gcm, expected at least 16",
+        ),
+        (
+            27,
+            &with_nonce,
+            "27 bytes cannot be of mode gcm, expected at least 28",
+        ),
+    ] {
+        world.write("c", &vec![1; len]);
+        world.fails(1, line, words);
+    }
+    world.write("aad", &vec![0; (1 << 20) + 1]);
+    world.write("c", &[0; 16]);
+    let line = format!("{} --aad aad", modes[2]);
+    world.fails(1, &line, "expected at most 1048576 and mode gcm");
+    world.fails(
+        1,
+        &format!("{} --aad missing", modes[2]),
+        "missing: No such file",
+    );
+    // Nothing but a tag is a message too: the empty one.
+    world.ok(&modes[2]);
+    world.ok(&decrypt("keys/secret.hsk", "x", "q"));
+    assert_eq!(world.read("q"), b"");
+}
+
+#[test]
+fn layouts_that_the_wrapped_key_lacks() {
+    let world = World::new();
+    let line = transcipher("keys/eval.hek", "key.hwk", "c", "x");
+    for layout in ["packed", "bits"] {
+        let words = format!("no round keys for layout {layout}, expected sliced");
+        world.fails(1, &format!("{line} --layout {layout}"), &words);
+    }
+    world.ok(&format!("{line} --layout sliced"));
 }
 
 #[cfg(unix)]

@@ -56,6 +56,8 @@ pub(crate) struct Batch {
     pub(crate) index: u64,
     /// Number of its first block in the message.
     pub(crate) first_block: u64,
+    /// The block before its first one; none at the start of the message.
+    pub(crate) before: Option<Block>,
     /// Its blocks; zeros complete the last one of the message.
     pub(crate) blocks: Vec<Block>,
 }
@@ -66,6 +68,8 @@ pub(crate) struct Batches<R> {
     path: PathBuf,
     split: Split,
     next: u64,
+    before: Option<Block>,
+    trailer: Vec<u8>,
 }
 
 impl<R: Read> Batches<R> {
@@ -76,7 +80,14 @@ impl<R: Read> Batches<R> {
             path,
             split,
             next: 0,
+            before: None,
+            trailer: Vec::new(),
         }
+    }
+
+    /// Expects these bytes after the message.
+    pub(crate) fn with_trailer(self, trailer: Vec<u8>) -> Self {
+        Self { trailer, ..self }
     }
 
     /// Up to `count` further batches; none at the end. Memory is taken for these only.
@@ -85,13 +96,16 @@ impl<R: Read> Batches<R> {
         (self.next..end).map(|_| self.read()).collect()
     }
 
-    /// Checks that the input ends where the message does.
+    /// Checks that the input ends with the trailer, right after the message.
     pub(crate) fn finish(mut self) -> Result<()> {
-        match self.input.read(&mut [0]) {
-            Ok(0) => Ok(()),
-            Ok(_) => Err(self.error(changed())),
-            Err(source) => Err(self.error(source)),
+        let mut rest = Vec::new();
+        let most = self.trailer.len() as u64 + 1;
+        let read = self.input.by_ref().take(most).read_to_end(&mut rest);
+        read.map_err(|source| self.error(source))?;
+        if rest == self.trailer {
+            return Ok(());
         }
+        Err(self.error(changed()))
     }
 
     fn read(&mut self) -> Result<Batch> {
@@ -102,10 +116,13 @@ impl<R: Read> Batches<R> {
             return Err(self.error(changed()));
         }
         self.next += 1;
+        let blocks = to_blocks(&bytes);
+        let before = std::mem::replace(&mut self.before, blocks.last().copied());
         Ok(Batch {
             index,
             first_block: self.split.first_block(index),
-            blocks: to_blocks(&bytes),
+            before,
+            blocks,
         })
     }
 
@@ -117,7 +134,7 @@ impl<R: Read> Batches<R> {
 fn changed() -> io::Error {
     io::Error::new(
         io::ErrorKind::InvalidData,
-        "the file changed its length while it was read",
+        "the file changed while it was read",
     )
 }
 
@@ -146,7 +163,10 @@ mod tests {
             batches.finish().unwrap();
             assert_eq!(read.len() as u64, split.batches());
             let mut back = Vec::new();
+            let mut before = None;
             for (i, batch) in read.iter().enumerate() {
+                assert_eq!(batch.before, before);
+                before = batch.blocks.last().copied();
                 assert_eq!((batch.index, batch.first_block), (i as u64, 2 * i as u64));
                 let used = split.batch_bytes(batch.index) as usize;
                 assert_eq!(batch.blocks.len(), used.div_ceil(16));
@@ -167,6 +187,26 @@ mod tests {
         let mut long = Batches::new(&[0; 41][..], "m".into(), split);
         assert_eq!(long.window(9).unwrap().len(), 2);
         assert!(long.finish().is_err());
+    }
+
+    #[test]
+    fn the_message_ends_with_its_trailer() {
+        let split = Split {
+            bytes: 40,
+            blocks_per_batch: 2,
+        };
+        let file: Vec<u8> = (0..43).collect();
+        for (trailer, right) in [
+            (&file[40..], true),
+            (&[40, 41], false),
+            (&[40, 41, 43], false),
+            (&[40, 41, 42, 43], false),
+        ] {
+            let mut batches =
+                Batches::new(&file[..], "m".into(), split).with_trailer(trailer.to_vec());
+            batches.window(9).unwrap();
+            assert_eq!(batches.finish().is_ok(), right, "{trailer:?}");
+        }
     }
 
     #[test]

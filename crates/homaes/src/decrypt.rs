@@ -1,63 +1,209 @@
 //! From `.hct` file back to bytes, batch by batch.
+//!
+//! What is checked about the whole message, the tag of GCM and the padding of ECB and CBC, is checked before the output
+//! gets its name: bytes that fail a check never appear.
 
-use crate::meta::{MAX_META_BYTES, Meta, TAG_BATCH, TAG_META};
-use crate::{Error, Output, Result, SecretKey, Set};
-use homaes_bgv::{Ciphertext, batch_bytes, decode_batch};
+use crate::gcm::TagCheck;
+use crate::meta::{MAX_META_BYTES, Meta, TAG_BATCH, TAG_META, TAG_STEPS};
+use crate::{AesKey, Error, Output, Result, SecretKey, Set, Step};
+use homaes_aes::Mode;
+use homaes_bgv::{State, batch_bytes, decode_batch};
 use homaes_wire::{Kind, Reader, WireError};
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use zeroize::Zeroizing;
 
 /// Fewest bits between the largest noise coefficient and failure: with less, wrapped-around noise may look like this too.
 const MIN_MARGIN_BITS: f64 = 1.0;
 
+/// What to check and remove at decryption, beyond what is always checked.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct DecryptOptions<'k> {
+    /// The AES key: the tag of a GCM message is computed anew and compared. A right tag also shows that the server
+    /// evaluated what it was given.
+    pub aes_key: Option<&'k AesKey>,
+    /// Remove the PKCS#7 padding of an ECB or CBC message.
+    pub unpad: bool,
+}
+
+/// What became of the tag of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tag {
+    /// The mode has none: nothing tells whether the message is the one that was encrypted.
+    None,
+    /// There is one, but without the AES key it was not checked.
+    Unchecked,
+    /// It is right.
+    Verified,
+}
+
 /// What a decryption found.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct DecryptReport {
-    /// Bytes of the message.
+    /// Bytes written: of the message, without padding that was removed.
     pub bytes: u64,
     /// Least bits between measured noise and failure; `None` for an empty message.
     pub margin_bits: Option<f64>,
+    /// Whether the message is authentic, as far as that is known.
+    pub tag: Tag,
 }
 
 impl SecretKey {
-    /// Decrypts the `.hct` file `path` into `output`.
+    /// Decrypts the `.hct` file `path` into `output`, without checking a tag and with any padding.
     ///
     /// # Errors
     /// The first thing that is wrong with the file, another set or another secret key included; `output` then does not
     /// appear.
-    pub fn decrypt(&self, path: impl AsRef<Path>, mut output: Output) -> Result<DecryptReport> {
-        let mut messages = Reader::open(path.as_ref(), Kind::Ciphertext)
-            .and_then(|reader| {
-                reader.check_set(self.set.name(), self.set.digest())?;
-                reader.check_key(self.id())?;
-                Ok(reader)
-            })
-            .map_err(|source| Error::file(path.as_ref(), source))
-            .and_then(Ciphertexts::new)?;
+    pub fn decrypt(&self, path: impl AsRef<Path>, output: Output) -> Result<DecryptReport> {
+        self.decrypt_with(path, output, DecryptOptions::default())
+    }
+
+    /// As [`decrypt`](Self::decrypt), with checks of the whole message.
+    ///
+    /// # Errors
+    /// As [`decrypt`](Self::decrypt); [`Error::NotOfMode`] or [`Error::AesKeySize`] if an option does not go with the
+    /// file; [`Error::Tag`] or [`Error::Padding`] if a check fails.
+    pub fn decrypt_with(
+        &self,
+        path: impl AsRef<Path>,
+        output: Output,
+        options: DecryptOptions<'_>,
+    ) -> Result<DecryptReport> {
+        let path = path.as_ref();
+        let reader = Reader::open(path, Kind::Ciphertext).and_then(|reader| {
+            reader.check_set(self.set.name(), self.set.digest())?;
+            reader.check_key(self.id())?;
+            Ok(reader)
+        });
+        let reader = reader.map_err(|source| Error::file(path, source))?;
+        let mut messages = Ciphertexts::new(reader, &self.set)?;
+        let mut sink = Sink::new(output, &messages, options)?;
         let mut margin_bits: Option<f64> = None;
-        while let Some((index, batch)) = messages.next(&self.set)? {
-            let wrong = |source| Error::batch(index, source).in_file(path.as_ref());
-            let decrypted = self.key.decrypt_blocks(&batch).map_err(wrong)?;
+        while let Some((index, state)) = messages.next(&self.set)? {
+            let wrong = |source| Error::batch(index, source).in_file(path);
+            let decrypted = self.key.decrypt_blocks(&state).map_err(wrong)?;
             let margin = decrypted.margin_bits;
             if margin < MIN_MARGIN_BITS {
                 return Err(Error::Noise {
-                    path: Some(path.as_ref().to_owned()),
+                    path: Some(path.to_owned()),
                     batch: index,
                     found: margin,
                     expected: MIN_MARGIN_BITS,
                 });
             }
             margin_bits = Some(margin_bits.map_or(margin, |bits| bits.min(margin)));
-            // A batch has as many blocks as the set has slots, so it holds this part of the message.
+            // A batch has as many blocks as the layout has places, so it holds this part of the message.
             let used = messages.meta.split.batch_bytes(index) as usize;
-            let written = output.write_all(&decrypted.blocks.as_flattened()[..used]);
-            written.map_err(|source| Error::io(output.path(), source))?;
+            sink.write(&decrypted.blocks.as_flattened()[..used])?;
         }
-        let bytes = messages.finish()?.split.bytes;
-        output.commit()?;
-        Ok(DecryptReport { bytes, margin_bits })
+        messages.finish()?;
+        let (bytes, tag) = sink.finish(path)?;
+        Ok(DecryptReport {
+            bytes,
+            margin_bits,
+            tag,
+        })
     }
+}
+
+/// The output, behind the checks.
+struct Sink {
+    output: Output,
+    written: u64,
+    tag: Tag,
+    check: Option<TagCheck>,
+    /// The last block so far, if padding is to be removed from it.
+    held: Option<Zeroizing<Vec<u8>>>,
+}
+
+impl Sink {
+    fn new(output: Output, file: &Ciphertexts, options: DecryptOptions<'_>) -> Result<Self> {
+        let meta = &file.meta;
+        let not_of_mode = |option| Error::NotOfMode {
+            path: file.path.clone(),
+            option,
+            mode: meta.mode.name(),
+        };
+        if options.unpad && !meta.mode.whole_blocks() {
+            return Err(not_of_mode("padding to remove"));
+        }
+        let check = match (options.aes_key, meta.mode, meta.tag) {
+            (None, ..) => None,
+            (Some(key), Mode::Gcm { nonce }, Some(tag)) => {
+                check_size(&file.path, key, meta)?;
+                Some(TagCheck::new(key, nonce, &meta.aad, tag))
+            }
+            (Some(_), ..) => return Err(not_of_mode("tag to check with an AES key")),
+        };
+        Ok(Self {
+            output,
+            written: 0,
+            tag: match (meta.tag, &check) {
+                (None, _) => Tag::None,
+                (Some(_), None) => Tag::Unchecked,
+                (Some(_), Some(_)) => Tag::Verified,
+            },
+            check,
+            held: options.unpad.then(Zeroizing::default),
+        })
+    }
+
+    /// Takes the next part of the message: whole blocks, but for the last part.
+    fn write(&mut self, part: &[u8]) -> Result<()> {
+        if let Some(check) = &mut self.check {
+            check.update(part);
+        }
+        let Some(before) = self.held.take() else {
+            return self.put(part);
+        };
+        let (head, last) = part.split_at(part.len().saturating_sub(16));
+        self.put(&before)?;
+        self.put(head)?;
+        self.held = Some(Zeroizing::new(last.to_vec()));
+        Ok(())
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> Result<()> {
+        self.written += bytes.len() as u64;
+        let written = self.output.write_all(bytes);
+        written.map_err(|source| Error::io(self.output.path(), source))
+    }
+
+    /// Lets the output appear if all is right.
+    fn finish(mut self, path: &Path) -> Result<(u64, Tag)> {
+        if self.check.take().is_some_and(|check| !check.verify()) {
+            let path = path.to_owned();
+            return Err(Error::Tag { path });
+        }
+        if let Some(last) = self.held.take() {
+            let path = path.to_owned();
+            let kept = unpadded(&last).ok_or(Error::Padding { path })?;
+            self.put(kept)?;
+        }
+        self.output.commit()?;
+        Ok((self.written, self.tag))
+    }
+}
+
+fn check_size(path: &Path, key: &AesKey, meta: &Meta) -> Result<()> {
+    if key.size() == meta.key_size {
+        return Ok(());
+    }
+    Err(Error::AesKeySize {
+        path: path.to_owned(),
+        found: 8 * key.size().key_bytes(),
+        expected: 8 * meta.key_size.key_bytes(),
+    })
+}
+
+/// A last block without its padding: n bytes of value n, n from 1 to 16 (PKCS#7, RFC 5652 section 6.3).
+fn unpadded(block: &[u8]) -> Option<&[u8]> {
+    let count = usize::from(*block.last()?);
+    let (kept, padding) = block.split_at_checked(block.len().checked_sub(count)?)?;
+    let right = count > 0 && padding.iter().all(|&byte| usize::from(byte) == count);
+    right.then_some(kept)
 }
 
 /// The batches of an `.hct` file in order.
@@ -69,14 +215,15 @@ pub(crate) struct Ciphertexts {
 }
 
 impl Ciphertexts {
-    /// Reads the first record.
-    pub(crate) fn new(mut reader: Reader<File>) -> Result<Self> {
+    /// Reads the first record, which must go with `set`.
+    pub(crate) fn new(mut reader: Reader<File>, set: &Set) -> Result<Self> {
         let path = reader.path().to_owned();
         let records = reader.header().records();
         let meta = reader
             .next_record(TAG_META, MAX_META_BYTES)
             .and_then(|body| Meta::decode(&body, records))
             .map_err(|source| Error::file(&path, source))?;
+        check_meta(&path, &meta, set)?;
         Ok(Self {
             reader,
             path,
@@ -86,22 +233,14 @@ impl Ciphertexts {
     }
 
     /// The next batch with its number; none after the last one.
-    pub(crate) fn next(&mut self, set: &Set) -> Result<Option<(u64, [Ciphertext; 16])>> {
-        let (found, expected) = (self.meta.split.blocks_per_batch, set.blocks_per_batch());
-        if found != expected {
-            let what = "blocks per batch";
-            return Err(self.error(WireError::Length {
-                what,
-                found,
-                expected,
-            }));
-        }
+    pub(crate) fn next(&mut self, set: &Set) -> Result<Option<(u64, State)>> {
         if self.next == self.meta.split.batches() {
             return Ok(None);
         }
+        let (params, layout, level) = (set.params(), self.meta.layout, self.meta.level);
         let (index, body) = self
             .reader
-            .next_indexed(TAG_BATCH, batch_bytes(set.params()))
+            .next_indexed(TAG_BATCH, batch_bytes(params, layout, level))
             .map_err(|source| self.error(source))?;
         if index != self.next {
             return Err(self.error(WireError::Malformed {
@@ -109,22 +248,79 @@ impl Ciphertexts {
                 expected: "batches in order",
             }));
         }
-        let batch = decode_batch(set.params(), &body)
+        let batch = decode_batch(params, layout, level, &body)
             .map_err(|source| Error::batch(index, source).in_file(&self.path))?;
         self.next += 1;
         Ok(Some((index, batch)))
     }
 
-    /// Checks that nothing follows.
-    pub(crate) fn finish(self) -> Result<Meta> {
+    /// Reads the last record and checks that nothing follows.
+    pub(crate) fn finish(mut self) -> Result<(Meta, Vec<Step>)> {
+        let steps = self
+            .reader
+            .next_record(TAG_STEPS, self.meta.steps_bytes())
+            .and_then(|body| self.meta.decode_steps(&body))
+            .map_err(|source| self.error(source))?;
         let path = self.path;
         self.reader
             .finish()
             .map_err(|source| Error::file(&path, source))?;
-        Ok(self.meta)
+        Ok((self.meta, steps))
     }
 
     fn error(&self, source: WireError) -> Error {
         Error::file(&self.path, source)
+    }
+}
+
+/// What the first record says must be possible under the set: what follows is read by it.
+fn check_meta(path: &Path, meta: &Meta, set: &Set) -> Result<()> {
+    let (layout, level) = (meta.layout, meta.level);
+    let content = |source| Error::content(path, source);
+    if !set.layouts().contains(&layout) {
+        return Err(content(homaes_bgv::Error::NoLayout {
+            layout,
+            set: set.name(),
+            offered: set.layouts(),
+        }));
+    }
+    let top = set.params().top_level();
+    if level > top {
+        return Err(content(homaes_bgv::Error::Field {
+            what: "level",
+            found: level as u64,
+            expected: top as u64,
+        }));
+    }
+    let (found, expected) = (meta.split.blocks_per_batch, set.blocks_per_batch(layout));
+    if found != expected {
+        return Err(content(homaes_bgv::Error::Field {
+            what: "blocks per batch",
+            found,
+            expected,
+        }));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn padding_is_one_to_sixteen_bytes_of_their_number() {
+        for count in 1..=16u8 {
+            let mut block = [0xaa; 16];
+            block[16 - usize::from(count)..].fill(count);
+            assert_eq!(unpadded(&block).unwrap().len(), 16 - usize::from(count));
+            if count > 1 {
+                block[16 - usize::from(count)] ^= 1;
+                assert_eq!(unpadded(&block), None);
+            }
+        }
+        for last in [0, 17, 255] {
+            assert_eq!(unpadded(&[last; 16]), None);
+        }
+        assert_eq!(unpadded(&[]), None);
     }
 }

@@ -1,6 +1,6 @@
 //! What went wrong, where, and what to do about it.
 
-use homaes_aes::Mode;
+use homaes_aes::Direction;
 use homaes_wire::WireError;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -102,23 +102,75 @@ pub enum Error {
         /// Its length, as far as it was read.
         found: usize,
     },
-    /// The AES key needs more rounds than the parameter set evaluates.
-    #[error("an AES key of {key_bytes} bytes needs {found} rounds, set {set} evaluates {expected}")]
-    Rounds {
-        /// Length of the key.
-        key_bytes: usize,
-        /// Rounds it needs.
-        found: usize,
-        /// Rounds of the set.
-        expected: usize,
-        /// The set.
-        set: &'static str,
-    },
-    /// The mode of operation is not evaluated yet.
-    #[error("mode {found:?} cannot be evaluated, expected CTR")]
-    Mode {
+    /// The length of the AES-encrypted file does not fit its mode.
+    #[error("{}: {found} bytes cannot be of mode {mode}, expected {expected}", path.display())]
+    MessageLength {
+        /// The file.
+        path: PathBuf,
         /// The mode.
-        found: Mode,
+        mode: &'static str,
+        /// Its length in bytes, without a nonce that was read from it.
+        found: u64,
+        /// What the mode needs.
+        expected: &'static str,
+    },
+    /// Associated data that cannot be carried.
+    #[error(
+        "{found} bytes of associated data with mode {mode}, expected at most {expected} and mode gcm"
+    )]
+    Aad {
+        /// The mode.
+        mode: &'static str,
+        /// Bytes given.
+        found: usize,
+        /// Most that are carried.
+        expected: usize,
+    },
+    /// The wrapped key is for the other direction of AES.
+    #[error("the wrapped key is for AES {}, mode {mode} needs AES {}", cipher(*found), cipher(other(*found)))]
+    Direction {
+        /// The mode.
+        mode: &'static str,
+        /// Direction of the wrapped key.
+        found: Direction,
+    },
+    /// An option of decryption does not go with the mode of the file.
+    #[error("{}: mode {mode} has no {option}", path.display())]
+    NotOfMode {
+        /// The file.
+        path: PathBuf,
+        /// What the mode lacks.
+        option: &'static str,
+        /// The mode.
+        mode: &'static str,
+    },
+    /// The AES key has another size than the one that the message was encrypted with.
+    #[error("{}: the message is of AES-{expected}, found a key for AES-{found}", path.display())]
+    AesKeySize {
+        /// The file.
+        path: PathBuf,
+        /// Bits of the key.
+        found: usize,
+        /// Bits of the key of the message.
+        expected: usize,
+    },
+    /// The tag of a GCM message is not the one that belongs to it.
+    #[error(
+        "{}: the GCM tag does not match: message, associated data, nonce, tag or AES key differ from those of the encryption",
+        path.display()
+    )]
+    Tag {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The message does not end with padding.
+    #[error(
+        "{}: the message does not end with PKCS#7 padding, expected n bytes of value n, n from 1 to 16",
+        path.display()
+    )]
+    Padding {
+        /// The file.
+        path: PathBuf,
     },
     /// The operating system gives no randomness.
     #[error("no randomness from the operating system: {0}")]
@@ -153,10 +205,20 @@ impl Error {
                 "use the version of homaes that made the file, or make it anew"
             }
             Self::AesKey { .. } => "give the raw key or its hex digits, nothing else",
-            Self::Rounds { .. } => {
-                "choose a parameter set with enough rounds (see 'homaes params'), or a shorter AES key"
+            Self::MessageLength { .. } => "check that the file is whole and that this is its mode",
+            Self::Aad { .. } => "give associated data with mode gcm only, and not more",
+            Self::Direction { found, .. } => match found {
+                Direction::Encrypt => "wrap the AES key with wrap-key --direction decrypt",
+                Direction::Decrypt => "wrap the AES key with wrap-key --direction encrypt",
+            },
+            Self::NotOfMode { .. } => "decrypt without this option",
+            Self::AesKeySize { .. } => "give the AES key of the message",
+            Self::Tag { .. } => {
+                "do not use this message; check the nonce, the associated data and the AES key"
             }
-            Self::Mode { .. } => "encrypt the data in CTR mode",
+            Self::Padding { .. } => {
+                "check mode, IV and AES key, or decrypt without --unpad if the message was not padded"
+            }
             Self::Random(_) => "make the system's random source available",
             Self::Threads { .. } => "ask for fewer threads",
         }
@@ -226,6 +288,21 @@ fn prefix(path: &Option<PathBuf>) -> String {
         .map_or_else(String::new, |path| format!("{}: ", path.display()))
 }
 
+/// What AES does in a direction.
+fn cipher(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Encrypt => "encryption",
+        Direction::Decrypt => "decryption",
+    }
+}
+
+fn other(direction: Direction) -> Direction {
+    match direction {
+        Direction::Encrypt => Direction::Decrypt,
+        Direction::Decrypt => Direction::Encrypt,
+    }
+}
+
 fn io_remedy(kind: io::ErrorKind) -> &'static str {
     use io::ErrorKind as Kind;
     match kind {
@@ -262,7 +339,11 @@ fn scheme_remedy(error: &homaes_bgv::Error) -> &'static str {
     match error {
         Scheme::Wire(source) => wire_remedy(source),
         Scheme::NotBytes => "check that the secret key belongs to the file, or transcipher again",
-        Scheme::Rounds { .. } => "choose a parameter set with enough rounds, see 'homaes params'",
+        Scheme::Levels { .. } => {
+            "choose a parameter set with more levels (see 'homaes params'), a shorter AES key, or fewer --levels-left"
+        }
+        Scheme::NoLayout { .. } => "choose a layout that the set offers, see 'homaes params'",
+        Scheme::NotWrapped { .. } => "wrap the AES key for this layout, or choose another one",
         Scheme::OtherSet { .. } | Scheme::OtherShape { .. } => "use files of one parameter set",
         Scheme::OtherKey { .. } => "use files made with one secret key",
         Scheme::Eval(_) => "choose a parameter set with more levels, or make the keys anew",

@@ -1,9 +1,12 @@
 //! The pipeline: AES ciphertext in, FHE ciphertexts out, batch by batch.
 //!
 //! ```text
-//!   file ─► window of batches ─► counter blocks ─► AES under FHE ─► + AES ciphertext ─► record ─► file
-//!            read in order       public, trivial   homaes_aes::cipher   public          written in order
+//!   file ─► window of batches ─► Mode::input ─► AES under FHE ─► + Mode::mask ─► record ─► file
+//!            read in order       public blocks  homaes_aes::cipher  public blocks  written in order
 //! ```
+//!
+//! What enters the cipher and what is added to its result depends on the mode of operation and is public in all of them:
+//! [`homaes_aes::mode`].
 //!
 //! The batches of a window are evaluated side by side, and each of them spreads over all workers: one batch keeps sixteen
 //! threads busy, so windows are larger than one only beyond that. Memory is bounded by one window, and the result does
@@ -11,9 +14,8 @@
 
 use crate::batch::{Batch, Batches};
 use crate::scheme::Failure;
-use crate::{Error, Result};
-use homaes_aes::Block;
-use homaes_aes::mode::counter_blocks;
+use crate::{Error, Quality, Result, Step};
+use homaes_aes::{Block, Mode};
 use rayon::prelude::*;
 use std::io::Read;
 use std::time::Instant;
@@ -25,33 +27,38 @@ const MIN_CAPACITY_BITS: f64 = 4.0;
 pub(crate) trait Evaluator: Sync {
     /// Encrypted blocks of one batch.
     type State;
-    /// AES of public blocks under the wrapped key; `round` is called after each round, 0 for the key addition.
-    fn encrypt(&self, public: &[Block], round: impl FnMut(usize)) -> Result<Self::State, Failure>;
+    /// AES of public blocks under the wrapped key, in its direction; `step` is called after each round, 0 for the key
+    /// addition.
+    fn evaluate(
+        &self,
+        public: &[Block],
+        step: impl FnMut(usize, Quality),
+    ) -> Result<Self::State, Failure>;
     /// Adds public blocks.
     fn xor_public(&self, state: &mut Self::State, blocks: &[Block]) -> Result<(), Failure>;
     /// The body of the batch's record.
     fn encode(&self, state: &Self::State) -> Result<Vec<u8>, Failure>;
-    /// Level, and bits between noise and failure.
-    fn quality(&self, state: &Self::State) -> (usize, f64);
+    /// How far the state is from failing.
+    fn quality(&self, state: &Self::State) -> Quality;
 }
 
 /// One evaluated batch.
 pub(crate) struct Evaluated {
     pub(crate) index: u64,
     pub(crate) record: Vec<u8>,
-    pub(crate) quality: (usize, f64),
-    pub(crate) round_seconds: Vec<f64>,
+    pub(crate) quality: Quality,
+    pub(crate) steps: Vec<Step>,
 }
 
 /// Evaluates every batch with the current thread pool, `window` at a time, and hands the results to `write` in order.
 ///
-/// `watch(batch, round)` is called from the workers.
+/// `watch(batch, round, step)` is called from the workers.
 pub(crate) fn transcipher<E: Evaluator>(
     evaluator: &E,
-    iv: Block,
+    mode: Mode,
     input: &mut Batches<impl Read>,
     window: usize,
-    watch: &(impl Fn(u64, usize) + Sync),
+    watch: &(impl Fn(u64, usize, Step) + Sync),
     mut write: impl FnMut(Evaluated) -> Result<()>,
 ) -> Result<()> {
     loop {
@@ -61,7 +68,7 @@ pub(crate) fn transcipher<E: Evaluator>(
         }
         let results: Vec<_> = batches
             .par_iter()
-            .map(|batch| evaluate(evaluator, iv, batch, watch))
+            .map(|batch| evaluate(evaluator, mode, batch, watch))
             .collect();
         for (batch, result) in batches.iter().zip(results) {
             let done = result.map_err(|source| Error::batch(batch.index, source))?;
@@ -72,7 +79,7 @@ pub(crate) fn transcipher<E: Evaluator>(
 
 /// Refuses a result that may not decrypt.
 fn trusted(done: Evaluated) -> Result<Evaluated> {
-    let (batch, (_, found)) = (done.index, done.quality);
+    let (batch, found) = (done.index, done.quality.capacity_bits);
     if found >= MIN_CAPACITY_BITS {
         return Ok(done);
     }
@@ -86,25 +93,28 @@ fn trusted(done: Evaluated) -> Result<Evaluated> {
 
 fn evaluate<E: Evaluator>(
     evaluator: &E,
-    iv: Block,
+    mode: Mode,
     batch: &Batch,
-    watch: &(impl Fn(u64, usize) + Sync),
+    watch: &(impl Fn(u64, usize, Step) + Sync),
 ) -> Result<Evaluated, Failure> {
-    let (mut since, mut round_seconds) = (Instant::now(), Vec::new());
-    let counters: Vec<Block> = counter_blocks(iv, u128::from(batch.first_block))
-        .take(batch.blocks.len())
-        .collect();
-    let mut state = evaluator.encrypt(&counters, |round| {
-        round_seconds.push(since.elapsed().as_secs_f64());
+    let (mut since, mut steps) = (Instant::now(), Vec::new());
+    let input = mode.input(batch.first_block, &batch.blocks);
+    let mut state = evaluator.evaluate(&input, |round, quality| {
+        let seconds = since.elapsed().as_secs_f64();
         since = Instant::now();
-        watch(batch.index, round);
+        let step = Step { seconds, quality };
+        steps.push(step);
+        watch(batch.index, round, step);
     })?;
-    evaluator.xor_public(&mut state, &batch.blocks)?;
+    let mask = mode.mask(batch.before, &batch.blocks);
+    if !mask.is_empty() {
+        evaluator.xor_public(&mut state, &mask)?;
+    }
     Ok(Evaluated {
         index: batch.index,
         record: evaluator.encode(&state)?,
         quality: evaluator.quality(&state),
-        round_seconds,
+        steps,
     })
 }
 

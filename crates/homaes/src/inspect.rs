@@ -2,7 +2,8 @@
 
 use crate::decrypt::Ciphertexts;
 use crate::meta::Meta;
-use crate::{Error, Result, Set, scheme};
+use crate::{Error, Quality, Result, Set, Step, scheme};
+use homaes_aes::{Direction, KeySize, Layout};
 use homaes_wire::{KeyId, Kind, Reader};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -28,6 +29,8 @@ pub struct Inspection {
     pub records: BTreeMap<u16, u64>,
     /// What an `.hct` file holds; `None` for other files and unknown sets.
     pub messages: Option<Messages>,
+    /// What an `.hwk` file holds; `None` for other files and unknown sets.
+    pub wrapped: Option<Wrapped>,
 }
 
 /// The ciphertexts of an `.hct` file.
@@ -36,10 +39,22 @@ pub struct Inspection {
 pub struct Messages {
     /// What they are the encryption of.
     pub meta: Meta,
-    /// Least level; `None` for an empty message.
-    pub level: Option<usize>,
-    /// Least bits between noise and failure; `None` for an empty message.
-    pub capacity_bits: Option<f64>,
+    /// The worst of all ciphertexts; `None` for an empty message.
+    pub quality: Option<Quality>,
+    /// The steps of AES on them: seconds averaged over the batches, the worst quality of any. Empty for an empty message.
+    pub steps: Vec<Step>,
+}
+
+/// The encrypted round keys of an `.hwk` file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Wrapped {
+    /// Size of the AES key.
+    pub key_size: KeySize,
+    /// Direction of the cipher.
+    pub direction: Direction,
+    /// The layouts there are round keys for, with the level of the output of AES in each.
+    pub layouts: Vec<(Layout, usize)>,
 }
 
 /// Reads a file of any kind from front to back and verifies every checksum.
@@ -72,27 +87,44 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<Inspection> {
         file_bytes: header.file_bytes(),
         records,
         messages: None,
+        wrapped: None,
     };
     if let Some(set) = &inspection.set {
         let reader = open()?;
         reader.check_set(set.name(), set.digest()).map_err(error)?;
-        if inspection.kind == Kind::Ciphertext {
-            inspection.messages = Some(messages(reader, set)?);
+        match inspection.kind {
+            Kind::Ciphertext => inspection.messages = Some(messages(reader, set)?),
+            Kind::WrappedKey => inspection.wrapped = Some(wrapped(path, reader, set)?),
+            Kind::SecretKey | Kind::EvalKey => {}
         }
     }
     Ok(inspection)
 }
 
 fn messages(reader: Reader<File>, set: &Set) -> Result<Messages> {
-    let mut ciphertexts = Ciphertexts::new(reader)?;
-    let mut worst: Option<(usize, f64)> = None;
-    while let Some((_, batch)) = ciphertexts.next(set)? {
-        let (level, bits) = scheme::quality(set.params(), &batch);
-        worst = Some(worst.map_or((level, bits), |(l, b)| (l.min(level), b.min(bits))));
+    let mut ciphertexts = Ciphertexts::new(reader, set)?;
+    let mut worst = None;
+    while let Some((_, state)) = ciphertexts.next(set)? {
+        let quality = scheme::quality(set.params(), &state);
+        worst = Some(Quality::worst_of(worst, quality));
     }
+    let (meta, steps) = ciphertexts.finish()?;
     Ok(Messages {
-        meta: ciphertexts.finish()?,
-        level: worst.map(|(level, _)| level),
-        capacity_bits: worst.map(|(_, bits)| bits),
+        meta,
+        quality: worst,
+        steps,
+    })
+}
+
+fn wrapped(path: &Path, reader: Reader<File>, set: &Set) -> Result<Wrapped> {
+    let key = homaes_bgv::WrappedKey::read(set.params(), reader)
+        .map_err(|source| Error::content(path, source))?;
+    let layouts = key.layouts().into_iter();
+    Ok(Wrapped {
+        key_size: key.key_size(),
+        direction: key.direction(),
+        layouts: layouts
+            .filter_map(|layout| Some((layout, key.output_level(layout)?)))
+            .collect(),
     })
 }

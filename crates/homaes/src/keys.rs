@@ -10,7 +10,7 @@ pub use aes::{AesKey, MAX_AES_KEY_FILE_BYTES};
 use crate::output::{Container, Folder};
 use crate::{Error, Output, Result, Set, random};
 use core::fmt;
-use homaes_aes::KeySize;
+use homaes_aes::{Direction, KeySize, Layout};
 use homaes_wire::{AtomicFile, Header, KeyId, Kind, Reader, Writer};
 use std::fs::File;
 use std::path::Path;
@@ -182,11 +182,78 @@ impl EvalKey {
     pub fn file_bytes(&self) -> Result<u64> {
         Ok(self.key.header().map_err(Error::Keys)?.file_bytes())
     }
+
+    /// Checks that both were made for one set with one secret key.
+    pub(crate) fn check_match(&self, wrapped: &WrappedKey) -> Result<()> {
+        let what = "wrapped key";
+        let (found, expected) = (wrapped.set(), self.set());
+        if found.digest() != expected.digest() {
+            let (found, expected) = (found.name(), expected.name());
+            return Err(Error::Keys(homaes_bgv::Error::OtherSet {
+                what,
+                found,
+                expected,
+            }));
+        }
+        let (found, expected) = (wrapped.key_id(), self.key_id());
+        if found != expected {
+            return Err(Error::Keys(homaes_bgv::Error::OtherKey {
+                what,
+                found,
+                expected,
+            }));
+        }
+        Ok(())
+    }
 }
 
 impl fmt::Debug for EvalKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         debug("EvalKey", &self.set, self.key_id(), f)
+    }
+}
+
+/// What to make of an AES key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wrapping {
+    /// Direction of the cipher that the server is to run: [`Mode::direction`](crate::Mode::direction).
+    pub direction: Direction,
+    /// The layouts that the server may choose from; if none is given, every layout of the set with whole bytes in its
+    /// slots, sliced and packed, or else every layout.
+    pub layouts: Vec<Layout>,
+    /// Multiplications to be left on the output; by default what the set declares, as far as its levels go.
+    pub levels_left: Option<usize>,
+}
+
+impl Default for Wrapping {
+    fn default() -> Self {
+        Self {
+            direction: Direction::Encrypt,
+            layouts: Vec::new(),
+            levels_left: None,
+        }
+    }
+}
+
+impl Wrapping {
+    /// The layouts under `set`, each once.
+    fn layouts(&self, set: &Set) -> Vec<Layout> {
+        let mut layouts = self.layouts.clone();
+        if layouts.is_empty() {
+            let bytes = |&layout: &Layout| layout != Layout::Bits;
+            layouts.extend(set.layouts().iter().copied().filter(bytes));
+        }
+        if layouts.is_empty() {
+            layouts.extend_from_slice(set.layouts());
+        }
+        let mut seen = Vec::new();
+        layouts.retain(|&layout| {
+            !seen.contains(&layout) && {
+                seen.push(layout);
+                true
+            }
+        });
+        layouts
     }
 }
 
@@ -200,11 +267,18 @@ impl WrappedKey {
     /// Encrypts the round keys of `aes_key`, in memory only.
     ///
     /// # Errors
-    /// [`Error::Rounds`] if the set carries fewer rounds than the key needs; [`Error::Random`].
-    pub fn encrypt(secret: &SecretKey, aes_key: &AesKey) -> Result<Self> {
-        Self::check(secret, aes_key)?;
+    /// [`Error::Keys`] if the set does not offer a layout or has too few levels; [`Error::Random`].
+    pub fn encrypt(secret: &SecretKey, aes_key: &AesKey, wrapping: &Wrapping) -> Result<Self> {
+        let layouts = wrapping.layouts(&secret.set);
+        check(&secret.set, aes_key.size(), &layouts, wrapping.levels_left)?;
+        let wrapping = homaes_bgv::Wrapping {
+            direction: wrapping.direction,
+            layouts: &layouts,
+            levels_left: wrapping.levels_left,
+        };
         let mut rng = random::generator()?;
-        let key = homaes_bgv::WrappedKey::encrypt(&secret.key, aes_key.round_keys(), &mut rng)
+        let round_keys = aes_key.round_keys();
+        let key = homaes_bgv::WrappedKey::encrypt(&secret.key, round_keys, wrapping, &mut rng)
             .map_err(Error::Keys)?;
         let set = secret.set.clone();
         Ok(Self { key, set })
@@ -217,12 +291,12 @@ impl WrappedKey {
     pub fn create(
         secret: &SecretKey,
         aes_key: &AesKey,
+        wrapping: &Wrapping,
         path: impl AsRef<Path>,
         force: bool,
     ) -> Result<Self> {
-        Self::check(secret, aes_key)?;
         let output = Output::create(path, force)?;
-        let wrapped = Self::encrypt(secret, aes_key)?;
+        let wrapped = Self::encrypt(secret, aes_key, wrapping)?;
         let file = write(output, wrapped.key.header(), |w| wrapped.key.write(w))?;
         file.commit()?;
         Ok(wrapped)
@@ -257,6 +331,24 @@ impl WrappedKey {
         self.key.key_size()
     }
 
+    /// Direction of the cipher.
+    #[must_use]
+    pub fn direction(&self) -> Direction {
+        self.key.direction()
+    }
+
+    /// The layouts there are round keys for.
+    #[must_use]
+    pub fn layouts(&self) -> Vec<Layout> {
+        self.key.layouts()
+    }
+
+    /// Level of the output of AES in `layout`, if there are round keys for it: one more than the multiplications left.
+    #[must_use]
+    pub fn output_level(&self, layout: Layout) -> Option<usize> {
+        self.key.output_level(layout)
+    }
+
     /// Names the secret key it was made with.
     #[must_use]
     pub fn key_id(&self) -> KeyId {
@@ -270,19 +362,30 @@ impl WrappedKey {
     pub fn file_bytes(&self) -> Result<u64> {
         Ok(self.key.header().map_err(Error::Keys)?.file_bytes())
     }
+}
 
-    fn check(secret: &SecretKey, aes_key: &AesKey) -> Result<()> {
-        let (size, set) = (aes_key.size(), &secret.set);
-        if size.rounds() <= set.rounds() {
-            return Ok(());
+/// Checks that the set carries what is asked for, before anything is encrypted.
+fn check(set: &Set, size: KeySize, layouts: &[Layout], levels_left: Option<usize>) -> Result<()> {
+    for &layout in layouts {
+        if !set.layouts().contains(&layout) {
+            return Err(Error::Keys(homaes_bgv::Error::NoLayout {
+                layout,
+                set: set.name(),
+                offered: set.layouts(),
+            }));
         }
-        Err(Error::Rounds {
-            key_bytes: size.key_bytes(),
-            found: size.rounds(),
-            expected: set.rounds(),
-            set: set.name(),
-        })
+        let (wanted, most) = (levels_left.unwrap_or(0), set.levels_left(layout, size));
+        if most.is_none_or(|most| most < wanted) {
+            return Err(Error::Keys(homaes_bgv::Error::Levels {
+                layout,
+                size,
+                wanted,
+                most,
+                set: set.name(),
+            }));
+        }
     }
+    Ok(())
 }
 
 impl fmt::Debug for WrappedKey {

@@ -5,7 +5,7 @@
 //! data: it runs AES under encryption.
 //!
 //! ```
-//! use homaes::{AesKey, Job, KeySet, Mode, Output, SecretKey, Set, Transcipher, WrappedKey};
+//! use homaes::{AesKey, Job, KeySet, Mode, Output, Set, Transcipher, WrappedKey, Wrapping};
 //! # let folder = tempfile::tempdir()?;
 //! # let at = |name: &str| folder.path().join(name);
 //! # std::fs::write(at("c"), [0x3a, 0x81, 0xd0])?;
@@ -13,7 +13,8 @@
 //! let set = Set::named("bgv/toy-255")?;
 //! let keys = KeySet::create(&set, at("keys"), false)?; // secret.hsk, eval.hek
 //! let aes_key = AesKey::from_bytes(&[7; 16])?;
-//! let wrapped = WrappedKey::create(&keys.secret, &aes_key, at("key.hwk"), false)?;
+//! let wrapping = Wrapping::default(); // for CTR and GCM; ECB and CBC need the other direction
+//! let wrapped = WrappedKey::create(&keys.secret, &aes_key, &wrapping, at("key.hwk"), false)?;
 //!
 //! // Server: "c" is a file encrypted with AES-128-CTR.
 //! let job = Job::open(at("c"), Mode::Ctr { iv: [0; 16] })?;
@@ -33,7 +34,8 @@
 //! | `scheme` | parameter sets, and the one match from names to schemes |
 //! | `keys`, `random` | key files and the AES key; the operating system's randomness |
 //! | `transcipher`, `decrypt`, `inspect` | the verbs on files |
-//! | `meta` | the first record of an `.hct` file |
+//! | `gcm` | the tag of a GCM message, checked at decryption |
+//! | `meta` | the records of an `.hct` file beside the ciphertexts |
 //! | `output` | files that appear whole or not at all |
 //! | `report`, `error` | what a run measured; what went wrong, where, and the remedy |
 //!
@@ -45,6 +47,7 @@ mod batch;
 mod decrypt;
 mod error;
 mod evaluate;
+mod gcm;
 mod inspect;
 mod job;
 mod keys;
@@ -56,19 +59,19 @@ mod scheme;
 mod transcipher;
 
 pub use batch::Split;
-pub use decrypt::DecryptReport;
+pub use decrypt::{DecryptOptions, DecryptReport, Tag};
 pub use error::{Error, Result};
-pub use homaes_aes::{Block, KeySize, Mode};
+pub use homaes_aes::{Block, Direction, KeySize, Layout, Mode};
 pub use homaes_params::{Estimate, Published, Purpose, SecretWeight, SetCard};
 pub use homaes_wire::{KeyId, Kind};
-pub use inspect::{Inspection, Messages, inspect};
-pub use job::Job;
+pub use inspect::{Inspection, Messages, Wrapped, inspect};
+pub use job::{Job, MAX_AAD_BYTES};
 pub use keys::{
     AesKey, EVAL_KEY_FILE, EvalKey, KeySet, MAX_AES_KEY_FILE_BYTES, SECRET_KEY_FILE, SecretKey,
-    WrappedKey,
+    WrappedKey, Wrapping,
 };
-pub use meta::{LAYOUT, Meta};
+pub use meta::Meta;
 pub use output::{Output, interrupt};
-pub use report::{Progress, Report};
+pub use report::{Progress, Quality, Report, Step};
 pub use scheme::{Scheme, Set};
 pub use transcipher::Transcipher;

@@ -76,8 +76,11 @@ impl Output {
         }
     }
 
-    /// Gives the file its name.
-    pub(crate) fn commit(self) -> Result<()> {
+    /// Gives the file its name: it is complete.
+    ///
+    /// # Errors
+    /// [`Error::AlreadyExists`] if it has come to be there meanwhile, [`Error::Io`].
+    pub fn commit(self) -> Result<()> {
         let path = self.path().to_owned();
         let _gate = gate();
         self.file

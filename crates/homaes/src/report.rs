@@ -1,12 +1,56 @@
 //! What a run measured, and how far it is.
 
 use crate::evaluate::Evaluated;
+use homaes_aes::Layout;
 use homaes_bgv::MeterReading;
+
+/// How far ciphertexts are from failing.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Quality {
+    /// Level in the chain of moduli: one more than the multiplications left.
+    pub level: usize,
+    /// log2 of the bound on the noise's largest canonical embedding.
+    pub noise_bits: f64,
+    /// Bits between the noise's standard deviation and failure.
+    pub capacity_bits: f64,
+}
+
+impl Quality {
+    /// The worse of both in every respect.
+    #[must_use]
+    pub fn worst(self, other: Self) -> Self {
+        Self {
+            level: self.level.min(other.level),
+            noise_bits: self.noise_bits.max(other.noise_bits),
+            capacity_bits: self.capacity_bits.min(other.capacity_bits),
+        }
+    }
+
+    /// The worse of what was seen so far, if anything, and this.
+    pub(crate) fn worst_of(seen: Option<Self>, new: Self) -> Self {
+        seen.map_or(new, |seen| seen.worst(new))
+    }
+
+    /// Multiplications that ciphertexts of this level allow.
+    #[must_use]
+    pub fn multiplications_left(&self) -> usize {
+        self.level.saturating_sub(1)
+    }
+}
+
+/// One step of AES: the initial key addition, or a round.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Step {
+    /// Wall-clock seconds. The step 0 includes encoding the public blocks.
+    pub seconds: f64,
+    /// What it left.
+    pub quality: Quality,
+}
 
 /// Where a run stands: sent after the key addition and after each round of each batch.
 ///
-/// Batches run side by side, so events of several batches interleave.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Batches may run side by side, so events of several batches interleave.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Progress {
     /// Number of the batch, from 0.
     pub batch: u64,
@@ -16,11 +60,16 @@ pub struct Progress {
     pub round: usize,
     /// Rounds of the cipher.
     pub rounds: usize,
+    /// What the round took and left.
+    pub step: Step,
 }
 
 /// What a run did and measured.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Report {
+    /// Where the bytes lie in the ciphertexts.
+    pub layout: Layout,
     /// Bytes of the message.
     pub bytes: u64,
     /// AES blocks.
@@ -31,35 +80,48 @@ pub struct Report {
     pub threads: usize,
     /// Wall-clock seconds of evaluating and writing, after keys were loaded and before the file is synchronised.
     pub seconds: f64,
-    /// Seconds per round of one batch, averaged over batches; entry 0 is the initial key addition with the encoding of
-    /// the counters.
-    pub round_seconds: Vec<f64>,
+    /// The steps of AES, 0 for the initial key addition: seconds averaged over the batches, the worst quality of any.
+    /// Empty for an empty message.
+    pub steps: Vec<Step>,
     /// Ring transforms of one limb.
     pub transforms: u64,
     /// Processor seconds by kernel group, summed over threads.
     pub stages: Vec<(&'static str, f64)>,
-    /// Level of the results; `None` for an empty message.
-    pub level: Option<usize>,
-    /// Least bits between noise and failure over all results; `None` for an empty message.
-    pub capacity_bits: Option<f64>,
+    /// Quality of the worst result; `None` for an empty message.
+    pub quality: Option<Quality>,
     /// Size of the output file.
     pub file_bytes: u64,
 }
 
 impl Report {
+    /// Nothing done yet.
+    pub(crate) fn new(layout: Layout) -> Self {
+        Self {
+            layout,
+            bytes: 0,
+            blocks: 0,
+            batches: 0,
+            threads: 0,
+            seconds: 0.0,
+            steps: Vec::new(),
+            transforms: 0,
+            stages: Vec::new(),
+            quality: None,
+            file_bytes: 0,
+        }
+    }
+
     /// Adds one evaluated batch.
     pub(crate) fn add(&mut self, batch: &Evaluated) {
-        let (level, capacity_bits) = batch.quality;
         self.batches += 1;
-        self.level = Some(self.level.map_or(level, |least| least.min(level)));
-        self.capacity_bits = Some(
-            self.capacity_bits
-                .map_or(capacity_bits, |least| least.min(capacity_bits)),
-        );
-        // A running mean over the batches.
-        self.round_seconds.resize(batch.round_seconds.len(), 0.0);
-        for (mean, &seconds) in self.round_seconds.iter_mut().zip(&batch.round_seconds) {
-            *mean += (seconds - *mean) / self.batches as f64;
+        self.quality = Some(Quality::worst_of(self.quality, batch.quality));
+        if self.steps.is_empty() {
+            self.steps.clone_from(&batch.steps);
+        }
+        for (sum, step) in self.steps.iter_mut().zip(&batch.steps) {
+            // A running mean over the batches.
+            sum.seconds += (step.seconds - sum.seconds) / self.batches as f64;
+            sum.quality = sum.quality.worst(step.quality);
         }
     }
 
@@ -81,17 +143,32 @@ mod tests {
 
     #[test]
     fn batches_are_averaged_and_the_worst_quality_kept() {
-        let mut report = Report::default();
+        let mut report = Report::new(Layout::Sliced);
         for (index, bits) in [9.0, 7.0, 8.0].into_iter().enumerate() {
+            let quality = Quality {
+                level: 1 + index,
+                noise_bits: 20.0 - bits,
+                capacity_bits: bits,
+            };
+            let step = |seconds| Step { seconds, quality };
             report.add(&Evaluated {
                 index: index as u64,
                 record: Vec::new(),
-                quality: (1, bits),
-                round_seconds: vec![bits, 2.0],
+                quality,
+                steps: vec![step(bits), step(2.0)],
             });
         }
-        assert_eq!(report.batches, 3);
-        assert_eq!((report.level, report.capacity_bits), (Some(1), Some(7.0)));
-        assert_eq!(report.round_seconds, [8.0, 2.0]);
+        let worst = Quality {
+            level: 1,
+            noise_bits: 13.0,
+            capacity_bits: 7.0,
+        };
+        assert_eq!((report.batches, report.quality), (3, Some(worst)));
+        let step = |seconds| Step {
+            seconds,
+            quality: worst,
+        };
+        assert_eq!(report.steps, [step(8.0), step(2.0)]);
+        assert_eq!(worst.multiplications_left(), 0);
     }
 }

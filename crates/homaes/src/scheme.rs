@@ -1,10 +1,10 @@
 //! Parameter sets by name, and the one match from names to schemes.
 
 use crate::evaluate::Evaluator;
-use crate::{Error, Result};
+use crate::{Error, Quality, Result};
 use core::fmt;
-use homaes_aes::Block;
-use homaes_bgv::{Ciphertext, SlicedAes};
+use homaes_aes::{Block, KeySize, Layout};
+use homaes_bgv::{Aes, State};
 use homaes_params::{Purpose, SetCard};
 use std::path::Path;
 use std::sync::Arc;
@@ -121,16 +121,23 @@ impl Set {
         self.params.card()
     }
 
-    /// AES blocks evaluated together.
+    /// The layouts it offers, the fastest for full batches first.
     #[must_use]
-    pub fn blocks_per_batch(&self) -> u64 {
-        self.params.blocks_per_batch() as u64
+    pub fn layouts(&self) -> &'static [Layout] {
+        self.params.set().layouts
     }
 
-    /// Most AES rounds: 10 carry AES-128, 12 also AES-192, 14 also AES-256.
+    /// AES blocks evaluated together in `layout`.
     #[must_use]
-    pub fn rounds(&self) -> usize {
-        self.params.rounds()
+    pub fn blocks_per_batch(&self, layout: Layout) -> u64 {
+        self.params.blocks_per_batch(layout) as u64
+    }
+
+    /// Most multiplications that AES with keys of `size` can leave on its output in `layout`; `None` if the set carries
+    /// no such AES.
+    #[must_use]
+    pub fn levels_left(&self, layout: Layout, size: KeySize) -> Option<usize> {
+        self.params.levels_left(layout, size)
     }
 
     /// Digest of the numbers that define it.
@@ -153,38 +160,41 @@ impl fmt::Debug for Set {
 /// The BGV scheme in the pipeline.
 pub(crate) struct Bgv<'k> {
     pub(crate) params: &'k homaes_bgv::Params,
-    pub(crate) aes: SlicedAes<'k>,
+    pub(crate) aes: Aes<'k>,
 }
 
 impl Evaluator for Bgv<'_> {
-    type State = [Ciphertext; 16];
+    type State = State;
 
-    fn encrypt(
+    fn evaluate(
         &self,
         public: &[Block],
-        mut round: impl FnMut(usize),
-    ) -> Result<Self::State, Failure> {
-        self.aes.encrypt_blocks_observed(public, |r, _| round(r))
+        mut step: impl FnMut(usize, Quality),
+    ) -> Result<State, Failure> {
+        let observe = |round, state: &State| step(round, quality(self.params, state));
+        self.aes.evaluate_observed(public, observe)
     }
 
-    fn xor_public(&self, state: &mut Self::State, blocks: &[Block]) -> Result<(), Failure> {
-        self.aes.xor_public(state, blocks)
+    fn xor_public(&self, state: &mut State, blocks: &[Block]) -> Result<(), Failure> {
+        state.xor_public(self.params, blocks)
     }
 
-    fn encode(&self, state: &Self::State) -> Result<Vec<u8>, Failure> {
+    fn encode(&self, state: &State) -> Result<Vec<u8>, Failure> {
         homaes_bgv::encode_batch(self.params, state)
     }
 
-    fn quality(&self, state: &Self::State) -> (usize, f64) {
+    fn quality(&self, state: &State) -> Quality {
         quality(self.params, state)
     }
 }
 
-/// Least level, and least bits between noise and failure.
-pub(crate) fn quality(params: &homaes_bgv::Params, state: &[Ciphertext; 16]) -> (usize, f64) {
-    let level = state.iter().map(Ciphertext::level).min().unwrap_or(0);
-    let bits = state.iter().map(|c| c.capacity_bits(params));
-    (level, bits.fold(f64::INFINITY, f64::min))
+/// The worst of a state's ciphertexts.
+pub(crate) fn quality(params: &homaes_bgv::Params, state: &State) -> Quality {
+    Quality {
+        level: state.level(),
+        noise_bits: state.noise_bits(),
+        capacity_bits: state.capacity_bits(params),
+    }
 }
 
 #[cfg(test)]
@@ -198,10 +208,9 @@ mod tests {
             assert_eq!(Scheme::of_set(scheme.default_set()), Some(scheme));
         }
         let set = Set::named("bgv/toy-255").unwrap();
-        assert_eq!(
-            (set.name(), set.is_secure(), set.rounds()),
-            ("bgv/toy-255", false, 10)
-        );
+        assert_eq!((set.name(), set.is_secure()), ("bgv/toy-255", false));
+        assert_eq!(set.blocks_per_batch(Layout::Sliced), 16);
+        assert_eq!(set.levels_left(Layout::Packed, KeySize::Aes128), None);
         for bad in ["", "bgv", "bgv/", "tfhe/x", "bgv/toy-255 "] {
             let error = Set::named(bad).unwrap_err();
             assert!(matches!(error, Error::UnknownSet { .. }), "{error}");

@@ -2,14 +2,16 @@
 
 use crate::batch::Split;
 use crate::evaluate::transcipher;
-use crate::meta::{Meta, TAG_BATCH, TAG_META};
+use crate::meta::{Meta, TAG_BATCH, TAG_META, TAG_STEPS, encode_steps};
 use crate::output::Container;
 use crate::scheme::Bgv;
-use crate::{Error, EvalKey, Job, Output, Progress, Report, Result, Set, WrappedKey};
-use homaes_bgv::SlicedAes;
+use crate::{Error, EvalKey, Job, Output, Progress, Report, Result, Set, Step, WrappedKey};
+use homaes_aes::Layout;
+use homaes_bgv::{Aes, batch_bytes};
 use homaes_wire::{Contents, Header, Kind};
+use std::cmp::Reverse;
 use std::num::NonZeroUsize;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread::available_parallelism;
 use std::time::Instant;
 
@@ -19,13 +21,15 @@ type Watch<'k> = Box<dyn FnMut(Progress) + Send + 'k>;
 pub struct Transcipher<'k> {
     eval: &'k EvalKey,
     wrapped: &'k WrappedKey,
-    bgv: Bgv<'k>,
+    layout: Option<Layout>,
+    /// One for each of [`Layout::ALL`], prepared when it is needed first.
+    circuits: [OnceLock<Bgv<'k>>; Layout::ALL.len()],
     pool: rayon::ThreadPool,
     watch: Mutex<Watch<'k>>,
 }
 
 impl<'k> Transcipher<'k> {
-    /// Takes the keys and prepares them, to run on every core.
+    /// Takes the keys, to run on every core.
     ///
     /// # Errors
     /// [`Error::Keys`] if they belong to different sets or secret keys, [`Error::Threads`].
@@ -34,7 +38,7 @@ impl<'k> Transcipher<'k> {
         Self::with_threads(eval, wrapped, threads)
     }
 
-    /// As [`new`](Self::new) with a number of worker threads. The result does not depend on it.
+    /// As [`new`](Self::new) with a number of worker threads. The ciphertexts do not depend on it.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -43,6 +47,7 @@ impl<'k> Transcipher<'k> {
         wrapped: &'k WrappedKey,
         threads: NonZeroUsize,
     ) -> Result<Self> {
+        eval.check_match(wrapped)?;
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads.get())
             .build()
@@ -50,17 +55,24 @@ impl<'k> Transcipher<'k> {
                 threads: threads.get(),
                 reason: error.to_string(),
             })?;
-        let aes = pool
-            .install(|| SlicedAes::new(&eval.key, &wrapped.key))
-            .map_err(Error::Keys)?;
-        let params = eval.set().params();
         Ok(Self {
             eval,
             wrapped,
-            bgv: Bgv { params, aes },
+            layout: None,
+            circuits: Default::default(),
             pool,
             watch: Mutex::new(Box::new(|_| ())),
         })
+    }
+
+    /// Evaluates in `layout`, instead of the one that [`layout_for`](Self::layout_for) picks.
+    ///
+    /// # Errors
+    /// [`Error::Keys`] if the wrapped key has no round keys for it.
+    pub fn layout(self, layout: Layout) -> Result<Self> {
+        self.output_level(layout)?;
+        let layout = Some(layout);
+        Ok(Self { layout, ..self })
     }
 
     /// Calls `watch` from the workers, one at a time, after every round of every batch.
@@ -76,33 +88,74 @@ impl<'k> Transcipher<'k> {
         self.eval.set()
     }
 
+    /// The layout in which a message of `blocks` AES blocks is evaluated: the one that was asked for, otherwise the
+    /// cheapest among those that the wrapped key has.
+    ///
+    /// The cost of a layout is its number of batches times the weight of one batch, 7 sliced for 1 packed: a short
+    /// message does not fill the slots of a sliced batch, and a packed one costs a fraction of it.
+    ///
+    /// # Errors
+    /// [`Error::Keys`] if the wrapped key has no round keys at all.
+    pub fn layout_for(&self, blocks: u64) -> Result<Layout> {
+        if let Some(layout) = self.layout {
+            return Ok(layout);
+        }
+        let layouts = self.wrapped.layouts();
+        let sized = layouts.iter().map(|&layout| {
+            let blocks_per_batch = self.set().blocks_per_batch(layout);
+            (layout, blocks_per_batch)
+        });
+        let best = cheapest(blocks, sized);
+        best.ok_or_else(|| not_wrapped(Layout::Sliced, layouts))
+    }
+
     /// Evaluates `job` into `output`, a `.hct` file.
     ///
     /// # Errors
-    /// The first thing that went wrong; `output` then does not appear.
+    /// The first thing that went wrong: [`Error::Direction`] if the wrapped key is for the other direction of AES;
+    /// `output` then does not appear.
     pub fn run(&self, job: Job, output: Output) -> Result<Report> {
-        let threads = self.pool.current_num_threads();
+        let (mode, found) = (job.mode(), self.wrapped.direction());
+        if mode.direction() != found {
+            let mode = mode.name();
+            return Err(Error::Direction { mode, found });
+        }
+        let layout = self.layout_for(job.bytes().div_ceil(16))?;
         let split = Split {
             bytes: job.bytes(),
-            blocks_per_batch: self.set().blocks_per_batch(),
+            blocks_per_batch: self.set().blocks_per_batch(layout),
         };
-        let mut file = self.start(&job, split, output)?;
-        let mut report = Report {
-            bytes: split.bytes,
-            blocks: split.blocks(),
-            threads,
-            file_bytes: file.writer().header().file_bytes(),
-            ..Report::default()
-        };
-        let watch = |batch, round| self.tell(split, batch, round);
-        let (iv, mut batches) = (job.iv(), job.batches(split));
-        let (before, start) = (self.bgv.aes.meter(), Instant::now());
+        let meta = self.meta(&job, layout, split)?;
+        let mut file = self.start(&meta, output)?;
+        let mut report = Report::new(layout);
+        report.threads = self.pool.current_num_threads();
+        (report.bytes, report.blocks) = (split.bytes, split.blocks());
+        report.file_bytes = file.writer().header().file_bytes();
+        self.evaluate(job, &meta, &mut report, &mut file)?;
+        file.record(TAG_STEPS, 0, &encode_steps(&report.steps))?;
+        file.commit()?;
+        Ok(report)
+    }
+
+    /// Evaluates every batch into `file`.
+    fn evaluate(
+        &self,
+        job: Job,
+        meta: &Meta,
+        report: &mut Report,
+        file: &mut Container,
+    ) -> Result<()> {
+        let circuit = self.circuit(meta.layout)?;
+        let watch = |batch, round, step| self.tell(meta.split, batch, round, step);
+        let mut batches = job.batches(meta.split);
+        let in_flight = batches_in_flight(report.threads);
+        let (before, start) = (circuit.aes.meter(), Instant::now());
         self.pool.install(|| {
             transcipher(
-                &self.bgv,
-                iv,
+                circuit,
+                meta.mode,
                 &mut batches,
-                batches_in_flight(threads),
+                in_flight,
                 &watch,
                 |done| {
                     report.add(&done);
@@ -112,24 +165,46 @@ impl<'k> Transcipher<'k> {
         })?;
         batches.finish()?;
         report.seconds = start.elapsed().as_secs_f64();
-        report.count(&before, &self.bgv.aes.meter());
-        file.commit()?;
-        Ok(report)
+        report.count(&before, &circuit.aes.meter());
+        Ok(())
+    }
+
+    /// The circuit of a layout, prepared once.
+    fn circuit(&self, layout: Layout) -> Result<&Bgv<'k>> {
+        let place = &self.circuits[index(layout)];
+        if let Some(circuit) = place.get() {
+            return Ok(circuit);
+        }
+        let aes = self
+            .pool
+            .install(|| Aes::new(&self.eval.key, &self.wrapped.key, layout))
+            .map_err(Error::Keys)?;
+        let params = self.eval.set().params();
+        Ok(place.get_or_init(|| Bgv { params, aes }))
+    }
+
+    fn output_level(&self, layout: Layout) -> Result<usize> {
+        let level = self.wrapped.output_level(layout);
+        level.ok_or_else(|| not_wrapped(layout, self.wrapped.layouts()))
+    }
+
+    fn meta(&self, job: &Job, layout: Layout, split: Split) -> Result<Meta> {
+        let level = self.output_level(layout)?;
+        let size = self.wrapped.key_size();
+        Ok(Meta::new(job.public(), size, (layout, level), split))
     }
 
     /// Writes header and first record.
-    fn start(&self, job: &Job, split: Split, output: Output) -> Result<Container> {
-        let body = Meta {
-            iv: job.iv(),
-            key_size: self.wrapped.key_size(),
-            split,
-        }
-        .encode();
-        let batch_bytes = homaes_bgv::batch_bytes(self.bgv.params);
+    fn start(&self, meta: &Meta, output: Output) -> Result<Container> {
+        let body = meta.encode();
+        let (set, id) = (self.set(), self.eval.key_id());
         let contents = Contents::default()
             .record(body.len() as u64)
-            .records(split.batches(), batch_bytes);
-        let (set, id) = (self.set(), self.eval.key_id());
+            .records(
+                meta.split.batches(),
+                batch_bytes(set.params(), meta.layout, meta.level),
+            )
+            .record(meta.steps_bytes());
         let header = Header::new(Kind::Ciphertext, set.name(), *set.digest(), id, contents)
             .map_err(|source| Error::output(output.path(), source))?;
         let mut file = output.container(header)?;
@@ -137,7 +212,7 @@ impl<'k> Transcipher<'k> {
         Ok(file)
     }
 
-    fn tell(&self, split: Split, batch: u64, round: usize) {
+    fn tell(&self, split: Split, batch: u64, round: usize, step: Step) {
         // A watcher that panicked once is called again.
         let mut watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
         watch(Progress {
@@ -145,6 +220,7 @@ impl<'k> Transcipher<'k> {
             batches: split.batches(),
             round,
             rounds: self.wrapped.key_size().rounds(),
+            step,
         });
     }
 }
@@ -153,8 +229,39 @@ impl core::fmt::Debug for Transcipher<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Transcipher")
             .field("set", &self.set().name())
+            .field("layout", &self.layout)
             .field("threads", &self.pool.current_num_threads())
             .finish_non_exhaustive()
+    }
+}
+
+fn not_wrapped(layout: Layout, held: Vec<Layout>) -> Error {
+    Error::Keys(homaes_bgv::Error::NotWrapped { layout, held })
+}
+
+/// Cost of a packed batch and of a sliced one, in one unit; `bench --layout` measures their ratio.
+const PACKED_BATCH_COST: u64 = 1;
+const SLICED_BATCH_COST: u64 = 7;
+
+/// Of a batch of bits: eight times the ciphertexts of a sliced one, with more products for each.
+const BITS_BATCH_COST: u64 = 10 * SLICED_BATCH_COST;
+
+/// The layout of least cost for a message of `blocks`, among layouts with their blocks per batch; of equal ones the one
+/// with larger batches.
+fn cheapest(blocks: u64, layouts: impl Iterator<Item = (Layout, u64)>) -> Option<Layout> {
+    let best = layouts.min_by_key(|&(layout, blocks_per_batch)| {
+        let batches = blocks.max(1).div_ceil(blocks_per_batch);
+        let cost = batches.saturating_mul(batch_cost(layout));
+        (cost, Reverse(blocks_per_batch))
+    });
+    best.map(|(layout, _)| layout)
+}
+
+const fn batch_cost(layout: Layout) -> u64 {
+    match layout {
+        Layout::Packed => PACKED_BATCH_COST,
+        Layout::Sliced => SLICED_BATCH_COST,
+        Layout::Bits => BITS_BATCH_COST,
     }
 }
 
@@ -162,4 +269,45 @@ impl core::fmt::Debug for Transcipher<'_> {
 /// they fetch of the keys; only beyond that does another batch help.
 fn batches_in_flight(threads: usize) -> usize {
     threads.div_ceil(16)
+}
+
+/// Place of a layout in [`Layout::ALL`].
+fn index(layout: Layout) -> usize {
+    match layout {
+        Layout::Packed => 0,
+        Layout::Sliced => 1,
+        Layout::Bits => 2,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Layout::{Bits, Packed, Sliced};
+
+    #[test]
+    fn short_messages_are_packed_and_long_ones_sliced() {
+        let layouts = [(Packed, 128), (Bits, 2048), (Sliced, 2048)];
+        for (blocks, layout) in [
+            (0, Packed),
+            (1, Packed),
+            (128, Packed),
+            (6 * 128, Packed),
+            (6 * 128 + 1, Sliced),
+            (2048, Sliced),
+            (2049, Sliced),
+            (u64::MAX, Sliced),
+        ] {
+            assert_eq!(cheapest(blocks, layouts.into_iter()), Some(layout));
+        }
+        assert_eq!(cheapest(1, [(Bits, 16)].into_iter()), Some(Bits));
+        assert_eq!(cheapest(1, [].into_iter()), None);
+    }
+
+    #[test]
+    fn every_layout_has_its_place() {
+        for (place, layout) in Layout::ALL.into_iter().enumerate() {
+            assert_eq!(index(layout), place);
+        }
+    }
 }

@@ -3,7 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use homaes::{
-    AesKey, EvalKey, Job, KeySet, Mode, Output, SecretKey, Set, Transcipher, WrappedKey, inspect,
+    AesKey, EvalKey, Job, KeySet, Mode, Output, SecretKey, Set, Transcipher, WrappedKey, Wrapping,
+    inspect,
 };
 use homaes_wire::{Contents, Encoder, Header, KeyId, Kind, OutputOptions, Reader, Writer};
 use std::fs;
@@ -35,7 +36,9 @@ impl World {
         let set = Set::named("bgv/toy-255").unwrap();
         let keys = KeySet::create(&set, at("keys"), false).unwrap();
         let key = AesKey::from_bytes(&[1; 16]).unwrap();
-        let wrapped = WrappedKey::create(&keys.secret, &key, at("key.hwk"), false).unwrap();
+        let wrapping = Wrapping::default();
+        let path = at("key.hwk");
+        let wrapped = WrappedKey::create(&keys.secret, &key, &wrapping, path, false).unwrap();
         fs::write(at("c"), [0; 33 * 16]).unwrap();
         let job = Job::open(at("c"), Mode::Ctr { iv: [2; 16] }).unwrap();
         let run = Transcipher::new(&keys.eval, &wrapped).unwrap();
@@ -115,50 +118,84 @@ fn read(path: &Path) -> Vec<Record> {
     records
 }
 
-fn meta(mode: &str, layout: &str, bits: u16, numbers: [u64; 3]) -> Record {
-    let body = Encoder::new()
-        .str(mode)
-        .str(layout)
-        .bytes(&[2; 16])
-        .u16(bits);
-    let body = numbers.into_iter().fold(body, Encoder::u64);
+/// A first record: mode, layout, AES key bits and level, message bytes, blocks, blocks per batch.
+fn meta(mode: &str, layout: &str, numbers: [u16; 2], lengths: [u64; 3]) -> Record {
+    let body = Encoder::new().str(mode).str(layout);
+    let body = numbers.into_iter().fold(body, Encoder::u16);
+    let body = lengths.into_iter().fold(body, Encoder::u64);
+    let body = body.sized_bytes(&[2; 16]).sized_bytes(&[]).sized_bytes(&[]);
     (1, 0, body.finish())
 }
 
 #[test]
 fn the_message_record_must_fit_the_file() {
     let world = World::new();
-    let good = meta("ctr", "sliced", 128, [33 * 16, 33, 16]);
+    let good = meta("ctr", "sliced", [128, 1], [33 * 16, 33, 16]);
     assert_eq!(world.records[0], good);
+    let (right, lengths) = ([128, 1], [528, 33, 16]);
     let cases = [
         (
-            meta("gcm", "sliced", 128, [528, 33, 16]),
-            "mode is malformed, expected ctr",
+            meta("ofb", "sliced", right, lengths),
+            "mode is malformed, expected ecb, cbc, ctr or gcm",
         ),
         (
-            meta("ctr", "packed", 128, [528, 33, 16]),
-            "layout is malformed, expected sliced",
-        ),
-        (meta("ctr", "sliced", 129, [528, 33, 16]), "AES key bits"),
-        (meta("ctr", "sliced", 128, [528, 34, 16]), "AES blocks"),
-        (meta("ctr", "sliced", 128, [528, 33, 0]), "AES blocks"),
-        (
-            meta("ctr", "sliced", 128, [768 + 1, 49, 16]),
-            "file has 4 records, expected 5",
+            meta("gcm", "sliced", right, lengths),
+            "iv is malformed, expected 12 bytes",
         ),
         (
-            meta("ctr", "sliced", 128, [512, 32, 16]),
-            "file has 4 records, expected 3",
+            meta("ecb", "sliced", right, lengths),
+            "iv is malformed, expected none in mode ecb",
         ),
         (
-            meta("ctr", "sliced", 128, [u64::MAX, 1 << 60, 16]),
+            meta("cbc", "sliced", right, [527, 33, 16]),
+            "expected a length that its mode allows",
+        ),
+        (
+            meta("ctr", "packed", right, lengths),
+            "does not offer layout packed, expected sliced or bits",
+        ),
+        (
+            meta("ctr", "striped", right, lengths),
+            "layout is malformed, expected packed, sliced or bits",
+        ),
+        (meta("ctr", "sliced", [129, 1], lengths), "AES key bits"),
+        (
+            meta("ctr", "sliced", [128, 0], lengths),
+            "level is malformed, expected at least 1",
+        ),
+        (
+            meta("ctr", "sliced", [128, 58], lengths),
+            "level: found 58, expected 57",
+        ),
+        (
+            meta("ctr", "sliced", [128, 2], lengths),
+            "level: found 1, expected 2",
+        ),
+        (
+            meta("ctr", "sliced", right, [528, 34, 16]),
+            "AES blocks is malformed",
+        ),
+        (
+            meta("ctr", "sliced", right, [528, 33, 0]),
+            "AES blocks is malformed",
+        ),
+        (
+            meta("ctr", "sliced", right, [768 + 1, 49, 16]),
+            "file has 5 records, expected 6",
+        ),
+        (
+            meta("ctr", "sliced", right, [512, 32, 16]),
+            "file has 5 records, expected 4",
+        ),
+        (
+            meta("ctr", "sliced", right, [u64::MAX, 1 << 60, 16]),
             "records",
         ),
         (
-            meta("ctr", "sliced", 128, [528, 33, 15]),
-            "blocks per batch has 15 bytes, expected 16",
+            meta("ctr", "sliced", right, [528, 33, 15]),
+            "blocks per batch: found 15, expected 16",
         ),
-        ((1, 0, vec![0; 257]), "at most 256"),
+        ((1, 0, vec![0; 257 + (1 << 20)]), "at most 1048832"),
         ((1, 0, Vec::new()), "mode needs 4 bytes, only 0 are left"),
         ((7, 0, good.2), "tag 7, expected 1"),
     ];
@@ -166,7 +203,37 @@ fn the_message_record_must_fit_the_file() {
         let mut records = world.records.clone();
         records[0] = first;
         let error = world.refused(&records);
-        assert!(error.contains(words), "{error}");
+        assert!(error.contains(words), "{words}: {error}");
+    }
+}
+
+#[test]
+fn the_record_of_steps_must_have_one_per_round() {
+    let world = World::new();
+    let good = world.records[4].clone();
+    assert_eq!((good.0, good.1, good.2.len()), (3, 0, 11 * 26));
+    type Change = fn(&mut Record);
+    let cases: [(Change, &str); 5] = [
+        (|record| record.0 = 2, "tag 2, expected 3"),
+        (
+            |record| record.2.truncate(10 * 26),
+            "level of a step needs 2",
+        ),
+        (|record| record.2.push(0), "at most 286"),
+        (
+            |record| record.2[2..10].fill(0xff),
+            "noise bits of a step is malformed",
+        ),
+        (
+            |record| record.2[25] |= 0x80,
+            "seconds of a step is malformed",
+        ),
+    ];
+    for (change, words) in cases {
+        let mut records = world.records.clone();
+        change(&mut records[4]);
+        let error = world.refused(&records);
+        assert!(error.contains(words), "{words}: {error}");
     }
 }
 
@@ -179,8 +246,8 @@ fn batches_must_be_complete_and_in_order() {
         world.refused(&records)
     };
     assert!(changed(&|r| r.swap(1, 2)).contains("batches in order"));
-    assert!(changed(&|r| drop(r.pop())).contains("file has 3 records, expected 4"));
-    assert!(changed(&|r| r.push(r[3].clone())).contains("file has 5 records, expected 4"));
+    assert!(changed(&|r| drop(r.pop())).contains("file has 4 records, expected 5"));
+    assert!(changed(&|r| r.push(r[3].clone())).contains("file has 6 records, expected 5"));
     assert!(changed(&|r| r[2].0 = 9).contains("tag 9, expected 2"));
     changed(&|r| r[2].2.truncate(9));
     changed(&|r| r[2].2.push(0));

@@ -4,8 +4,8 @@
 
 use ctr::cipher::{KeyIvInit, StreamCipher};
 use homaes::{
-    AesKey, Block, Error, EvalKey, Job, KeySet, Mode, Output, Progress, SecretKey, Set,
-    Transcipher, WrappedKey, inspect,
+    AesKey, Block, Direction, Error, EvalKey, Job, KeySet, Layout, Mode, Output, Progress,
+    SecretKey, Set, Transcipher, WrappedKey, Wrapping, inspect,
 };
 use std::fs;
 use std::num::NonZeroUsize;
@@ -33,8 +33,8 @@ impl World {
         let set = Set::named("bgv/toy-255").unwrap();
         let keys = KeySet::create(&set, folder.path().join("keys"), false).unwrap();
         let key = AesKey::from_bytes(&KEY).unwrap();
-        let wrapped =
-            WrappedKey::create(&keys.secret, &key, folder.path().join("key.hwk"), false).unwrap();
+        let (wrapping, path) = (Wrapping::default(), folder.path().join("key.hwk"));
+        let wrapped = WrappedKey::create(&keys.secret, &key, &wrapping, path, false).unwrap();
         Self {
             folder,
             keys,
@@ -99,15 +99,16 @@ fn every_length_comes_back() {
             report.file_bytes,
             fs::metadata(world.at("o.hct")).unwrap().len()
         );
-        assert_eq!(report.round_seconds.len(), if len == 0 { 0 } else { 11 });
+        assert_eq!(report.steps.len(), if len == 0 { 0 } else { 11 });
         assert_eq!(world.decrypted("o.hct"), message, "{len} bytes");
 
         let found = inspect(world.at("o.hct")).unwrap();
         let messages = found.messages.unwrap();
         assert_eq!(messages.meta.split.bytes, len as u64);
+        assert_eq!(messages.meta.layout, Layout::Sliced);
         assert_eq!(
-            (messages.level, messages.capacity_bits),
-            (report.level, report.capacity_bits)
+            (messages.quality, messages.steps),
+            (report.quality, report.steps)
         );
     }
     assert_eq!(
@@ -135,8 +136,19 @@ fn the_result_does_not_depend_on_the_number_of_threads() {
             let rounds = events.iter().filter(|e| e.batch == batch).map(|e| e.round);
             assert!(rounds.eq(0..=10), "batch {batch}: {events:?}");
         }
+        for (round, step) in report.steps.iter().enumerate() {
+            let of_round = events.iter().filter(|e| e.round == round);
+            let worst = of_round.map(|e| e.step.quality).reduce(|a, b| a.worst(b));
+            assert_eq!(worst, Some(step.quality));
+            assert!(step.seconds > 0.0);
+        }
+        let levels = report.steps.iter().map(|step| step.quality.level);
+        assert!(levels.is_sorted_by(|a, b| a > b), "{:?}", report.steps);
         assert_eq!(world.decrypted("o.hct"), message);
-        files.push(fs::read(world.at("o.hct")).unwrap());
+        let mut file = fs::read(world.at("o.hct")).unwrap();
+        // Head, eleven steps of 26 bytes, checksum: the times differ, and nothing before them.
+        file.truncate(file.len() - (18 + 11 * 26 + 16));
+        files.push(file);
     }
     assert!(files.windows(2).all(|pair| pair[0] == pair[1]));
 }
@@ -157,7 +169,10 @@ fn keys_from_files_serve_as_those_from_memory() {
     assert_eq!(wrapped.file_bytes().unwrap(), size("key.hwk"));
     let card = eval.set().card();
     assert_eq!(card.eval_key_bytes, size("keys/eval.hek"));
-    assert_eq!(card.wrapped_key_bytes, size("key.hwk"));
+    // The card's is for the largest AES key.
+    let largest = AesKey::from_bytes(&[1; 32]).unwrap();
+    let largest = WrappedKey::encrypt(&secret, &largest, &Wrapping::default()).unwrap();
+    assert_eq!(card.wrapped_key_bytes, largest.file_bytes().unwrap());
     assert_eq!(card.secret_key_bytes, size("keys/secret.hsk"));
     let message = message(100);
     Transcipher::new(&eval, &wrapped)
@@ -191,19 +206,84 @@ fn keys_of_other_sets_and_other_keys_do_not_mix() {
 }
 
 #[test]
-fn longer_aes_keys_need_more_rounds() {
+fn what_a_set_does_not_carry_is_refused_before_any_work() {
     let world = World::new();
-    for (len, rounds) in [(24, 12), (32, 14)] {
-        let key = AesKey::from_bytes(&vec![1; len]).unwrap();
-        let error = WrappedKey::create(&world.keys.secret, &key, world.at("w"), false).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            format!(
-                "an AES key of {len} bytes needs {rounds} rounds, set bgv/toy-255 evaluates 10"
-            )
-        );
+    let key = AesKey::from_bytes(&[1; 32]).unwrap();
+    let refused = |wrapping: &Wrapping| {
+        let path = world.at("w");
+        let error = WrappedKey::create(&world.keys.secret, &key, wrapping, path, false);
+        assert!(!world.at("w").exists());
+        error.unwrap_err().to_string()
+    };
+    let error = refused(&Wrapping {
+        levels_left: Some(15),
+        ..Wrapping::default()
+    });
+    assert_eq!(
+        error,
+        "Aes256, sliced, with 15 multiplications left: set bgv/toy-255 leaves at most 14"
+    );
+    let error = refused(&Wrapping {
+        layouts: vec![Layout::Packed],
+        ..Wrapping::default()
+    });
+    assert_eq!(
+        error,
+        "set bgv/toy-255 does not offer layout packed, expected sliced or bits"
+    );
+}
+
+#[test]
+fn a_wrapped_key_serves_its_layouts_and_direction_only() {
+    let world = World::new();
+    let run = Transcipher::new(&world.keys.eval, &world.wrapped).unwrap();
+    assert_eq!(run.layout_for(1).unwrap(), Layout::Sliced);
+    let error = run.layout(Layout::Bits).unwrap_err();
+    assert!(error.to_string().contains("no round keys for layout bits"));
+    let wrapping = Wrapping {
+        direction: Direction::Decrypt,
+        ..Wrapping::default()
+    };
+    let key = AesKey::from_bytes(&KEY).unwrap();
+    let other = WrappedKey::encrypt(&world.keys.secret, &key, &wrapping).unwrap();
+    let gcm = Mode::Gcm { nonce: [1; 12] };
+    let (cbc, ctr) = (Mode::Cbc { iv: IV }, Mode::Ctr { iv: IV });
+    fs::write(world.at("c"), [0; 32]).unwrap();
+    for (wrapped, mode, words) in [
+        (&world.wrapped, Mode::Ecb, "mode ecb needs AES decryption"),
+        (&world.wrapped, cbc, "mode cbc needs AES decryption"),
+        (&other, ctr, "mode ctr needs AES encryption"),
+        (&other, gcm, "mode gcm needs AES encryption"),
+    ] {
+        let run = Transcipher::new(&world.keys.eval, wrapped).unwrap();
+        let job = Job::open(world.at("c"), mode).unwrap();
+        let error = run.run(job, world.output("o.hct")).unwrap_err();
+        assert!(error.to_string().contains(words), "{error}");
+        let direction = words.rsplit(' ').next().unwrap().replace("ion", "");
+        assert!(error.remedy().contains(&direction), "{}", error.remedy());
+        assert!(!world.at("o.hct").exists());
     }
-    assert!(!world.at("w").exists());
+}
+
+#[test]
+fn levels_left_are_what_was_asked_for() {
+    let world = World::new();
+    let key = AesKey::from_bytes(&KEY).unwrap();
+    for (levels_left, level) in [(None, 1), (Some(0), 1), (Some(1), 3), (Some(5), 6)] {
+        let wrapping = Wrapping {
+            levels_left,
+            ..Wrapping::default()
+        };
+        let wrapped = WrappedKey::encrypt(&world.keys.secret, &key, &wrapping).unwrap();
+        assert_eq!(wrapped.output_level(Layout::Sliced), Some(level));
+        let message = message(20);
+        let run = Transcipher::new(&world.keys.eval, &wrapped).unwrap();
+        let report = run.run(world.job(&message), world.output("o.hct")).unwrap();
+        assert_eq!(report.quality.unwrap().level, level);
+        assert_eq!(world.decrypted("o.hct"), message);
+        let found = inspect(world.at("o.hct")).unwrap().messages.unwrap();
+        assert_eq!(found.meta.level, level);
+    }
 }
 
 #[test]
@@ -214,7 +294,10 @@ fn a_failed_run_leaves_nothing_behind() {
         let job = world.job(&message(1000));
         fs::write(world.at("c"), vec![0; change]).unwrap();
         let error = run.run(job, world.output("o.hct")).unwrap_err();
-        assert!(error.to_string().contains("changed its length"), "{error}");
+        assert!(
+            error.to_string().contains("changed while it was read"),
+            "{error}"
+        );
     }
     let set = world.keys.eval.set();
     assert!(KeySet::create(set, world.at("keys"), false).is_err());

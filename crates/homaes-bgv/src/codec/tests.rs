@@ -1,6 +1,6 @@
 //! Every damage to a file has a name.
 use super::*;
-use crate::{SlicedAes, sets};
+use crate::{Aes, Wrapping, sets};
 use homaes_aes::RoundKeys;
 use homaes_wire::WireError;
 use rand_chacha::ChaCha20Rng;
@@ -92,37 +92,42 @@ fn an_evaluation_key_cut_or_changed() {
 }
 
 #[test]
-fn a_wrapped_key_with_wrong_key_bits() {
+fn a_wrapped_key_with_wrong_fields() {
     let mut f = toy();
     let keys = RoundKeys::expand(&[1; 16]).unwrap();
-    let wrapped = WrappedKey::encrypt(&f.secret, &keys, &mut f.rng).unwrap();
-    let with_bits = |bits: u16| {
+    let wrapped = WrappedKey::encrypt(&f.secret, &keys, Wrapping::default(), &mut f.rng).unwrap();
+    let part = &wrapped.parts[0];
+    let with = |bits: u16, direction: u8, (layout, start): (u8, u16)| {
         file(wrapped.header().unwrap(), |w| {
-            let meta = Encoder::new().u16(bits).bytes(&wrapped.seed).finish();
+            let meta = Encoder::new().u16(bits).u8(direction).u8(1);
+            let meta = meta.u8(layout).u16(start).bytes(&part.seed).finish();
             w.write_record(META, 0, &meta)?;
-            for (r, round) in wrapped.rounds.iter().enumerate() {
-                for (i, c) in round.iter().enumerate() {
-                    let basis = f.params.basis(c.level);
-                    let body = put_poly(&f.params, basis, &c.parts[0], Encoder::new());
-                    w.write_record(LIMBS, (16 * r + i) as u64, &body.finish())?;
-                }
+            for (i, c) in part.rounds.iter().flatten().enumerate() {
+                let basis = f.params.basis(c.level);
+                let body = put_poly(&f.params, basis, &c.parts[0], Encoder::new());
+                w.write_record(LIMBS, i as u64, &body.finish())?;
             }
             Ok(())
         })
     };
-    let read = read_wrapped(&f.params, &with_bits(128)).unwrap();
+    let read = read_wrapped(&f.params, &with(128, 0, (0, 30))).unwrap();
     assert_eq!(read.key_size(), KeySize::Aes128);
+    let refused = |bytes: &[u8]| match read_wrapped(&f.params, bytes).unwrap_err() {
+        Error::Field { what, found, .. } => (what, found),
+        error => panic!("{error}"),
+    };
     for bits in [0, 64, 127, 129, 135, u16::MAX] {
-        let error = read_wrapped(&f.params, &with_bits(bits)).unwrap_err();
-        let Error::Field { what, found, .. } = error else {
-            panic!("{bits}: {error}")
-        };
-        assert_eq!((what, found), ("AES key bits", u64::from(bits)));
+        let found = refused(&with(bits, 0, (0, 30)));
+        assert_eq!(found, ("AES key bits", u64::from(bits)));
     }
-    for bits in [192, 256] {
-        let error = read_wrapped(&f.params, &with_bits(bits)).unwrap_err();
-        assert!(matches!(error, Error::Rounds { .. }), "{bits}: {error}");
+    for (bits, start) in [(192, 30), (128, 29), (128, 31), (128, 60), (128, u16::MAX)] {
+        let found = refused(&with(bits, 0, (0, start)));
+        assert_eq!(found, ("starting level", u64::from(start)));
     }
+    assert_eq!(refused(&with(128, 2, (0, 30))), ("direction", 2));
+    assert_eq!(refused(&with(128, 0, (3, 30))), ("layout", 3));
+    let packed = read_wrapped(&f.params, &with(128, 0, (1, 30))).unwrap_err();
+    assert!(matches!(packed, Error::NoLayout { .. }), "{packed}");
 }
 
 #[test]
@@ -131,14 +136,14 @@ fn batches_with_wrong_level_noise_or_length() {
     let params = f.params.clone();
     let keys = RoundKeys::expand(&[1; 16]).unwrap();
     let eval = EvalKey::generate(&f.secret, &mut f.rng);
-    let wrapped = WrappedKey::encrypt(&f.secret, &keys, &mut f.rng).unwrap();
-    let aes = SlicedAes::new(&eval, &wrapped).unwrap();
-    let good = encode_batch(&params, &aes.encrypt_blocks(&[[0; 16]]).unwrap()).unwrap();
-    assert!(decode_batch(&params, &good).is_ok());
+    let wrapped = WrappedKey::encrypt(&f.secret, &keys, Wrapping::default(), &mut f.rng).unwrap();
+    let aes = Aes::new(&eval, &wrapped, Layout::Sliced).unwrap();
+    let good = encode_batch(&params, &aes.evaluate(&[[0; 16]]).unwrap()).unwrap();
+    assert!(decode_batch(&params, Layout::Sliced, 1, &good).is_ok());
     let changed = |at: usize, with: &[u8]| {
         let mut bad = good.clone();
         bad[at..at + with.len()].copy_from_slice(with);
-        decode_batch(&params, &bad).unwrap_err()
+        decode_batch(&params, Layout::Sliced, 1, &bad).unwrap_err()
     };
     for level in [0u8, 2, 255] {
         match changed(0, &[level]) {
@@ -170,7 +175,7 @@ fn batches_with_wrong_level_noise_or_length() {
     let error = changed(17, &[0xff; 8]);
     assert!(matches!(error, Error::Wire(_)), "{error}");
     for len in (0..good.len()).step_by(101).chain([good.len() - 1]) {
-        let error = decode_batch(&params, &good[..len]).unwrap_err();
+        let error = decode_batch(&params, Layout::Sliced, 1, &good[..len]).unwrap_err();
         assert!(
             matches!(error, Error::Wire(WireError::ValueTruncated { .. })),
             "{len}: {error}"
@@ -178,13 +183,19 @@ fn batches_with_wrong_level_noise_or_length() {
     }
     let mut long = good.clone();
     long.push(0);
-    let error = decode_batch(&params, &long).unwrap_err();
+    let error = decode_batch(&params, Layout::Sliced, 1, &long).unwrap_err();
     assert!(matches!(error, Error::Wire(_)), "{error}");
 
-    // states that are not at level 1 are not written
-    let fresh = f.secret.encrypt(&[1], &mut f.rng).unwrap();
-    let state: State = core::array::from_fn(|_| fresh.clone());
-    let error = encode_batch(&params, &state).unwrap_err();
+    // states between rounds are not written, nor those at several levels
+    let state = aes.evaluate(&[[0; 16]]).unwrap();
+    let between = State {
+        slope: 1,
+        ..state.clone()
+    };
+    assert!(encode_batch(&params, &between).is_err());
+    let mut mixed = state;
+    mixed.ciphertexts[3] = f.secret.encrypt(&[1], &mut f.rng).unwrap();
+    let error = encode_batch(&params, &mixed).unwrap_err();
     assert!(matches!(error, Error::Field { what: "level", .. }));
 }
 

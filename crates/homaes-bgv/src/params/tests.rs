@@ -66,7 +66,7 @@ fn chain_counts() {
         ("special primes", 0, |c| c.special = &[]),
         ("special primes", 14, |c| c.special = &MANY[..14]),
         ("primes in all", 70, |c| c.base = MANY),
-        ("base primes of the first digit", 10, |c| c.first_digit = 10),
+        ("base primes of the first digit", 19, |c| c.first_digit = 19),
         ("base primes of the first digit", usize::MAX, |c| {
             c.first_digit = usize::MAX;
         }),
@@ -80,7 +80,7 @@ fn chain_counts() {
         ("primes of a further digit", 16, |c| {
             (c.base, c.digit) = (&MANY[..20], 16);
         }),
-        ("digits", 6, |c| c.digit = 1),
+        ("digits", 15, |c| c.digit = 1),
     ];
     for (what, found, change) in cases {
         assert_eq!(refused_count(change), (what, found));
@@ -94,7 +94,7 @@ fn chain_digit_against_special_modulus() {
     assert_eq!(refused_count(four), ("bits of the largest digit", 241));
     let message = refused(|s| four(&mut s.chain)).to_string();
     assert!(
-        message.ends_with("found 241, expected 1..=193"),
+        message.ends_with("found 241, expected 1..=194"),
         "{message}"
     );
 }
@@ -104,12 +104,18 @@ fn key_switching_noise_is_a_small_share_after_the_switch() {
     for set in sets::ALL {
         let params = Params::new(set).unwrap();
         let model = quality::model(&params);
-        assert!(model.ks_switched < 0.15, "{}", model.ks_switched);
+        // the toys' ρ is small against their σ
+        let most = if set.purpose == Purpose::Secure {
+            0.15
+        } else {
+            0.3
+        };
+        assert!(model.ks_switched < most, "{}", model.ks_switched);
     }
     // the figures of DIGIT_EXCESS_BITS: before the switch it does exceed the product's noise
     let params = Params::new(&sets::AES128).unwrap();
     let (plan, noise) = (params.switching(params.top_level()), params.noise());
     let ks = noise.key_switch_log2(1, plan.digits.len(), plan.log2_digit_excess);
-    assert!((ks - 22.4).abs() < 0.1, "{ks}");
+    assert!((ks - 21.9).abs() < 0.1, "{ks}");
     assert!((2.0 * noise.rho_log2 - 21.4).abs() < 0.1);
 }

@@ -1,79 +1,136 @@
-//! Power of the linear layer's constants at the embeddings.
+//! Power of the linear layers' constants at the embeddings.
 
 use super::TAPS;
+use homaes_aes::gf256;
+use homaes_math::slots::Slots;
 use std::f64::consts::PI;
 
-/// How many of the four input bytes of MixColumns have each gain.
-pub(super) const COPIES: [f64; 3] = [1.0, 1.0, 2.0];
+/// Order of the roots of unity in the constants of the linear layers.
+pub(super) const MODULUS: u32 = 17;
+/// Bytes of a column.
+pub(super) const BYTES: usize = 4;
 
-/// Powers `|g|²` of the linear layer's coefficients at every embedding class.
+/// `|g|²` by input byte of the column and by tap.
+pub(super) type Power = [[f64; TAPS]; BYTES];
+
+/// The constants of both linear layers, each the exponents `e` of a sum `Σ ζ_17^e`.
+#[derive(Clone, Debug)]
+pub struct Lifts {
+    /// `γ_k` of the affine map of SubBytes, `Σ_k γ_k x^(2^k)`.
+    pub gamma: [Vec<u8>; TAPS],
+    /// The byte 2 of MixColumns; 3 is lifted as 1 + 2.
+    pub two: Vec<u8>,
+    /// `λ_k` of the inverse affine map.
+    pub lambda: [Vec<u8>; TAPS],
+    /// The square roots of 14, 11, 13 and 9: InvMixColumns before the squaring that completes
+    /// `x^254`.
+    pub unmix: [Vec<u8>; BYTES],
+}
+
+impl Lifts {
+    /// The constants for one choice of slots.
+    #[must_use]
+    pub fn new(slots: &Slots) -> Self {
+        let lift = |c: u8| slots.constant(c);
+        // the root is the 128th power
+        let root = |c: u8| (0..TAPS - 1).fold(c, |x, _| gf256::mul(x, x));
+        Self {
+            gamma: gf256::linearised(gf256::affine_linear).map(lift),
+            two: lift(2),
+            lambda: gf256::linearised(gf256::affine_linear_inv).map(lift),
+            unmix: [14, 11, 13, 9].map(|c| lift(root(c))),
+        }
+    }
+}
+
+/// Powers `|g|²` of the linear layers' coefficients at every embedding class.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinearGains {
-    modulus: u32,
-    /// `[class][byte kind][tap]`, byte kinds in the order 2, 3, 1.
-    power: Vec<[[f64; TAPS]; 3]>,
+    /// By class, MixColumns ∘ affine map.
+    encrypt: Vec<Power>,
+    /// By class, inverse affine map ∘ squaring ∘ (InvMixColumns before it).
+    decrypt: Vec<Power>,
+    /// By class of `x^127`: `(Σ_k |γ_k|)²` over the outputs that its taps go to in the last round.
+    last: Vec<f64>,
 }
 
 impl LinearGains {
     /// Gains of given lifts.
-    ///
-    /// The constant `γ_k` of the linearised polynomial is `Σ ζ^e` over the exponents `e` in
-    /// `gamma[k]`, `ζ` of order `modulus`; the constant 2 is the same sum over `two`; 2S is
-    /// the product of the lift of 2 with S, 3S is 2S + S.
     #[must_use]
-    pub fn from_lifts(modulus: u32, gamma: &[Vec<u32>; TAPS], two: &[u32]) -> Self {
-        let value = |set: &[u32], j: u32| {
-            set.iter().fold((0.0, 0.0), |acc, &e| {
-                let t = 2.0 * PI * f64::from(e * j % modulus) / f64::from(modulus);
-                (acc.0 + t.cos(), acc.1 + t.sin())
+    pub fn new(lifts: &Lifts) -> Self {
+        let classes = || 0..MODULUS;
+        let encrypt = |j: u32| {
+            let (re, im) = value(&lifts.two, j);
+            let three = (1.0 + re).powi(2) + im * im;
+            let gamma = lifts.gamma.each_ref().map(|g| norm(value(g, j)));
+            [norm((re, im)), three, 1.0, 1.0].map(|b| gamma.map(|g| b * g))
+        };
+        let decrypt = |j: u32| {
+            lifts.unmix.each_ref().map(|c| {
+                // tap k reads σ^{k+1}(m), whose constants stand at j·2^{k+1}
+                let tap = |k: usize| {
+                    let before = norm(value(c, (j << (k + 1)) % MODULUS));
+                    norm(value(&lifts.lambda[k], j)) * before
+                };
+                std::array::from_fn(tap)
             })
         };
-        let power = (0..modulus)
-            .map(|j| {
-                let (re, im) = value(two, j);
-                let byte = [re * re + im * im, (1.0 + re).powi(2) + im * im, 1.0];
-                byte.map(|b| {
-                    std::array::from_fn(|k| {
-                        let (re, im) = value(&gamma[k], j);
-                        b * (re * re + im * im)
-                    })
-                })
-            })
-            .collect();
-        Self { modulus, power }
+        let last = |p: u32| {
+            // 2 has order 8: tap k of the output at p·2^{7-k} reads p
+            let tap = |k: usize| norm(value(&lifts.gamma[k], (p << (7 - k)) % MODULUS)).sqrt();
+            (0..TAPS).map(tap).sum::<f64>().powi(2)
+        };
+        Self {
+            encrypt: classes().map(encrypt).collect(),
+            decrypt: classes().map(decrypt).collect(),
+            last: classes().map(last).collect(),
+        }
     }
 
-    /// Order of the root of unity the constants live over; a class is `j mod modulus`.
+    /// Gains of the constants for one choice of slots.
     #[must_use]
-    pub fn modulus(&self) -> u32 {
-        self.modulus
+    pub fn of(slots: &Slots) -> Self {
+        Self::new(&Lifts::new(slots))
     }
 
-    /// Power gain of MixColumns ∘ affine map (one byte doubled, one tripled, two as they are),
-    /// averaged over the classes prime to the modulus.
+    /// Power gain of an encrypting and of a decrypting round's linear layer on a column of four
+    /// bytes, averaged over the classes prime to the modulus.
     #[must_use]
-    pub fn mean_power(&self) -> f64 {
-        let classes = &self.power[1..];
-        let sum: f64 = classes.iter().map(Self::class_power).sum();
-        sum / classes.len() as f64
+    pub fn mean_powers(&self) -> [f64; 2] {
+        [&self.encrypt, &self.decrypt].map(|gains| {
+            let sum: f64 = gains[1..].iter().flatten().flatten().sum();
+            sum / f64::from(MODULUS - 1)
+        })
     }
 
-    /// The largest over the classes of what [`Self::mean_power`] averages.
-    #[must_use]
-    pub fn max_power(&self) -> f64 {
-        self.power[1..]
-            .iter()
-            .map(Self::class_power)
-            .fold(0.0, f64::max)
+    /// Gains of one class by byte and tap.
+    pub(super) fn at(&self, decrypt: bool, class: u32) -> &Power {
+        let gains = if decrypt {
+            &self.decrypt
+        } else {
+            &self.encrypt
+        };
+        &gains[(class % MODULUS) as usize]
     }
 
-    fn class_power(p: &[[f64; TAPS]; 3]) -> f64 {
-        let sum = |b: usize| p[b].iter().sum::<f64>();
-        sum(0) + sum(1) + 2.0 * sum(2)
+    /// What one `x^127` counts for in the output of the last round.
+    pub(super) fn last(&self, decrypt: bool, class: u32) -> f64 {
+        if decrypt {
+            1.0
+        } else {
+            self.last[(class % MODULUS) as usize]
+        }
     }
+}
 
-    /// Gains at one class, by byte kind and tap.
-    pub(super) fn at(&self, class: u32) -> &[[f64; TAPS]; 3] {
-        &self.power[(class % self.modulus) as usize]
-    }
+fn norm((re, im): (f64, f64)) -> f64 {
+    re * re + im * im
+}
+
+/// `Σ ζ^{ej}` over the exponents `e`.
+pub(super) fn value(exponents: &[u8], j: u32) -> (f64, f64) {
+    exponents.iter().fold((0.0, 0.0), |(re, im), &e| {
+        let angle = 2.0 * PI * f64::from(u32::from(e) * j % MODULUS) / f64::from(MODULUS);
+        (re + angle.cos(), im + angle.sin())
+    })
 }

@@ -1,12 +1,18 @@
 //! The rounding variances of one secret key.
 
 use super::TAPS;
+use super::gains::{BYTES, MODULUS};
+use homaes_math::GaloisMap;
 use homaes_math::Ring;
 use homaes_math::embed::squared_magnitudes;
+use std::array::from_fn;
 use zeroize::{Zeroize, Zeroizing};
 
-/// Order of the roots of unity in the constants of the linear layer.
-const GAINS_MODULUS: u32 = 17;
+/// Steps of the column translation `κ` until it is the identity.
+pub(super) const STEPS: usize = 8;
+/// Embeddings, as orbit and place in it, of `ρ^l κ^c` times the first one of an orbit, by
+/// `l - 1` and `c`; up to conjugation.
+pub(super) type Links = [[(usize, usize); STEPS]; BYTES - 1];
 
 /// The rounding variances `κ_j = 1 + |s_j|²` of one secret key, orbit by orbit. Overwritten when
 /// dropped: they tell the key.
@@ -21,6 +27,13 @@ pub struct KeyProfile {
     kappa: Vec<f64>,
     /// The embedding `j` modulo the gains' modulus, same layout.
     class: Vec<u32>,
+    /// By orbit; empty where the ring offers no packed layout.
+    links: Vec<Links>,
+    /// Orbits in groups that exchange noise.
+    components: Vec<Vec<usize>>,
+    /// `Π r/(r-1)`: what the covariance of the rounding noises of all embeddings is at most, over
+    /// its diagonal.
+    pub(super) covariance: f64,
 }
 
 impl KeyProfile {
@@ -31,7 +44,7 @@ impl KeyProfile {
     /// power of 2 modulo `m` (the orbits pair up).
     #[must_use]
     pub fn from_secret(ring: &Ring, coefficients: &[i64]) -> Option<Self> {
-        if ring.rows() + 1 != GAINS_MODULUS as usize || coefficients.len() != ring.n() {
+        if ring.rows() + 1 != MODULUS as usize || coefficients.len() != ring.n() {
             return None;
         }
         let orbit_len = ring.order_of_two();
@@ -47,19 +60,24 @@ impl KeyProfile {
         let half = ring.n() / 2;
         let mut kappa = Zeroizing::new(Vec::with_capacity(half));
         let mut class = Vec::with_capacity(half);
+        let mut place = vec![(0, 0); ring.n()];
+        let mut starts = Vec::new();
         for start in 0..ring.n() {
             if seen[start] {
                 continue;
             }
             let (mut at, mut j) = (start, ring.exponent(start));
-            for _ in 0..orbit_len {
+            starts.push(start);
+            for i in 0..orbit_len {
                 if conjugate.source(at) == start {
                     return None;
                 }
                 seen[at] = true;
                 seen[conjugate.source(at)] = true;
+                place[at] = (starts.len() - 1, i);
+                place[conjugate.source(at)] = place[at];
                 kappa.push(1.0 + squares[at]);
-                class.push((j % u64::from(GAINS_MODULUS)) as u32);
+                class.push((j % u64::from(MODULUS)) as u32);
                 (at, j) = (double.source(at), 2 * j % ring.m());
             }
         }
@@ -67,13 +85,47 @@ impl KeyProfile {
             .into_iter()
             .filter(|&r| ring.m().is_multiple_of(u64::from(r)))
             .collect();
-        Self::from_kappa(
-            &axes,
-            usize::try_from(weight).ok()?,
-            orbit_len,
-            core::mem::take(&mut *kappa),
-            class,
-        )
+        let weight = usize::try_from(weight).ok()?;
+        let kappa = core::mem::take(&mut *kappa);
+        let profile = Self::from_kappa(&axes, weight, orbit_len, kappa, class)?;
+        Some(match translations(ring) {
+            None => profile,
+            Some(maps) => {
+                let at = |start: &usize, l: usize, c: usize| {
+                    let row = (0..=l).fold(*start, |at, _| maps[0].source(at));
+                    place[(0..c).fold(row, |at, _| maps[1].source(at))]
+                };
+                let links = |start| from_fn(|l| from_fn(|c| at(start, l, c)));
+                profile.linked(starts.iter().map(links).collect())
+            }
+        })
+    }
+
+    /// With the links of the packed layout.
+    fn linked(mut self, links: Vec<Links>) -> Self {
+        let mut group: Vec<Option<usize>> = vec![None; links.len()];
+        self.components.clear();
+        for start in 0..links.len() {
+            if group[start].is_some() {
+                continue;
+            }
+            let mut members = vec![start];
+            let mut next = 0;
+            while let Some(&orbit) = members.get(next) {
+                group[orbit] = Some(self.components.len());
+                let reached = links[orbit].iter().flatten().map(|at| at.0);
+                let new: Vec<_> = reached.filter(|o| !members.contains(o)).collect();
+                for orbit in new {
+                    if !members.contains(&orbit) {
+                        members.push(orbit);
+                    }
+                }
+                next += 1;
+            }
+            self.components.push(members);
+        }
+        self.links = links;
+        self
     }
 
     /// Profile with given variances, `m` the product of the primes `axes`.
@@ -99,9 +151,32 @@ impl KeyProfile {
             dimension: 2 * kappa.len(),
             weight,
             orbit_len,
+            links: Vec::new(),
+            components: (0..kappa.len() / orbit_len).map(|o| vec![o]).collect(),
+            covariance: axes
+                .iter()
+                .map(|&r| f64::from(r) / f64::from(r - 1))
+                .product(),
             kappa,
             class,
         })
+    }
+
+    /// Whether the ring offers the packed layout.
+    #[must_use]
+    pub fn packs(&self) -> bool {
+        !self.links.is_empty()
+    }
+
+    /// The orbits in groups: those of one group exchange noise in the packed layout, and every
+    /// orbit is a group of its own where there is none.
+    #[must_use]
+    pub fn components(&self) -> &[Vec<usize>] {
+        &self.components
+    }
+
+    pub(super) fn links(&self, orbit: usize) -> Option<&Links> {
+        self.links.get(orbit)
     }
 
     /// Number of embeddings, `n = φ(m)`.
@@ -145,4 +220,16 @@ impl Drop for KeyProfile {
     fn drop(&mut self) {
         self.kappa.zeroize();
     }
+}
+
+/// `ρ` and `κ`: one step along the axis of 5, an eighth of the axis of 257.
+fn translations(ring: &Ring) -> Option<[GaloisMap; 2]> {
+    let m = ring.m();
+    // 2 generates the units modulo 5, 3 those modulo 257
+    let [rho, kappa] = [(5, 2), (257, (0..32).fold(1, |x, _| 3 * x % 257))].map(|(r, target)| {
+        let others = m.is_multiple_of(r).then_some(m / r)?;
+        let t = (0..r).map(|i| 1 + i * others).find(|t| t % r == target)?;
+        ring.galois(t)
+    });
+    Some([rho?, kappa?])
 }

@@ -1,119 +1,201 @@
-//! One round of the recursion on the grid: from the carried-in noise to the next one's variance.
+//! One round of the recursion: from bounds on the carried-in noise to moments of the next one.
 
-use super::grid::{Dist, Grid};
-use super::variance::{Column, Tail, Term, Tilts};
+use super::gains::{BYTES, Power};
+use super::moments::{Law, Norms, normal_of_variance, raise, sum_of_independent, weighted_sum};
+use super::profile::STEPS;
 use super::{KeyProfile, StabilityModel, TAPS};
+use std::array::from_fn;
 
-/// The recursion at one grid resolution.
+/// Bound on the covariance of the rounding noises of four embeddings that differ along the axis of
+/// 5 only, over its diagonal.
+const ROW_COVARIANCE: f64 = 5.0 / 4.0;
+/// What the variances of rounding noises are multiplied by: for independent embeddings, and for
+/// such ones.
+const ENLARGED: [f64; 2] = [1.0, ROW_COVARIANCE];
+/// By slope: which of [`ENLARGED`], and for `l = 1, 2, 3` the exponents `c` of `κ` that may go with
+/// `ρ^l`. First `t = ±1, ±2, ±3`, which move every byte of a column along the axis of 257
+/// differently, then `t = 0`.
+const SLOPES: [(usize, [&[usize]; BYTES - 1]); 2] = [
+    (0, [&[1, 2, 3, 5, 6, 7], &[2, 4, 6], &[1, 2, 3, 5, 6, 7]]),
+    (1, [&[0], &[0], &[0]]),
+];
+/// What makes up for noise that is not circular, embeddings of one column being conjugate.
+const PROPER: f64 = 2.0;
+
+/// Norms by factor of [`ENLARGED`] and by position.
+pub(super) type Shares = Vec<Vec<Norms>>;
+/// Norms by input byte of an output.
+type Column = [Norms; BYTES];
+
+/// The recursion of one model under one key.
 pub(super) struct Recursion<'a> {
     model: &'a StabilityModel,
     key: &'a KeyProfile,
-    grid: Grid,
-    /// Index shifts of the divisions by `D_1` and `D_2`.
-    shifts: [i32; 2],
-    /// `D_2`.
-    pub(super) second: f64,
-    /// Grid map `x ↦ √(1 + x²/D_2²)`.
-    widen: Vec<usize>,
+    /// `D_1` and `D_2`.
+    ratios: [f64; 2],
     /// What the last switch multiplies by, `w = ρ/2^dl`.
     pub(super) last: f64,
-    /// rms of the first round's input noise, over `ρ`.
+    /// Variance of the first round's input noise, over `ρ²`.
     fresh: f64,
-    tilts: Tilts,
 }
 
-/// What one orbit contributes to the evaluation, over `ρ²`.
-pub(super) struct Orbit<'a> {
+/// The orbits that exchange noise, one after the other.
+pub(super) struct Component {
+    /// Variances of the rounding noise, over `ρ²`.
     pub(super) kappa: Vec<f64>,
-    class: &'a [u32],
+    pub(super) class: Vec<u32>,
+    /// Positions of `ρ^l κ^c` times each position, by `l - 1`; empty without a packed layout.
+    pub(super) links: Vec<[[usize; STEPS]; BYTES - 1]>,
+    /// Whether bytes of one column may lie at one orbit.
+    pub(super) coincident: bool,
 }
 
 impl<'a> Recursion<'a> {
-    pub(super) fn new(model: &'a StabilityModel, key: &'a KeyProfile, per_octave: u32) -> Self {
-        let unit = key.unit().log2();
-        let (d1, d2) = (model.d1 - unit, model.d2 - unit);
-        // a step that divides log2 D_2 exactly, so that the division loses nothing
-        let steps = (d2.abs() * f64::from(per_octave)).round();
-        let octave_step = if steps >= 4.0 {
-            d2.abs() / steps
-        } else {
-            1.0 / f64::from(per_octave)
-        };
-        let grid = Grid::new(octave_step);
-        let shift = |d: f64| (-d / octave_step - 1e-9).ceil() as i32;
-        let ratio = 2f64.powf(d2);
-        let widen = (0..grid.len)
-            .map(|l| grid.index((1.0 + (grid.value(l) / ratio).powi(2)).sqrt()))
-            .collect();
+    pub(super) fn new(model: &'a StabilityModel, key: &'a KeyProfile) -> Self {
+        let unit = key.unit();
         Self {
             model,
             key,
-            shifts: [shift(d1), shift(d2)],
-            second: ratio,
-            widen,
-            last: 2f64.powf(unit - model.dl),
-            fresh: 2f64.powf(model.fresh_bits - unit),
-            tilts: Tilts::new(&grid),
-            grid,
+            ratios: [model.d1, model.d2].map(|d| d.exp2() / unit),
+            last: unit / model.dl.exp2(),
+            fresh: (model.fresh_bits.exp2() / unit).powi(2),
         }
     }
 
-    /// The orbit of the given index in the key's profile.
-    pub(super) fn orbit(&self, index: usize) -> Orbit<'a> {
-        let range = index * self.key.orbit_len()..(index + 1) * self.key.orbit_len();
-        let unit = 1.0 + self.key.weight as f64;
-        let relative = |k: &f64| k / unit + self.model.ks_switched;
-        Orbit {
-            kappa: self.key.kappa()[range.clone()]
-                .iter()
-                .map(relative)
-                .collect(),
-            class: &self.key.class()[range],
+    /// The component of the given index in the key's profile.
+    pub(super) fn component(&self, index: usize) -> Component {
+        let (key, len) = (self.key, self.key.orbit_len());
+        let orbits = &key.components()[index];
+        let positions = || orbits.iter().flat_map(|o| o * len..(o + 1) * len);
+        let unit = 1.0 + key.weight as f64;
+        let relative = |at: usize| key.kappa()[at] / unit + self.model.ks_switched;
+        let local = |orbit: usize| orbits.iter().position(|&o| o == orbit).unwrap_or(0);
+        let mut coincident = false;
+        let mut links = Vec::new();
+        for &orbit in orbits {
+            let Some(starts) = key.links(orbit) else {
+                continue;
+            };
+            coincident |= starts.iter().flatten().any(|at| at.0 == orbit);
+            let starts = starts.map(|row| row.map(|(o, i)| (local(o), i)));
+            links.extend((0..len).map(|i| starts.map(|r| r.map(|(o, k)| o * len + (k + i) % len))));
+        }
+        Component {
+            kappa: positions().map(relative).collect(),
+            class: positions().map(|at| key.class()[at]).collect(),
+            links,
+            coincident,
         }
     }
 
-    /// One round: from bounds on the carried-in noise to the tail of the next one's variance.
-    pub(super) fn round(&self, orbit: &Orbit<'_>, carried: &[f64], nats: f64) -> Option<Vec<Tail>> {
-        let n = carried.len();
-        let terms = self.terms(&orbit.kappa, carried, nats)?;
-        (0..n)
-            .map(|j| {
-                // tap k reads position j+k+1, the last one (2^8 acts trivially on bytes) j
-                let position = |k: usize| if k == TAPS - 1 { j } else { (j + k + 1) % n };
-                let taps: [&Term; TAPS] = std::array::from_fn(|k| &terms[position(k)]);
-                let column = Column::new(self.model.gains.at(orbit.class[j]), taps);
-                column.tail(&self.tilts, self.model.ks_unswitched, nats)
-            })
-            .collect()
+    /// Norms of every position's share of the conditional variance, by what the variances of all
+    /// rounding noises are multiplied by.
+    pub(super) fn shares(&self, component: &Component, carried: &[f64]) -> Shares {
+        let n = self.key.orbit_len();
+        let enlarged = |by: &f64| {
+            let orbits = component.kappa.chunks_exact(n).zip(carried.chunks_exact(n));
+            orbits
+                .flat_map(|(k, z)| self.orbit_shares(k, z, *by))
+                .collect()
+        };
+        let factors = if self.model.circuit.packed { 2 } else { 1 };
+        ENLARGED[..factors].iter().map(enlarged).collect()
     }
 
-    /// Distribution of every position's share of the conditional variance.
-    fn terms(&self, kappa: &[f64], carried: &[f64], nats: f64) -> Option<Vec<Term>> {
+    fn orbit_shares(&self, kappa: &[f64], carried: &[f64], by: f64) -> Vec<Norms> {
         let n = kappa.len();
-        let grid = &self.grid;
-        let [s1, s2] = self.shifts;
-        let sigma: Vec<f64> = kappa.iter().map(|k| k.sqrt()).collect();
-        let state: Vec<Dist> = (0..n)
-            .map(|i| grid.offset_normal(carried[i], sigma[i].max(self.fresh)))
-            .collect();
-        let cube: Vec<Dist> = (0..n)
-            .map(|i| {
-                let product = grid.product(&state[i], &state[(i + 1) % n], s1);
-                grid.add_normal(&product, sigma[i])
-            })
-            .collect();
-        let fifteen: Vec<Dist> = (0..n)
-            .map(|i| {
-                let product = grid.product(&cube[i], &cube[(i + 2) % n], s2);
-                grid.add_normal(&product, sigma[i])
-            })
-            .collect();
+        let [d1, d2] = self.ratios;
+        let laws = |f: &dyn Fn(usize) -> Law| (0..n).map(f).collect::<Vec<Law>>();
+        let state = laws(&|i| Law::offset_normal(carried[i], by * kappa[i].max(self.fresh)));
+        let kappa: Vec<f64> = kappa.iter().map(|k| by * k).collect();
+        let cube = laws(&|i| state[i].product_plus_normal(&state[(i + 1) % n], d1, kappa[i]));
+        let fifteen = laws(&|i| cube[i].product_plus_normal(&cube[(i + 2) % n], d2, kappa[i]));
         (0..n)
-            .map(|i| {
-                let wide = grid.map(&cube[(i + 1) % n], &self.widen);
-                let share = grid.product(&wide, &fifteen[(i + 3) % n], 0);
-                self.tilts.term(grid, kappa[i], &share, nats)
-            })
+            .map(|i| cube[(i + 1) % n].share(&fifteen[(i + 3) % n], d2, kappa[i]))
             .collect()
     }
+
+    /// Logarithms of the moments of `|Z'/w|²` at every position, for every slope.
+    pub(super) fn outputs(&self, component: &Component, shares: &Shares) -> Vec<Norms> {
+        let bytes: Vec<_> = shares.iter().map(|s| self.bytes(component, s)).collect();
+        let at = |j: usize| {
+            let power = self.power(component, j);
+            let noise = self.model.ks_unswitched * power.iter().flatten().sum::<f64>();
+            let variance = if self.model.circuit.packed {
+                packed_variance(component, &bytes, noise, j)
+            } else {
+                sum_of_independent(&with_noise(bytes[0][j], noise))
+            };
+            normal_of_variance(&variance)
+        };
+        (0..component.kappa.len()).map(at).collect()
+    }
+
+    fn power(&self, component: &Component, j: usize) -> &'a Power {
+        let decrypt = self.model.circuit.decrypt;
+        self.model.gains.at(decrypt, component.class[j])
+    }
+
+    /// By position and byte of the column, the norms of what an input byte there adds to an
+    /// output's variance.
+    fn bytes(&self, component: &Component, shares: &[Norms]) -> Vec<Column> {
+        let n = self.key.orbit_len();
+        let at = |j: usize| {
+            let (start, i) = (j / n * n, j % n);
+            // tap k reads position j+k+1, the last one (2^8 acts trivially on bytes) j
+            let taps: [&Norms; TAPS] = from_fn(|k| match k + 1 {
+                TAPS => &shares[j],
+                step => &shares[start + (i + step) % n],
+            });
+            let power = self.power(component, j);
+            from_fn(|b| weighted_sum(power[b].iter().copied().zip(taps)))
+        };
+        (0..shares.len()).map(at).collect()
+    }
+
+    /// Norms of what a component adds to the variance of a coefficient of the result, over the
+    /// largest squared coefficient of the dual basis.
+    pub(super) fn last_round(&self, component: &Component, shares: &[Norms]) -> Norms {
+        let weight = |class: &u32| {
+            let gain = self.model.gains.last(self.model.circuit.decrypt, *class);
+            2.0 * self.key.covariance * gain
+        };
+        let noise: f64 = component.class.iter().map(weight).sum();
+        let weights = component.class.iter().map(weight);
+        weighted_sum(weights.zip(shares)).map(|n| n + noise * self.model.ks_last)
+    }
+}
+
+/// Logarithms of the moments of the variance of a packed output, for every slope.
+fn packed_variance(component: &Component, bytes: &[Vec<Column>], noise: f64, j: usize) -> Norms {
+    let slope = |(enlarged, steps): &(usize, [&[usize]; BYTES - 1])| {
+        let bytes = &bytes[*enlarged];
+        let mut shares = bytes[j];
+        for (l, (positions, steps)) in component.links[j].iter().zip(steps).enumerate() {
+            shares[l + 1] = bytes[positions[steps[0]]][l + 1];
+            for &c in &steps[1..] {
+                raise(&mut shares[l + 1], &bytes[positions[c]][l + 1]);
+            }
+        }
+        let shares = with_noise(shares, noise);
+        if component.coincident {
+            sum_of_dependent(&shares)
+        } else {
+            sum_of_independent(&shares)
+        }
+    };
+    let mut out = slope(&SLOPES[0]);
+    SLOPES[1..].iter().for_each(|s| raise(&mut out, &slope(s)));
+    out
+}
+
+fn with_noise(mut shares: Column, noise: f64) -> Column {
+    shares[0].iter_mut().for_each(|s| *s += noise);
+    shares
+}
+
+/// Logarithms of the moments of a sum of variances that may depend on each other, of noise that
+/// may not be circular.
+fn sum_of_dependent(shares: &[Norms]) -> Norms {
+    sum_of_independent(&[weighted_sum(shares.iter().map(|s| (PROPER, s)))])
 }

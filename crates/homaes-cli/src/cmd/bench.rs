@@ -6,14 +6,14 @@
 mod aes;
 mod kernels;
 
-use crate::args::{Bench, Target};
+use crate::args::{Bench, Direction, Layout, Target};
 use crate::console::{self, Failure};
+use homaes::KeySize;
 use serde_json::json;
 
 pub(crate) fn run(args: &Bench) -> Result<(), Failure> {
-    let of_a_run = args.set.is_some() || args.blocks.is_some() || args.threads.is_some();
-    if args.target == Target::Kernels && of_a_run {
-        let message = "'bench kernels' takes neither --set, --blocks nor --threads; see --help";
+    if args.target == Target::Kernels && of_a_run(args) {
+        let message = "'bench kernels' takes none of --set, --layout, --key-bits, --direction, --blocks and --threads; see --help";
         return Err(Failure::Usage(message.into()));
     }
     let aes = match args.target {
@@ -38,4 +38,14 @@ pub(crate) fn run(args: &Bench) -> Result<(), Failure> {
     ];
     let texts: Vec<String> = texts.into_iter().flatten().collect();
     console::print(&texts.join("\n"))
+}
+
+/// Whether anything is chosen about a run of AES.
+fn of_a_run(args: &Bench) -> bool {
+    args.set.is_some()
+        || args.blocks.is_some()
+        || args.threads.is_some()
+        || args.layout != Layout::Auto
+        || args.key_bits != KeySize::Aes128
+        || args.direction != Direction::Encrypt
 }

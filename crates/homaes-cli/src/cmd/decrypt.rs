@@ -1,18 +1,36 @@
 //! `homaes decrypt`
 
-use super::open_secret;
+use super::{open_secret, read_aes_key};
 use crate::args::Decrypt;
 use crate::console::{self, Failure};
 use crate::progress::spin;
 use crate::table;
-use homaes::Output;
+use homaes::{DecryptOptions, Output, Tag};
 
 pub(crate) fn run(args: &Decrypt) -> Result<(), Failure> {
     let secret = open_secret(&args.secret)?;
+    let aes_key = args.key_file.as_deref().map(read_aes_key).transpose()?;
+    let options = DecryptOptions {
+        aes_key: aes_key.as_ref(),
+        unpad: args.unpad,
+    };
     let output = Output::create(&args.out, args.force)?;
-    let report = spin("decrypting", || secret.decrypt(&args.input, output))?;
+    let report = spin("decrypting", || {
+        secret.decrypt_with(&args.input, output, options)
+    })?;
+    if report.tag == Tag::Unchecked {
+        console::warn(&format!(
+            "{}: the GCM tag was NOT checked, so the bytes may not be the ones that were encrypted; give the AES key with --key-file",
+            args.input.display()
+        ));
+    }
+    let tag = match report.tag {
+        Tag::None => "",
+        Tag::Unchecked => ", GCM tag not checked",
+        Tag::Verified => ", GCM tag right",
+    };
     console::print(&format!(
-        "{}: {}, noise left: {}\n",
+        "{}: {}, noise left: {}{tag}\n",
         args.out.display(),
         table::count(report.bytes, "byte", "bytes"),
         table::noise_left(report.margin_bits),

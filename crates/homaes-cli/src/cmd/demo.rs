@@ -1,14 +1,15 @@
 //! `homaes demo`: the whole way, through real files.
 
 use super::sample::Sample;
-use super::set_of_scheme;
+use super::{layout_of_set, set_of_scheme};
 use crate::args::{self, Demo};
 use crate::console::{self, Failure};
 use crate::progress::{Follower, spin};
 use crate::scratch::Scratch;
 use crate::table::{self, Rows};
 use homaes::{
-    AesKey, EvalKey, Job, KeySet, Mode, Output, Report, SecretKey, Set, Transcipher, WrappedKey,
+    AesKey, Direction, EvalKey, Job, KeySet, KeySize, Layout, Output, Report, SecretKey, Set,
+    Transcipher, WrappedKey, Wrapping,
 };
 use std::fs;
 use std::path::PathBuf;
@@ -37,10 +38,13 @@ struct Outcome {
 pub(crate) fn run(args: &Demo) -> Result<(), Failure> {
     let set = set_of_scheme(args.scheme.get(), args.set.as_deref())?;
     console::warn_insecure(&set);
-    let blocks = args.blocks.unwrap_or(set.blocks_per_batch());
+    let layout = args.layout.get();
+    let full = set.blocks_per_batch(layout_of_set(&set, layout)?);
+    let blocks = args.blocks.unwrap_or(full);
     // A few bytes less than full blocks, to show that any length will do.
     let bytes = (16 * blocks - 5) as usize;
-    let sample = Sample::new(TEXT.bytes().cycle().take(bytes).collect())?;
+    let text = TEXT.bytes().cycle().take(bytes).collect();
+    let sample = Sample::new(text, KeySize::Aes128, Direction::Encrypt)?;
     let scratch = Scratch::new()?;
     let keys = scratch.file("keys");
     let files = Files {
@@ -52,7 +56,7 @@ pub(crate) fn run(args: &Demo) -> Result<(), Failure> {
         fhe: scratch.file("text.hct"),
         plain: scratch.file("text"),
     };
-    let outcome = whole_way(&set, &sample, &files)?;
+    let outcome = whole_way(&set, layout, &sample, &files)?;
     let found = fs::read(&files.plain).map_err(|error| Failure::system("temporary file", error))?;
     if found != sample.message {
         return Err(Failure::Work(
@@ -62,7 +66,12 @@ pub(crate) fn run(args: &Demo) -> Result<(), Failure> {
     console::print(&rows(&set, &sample, &files, &outcome)?.text())
 }
 
-fn whole_way(set: &Set, sample: &Sample, files: &Files) -> Result<Outcome, Failure> {
+fn whole_way(
+    set: &Set,
+    layout: Option<Layout>,
+    sample: &Sample,
+    files: &Files,
+) -> Result<Outcome, Failure> {
     fs::write(&files.aes, sample.ciphertext())
         .map_err(|error| Failure::system("temporary file", error))?;
     let mut clock = Instant::now();
@@ -79,12 +88,16 @@ fn whole_way(set: &Set, sample: &Sample, files: &Files) -> Result<Outcome, Failu
     let secret = SecretKey::open(&files.secret)?;
     let aes_key = AesKey::from_bytes(&sample.key)?;
     spin("client: wrapping the AES key", || {
-        WrappedKey::create(&secret, &aes_key, &files.wrapped, false)
+        let wrapping = Wrapping {
+            layouts: layout.into_iter().collect(),
+            ..Wrapping::default()
+        };
+        WrappedKey::create(&secret, &aes_key, &wrapping, &files.wrapped, false)
     })?;
     let wrap = lap();
 
     // The server has the evaluation key, the wrapped key and the AES ciphertext.
-    let job = Job::open(&files.aes, Mode::Ctr { iv: sample.iv })?;
+    let job = Job::open(&files.aes, sample.mode)?;
     let output = Output::create(&files.fhe, false)?;
     let (eval, wrapped) = spin("server: loading keys", || {
         let eval = EvalKey::open(&files.eval)?;
@@ -126,14 +139,14 @@ fn rows(set: &Set, sample: &Sample, files: &Files, outcome: &Outcome) -> Result<
     rows.add("set", set.name());
     rows.add("security", table::security(&card));
     rows.add("p_fail", format!("2^{:.1} per batch", card.log2_p_fail));
-    rows.add("cipher", "AES-128-CTR");
+    rows.add("cipher", format!("AES-128-CTR, layout {}", report.layout));
     let blocks = table::blocks(report.blocks, report.batches);
     rows.add(
         "text",
         format!(
             "{} bytes, {blocks} of {}",
             report.bytes,
-            set.blocks_per_batch()
+            set.blocks_per_batch(report.layout)
         ),
     );
     for (name, path) in [
@@ -158,7 +171,7 @@ fn rows(set: &Set, sample: &Sample, files: &Files, outcome: &Outcome) -> Result<
         "noise left",
         format!(
             "{} above the deviation of the noise, {} above the largest measured",
-            table::noise_left(report.capacity_bits),
+            table::quality_left(report.quality),
             table::noise_left(outcome.margin_bits)
         ),
     );

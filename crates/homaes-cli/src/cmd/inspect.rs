@@ -2,9 +2,9 @@
 
 use crate::args::Inspect;
 use crate::console::{self, Failure};
-use crate::progress::spin;
+use crate::progress::{spin, steps_json};
 use crate::table::{self, Rows};
-use homaes::{Inspection, LAYOUT, Messages, inspect};
+use homaes::{Inspection, KeySize, Messages, Wrapped, inspect};
 use serde_json::{Value, json};
 
 pub(crate) fn run(args: &Inspect) -> Result<(), Failure> {
@@ -33,21 +33,43 @@ fn text(found: &Inspection) -> String {
         .iter()
         .map(|(tag, count)| format!("{count} with tag {tag}"));
     rows.add("records", records.collect::<Vec<_>>().join(", "));
+    if let Some(wrapped) = &found.wrapped {
+        add_wrapped(&mut rows, wrapped);
+    }
     if let Some(messages) = &found.messages {
         add_messages(&mut rows, messages);
     }
     rows.add("checksums", "right");
-    rows.text()
+    let steps = found.messages.as_ref().map(|m| m.steps.as_slice());
+    match steps {
+        None | Some([]) => rows.text(),
+        Some(steps) => format!("{}\n{}", rows.text(), table::steps(steps)),
+    }
+}
+
+fn add_wrapped(rows: &mut Rows, wrapped: &Wrapped) {
+    let bits = bits(wrapped.key_size);
+    let direction = table::direction(wrapped.direction);
+    rows.add("AES key", format!("AES-{bits}, to {direction}"));
+    rows.add("layouts", table::layouts(&wrapped.layouts));
 }
 
 fn add_messages(rows: &mut Rows, messages: &Messages) {
     let (meta, split) = (&messages.meta, messages.meta.split);
-    let bits = 8 * meta.key_size.key_bytes();
+    let (bits, mode) = (bits(meta.key_size), meta.mode.name());
     rows.add(
         "cipher",
-        format!("AES-{bits}-{}, layout {LAYOUT}", meta.mode_name()),
+        format!("AES-{bits}-{mode}, layout {}", meta.layout),
     );
-    rows.add("iv", hex(&meta.iv));
+    if !meta.mode.iv().is_empty() {
+        let name = if meta.tag.is_some() { "nonce" } else { "iv" };
+        rows.add(name, hex(meta.mode.iv()));
+    }
+    if let Some(tag) = meta.tag {
+        rows.add("tag", format!("{} (not checked)", hex(&tag)));
+        let aad = table::count(meta.aad.len() as u64, "byte", "bytes");
+        rows.add("associated data", aad);
+    }
     rows.add(
         "message",
         format!("{} bytes, {} blocks", split.bytes, split.blocks()),
@@ -56,11 +78,14 @@ fn add_messages(rows: &mut Rows, messages: &Messages) {
         "batches",
         format!("{} of {} blocks", split.batches(), split.blocks_per_batch),
     );
-    let level = messages
-        .level
-        .map_or("no ciphertext".into(), |level| level.to_string());
-    rows.add("level", level);
-    rows.add("noise left", table::noise_left(messages.capacity_bits));
+    let left = meta.level.saturating_sub(1) as u64;
+    let left = table::count(left, "multiplication", "multiplications");
+    rows.add("level", format!("{}, {left} left", meta.level));
+    let bound = messages.quality.map_or("no ciphertext".into(), |quality| {
+        format!("{:.1} bits", quality.noise_bits)
+    });
+    rows.add("noise bound", bound);
+    rows.add("noise left", table::quality_left(messages.quality));
 }
 
 fn inspection_json(found: &Inspection) -> Value {
@@ -79,23 +104,48 @@ fn inspection_json(found: &Inspection) -> Value {
         "file_bytes": found.file_bytes,
         "records_by_tag": records,
         "messages": found.messages.as_ref().map(messages_json),
+        "wrapped_key": found.wrapped.as_ref().map(wrapped_json),
     })
 }
 
 fn messages_json(messages: &Messages) -> Value {
     let (meta, split) = (&messages.meta, messages.meta.split);
     json!({
-        "mode": meta.mode_name(),
-        "layout": LAYOUT,
-        "iv": hex(&meta.iv),
-        "aes_key_bits": 8 * meta.key_size.key_bytes(),
+        "mode": meta.mode.name(),
+        "layout": meta.layout.name(),
+        "iv": hex(meta.mode.iv()),
+        "tag": meta.tag.map(|tag| hex(&tag)),
+        "aad_bytes": meta.aad.len(),
+        "aes_key_bits": bits(meta.key_size),
         "bytes": split.bytes,
         "blocks": split.blocks(),
         "batches": split.batches(),
         "blocks_per_batch": split.blocks_per_batch,
-        "level": messages.level,
-        "capacity_bits": messages.capacity_bits,
+        "level": meta.level,
+        "multiplications_left": meta.level.saturating_sub(1),
+        "noise_bits": messages.quality.map(|quality| quality.noise_bits),
+        "capacity_bits": messages.quality.map(|quality| quality.capacity_bits),
+        "steps": steps_json(&messages.steps),
     })
+}
+
+fn wrapped_json(wrapped: &Wrapped) -> Value {
+    let layouts = wrapped.layouts.iter().map(|(layout, level)| {
+        json!({
+            "layout": layout.name(),
+            "output_level": level,
+            "multiplications_left": level.saturating_sub(1),
+        })
+    });
+    json!({
+        "aes_key_bits": bits(wrapped.key_size),
+        "direction": table::direction(wrapped.direction),
+        "layouts": layouts.collect::<Vec<_>>(),
+    })
+}
+
+fn bits(size: KeySize) -> usize {
+    8 * size.key_bytes()
 }
 
 fn hex(bytes: &[u8]) -> String {

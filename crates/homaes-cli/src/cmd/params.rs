@@ -4,18 +4,18 @@ use super::named_set;
 use crate::args::Params;
 use crate::console::{self, Failure};
 use crate::table;
-use homaes::{Estimate, Published, Set, SetCard};
-use serde_json::{Value, json};
+use homaes::{Estimate, KeySize, Layout, Published, Set, SetCard};
+use serde_json::{Map, Value, json};
 
 pub(crate) fn run(args: &Params) -> Result<(), Failure> {
-    let cards: Vec<SetCard> = Set::names()
+    let sets: Vec<Set> = Set::names()
         .into_iter()
-        .map(|name| Ok(named_set(name)?.card()))
+        .map(named_set)
         .collect::<Result<_, Failure>>()?;
     if args.json {
-        return console::print_json(&cards.iter().map(card_json).collect());
+        return console::print_json(&sets.iter().map(set_json).collect());
     }
-    let rows: Vec<_> = cards.iter().map(row).collect();
+    let rows: Vec<_> = sets.iter().map(|set| row(&set.card())).collect();
     let head = [
         "set",
         "purpose",
@@ -29,7 +29,13 @@ pub(crate) fn run(args: &Params) -> Result<(), Failure> {
     ];
     console::print(&table::columns(head, &rows))?;
     console::print(
-        "\nclaimed, estimated: bits of security; blocks, ciphertexts: of one batch. Only sets of purpose 'secure' protect data.\n",
+        "\nclaimed, estimated: bits of security; blocks, ciphertexts: of one batch, wrapped key: of the largest AES key,\nin the set's first layout. Only sets of purpose 'secure' protect data.\n\n",
+    )?;
+    let head = ["set", "layout", "blocks", "AES-128", "AES-192", "AES-256"];
+    let rows: Vec<_> = sets.iter().flat_map(layout_rows).collect();
+    console::print(&table::columns(head, &rows))?;
+    console::print(
+        "\nblocks: of one batch. AES-128 to AES-256: most multiplications that may be left on the results, - if the set\ndoes not carry this key size.\n",
     )
 }
 
@@ -48,6 +54,42 @@ fn row(card: &SetCard) -> [String; 9] {
         table::bytes(card.wrapped_key_bytes),
         table::bytes(card.ciphertext_bytes_per_batch),
     ]
+}
+
+/// A row for each layout of a set.
+fn layout_rows(set: &Set) -> Vec<[String; 6]> {
+    let row = |&layout: &Layout| {
+        let [a, b, c] = KeySize::ALL.map(|size| {
+            let left = set.levels_left(layout, size);
+            left.map_or_else(|| "-".into(), |left| left.to_string())
+        });
+        let blocks = set.blocks_per_batch(layout).to_string();
+        [set.name().into(), layout.to_string(), blocks, a, b, c]
+    };
+    set.layouts().iter().map(row).collect()
+}
+
+fn layout_json(set: &Set, layout: Layout) -> Value {
+    let left: Map<String, Value> = KeySize::ALL
+        .into_iter()
+        .map(|size| {
+            let bits = 8 * size.key_bytes();
+            (bits.to_string(), json!(set.levels_left(layout, size)))
+        })
+        .collect();
+    json!({
+        "layout": layout.name(),
+        "blocks_per_batch": set.blocks_per_batch(layout),
+        "levels_left_by_key_bits": left,
+    })
+}
+
+fn set_json(set: &Set) -> Value {
+    let layouts = set.layouts().iter();
+    let layouts = layouts.map(|&layout| layout_json(set, layout));
+    let mut document = card_json(&set.card());
+    document["layouts"] = layouts.collect();
+    document
 }
 
 fn card_json(card: &SetCard) -> Value {

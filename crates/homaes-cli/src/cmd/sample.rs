@@ -1,37 +1,77 @@
-//! A message encrypted with AES-128-CTR by the crates `aes` and `ctr`: the input of demonstrations and benchmarks.
+//! A message encrypted by the crates `aes` and `ctr`: the input of demonstrations and benchmarks.
 
 use crate::console::Failure;
-use ctr::cipher::{KeyIvInit, StreamCipher};
-use homaes::Block;
+use aes::{Aes128, Aes192, Aes256};
+use ctr::cipher::consts::U16;
+use ctr::cipher::{Array, BlockCipherEncrypt, BlockSizeUser, InnerIvInit, KeyInit, StreamCipher};
+use homaes::{Direction, KeySize, Mode};
 
-/// A message and what it is encrypted with.
+/// A message and what it is encrypted with: CTR, or for the decrypting direction ECB.
 pub(crate) struct Sample {
-    pub(crate) key: [u8; 16],
-    pub(crate) iv: Block,
+    pub(crate) key: Vec<u8>,
+    pub(crate) mode: Mode,
     pub(crate) message: Vec<u8>,
 }
 
 impl Sample {
-    /// A fresh key and initial counter for `message`.
-    pub(crate) fn new(message: Vec<u8>) -> Result<Self, Failure> {
-        let (mut key, mut iv) = ([0; 16], [0; 16]);
+    /// A fresh key and IV for `message`, which has whole blocks in the decrypting direction.
+    pub(crate) fn new(
+        message: Vec<u8>,
+        size: KeySize,
+        direction: Direction,
+    ) -> Result<Self, Failure> {
+        let (mut key, mut iv) = (vec![0; size.key_bytes()], [0; 16]);
         random(&mut key)?;
         random(&mut iv)?;
-        Ok(Self { key, iv, message })
+        let mode = match direction {
+            Direction::Encrypt => Mode::Ctr { iv },
+            Direction::Decrypt => Mode::Ecb,
+        };
+        Ok(Self { key, mode, message })
     }
 
     /// Random bytes as message.
-    pub(crate) fn random(bytes: usize) -> Result<Self, Failure> {
+    pub(crate) fn random(
+        bytes: usize,
+        size: KeySize,
+        direction: Direction,
+    ) -> Result<Self, Failure> {
         let mut message = vec![0; bytes];
         random(&mut message)?;
-        Self::new(message)
+        Self::new(message, size, direction)
     }
 
-    /// The message under AES-128-CTR.
+    /// The first `bytes` of it.
+    pub(crate) fn front(&self, bytes: usize) -> Self {
+        Self {
+            key: self.key.clone(),
+            message: self.message[..bytes].to_vec(),
+            ..*self
+        }
+    }
+
+    /// The message under AES.
     pub(crate) fn ciphertext(&self) -> Vec<u8> {
+        match self.key.len() {
+            16 => self.encrypted::<Aes128>(),
+            24 => self.encrypted::<Aes192>(),
+            _ => self.encrypted::<Aes256>(),
+        }
+    }
+
+    fn encrypted<C>(&self) -> Vec<u8>
+    where
+        C: BlockCipherEncrypt + BlockSizeUser<BlockSize = U16> + KeyInit,
+    {
+        let cipher = C::new_from_slice(&self.key).expect("the key has the length of its size");
         let mut bytes = self.message.clone();
-        ctr::Ctr128BE::<aes::Aes128>::new(&self.key.into(), &self.iv.into())
-            .apply_keystream(&mut bytes);
+        if let Mode::Ctr { iv } = self.mode {
+            let core = ctr::CtrCore::<C, ctr::flavors::Ctr128BE>::inner_iv_init(cipher, &iv.into());
+            ctr::cipher::StreamCipherCoreWrapper::from_core(core).apply_keystream(&mut bytes);
+        } else {
+            let (blocks, _) = Array::slice_as_chunks_mut(&mut bytes);
+            cipher.encrypt_blocks(blocks);
+        }
         bytes
     }
 }

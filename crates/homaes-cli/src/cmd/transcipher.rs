@@ -1,36 +1,149 @@
 //! `homaes transcipher`
 
-use crate::args::{self, Mode};
+use super::open_file;
+use crate::args::{self, Mode, parse_iv, parse_nonce};
 use crate::console::{self, Failure};
-use crate::progress::{Follower, spin};
+use crate::progress::{Follower, report_json, spin, steps_json};
 use crate::table;
-use homaes::{EvalKey, Job, Output, Report, Transcipher, WrappedKey};
+use homaes::{
+    Error, EvalKey, Job, MAX_AAD_BYTES, Output, Progress, Report, Step, Transcipher, WrappedKey,
+};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::path::Path;
 
 pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
-    let mode = match args.mode {
-        Mode::Ctr => homaes::Mode::Ctr { iv: args.iv },
-    };
-    let job = Job::open(&args.input, mode)?;
+    if args.report.as_ref() == Some(&args.out) {
+        let message = "--report and --out name the same file; choose another name for one of them";
+        return Err(Failure::Usage(message.into()));
+    }
+    let job = open_job(args)?;
     let output = Output::create(&args.out, args.force)?;
+    let report_output = args.report.as_ref();
+    let report_output = report_output.map(|path| Output::create(path, args.force));
+    let report_output = report_output.transpose()?;
     let (eval, wrapped) = spin("loading keys", || {
         let eval = EvalKey::open(&args.eval)?;
         let wrapped = WrappedKey::open(&args.wrapped_key, &eval)?;
-        Ok::<_, homaes::Error>((eval, wrapped))
+        Ok::<_, Error>((eval, wrapped))
     })?;
     console::warn_insecure(eval.set());
+    let mode = job.mode().name();
     let mut follower = Follower::new(args.progress);
-    let transcipher = match args.threads {
-        Some(threads) => Transcipher::with_threads(&eval, &wrapped, threads)?,
-        None => Transcipher::new(&eval, &wrapped)?,
-    };
-    let report = transcipher
-        .watch(|event| follower.event(event))
+    let mut record = report_output.is_some().then(Batches::new);
+    let report = prepare(args, &eval, &wrapped)?
+        .watch(|event| {
+            follower.event(event);
+            if let Some(batches) = &mut record {
+                add(batches, event);
+            }
+        })
         .run(job, output)?;
     follower.finish(&report);
+    if let (Some(output), Some(batches)) = (report_output, record) {
+        let document = document(&wrapped, mode, &report, &batches);
+        write(output, &document)?;
+    }
     if follower.is_json() {
         return Ok(());
     }
     console::print(&format!("{}: {}\n", args.out.display(), summary(&report)))
+}
+
+/// The keys, with the threads and the layout asked for.
+fn prepare<'k>(
+    args: &args::Transcipher,
+    eval: &'k EvalKey,
+    wrapped: &'k WrappedKey,
+) -> Result<Transcipher<'k>, Error> {
+    let transcipher = match args.threads {
+        Some(threads) => Transcipher::with_threads(eval, wrapped, threads)?,
+        None => Transcipher::new(eval, wrapped)?,
+    };
+    match args.layout.get() {
+        Some(layout) => transcipher.layout(layout),
+        None => Ok(transcipher),
+    }
+}
+
+/// The file with its mode, or what is wrong with `--iv` and `--aad`.
+fn open_job(args: &args::Transcipher) -> Result<Job, Failure> {
+    let usage = |reason: String| Failure::Usage(format!("--iv: {reason}"));
+    let iv = |what| {
+        let text = args.iv.as_deref();
+        let text = text.ok_or_else(|| usage(format!("missing, expected 32 hex digits: {what}")))?;
+        parse_iv(text, what).map_err(usage)
+    };
+    let job = match (args.mode, args.iv.as_deref()) {
+        (Mode::Ecb, None) => Job::open(&args.input, homaes::Mode::Ecb)?,
+        (Mode::Ecb, Some(_)) => return Err(usage("mode ecb takes none; leave it out".into())),
+        (Mode::Cbc, _) => {
+            let iv = iv("the initialisation vector")?;
+            Job::open(&args.input, homaes::Mode::Cbc { iv })?
+        }
+        (Mode::Ctr, _) => {
+            let iv = iv("the whole initial counter block")?;
+            Job::open(&args.input, homaes::Mode::Ctr { iv })?
+        }
+        (Mode::Gcm, None) => Job::open_with_nonce(&args.input)?,
+        (Mode::Gcm, Some(text)) => {
+            let nonce = parse_nonce(text).map_err(usage)?;
+            Job::open(&args.input, homaes::Mode::Gcm { nonce })?
+        }
+    };
+    match (&args.aad, args.mode) {
+        (None, _) => Ok(job),
+        (Some(path), Mode::Gcm) => Ok(job.with_aad(read_aad(path)?)?),
+        (Some(_), _) => Err(Failure::Usage(
+            "--aad: only mode gcm has associated data; leave it out".into(),
+        )),
+    }
+}
+
+/// The associated data, or a little more than is allowed.
+fn read_aad(path: &Path) -> Result<Vec<u8>, Failure> {
+    let mut aad = Vec::new();
+    let most = MAX_AAD_BYTES as u64 + 1;
+    let read = open_file(path)?.take(most).read_to_end(&mut aad);
+    read.map_err(|source| Error::Io {
+        path: path.to_owned(),
+        source,
+    })?;
+    Ok(aad)
+}
+
+/// The steps of every batch, in order.
+type Batches = BTreeMap<u64, Vec<Step>>;
+
+fn add(batches: &mut Batches, event: Progress) {
+    batches.entry(event.batch).or_default().push(event.step);
+}
+
+/// What `--report` writes.
+fn document(wrapped: &WrappedKey, mode: &str, report: &Report, batches: &Batches) -> Value {
+    let batches = batches
+        .iter()
+        .map(|(batch, steps)| json!({ "batch": batch, "steps": steps_json(steps) }));
+    json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "set": wrapped.set().name(),
+        "purpose": wrapped.set().purpose().as_str(),
+        "mode": mode,
+        "direction": table::direction(wrapped.direction()),
+        "aes_key_bits": 8 * wrapped.key_size().key_bytes(),
+        "report": report_json(report),
+        "batches": batches.collect::<Vec<_>>(),
+    })
+}
+
+fn write(mut output: Output, document: &Value) -> Result<(), Failure> {
+    let written = output.write_all(format!("{document:#}\n").as_bytes());
+    written.map_err(|source| Error::Io {
+        path: output.path().to_owned(),
+        source,
+    })?;
+    Ok(output.commit()?)
 }
 
 fn summary(report: &Report) -> String {
@@ -38,6 +151,7 @@ fn summary(report: &Report) -> String {
     let blocks = table::blocks(report.blocks, report.batches);
     let threads = table::count(report.threads as u64, "thread", "threads");
     let time = table::seconds(report.seconds);
-    let noise = table::noise_left(report.capacity_bits);
-    format!("{bytes}, {blocks}, {time} on {threads}, noise left: {noise}")
+    let noise = table::quality_left(report.quality);
+    let layout = report.layout;
+    format!("{bytes}, {blocks} ({layout}), {time} on {threads}, noise left: {noise}")
 }

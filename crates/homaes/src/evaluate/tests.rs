@@ -1,39 +1,43 @@
-//! The pipeline over an evaluator in the clear: order, windows, failures.
+//! The pipeline over an evaluator in the clear: modes, order, windows, failures.
 
 use super::*;
 use crate::batch::Split;
-use homaes_aes::clear::{RoundKeys, encrypt_block};
+use homaes_aes::clear::{RoundKeys, decrypt_block, encrypt_block};
 use homaes_aes::state::xor;
-use homaes_aes::{EvalError, mode};
+use homaes_aes::{Direction, EvalError, mode};
 use std::sync::Mutex;
 
 const IV: Block = [0xff; 16];
+const CTR: Mode = Mode::Ctr { iv: IV };
 
 struct Clear {
     keys: RoundKeys,
+    direction: Direction,
     fails_at: Option<Block>,
-    capacity_bits: f64,
+    quality: Quality,
 }
 
 impl Evaluator for Clear {
     type State = Vec<Block>;
 
-    fn encrypt(
+    fn evaluate(
         &self,
         public: &[Block],
-        mut round: impl FnMut(usize),
+        mut step: impl FnMut(usize, Quality),
     ) -> Result<Vec<Block>, Failure> {
         if self.fails_at.is_some_and(|block| public.contains(&block)) {
             return Err(EvalError::OutOfDepth { needed: 3, left: 1 }.into());
         }
-        (0..=10).for_each(&mut round);
-        Ok(public
-            .iter()
-            .map(|&b| encrypt_block(b, &self.keys))
-            .collect())
+        (0..=10).for_each(|round| step(round, self.quality));
+        let cipher = |&block| match self.direction {
+            Direction::Encrypt => encrypt_block(block, &self.keys),
+            Direction::Decrypt => decrypt_block(block, &self.keys),
+        };
+        Ok(public.iter().map(cipher).collect())
     }
 
     fn xor_public(&self, state: &mut Vec<Block>, blocks: &[Block]) -> Result<(), Failure> {
+        assert_eq!(state.len(), blocks.len());
         state
             .iter_mut()
             .zip(blocks)
@@ -45,31 +49,43 @@ impl Evaluator for Clear {
         Ok(state.as_flattened().to_vec())
     }
 
-    fn quality(&self, _: &Vec<Block>) -> (usize, f64) {
-        (1, self.capacity_bits)
+    fn quality(&self, _: &Vec<Block>) -> Quality {
+        self.quality
     }
 }
 
-fn clear(fails_at: Option<Block>, capacity_bits: f64) -> Clear {
+fn clear(mode: Mode, fails_at: Option<Block>, capacity_bits: f64) -> Clear {
     Clear {
         keys: RoundKeys::expand(&[3; 16]).unwrap(),
+        direction: mode.direction(),
         fails_at,
-        capacity_bits,
+        quality: Quality {
+            level: 1,
+            noise_bits: 2.0,
+            capacity_bits,
+        },
     }
 }
 
-fn run(bytes: usize, window: usize, clear: &Clear) -> Result<Vec<u8>> {
-    let message: Vec<u8> = (0..bytes).map(|i| i as u8).collect();
+fn message(bytes: usize) -> Vec<u8> {
+    (0..bytes).map(|i| i as u8).collect()
+}
+
+/// The pipeline on `text`, in batches of two blocks.
+fn run(text: &[u8], mode: Mode, window: usize, clear: &Clear) -> Result<Vec<u8>> {
     let split = Split {
-        bytes: bytes as u64,
+        bytes: text.len() as u64,
         blocks_per_batch: 2,
     };
     let (mut out, events) = (Vec::new(), Mutex::new(Vec::new()));
-    let mut input = Batches::new(&message[..], "m".into(), split);
-    let watch = |batch, round| events.lock().unwrap().push((batch, round));
-    transcipher(clear, IV, &mut input, window, &watch, |batch| {
+    let mut input = Batches::new(text, "m".into(), split);
+    let watch = |batch, round, step: Step| {
+        assert_eq!(step.quality, clear.quality);
+        events.lock().unwrap().push((batch, round));
+    };
+    transcipher(clear, mode, &mut input, window, &watch, |batch| {
         assert_eq!(batch.index as usize * 32, out.len());
-        assert_eq!(batch.round_seconds.len(), 11);
+        assert_eq!(batch.steps.len(), 11);
         out.extend(batch.record);
         Ok(())
     })?;
@@ -80,24 +96,38 @@ fn run(bytes: usize, window: usize, clear: &Clear) -> Result<Vec<u8>> {
     Ok(out)
 }
 
+/// `message` under AES in `mode`; missing bytes of its last block are zero.
+fn encrypted(message: &[u8], mode: Mode) -> Vec<u8> {
+    let keys = clear(mode, None, 0.0).keys;
+    let mut before = IV;
+    let mut text = Vec::new();
+    for (i, p) in homaes_aes::state::to_blocks(message).iter().enumerate() {
+        let counter = |counter| xor(p, &encrypt_block(counter, &keys));
+        before = match mode {
+            Mode::Cbc { .. } => encrypt_block(xor(p, &before), &keys),
+            Mode::Ctr { iv } => counter(mode::counter_block(iv, i as u128)),
+            Mode::Gcm { nonce } => counter(mode::gcm_block(nonce, i as u64)),
+            _ => encrypt_block(*p, &keys),
+        };
+        text.extend(before);
+    }
+    text
+}
+
 #[test]
-fn blocks_come_out_in_order_for_every_window() {
-    let keys = RoundKeys::expand(&[3; 16]).unwrap();
-    for bytes in [0usize, 1, 16, 17, 32, 33, 200] {
-        let mut expected: Vec<u8> = (0..bytes).map(|i| i as u8).collect();
-        expected.resize(bytes.next_multiple_of(16), 0);
-        for (i, block) in expected.as_chunks_mut::<16>().0.iter_mut().enumerate() {
-            *block = xor(
-                block,
-                &encrypt_block(mode::counter_block(IV, i as u128), &keys),
-            );
-        }
-        for window in [1, 2, 3, 100] {
-            assert_eq!(
-                run(bytes, window, &clear(None, 9.0)).unwrap(),
-                expected,
-                "{bytes} {window}"
-            );
+fn blocks_come_out_in_order_for_every_mode_and_window() {
+    let gcm = Mode::Gcm { nonce: [9; 12] };
+    for mode in [Mode::Ecb, Mode::Cbc { iv: IV }, CTR, gcm] {
+        for bytes in [0usize, 1, 16, 17, 32, 33, 200] {
+            if mode.whole_blocks() && bytes % 16 != 0 {
+                continue;
+            }
+            let mut text = encrypted(&message(bytes), mode);
+            text.truncate(bytes);
+            for window in [1, 2, 3, 100] {
+                let found = run(&text, mode, window, &clear(mode, None, 9.0)).unwrap();
+                assert_eq!(found[..bytes], message(bytes), "{mode:?} {bytes} {window}");
+            }
         }
     }
 }
@@ -106,7 +136,7 @@ fn blocks_come_out_in_order_for_every_window() {
 fn a_failure_names_the_first_batch_that_failed() {
     let fails_at = Some(mode::counter_block(IV, 7));
     for window in [1, 3, 100] {
-        let error = run(200, window, &clear(fails_at, 9.0)).unwrap_err();
+        let error = run(&message(200), CTR, window, &clear(CTR, fails_at, 9.0)).unwrap_err();
         assert_eq!(
             error.to_string(),
             "batch 3: out of depth: 3 levels needed, 1 left"
@@ -116,7 +146,7 @@ fn a_failure_names_the_first_batch_that_failed() {
 
 #[test]
 fn a_result_without_noise_left_is_refused() {
-    let error = run(17, 1, &clear(None, 3.5)).unwrap_err();
+    let error = run(&message(17), CTR, 1, &clear(CTR, None, 3.5)).unwrap_err();
     assert_eq!(
         error.to_string(),
         "batch 0: 3.5 bits of noise left, expected at least 4"

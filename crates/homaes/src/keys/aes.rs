@@ -73,6 +73,12 @@ impl AesKey {
         self.ambiguous
     }
 
+    /// The key itself: the front of its round keys (FIPS-197 section 5.2).
+    pub(crate) fn bytes(&self) -> &[u8] {
+        let round_keys = self.round_keys.as_slice().as_flattened();
+        &round_keys[..self.size().key_bytes()]
+    }
+
     pub(crate) fn round_keys(&self) -> &RoundKeys {
         &self.round_keys
     }
@@ -127,11 +133,6 @@ mod tests {
         AesKey::read(content, "k")
     }
 
-    /// The first round key is the front of the key.
-    fn front(key: &AesKey) -> [u8; 16] {
-        key.round_keys().as_slice()[0]
-    }
-
     #[test]
     fn raw_bytes_and_hex_digits_are_the_same_key() {
         for (len, size) in [16, 24, 32].into_iter().zip(KeySize::ALL) {
@@ -139,8 +140,8 @@ mod tests {
             let hex: String = raw.iter().map(|b| format!("{b:02x}")).collect();
             let key = read(&raw).unwrap();
             assert_eq!(
-                (key.size(), &front(&key)[..], key.is_ambiguous()),
-                (size, &raw[..16], false)
+                (key.size(), key.bytes(), key.is_ambiguous()),
+                (size, &raw[..], false)
             );
             for (text, ambiguous) in [
                 (hex.clone(), len == 16),

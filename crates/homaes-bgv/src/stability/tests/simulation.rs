@@ -1,9 +1,12 @@
 //! The recursion with random numbers in place of bounds.
 
+use super::super::gains::{BYTES, value};
+use super::super::recursion::Recursion;
 use super::super::{KeyProfile, StabilityModel, TAPS};
-use super::layer;
+use super::lifts;
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
+use std::array::from_fn;
 use std::f64::consts::PI;
 
 pub(super) type Complex = (f64, f64);
@@ -23,12 +26,17 @@ fn normal(rng: &mut ChaCha20Rng) -> Complex {
     (r * c, r * s)
 }
 
-/// One orbit of the recursion, followed as it stands.
+/// One component of the recursion, followed as it stands.
 pub(super) struct Simulated {
+    len: usize,
+    packed: bool,
     sigma: Vec<f64>,
-    /// `[position][tap]`.
-    gamma: Vec<[Complex; TAPS]>,
-    two: Vec<Complex>,
+    /// `ρκ^c` and so on, as the recursion has it.
+    links: Vec<[[usize; 8]; BYTES - 1]>,
+    /// Whether noises that differ by `ρ` are given their correlation of -1/4.
+    correlated: bool,
+    /// `[position][byte][tap]`.
+    gains: Vec<[[Complex; TAPS]; BYTES]>,
     d1: f64,
     d2: f64,
     last: f64,
@@ -37,25 +45,25 @@ pub(super) struct Simulated {
 }
 
 impl Simulated {
-    pub(super) fn new(model: &StabilityModel, key: &KeyProfile, index: usize) -> Self {
-        let layer = layer();
-        let value = |set: &[u8], j: u32| {
-            set.iter().fold((0.0, 0.0), |acc, &e| {
-                let (s, c) = (2.0 * PI * f64::from(u32::from(e) * j % 17) / 17.0).sin_cos();
-                (acc.0 + c, acc.1 + s)
-            })
-        };
-        let range = index * key.orbit_len()..(index + 1) * key.orbit_len();
-        let class = &key.class()[range.clone()];
-        let unit = 1.0 + key.weight as f64;
-        let sigma = |k: &f64| (k / unit + model.ks_switched).sqrt();
+    pub(super) fn new(
+        model: &StabilityModel,
+        key: &KeyProfile,
+        index: usize,
+        correlated: bool,
+    ) -> Self {
+        let component = Recursion::new(model, key).component(index);
+        let circuit = model.circuit;
         Self {
-            sigma: key.kappa()[range].iter().map(sigma).collect(),
-            gamma: class
+            len: key.orbit_len(),
+            packed: circuit.packed,
+            sigma: component.kappa.iter().map(|k| k.sqrt()).collect(),
+            correlated: correlated && circuit.packed,
+            gains: component
+                .class
                 .iter()
-                .map(|&j| std::array::from_fn(|k| value(&layer.gamma[k], j)))
+                .map(|&j| gains(circuit.decrypt, j))
                 .collect(),
-            two: class.iter().map(|&j| value(&layer.two, j)).collect(),
+            links: component.links,
             d1: model.d1.exp2() / key.unit(),
             d2: model.d2.exp2() / key.unit(),
             last: key.unit() / model.dl.exp2(),
@@ -64,75 +72,96 @@ impl Simulated {
         }
     }
 
-    /// S-box output of one byte from its carried-in noise.
-    pub(super) fn sbox(
+    /// Position `i` steps along the orbit of `j`.
+    fn along(&self, j: usize, i: usize) -> usize {
+        j / self.len * self.len + (j + i) % self.len
+    }
+
+    /// Standard normal noise at every position.
+    fn noise(&self, rng: &mut ChaCha20Rng) -> Vec<Complex> {
+        let raw: Vec<Complex> = self.sigma.iter().map(|_| normal(rng)).collect();
+        if !self.correlated {
+            return raw;
+        }
+        // the mean of four keeps half its amplitude, the differences grow by √(5/4)
+        let at = |j: usize| {
+            let [a, b, c] = self.links[j].map(|l| raw[l[0]]);
+            let mean = |f: &dyn Fn(Complex) -> f64| (f(raw[j]) + f(a) + f(b) + f(c)) / 4.0;
+            let mix = |x: f64, mean: f64| 1.25f64.sqrt() * (x - mean) + 0.5 * mean;
+            (mix(raw[j].0, mean(&|z| z.0)), mix(raw[j].1, mean(&|z| z.1)))
+        };
+        (0..raw.len()).map(at).collect()
+    }
+
+    /// `x^127` of one ciphertext from its carried-in noise.
+    pub(super) fn power_127(
         &self,
         carried: &[Complex],
         first: bool,
         rng: &mut ChaCha20Rng,
     ) -> Vec<Complex> {
         let n = carried.len();
-        let mut noisy = |value: Complex, sigma: f64| {
-            let r = normal(rng);
-            (value.0 + sigma * r.0, value.1 + sigma * r.1)
-        };
         let scaled = |a: Complex, by: f64| (a.0 * by, a.1 * by);
-        let mut row = |f: &dyn Fn(usize) -> Complex, sigma: &dyn Fn(usize) -> f64| {
-            (0..n).map(|j| noisy(f(j), sigma(j))).collect::<Vec<_>>()
+        let mut row = |f: &dyn Fn(usize) -> Complex, fresh: bool| -> Vec<Complex> {
+            let noise = self.noise(rng);
+            let at = |j: usize| {
+                let r = scaled(noise[j], if fresh { self.fresh } else { self.sigma[j] });
+                (f(j).0 + r.0, f(j).1 + r.1)
+            };
+            (0..n).map(at).collect()
         };
-        let sigma = |j: usize| self.sigma[j];
-        let x = row(&|j| carried[j], &|j| {
-            if first { self.fresh } else { self.sigma[j] }
-        });
-        let c1 = row(&|j| scaled(x[j], self.copy), &sigma);
+        let x = row(&|j| carried[j], first);
+        let c1 = row(&|j| scaled(x[j], self.copy), false);
         let c3 = row(
-            &|j| scaled(mul(x[j], x[(j + 1) % n]), 1.0 / self.d1),
-            &sigma,
+            &|j| scaled(mul(x[j], x[self.along(j, 1)]), 1.0 / self.d1),
+            false,
         );
         let c7 = row(
-            &|j| scaled(mul(c1[j], c3[(j + 1) % n]), 1.0 / self.d2),
-            &sigma,
+            &|j| scaled(mul(c1[j], c3[self.along(j, 1)]), 1.0 / self.d2),
+            false,
         );
         let c15 = row(
-            &|j| scaled(mul(c3[j], c3[(j + 2) % n]), 1.0 / self.d2),
-            &sigma,
+            &|j| scaled(mul(c3[j], c3[self.along(j, 2)]), 1.0 / self.d2),
+            false,
         );
-        (0..n)
-            .map(|j| {
-                (0..TAPS).fold((0.0, 0.0), |acc, k| {
-                    let p = if k == TAPS - 1 { j } else { (j + k + 1) % n };
-                    let term = mul(self.gamma[j][k], mul(c7[p], c15[(p + 3) % n]));
-                    (acc.0 + term.0, acc.1 + term.1)
-                })
-            })
-            .collect()
+        (0..n).map(|j| mul(c7[j], c15[self.along(j, 3)])).collect()
     }
 
-    /// One round on one column of four bytes, output byte `row`.
-    pub(super) fn mix(&self, s: &[Vec<Complex>], row: usize) -> Vec<Complex> {
-        (0..s[0].len())
-            .map(|j| {
-                let two = self.two[j];
-                let a = mul(two, s[row % 4][j]);
-                let b = mul((1.0 + two.0, two.1), s[(row + 1) % 4][j]);
-                let (c, d) = (s[(row + 2) % 4][j], s[(row + 3) % 4][j]);
-                (
-                    self.last * (a.0 + b.0 + c.0 + d.0),
-                    self.last * (a.1 + b.1 + c.1 + d.1),
-                )
-            })
-            .collect()
+    /// The linear layer from one packed ciphertext at the given slope, or from the four bytes of a
+    /// column to output byte `row`.
+    pub(super) fn linear(&self, b: &[Vec<Complex>], row: usize, slope: usize) -> Vec<Complex> {
+        let at = |j: usize| {
+            let mut sum = (0.0, 0.0);
+            for l in 0..BYTES {
+                let (source, place) = match (self.packed, l) {
+                    (false, _) => (&b[(row + l) % BYTES], j),
+                    (true, 0) => (&b[0], j),
+                    (true, _) => (&b[0], self.links[j][l - 1][l * slope % 8]),
+                };
+                for k in 0..TAPS {
+                    let step = if k == TAPS - 1 { 0 } else { k + 1 };
+                    let term = mul(self.gains[j][l][k], source[self.along(place, step)]);
+                    sum = (sum.0 + term.0, sum.1 + term.1);
+                }
+            }
+            (self.last * sum.0, self.last * sum.1)
+        };
+        (0..self.sigma.len()).map(at).collect()
     }
 
-    /// Whether a column (ShiftRows left out) runs away within the rounds.
-    pub(super) fn runs_away(&self, rounds: u32, rng: &mut ChaCha20Rng) -> bool {
-        let mut state = vec![vec![(0.0, 0.0); self.sigma.len()]; 4];
+    /// Whether a column (ShiftRows left out), or a packed ciphertext with slopes in turn, runs away
+    /// within the rounds.
+    pub(super) fn runs_away(&self, rounds: usize, rng: &mut ChaCha20Rng) -> bool {
+        let count = if self.packed { 1 } else { BYTES };
+        let mut state = vec![vec![(0.0, 0.0); self.sigma.len()]; count];
         for round in 0..rounds {
-            let s: Vec<_> = state
+            let b: Vec<_> = state
                 .iter()
-                .map(|c| self.sbox(c, round == 0, rng))
+                .map(|c| self.power_127(c, round == 0, rng))
                 .collect();
-            state = (0..4).map(|row| self.mix(&s, row)).collect();
+            state = (0..count)
+                .map(|row| self.linear(&b, row, round % 4))
+                .collect();
             if state
                 .iter()
                 .flatten()
@@ -143,4 +172,22 @@ impl Simulated {
         }
         false
     }
+}
+
+/// The coefficients of the linear layer, as the circuits apply them.
+fn gains(decrypt: bool, j: u32) -> [[Complex; TAPS]; BYTES] {
+    let lifts = lifts();
+    let two = value(&lifts.two, j);
+    let mix = [two, (1.0 + two.0, two.1), (1.0, 0.0), (1.0, 0.0)];
+    from_fn(|l| {
+        from_fn(|k| {
+            if decrypt {
+                let place = (0..=k).fold(j, |p, _| 2 * p % 17);
+                let place = if k == TAPS - 1 { j } else { place };
+                mul(value(&lifts.lambda[k], j), value(&lifts.unmix[l], place))
+            } else {
+                mul(value(&lifts.gamma[k], j), mix[l])
+            }
+        })
+    })
 }

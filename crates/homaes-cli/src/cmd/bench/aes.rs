@@ -3,12 +3,15 @@
 use super::kernels::{Own, Reference, median};
 use crate::args::{self, Bench};
 use crate::cmd::sample::Sample;
-use crate::cmd::set_of_scheme;
+use crate::cmd::{layout_of_set, set_of_scheme};
 use crate::console::{self, Failure};
 use crate::progress::{Follower, spin};
 use crate::scratch::Scratch;
 use crate::table::{self, Rows};
-use homaes::{AesKey, Job, KeySet, Mode, Output, Report, Scheme, Set, Transcipher, WrappedKey};
+use homaes::{
+    AesKey, Direction, Job, KeySet, KeySize, Layout, Output, Report, Scheme, Set, Transcipher,
+    WrappedKey, Wrapping,
+};
 use serde_json::{Map, Value, json};
 use std::fs;
 use std::num::NonZeroUsize;
@@ -23,6 +26,9 @@ const REFERENCE_DEGREE: u64 = 32768;
 /// What `bench SCHEME` measured.
 pub(super) struct Run {
     set: Set,
+    layout: Layout,
+    key_size: KeySize,
+    direction: Direction,
     report: Report,
     backend: String,
     transform_ns: f64,
@@ -41,26 +47,40 @@ pub(super) fn measure(scheme: Scheme, args: &Bench) -> Result<Run, Failure> {
         .threads
         .or(available_parallelism().ok())
         .unwrap_or(NonZeroUsize::MIN);
-    let batch = set.blocks_per_batch();
-    let blocks = args.blocks.unwrap_or(batch * threads.get() as u64);
+    let layout = layout_of_set(&set, args.layout.get())?;
+    let (key_size, direction) = (args.key_bits, args.direction.get());
+    if set.levels_left(layout, key_size).is_none() {
+        let (set, bits) = (set.name(), 8 * key_size.key_bytes());
+        return Err(Failure::Usage(format!(
+            "set {set} has too few levels for AES-{bits} in layout {layout}; see 'homaes params'"
+        )));
+    }
+    let batch = set.blocks_per_batch(layout);
+    let blocks = args.blocks.unwrap_or(batch);
     let scratch = Scratch::new()?;
     let keys = spin("making keys", || KeySet::generate(&set))?;
-    let sample = Sample::random(16 * blocks as usize)?;
-    let warm_up = Sample {
-        message: sample.message[..16 * blocks.min(batch) as usize].to_vec(),
-        ..sample
-    };
+    let sample = Sample::random(16 * blocks as usize, key_size, direction)?;
+    let warm_up = sample.front(16 * blocks.min(batch) as usize);
     let wrapped = spin("wrapping the AES key", || {
-        WrappedKey::encrypt(&keys.secret, &AesKey::from_bytes(&sample.key)?)
+        let wrapping = Wrapping {
+            direction,
+            layouts: vec![layout],
+            levels_left: None,
+        };
+        WrappedKey::encrypt(&keys.secret, &AesKey::from_bytes(&sample.key)?, &wrapping)
     })?;
+    let server = (&wrapped, threads);
     let mut clocks = Clocks::new(&set)?;
     spin("warming up", || {
-        evaluate(&keys, &wrapped, threads, &warm_up, &scratch, false)
+        evaluate(&keys, server, &warm_up, &scratch, args::Progress::None)
     })?;
     clocks.tick();
-    let (report, margin_bits) = evaluate(&keys, &wrapped, threads, &sample, &scratch, true)?;
+    let (report, margin_bits) = evaluate(&keys, server, &sample, &scratch, args::Progress::Auto)?;
     clocks.tick();
     Ok(Run {
+        layout,
+        key_size,
+        direction,
         report,
         margin_bits,
         eval_key_bytes: keys.eval.file_bytes()?,
@@ -76,11 +96,10 @@ pub(super) fn measure(scheme: Scheme, args: &Bench) -> Result<Run, Failure> {
 /// Runs `sample` from file to file, decrypts, and compares.
 fn evaluate(
     keys: &KeySet,
-    wrapped: &WrappedKey,
-    threads: NonZeroUsize,
+    (wrapped, threads): (&WrappedKey, NonZeroUsize),
     sample: &Sample,
     scratch: &Scratch,
-    follow: bool,
+    progress: args::Progress,
 ) -> Result<(Report, Option<f64>), Failure> {
     let system = |error| Failure::system("temporary file", error);
     let (aes, fhe, plain) = (
@@ -89,12 +108,7 @@ fn evaluate(
         scratch.file("plain"),
     );
     fs::write(&aes, sample.ciphertext()).map_err(system)?;
-    let job = Job::open(&aes, Mode::Ctr { iv: sample.iv })?;
-    let progress = if follow {
-        args::Progress::Auto
-    } else {
-        args::Progress::None
-    };
+    let job = Job::open(&aes, sample.mode)?;
     let mut follower = Follower::new(progress);
     let report = Transcipher::with_threads(&keys.eval, wrapped, threads)?
         .watch(|event| follower.event(event))
@@ -187,13 +201,17 @@ impl Run {
             },
             "version": env!("CARGO_PKG_VERSION"),
             "backend": self.backend,
+            "layout": self.layout.name(),
+            "key_bits": 8 * self.key_size.key_bytes(),
+            "direction": table::direction(self.direction),
+            "levels_left": report.quality.map(|quality| quality.multiplications_left()),
             "threads": report.threads,
             "blocks": report.blocks,
-            "blocks_per_batch": self.set.blocks_per_batch(),
+            "blocks_per_batch": self.set.blocks_per_batch(self.layout),
             "batches": report.batches,
             "seconds": report.seconds,
             "seconds_per_batch": self.seconds_per_batch(),
-            "seconds_per_round": report.round_seconds,
+            "seconds_per_round": report.steps.iter().map(|step| step.seconds).collect::<Vec<_>>(),
             "ms_per_block": self.ms_per_block(),
             "transforms": report.transforms,
             "ns_per_transform": self.transform_ns,
@@ -201,7 +219,8 @@ impl Run {
             "aes_over_reference_ntt": self.aes_over_reference(),
             "transform_over_reference": self.transform_over_reference(),
             "stages": stages,
-            "capacity_bits": report.capacity_bits,
+            "noise_bits": report.quality.map(|quality| quality.noise_bits),
+            "capacity_bits": report.quality.map(|quality| quality.capacity_bits),
             "margin_bits": self.margin_bits,
             "peak_rss_bytes": self.peak_rss_bytes,
             "eval_key_bytes": self.eval_key_bytes,
@@ -216,15 +235,21 @@ impl Run {
         let mut rows = Rows::default();
         rows.add("set", self.set.name());
         rows.add("security", table::security(&card));
+        let (bits, layout) = (8 * self.key_size.key_bytes(), self.layout);
+        let direction = table::direction(self.direction);
+        rows.add(
+            "cipher",
+            format!("AES-{bits}, {direction}, layout {layout}"),
+        );
         let blocks = table::blocks(report.blocks, report.batches);
         let threads = table::count(report.threads as u64, "thread", "threads");
         rows.add("run", format!("{blocks} on {threads}"));
         rows.add("time", table::seconds(report.seconds));
         rows.add("time per block", format!("{:.3} ms", self.ms_per_block()));
         let rounds: Vec<String> = report
-            .round_seconds
+            .steps
             .iter()
-            .map(|&s| table::seconds(s))
+            .map(|step| table::seconds(step.seconds))
             .collect();
         rows.add("rounds 0, 1, …", rounds.join(", "));
         rows.add(
@@ -257,7 +282,7 @@ impl Run {
             .peak_rss_bytes
             .map_or_else(|| "unknown".into(), table::bytes);
         rows.add("peak memory", peak);
-        rows.add("noise left", table::noise_left(report.capacity_bits));
+        rows.add("noise left", table::quality_left(report.quality));
         rows.add("result", "every block is right");
         rows.text()
     }

@@ -1,0 +1,396 @@
+//! Users' own circuits on the bytes that AES leaves, with modulus switching driven by the noise (GHS12 §3.3).
+//!
+//! [`Circuit`] is a thin layer over [`Evaluator`]: every operation checks its operands, decides from the noise they carry at
+//! which level to work, and says what to do where levels or keys are missing. A level ℓ means ℓ - 1 multiplications left.
+//!
+//! **When the modulus is switched.** Sums, constants, Frobenius maps and rotations stay at the level of their operands; operands
+//! at different levels meet at the lower one. Only a multiplication switches, as only it squares noise: the product at level ℓ
+//! is relinearised with the switch to ℓ - 1 merged in. With noises ρ·u and ρ·v it leaves ρ·u·v/D, D = 2^drop/ρ; so from u
+//! = v = D on, a chain of products would grow. Switching both factors first makes them ρ, at the price of one drop of the
+//! modulus. [`Circuit`] computes both outcomes with the rules of [`crate::noise`] and switches first exactly if that leaves a
+//! product with more room under its modulus (modulus over noise bound, in bits). What still has room can come
+//! down later and is never worse off, so no level is spent before it pays. For equal factors u·ρ, with bounds 2^5·u·ρ, this asks
+//! for u > √(D·2^(drop-5)), 2^6 at the small drops of the declared sets. That is more than the D from which products
+//! grow: noise that has grown can still come down by a switch of its own, at the same price, if another product follows.
+//!
+//! | operation | levels | cost |
+//! |---|---|---|
+//! | sums, [`Circuit::add_public`], constants | 0 | words only |
+//! | [`Circuit::conjugate`], [`Circuit::rotate`] | 0 | a key switch; one per bit of the step |
+//! | [`Circuit::multiply`] | 1, plus those that noise asks for | a key switch |
+//! | [`Circuit::is_zero`], [`Circuit::equals_byte`] | 3 | 4 key switches |
+//! | [`Circuit::all`], [`Circuit::any`] of k | ⌈log2 k⌉ | k - 1 key switches |
+//! | [`Circuit::equals_block`] | 7 | 79 key switches |
+
+mod masks;
+mod moves;
+
+pub use moves::Axis;
+
+use crate::ciphertext::{Ciphertext, capacity};
+use crate::encrypt::padded;
+use crate::error::{Error, Result};
+use crate::evaluate::{Evaluator, MIN_CAPACITY_BITS, noise_after, row_powers};
+use crate::linear::LinearLayer;
+use crate::noise::Noise;
+use crate::params::Params;
+use crate::poly::Poly;
+use crate::three_way::three_way_outcome;
+use homaes_math::kernel::{self, RowTerm};
+use homaes_math::sample::Seed;
+use rand_chacha::ChaCha20Rng;
+use rand_core::{Rng, SeedableRng};
+use std::borrow::Cow;
+
+/// Terms that one pass of [`Circuit::combine`] sums.
+const COMBINED: usize = 48;
+
+/// Operations on encrypted bytes for users' circuits, under one evaluation key.
+#[derive(Clone, Copy)]
+pub struct Circuit<'e, 'k> {
+    eval: &'e Evaluator<'k>,
+}
+
+/// How a public polynomial modulo 2 is lifted to integers before it multiplies a ciphertext.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lift {
+    /// Coefficients 0 and 1. In the normal basis their common part 1/2 adds up to 1/2 in all, so what counts is ±1/2
+    /// each: mean square n/4, and less for constants.
+    ZeroOne,
+    /// Random signs on the ones (GHS12 §3.4), from this seed: mean square n/2 for random bytes. In the power basis, where
+    /// 0/1 polynomials peak at the embeddings near 1, this is the better lift; here it is there to be compared.
+    Signs(Seed),
+}
+
+impl<'e, 'k> Circuit<'e, 'k> {
+    /// Circuits with the keys of `eval`, such as [`crate::Aes::evaluator`].
+    pub fn new(eval: &'e Evaluator<'k>) -> Self {
+        Self { eval }
+    }
+
+    /// The parameters.
+    pub fn params(&self) -> &'k Params {
+        self.eval.params()
+    }
+
+    /// The verbs underneath.
+    pub fn evaluator(&self) -> &'e Evaluator<'k> {
+        self.eval
+    }
+
+    /// Slot-wise sum a + b (XOR), at the lower level of the two.
+    ///
+    /// Noise: bounds add. Cost: one addition per word, plus a switch if the levels differ.
+    ///
+    /// # Errors
+    /// If an operand belongs to another set.
+    pub fn add(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext> {
+        let level = self.common_level(&[a, b])?;
+        let [a, b] = [a, b].map(|c| self.eval.lowered(c, level));
+        Ok(self.eval.add(&a, &b))
+    }
+
+    /// Slot-wise sum with public bytes, one per slot; missing ones are zero.
+    ///
+    /// Noise: plus that of a plaintext, 2^6.5 at n = 32768. Cost: one encoding.
+    ///
+    /// # Errors
+    /// If there are more bytes than slots, or `a` belongs to another set.
+    pub fn add_public(&self, a: &Ciphertext, bytes: &[u8]) -> Result<Ciphertext> {
+        self.common_level(&[a])?;
+        let mut out = a.clone();
+        self.eval.add_public(&mut out, bytes)?;
+        Ok(out)
+    }
+
+    /// Sum with the same public byte in every slot.
+    ///
+    /// Noise: plus at most 2^2 in the mean, as a constant is a sum of at most eight powers of ζ_17. Cost: one addition per word.
+    ///
+    /// # Errors
+    /// If `a` belongs to another set.
+    pub fn add_byte(&self, a: &Ciphertext, c: u8) -> Result<Ciphertext> {
+        self.common_level(&[a])?;
+        let params = self.params();
+        let exponents = params.slots().constant(c);
+        let mut out = a.clone();
+        for (limb, &i) in out.parts[0].limbs.iter_mut().zip(params.basis(a.level)) {
+            let m = params.modulus(i);
+            let values = LinearLayer::by_row(params, i, &exponents, 1);
+            let rows = limb.chunks_exact_mut(params.ring().row_len());
+            for (row, value) in rows.zip(values) {
+                row.iter_mut()
+                    .for_each(|x| *x = m.add(m.canonical(*x), value));
+            }
+        }
+        let one = Noise::carried(0.0, 0.0);
+        out.noise = a
+            .noise
+            .plus_dependent(Noise::combination(&[(one, row_powers(&exponents))]));
+        Ok(out)
+    }
+
+    /// Slot-wise product with one public byte. Level: kept. Noise and cost: as [`Evaluator::scale`].
+    ///
+    /// # Errors
+    /// If `a` belongs to another set.
+    pub fn multiply_byte(&self, a: &Ciphertext, c: u8) -> Result<Ciphertext> {
+        self.common_level(&[a])?;
+        Ok(self.eval.scale(a, c))
+    }
+
+    /// Slot-wise product with public bytes, one per slot; missing ones are zero. Level: kept.
+    ///
+    /// Noise: times the lifted polynomial, whose embeddings are computed: 2^6.5 in the mean at n = 32768 for random bytes,
+    /// half a bit more with [`Lift::Signs`]. Cost: one encoding, an embedding in double precision (a tenth of a second at n =
+    /// 32768) and one product per word.
+    ///
+    /// # Errors
+    /// If there are more bytes than slots, or `a` belongs to another set.
+    pub fn multiply_public(&self, a: &Ciphertext, bytes: &[u8], lift: Lift) -> Result<Ciphertext> {
+        self.common_level(&[a])?;
+        let params = self.params();
+        let coefficients = lifted(params, &padded(params, bytes)?, lift);
+        let real: Vec<f64> = coefficients.iter().map(|&c| c as f64).collect();
+        let squares = homaes_math::embed::squared_magnitudes(params.ring(), &real);
+        let mean = squares.iter().sum::<f64>() / squares.len() as f64;
+        let largest = squares.into_iter().fold(0.0, f64::max);
+        let factor = Poly::from_signed(params, params.basis(a.level), &coefficients);
+        let mut out = a.clone();
+        for (at, &i) in params.basis(a.level).iter().enumerate() {
+            let m = params.modulus(i);
+            for part in &mut out.parts {
+                for (x, &c) in part.limbs[at].iter_mut().zip(factor.limbs[at].iter()) {
+                    *x = m.mul_stored(*x, m.canonical(c));
+                }
+            }
+        }
+        out.noise = a.noise.times_constant(mean, largest);
+        Ok(out)
+    }
+
+    /// Σ c_i·x_i with public bytes c_i, at the lowest level of the x_i.
+    ///
+    /// Noise: mean squares, times the powers of the constants, add row by row; the x_i are taken as independent. Cost: one
+    /// product per word and term, in one pass.
+    ///
+    /// # Errors
+    /// If there are no terms, or one belongs to another set.
+    pub fn combine(&self, terms: &[(&Ciphertext, u8)]) -> Result<Ciphertext> {
+        let (params, n) = (self.params(), self.params().ring().n());
+        let level = self.common_level(&terms.iter().map(|t| t.0).collect::<Vec<_>>())?;
+        let exponents: Vec<Vec<u8>> = terms.iter().map(|t| params.slots().constant(t.1)).collect();
+        let inputs: Vec<Cow<'_, Ciphertext>> = terms
+            .iter()
+            .map(|&(c, _)| match c.level == level {
+                true => Cow::Borrowed(c),
+                false => Cow::Owned(self.eval.lowered(c, level)),
+            })
+            .collect();
+        let basis = params.basis(level);
+        let mut parts = [(); 2].map(|()| Poly::zeroed(n, basis.len()));
+        let pieces = inputs
+            .chunks(COMBINED / 2 - 1)
+            .zip(exponents.chunks(COMBINED / 2 - 1));
+        for (inputs, exponents) in pieces {
+            for (at, &i) in basis.iter().enumerate() {
+                let sum = combined_limb(params, (at, i), inputs, exponents);
+                for (part, sum) in parts.iter_mut().zip(&sum.limbs) {
+                    let m = params.modulus(i);
+                    kernel::scale_add(params.ring(), m, sum, m.shoup(1), &mut part.limbs[at]);
+                }
+            }
+        }
+        let noises: Vec<_> = inputs
+            .iter()
+            .zip(&exponents)
+            .map(|(c, e)| (c.noise, row_powers(e)))
+            .collect();
+        Ok(Ciphertext {
+            level,
+            parts,
+            noise: Noise::combination(&noises),
+        })
+    }
+
+    /// Slot-wise product.
+    ///
+    /// Level: one below the level the factors are brought to, which is the lower of the two, or less where their noise asks for
+    /// it (see the module's text); at level 1 it stays. Noise: the product's, divided by the drop, plus ρ. Cost: a key switch.
+    ///
+    /// # Errors
+    /// [`Error::TooDeep`] if the product would not leave four bits of capacity; also if the key is missing or an
+    /// operand belongs to another set.
+    pub fn multiply(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext> {
+        self.multiply_conjugate(a, b, 0)
+    }
+
+    /// Slot-wise product a·b^(2^k). For k up to 3 as [`Circuit::multiply`], without a key switch for the Frobenius map.
+    ///
+    /// # Errors
+    /// As [`Circuit::multiply`].
+    pub fn multiply_conjugate(
+        &self,
+        a: &Ciphertext,
+        b: &Ciphertext,
+        k: usize,
+    ) -> Result<Ciphertext> {
+        let k = k % 8;
+        if k >= crate::keys::PRODUCT_KEYS {
+            return self.multiply(a, &self.conjugate(b, k)?);
+        }
+        let level = self.product_level(&[a, b], |level, noise| {
+            self.product_outcome(level, k, noise)
+        })?;
+        let x = self.eval.lowered(a, level);
+        let y = if core::ptr::eq(a, b) {
+            x.clone()
+        } else {
+            self.eval.lowered(b, level)
+        };
+        self.eval.relinearize(&self.eval.mul_frobenius(&x, &y, k)?)
+    }
+
+    /// Slot-wise product of three ciphertexts by [`Evaluator::multiply_three`].
+    ///
+    /// Level: two below the level the factors are brought to, as far as there are. Cost: a key switch of two polynomials.
+    ///
+    /// # Errors
+    /// As [`Circuit::multiply`]; above [`Params::rotation_level`] there is no key.
+    pub fn multiply_three(
+        &self,
+        a: &Ciphertext,
+        b: &Ciphertext,
+        c: &Ciphertext,
+    ) -> Result<Ciphertext> {
+        let params = self.params();
+        let outcome = |level, noise| three_way_outcome(params, level, noise);
+        let level = self.product_level(&[a, b, c], outcome)?;
+        let [a, b, c] = [a, b, c].map(|x| self.eval.lowered(x, level));
+        self.eval.multiply_three(&a, &b, &c)
+    }
+
+    /// Slot-wise x^(2^k), k modulo 8. Level: kept. Noise: key switching and ρ are added. Cost: a key switch.
+    ///
+    /// # Errors
+    /// If the key is missing, or `a` belongs to another set.
+    pub fn conjugate(&self, a: &Ciphertext, k: usize) -> Result<Ciphertext> {
+        self.common_level(&[a])?;
+        self.eval.frobenius(a, k)
+    }
+
+    /// Level and noise after the relinearised product at `level`.
+    fn product_outcome(&self, level: usize, k: usize, product: Noise) -> (usize, Noise) {
+        let plan = self.params().switching(level);
+        let pieces = if k == 0 { 1 } else { 2 };
+        (
+            plan.to_level,
+            noise_after(self.params(), plan, product, pieces),
+        )
+    }
+
+    /// The level at which a product of `factors` is best computed: see the module's text. `outcome(level, noise)` is the level and
+    /// noise of the product from the factors' noise multiplied.
+    fn product_level(
+        &self,
+        factors: &[&Ciphertext],
+        outcome: impl Fn(usize, Noise) -> (usize, Noise),
+    ) -> Result<usize> {
+        let params = self.params();
+        let top = self.common_level(factors)?;
+        let at = |level: usize| {
+            let noises = factors.iter().map(|c| noise_at(params, c, level));
+            let product = noises.reduce(Noise::times);
+            outcome(level, product.unwrap_or(Noise::carried(0.0, 0.0)))
+        };
+        let room = |(level, noise): (usize, Noise)| params.log2_modulus(level) - noise.bound_log2();
+        let mut best = (top, at(top));
+        while best.0 > 1 && room(at(best.0 - 1)) > room(best.1) {
+            best = (best.0 - 1, at(best.0 - 1));
+        }
+        let (level, (out, noise)) = best;
+        if capacity(params, out, noise) < MIN_CAPACITY_BITS {
+            return Err(self.too_deep(1, 0));
+        }
+        Ok(level)
+    }
+
+    /// Lowest level of `all`.
+    ///
+    /// # Errors
+    /// If there are none, or one has not the shape of this set's ciphertexts.
+    fn common_level(&self, all: &[&Ciphertext]) -> Result<usize> {
+        for c in all {
+            c.check_shape(self.params())?;
+        }
+        let levels = all.iter().map(|c| c.level);
+        levels.min().ok_or(Error::NoOperands)
+    }
+
+    fn too_deep(&self, needed: usize, left: usize) -> Error {
+        Error::TooDeep {
+            needed,
+            left,
+            set: self.params().set().name.as_str(),
+        }
+    }
+}
+
+/// The noise of `c` brought down to `level`.
+fn noise_at(params: &Params, c: &Ciphertext, level: usize) -> Noise {
+    let drop = params.log2_modulus(c.level) - params.log2_modulus(level);
+    if c.level == level {
+        c.noise
+    } else {
+        c.noise.switched(drop, params.noise())
+    }
+}
+
+/// The coefficients of the polynomial with `bytes` in its slots.
+fn lifted(params: &Params, bytes: &[u8], lift: Lift) -> Vec<i64> {
+    let mut bits = vec![0u64; params.ring().n()];
+    params.slots().encode(bytes, &mut bits);
+    let plain = bits.iter().map(|&b| b as i64);
+    match lift {
+        Lift::ZeroOne => plain.collect(),
+        Lift::Signs(seed) => {
+            let mut rng = ChaCha20Rng::from_seed(seed);
+            plain
+                .map(|b| b * (1 - 2 * i64::from(rng.next_u32() & 1)))
+                .collect()
+        }
+    }
+}
+
+/// Σ c_k·x_k modulo the prime numbered `i`, the `at`-th of the level: both parts.
+fn combined_limb(
+    params: &Params,
+    (at, i): (usize, usize),
+    inputs: &[Cow<'_, Ciphertext>],
+    exponents: &[Vec<u8>],
+) -> Poly {
+    let constants: Vec<Vec<u64>> = exponents
+        .iter()
+        .map(|e| LinearLayer::by_row(params, i, e, 1))
+        .collect();
+    let sources: Vec<[&[u64]; 1]> = inputs
+        .iter()
+        .flat_map(|c| c.parts.each_ref().map(|p| [&*p.limbs[at]]))
+        .collect();
+    let terms: Vec<RowTerm<'_>> = sources
+        .iter()
+        .enumerate()
+        .map(|(k, source)| RowTerm {
+            sources: source,
+            map: params.frobenius(0),
+            by_row: &constants[k / 2],
+            second: k % 2 == 1,
+        })
+        .collect();
+    let mut out = Poly::scratch(params.ring().n(), 2);
+    if let [a, b] = &mut out.limbs[..] {
+        let mut sums = [[&mut a[..], &mut b[..]]];
+        kernel::inner_product(params.ring(), params.modulus(i), &[], &terms, &mut sums);
+    }
+    out
+}

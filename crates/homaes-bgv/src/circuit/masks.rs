@@ -1,0 +1,144 @@
+//! Comparisons, and logic on their results: masks hold 0 or 1 in every slot.
+
+use super::Circuit;
+use crate::ciphertext::Ciphertext;
+use crate::error::{Error, Result};
+use homaes_aes::Block;
+use rayon::prelude::*;
+
+impl Circuit<'_, '_> {
+    /// x^255 of every slot: 0 for 0 and 1 for everything else.
+    ///
+    /// As x^3 = x·s(x), x^15 = x^3·s²(x^3), x^255 = x^15·s⁴(x^15) with s squaring. Level: three below, plus those that noise asks
+    /// for. Noise: that of a product. Cost: three products and, as there is no key for s·s⁴(s), one Frobenius map.
+    ///
+    /// # Errors
+    /// As [`Circuit::multiply`].
+    pub fn is_nonzero(&self, x: &Ciphertext) -> Result<Ciphertext> {
+        let left = x.level.saturating_sub(1).min(2);
+        let deep = |e| match e {
+            Error::TooDeep { .. } => self.too_deep(3, left),
+            e => e,
+        };
+        let x3 = self.multiply_conjugate(x, x, 1).map_err(deep)?;
+        let x15 = self.multiply_conjugate(&x3, &x3, 2).map_err(deep)?;
+        self.multiply_conjugate(&x15, &x15, 4).map_err(deep)
+    }
+
+    /// 1 where x is 0, else 0: 1 - x^255. Level, noise, cost and errors: as [`Circuit::is_nonzero`].
+    ///
+    /// # Errors
+    /// As [`Circuit::multiply`].
+    pub fn is_zero(&self, x: &Ciphertext) -> Result<Ciphertext> {
+        self.not(&self.is_nonzero(x)?)
+    }
+
+    /// 1 where x is the public byte `b`, else 0: 1 - (x - b)^255. Level, noise and cost: as [`Circuit::is_nonzero`].
+    ///
+    /// # Errors
+    /// As [`Circuit::multiply`].
+    pub fn equals_byte(&self, x: &Ciphertext, b: u8) -> Result<Ciphertext> {
+        self.is_zero(&self.add_byte(x, b)?)
+    }
+
+    /// 1 where x is the public byte of that slot, else 0; missing bytes are zero.
+    ///
+    /// # Errors
+    /// As [`Circuit::multiply`]; if there are more bytes than slots.
+    pub fn equals_public(&self, x: &Ciphertext, bytes: &[u8]) -> Result<Ciphertext> {
+        self.is_zero(&self.add_public(x, bytes)?)
+    }
+
+    /// 1 where all sixteen bytes of a block are those of the public `block`, else 0. `bytes` are the ciphertexts of a sliced
+    /// state, byte i of every block in ciphertext i.
+    ///
+    /// Level: seven below. Cost: sixteen comparisons and fifteen products, on all threads.
+    ///
+    /// # Errors
+    /// As [`Circuit::multiply`]; if there are not sixteen ciphertexts.
+    pub fn equals_block(&self, bytes: &[Ciphertext], block: &Block) -> Result<Ciphertext> {
+        if bytes.len() != block.len() {
+            return Err(Error::Field {
+                what: "ciphertexts of a sliced state",
+                found: bytes.len() as u64,
+                expected: block.len() as u64,
+            });
+        }
+        let masks: Vec<Ciphertext> = bytes
+            .par_iter()
+            .zip(block)
+            .map(|(x, &b)| self.equals_byte(x, b))
+            .collect::<Result<_>>()?;
+        self.all(&masks.iter().collect::<Vec<_>>())
+    }
+
+    /// 1 - a of a mask. Level and noise: kept. Cost: one addition per word.
+    ///
+    /// # Errors
+    /// If `a` belongs to another set.
+    pub fn not(&self, a: &Ciphertext) -> Result<Ciphertext> {
+        self.add_byte(a, 1)
+    }
+
+    /// a·b of masks: [`Circuit::multiply`].
+    ///
+    /// # Errors
+    /// As [`Circuit::multiply`].
+    pub fn and(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext> {
+        self.multiply(a, b)
+    }
+
+    /// 1 - (1 - a)(1 - b) of masks. Level, noise and cost: as [`Circuit::multiply`].
+    ///
+    /// # Errors
+    /// As [`Circuit::multiply`].
+    pub fn or(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext> {
+        self.not(&self.multiply(&self.not(a)?, &self.not(b)?)?)
+    }
+
+    /// The product of all masks, 1 where every one is 1, as a balanced tree: ⌈log2 k⌉ levels.
+    ///
+    /// Three factors (so also the last three of 5 or 6) go through one three-way product where there is a key; an odd one out waits
+    /// for the next row.
+    ///
+    /// # Errors
+    /// As [`Circuit::multiply`]; [`Error::NoOperands`] for none.
+    pub fn all(&self, masks: &[&Ciphertext]) -> Result<Ciphertext> {
+        let mut row: Vec<Ciphertext> = masks.iter().map(|&m| m.clone()).collect();
+        let start = self.common_level(masks)?;
+        let needed = masks.len().next_power_of_two().ilog2() as usize;
+        while row.len() > 1 {
+            row = self.halved(&row).map_err(|e| match e {
+                Error::TooDeep { .. } => self.too_deep(needed, (start - 1).min(needed - 1)),
+                e => e,
+            })?;
+        }
+        row.pop().ok_or(Error::NoOperands)
+    }
+
+    /// 1 where at least one mask is 1: [`Circuit::all`] of the complements, complemented.
+    ///
+    /// # Errors
+    /// As [`Circuit::all`].
+    pub fn any(&self, masks: &[&Ciphertext]) -> Result<Ciphertext> {
+        let complements: Vec<Ciphertext> =
+            masks.iter().map(|m| self.not(m)).collect::<Result<_>>()?;
+        self.not(&self.all(&complements.iter().collect::<Vec<_>>())?)
+    }
+
+    /// Products of neighbours; three at once where just three are left.
+    fn halved(&self, row: &[Ciphertext]) -> Result<Vec<Ciphertext>> {
+        if let [a, b, c] = row {
+            let level = a.level.min(b.level).min(c.level);
+            if level > 2 && level <= self.params().rotation_level() {
+                return Ok(vec![self.multiply_three(a, b, c)?]);
+            }
+        }
+        row.par_chunks(2)
+            .map(|pair| match pair {
+                [a, b] => self.multiply(a, b),
+                _ => Ok(pair[0].clone()),
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,111 @@
+//! Moving slots, and sums and products over them.
+//!
+//! Automorphisms move slots along the axes e3, e5 and e257 ([`homaes_math::slots`]): a byte at (class, e3, e5, e257) can get to any slot of
+//! its class. The two classes cannot be exchanged, so what is summed over "all" slots is summed over each class. Keys exist for
+//! steps that are powers of two (GHS12 appendix A: generators instead of all automorphisms); other steps take a key switch per bit.
+
+use super::Circuit;
+use crate::ciphertext::Ciphertext;
+use crate::error::{Error, Result};
+
+/// An axis of slots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Axis {
+    /// of the prime 3: two places, or one where 3 does not divide m
+    E3,
+    /// of the prime 5: four places, or one
+    E5,
+    /// of the prime 257: the 128 consecutive slots of a run, or one
+    E257,
+}
+
+impl Axis {
+    /// The three axes: together they reach every slot of a class.
+    pub const ALL: [Self; 3] = [Self::E3, Self::E5, Self::E257];
+}
+
+impl Circuit<'_, '_> {
+    /// Places along `axis`.
+    pub fn places(&self, axis: Axis) -> usize {
+        self.params().slots().axes()[axis as usize]
+    }
+
+    /// Slots moved cyclically along `axis`: the slot at e holds what was at e + `steps`.
+    ///
+    /// Level: kept. Noise: per key switch, key switching and ρ. Cost: one key switch per bit of `steps` modulo the axis's length.
+    ///
+    /// # Errors
+    /// [`Error::NoKey`] above [`Params::rotation_level`](crate::Params::rotation_level).
+    pub fn rotate(&self, a: &Ciphertext, axis: Axis, steps: usize) -> Result<Ciphertext> {
+        self.common_level(&[a])?;
+        let mut left = steps % self.places(axis);
+        let mut out = a.clone();
+        while left > 0 {
+            let bit = left & left.wrapping_neg();
+            left ^= bit;
+            out = self.step(&out, axis, bit)?;
+        }
+        Ok(out)
+    }
+
+    /// The sum (XOR) over all places of each of `axes`, in every one of them.
+    ///
+    /// Level: kept. Noise: one bit of bound per doubling, plus key switching. Cost: log2 of the length of each axis in key
+    /// switches, 10 for all slots of a class at m = 65535.
+    ///
+    /// # Errors
+    /// As [`Circuit::rotate`].
+    pub fn sum_slots(&self, a: &Ciphertext, axes: &[Axis]) -> Result<Ciphertext> {
+        self.doubled(a, axes, |x, y| self.add(x, y))
+    }
+
+    /// The product of a mask over all places of each of `axes`: 1 if all hold 1.
+    ///
+    /// Level: one below for every doubling: 7 along a run, 10 for all slots of a class at m = 65535. Cost: a rotation and a
+    /// product for each.
+    ///
+    /// # Errors
+    /// As [`Circuit::rotate`] and [`Circuit::multiply`].
+    pub fn all_slots(&self, a: &Ciphertext, axes: &[Axis]) -> Result<Ciphertext> {
+        self.doubled(a, axes, |x, y| self.multiply(x, y))
+    }
+
+    /// 1 if at least one place holds 1: see [`Circuit::all_slots`].
+    ///
+    /// # Errors
+    /// As [`Circuit::all_slots`].
+    pub fn any_slots(&self, a: &Ciphertext, axes: &[Axis]) -> Result<Ciphertext> {
+        self.not(&self.all_slots(&self.not(a)?, axes)?)
+    }
+
+    /// Folds every axis of `axes` by halves: x <- op(x, x moved by 1, 2, 4, …).
+    fn doubled(
+        &self,
+        a: &Ciphertext,
+        axes: &[Axis],
+        op: impl Fn(&Ciphertext, &Ciphertext) -> Result<Ciphertext>,
+    ) -> Result<Ciphertext> {
+        let mut out = a.clone();
+        self.common_level(&[a])?;
+        for &axis in axes {
+            let places = self.places(axis);
+            let steps = (0..8).map(|k| 1 << k).take_while(|&step| step < places);
+            for step in steps {
+                out = op(&out, &self.step(&out, axis, step)?)?;
+            }
+        }
+        Ok(out)
+    }
+
+    /// Moved by a power of two below the axis's length.
+    fn step(&self, a: &Ciphertext, axis: Axis, step: usize) -> Result<Ciphertext> {
+        let mut by = [0; 3];
+        by[axis as usize] = step;
+        self.eval.translate(a, by).map_err(|_| Error::NoKey {
+            what: "rotation",
+            level: a.level,
+            most: self.params().rotation_level(),
+            set: self.params().set().name.as_str(),
+        })
+    }
+}

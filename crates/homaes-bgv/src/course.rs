@@ -1,0 +1,214 @@
+//! Which levels an AES evaluation runs through.
+
+use crate::error::{Error, Result};
+use crate::params::Params;
+use homaes_aes::{KeySize, Layout};
+
+/// The way of one cipher through the chain of moduli.
+///
+/// | layout | levels per round | starts at | round key r ≥ 1 | ends at |
+/// |---|---|---|---|---|
+/// | sliced, packed | 3 | 3t, t ≥ R | 3(t - r + 1) - 2 | 3(t - R), or 1 for t = R |
+/// | bits | 4 | 4R + e | 4(R - r) + e | e |
+///
+/// Bytes: the key is added inside the linear layer of its round, before the switch that ends it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Course {
+    pub(crate) layout: Layout,
+    pub(crate) size: KeySize,
+    /// level of the input
+    pub(crate) start: usize,
+}
+
+impl Course {
+    /// The course of least start that leaves `spare` multiplications, or by default as many as the
+    /// set declares and the chain has.
+    ///
+    /// # Errors
+    /// If the set does not offer the layout, or the chain is too short.
+    pub(crate) fn new(
+        params: &Params,
+        layout: Layout,
+        size: KeySize,
+        spare: Option<usize>,
+    ) -> Result<Self> {
+        let short = |most| Error::Levels {
+            layout,
+            size,
+            wanted: spare.unwrap_or(0),
+            most,
+            set: params.set().name.as_str(),
+        };
+        let most = Self::most_spare(params, layout, size)?;
+        let most = most.ok_or_else(|| short(None))?;
+        let wanted = spare.unwrap_or(params.set().spare.min(most));
+        if wanted > most {
+            return Err(short(Some(most)));
+        }
+        let rounds = size.rounds();
+        let start = match (layout, wanted) {
+            (Layout::Bits, _) => 4 * rounds + 1 + wanted,
+            (_, 0) => 3 * rounds,
+            _ => 3 * (rounds + (wanted + 1).div_ceil(3)),
+        };
+        Ok(Self {
+            layout,
+            size,
+            start,
+        })
+    }
+
+    /// The course that starts at `start`, as read from a file.
+    ///
+    /// # Errors
+    /// If the set does not offer the layout or no such course exists.
+    pub(crate) fn at(params: &Params, layout: Layout, size: KeySize, start: usize) -> Result<Self> {
+        offered(params, layout)?;
+        let least = Self::least_start(layout, size);
+        let step = if layout == Layout::Bits { 1 } else { 3 };
+        if start < least || start > params.top_level() || !(start - least).is_multiple_of(step) {
+            return Err(Error::Field {
+                what: "starting level",
+                found: start as u64,
+                expected: least as u64,
+            });
+        }
+        Ok(Self {
+            layout,
+            size,
+            start,
+        })
+    }
+
+    /// Most multiplications that this set can leave after AES; nothing if the chain is too short for
+    /// AES itself.
+    ///
+    /// # Errors
+    /// If the set does not offer the layout.
+    pub(crate) fn most_spare(
+        params: &Params,
+        layout: Layout,
+        size: KeySize,
+    ) -> Result<Option<usize>> {
+        offered(params, layout)?;
+        let (top, least) = (params.top_level(), Self::least_start(layout, size));
+        Ok(top.checked_sub(least).map(|room| match layout {
+            Layout::Bits => room,
+            _ => room.saturating_sub(1),
+        }))
+    }
+
+    fn least_start(layout: Layout, size: KeySize) -> usize {
+        match layout {
+            Layout::Bits => 4 * size.rounds() + 1,
+            Layout::Sliced | Layout::Packed => 3 * size.rounds(),
+        }
+    }
+
+    /// Level of round key `r`.
+    pub(crate) fn key_level(&self, r: usize) -> usize {
+        match (self.layout, r) {
+            (_, 0) => self.start,
+            (Layout::Bits, _) => self.start - 4 * r,
+            _ => self.start - 3 * (r - 1) - 2,
+        }
+    }
+
+    /// Level of the result.
+    pub(crate) fn output_level(&self) -> usize {
+        let rounds = self.size.rounds();
+        match self.layout {
+            Layout::Bits => self.start - 4 * rounds,
+            _ => (self.start - 3 * rounds).max(1),
+        }
+    }
+}
+
+impl Params {
+    /// The course of the largest AES key for which the set keeps its promise of levels left, in its first
+    /// layout.
+    pub(crate) fn first_course(&self) -> Option<Course> {
+        let layout = *self.set().layouts.first()?;
+        let spare = self.set().spare;
+        let fits = |size| {
+            self.levels_left(layout, size)
+                .is_some_and(|most| most >= spare)
+        };
+        let size = KeySize::ALL.into_iter().rev().find(|&size| fits(size))?;
+        Course::new(self, layout, size, None).ok()
+    }
+
+    /// Most multiplications that AES with keys of `size` can leave on an output in `layout`; none if the
+    /// set does not carry it.
+    pub fn levels_left(&self, layout: Layout, size: KeySize) -> Option<usize> {
+        Course::most_spare(self, layout, size).ok().flatten()
+    }
+}
+
+fn offered(params: &Params, layout: Layout) -> Result<()> {
+    if params.offers(layout) {
+        return Ok(());
+    }
+    Err(Error::NoLayout {
+        layout,
+        set: params.set().name.as_str(),
+        offered: params.set().layouts,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sets;
+
+    #[test]
+    fn levels_of_the_declared_sets() {
+        use KeySize::{Aes128, Aes192, Aes256};
+        use Layout::{Bits, Packed, Sliced};
+        // set, layout, key size, most and default multiplications left
+        let table = [
+            (&sets::AES128, Sliced, Aes128, Some((0, 0))),
+            (&sets::AES128, Packed, Aes128, Some((0, 0))),
+            (&sets::AES128, Sliced, Aes192, None),
+            (&sets::AES128_8, Sliced, Aes128, Some((8, 8))),
+            (&sets::AES128_8, Packed, Aes192, Some((2, 2))),
+            (&sets::AES192, Sliced, Aes128, Some((5, 0))),
+            (&sets::AES192, Sliced, Aes192, Some((0, 0))),
+            (&sets::AES256, Packed, Aes128, Some((11, 0))),
+            (&sets::AES256, Packed, Aes256, Some((0, 0))),
+            (&sets::TOY_255, Bits, Aes256, Some((0, 0))),
+            (&sets::TOY_255, Bits, Aes128, Some((16, 0))),
+        ];
+        for (set, layout, size, expected) in table {
+            let params = Params::new(set).unwrap();
+            let most = Course::most_spare(&params, layout, size).unwrap();
+            assert_eq!(
+                most,
+                expected.map(|e| e.0),
+                "{} {layout} {size:?}",
+                set.name.as_str()
+            );
+            let course = Course::new(&params, layout, size, None);
+            let left = course.ok().map(|c| c.output_level() - 1);
+            assert_eq!(left, expected.map(|e| e.1));
+            for wanted in 0..=most.unwrap_or(0) {
+                let Ok(course) = Course::new(&params, layout, size, Some(wanted)) else {
+                    assert_eq!(expected, None);
+                    continue;
+                };
+                assert!(course.output_level() > wanted && course.start <= params.top_level());
+                let again = Course::at(&params, layout, size, course.start).unwrap();
+                assert_eq!(again, course);
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_set_does_not_offer_is_refused() {
+        let params = Params::new(&sets::AES128).unwrap();
+        let bits = Course::new(&params, Layout::Bits, KeySize::Aes128, None);
+        assert!(matches!(bits, Err(Error::NoLayout { .. })));
+        let spare = Course::new(&params, Layout::Sliced, KeySize::Aes128, Some(1));
+        assert!(matches!(spare, Err(Error::Levels { most: Some(0), .. })));
+    }
+}

@@ -1,0 +1,225 @@
+//! Hoisted sums of automorphic images: Σ_i c_i σ_i(x) with constants c_i of Z\[ζ_17\], in one key switch.
+//!
+//! The digits of x are computed once for all σ_i (GHS12 §4 and appendix: commuting automorphisms with
+//! constants, summing before switching down), and a constant is folded into the key of its σ_i, so
+//! that a word of the sum is one inner product.
+
+use crate::ciphertext::Ciphertext;
+use crate::error::Result;
+use crate::evaluate::Evaluator;
+use crate::keys::{EvalKey, Target};
+use crate::keyswitch::{Addend, Job, Shape, SwitchKey};
+use crate::linear::LinearLayer;
+use crate::noise::Noise;
+use crate::params::{Params, SwitchPlan};
+use crate::placement::column_step;
+use crate::poly::Poly;
+use homaes_math::{GaloisMap, kernel};
+use rayon::prelude::*;
+use std::sync::Arc;
+
+/// c·σ of a sum, with the switching key from σ(s) unless σ is the identity.
+#[derive(Clone)]
+pub(crate) struct Image<'k> {
+    map: GaloisMap,
+    /// exponents of ζ_17 that sum to c
+    constant: Vec<u8>,
+    key: Key<'k>,
+}
+
+/// c times the key.
+#[derive(Clone)]
+enum Key<'k> {
+    /// σ is the identity
+    None,
+    /// c is 1
+    Own(&'k SwitchKey),
+    Folded(Arc<SwitchKey>),
+}
+
+impl Key<'_> {
+    fn get(&self) -> Option<&SwitchKey> {
+        match self {
+            Self::None => None,
+            Self::Own(key) => Some(key),
+            Self::Folded(key) => Some(key),
+        }
+    }
+}
+
+impl<'k> Image<'k> {
+    /// c·σ for the σ of `target`; c = 1 (`[0]`) uses the key as it is, others a copy times c.
+    ///
+    /// # Errors
+    /// If the key is missing.
+    pub(crate) fn new(key: &'k EvalKey, target: Target, constant: Vec<u8>) -> Result<Self> {
+        let params = &key.params;
+        let own = key.key(target)?;
+        Ok(Self {
+            map: target.map(params),
+            key: if constant == [0] {
+                Key::Own(own)
+            } else {
+                Key::Folded(Arc::new(fold(params, own, &constant)))
+            },
+            constant,
+        })
+    }
+
+    /// c times the identity.
+    pub(crate) fn identity(params: &Params, constant: Vec<u8>) -> Self {
+        Self {
+            map: params.frobenius(0).clone(),
+            constant,
+            key: Key::None,
+        }
+    }
+}
+
+impl Evaluator<'_> {
+    /// Σ_i c_i σ_i(x) for every x of `inputs`, switched by `plan`; the inputs share every pass over the
+    /// keys. `post(at, sums)` may change the sums modulo the `at`-th prime of the plan's extended basis
+    /// before the division: they are P_l times the result.
+    ///
+    /// Noise: times `power`, the mean of Σ|c_i|² (and of what `post` does); plus key switching. Cost: see
+    /// [`Pass::run`](crate::keyswitch::Pass::run).
+    pub(crate) fn sum_of_images(
+        &self,
+        plan: &SwitchPlan,
+        images: &[Image<'_>],
+        inputs: &[&Ciphertext],
+        power: f64,
+        post: impl Fn(usize, &mut [[&mut [u64]; 2]]) + Sync,
+    ) -> Vec<Ciphertext> {
+        let special: Vec<Vec<Vec<u64>>> = images
+            .iter()
+            .map(|i| self.special_constants(plan.special, &plan.from, &i.constant))
+            .collect();
+        let addend = |k: usize, second| Addend {
+            map: &images[k].map,
+            by_row: &special[k],
+            second,
+        };
+        let keyless = || (0..images.len()).filter(|&k| images[k].key.get().is_none());
+        let firsts = (0..images.len()).map(|k| addend(k, false));
+        let keyed = images.iter().filter_map(|i| Some((&i.map, i.key.get()?)));
+        let shape = Shape {
+            uses: vec![keyed.collect()],
+            addends: firsts.chain(keyless().map(|k| addend(k, true))).collect(),
+        };
+        let scaled: Vec<Poly> = inputs
+            .iter()
+            .map(|c| self.scaled(plan, &c.parts[1]))
+            .collect();
+        let jobs: Vec<Job<'_>> = inputs
+            .iter()
+            .zip(&scaled)
+            .map(|(c, scaled)| Job::Stored {
+                pieces: vec![scaled],
+                addends: vec![&c.parts[0]; images.len()]
+                    .into_iter()
+                    .chain(keyless().map(|_| &c.parts[1]))
+                    .collect(),
+            })
+            .collect();
+        let parts = self.pass(plan, &shape, &jobs).run(post);
+        let noises: Vec<Noise> = inputs.iter().map(|c| c.noise.scaled(power)).collect();
+        // every switched image is multiplied by its constant, by `power` in all
+        self.finish(plan, parts, &noises, power.ceil() as usize)
+    }
+
+    /// Adds P_l times `keys` to the sums modulo the `at`-th source prime of `plan`.
+    pub(crate) fn add_keys(
+        &self,
+        plan: &SwitchPlan,
+        at: usize,
+        sums: &mut [[&mut [u64]; 2]],
+        keys: &[&Ciphertext],
+    ) {
+        if at >= plan.from.len() {
+            return;
+        }
+        let params = self.params();
+        let i = plan.from[at];
+        let m = params.modulus(i);
+        let p = m.shoup(params.special_product(plan.special, i));
+        for (sum, key) in sums.iter_mut().zip(keys) {
+            for (s, k) in sum.iter_mut().zip(&key.parts) {
+                self.meter().time(crate::meter::Stage::Elementwise, || {
+                    kernel::scale_add(params.ring(), m, &k.limbs[at], p, s);
+                });
+            }
+        }
+    }
+}
+
+/// The constant c times a switching key, row by row.
+fn fold(params: &Params, key: &SwitchKey, constant: &[u8]) -> SwitchKey {
+    let row_len = params.ring().row_len();
+    let fold_poly = |poly: &Poly| {
+        let mut out = poly.clone();
+        for (i, limb) in out.limbs.iter_mut().enumerate() {
+            if limb.is_empty() {
+                continue;
+            }
+            let t = params.transform(i);
+            let m = t.modulus();
+            for (row, value) in limb.chunks_exact_mut(row_len).zip(t.row_values(constant)) {
+                let c = m.shoup(value);
+                row.iter_mut().for_each(|x| *x = m.scale(*x, c));
+            }
+        }
+        out
+    };
+    SwitchKey {
+        digits: key
+            .digits
+            .iter()
+            .map(|pair| pair.each_ref().map(fold_poly))
+            .collect(),
+    }
+}
+
+/// Images Σ_j c_j τ_t^j of packed columns for the slopes t = 0 … 3. Steps that two slopes share are folded once.
+///
+/// # Errors
+/// If a key is missing.
+pub(crate) fn column_maps<'k>(
+    key: &'k EvalKey,
+    linear: &LinearLayer,
+) -> Result<[Vec<Image<'k>>; 4]> {
+    let params = &key.params;
+    let step = |slope, j| column_step(params, slope, j);
+    let mut steps: Vec<(usize, [usize; 3])> = (0..4)
+        .flat_map(|slope| (1..4).map(move |j| (j, step(slope, j))))
+        .collect();
+    steps.sort_unstable();
+    steps.dedup();
+    let images: Vec<Image<'k>> = steps
+        .par_iter()
+        .map(|&(j, step)| Image::new(key, Target::Translate(step), linear.mix[j].clone()))
+        .collect::<Result<_>>()?;
+    let find = |slope, j: usize| match j {
+        0 => Image::identity(params, linear.mix[0].clone()),
+        _ => {
+            let at = steps.binary_search(&(j, step(slope, j)));
+            images[at.expect("every step was listed")].clone()
+        }
+    };
+    Ok(core::array::from_fn(|slope| {
+        (0..4).map(|j| find(slope, j)).collect()
+    }))
+}
+
+/// Images Σ_k γ_k σ^(k+1) of the byte-wise linear map: γ_7 goes with σ^8, the identity on bytes.
+///
+/// # Errors
+/// If a key is missing.
+pub(crate) fn byte_map<'k>(key: &'k EvalKey, linear: &LinearLayer) -> Result<Vec<Image<'k>>> {
+    let mut out: Vec<Image<'k>> = (1..8usize)
+        .into_par_iter()
+        .map(|k| Image::new(key, Target::Frobenius(k), linear.gamma[k - 1].clone()))
+        .collect::<Result<_>>()?;
+    out.push(Image::identity(&key.params, linear.gamma[7].clone()));
+    Ok(out)
+}

@@ -1,0 +1,132 @@
+//! Packed AES (GHS12 §4.1): whole blocks in one ciphertext, bytes moved by automorphisms.
+//!
+//! ShiftRows costs nothing: instead of moving bytes the reading of the slots changes, and the four bytes of a
+//! column stay one step of an automorphism τ_t apart ([`crate::placement`]; t counts the ShiftRows so
+//! far). With c127 = x^127 at level S2 ([`crate::subbytes`]), a round is two hoisted sums and no masks:
+//!
+//! ```text
+//! encrypting    S   = Σ_k γ_k σ^(k+1)(c127)       S2           seven key switches
+//!               out = Σ_j c_j τ_t^j(S) + key      S2 -> S0     three key switches
+//! decrypting    M   = Σ_j c'_j τ_t^j(c127)        S2           three key switches
+//!               out = Σ_k λ_k σ^(k+1)(M) + key    S2 -> S0     seven key switches
+//! ```
+//!
+//! The same three levels as byte-sliced: the round keys, placed like the state, are added before the
+//! switch that ends the round. GHS12 permute bytes by masked rotations, with a fourth level and more noise.
+
+use crate::ciphertext::Ciphertext;
+use crate::error::Result;
+use crate::evaluate::Evaluator;
+use crate::images::{Image, byte_map, column_maps};
+use crate::keys::{EvalKey, Target};
+use crate::linear::LinearLayer;
+use crate::sliced::check_level;
+use crate::state::State;
+use homaes_aes::{Direction, EvalError, Rounds};
+
+/// The packed circuit under one evaluation key.
+pub(crate) struct PackedAes<'k> {
+    pub(crate) eval: Evaluator<'k>,
+    linear: LinearLayer,
+    /// Σ γ_k σ^(k+1)
+    bytes: Vec<Image<'k>>,
+    /// Σ c_j τ_t^j for each slope t
+    columns: [Vec<Image<'k>>; 4],
+    /// σ: all that the last decrypting round does to x^127
+    square: [Image<'k>; 1],
+}
+
+impl<'k> PackedAes<'k> {
+    /// Folds the constants into keys: the memory of 11 keys encrypting, of 19 decrypting.
+    ///
+    /// # Errors
+    /// If a key is missing.
+    pub(crate) fn new(key: &'k EvalKey, direction: Direction) -> Result<Self> {
+        let linear = LinearLayer::new(key.params.slots(), direction);
+        Ok(Self {
+            eval: Evaluator::new(key),
+            bytes: byte_map(key, &linear)?,
+            columns: column_maps(key, &linear)?,
+            square: [Image::new(key, Target::Frobenius(1), vec![0])?],
+            linear,
+        })
+    }
+
+    fn fused_round(
+        &self,
+        dir: Direction,
+        s: &State,
+        key: &[Ciphertext],
+        mix: bool,
+    ) -> Result<State> {
+        let eval = &self.eval;
+        let c127 = eval.power_127(&s.ciphertexts)?;
+        let level = c127[0].level;
+        let keys: Vec<&Ciphertext> = key.iter().collect();
+        check_level(level, &keys)?;
+        let slope = match dir {
+            Direction::Encrypt => s.slope + 1,
+            Direction::Decrypt => s.slope + 3,
+        } % 4;
+        let [bytes, columns, _] = self.linear.mean_powers();
+        let (bytes, columns) = (
+            (&self.bytes[..], bytes),
+            (&self.columns[slope][..], columns),
+        );
+        let (first, last) = match (dir, mix) {
+            (Direction::Encrypt, true) => (Some(bytes), columns),
+            (Direction::Encrypt, false) => (None, bytes),
+            (Direction::Decrypt, true) => (Some(columns), bytes),
+            (Direction::Decrypt, false) => (None, (&self.square[..], 1.0)),
+        };
+        let between = first.map(|(images, power)| {
+            let plan = eval.params().staying(level);
+            eval.sum_of_images(plan, images, &[&c127[0]], power, |_, _| ())
+        });
+        let input = between.as_ref().unwrap_or(&c127);
+        let plan = eval.params().switching(level);
+        let (images, power) = last;
+        Ok(State {
+            ciphertexts: eval.sum_of_images(plan, images, &[&input[0]], power, |at, sums| {
+                eval.add_keys(plan, at, sums, &keys);
+            }),
+            slope,
+            ..*s
+        })
+    }
+}
+
+/// The fused rounds; see [`SlicedAes`](crate::sliced::SlicedAes), which has no unfused steps either.
+impl<'k> Rounds for PackedAes<'k> {
+    type State = State;
+    type Key = &'k [Ciphertext];
+
+    fn add(&self, s: &State, key: &&'k [Ciphertext]) -> Result<State, EvalError> {
+        Ok(s.plus(&self.eval, key))
+    }
+
+    fn sub_shift(&self, _: Direction, _: &State) -> Result<State, EvalError> {
+        Err(EvalError::MissingKey { what: "round" })
+    }
+
+    fn sub_shift_mix(&self, _: Direction, _: &State) -> Result<State, EvalError> {
+        Err(EvalError::MissingKey { what: "round" })
+    }
+
+    fn refresh(&self, _: &mut State) -> Result<(), EvalError> {
+        Ok(())
+    }
+
+    fn round(&self, dir: Direction, s: &State, key: &&'k [Ciphertext]) -> Result<State, EvalError> {
+        Ok(self.fused_round(dir, s, key, true)?)
+    }
+
+    fn last_round(
+        &self,
+        dir: Direction,
+        s: &State,
+        key: &&'k [Ciphertext],
+    ) -> Result<State, EvalError> {
+        Ok(self.fused_round(dir, s, key, false)?)
+    }
+}

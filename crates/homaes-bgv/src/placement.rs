@@ -1,0 +1,177 @@
+//! Where the bytes of blocks lie in slots, for each [`Layout`].
+//!
+//! A slot has coordinates (class, e3, e5, e257); adding to e5 or e257 is an automorphism that moves slots and does
+//! nothing else ([`homaes_math::slots`]). Packed blocks use this: with C slots to a run, byte (row r,
+//! column c) of block b lies at
+//!
+//! ```text
+//! (class, e3) = b div (C/4)      e5 = r      e257 = b mod (C/4) + C/4 · ((c + t r) mod 4)
+//! ```
+//!
+//! where t, the *slope*, is 0 for input and output of AES. ShiftRows moves row r by r columns: instead of moving
+//! anything, the slope grows by one (falls by one for InvShiftRows). In a column of slope t the byte
+//! one row further down is always one step of τ_t = (e5 + 1, e257 + t·C/4) away, from the last row
+//! to the first too because 4t columns are none; so MixColumns is Σ_j c_j τ_t^j, without a mask.
+
+use crate::error::{Error, Result};
+use crate::params::Params;
+use homaes_aes::{Block, Layout};
+use zeroize::Zeroizing;
+
+/// One byte per slot of a ciphertext.
+type SlotBytes = Zeroizing<Vec<u8>>;
+
+/// Slot of byte `i` of block `b`, packed with slope `slope`.
+pub(crate) fn packed_slot(params: &Params, b: usize, i: usize, slope: usize) -> usize {
+    let slots = params.slots();
+    let quarter = slots.run_len() / 4;
+    let (group, within) = (b / quarter, b % quarter);
+    let (row, column) = (i % 4, (i / 4 + slope * (i % 4)) % 4);
+    let runs_e3 = slots.count() / slots.run_len() / 8;
+    let (class, e3) = (group / runs_e3, group % runs_e3);
+    slots.slot(class, [e3, row, within + quarter * column])
+}
+
+/// τ_t^j of slope `slope` as coordinates added to (e3, e5, e257).
+///
+/// Eight quarters make up the axis e257, and four of them change the sign of the representative, which bytes do not feel.
+/// Reducing t·j modulo 8 and not 4 keeps the bytes of a column on embeddings whose rounding noises are independent
+/// ([`crate::stability`]), at the price of twelve different steps instead of ten.
+pub(crate) fn column_step(params: &Params, slope: usize, j: usize) -> [usize; 3] {
+    let quarter = params.slots().run_len() / 4;
+    [0, j % 4, quarter * (slope * j % 8)]
+}
+
+/// Slot bytes of every ciphertext of a batch of `blocks`; missing blocks are zero.
+///
+/// # Errors
+/// If there are more blocks than the batch holds.
+pub(crate) fn to_slots(
+    params: &Params,
+    layout: Layout,
+    blocks: &[Block],
+    slope: usize,
+) -> Result<Vec<SlotBytes>> {
+    let capacity = params.blocks_per_batch(layout);
+    if blocks.len() > capacity {
+        return Err(Error::TooManyBlocks {
+            found: blocks.len(),
+            expected: capacity,
+        });
+    }
+    let count = params.slots().count();
+    let mut out = vec![Zeroizing::new(vec![0u8; count]); layout.ciphertexts()];
+    for (b, block) in blocks.iter().enumerate() {
+        for (i, &byte) in block.iter().enumerate() {
+            match layout {
+                Layout::Packed => out[0][packed_slot(params, b, i, slope)] = byte,
+                Layout::Sliced => out[i][b] = byte,
+                Layout::Bits => {
+                    for (j, bits) in out[8 * i..8 * i + 8].iter_mut().enumerate() {
+                        bits[b] = byte >> j & 1;
+                    }
+                }
+            }
+        }
+    }
+    Ok(out)
+}
+
+/// The blocks of a batch from its slot bytes, slope 0: inverse of [`to_slots`].
+///
+/// `None` if a slot of the bit layout holds neither 0 nor 1.
+pub(crate) fn from_slots(
+    params: &Params,
+    layout: Layout,
+    slots: &[SlotBytes],
+) -> Option<Vec<Block>> {
+    let is_bit = slots.iter().all(|s| s.iter().all(|&x| x < 2));
+    if layout == Layout::Bits && !is_bit {
+        return None;
+    }
+    let byte = |b: usize, i: usize| match layout {
+        Layout::Packed => slots[0][packed_slot(params, b, i, 0)],
+        Layout::Sliced => slots[i][b],
+        Layout::Bits => (0..8).fold(0, |x, j| x | slots[8 * i + j][b] << j),
+    };
+    let blocks = 0..params.blocks_per_batch(layout);
+    Some(
+        blocks
+            .map(|b| core::array::from_fn(|i| byte(b, i)))
+            .collect(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sets;
+    use homaes_aes::Direction;
+    use homaes_aes::state::{circulant, mix_columns, shift_rows};
+
+    fn numbered(count: usize) -> Vec<Block> {
+        (0..count)
+            .map(|b| core::array::from_fn(|i| (b * 31 + i * 7 + b / 5) as u8))
+            .collect()
+    }
+
+    #[test]
+    fn blocks_come_back() {
+        for (set, layouts) in [
+            (&sets::TOY_255, [Layout::Sliced, Layout::Bits]),
+            (&sets::TOY_21845, [Layout::Sliced, Layout::Packed]),
+        ] {
+            let params = Params::new(set).unwrap();
+            for layout in layouts {
+                let blocks = numbered(params.blocks_per_batch(layout));
+                let slots = to_slots(&params, layout, &blocks, 0).unwrap();
+                assert_eq!(slots.len(), layout.ciphertexts());
+                assert_eq!(from_slots(&params, layout, &slots).unwrap(), blocks);
+                let more = numbered(blocks.len() + 1);
+                assert!(to_slots(&params, layout, &more, 0).is_err());
+            }
+        }
+    }
+
+    /// The slots after the automorphism that adds `step`.
+    fn moved(params: &Params, slots: &[u8], step: [usize; 3]) -> Vec<u8> {
+        let mut bits = vec![0; params.ring().n()];
+        params.slots().encode(slots, &mut bits);
+        let map = params.ring().translation(step);
+        let image: Vec<u64> = (0..bits.len())
+            .map(|i| bits[map.coefficient_source(params.ring(), i)])
+            .collect();
+        params.slots().decode(&image).unwrap()
+    }
+
+    #[test]
+    fn shifting_rows_is_a_slope_and_mixing_columns_four_automorphisms() {
+        let params = Params::new(&sets::TOY_21845).unwrap();
+        let blocks = numbered(params.blocks_per_batch(Layout::Packed));
+        for slope in 0..4usize {
+            for dir in Direction::ALL {
+                let at = |blocks: &[Block], slope| {
+                    to_slots(&params, Layout::Packed, blocks, slope)
+                        .unwrap()
+                        .remove(0)
+                };
+                let here = at(&blocks, slope);
+                let next = match dir {
+                    Direction::Encrypt => slope + 1,
+                    Direction::Decrypt => slope + 3,
+                } % 4;
+                let shifted: Vec<Block> = blocks.iter().map(|b| shift_rows(dir, b)).collect();
+                assert_eq!(here, at(&shifted, next), "the same slots, read otherwise");
+                let mut sum = vec![0; here.len()];
+                for (j, c) in circulant(dir).into_iter().enumerate() {
+                    let image = moved(&params, &here, column_step(&params, next, j));
+                    for (s, x) in sum.iter_mut().zip(image) {
+                        *s ^= homaes_aes::gf256::mul(c, x);
+                    }
+                }
+                let mixed: Vec<Block> = shifted.iter().map(|b| mix_columns(dir, b)).collect();
+                assert_eq!(sum, *at(&mixed, next));
+            }
+        }
+    }
+}

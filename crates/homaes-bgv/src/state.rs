@@ -1,0 +1,124 @@
+//! The state of one batch of blocks.
+
+use crate::ciphertext::Ciphertext;
+use crate::encrypt::{Decrypted, trivial};
+use crate::error::{Error, Result};
+use crate::evaluate::Evaluator;
+use crate::keys::SecretKey;
+use crate::params::Params;
+use crate::placement::{from_slots, to_slots};
+use homaes_aes::{Block, Layout};
+use rayon::prelude::*;
+use zeroize::Zeroizing;
+
+/// Encrypted AES blocks: 1, 16 or 128 ciphertexts at one level.
+#[derive(Clone, Debug)]
+pub struct State {
+    pub(crate) layout: Layout,
+    pub(crate) ciphertexts: Vec<Ciphertext>,
+    /// how far ShiftRows has moved the reading of packed bytes; 0 in finished states
+    pub(crate) slope: usize,
+}
+
+impl State {
+    /// Where bytes lie in the ciphertexts.
+    pub fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    /// The ciphertexts, in the order of [`Layout`].
+    pub fn ciphertexts(&self) -> &[Ciphertext] {
+        &self.ciphertexts
+    }
+
+    /// Level of the ciphertexts: at level ℓ, ℓ - 1 multiplications are left.
+    pub fn level(&self) -> usize {
+        self.ciphertexts.iter().map(|c| c.level).min().unwrap_or(0)
+    }
+
+    /// Least of [`Ciphertext::capacity_bits`].
+    pub fn capacity_bits(&self, params: &Params) -> f64 {
+        let bits = self.ciphertexts.iter().map(|c| c.capacity_bits(params));
+        bits.fold(f64::INFINITY, f64::min)
+    }
+
+    /// Largest of [`Ciphertext::noise_bits`].
+    pub fn noise_bits(&self) -> f64 {
+        let bits = self.ciphertexts.iter().map(Ciphertext::noise_bits);
+        bits.fold(f64::NEG_INFINITY, f64::max)
+    }
+
+    /// Public `blocks` without key and error; missing ones are zero.
+    ///
+    /// # Errors
+    /// If there are more blocks than the batch holds.
+    pub(crate) fn public(
+        params: &Params,
+        layout: Layout,
+        blocks: &[Block],
+        (level, slope): (usize, usize),
+    ) -> Result<Self> {
+        let slots = to_slots(params, layout, blocks, slope)?;
+        Ok(Self {
+            layout,
+            ciphertexts: slots
+                .par_iter()
+                .map(|bytes| trivial(params, bytes, level))
+                .collect(),
+            slope,
+        })
+    }
+
+    /// Adds public blocks: turns an encrypted key stream into encrypted data (CTR), or adds the previous
+    /// ciphertext blocks (CBC). Missing blocks are zero.
+    ///
+    /// # Errors
+    /// If there are more blocks than the batch holds, or the ciphertexts are at different levels.
+    pub fn xor_public(&mut self, params: &Params, blocks: &[Block]) -> Result<()> {
+        let level = self.level();
+        if let Some(other) = self.ciphertexts.iter().find(|c| c.level != level) {
+            return Err(Error::Field {
+                what: "level of a state byte",
+                found: other.level as u64,
+                expected: level as u64,
+            });
+        }
+        let public = Self::public(params, self.layout, blocks, (level, self.slope))?;
+        for (s, p) in self.ciphertexts.iter_mut().zip(&public.ciphertexts) {
+            s.parts[0].add_assign(params, params.basis(level), &p.parts[0]);
+            s.noise = s.noise.plus(p.noise);
+        }
+        Ok(())
+    }
+
+    /// Sum with a round key of the same shape.
+    pub(crate) fn plus(&self, eval: &Evaluator<'_>, key: &[Ciphertext]) -> Self {
+        let sums = self.ciphertexts.iter().zip(key);
+        Self {
+            ciphertexts: sums.map(|(a, b)| eval.add(a, b)).collect(),
+            ..*self
+        }
+    }
+}
+
+impl SecretKey {
+    /// The blocks of a finished state.
+    ///
+    /// # Errors
+    /// As [`SecretKey::decrypt`]; [`Error::NotBytes`] also if a slot of a bit holds something else.
+    pub fn decrypt_blocks(&self, state: &State) -> Result<Decrypted> {
+        let decrypted: Vec<(Vec<u8>, f64)> = state
+            .ciphertexts
+            .iter()
+            .map(|c| self.decrypt(c))
+            .collect::<Result<_>>()?;
+        let margins = decrypted.iter().map(|d| d.1);
+        let margin_bits = margins.fold(f64::INFINITY, f64::min);
+        let slots: Vec<_> = decrypted.into_iter().map(|d| Zeroizing::new(d.0)).collect();
+        let blocks = from_slots(self.params(), state.layout, &slots).ok_or(Error::NotBytes)?;
+        Ok(Decrypted {
+            blocks,
+            margin_bits,
+        })
+    }
+}

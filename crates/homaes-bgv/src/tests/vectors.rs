@@ -1,0 +1,110 @@
+//! The block calls of the NIST AESAVS files and of SP 800-38A, in every layout: a key of its own in
+//! every slot, so that a batch holds as many vectors as blocks.
+
+use super::*;
+use crate::course::Course;
+use crate::placement::to_slots;
+use crate::wrapped::{Part, slope, wrapped_schedule};
+use homaes_aes::{KeySize, Layout};
+use rayon::prelude::*;
+use std::collections::BTreeSet;
+use zeroize::Zeroizing;
+
+#[path = "../../../homaes-aes/tests/vectors/mod.rs"]
+mod nist;
+
+/// Key, input and output of one block call.
+type Call = (Vec<u8>, Block, Block);
+
+/// All different calls in one direction with keys of one size.
+fn calls(direction: Direction, size: KeySize) -> Vec<Call> {
+    let vectors = nist::aesavs().into_iter().chain(nist::sp800_38a());
+    let vectors = vectors.filter(|v| v.key.len() == size.key_bytes());
+    let all: BTreeSet<Call> = vectors
+        .flat_map(|v| {
+            let key = v.key.clone();
+            let calls = v.calls().into_iter();
+            calls
+                .filter(|c| c.direction == direction && c.output.len() == 16)
+                .map(move |c| (key.clone(), c.input, c.output.try_into().unwrap()))
+                .collect::<Vec<_>>()
+        })
+        .collect();
+    all.into_iter().collect()
+}
+
+/// A wrapped key that holds the key of call b for block b.
+fn wrap(f: &Fixture, course: Course, direction: Direction, calls: &[Call]) -> WrappedKey {
+    let schedules: Vec<Vec<Block>> = calls
+        .iter()
+        .map(|c| {
+            let keys = RoundKeys::expand(&c.0).unwrap();
+            wrapped_schedule(
+                keys.schedule(direction).as_slice(),
+                course.layout,
+                direction,
+            )
+            .to_vec()
+        })
+        .collect();
+    let rounds: Vec<Vec<Zeroizing<Vec<u8>>>> = (0..=course.size.rounds())
+        .map(|r| {
+            let keys: Vec<Block> = schedules.iter().map(|s| s[r]).collect();
+            to_slots(
+                &f.params,
+                course.layout,
+                &keys,
+                slope(&course, direction, r),
+            )
+            .unwrap()
+        })
+        .collect();
+    let mut rng = ChaCha20Rng::from_seed([calls.len() as u8; 32]);
+    WrappedKey {
+        params: f.params.clone(),
+        id: f.secret.id(),
+        size: course.size,
+        direction,
+        parts: vec![Part::encrypt_slots(&f.secret, course, &rounds, &mut rng)],
+    }
+}
+
+fn every_vector(set: &ParamSet, layout: Layout) {
+    let f = fixture(Params::new(set).unwrap(), 11);
+    let mut count = 0;
+    for direction in Direction::ALL {
+        for size in KeySize::ALL {
+            let course = Course::new(&f.params, layout, size, Some(0)).unwrap();
+            let calls = calls(direction, size);
+            count += calls.len();
+            calls
+                .par_chunks(f.params.blocks_per_batch(layout))
+                .for_each(|calls| {
+                    let wrapped = wrap(&f, course, direction, calls);
+                    let aes = Aes::new(&f.eval, &wrapped, layout).unwrap();
+                    let inputs: Vec<Block> = calls.iter().map(|c| c.1).collect();
+                    let state = aes.evaluate(&inputs).unwrap();
+                    let got = f.secret.decrypt_blocks(&state).unwrap().blocks;
+                    for (call, got) in calls.iter().zip(got) {
+                        assert_eq!(got, call.2, "{direction:?} {layout} {call:?}");
+                    }
+                });
+        }
+    }
+    assert!(count > 2000, "{count} calls");
+}
+
+#[test]
+fn sliced() {
+    every_vector(&sets::TOY_255, Layout::Sliced);
+}
+
+#[test]
+fn packed() {
+    every_vector(&sets::TOY_21845, Layout::Packed);
+}
+
+#[test]
+fn bits() {
+    every_vector(&sets::TOY_255, Layout::Bits);
+}

@@ -1,0 +1,134 @@
+//! Three-way products (GHS12 appendix A): x·y·z with one key switching and one switch down by two levels.
+//!
+//! ```text
+//! (x0 + x1 s)(y0 + y1 s)(z0 + z1 s) = r0 + r1 s + r2 s² + r3 s³
+//! ```
+//!
+//! r2 and r3 are switched to (1, s) in the same pass, from keys for s² and s³, and the division that ends it also drops two
+//! levels. Three noises ρ make ρ³, which two drops bring back to ρ, as two products in turn would. Saved against those:
+//! the division of one product and the switch that brings z to the other factor's level; see docs/ghs12-tools.md.
+//!
+//! The key for s³ covers the levels of users' circuits only ([`Params::rotation_level`](crate::Params::rotation_level)).
+
+use crate::ciphertext::Ciphertext;
+use crate::error::{Error, Result};
+use crate::evaluate::{Evaluator, noise_after};
+use crate::keys::Target;
+use crate::keyswitch::{Addend, Job, Shape};
+use crate::meter::Stage;
+use crate::noise::Noise;
+use crate::params::{Params, SwitchPlan};
+use crate::poly::Poly;
+use homaes_math::Words;
+use homaes_math::kernel::{self, Tensor};
+
+/// Polynomials that are key-switched: those under s² and s³.
+const PIECES: usize = 2;
+
+impl Evaluator<'_> {
+    /// Slot-wise product of three ciphertexts, at the lowest of their levels; two levels below, as far as there are.
+    ///
+    /// Noise: the product of the three, divided by both drops, plus ρ. Cost: 12 products per word and one key switching of two
+    /// polynomials.
+    ///
+    /// # Errors
+    /// If there is no key for s³, or not at this level.
+    pub fn multiply_three(
+        &self,
+        x: &Ciphertext,
+        y: &Ciphertext,
+        z: &Ciphertext,
+    ) -> Result<Ciphertext> {
+        let params = self.params();
+        let level = x.level.min(y.level).min(z.level);
+        let most = params.rotation_level();
+        if level > most {
+            return Err(Error::NoKey {
+                what: "three-way product",
+                level,
+                most,
+                set: params.set().name.as_str(),
+            });
+        }
+        let [x, y, z] = [x, y, z].map(|c| self.lowered(c, level));
+        let plan = three_way_plan(params, level);
+        let [r0, r1, r2, r3] = self.tensor_three([&x, &y, &z], &plan);
+        let id = params.frobenius(0);
+        let special = self.special_constants(plan.special, &plan.from, &[0]);
+        let addend = |second| Addend {
+            map: id,
+            by_row: &special,
+            second,
+        };
+        let shape = Shape {
+            uses: vec![
+                vec![(id, self.key().key(Target::Product(0))?)],
+                vec![(id, self.key().key(Target::Cube)?)],
+            ],
+            addends: vec![addend(false), addend(true)],
+        };
+        let jobs = [Job::Stored {
+            pieces: vec![&r2, &r3],
+            addends: vec![&r0, &r1],
+        }];
+        let noise = x.noise.times(y.noise).times(z.noise);
+        let parts = self.pass(&plan, &shape, &jobs).run(|_, _| ());
+        let mut out = self.finish(&plan, parts, &[noise], PIECES);
+        Ok(out.pop().expect("one product in, one ciphertext out"))
+    }
+
+    /// r0 … r3, the last two times the plan's scale.
+    fn tensor_three(&self, [x, y, z]: [&Ciphertext; 3], plan: &SwitchPlan) -> [Poly; 4] {
+        let params = self.params();
+        let n = params.ring().n();
+        let mut out = [(); 4].map(|()| Poly::scratch(n, plan.from.len()));
+        let mut scratch = Poly::scratch(n, 5).limbs;
+        for (at, &i) in plan.from.iter().enumerate() {
+            let m = params.modulus(i);
+            let [x, y, z] = [x, y, z].map(|c| c.parts.each_ref().map(|p| &*p.limbs[at]));
+            let [s0, s1, s2, s3, s4] = &mut scratch[..] else {
+                continue; // there are five
+            };
+            let [r0, r1, r2, r3] = out.each_mut().map(|p| &mut p.limbs[at]);
+            let one = m.shoup(1);
+            let product = |x: [&[u64]; 2], y: [&[u64]; 2], out: [&mut Words; 4]| {
+                let t = Tensor {
+                    x,
+                    y,
+                    map: params.frobenius(0),
+                    scale: one,
+                };
+                kernel::tensor(params.ring(), m, &t, out.map(|o| &mut **o));
+            };
+            let add = |a: &[u64], out: &mut [u64]| {
+                kernel::scale_add(params.ring(), m, a, one, out);
+            };
+            self.meter().time(Stage::Tensor, || {
+                // x·y: parts under 1, s, s²
+                product(x, y, [s0, s1, s2, s3]);
+                add(s2, s1);
+                let (a0, a1, a2) = (&s0[..], &s1[..], &s3[..]);
+                // (a2, a2)·z first: r0 and r1 serve as scratch
+                product([a2, a2], z, [r0, r2, r1, r3]);
+                product([a0, a1], z, [r0, r1, s2, s4]);
+                add(s2, r1);
+                add(s4, r2);
+                for r in [r2, r3] {
+                    kernel::scale_canonical(params.ring(), m, plan.scale[at], r);
+                }
+            });
+        }
+        out
+    }
+}
+
+/// Key switching at `level` with the switch down by two levels, as far as there are.
+fn three_way_plan(params: &Params, level: usize) -> SwitchPlan {
+    params.switch_plan(level, level.saturating_sub(2).max(1))
+}
+
+/// Level and noise of a three-way product at `level`.
+pub(crate) fn three_way_outcome(params: &Params, level: usize, product: Noise) -> (usize, Noise) {
+    let plan = three_way_plan(params, level);
+    (plan.to_level, noise_after(params, &plan, product, PIECES))
+}

@@ -1,0 +1,398 @@
+//! Every mode of operation and key size, from AES ciphertext to message, on toy sets: against published answers and
+//! against the crates `aes`, `cbc`, `ctr` and `aes-gcm`.
+
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+#[path = "../../homaes-aes/tests/vectors/mod.rs"]
+mod vectors;
+
+use aes::cipher::{
+    Array, BlockCipherEncrypt, BlockModeEncrypt, KeyInit, KeyIvInit, StreamCipher,
+    block_padding::Pkcs7,
+};
+use aes::{Aes128, Aes192, Aes256};
+use aes_gcm::aead::{Aead, Payload};
+use homaes::{
+    AesKey, Block, DecryptOptions, DecryptReport, Direction, Error, Job, KeySet, Layout, Mode,
+    Output, Result, Set, Tag, Transcipher, WrappedKey, Wrapping, inspect,
+};
+use std::fs;
+use std::path::PathBuf;
+use tempfile::TempDir;
+
+const IV: Block = *b"an IV of sixteen";
+const NONCE: [u8; 12] = *b"twelve bytes";
+const AAD: &[u8] = b"associated data of some length";
+
+struct World {
+    folder: TempDir,
+    keys: KeySet,
+    layout: Layout,
+}
+
+/// A file as a client makes it.
+#[derive(Clone)]
+struct Input {
+    mode: Mode,
+    file: Vec<u8>,
+    aad: Vec<u8>,
+}
+
+impl World {
+    fn new(set: &str, layout: Layout) -> Self {
+        let set = Set::named(set).unwrap();
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+            keys: KeySet::generate(&set).unwrap(),
+            layout,
+        }
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn wrap(&self, key: &[u8], direction: Direction) -> WrappedKey {
+        let wrapping = Wrapping {
+            direction,
+            layouts: vec![self.layout],
+            levels_left: None,
+        };
+        let key = AesKey::from_bytes(key).unwrap();
+        WrappedKey::encrypt(&self.keys.secret, &key, &wrapping).unwrap()
+    }
+
+    /// Under FHE, into `o.hct`.
+    fn transcipher(&self, wrapped: &WrappedKey, input: &Input) {
+        fs::write(self.at("c"), &input.file).unwrap();
+        let job = Job::open(self.at("c"), input.mode).unwrap();
+        let job = match input.mode {
+            Mode::Gcm { .. } => job.with_aad(input.aad.clone()).unwrap(),
+            _ => job,
+        };
+        let run = Transcipher::new(&self.keys.eval, wrapped).unwrap();
+        let output = Output::create(self.at("o.hct"), true).unwrap();
+        let report = run.run(job, output).unwrap();
+        assert_eq!(report.layout, self.layout);
+    }
+
+    /// And back.
+    fn decrypt(&self, options: DecryptOptions<'_>) -> Result<(Vec<u8>, DecryptReport)> {
+        let _ = fs::remove_file(self.at("p"));
+        let output = Output::create(self.at("p"), false).unwrap();
+        let secret = &self.keys.secret;
+        let report = secret.decrypt_with(self.at("o.hct"), output, options);
+        assert_eq!(self.at("p").exists(), report.is_ok());
+        let report = report?;
+        let found = fs::read(self.at("p")).unwrap();
+        assert_eq!(report.bytes, found.len() as u64);
+        Ok((found, report))
+    }
+
+    /// Both, with every check that the mode allows.
+    fn recover(&self, wrapped: &WrappedKey, key: &[u8], input: &Input) -> Result<Vec<u8>> {
+        self.transcipher(wrapped, input);
+        let found = inspect(self.at("o.hct")).unwrap().messages.unwrap();
+        let (mode, aad) = (found.meta.mode, found.meta.aad);
+        assert_eq!((mode, aad), (input.mode, input.aad.clone()));
+        assert_eq!(found.meta.layout, self.layout);
+        let key = AesKey::from_bytes(key).unwrap();
+        let gcm = matches!(mode, Mode::Gcm { .. });
+        let options = DecryptOptions {
+            aes_key: gcm.then_some(&key),
+            unpad: mode.whole_blocks(),
+        };
+        let (message, report) = self.decrypt(options)?;
+        assert_eq!(report.tag, if gcm { Tag::Verified } else { Tag::None });
+        Ok(message)
+    }
+}
+
+fn message(len: usize) -> Vec<u8> {
+    (0..len).map(|i| (i * i / 7) as u8).collect()
+}
+
+fn key(bytes: usize) -> Vec<u8> {
+    (0..bytes).map(|i| (i * 37) as u8).collect()
+}
+
+fn ecb<C: BlockCipherEncrypt + KeyInit>(key: &[u8], message: &[u8]) -> Vec<u8> {
+    let count = 16 - message.len() % 16;
+    let mut text = message.to_vec();
+    text.extend(vec![count as u8; count]);
+    let cipher = C::new_from_slice(key).unwrap();
+    for block in text.chunks_mut(16) {
+        cipher.encrypt_block(Array::slice_as_mut_array(block).unwrap());
+    }
+    text
+}
+
+/// `message` as OpenSSL encrypts it: padded where the mode needs it, the tag of GCM at the end.
+fn encrypted(mode: Mode, key: &[u8], message: &[u8]) -> Input {
+    macro_rules! with_key {
+        ($cipher:ident => $encrypt:expr) => {
+            match key.len() {
+                16 => {
+                    type $cipher = Aes128;
+                    $encrypt
+                }
+                24 => {
+                    type $cipher = Aes192;
+                    $encrypt
+                }
+                _ => {
+                    type $cipher = Aes256;
+                    $encrypt
+                }
+            }
+        };
+    }
+    let mut text = message.to_vec();
+    let mut aad = Vec::new();
+    let file = match mode {
+        Mode::Cbc { iv } => with_key!(C => {
+            let cipher = cbc::Encryptor::<C>::new_from_slices(key, &iv).unwrap();
+            cipher.encrypt_padded_vec::<Pkcs7>(message)
+        }),
+        Mode::Ctr { iv } => with_key!(C => {
+            ctr::Ctr128BE::<C>::new_from_slices(key, &iv).unwrap().apply_keystream(&mut text);
+            text
+        }),
+        Mode::Gcm { nonce } => with_key!(C => {
+            aad = AAD.to_vec();
+            let cipher = aes_gcm::AesGcm::<C, aes::cipher::consts::U12>::new_from_slice(key).unwrap();
+            let payload = Payload { msg: message, aad: AAD };
+            cipher.encrypt(&nonce.into(), payload).unwrap()
+        }),
+        _ => with_key!(C => ecb::<C>(key, message)),
+    };
+    Input { mode, file, aad }
+}
+
+fn modes() -> [Mode; 4] {
+    [
+        Mode::Ecb,
+        Mode::Cbc { iv: IV },
+        Mode::Ctr { iv: IV },
+        Mode::Gcm { nonce: NONCE },
+    ]
+}
+
+/// Messages of these lengths come back under every mode and key size.
+fn every_mode_and_key_size(world: &World, lengths: &[usize]) {
+    for bytes in [16, 24, 32] {
+        let key = key(bytes);
+        for direction in [Direction::Encrypt, Direction::Decrypt] {
+            let wrapped = world.wrap(&key, direction);
+            for mode in modes() {
+                if mode.direction() != direction {
+                    continue;
+                }
+                for &len in lengths {
+                    let input = encrypted(mode, &key, &message(len));
+                    let found = world.recover(&wrapped, &key, &input).unwrap();
+                    assert_eq!(found, message(len), "{mode:?} {bytes} {len}");
+                }
+            }
+        }
+    }
+}
+
+/// The examples of SP 800-38A, appendix F.
+fn published_examples(world: &World) {
+    let mut vectors = vectors::sp800_38a();
+    assert!(vectors.len() >= 9);
+    // Each is there in both directions; it is the message that is recovered here.
+    vectors.retain(|v| v.direction == Direction::Decrypt);
+    for v in vectors {
+        let mode = match v.mode {
+            vectors::Mode::Ecb => Mode::Ecb,
+            vectors::Mode::Cbc => Mode::Cbc { iv: v.iv },
+            vectors::Mode::Ctr => Mode::Ctr { iv: v.iv },
+        };
+        let (file, aad) = (v.input.clone(), Vec::new());
+        let wrapped = world.wrap(&v.key, mode.direction());
+        world.transcipher(&wrapped, &Input { mode, file, aad });
+        let (found, _) = world.decrypt(DecryptOptions::default()).unwrap();
+        assert_eq!(found, v.output, "{} {}", v.file, v.count);
+    }
+}
+
+#[test]
+fn sliced() {
+    let world = World::new("bgv/toy-255", Layout::Sliced);
+    every_mode_and_key_size(&world, &[0, 16, 300]);
+    published_examples(&world);
+}
+
+#[test]
+fn bits() {
+    let world = World::new("bgv/toy-255", Layout::Bits);
+    every_mode_and_key_size(&world, &[100]);
+}
+
+#[test]
+fn packed() {
+    let world = World::new("bgv/toy-21845", Layout::Packed);
+    let (key, mode) = (key(32), Mode::Cbc { iv: IV });
+    let wrapped = world.wrap(&key, mode.direction());
+    let input = encrypted(mode, &key, &message(300));
+    assert_eq!(world.recover(&wrapped, &key, &input).unwrap(), message(300));
+}
+
+/// One file with the round keys for two layouts; the message decides between them.
+#[test]
+fn short_messages_are_packed_if_the_wrapped_key_allows() {
+    let world = World::new("bgv/toy-21845", Layout::Packed);
+    let key = key(16);
+    let (aes_key, path) = (AesKey::from_bytes(&key).unwrap(), world.at("key.hwk"));
+    let wrapping = Wrapping::default();
+    let secret = &world.keys.secret;
+    WrappedKey::create(secret, &aes_key, &wrapping, &path, false).unwrap();
+    let wrapped = WrappedKey::open(&path, &world.keys.eval).unwrap();
+    assert_eq!(wrapped.layouts(), [Layout::Sliced, Layout::Packed]);
+    let run = Transcipher::new(&world.keys.eval, &wrapped).unwrap();
+    let layouts = [65, 1024].map(|blocks| run.layout_for(blocks).unwrap());
+    assert_eq!(layouts, [Layout::Packed, Layout::Sliced]);
+    drop(run);
+    // Two packed batches.
+    let input = encrypted(Mode::Ctr { iv: IV }, &key, &message(1025));
+    assert_eq!(
+        world.recover(&wrapped, &key, &input).unwrap(),
+        message(1025)
+    );
+}
+
+/// SP 800-38D, with the server that has no key and the check at decryption.
+#[test]
+fn published_gcm_vectors_are_accepted_and_refused() {
+    let world = World::new("bgv/toy-255", Layout::Sliced);
+    let mut refused = 0;
+    let whole = vectors::gcm();
+    let whole = whole.iter().filter(|v| v.tag.len() == 16);
+    for v in whole.step_by(7) {
+        let mode = Mode::Gcm { nonce: v.nonce };
+        let input = Input {
+            mode,
+            file: [&v.cipher[..], &v.tag].concat(),
+            aad: v.aad.clone(),
+        };
+        let wrapped = world.wrap(&v.key, Direction::Encrypt);
+        match (&v.plain, world.recover(&wrapped, &v.key, &input)) {
+            (Some(plain), Ok(found)) => assert_eq!(&found, plain),
+            (None, Err(Error::Tag { .. })) => refused += 1,
+            (_, other) => panic!("{} {}: {other:?}", v.file, v.count),
+        }
+    }
+    assert!(refused > 0);
+}
+
+#[test]
+fn what_was_tampered_with_is_refused_and_without_the_key_only_told() {
+    let world = World::new("bgv/toy-255", Layout::Sliced);
+    let key = key(16);
+    let wrapped = world.wrap(&key, Direction::Encrypt);
+    let mode = Mode::Gcm { nonce: NONCE };
+    let good = encrypted(mode, &key, &message(40));
+    assert!(world.recover(&wrapped, &key, &good).is_ok());
+    let changed = |change: &dyn Fn(&mut Input)| {
+        let mut input = good.clone();
+        change(&mut input);
+        let error = world.recover(&wrapped, &key, &input).unwrap_err();
+        assert!(matches!(error, Error::Tag { .. }), "{error}");
+        // Without the key, the bytes come out, and the report says what they are worth.
+        let (_, report) = world.decrypt(DecryptOptions::default()).unwrap();
+        assert_eq!(report.tag, Tag::Unchecked);
+    };
+    changed(&|input| input.file[0] ^= 1);
+    changed(&|input| input.file[39] ^= 0x80);
+    changed(&|input| input.file[55] ^= 1);
+    changed(&|input| _ = input.file.remove(20));
+    changed(&|input| input.aad[0] ^= 1);
+    changed(&|input| input.aad.clear());
+    changed(&|input| input.mode = Mode::Gcm { nonce: [0; 12] });
+
+    world.transcipher(&wrapped, &good);
+    let decrypt = |bytes: &[u8]| {
+        let aes_key = AesKey::from_bytes(bytes).unwrap();
+        let options = DecryptOptions {
+            aes_key: Some(&aes_key),
+            unpad: false,
+        };
+        world.decrypt(options)
+    };
+    assert_eq!(decrypt(&key).unwrap().0, message(40));
+    assert!(matches!(decrypt(&[0; 16]).unwrap_err(), Error::Tag { .. }));
+    let error = decrypt(&[0; 24]).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("the message is of AES-128, found a key for AES-192"),
+        "{error}"
+    );
+}
+
+#[test]
+fn nonces_may_come_with_the_file() {
+    let world = World::new("bgv/toy-255", Layout::Sliced);
+    let key = key(32);
+    let wrapped = world.wrap(&key, Direction::Encrypt);
+    let input = encrypted(Mode::Gcm { nonce: NONCE }, &key, &message(33));
+    fs::write(world.at("c"), [&NONCE[..], &input.file].concat()).unwrap();
+    let job = Job::open_with_nonce(world.at("c")).unwrap();
+    let job = job.with_aad(AAD.to_vec()).unwrap();
+    let run = Transcipher::new(&world.keys.eval, &wrapped).unwrap();
+    let output = Output::create(world.at("o.hct"), true).unwrap();
+    assert_eq!(run.run(job, output).unwrap().bytes, 33);
+    let aes_key = AesKey::from_bytes(&key).unwrap();
+    let options = DecryptOptions {
+        aes_key: Some(&aes_key),
+        unpad: false,
+    };
+    assert_eq!(world.decrypt(options).unwrap().0, message(33));
+}
+
+#[test]
+fn padding_is_removed_if_it_is_right_and_options_must_fit_the_mode() {
+    let world = World::new("bgv/toy-255", Layout::Sliced);
+    let key = key(16);
+    let aes_key = AesKey::from_bytes(&key).unwrap();
+    let unpad = DecryptOptions {
+        aes_key: None,
+        unpad: true,
+    };
+    let check = DecryptOptions {
+        aes_key: Some(&aes_key),
+        unpad: false,
+    };
+    let wrapped = world.wrap(&key, Direction::Decrypt);
+    let mut input = encrypted(Mode::Ecb, &key, &message(300));
+    world.transcipher(&wrapped, &input);
+    let (padded, _) = world.decrypt(DecryptOptions::default()).unwrap();
+    assert_eq!(
+        (&padded[..300], &padded[300..]),
+        (&message(300)[..], &[4; 4][..])
+    );
+    assert_eq!(world.decrypt(unpad).unwrap().0, message(300));
+    let error = world.decrypt(check).unwrap_err().to_string();
+    assert!(error.contains("mode ecb has no tag to check"), "{error}");
+    // Without its last block, and with nothing at all.
+    for len in [288, 0] {
+        input.file.truncate(len);
+        world.transcipher(&wrapped, &input);
+        let error = world.decrypt(unpad).unwrap_err();
+        assert!(matches!(error, Error::Padding { .. }), "{error}");
+        let (whole, _) = world.decrypt(DecryptOptions::default()).unwrap();
+        assert_eq!(whole, message(len));
+    }
+    let wrapped = world.wrap(&key, Direction::Encrypt);
+    let input = encrypted(Mode::Ctr { iv: IV }, &key, &message(20));
+    world.transcipher(&wrapped, &input);
+    for (options, words) in [
+        (unpad, "mode ctr has no padding to remove"),
+        (check, "mode ctr has no tag to check"),
+    ] {
+        let error = world.decrypt(options).unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+    }
+}
