@@ -3,6 +3,7 @@
 use crate::bits::BitsAes;
 use crate::error::{Error, Result};
 use crate::evaluate::Evaluator;
+use crate::fused::Fused;
 use crate::keys::EvalKey;
 use crate::meter::MeterReading;
 use crate::packed::PackedAes;
@@ -131,11 +132,11 @@ impl<'k> Aes<'k> {
             _ => blocks,
         };
         let state = State::public(self.params(), course.layout, input, at)?;
-        let keys: Vec<_> = self.part.rounds.iter().map(Vec::as_slice).collect();
+        let keys = &self.part.rounds;
         Ok(match &self.circuit {
-            Circuit::Sliced(c) => cipher_observed(c, dir, &state, &keys, observe),
-            Circuit::Packed(c) => cipher_observed(c, dir, &state, &keys, observe),
-            Circuit::Bits(c) => cipher_observed(c, dir, &state, &keys, observe),
+            Circuit::Sliced(c) => cipher_observed(&Fused(c), dir, &state, keys, observe),
+            Circuit::Packed(c) => cipher_observed(&Fused(c), dir, &state, keys, observe),
+            Circuit::Bits(c) => cipher_observed(c, dir, &state, keys, observe),
         }?)
     }
 }

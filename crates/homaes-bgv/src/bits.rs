@@ -147,13 +147,13 @@ impl BitEval for BitsAes<'_> {
     }
 }
 
-impl<'k> Rounds for BitsAes<'k> {
+impl Rounds for BitsAes<'_> {
     type State = State;
-    type Key = &'k [Ciphertext];
+    type Key = Vec<Ciphertext>;
 
-    fn add(&self, s: &State, key: &&'k [Ciphertext]) -> Result<State, EvalError> {
+    fn add(&self, s: &State, key: &Vec<Ciphertext>) -> Result<State, EvalError> {
         let mut sum = s.clone();
-        let pairs = sum.ciphertexts.par_iter_mut().zip(*key);
+        let pairs = sum.ciphertexts.par_iter_mut().zip(key);
         pairs.for_each(|(a, b)| self.xor_assign(a, b));
         Ok(sum)
     }

@@ -13,16 +13,6 @@ impl Params {
         let set = self.set();
         let n = self.ring().n() as u64;
         let weight = SecretWeight::Hamming(set.weight as u32);
-        let published = |what: &'static str, modulus_bits: f64| Published {
-            what: what.into(),
-            modulus_bits,
-            estimate: rlwe::estimate(n as u32, weight, modulus_bits, SIGMA),
-        };
-        let top = self.log2_modulus(self.top_level());
-        let first_special = self.log2_primes(self.prime_count() - self.special_count()..)
-            - self.log2_primes(self.prime_count() - self.special_count() + 1..);
-        let rotation = self.log2(self.primes_up_to(self.rotation_level().max(1)).into_iter())
-            + self.log2_primes(self.special_from()..);
         let layout = set.layouts.first().copied().unwrap_or(Layout::Sliced);
         let output = self.first_course().map_or(1, |c| c.output_level());
         let [secret_key_bytes, eval_key_bytes, wrapped_key_bytes] = file_bytes(self);
@@ -43,21 +33,37 @@ impl Params {
             secret_weight: Some(weight),
             sigma: Some(SIGMA),
             log2_qp: Some(self.log2_qp()),
-            published: vec![
-                published("key-switching keys for s^(2^k), k = 1..7", self.log2_qp()),
-                published(
-                    "key-switching keys for s * s^(2^k), k = 0..3",
-                    self.log2_qp(),
-                ),
-                published(
-                    "key-switching keys of packed columns (if offered)",
-                    self.log2_qp(),
-                ),
-                published("rotation keys (if any)", rotation),
-                published("public key (if made)", top + first_special),
-                published("wrapped AES key", top),
-            ],
+            published: self.published(),
         }
+    }
+
+    /// Everything that may be published, each at its largest modulus.
+    fn published(&self) -> Vec<Published> {
+        let n = self.ring().n() as u32;
+        let weight = SecretWeight::Hamming(self.set().weight as u32);
+        let line = |what: &'static str, modulus_bits: f64| Published {
+            what: what.into(),
+            modulus_bits,
+            estimate: rlwe::estimate(n, weight, modulus_bits, SIGMA),
+        };
+        let (top, all) = (self.log2_modulus(self.top_level()), self.log2_qp());
+        let special = self.special_from();
+        let first_special = self.log2_primes(special..) - self.log2_primes(special + 1..);
+        let mut out = vec![
+            line("key-switching keys for s^(2^k), k = 1..7", all),
+            line("key-switching keys for s * s^(2^k), k = 0..3", all),
+        ];
+        if self.offers(Layout::Packed) {
+            out.push(line("key-switching keys of packed columns", all));
+        }
+        if self.rotation_level() > 0 {
+            let low = self.log2(self.primes_up_to(self.rotation_level()).into_iter());
+            let low = low + self.log2_primes(special..);
+            out.push(line("key-switching keys for rotations and for s^3", low));
+        }
+        out.push(line("public key (library only)", top + first_special));
+        out.push(line("wrapped AES key", top));
+        out
     }
 }
 

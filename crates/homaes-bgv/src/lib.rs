@@ -74,6 +74,7 @@ mod course;
 mod encrypt;
 mod error;
 mod evaluate;
+mod fused;
 mod images;
 mod keys;
 mod keyswitch;

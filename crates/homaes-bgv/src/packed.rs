@@ -17,12 +17,12 @@
 use crate::ciphertext::Ciphertext;
 use crate::error::Result;
 use crate::evaluate::Evaluator;
+use crate::fused::{FusedRound, check_level};
 use crate::images::{Image, byte_map, column_maps};
 use crate::keys::{EvalKey, Target};
 use crate::linear::LinearLayer;
-use crate::sliced::check_level;
 use crate::state::State;
-use homaes_aes::{Direction, EvalError, Rounds};
+use homaes_aes::Direction;
 
 /// The packed circuit under one evaluation key.
 pub(crate) struct PackedAes<'k> {
@@ -50,6 +50,12 @@ impl<'k> PackedAes<'k> {
             square: [Image::new(key, Target::Frobenius(1), vec![0])?],
             linear,
         })
+    }
+}
+
+impl FusedRound for PackedAes<'_> {
+    fn evaluator(&self) -> &Evaluator<'_> {
+        &self.eval
     }
 
     fn fused_round(
@@ -93,40 +99,5 @@ impl<'k> PackedAes<'k> {
             slope,
             ..*s
         })
-    }
-}
-
-/// The fused rounds; see [`SlicedAes`](crate::sliced::SlicedAes), which has no unfused steps either.
-impl<'k> Rounds for PackedAes<'k> {
-    type State = State;
-    type Key = &'k [Ciphertext];
-
-    fn add(&self, s: &State, key: &&'k [Ciphertext]) -> Result<State, EvalError> {
-        Ok(s.plus(&self.eval, key))
-    }
-
-    fn sub_shift(&self, _: Direction, _: &State) -> Result<State, EvalError> {
-        Err(EvalError::MissingKey { what: "round" })
-    }
-
-    fn sub_shift_mix(&self, _: Direction, _: &State) -> Result<State, EvalError> {
-        Err(EvalError::MissingKey { what: "round" })
-    }
-
-    fn refresh(&self, _: &mut State) -> Result<(), EvalError> {
-        Ok(())
-    }
-
-    fn round(&self, dir: Direction, s: &State, key: &&'k [Ciphertext]) -> Result<State, EvalError> {
-        Ok(self.fused_round(dir, s, key, true)?)
-    }
-
-    fn last_round(
-        &self,
-        dir: Direction,
-        s: &State,
-        key: &&'k [Ciphertext],
-    ) -> Result<State, EvalError> {
-        Ok(self.fused_round(dir, s, key, false)?)
     }
 }

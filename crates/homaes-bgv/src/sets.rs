@@ -6,7 +6,7 @@
 //! layer's growth of 2^4.03 (decrypting 2^4.5) is taken up.
 //!
 //! How the sizes came about: a round costs one base prime, which fixes d1 + d2 + dL; a digit may
-//! exceed the special modulus by [`DIGIT_EXCESS_BITS`](crate::params::DIGIT_EXCESS_BITS); the last prime
+//! exceed the special modulus by 6.75 bits (`params::DIGIT_EXCESS_BITS`); the last prime
 //! must hold the output noise under the proven bound of [`crate::stability`], not only the typical
 //! one. Within that, the split is the one with the smallest computed failure probability.
 //!

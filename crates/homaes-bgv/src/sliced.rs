@@ -24,16 +24,17 @@
 //! read from memory once for all of them.
 
 use crate::ciphertext::Ciphertext;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::evaluate::Evaluator;
+use crate::fused::{FusedRound, check_level};
 use crate::images::{Image, byte_map};
 use crate::keys::{EvalKey, Target};
 use crate::linear::LinearLayer;
 use crate::meter::Stage;
 use crate::poly::Poly;
 use crate::state::State;
+use homaes_aes::Direction;
 use homaes_aes::state::shift_source;
-use homaes_aes::{Direction, EvalError, Rounds};
 use homaes_math::kernel::{self, RowTerm};
 use rayon::prelude::*;
 
@@ -152,6 +153,12 @@ impl<'k> SlicedAes<'k> {
         }
         out
     }
+}
+
+impl FusedRound for SlicedAes<'_> {
+    fn evaluator(&self) -> &Evaluator<'_> {
+        &self.eval
+    }
 
     fn fused_round(
         &self,
@@ -174,54 +181,5 @@ impl<'k> SlicedAes<'k> {
             ciphertexts: columns.into_iter().flatten().collect(),
             ..*s
         })
-    }
-}
-
-/// A round key must be at the level of the linear layer it is added in.
-pub(crate) fn check_level(level: usize, keys: &[&Ciphertext]) -> Result<()> {
-    match keys.iter().find(|k| k.level != level) {
-        None => Ok(()),
-        Some(key) => Err(Error::Field {
-            what: "level of a round key",
-            found: key.level as u64,
-            expected: level as u64,
-        }),
-    }
-}
-
-/// The fused rounds, for [`homaes_aes::cipher_observed`], with the round keys of a
-/// [`WrappedKey`](crate::WrappedKey). The unfused steps do not exist, because the key is added
-/// before the division that ends a round.
-impl<'k> Rounds for SlicedAes<'k> {
-    type State = State;
-    type Key = &'k [Ciphertext];
-
-    fn add(&self, s: &State, key: &&'k [Ciphertext]) -> Result<State, EvalError> {
-        Ok(s.plus(&self.eval, key))
-    }
-
-    fn sub_shift(&self, _: Direction, _: &State) -> Result<State, EvalError> {
-        Err(EvalError::MissingKey { what: "round" })
-    }
-
-    fn sub_shift_mix(&self, _: Direction, _: &State) -> Result<State, EvalError> {
-        Err(EvalError::MissingKey { what: "round" })
-    }
-
-    fn refresh(&self, _: &mut State) -> Result<(), EvalError> {
-        Ok(())
-    }
-
-    fn round(&self, dir: Direction, s: &State, key: &&'k [Ciphertext]) -> Result<State, EvalError> {
-        Ok(self.fused_round(dir, s, key, true)?)
-    }
-
-    fn last_round(
-        &self,
-        dir: Direction,
-        s: &State,
-        key: &&'k [Ciphertext],
-    ) -> Result<State, EvalError> {
-        Ok(self.fused_round(dir, s, key, false)?)
     }
 }

@@ -354,7 +354,8 @@ fn check_start(fixed: &[u8], expected: Option<Kind>) -> Result<(Kind, usize), Wi
 }
 
 fn valid_set_name(name: &[u8]) -> bool {
-    let allowed = |byte: &u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'+' | b'_' | b'.' | b'/');
+    let allowed =
+        |byte: &u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'+' | b'_' | b'.' | b'/');
     (1..=MAX_SET_NAME_BYTES).contains(&name.len()) && name.iter().all(allowed)
 }
 

@@ -154,7 +154,6 @@ fn bit_rounds(set: &ParamSet, level: usize, rounds: usize) {
             slots.iter().map(&mut encrypt).collect()
         })
         .collect();
-    let keys_ref: Vec<&[Ciphertext]> = wrapped.iter().map(Vec::as_slice).collect();
     let state = State::public(&f.params, Layout::Bits, &blocks, (level, 0)).unwrap();
     let circuit = BitsAes::new(&f.eval);
     let dir = Direction::Encrypt;
@@ -162,7 +161,7 @@ fn bit_rounds(set: &ParamSet, level: usize, rounds: usize) {
         .iter()
         .map(|b| homaes_aes::state::xor(b, &keys.as_slice()[0]))
         .collect();
-    let out = homaes_aes::cipher_observed(&circuit, dir, &state, &keys_ref, |round, state| {
+    let out = homaes_aes::cipher_observed(&circuit, dir, &state, &wrapped, |round, state| {
         if round > 0 {
             for b in &mut current {
                 let mut s = homaes_aes::state::shift_rows(dir, &b.map(|x| clear::sbox(dir, x)));
