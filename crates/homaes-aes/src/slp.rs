@@ -64,6 +64,7 @@ impl<const I: usize, const O: usize> Program<I, O> {
     /// # Panics
     /// If a gate reads itself or a later wire, or an output is no wire.
     pub const fn new(gates: &'static [Gate], outputs: [u8; O]) -> Self {
+        assert!(I + gates.len() <= 256, "wires are numbered by bytes");
         let mut k = 0;
         while k < gates.len() {
             let [a, b] = gates[k].operands();

@@ -15,6 +15,8 @@
 //!   sliced   16 items, item i  = byte i of blocks 0, 1, 2, …
 //!   packed    1 item, slot 16b + i = byte i of block b
 //! ```
+//!
+//! A backend with automorphisms of its own may place packed bytes otherwise, as BGV does.
 
 use crate::gf256;
 

@@ -10,13 +10,13 @@
 //! | ciphertexts | set by `homaes` | | 16, 1 or 128 times: level (u8), noise rms and tail (f64), both halves |
 //!
 //! Residues are canonical, in evaluation form and stored form (times 2^52 mod p), bit-packed at the
-//! modulus's length. Keys are ordered σ^1(s) … σ^7(s), s·σ^0(s) … s·σ^3(s), then those of packed columns and
-//! rotations as far as the set has them (`Target::all`). Second halves are expanded from the seed: ChaCha20 stream (key·2^16 +
+//! modulus's length. Keys are ordered σ^1(s) … σ^7(s), s·σ^0(s) … s·σ^3(s), then those of packed columns,
+//! rotations and s³ as far as the set has them (`Target::all`). Second halves are expanded from the seed: ChaCha20 stream (key·2^16 +
 //! digit·2^8)·2^8 + prime for the evaluation key and (c·round + i)·2^8 + prime for ciphertext i of the c of a
 //! layout in the wrapped key, primes numbered last, low, middle, base, special.
 
 use crate::ciphertext::Ciphertext;
-use crate::course::Course;
+use crate::course::{Course, offered};
 use crate::error::{Error, Result};
 use crate::keys::{EvalKey, SecretKey, Target, key_stream, spread, uniform_poly};
 use crate::keyswitch::SwitchKey;
@@ -333,8 +333,10 @@ impl WrappedKey {
         for _ in 0..count {
             let code = input.u8("layout")?;
             let layout = Layout::ALL.into_iter().find(|&l| layout_code(l) == code);
-            let fresh = layout.filter(|&l| heads.iter().all(|h| h.0.layout != l));
-            let layout = fresh.ok_or_else(|| field("layout", code, 0))?;
+            let layout = layout.ok_or_else(|| field("layout", code, 0))?;
+            if heads.iter().any(|h| h.0.layout == layout) {
+                return Err(Error::LayoutTwice { layout });
+            }
             let start = usize::from(input.u16("starting level")?);
             let course = Course::at(params, layout, size, start)?;
             heads.push((course, input.array::<32>("seed")?));
@@ -407,6 +409,9 @@ fn layout_code(layout: Layout) -> u8 {
 }
 
 /// Bytes of one output batch at `level`.
+///
+/// # Panics
+/// If the set has no such level.
 pub fn batch_bytes(params: &Params, layout: Layout, level: usize) -> u64 {
     let one = NOISE_BYTES as u64 + 2 * poly_bytes(params, params.basis(level));
     layout.ciphertexts() as u64 * one
@@ -444,6 +449,7 @@ pub fn encode_batch(params: &Params, state: &State) -> Result<Vec<u8>> {
 /// Names what is wrong with the record.
 pub fn decode_batch(params: &Params, layout: Layout, level: usize, body: &[u8]) -> Result<State> {
     let mut input = Decoder::new(body);
+    offered(params, layout)?;
     if level == 0 || level > params.top_level() {
         return Err(field("level", level as u64, 1));
     }

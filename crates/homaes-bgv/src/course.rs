@@ -145,7 +145,7 @@ impl Params {
     }
 }
 
-fn offered(params: &Params, layout: Layout) -> Result<()> {
+pub(crate) fn offered(params: &Params, layout: Layout) -> Result<()> {
     if params.offers(layout) {
         return Ok(());
     }

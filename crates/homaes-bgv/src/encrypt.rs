@@ -20,7 +20,7 @@ use zeroize::Zeroizing;
 /// Decrypted blocks and how far the decryption was from failing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decrypted {
-    /// one block per slot
+    /// as many as the layout has in a batch
     pub blocks: Vec<Block>,
     /// log2 of half the modulus over the largest noise coefficient: below 1, treat the output as lost.
     /// Computed in double precision, so it saturates at about 48 bits however small the noise
@@ -230,7 +230,7 @@ impl PublicKey {
     }
 }
 
-/// The trivial encryption of public bytes at the top level: no key, no error.
+/// The trivial encryption of public bytes at `level`: no key, no error.
 pub(crate) fn trivial(params: &Params, bytes: &[u8], level: usize) -> Ciphertext {
     let message = encode(params, bytes, level);
     let zero = Poly::zeroed(params.ring().n(), message.limbs.len());

@@ -45,7 +45,8 @@ pub enum Error {
     },
     /// The chain of moduli is too short.
     #[error(
-        "{size:?}, {layout}, with {wanted} multiplications left: set {set} {}",
+        "{}, layout {layout}, with {wanted} multiplications left: set {set} {}",
+        aes(*size),
         most.map_or("has too few levels for it".to_owned(), |m| format!("leaves at most {m}"))
     )]
     Levels {
@@ -108,6 +109,15 @@ pub enum Error {
         /// what it offers
         offered: &'static [Layout],
     },
+    /// A wrapped key was asked for without any layout.
+    #[error("no layout to wrap the key for, expected at least one")]
+    NoLayouts,
+    /// A layout was asked for, or stands in a file, twice.
+    #[error("layout {layout} twice in one wrapped key, expected once")]
+    LayoutTwice {
+        /// layout
+        layout: Layout,
+    },
     /// A wrapped key was not made for a layout.
     #[error(
         "the wrapped key holds no round keys for layout {layout}, expected {}",
@@ -155,6 +165,11 @@ pub enum Error {
         /// secrets drawn
         tries: usize,
     },
+}
+
+/// `AES-128`.
+fn aes(size: KeySize) -> String {
+    format!("AES-{}", 8 * size.key_bytes())
 }
 
 /// `sliced or packed`.

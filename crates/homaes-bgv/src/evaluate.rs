@@ -393,9 +393,9 @@ impl<'k> Evaluator<'k> {
 
     /// Slot-wise x -> x^(2^k), at the same level; k modulo 8.
     ///
-    /// Noise: key switching and the rounding ρ are added; where the first digit exceeds the special
-    /// modulus (the levels 3r with r > 4) key switching dominates, with 2^22 at n = 32768, and a
-    /// modulus switch or a product should follow. Cost: one key switching.
+    /// Noise: key switching and the rounding ρ are added; where a digit exceeds the special
+    /// modulus (`bgv/aes128`: levels 12 to 30 that are divisible by 3) key switching dominates, with up to 2^22 at n = 32768, and
+    /// a modulus switch or a product should follow. Cost: one key switching.
     ///
     /// # Errors
     /// If the key is missing.

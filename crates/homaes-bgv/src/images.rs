@@ -180,7 +180,7 @@ fn fold(params: &Params, key: &SwitchKey, constant: &[u8]) -> SwitchKey {
     }
 }
 
-/// Images Σ_j c_j τ_t^j of packed columns for the slopes t = 0 … 3. Steps that two slopes share are folded once.
+/// Images Σ_j c_j τ_t^j of packed columns for the slopes t = 0 … 3, folded side by side.
 ///
 /// # Errors
 /// If a key is missing.

@@ -1,4 +1,4 @@
-//! BGV modulo 2 over Z\[X\]/Φ_m, and byte-sliced AES on it.
+//! BGV modulo 2 over Z\[X\]/Φ_m, and AES on it: packed, byte-sliced and bit-sliced.
 //!
 //! Follows Gentry, Halevi, Smart, *Homomorphic Evaluation of the AES Circuit* (CRYPTO 2012,
 //! eprint 2012/099; "GHS12"), with the ring, the chain of moduli and the fused round described in
@@ -11,13 +11,14 @@
 //! | A = Z\[X\]/Φ_m, §2 | [`homaes_math::Ring`], m a product of Fermat primes |
 //! | double-CRT, §2.3 | `Poly`: one evaluation-form limb per prime |
 //! | slots, plaintext algebra, §2.4 | [`homaes_math::slots`] |
-//! | levels q_0 < … < q_{L-1}, §2.1 | [`Params`]: three moduli per AES round |
-//! | SwitchKey with special modulus, §3.1 | `keyswitch::accumulate`, with digits |
+//! | levels q_0 < … < q_{L-1}, §2.1 | [`Params`]: three moduli per AES round (bits: four) |
+//! | SwitchKey with special modulus, §3.1 | `keyswitch::Pass`, with digits |
 //! | Scale in evaluation form, §3.2 | `keyswitch::mod_down`, which may also add primes |
 //! | noise estimate ν, §2.2, §3.3 | [`noise::Noise`] in every ciphertext; [`Circuit`] switches by it |
 //! | randomised ±1 lifts, §3.4 | [`Lift::Signs`]; not the default: 0/1 coefficients of the normal basis are smaller |
 //! | three-way products, appendix A | [`Evaluator::multiply_three`] |
-//! | byte-sliced AES, §4.2 | [`Aes`] |
+//! | packed AES, §4.1 | [`Aes`] with `packed`, placed by `placement` |
+//! | byte-sliced, bit-sliced AES, §4.2 | [`Aes`] with `sliced`, `bits` |
 //! | SubBytes as x^254, four products at depth 3, §4 | `Evaluator::power_127`, x·σ(y) unrelinearised |
 //! | affine map as linearised polynomial, §4 | `linear::LinearLayer`, folded into the keys |
 //!

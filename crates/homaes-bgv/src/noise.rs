@@ -296,7 +296,7 @@ mod tests {
     fn what_is_not_forgotten_stays_in_the_bound() {
         let model = NoiseModel::new(&Ring::new(65535).unwrap(), 256);
         let rho = Noise::gaussian(model.rho_log2);
-        let product = rho.times(rho).switched(13.85, &model);
+        let product = rho.times(rho).switched(13.5, &model);
         assert!((product.tail_log2 - TAIL_BITS).abs() < 1e-9, "as AES needs");
         // a constant of uneven powers, twice: the bound sees its largest row each time
         let uneven = rho.times_constant(4.0, 16.0).times_constant(4.0, 16.0);
@@ -304,8 +304,8 @@ mod tests {
         assert!((uneven.bound_log2() - rho.bound_log2() - 4.0).abs() < 1e-9);
         assert!((uneven.safe_rms_log2() - rho.rms_log2 - 4.0).abs() < 0.1);
         let square = uneven.times(uneven);
-        let after = square.switched(13.85, &model);
-        assert!(after.bound_log2() >= square.bound_log2() - 13.85);
+        let after = square.switched(13.5, &model);
+        assert!(after.bound_log2() >= square.bound_log2() - 13.5);
         // twice the same noise is twice as large, not √2 times
         assert!((rho.plus_dependent(rho).bound_log2() - rho.bound_log2() - 1.0).abs() < 1e-9);
         for (k, factorial) in [(1.0, 1.0), (2.0, 2.0), (4.0, 24.0), (8.0, 40320.0f64)] {

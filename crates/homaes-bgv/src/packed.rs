@@ -37,7 +37,7 @@ pub(crate) struct PackedAes<'k> {
 }
 
 impl<'k> PackedAes<'k> {
-    /// Folds the constants into keys: the memory of 11 keys encrypting, of 19 decrypting.
+    /// Folds the constants into keys: the memory of 10 keys encrypting, of 19 decrypting.
     ///
     /// # Errors
     /// If a key is missing.

@@ -13,6 +13,7 @@
 //! one row further down is always one step of τ_t = (e5 + 1, e257 + t·C/4) away, from the last row
 //! to the first too because 4t columns are none; so MixColumns is Σ_j c_j τ_t^j, without a mask.
 
+use crate::course::offered;
 use crate::error::{Error, Result};
 use crate::params::Params;
 use homaes_aes::{Block, Layout};
@@ -45,13 +46,14 @@ pub(crate) fn column_step(params: &Params, slope: usize, j: usize) -> [usize; 3]
 /// Slot bytes of every ciphertext of a batch of `blocks`; missing blocks are zero.
 ///
 /// # Errors
-/// If there are more blocks than the batch holds.
+/// If there are more blocks than the batch holds, or the set does not offer the layout.
 pub(crate) fn to_slots(
     params: &Params,
     layout: Layout,
     blocks: &[Block],
     slope: usize,
 ) -> Result<Vec<SlotBytes>> {
+    offered(params, layout)?;
     let capacity = params.blocks_per_batch(layout);
     if blocks.len() > capacity {
         return Err(Error::TooManyBlocks {

@@ -11,6 +11,13 @@ pub const LOG2_P_FAIL: f64 = -64.0;
 
 /// Most AES rounds of any key size.
 const MOST_ROUNDS: usize = 14;
+/// By how much the key-switching noise at one embedding may exceed its mean over keys.
+///
+/// A key's errors are drawn once, so that its noise has the same size at an embedding in every round: Σ w_i E_i over digits and
+/// taps with exponentially distributed E_i. It matters where many small digits meet the linear layer. Moments are used up to order 32,
+/// and the 32nd root of the 32nd moment of a mean of 14 exponentials is 2; an output reads at least 8 taps
+/// times 4 digits in the sets where this noise exceeds that of the product.
+const KEY_SPREAD: f64 = 2.0;
 /// Polynomials whose switching noise enters one output of the linear layer unswitched: two of the
 /// product `x^127`, one of its conjugates, one of the rotations in the packed layout.
 const UNSWITCHED_POLYS: usize = 4;
@@ -53,9 +60,9 @@ pub fn model(params: &Params) -> StabilityModel {
     let rounding = 2.0 * (-2.0 * rho).exp2();
     StabilityModel {
         ks_switched: switched.fold(0.0, f64::max),
-        ks_unswitched: unswitched.fold(0.0, f64::max) + rounding,
+        ks_unswitched: KEY_SPREAD * unswitched.fold(0.0, f64::max) + rounding,
         // each round further up has a base prime more, 46 bits, for at most a few bits of noise
-        ks_last: share(1, UNSWITCHED_POLYS, 2.0 * rho) + rounding,
+        ks_last: KEY_SPREAD * share(1, UNSWITCHED_POLYS, 2.0 * rho) + rounding,
         ..StabilityModel::aes(
             drops,
             params.rounds().min(MOST_ROUNDS) as u32,
@@ -66,7 +73,7 @@ pub fn model(params: &Params) -> StabilityModel {
 }
 
 /// Whether the failure probability of a batch under this secret is at most 2^[`LOG2_P_FAIL`],
-/// whichever circuit evaluates it.
+/// whichever circuit of the byte layouts evaluates it.
 ///
 /// Cost: 3.3 seconds at n = 32768 on two processors for all four circuits. The running time depends on the secret
 /// through the number of passes that its bounds take; a server never sees key generation.

@@ -1,4 +1,4 @@
-//! Byte-sliced AES (GHS12 §4): one round fused from the parts of [`crate::keyswitch`].
+//! Byte-sliced AES (GHS12 §4.2): one round fused from the parts of [`crate::keyswitch`].
 //!
 //! Sixteen ciphertexts hold the state, byte i of block b in slot b of ciphertext i. One round, with c127 =
 //! x^127 of each byte at level S2 ([`crate::subbytes`]), encrypting:
@@ -17,7 +17,7 @@
 //! ```
 //!
 //! The constants γ_k or λ_k are folded into the keys when an evaluation starts, so a sum is one inner
-//! product of 15 to 44 terms per word.
+//! product of 7d + 9 terms per word, for d digits.
 //!
 //! Products are one rayon task per byte, the linear layer one per output column, whose four bytes share
 //! every pass over its keys. All threads go through the steps together, so that the keys of a step are
@@ -49,7 +49,7 @@ pub(crate) struct SlicedAes<'k> {
 }
 
 impl<'k> SlicedAes<'k> {
-    /// Folds the constants into keys: 7 keys' memory.
+    /// Folds the constants into keys: the memory of 6 keys encrypting (one γ is 1), of 7 decrypting.
     ///
     /// # Errors
     /// If a key is missing.

@@ -8,7 +8,7 @@ use homaes_aes::{ByteEval, EvalError};
 /// One ciphertext as `slots` elements of GF(2^8), for circuits written against [`ByteEval`].
 ///
 /// The unfused route: each operation key-switches on its own, for as long as the noise allows. A
-/// Frobenius map at a level 3r with r > 4 adds 2^22 of noise at n = 32768 and is best followed by a
+/// Frobenius map at a level 3r with r > 3 adds about 2^22 of noise at n = 32768 and is best followed by a
 /// switch; the full ring's chain does not carry ten rounds of AES written against this view. Those, at
 /// speed, are [`crate::Aes`].
 pub struct BgvBytes<'k>(pub Evaluator<'k>);

@@ -66,7 +66,7 @@ impl WrappedKey {
     /// Cost: R + 1 times 1 (packed), 16 (sliced) or 128 (bits) seeded encryptions.
     ///
     /// # Errors
-    /// If the set offers none of the layouts, or has too few levels.
+    /// If there are no layouts, one occurs twice or is not offered by the set, or the set has too few levels.
     pub fn encrypt(
         secret: &SecretKey,
         keys: &RoundKeys,
@@ -74,10 +74,17 @@ impl WrappedKey {
         rng: &mut impl CryptoRng,
     ) -> Result<Self> {
         let params = secret.params();
+        if wrapping.layouts.is_empty() {
+            return Err(Error::NoLayouts);
+        }
         let parts = wrapping
             .layouts
             .iter()
-            .map(|&layout| {
+            .enumerate()
+            .map(|(i, &layout)| {
+                if wrapping.layouts[..i].contains(&layout) {
+                    return Err(Error::LayoutTwice { layout });
+                }
                 let course = Course::new(params, layout, keys.size(), wrapping.levels_left)?;
                 Part::encrypt(secret, keys, wrapping.direction, course, rng)
             })

@@ -89,3 +89,19 @@ fn layout_of_set(set: &Set, layout: Option<Layout>) -> Result<Layout, Failure> {
             ))
         })
 }
+
+/// Refuses an output that is one of the command's own inputs: even with `--force` that destroys what is read, a secret
+/// key among it.
+pub(crate) fn refuse_own_input(out: &Path, inputs: &[&Path]) -> Result<(), Failure> {
+    let Ok(out_file) = out.canonicalize() else {
+        return Ok(()); // it does not exist yet
+    };
+    let same = |input: &&&Path| input.canonicalize().is_ok_and(|i| i == out_file);
+    match inputs.iter().find(same) {
+        None => Ok(()),
+        Some(_) => Err(Failure::Work(format!(
+            "{}: is the output and also read by this command; choose another name for the output",
+            out.display()
+        ))),
+    }
+}

@@ -200,6 +200,32 @@ fn existing_outputs_need_force() {
 }
 
 #[test]
+fn outputs_never_replace_what_is_read() {
+    let world = World::new();
+    let lines = [
+        wrap("keys/secret.hsk", "k", "keys/secret.hsk"),
+        wrap("keys/secret.hsk", "k", "k"),
+        transcipher("keys/eval.hek", "key.hwk", "c", "keys/eval.hek"),
+        transcipher("keys/eval.hek", "key.hwk", "c", "./c"),
+        decrypt("keys/secret.hsk", "o.hct", "keys/../keys/secret.hsk"),
+        decrypt("keys/secret.hsk", "o.hct", "o.hct"),
+    ];
+    let inputs = [
+        "keys/secret.hsk",
+        "keys/eval.hek",
+        "key.hwk",
+        "k",
+        "c",
+        "o.hct",
+    ];
+    let before = inputs.map(|name| world.read(name));
+    for line in &lines {
+        world.fails(1, &format!("{line} --force"), "also read by this command");
+    }
+    assert_eq!(inputs.map(|name| world.read(name)), before);
+}
+
+#[test]
 fn foreign_files() {
     let world = World::new();
     let mut newer = world.read("o.hct");

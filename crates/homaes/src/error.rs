@@ -339,10 +339,15 @@ fn scheme_remedy(error: &homaes_bgv::Error) -> &'static str {
     match error {
         Scheme::Wire(source) => wire_remedy(source),
         Scheme::NotBytes => "check that the secret key belongs to the file, or transcipher again",
+        Scheme::Levels { most: None, .. } => {
+            "choose a parameter set for this size of AES key (see 'homaes params')"
+        }
         Scheme::Levels { .. } => {
             "choose a parameter set with more levels (see 'homaes params'), a shorter AES key, or fewer --levels-left"
         }
         Scheme::NoLayout { .. } => "choose a layout that the set offers, see 'homaes params'",
+        Scheme::NoLayouts | Scheme::LayoutTwice { .. } => "name every layout once",
+        Scheme::TooDeep { .. } => "choose a set with more levels left, or more --levels-left",
         Scheme::NotWrapped { .. } => "wrap the AES key for this layout, or choose another one",
         Scheme::OtherSet { .. } | Scheme::OtherShape { .. } => "use files of one parameter set",
         Scheme::OtherKey { .. } => "use files made with one secret key",

@@ -1,6 +1,6 @@
 //! `homaes decrypt`
 
-use super::{open_secret, read_aes_key};
+use super::{open_secret, read_aes_key, refuse_own_input};
 use crate::args::Decrypt;
 use crate::console::{self, Failure};
 use crate::progress::spin;
@@ -8,6 +8,8 @@ use crate::table;
 use homaes::{DecryptOptions, Output, Tag};
 
 pub(crate) fn run(args: &Decrypt) -> Result<(), Failure> {
+    let key_file = args.key_file.as_deref().unwrap_or(&args.input);
+    refuse_own_input(&args.out, &[&args.secret, &args.input, key_file])?;
     let secret = open_secret(&args.secret)?;
     let aes_key = args.key_file.as_deref().map(read_aes_key).transpose()?;
     let options = DecryptOptions {

@@ -1,6 +1,6 @@
 //! `homaes transcipher`
 
-use super::open_file;
+use super::{open_file, refuse_own_input};
 use crate::args::{self, Mode, parse_iv, parse_nonce};
 use crate::console::{self, Failure};
 use crate::progress::{Follower, report_json, spin, steps_json};
@@ -17,6 +17,13 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
     if args.report.as_ref() == Some(&args.out) {
         let message = "--report and --out name the same file; choose another name for one of them";
         return Err(Failure::Usage(message.into()));
+    }
+    for out in [Some(&args.out), args.report.as_ref()]
+        .into_iter()
+        .flatten()
+    {
+        let aad = args.aad.as_deref().unwrap_or(&args.input);
+        refuse_own_input(out, &[&args.eval, &args.wrapped_key, &args.input, aad])?;
     }
     let job = open_job(args)?;
     let output = Output::create(&args.out, args.force)?;

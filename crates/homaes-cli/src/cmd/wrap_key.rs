@@ -1,6 +1,6 @@
 //! `homaes wrap-key`
 
-use super::{open_secret, read_aes_key};
+use super::{open_secret, read_aes_key, refuse_own_input};
 use crate::args::WrapKey;
 use crate::console::{self, Failure};
 use crate::progress::spin;
@@ -8,6 +8,7 @@ use crate::table;
 use homaes::{WrappedKey, Wrapping};
 
 pub(crate) fn run(args: &WrapKey) -> Result<(), Failure> {
+    refuse_own_input(&args.out, &[&args.secret, &args.key_file])?;
     let secret = open_secret(&args.secret)?;
     let aes_key = read_aes_key(&args.key_file)?;
     let wrapping = Wrapping {
