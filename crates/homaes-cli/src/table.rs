@@ -115,9 +115,12 @@ pub(crate) fn steps(steps: &[Step]) -> String {
             ]
         })
         .collect();
-    columns(
+    let table = columns(
         ["round", "level", "noise bound", "noise left", "time"],
         &rows,
+    );
+    format!(
+        "{table}\nnoise bound: log2 of the largest value at an embedding, which may exceed the modulus; noise left: log2 of half the\nmodulus over the standard deviation of a coefficient, which is what decryption needs. time: mean over batches.\n"
     )
 }
 
