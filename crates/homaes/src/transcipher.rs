@@ -91,7 +91,7 @@ impl<'k> Transcipher<'k> {
     /// The layout in which a message of `blocks` AES blocks is evaluated: the one that was asked for, otherwise the
     /// cheapest among those that the wrapped key has.
     ///
-    /// The cost of a layout is its number of batches times the weight of one batch, 7 sliced for 1 packed: a short
+    /// The cost of a layout is its number of batches times the weight of one batch, 10 sliced for 1 packed: a short
     /// message does not fill the slots of a sliced batch, and a packed one costs a fraction of it.
     ///
     /// # Errors
@@ -241,7 +241,7 @@ fn not_wrapped(layout: Layout, held: Vec<Layout>) -> Error {
 
 /// Cost of a packed batch and of a sliced one, in one unit; `bench --layout` measures their ratio.
 const PACKED_BATCH_COST: u64 = 1;
-const SLICED_BATCH_COST: u64 = 7;
+const SLICED_BATCH_COST: u64 = 10;
 
 /// Of a batch of bits: eight times the ciphertexts of a sliced one, with more products for each.
 const BITS_BATCH_COST: u64 = 10 * SLICED_BATCH_COST;
@@ -292,10 +292,11 @@ mod tests {
             (0, Packed),
             (1, Packed),
             (128, Packed),
-            (6 * 128, Packed),
-            (6 * 128 + 1, Sliced),
+            (9 * 128, Packed),
+            (9 * 128 + 1, Sliced),
             (2048, Sliced),
-            (2049, Sliced),
+            (2049, Packed),
+            (2 * 1280, Sliced),
             (u64::MAX, Sliced),
         ] {
             assert_eq!(cheapest(blocks, layouts.into_iter()), Some(layout));
