@@ -339,7 +339,7 @@ fn wrong_aes_keys() {
     for (options, words) in [
         (
             "--levels-left 27",
-            "Aes128, sliced, with 27 multiplications left: set bgv/toy-255 leaves at most 26",
+            "AES-128, layout sliced, with 27 multiplications left: set bgv/toy-255 leaves at most 26",
         ),
         (
             "--layout packed",

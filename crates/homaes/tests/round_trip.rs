@@ -221,7 +221,7 @@ fn what_a_set_does_not_carry_is_refused_before_any_work() {
     });
     assert_eq!(
         error,
-        "Aes256, sliced, with 15 multiplications left: set bgv/toy-255 leaves at most 14"
+        "AES-256, layout sliced, with 15 multiplications left: set bgv/toy-255 leaves at most 14"
     );
     let error = refused(&Wrapping {
         layouts: vec![Layout::Packed],
