@@ -119,7 +119,7 @@ impl Bench<'_> {
              (log2 QP {qp:.0}, limit 833); bits of the ciphertext one by one, as BGV: at least {:.0}; one digit, as \
              GHS12 3.1: log2 QP at least {:.0}",
             q * Self::primes(top) as f64,
-            qp - special + q - 6.75,
+            qp - special + q - 6.25,
         );
     }
 
