@@ -1,4 +1,4 @@
-//! 64-byte aligned buffers of words; large ones are recycled and live on huge pages.
+//! 64-byte aligned buffers of words or reals; large ones are recycled and live on huge pages.
 //!
 //! A limb at n = 32768 is 256 KiB. The allocator would map it and the kernel would zero it anew each
 //! time, and evaluation goes through thousands per second; besides, a key inner product reads up to
@@ -7,6 +7,7 @@
 //! length, for the next request. Per size class, the pool never holds more than the program's own peak
 //! use of that class (rounded up to slabs); classes do not lend to each other.
 
+use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 use std::alloc::{Layout, alloc, alloc_zeroed, dealloc, handle_alloc_error};
@@ -31,20 +32,40 @@ unsafe impl Send for Free {}
 
 static POOL: LazyLock<Mutex<HashMap<usize, Vec<Free>>>> = LazyLock::new(Mutex::default);
 
+/// What buffers hold: numbers of eight bytes, all of whose bit patterns are values.
+pub trait Element: Copy + zeroize::DefaultIsZeroes + private::Sealed {}
+
+mod private {
+    /// No other implementations: memory is handed out as it is.
+    pub trait Sealed {}
+    impl Sealed for u64 {}
+    impl Sealed for f64 {}
+}
+
+impl Element for u64 {}
+impl Element for f64 {}
+
+/// A buffer of words.
+pub type Words = Buffer<u64>;
+
+/// A buffer of double-precision numbers.
+pub type Reals = Buffer<f64>;
+
 /// A buffer of fixed length, aligned to a cache line.
 ///
 /// Hot kernels stream it with full-width loads; an unaligned buffer would make each of them touch
 /// two cache lines. Secrets must be zeroised before the drop: a recycled buffer is handed out as
-/// it is by [`Words::scratch`].
-pub struct Words {
+/// it is by [`Buffer::scratch`].
+pub struct Buffer<T: Element> {
     start: NonNull<u64>,
     len: usize,
+    element: PhantomData<T>,
 }
 
-// SAFETY: `Words` owns its memory exclusively, like a Vec<u64>.
-unsafe impl Send for Words {}
+// SAFETY: a buffer owns its memory exclusively, like a Vec.
+unsafe impl<T: Element> Send for Buffer<T> {}
 // SAFETY: shared access only reads.
-unsafe impl Sync for Words {}
+unsafe impl<T: Element> Sync for Buffer<T> {}
 
 /// Bytes of `len` words in whole cache lines, at least one.
 ///
@@ -62,11 +83,11 @@ fn layout(bytes: usize, align: usize) -> Layout {
     Layout::from_size_align(bytes, align).expect("sizes are far below the address space")
 }
 
-impl Words {
-    /// `len` words of unspecified (but initialised) content, recycled where possible.
+impl<T: Element> Buffer<T> {
+    /// `len` elements of unspecified (but initialised) content, recycled where possible.
     ///
     /// # Panics
-    /// If `len` words exceed the address space.
+    /// If `len` elements exceed the address space.
     pub fn scratch(len: usize) -> Self {
         let size = bytes(len);
         if size < POOLED_BYTES {
@@ -76,7 +97,7 @@ impl Words {
             let Some(start) = NonNull::new(start.cast()) else {
                 handle_alloc_error(layout)
             };
-            return Self { start, len };
+            return Self::new(start, len);
         }
         let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
         let class = pool.entry(size).or_default();
@@ -84,13 +105,24 @@ impl Words {
             class.extend(slab(size));
         }
         let Free(start) = class.pop().expect("a slab holds at least one buffer");
-        Self { start, len }
+        Self::new(start, len)
     }
 
-    /// `len` zero words.
+    fn new(start: NonNull<u64>, len: usize) -> Self {
+        let element = PhantomData;
+        Self {
+            start,
+            len,
+            element,
+        }
+    }
+
+    /// `len` zeros.
     pub fn zeroed(len: usize) -> Self {
-        let mut out = Self::scratch(len);
-        out.fill(0);
+        let out = Self::scratch(len);
+        // the bytes of 0 and of 0.0
+        // SAFETY: `start` points to at least `len` elements of eight bytes owned by self.
+        unsafe { out.start.as_ptr().write_bytes(0, out.len) };
         out
     }
 }
@@ -119,7 +151,7 @@ fn slab(size: usize) -> impl Iterator<Item = Free> {
     })
 }
 
-impl Drop for Words {
+impl<T: Element> Drop for Buffer<T> {
     fn drop(&mut self) {
         let size = bytes(self.len);
         if size < POOLED_BYTES {
@@ -132,7 +164,7 @@ impl Drop for Words {
     }
 }
 
-impl Clone for Words {
+impl<T: Element> Clone for Buffer<T> {
     fn clone(&self) -> Self {
         let mut out = Self::scratch(self.len);
         out.copy_from_slice(self);
@@ -140,22 +172,22 @@ impl Clone for Words {
     }
 }
 
-impl Deref for Words {
-    type Target = [u64];
-    fn deref(&self) -> &[u64] {
-        // SAFETY: `start` points to at least `len` initialised words owned by self.
-        unsafe { core::slice::from_raw_parts(self.start.as_ptr(), self.len) }
+impl<T: Element> Deref for Buffer<T> {
+    type Target = [T];
+    fn deref(&self) -> &[T] {
+        // SAFETY: `start` points to at least `len` initialised elements owned by self; all bit patterns are values.
+        unsafe { core::slice::from_raw_parts(self.start.as_ptr().cast(), self.len) }
     }
 }
 
-impl DerefMut for Words {
-    fn deref_mut(&mut self) -> &mut [u64] {
+impl<T: Element> DerefMut for Buffer<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
         // SAFETY: as in `deref`; the borrow of `self` is exclusive.
-        unsafe { core::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
+        unsafe { core::slice::from_raw_parts_mut(self.start.as_ptr().cast(), self.len) }
     }
 }
 
-impl Zeroize for Words {
+impl<T: Element> Zeroize for Buffer<T> {
     fn zeroize(&mut self) {
         self.deref_mut().zeroize();
     }

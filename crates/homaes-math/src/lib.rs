@@ -18,7 +18,9 @@
 #[expect(unsafe_code, reason = "aligned allocation viewed as words")]
 pub mod aligned;
 pub mod embed;
+pub mod fourier;
 pub mod kernel;
+mod lanes;
 pub mod modulus;
 pub mod prime;
 pub mod ring;
@@ -27,10 +29,12 @@ pub mod sample;
 #[expect(unsafe_code, reason = "vector intrinsics")]
 mod simd;
 pub mod slots;
+pub mod torus;
 pub mod transform;
 
-pub use aligned::Words;
+pub use aligned::{Reals, Words};
+pub use fourier::Fourier;
 pub use modulus::{Modulus, Shoup};
 pub use ring::{GaloisMap, Ring};
-pub use simd::Backend;
+pub use simd::{Backend, Vectors};
 pub use transform::Transform;

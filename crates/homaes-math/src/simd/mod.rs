@@ -7,6 +7,11 @@
 mod avx512;
 #[cfg(target_arch = "x86_64")]
 mod avx512_ntt;
+pub(crate) mod fourier;
+#[cfg(target_arch = "x86_64")]
+mod lanes;
+
+pub use fourier::Vectors;
 
 use crate::kernel::{RowTerm, Tensor, Term};
 use crate::modulus::{Modulus, Shoup};

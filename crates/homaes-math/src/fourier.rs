@@ -1,0 +1,330 @@
+//! Negacyclic Fourier transform of torus polynomials, and the products of TFHE.
+//!
+//! A polynomial a of Z\[X\]/(X^N + 1) is known by its values at half of the roots ζ of X^N + 1, those with
+//! ζ^(N/2) = i; the others are their conjugates. With z_j = a_j + i a_(j+N/2) the values are those of
+//! Σ z_j Y^j at the M = N/2 roots of Y^M = i, found by splitting
+//!
+//! ```text
+//! Y^m - c = Π_i (Y^(m/r) - c_i),   c_i = c^(1/r) e^(2πi·i/r),   r = 8 (first 2 or 4 where M is no power of 8)
+//! ```
+//!
+//! so there is no separate twist: each pass multiplies block a by (c^(1/r))^a and does r-point transforms across blocks.
+//! The last pass works within vectors of eight, after a transposition of 8 × 8 numbers.
+//!
+//! **Spectra** are in the order in which the passes leave them, eight values (real parts, then imaginary ones: a *group*)
+//! at a time. Several spectra are interleaved by groups: with P of them, group g of spectrum p is at 16 (g P + p), so
+//! that products read memory from front to back.
+//!
+//! **Exactness.** Words are torus elements: x stands for x/2^64. Spectra of torus polynomials are of the fraction in
+//! [-1/2, 1/2). The way back reduces modulo 1 and rounds to 2^-51, below the error of the transform. All kernels round
+//! as [`crate::lanes`] says, so results are the same on every processor.
+
+pub(crate) mod kernel;
+
+use crate::aligned::Reals;
+use crate::simd::{Vectors, fourier as simd};
+use core::cell::RefCell;
+use core::f64::consts::PI;
+use kernel::Root;
+
+/// Smallest and largest degree N.
+pub const MIN_DEGREE: usize = 128;
+/// See [`MIN_DEGREE`].
+pub const MAX_DEGREE: usize = 8192;
+
+/// Numbers of one group of a spectrum: eight real parts, eight imaginary ones.
+pub const GROUP: usize = 16;
+
+/// How words become small signed digits.
+///
+/// A word x is rounded to the nearest multiple of 2^(64 - levels·base_log) and written as
+/// Σ_j d_j 2^(64 - j·base_log), j = 1 … levels, d_j in [-B/2, B/2], B = 2^base_log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Digits {
+    /// log2 of the base, 1 to 31
+    pub base_log: u32,
+    /// number of digits; `levels * base_log` is at most 63
+    pub levels: usize,
+}
+
+impl Digits {
+    /// From this base on digits lie in [-B/2, B/2): their mean of -1/2 is nothing beside their size. Below it a digit of
+    /// ±B/2 takes its sign from the digit above, which leaves no mean: bits of a small gadget meet the same key again and again, and
+    /// a mean would add up.
+    const ROUGH_BASE_LOG: u32 = 10;
+
+    pub(crate) fn is_rough(self) -> bool {
+        self.base_log >= Self::ROUGH_BASE_LOG
+    }
+
+    /// Added before words are cut into digits of [-B/2, B/2): half of the last digit's unit, and B/2 of every digit.
+    pub(crate) fn offset(self) -> u64 {
+        let half = 1u64 << (63 - self.levels as u32 * self.base_log);
+        (1..=self.levels as u32).fold(half, |sum, j| {
+            sum.wrapping_add(1 << (64 - j * self.base_log + self.base_log - 1))
+        })
+    }
+}
+
+/// The transform for one degree.
+#[derive(Clone)]
+pub struct Fourier {
+    degree: usize,
+    vectors: Vectors,
+    /// radix of every pass but the last, which is 8 within vectors
+    radices: Vec<usize>,
+    /// powers 1 … r - 1 of c^(1/r), for the blocks of every such pass in order
+    twiddles: Vec<Root>,
+    /// powers 1 … 7 for the last pass, eight blocks at a time: a group each
+    lane_twiddles: Reals,
+    /// ζ^a of a slot is `roots[a (1 + 4 t)]`: see [`Fourier::monomial`]
+    roots: Vec<Root>,
+    /// t of lane 0 for each group
+    slot: Vec<usize>,
+    /// e^(2πi·l·a/64) for lane l at 16 (a mod 64)
+    lane_roots: Reals,
+}
+
+impl Fourier {
+    /// The transform of degree `degree`, with the best kernels of this processor.
+    ///
+    /// # Panics
+    /// If `degree` is not a power of two from [`MIN_DEGREE`] to [`MAX_DEGREE`].
+    pub fn new(degree: usize) -> Self {
+        Self::with_vectors(degree, Vectors::detect())
+    }
+
+    /// As [`new`](Self::new), with kernels of a certain kind.
+    ///
+    /// # Panics
+    /// As [`new`](Self::new).
+    pub fn with_vectors(degree: usize, vectors: Vectors) -> Self {
+        assert!(
+            degree.is_power_of_two() && (MIN_DEGREE..=MAX_DEGREE).contains(&degree),
+            "degree {degree}"
+        );
+        let m = degree / 2;
+        let radices = radices(m);
+        let mut twiddles = Vec::new();
+        // angles of the constants c of the blocks, as fractions of a turn
+        let mut blocks = vec![0.25];
+        for &r in &radices {
+            blocks = split(&blocks, r, |angle, a| twiddles.push(root(angle * a as f64)));
+        }
+        let mut lane_twiddles = Reals::zeroed(blocks.len() / 8 * 7 * GROUP);
+        for (b, &c) in blocks.iter().enumerate() {
+            for a in 1..8 {
+                let (re, im) = root(c / 8.0 * a as f64);
+                let at = (b / 8 * 7 + a - 1) * GROUP + b % 8;
+                (lane_twiddles[at], lane_twiddles[at + 8]) = (re, im);
+            }
+        }
+        // slot i of block b has the angle (c_b + i)/8 = (1 + 4 t)/(4 M)
+        let slot = (0..m / 8)
+            .map(|g| {
+                let angle = (blocks[g / 8 * 8] + (g % 8) as f64) / 8.0;
+                ((angle * 4.0 * m as f64).round() as usize - 1) / 4
+            })
+            .collect();
+        let mut lane_roots = Reals::zeroed(64 * GROUP);
+        for a in 0..64 {
+            for l in 0..8 {
+                let (re, im) = root((a * l) as f64 / 64.0);
+                (lane_roots[GROUP * a + l], lane_roots[GROUP * a + 8 + l]) = (re, im);
+            }
+        }
+        Self {
+            degree,
+            vectors,
+            radices,
+            twiddles,
+            lane_twiddles,
+            roots: (0..2 * degree)
+                .map(|k| root(k as f64 / (2 * degree) as f64))
+                .collect(),
+            slot,
+            lane_roots,
+        }
+    }
+
+    /// N.
+    pub fn degree(&self) -> usize {
+        self.degree
+    }
+
+    /// Groups of a spectrum: N/16.
+    pub fn groups(&self) -> usize {
+        self.degree / GROUP
+    }
+
+    /// The kernels in use.
+    pub fn vectors(&self) -> Vectors {
+        self.vectors
+    }
+
+    /// Spectrum number `place` of the `count` in `out`, of the torus polynomial `poly`.
+    ///
+    /// # Panics
+    /// If a length is wrong.
+    pub fn forward(&self, poly: &[u64], out: &mut [f64], place: usize, count: usize) {
+        self.check(poly.len(), out.len(), place, count);
+        with_work(self.degree, |work| {
+            simd::forward(self, poly, out, (place, count), work)
+        });
+    }
+
+    /// Spectra number `place`, `place + 1`, … of the `count` in `out`, of the digits of `poly`, the largest first.
+    ///
+    /// # Panics
+    /// If a length is wrong or the digits do not fit a word.
+    pub fn forward_digits(
+        &self,
+        digits: Digits,
+        poly: &[u64],
+        out: &mut [f64],
+        place: usize,
+        count: usize,
+    ) {
+        self.check(poly.len(), out.len(), place + digits.levels - 1, count);
+        assert!((1..32).contains(&digits.base_log) && digits.levels as u32 * digits.base_log < 64);
+        with_work((1 + digits.levels) * self.degree, |work| {
+            simd::forward_digits(self, digits, poly, out, (place, count), work);
+        });
+    }
+
+    /// Adds the polynomial of spectrum number `place` of `count`, a sum of products, to `poly`.
+    ///
+    /// # Panics
+    /// If a length is wrong.
+    pub fn inverse_add(&self, spectra: &[f64], place: usize, count: usize, poly: &mut [u64]) {
+        self.check(poly.len(), spectra.len(), place, count);
+        with_work(self.degree, |work| {
+            simd::inverse_add(self, spectra, (place, count), poly, work)
+        });
+    }
+
+    fn check(&self, poly: usize, spectra: usize, place: usize, count: usize) {
+        assert_eq!((poly, spectra), (self.degree, count * self.degree));
+        assert!(place < count);
+    }
+
+    /// Adds to spectra `place` … `place + columns - 1` of the `count` in `out` the product of the spectra in `rows` and a
+    /// matrix.
+    ///
+    /// The matrix has `columns` columns, row by row; of its rows, which may be more than the spectra in `rows`, the last ones are used.
+    ///
+    /// # Panics
+    /// If a length is wrong, or `columns` is 0 or above 8.
+    pub fn multiply_add(
+        &self,
+        rows: &[f64],
+        matrix: &[f64],
+        columns: usize,
+        out: &mut [f64],
+        (place, count): (usize, usize),
+    ) {
+        let n = self.degree;
+        assert!((1..=8).contains(&columns));
+        assert!(rows.len().is_multiple_of(n) && matrix.len().is_multiple_of(n * columns));
+        assert!(rows.len() * columns <= matrix.len());
+        assert_eq!(out.len(), count * n);
+        assert!(place + columns <= count);
+        simd::multiply_add(self, rows, matrix, columns, out, (place, count));
+    }
+
+    /// One step of blind rotation by two key bits at once, for several accumulators: with the spectra d of the digits of
+    /// one accumulator and the keys K of s1 (1 - s2), (1 - s1) s2 and s1 s2, for amounts (a, b),
+    ///
+    /// ```text
+    /// out = (X^a - 1) d·K1 + (X^b - 1) d·K2 + (X^(a+b) - 1) d·K3
+    /// ```
+    ///
+    /// `digits` holds, group by group, the `rows` digits of every accumulator in turn; `key` the three matrices of `rows` ×
+    /// `columns`; `out` the `columns` results of every accumulator.
+    ///
+    /// # Panics
+    /// If a length is wrong, or `columns` is 0 or above 4.
+    pub fn rotate_pair(
+        &self,
+        amounts: &[[usize; 2]],
+        digits: &[f64],
+        key: &[f64],
+        out: &mut [f64],
+        [rows, columns]: [usize; 2],
+    ) {
+        let n = self.degree;
+        assert_eq!(digits.len(), amounts.len() * rows * n);
+        assert_eq!(key.len(), 3 * rows * columns * n);
+        assert_eq!(out.len(), amounts.len() * columns * n);
+        simd::rotate_pair(self, amounts, digits, key, out, [rows, columns]);
+    }
+}
+
+impl core::fmt::Debug for Fourier {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Fourier")
+            .field("degree", &self.degree)
+            .field("vectors", &self.vectors)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Working memory of this thread.
+fn with_work<T>(len: usize, f: impl FnOnce(&mut [f64]) -> T) -> T {
+    thread_local! {
+        static WORK: RefCell<Reals> = RefCell::new(Reals::zeroed(0));
+    }
+    WORK.with_borrow_mut(|work| {
+        if work.len() < len {
+            *work = Reals::zeroed(len);
+        }
+        f(work)
+    })
+}
+
+/// The first radix makes the rest a power of eight.
+fn radices(m: usize) -> Vec<usize> {
+    let log = m.trailing_zeros();
+    let first = [None, Some(2), Some(4)][log as usize % 3];
+    let eights = log as usize / 3 - 1;
+    first.into_iter().chain([8].repeat(eights)).collect()
+}
+
+/// The blocks after a pass of radix r; `twiddle(angle, a)` is told every power that the pass multiplies with.
+fn split(blocks: &[f64], r: usize, mut twiddle: impl FnMut(f64, usize)) -> Vec<f64> {
+    let mut out = Vec::with_capacity(blocks.len() * r);
+    for &c in blocks {
+        (1..r).for_each(|a| twiddle(c / r as f64, a));
+        out.extend((0..r).map(|i| (c + i as f64) / r as f64));
+    }
+    out
+}
+
+/// e^(2πi·turns), exact at multiples of an eighth.
+fn root(turns: f64) -> Root {
+    let eighth = (turns * 8.0).floor();
+    let rest = turns * 8.0 - eighth;
+    let (mut re, mut im) = if rest <= 0.5 {
+        let (s, c) = (rest * PI / 4.0).sin_cos();
+        (c, s)
+    } else {
+        // from the diagonal, so that equal angles give equal numbers
+        let (s, c) = ((1.0 - rest) * PI / 4.0).sin_cos();
+        let h = core::f64::consts::FRAC_1_SQRT_2;
+        ((c + s) * h, (c - s) * h)
+    };
+    for bit in 0..3 {
+        if eighth as i64 >> bit & 1 == 1 {
+            let h = core::f64::consts::FRAC_1_SQRT_2;
+            (re, im) = match bit {
+                0 => ((re - im) * h, (re + im) * h),
+                1 => (-im, re),
+                _ => (-re, -im),
+            };
+        }
+    }
+    (re, im)
+}
+
+#[cfg(test)]
+mod tests;

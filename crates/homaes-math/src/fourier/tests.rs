@@ -1,0 +1,302 @@
+use super::*;
+use rand_chacha::ChaCha20Rng;
+use rand_core::{Rng, SeedableRng};
+
+fn rng() -> ChaCha20Rng {
+    ChaCha20Rng::from_seed([3; 32])
+}
+
+fn words(rng: &mut impl Rng, len: usize) -> Vec<u64> {
+    (0..len).map(|_| rng.next_u64()).collect()
+}
+
+/// The digits of one word, from the definition: the value and the range.
+fn check_digits(d: Digits, x: u64, digits: &[i64]) {
+    let mut value = 0u64;
+    for (j, &digit) in digits.iter().enumerate() {
+        assert!(digit.abs() <= 1 << (d.base_log - 1));
+        let shift = 64 - (j as u32 + 1) * d.base_log;
+        value = value.wrapping_add((digit as u64) << shift);
+    }
+    let error = value.wrapping_sub(x) as i64;
+    assert!(error.unsigned_abs() <= 1 << (63 - d.levels as u32 * d.base_log));
+}
+
+/// Product in Z[X]/(X^N + 1) modulo 2^64, from the definition.
+fn schoolbook(a: &[i64], b: &[u64]) -> Vec<u64> {
+    let n = a.len();
+    let mut out = vec![0u64; n];
+    for (i, &x) in a.iter().enumerate() {
+        for (j, &y) in b.iter().enumerate() {
+            let term = (x as u64).wrapping_mul(y);
+            let k = i + j;
+            if k < n {
+                out[k] = out[k].wrapping_add(term);
+            } else {
+                out[k - n] = out[k - n].wrapping_sub(term);
+            }
+        }
+    }
+    out
+}
+
+/// Digits of a polynomial, read back from their spectra by multiplying with 1 at scale 2^-40.
+fn digits_of(f: &Fourier, d: Digits, poly: &[u64]) -> Vec<Vec<i64>> {
+    let n = f.degree();
+    let mut spectra = vec![0.0; d.levels * n];
+    f.forward_digits(d, poly, &mut spectra, 0, d.levels);
+    let mut one = vec![0; n];
+    one[0] = 1 << 24;
+    let mut unit = vec![0.0; n];
+    f.forward(&one, &mut unit, 0, 1);
+    (0..d.levels)
+        .map(|level| {
+            let mut row = vec![0.0; n];
+            for g in 0..f.groups() {
+                let from = GROUP * (g * d.levels + level);
+                row[GROUP * g..][..GROUP].copy_from_slice(&spectra[from..][..GROUP]);
+            }
+            let mut product = vec![0.0; n];
+            f.multiply_add(&row, &unit, 1, &mut product, (0, 1));
+            let mut out = vec![0; n];
+            f.inverse_add(&product, 0, 1, &mut out);
+            out.iter()
+                .map(|&x| ((x as i64) + (1 << 23)) >> 24)
+                .collect()
+        })
+        .collect()
+}
+
+#[test]
+fn digits_are_small_and_recompose() {
+    let mut rng = rng();
+    for (base_log, levels) in [
+        (2, 7),
+        (3, 4),
+        (4, 3),
+        (9, 4),
+        (12, 3),
+        (14, 2),
+        (21, 1),
+        (8, 3),
+        (31, 2),
+    ] {
+        let d = Digits { base_log, levels };
+        let f = Fourier::new(128);
+        let mut poly = words(&mut rng, 128);
+        poly[..4].copy_from_slice(&[0, u64::MAX, 1 << 63, (1 << 63) - 1]);
+        let digits = digits_of(&f, d, &poly);
+        for (i, &x) in poly.iter().enumerate() {
+            let column: Vec<i64> = digits.iter().map(|row| row[i]).collect();
+            check_digits(d, x, &column);
+        }
+    }
+}
+
+#[test]
+fn fine_digits_have_no_mean() {
+    let d = Digits {
+        base_log: 2,
+        levels: 4,
+    };
+    let f = Fourier::new(1024);
+    let mut rng = rng();
+    let (mut sum, mut squares, mut count) = (0.0, 0.0, 0.0);
+    for _ in 0..32 {
+        for row in digits_of(&f, d, &words(&mut rng, 1024)) {
+            for x in row {
+                sum += x as f64;
+                squares += (x * x) as f64;
+                count += 1.0;
+            }
+        }
+    }
+    let (mean, square): (f64, f64) = (sum / count, squares / count);
+    assert!(mean.abs() < 0.02, "{mean}");
+    // (B² + 2)/12 for independent digits; a tie makes the next digit a smaller one
+    assert!(square > 1.2 && square < 1.5, "{square}");
+}
+
+#[test]
+fn products_are_those_of_the_ring() {
+    let mut rng = rng();
+    for log in 7..=13 {
+        let n = 1 << log;
+        let f = Fourier::new(n);
+        let d = Digits {
+            base_log: 14,
+            levels: 2,
+        };
+        let (a, b) = (words(&mut rng, n), words(&mut rng, 2 * n));
+        let digits = digits_of(&f, d, &a);
+        let mut rows = vec![0.0; 2 * n];
+        f.forward_digits(d, &a, &mut rows, 0, 2);
+        // a 2 × 3 matrix whose columns 0 and 2 are the two polynomials, one each, and column 1 is both
+        let mut matrix = vec![0.0; 6 * n];
+        for (place, poly) in [(0, 0), (1, 0), (4, 1), (5, 1)] {
+            f.forward(&b[poly * n..][..n], &mut matrix, place, 6);
+        }
+        let mut out = vec![0.0; 3 * n];
+        f.multiply_add(&rows, &matrix, 3, &mut out, (0, 3));
+        let [p, q] = [0, 1].map(|i| schoolbook(&digits[i], &b[i * n..][..n]));
+        let start = words(&mut rng, n);
+        for column in 0..3 {
+            let mut got = start.clone();
+            f.inverse_add(&out, column, 3, &mut got);
+            let worst = (0..n)
+                .map(|i| {
+                    let mut want = start[i];
+                    want = if column < 2 {
+                        want.wrapping_add(p[i])
+                    } else {
+                        want
+                    };
+                    want = if column > 0 {
+                        want.wrapping_add(q[i])
+                    } else {
+                        want
+                    };
+                    (got[i].wrapping_sub(want) as i64).unsigned_abs()
+                })
+                .max()
+                .unwrap();
+            // sqrt(2 N) numbers of 2^13 each with relative error 2^-53 and a few more for the transform
+            let bits = (worst as f64).log2() - 64.0;
+            let bound = 13.0 + log as f64 / 2.0 - 53.0 + 4.0;
+            assert!(
+                bits < bound,
+                "N = {n}: error 2^{bits:.1}, bound 2^{bound:.1}"
+            );
+        }
+    }
+}
+
+#[test]
+fn monomials_rotate() {
+    let mut rng = rng();
+    for n in [128, 256, 1024, 2048] {
+        let f = Fourier::new(n);
+        let (rows, columns) = (3, 2);
+        let d = Digits {
+            base_log: 12,
+            levels: rows,
+        };
+        let polys: Vec<Vec<u64>> = (0..2).map(|_| words(&mut rng, n)).collect();
+        let amounts = [[0, 0], [1, 2 * n - 1]].map(|a: [usize; 2]| a.map(|a| a % (2 * n)));
+        let amounts = [amounts[1], [n / 2 + 3, n + 5]];
+        // key matrices: only one of three is not zero
+        for which in 0..3 {
+            let mut key = vec![0.0; 3 * rows * columns * n];
+            let secret: Vec<Vec<u64>> = (0..rows * columns).map(|_| words(&mut rng, n)).collect();
+            for (i, poly) in secret.iter().enumerate() {
+                f.forward(
+                    poly,
+                    &mut key,
+                    which * rows * columns + i,
+                    3 * rows * columns,
+                );
+            }
+            let mut digits = vec![0.0; 2 * rows * n];
+            for (i, poly) in polys.iter().enumerate() {
+                f.forward_digits(d, poly, &mut digits, i * rows, 2 * rows);
+            }
+            let mut out = vec![0.0; 2 * columns * n];
+            f.rotate_pair(&amounts, &digits, &key, &mut out, [rows, columns]);
+            for (i, poly) in polys.iter().enumerate() {
+                let numbers = digits_of(&f, d, poly);
+                for c in 0..columns {
+                    let mut sum = vec![0u64; n];
+                    for (j, row) in numbers.iter().enumerate() {
+                        let p = schoolbook(row, &secret[j * columns + c]);
+                        sum.iter_mut()
+                            .zip(&p)
+                            .for_each(|(s, p)| *s = s.wrapping_add(*p));
+                    }
+                    let [a, b] = amounts[i];
+                    let amount = [a, b, a + b][which] % (2 * n);
+                    let mut got = vec![0; n];
+                    f.inverse_add(&out, i * columns + c, 2 * columns, &mut got);
+                    for k in 0..n {
+                        // X^amount · sum at k
+                        let from = (2 * n + k - amount) % (2 * n);
+                        let turned = if from < n {
+                            sum[from]
+                        } else {
+                            sum[from - n].wrapping_neg()
+                        };
+                        let error = got[k].wrapping_sub(turned.wrapping_sub(sum[k])) as i64;
+                        assert!(
+                            error.unsigned_abs() < 1 << 35,
+                            "{n} {which} {i} {c} {k}: {error}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn all_vectors_give_the_same_bits() {
+    let mut rng = rng();
+    for n in [128, 256, 512, 1024, 2048] {
+        let (poly, key) = (words(&mut rng, n), words(&mut rng, 9 * n));
+        let run = |vectors| {
+            let f = Fourier::with_vectors(n, vectors);
+            let mut rows = vec![0.0; 3 * n];
+            f.forward_digits(
+                Digits {
+                    base_log: 14,
+                    levels: 2,
+                },
+                &poly,
+                &mut rows,
+                0,
+                3,
+            );
+            f.forward_digits(
+                Digits {
+                    base_log: 21,
+                    levels: 1,
+                },
+                &poly,
+                &mut rows,
+                2,
+                3,
+            );
+            let mut small = vec![0.0; 4 * n];
+            f.forward_digits(
+                Digits {
+                    base_log: 3,
+                    levels: 4,
+                },
+                &poly,
+                &mut small,
+                0,
+                4,
+            );
+            let mut matrix = vec![0.0; 9 * n];
+            for (i, poly) in key.chunks(n).enumerate() {
+                f.forward(poly, &mut matrix, i, 9);
+            }
+            let mut out = vec![0.0; 3 * n];
+            f.rotate_pair(
+                &[[5, 77]],
+                &rows,
+                &[&matrix[..], &matrix, &matrix].concat(),
+                &mut out,
+                [3, 3],
+            );
+            let mut sum = vec![0.0; 3 * n];
+            f.multiply_add(&rows, &matrix, 3, &mut sum, (0, 3));
+            let mut back = poly.clone();
+            f.inverse_add(&sum, 1, 3, &mut back);
+            let bits = |x: Vec<f64>| x.into_iter().map(f64::to_bits).collect::<Vec<_>>();
+            (bits(rows), bits(small), bits(matrix), bits(out), back)
+        };
+        let want = run(Vectors::Portable);
+        for vectors in Vectors::available() {
+            assert!(run(vectors) == want, "{n} {vectors:?}");
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! Eight double-precision numbers at once, as the Fourier kernels see a processor.
+//!
+//! Every operation rounds as IEEE 754 says, multiply-add once; so all implementations give the same bits, and results
+//! do not depend on the processor.
+
+use core::ops::{Add, Mul, Sub};
+
+/// `[e(0), e(1), …]`, by a loop: the closure of `core::array::from_fn` would have to be inlined before the vector
+/// instructions in it can be, and the compiler does not always do that.
+macro_rules! array {
+    ($n:expr, $start:expr, |$i:ident| $e:expr) => {{
+        let mut out = [$start; $n];
+        let mut $i = 0;
+        while $i < $n {
+            out[$i] = $e;
+            $i += 1;
+        }
+        out
+    }};
+}
+pub(crate) use array;
+
+/// Numbers per vector.
+pub(crate) const LANES: usize = 8;
+
+/// A vector of eight `f64`, and of eight `u64` beside it.
+///
+/// The implementations for vector instructions may only be used in code that was selected after the processor was found
+/// to have them; `simd` takes care of that.
+pub(crate) trait Lanes:
+    Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self>
+{
+    /// Eight words.
+    type Word: Copy;
+
+    fn load(from: &[f64; LANES]) -> Self;
+    fn store(self, to: &mut [f64; LANES]);
+    fn splat(x: f64) -> Self;
+    /// self · b + c
+    fn mul_add(self, b: Self, c: Self) -> Self;
+    /// c - self · b
+    fn neg_mul_add(self, b: Self, c: Self) -> Self;
+    /// Element j of vector i becomes element i of vector j.
+    fn transpose(x: [Self; LANES]) -> [Self; LANES];
+
+    fn load_word(from: &[u64; LANES]) -> Self::Word;
+    fn store_word(x: Self::Word, to: &mut [u64; LANES]);
+    fn splat_word(x: u64) -> Self::Word;
+    fn add_word(a: Self::Word, b: Self::Word) -> Self::Word;
+    fn sub_word(a: Self::Word, b: Self::Word) -> Self::Word;
+    fn and_word(a: Self::Word, b: Self::Word) -> Self::Word;
+    fn or_word(a: Self::Word, b: Self::Word) -> Self::Word;
+    /// Logical shift; `count` below 64, the same in every lane.
+    fn shr_word(a: Self::Word, count: Self::Word) -> Self::Word;
+    fn shl_word(a: Self::Word, count: Self::Word) -> Self::Word;
+    /// The same bits.
+    fn from_bits(a: Self::Word) -> Self;
+    fn to_bits(self) -> Self::Word;
+}
+
+/// Plain Rust.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Portable([f64; LANES]);
+
+fn each(f: impl FnMut(usize) -> f64) -> Portable {
+    Portable(core::array::from_fn(f))
+}
+
+impl Add for Portable {
+    type Output = Self;
+    #[inline(always)]
+    fn add(self, b: Self) -> Self {
+        each(|i| self.0[i] + b.0[i])
+    }
+}
+
+impl Sub for Portable {
+    type Output = Self;
+    #[inline(always)]
+    fn sub(self, b: Self) -> Self {
+        each(|i| self.0[i] - b.0[i])
+    }
+}
+
+impl Mul for Portable {
+    type Output = Self;
+    #[inline(always)]
+    fn mul(self, b: Self) -> Self {
+        each(|i| self.0[i] * b.0[i])
+    }
+}
+
+impl Lanes for Portable {
+    type Word = [u64; LANES];
+
+    #[inline(always)]
+    fn load(from: &[f64; LANES]) -> Self {
+        Self(*from)
+    }
+
+    #[inline(always)]
+    fn store(self, to: &mut [f64; LANES]) {
+        *to = self.0;
+    }
+
+    #[inline(always)]
+    fn splat(x: f64) -> Self {
+        Self([x; LANES])
+    }
+
+    #[inline(always)]
+    fn mul_add(self, b: Self, c: Self) -> Self {
+        each(|i| self.0[i].mul_add(b.0[i], c.0[i]))
+    }
+
+    #[inline(always)]
+    fn neg_mul_add(self, b: Self, c: Self) -> Self {
+        each(|i| (-self.0[i]).mul_add(b.0[i], c.0[i]))
+    }
+
+    #[inline(always)]
+    fn transpose(x: [Self; LANES]) -> [Self; LANES] {
+        core::array::from_fn(|j| each(|i| x[i].0[j]))
+    }
+
+    #[inline(always)]
+    fn load_word(from: &[u64; LANES]) -> Self::Word {
+        *from
+    }
+
+    #[inline(always)]
+    fn store_word(x: Self::Word, to: &mut [u64; LANES]) {
+        *to = x;
+    }
+
+    #[inline(always)]
+    fn splat_word(x: u64) -> Self::Word {
+        [x; LANES]
+    }
+
+    #[inline(always)]
+    fn add_word(a: Self::Word, b: Self::Word) -> Self::Word {
+        core::array::from_fn(|i| a[i].wrapping_add(b[i]))
+    }
+
+    #[inline(always)]
+    fn sub_word(a: Self::Word, b: Self::Word) -> Self::Word {
+        core::array::from_fn(|i| a[i].wrapping_sub(b[i]))
+    }
+
+    #[inline(always)]
+    fn and_word(a: Self::Word, b: Self::Word) -> Self::Word {
+        core::array::from_fn(|i| a[i] & b[i])
+    }
+
+    #[inline(always)]
+    fn or_word(a: Self::Word, b: Self::Word) -> Self::Word {
+        core::array::from_fn(|i| a[i] | b[i])
+    }
+
+    #[inline(always)]
+    fn shr_word(a: Self::Word, count: Self::Word) -> Self::Word {
+        core::array::from_fn(|i| a[i] >> count[i])
+    }
+
+    #[inline(always)]
+    fn shl_word(a: Self::Word, count: Self::Word) -> Self::Word {
+        core::array::from_fn(|i| a[i] << count[i])
+    }
+
+    #[inline(always)]
+    fn from_bits(a: Self::Word) -> Self {
+        each(|i| f64::from_bits(a[i]))
+    }
+
+    #[inline(always)]
+    fn to_bits(self) -> Self::Word {
+        self.0.map(f64::to_bits)
+    }
+}
+
+/// Eight complex numbers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Complex<V> {
+    pub(crate) re: V,
+    pub(crate) im: V,
+}
+
+impl<V: Lanes> Complex<V> {
+    #[inline(always)]
+    pub(crate) fn load(from: &[f64; 2 * LANES]) -> Self {
+        let (re, im) = halves(from);
+        Self {
+            re: V::load(re),
+            im: V::load(im),
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn store(self, to: &mut [f64; 2 * LANES]) {
+        let (re, im) = to.split_at_mut(LANES);
+        self.re.store(re.try_into().expect("half of it"));
+        self.im.store(im.try_into().expect("half of it"));
+    }
+
+    #[inline(always)]
+    pub(crate) fn splat((re, im): (f64, f64)) -> Self {
+        Self {
+            re: V::splat(re),
+            im: V::splat(im),
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn zero() -> Self {
+        Self::splat((0.0, 0.0))
+    }
+
+    #[inline(always)]
+    pub(crate) fn plus(self, b: Self) -> Self {
+        Self {
+            re: self.re + b.re,
+            im: self.im + b.im,
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn minus(self, b: Self) -> Self {
+        Self {
+            re: self.re - b.re,
+            im: self.im - b.im,
+        }
+    }
+
+    /// self + i b
+    #[inline(always)]
+    pub(crate) fn plus_i(self, b: Self) -> Self {
+        Self {
+            re: self.re - b.im,
+            im: self.im + b.re,
+        }
+    }
+
+    /// self - i b
+    #[inline(always)]
+    pub(crate) fn minus_i(self, b: Self) -> Self {
+        Self {
+            re: self.re + b.im,
+            im: self.im - b.re,
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn times(self, b: Self) -> Self {
+        Self {
+            re: self.im.neg_mul_add(b.im, self.re * b.re),
+            im: self.im.mul_add(b.re, self.re * b.im),
+        }
+    }
+
+    /// Product with the conjugate of `b`.
+    #[inline(always)]
+    pub(crate) fn times_conj(self, b: Self) -> Self {
+        Self {
+            re: self.im.mul_add(b.im, self.re * b.re),
+            im: self.re.neg_mul_add(b.im, self.im * b.re),
+        }
+    }
+
+    /// self + b c
+    #[inline(always)]
+    pub(crate) fn plus_product(self, b: Self, c: Self) -> Self {
+        Self {
+            re: b.im.neg_mul_add(c.im, b.re.mul_add(c.re, self.re)),
+            im: b.im.mul_add(c.re, b.re.mul_add(c.im, self.im)),
+        }
+    }
+}
+
+#[inline(always)]
+fn halves(x: &[f64; 2 * LANES]) -> (&[f64; LANES], &[f64; LANES]) {
+    let (re, im) = x.split_at(LANES);
+    (
+        re.try_into().expect("half of it"),
+        im.try_into().expect("half of it"),
+    )
+}

@@ -1,0 +1,162 @@
+//! Distributions on the torus, in units of 2^-64: x stands for x/2^64.
+//!
+//! | sampler | distribution | tail |
+//! |---|---|---|
+//! | [`uniform`] | uniform, from a public seed | none |
+//! | [`binary`] | each coefficient 0 or 1 | none |
+//! | [`add_gaussian`] | rounded normal distribution, by Box and Muller's method | at most 9.4 σ, which is passed with probability 2^-63 |
+//!
+//! The samplers of secrets neither branch nor index on secret values: logarithm, sine and cosine are polynomials.
+
+use core::f64::consts::{FRAC_1_SQRT_2, FRAC_PI_2, LN_2};
+use rand_chacha::ChaCha20Rng;
+use rand_core::{CryptoRng, Rng, SeedableRng};
+
+use crate::sample::Seed;
+
+/// Fills `out` with uniform words: word stream `stream` of `seed`, little endian, reproducible everywhere.
+pub fn uniform(seed: &Seed, stream: u64, out: &mut [u64]) {
+    let mut rng = ChaCha20Rng::from_seed(*seed);
+    rng.set_stream(stream);
+    let mut buffer = [0u8; 2048];
+    for words in out.chunks_mut(buffer.len() / 8) {
+        let bytes = &mut buffer[..8 * words.len()];
+        rng.fill_bytes(bytes);
+        for (word, bytes) in words.iter_mut().zip(bytes.as_chunks().0) {
+            *word = u64::from_le_bytes(*bytes);
+        }
+    }
+}
+
+/// Uniform bits, one per word.
+pub fn binary(rng: &mut impl CryptoRng, out: &mut [u64]) {
+    for words in out.chunks_mut(64) {
+        let bits = rng.next_u64();
+        for (i, word) in words.iter_mut().enumerate() {
+            *word = bits >> i & 1;
+        }
+    }
+}
+
+/// Adds independent normal numbers of standard deviation `sigma` (a fraction of the torus), rounded, to `out`.
+///
+/// Exact to about 2^-50 of σ per sample.
+pub fn add_gaussian(rng: &mut impl CryptoRng, sigma: f64, out: &mut [u64]) {
+    let scale = sigma * 2f64.powi(64);
+    for pair in out.chunks_mut(2) {
+        let samples = normal_pair(rng.next_u64(), rng.next_u64());
+        for (x, sample) in pair.iter_mut().zip(samples) {
+            *x = x.wrapping_add((sample * scale).round_ties_even() as i64 as u64);
+        }
+    }
+}
+
+/// Two independent standard normal numbers from 128 uniform bits.
+fn normal_pair(u: u64, v: u64) -> [f64; 2] {
+    let radius = (-2.0 * ln_fraction(u | 1)).sqrt();
+    // the turn in quarters: two bits choose one, the others the angle within
+    let within = (v << 2) as f64 * 2f64.powi(-64) - 0.5;
+    let (sin, cos) = sin_cos(within * FRAC_PI_2);
+    let [low, high] = [v >> 62 & 1, v >> 63].map(|bit| bit as f64);
+    let (x, y) = (cos - low * (cos + sin), sin + low * (cos - sin));
+    let signed = radius * (1.0 - 2.0 * high);
+    [signed * x, signed * y]
+}
+
+/// ln(u/2^64) for u > 0.
+fn ln_fraction(u: u64) -> f64 {
+    let zeros = u.leading_zeros();
+    // in [1/2, 1]
+    let f = (u << zeros) as f64 * 2f64.powi(-64);
+    // ln f = ln √½ + 2 artanh s, |s| < 0.172
+    let s = (f - FRAC_1_SQRT_2) / (f + FRAC_1_SQRT_2);
+    let square = s * s;
+    let series = (0..12)
+        .rev()
+        .fold(0.0, |sum, k| sum * square + 1.0 / f64::from(2 * k + 1));
+    2.0 * s * series - LN_2 * (0.5 + f64::from(zeros))
+}
+
+/// For |x| ≤ π/4.
+fn sin_cos(x: f64) -> (f64, f64) {
+    let square = -x * x;
+    // 1 + y/(2·3) (1 + y/(4·5) (1 + …)), and the like
+    let nest = |first: u32| {
+        (0..9).rev().fold(1.0, |sum, k| {
+            let n = first + 2 * k;
+            1.0 + sum * square / f64::from(n * (n + 1))
+        })
+    };
+    (x * nest(2), nest(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_are_those_of_the_library() {
+        let mut rng = ChaCha20Rng::from_seed([1; 32]);
+        for i in 0..100_000 {
+            let u = rng.next_u64() >> (i % 64) | 1;
+            let want = (u as f64).ln() - 64.0 * LN_2;
+            assert!((ln_fraction(u) - want).abs() <= 1e-14 * (1.0 - want), "{u}");
+            let x = (rng.next_u64() as f64 * 2f64.powi(-64) - 0.5) * FRAC_PI_2;
+            let (s, c) = sin_cos(x);
+            assert!(
+                (s - x.sin()).abs() < 1e-15 && (c - x.cos()).abs() < 1e-15,
+                "{x}"
+            );
+        }
+        assert!(ln_fraction(u64::MAX).abs() < 1e-15);
+        assert!((ln_fraction(1) + 64.0 * LN_2).abs() < 1e-13);
+    }
+
+    #[test]
+    fn normal_frequencies() {
+        let count = 1usize << 18;
+        let mut words = vec![0u64; count];
+        // units of 2^-8 σ
+        add_gaussian(
+            &mut ChaCha20Rng::from_seed([5; 32]),
+            2f64.powi(-40),
+            &mut words,
+        );
+        let x: Vec<f64> = words
+            .iter()
+            .map(|&w| w as i64 as f64 * 2f64.powi(-24))
+            .collect();
+        let moment = |k: i32| x.iter().map(|x| x.powi(k)).sum::<f64>() / count as f64;
+        let [first, second, third, fourth] = [1, 2, 3, 4].map(moment);
+        assert!(first.abs() < 0.01 && third.abs() < 0.04, "{first} {third}");
+        assert!((second - 1.0).abs() < 0.012 && (fourth - 3.0).abs() < 0.1);
+        // P(|x| < t) for t = ½, 1, 2, 3
+        for (t, p) in [
+            (0.5, 0.382_925),
+            (1.0, 0.682_689),
+            (2.0, 0.954_500),
+            (3.0, 0.997_300),
+        ] {
+            let found = x.iter().filter(|x| x.abs() < t).count() as f64 / count as f64;
+            let spread = (p * (1.0 - p) / count as f64).sqrt();
+            assert!((found - p).abs() < 5.0 * spread, "{t}: {found}");
+        }
+        // neighbours are two coordinates of one point
+        let product = x.chunks(2).map(|p| p[0] * p[1]).sum::<f64>() / (count / 2) as f64;
+        assert!(product.abs() < 0.015, "{product}");
+    }
+
+    #[test]
+    fn bits_are_balanced_and_seeds_reproducible() {
+        let mut bits = vec![7u64; 100_001];
+        binary(&mut ChaCha20Rng::from_seed([6; 32]), &mut bits);
+        let ones = bits.iter().sum::<u64>();
+        assert!(bits.iter().all(|&b| b < 2) && ones.abs_diff(50_000) < 1000);
+        let (mut a, mut b) = (vec![0; 777], vec![0; 300]);
+        uniform(&[9; 32], 4, &mut a);
+        uniform(&[9; 32], 4, &mut b);
+        assert_eq!(a[..300], b);
+        uniform(&[9; 32], 5, &mut b);
+        assert_ne!(a[..300], b);
+    }
+}
