@@ -240,7 +240,8 @@ impl Fourier {
     /// ```
     ///
     /// `digits` holds, group by group, the `rows` digits of every accumulator in turn; `key` the three matrices of `rows` ×
-    /// `columns`; `out` the `columns` results of every accumulator.
+    /// `columns`; `out` the `columns` results of every accumulator. `next` is memory that will be read soon, such as a part of the
+    /// next key: it is fetched meanwhile, because keys are far larger than caches and products wait for them otherwise.
     ///
     /// # Panics
     /// If a length is wrong, or `columns` is 0 or above 4.
@@ -251,12 +252,13 @@ impl Fourier {
         key: &[f64],
         out: &mut [f64],
         [rows, columns]: [usize; 2],
+        next: &[f64],
     ) {
         let n = self.degree;
         assert_eq!(digits.len(), amounts.len() * rows * n);
         assert_eq!(key.len(), 3 * rows * columns * n);
         assert_eq!(out.len(), amounts.len() * columns * n);
-        simd::rotate_pair(self, amounts, digits, key, out, [rows, columns]);
+        simd::rotate_pair(self, amounts, digits, key, out, [rows, columns], next);
     }
 }
 

@@ -43,6 +43,9 @@ pub(crate) trait Lanes:
     /// Element j of vector i becomes element i of vector j.
     fn transpose(x: [Self; LANES]) -> [Self; LANES];
 
+    /// Asks for the memory to be brought near, into the second-level cache.
+    fn prefetch(group: &[f64; 2 * LANES]);
+
     fn load_word(from: &[u64; LANES]) -> Self::Word;
     fn store_word(x: Self::Word, to: &mut [u64; LANES]);
     fn splat_word(x: u64) -> Self::Word;
@@ -122,6 +125,9 @@ impl Lanes for Portable {
     fn transpose(x: [Self; LANES]) -> [Self; LANES] {
         core::array::from_fn(|j| each(|i| x[i].0[j]))
     }
+
+    #[inline(always)]
+    fn prefetch(_: &[f64; 2 * LANES]) {}
 
     #[inline(always)]
     fn load_word(from: &[u64; LANES]) -> Self::Word {

@@ -21,7 +21,8 @@ pub struct Estimate {
 /// One thing an adversary sees: a key or a ciphertext, at its own modulus.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Published {
-    /// What is published, such as `relinearisation key`.
+    /// What is published, such as `relinearisation key`; with dimension and noise where they differ from line to line
+    /// ([`crate::lwe::published`]).
     pub what: Cow<'static, str>,
     /// log2 of the modulus it is published at.
     pub modulus_bits: f64,

@@ -525,12 +525,13 @@ pub(crate) fn rotate_pair<V: Lanes>(
     key: &[f64],
     out: &mut [f64],
     [rows, columns]: [usize; 2],
+    next: &[f64],
 ) {
     match columns {
-        1 => rotate_pair_columns::<V, 1>(f, amounts, digits, key, out, rows),
-        2 => rotate_pair_columns::<V, 2>(f, amounts, digits, key, out, rows),
-        3 => rotate_pair_columns::<V, 3>(f, amounts, digits, key, out, rows),
-        4 => rotate_pair_columns::<V, 4>(f, amounts, digits, key, out, rows),
+        1 => rotate_pair_columns::<V, 1>(f, amounts, digits, key, out, rows, next),
+        2 => rotate_pair_columns::<V, 2>(f, amounts, digits, key, out, rows, next),
+        3 => rotate_pair_columns::<V, 3>(f, amounts, digits, key, out, rows, next),
+        4 => rotate_pair_columns::<V, 4>(f, amounts, digits, key, out, rows, next),
         _ => unreachable!("checked by the caller"),
     }
 }
@@ -543,8 +544,12 @@ fn rotate_pair_columns<V: Lanes, const C: usize>(
     key: &[f64],
     out: &mut [f64],
     rows: usize,
+    next: &[f64],
 ) {
     let count = amounts.len();
+    let (next, _) = next.as_chunks::<GROUP>();
+    let mut next = next.iter();
+    let ahead = next.len().div_ceil(f.groups());
     let (digits, _) = digits.as_chunks::<GROUP>();
     let (key, _) = key.as_chunks::<GROUP>();
     let (out, _) = out.as_chunks_mut::<GROUP>();
@@ -553,6 +558,7 @@ fn rotate_pair_columns<V: Lanes, const C: usize>(
         .zip(key.chunks_exact(3 * rows * C))
         .zip(out.chunks_exact_mut(count * C));
     for (g, ((digits, key), out)) in parts.enumerate() {
+        next.by_ref().take(ahead).for_each(V::prefetch);
         let (first, rest) = key.split_at(rows * C);
         let (second, third) = rest.split_at(rows * C);
         let each = digits.chunks_exact(rows).zip(out.chunks_exact_mut(C));

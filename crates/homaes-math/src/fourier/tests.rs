@@ -201,7 +201,7 @@ fn monomials_rotate() {
                 f.forward_digits(d, poly, &mut digits, i * rows, 2 * rows);
             }
             let mut out = vec![0.0; 2 * columns * n];
-            f.rotate_pair(&amounts, &digits, &key, &mut out, [rows, columns]);
+            f.rotate_pair(&amounts, &digits, &key, &mut out, [rows, columns], &[]);
             for (i, poly) in polys.iter().enumerate() {
                 let numbers = digits_of(&f, d, poly);
                 for c in 0..columns {

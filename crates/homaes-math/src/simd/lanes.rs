@@ -90,6 +90,14 @@ impl Lanes for Avx512 {
     }
 
     #[inline(always)]
+    fn prefetch(group: &[f64; 2 * LANES]) {
+        vector!({
+            _mm_prefetch::<_MM_HINT_T1>(group.as_ptr().cast());
+            _mm_prefetch::<_MM_HINT_T1>(group[LANES..].as_ptr().cast());
+        });
+    }
+
+    #[inline(always)]
     fn load_word(from: &[u64; LANES]) -> __m512i {
         vector!(_mm512_loadu_si512(from.as_ptr().cast()))
     }
@@ -233,6 +241,14 @@ impl Lanes for Avx2 {
         } else {
             [c[j - 4], d[j - 4]]
         }))
+    }
+
+    #[inline(always)]
+    fn prefetch(group: &[f64; 2 * LANES]) {
+        vector!({
+            _mm_prefetch::<_MM_HINT_T1>(group.as_ptr().cast());
+            _mm_prefetch::<_MM_HINT_T1>(group[LANES..].as_ptr().cast());
+        });
     }
 
     #[inline(always)]

@@ -1,0 +1,133 @@
+//! AES on encrypted blocks under one wrapped key, whatever the variant.
+
+use crate::bits::aes::{BitsAes, add_public};
+use crate::bits::engine::Engine;
+use crate::error::{Error, Result};
+use crate::keys::{EvalKey, Spectra};
+use crate::meter::MeterReading;
+use crate::params::{Params, Variant};
+use crate::state::State;
+use crate::wrapped::WrappedKey;
+use homaes_aes::{Block, Layout};
+use homaes_math::Words;
+
+/// AES under one wrapped key.
+pub struct Aes<'k> {
+    params: &'k Params,
+    rounds: usize,
+    circuit: Circuit<'k>,
+}
+
+enum Circuit<'k> {
+    Bits(BitsAes<'k>),
+}
+
+impl<'k> Aes<'k> {
+    /// Expands the key under encryption, if the client did not, and prepares the first round, with the current thread pool.
+    ///
+    /// # Errors
+    /// If the two keys belong to different sets or secrets.
+    pub fn new(key: &'k EvalKey, wrapped: &'k WrappedKey) -> Result<Self> {
+        let params: &Params = &key.params;
+        wrapped.check(params, key.id)?;
+        let kind = (wrapped.size, wrapped.direction());
+        let circuit = match (&key.spectra, &params.set().variant) {
+            (Spectra::Bits(spectra), Variant::Bits(set)) => {
+                let engine = Engine::new(set, params.fouriers(), spectra);
+                Circuit::Bits(BitsAes::new(engine, kind, wrapped.lwes()))
+            }
+            _ => return Err(Error::NotDigits),
+        };
+        Ok(Self {
+            params,
+            rounds: wrapped.size.rounds(),
+            circuit,
+        })
+    }
+
+    /// The parameters.
+    pub fn params(&self) -> &'k Params {
+        self.params
+    }
+
+    /// The layout.
+    pub fn layout(&self) -> Layout {
+        self.params.layouts()[0]
+    }
+
+    /// Counts and times of all evaluations so far, the key's expansion included.
+    pub fn meter(&self) -> MeterReading {
+        match &self.circuit {
+            Circuit::Bits(aes) => aes.engine.meter.read(),
+        }
+    }
+
+    /// [`Aes::evaluate_observed`] without an observer.
+    ///
+    /// # Errors
+    /// If there are too many blocks.
+    pub fn evaluate(&self, blocks: &[Block]) -> Result<State> {
+        self.evaluate_observed(blocks, |_, _| {})
+    }
+
+    /// The cipher, in the direction of the wrapped key, on at most [`Params::blocks_per_batch`] public `blocks`, with the
+    /// current thread pool. `observe` sees the state after every round: 0 is the one after the first AddRoundKey.
+    ///
+    /// # Errors
+    /// If there are too many blocks.
+    pub fn evaluate_observed(
+        &self,
+        blocks: &[Block],
+        mut observe: impl FnMut(usize, &State),
+    ) -> Result<State> {
+        let expected = self.params.blocks_per_batch();
+        if blocks.len() > expected {
+            let found = blocks.len();
+            return Err(Error::Blocks { found, expected });
+        }
+        let state = |round: usize, lwes: Words| State {
+            lwes,
+            blocks: blocks.len(),
+            log2_sigma: self.params.state_log2_sigma(round, self.rounds),
+        };
+        let observe = |round, lwes| observe(round, &state(round, lwes));
+        let lwes = match &self.circuit {
+            Circuit::Bits(aes) => aes.evaluate(blocks, observe),
+        };
+        Ok(state(self.rounds, lwes))
+    }
+
+    /// Adds public blocks, as modes of operation do. Missing blocks are zero. Free on bits; one bootstrapping for every digit that is
+    /// not zero in base 16.
+    ///
+    /// # Errors
+    /// If there are more blocks than the state has, or the state is of another set.
+    pub fn xor_public(&self, state: &mut State, blocks: &[Block]) -> Result<()> {
+        state.check(self.params)?;
+        if blocks.len() > state.blocks {
+            return Err(Error::Blocks {
+                found: blocks.len(),
+                expected: state.blocks,
+            });
+        }
+        match &self.circuit {
+            Circuit::Bits(_) => {
+                let words = self.params.state_words(1);
+                let len = self.params.big_dimension() + 1;
+                for (block, lwes) in blocks.iter().zip(state.lwes.chunks_exact_mut(words)) {
+                    add_public(lwes, len, block);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl core::fmt::Debug for Aes<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Aes")
+            .field("set", &self.params.set().name)
+            .field("rounds", &self.rounds)
+            .finish_non_exhaustive()
+    }
+}

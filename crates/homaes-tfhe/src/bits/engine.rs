@@ -1,0 +1,527 @@
+//! Bootstrapping of bits: key switch, blind rotation, trace, scheme switch, look-up.
+//!
+//! Notation: N, k of the GLWE ring; n of the LWE key; v = 2^many values per blind rotation.
+
+use crate::bits::key::{Automorphism, BitsKey, key_switch_masks, rotation_rows, unit};
+use crate::bits::table::OUTPUTS;
+use crate::meter::{Meter, Stage};
+use crate::params::BitsSet;
+use crate::ring::{add, extract, rotate, sub};
+use homaes_math::fourier::GROUP;
+use homaes_math::{Fourier, Reals, Words};
+
+/// Accumulators whose digits meet a pair's keys while these are in the second-level cache.
+const TILE: usize = 2;
+
+/// Everything that bootstrapping needs.
+pub(crate) struct Engine<'k> {
+    pub(crate) set: &'k BitsSet,
+    pub(crate) fourier: &'k Fourier,
+    small: &'k Fourier,
+    key: &'k BitsKey,
+    automorphisms: Vec<Automorphism>,
+    pub(crate) meter: Meter,
+}
+
+/// A bit as GGSW ciphertext: spectra of (k + 1) · levels rows, k + 1 columns.
+pub(crate) type Ggsw = Reals;
+
+impl<'k> Engine<'k> {
+    pub(crate) fn new(
+        set: &'k BitsSet,
+        [fourier, small]: [&'k Fourier; 2],
+        key: &'k BitsKey,
+    ) -> Self {
+        let log = set.degree.trailing_zeros();
+        Self {
+            set,
+            fourier,
+            small,
+            key,
+            automorphisms: (1..=log)
+                .map(|t| Automorphism::new(set.degree, t))
+                .collect(),
+            meter: Meter::default(),
+        }
+    }
+
+    /// Words of an LWE ciphertext under the flattened GLWE key.
+    pub(crate) fn lwe_len(&self) -> usize {
+        self.set.rank * self.set.degree + 1
+    }
+
+    /// Words of a GLWE ciphertext.
+    pub(crate) fn glwe_len(&self) -> usize {
+        (self.set.rank + 1) * self.set.degree
+    }
+
+    /// Spectra of a GLWE ciphertext.
+    fn columns(&self) -> usize {
+        self.set.rank + 1
+    }
+
+    /// Numbers of a GGSW ciphertext.
+    pub(crate) fn ggsw_len(&self) -> usize {
+        self.columns() * self.set.ggsw.levels * self.glwe_len()
+    }
+
+    /// Switches LWE ciphertexts to the LWE key: n + 1 words each.
+    ///
+    /// The mask becomes k N/d polynomials of degree d whose product with the key has <a, s> as constant coefficient; a GLWE key
+    /// switch in that ring follows, and the constant coefficient of its phase is read off.
+    pub(crate) fn key_switch(&self, lwes: &[u64]) -> Words {
+        let (set, d) = (self.set, self.small.degree());
+        let (masks, levels) = (key_switch_masks(set), set.key_switch.levels);
+        let columns = set.lwe_dimension.div_ceil(d) + 1;
+        let count = lwes.len() / self.lwe_len();
+        let mut out = Words::zeroed(count * (set.lwe_dimension + 1));
+        let mut rows = Reals::zeroed(masks * levels * d);
+        let mut sums = Reals::zeroed(columns * d);
+        let mut poly = Words::zeroed(d);
+        let mut switched = Words::zeroed(columns * d);
+        let mut padded = Words::zeroed((columns - 1) * d + 1);
+        let pairs = lwes.chunks_exact(self.lwe_len());
+        for (lwe, out) in pairs.zip(out.chunks_exact_mut(set.lwe_dimension + 1)) {
+            let (mask, body) = lwe.split_at(masks * d);
+            for (i, a) in mask.chunks_exact(d).enumerate() {
+                poly[0] = a[0];
+                for (x, a) in poly[1..].iter_mut().zip(a[1..].iter().rev()) {
+                    *x = a.wrapping_neg();
+                }
+                let place = (i * levels, masks * levels);
+                self.small
+                    .forward_digits(set.key_switch.digits(), &poly, &mut rows, place.0, place.1);
+            }
+            sums.fill(0.0);
+            self.small
+                .multiply_add(&rows, &self.key.key_switch, columns, &mut sums, (0, columns));
+            switched.fill(0);
+            switched[(columns - 1) * d] = body[0];
+            for (c, poly) in switched.chunks_exact_mut(d).enumerate() {
+                self.small.inverse_add(&sums, c, columns, poly);
+            }
+            extract(&switched, d, 0, &mut padded);
+            out[..set.lwe_dimension].copy_from_slice(&padded[..set.lwe_dimension]);
+            out[set.lwe_dimension] = padded[(columns - 1) * d];
+        }
+        self.meter.transforms(count * (masks * levels + columns));
+        out
+    }
+
+    /// Blind rotation: X^-phase · `test` for every LWE ciphertext under the LWE key, the phase being rounded to multiples of
+    /// 2^grid of its 2N steps.
+    pub(crate) fn blind_rotate(&self, lwes: &[u64], test: &[u64], grid: u32) -> Words {
+        let (set, n) = (self.set, self.set.degree);
+        let count = lwes.len() / (set.lwe_dimension + 1);
+        let amounts: Vec<Vec<usize>> = lwes
+            .chunks_exact(set.lwe_dimension + 1)
+            .map(|lwe| exponents(lwe, n, grid))
+            .collect();
+        let mut accumulators = Words::zeroed(count * self.glwe_len());
+        for (acc, amounts) in accumulators.chunks_exact_mut(self.glwe_len()).zip(&amounts) {
+            let body = amounts[set.lwe_dimension];
+            rotate(test, n, 2 * n - body, &mut acc[set.rank * n..]);
+        }
+        let (rows, columns) = (rotation_rows(set), self.columns());
+        let mut digits = Reals::zeroed(TILE * rows * n);
+        let mut sums = Reals::zeroed(TILE * columns * n);
+        for (p, key) in self.key.pairs.iter().enumerate() {
+            // while one key is at work, every tile fetches its share of the next one
+            let next: &[f64] = self.key.pairs.get(p + 1).map_or(&[], |next| next);
+            let share = next.len() / GROUP / count.div_ceil(TILE) * GROUP + GROUP;
+            let mut next = next.chunks(share);
+            let tiles = accumulators.chunks_mut(TILE * self.glwe_len());
+            for (tile, amounts) in tiles.zip(amounts.chunks(TILE)) {
+                let next = next.next().unwrap_or(&[]);
+                let pairs: [[usize; 2]; TILE] = core::array::from_fn(|i| {
+                    let amounts = amounts.get(i);
+                    amounts.map_or([0, 0], |a| [a[2 * p], a[2 * p + 1]])
+                });
+                let pairs = &pairs[..amounts.len()];
+                let digits = &mut digits[..pairs.len() * rows * n];
+                let sums = &mut sums[..pairs.len() * columns * n];
+                for (i, acc) in tile.chunks_exact(self.glwe_len()).enumerate() {
+                    self.digits(acc, digits, (i * rows, pairs.len() * rows));
+                }
+                self.fourier
+                    .rotate_pair(pairs, digits, key, sums, [rows, columns], next);
+                for (i, poly) in tile.chunks_exact_mut(n).enumerate() {
+                    self.fourier
+                        .inverse_add(sums, i, pairs.len() * columns, poly);
+                }
+            }
+        }
+        self.meter.rotations(count);
+        let steps = count * self.key.pairs.len();
+        self.meter.transforms(steps * (rows + columns));
+        accumulators
+    }
+
+    /// Spectra of the digits of an accumulator.
+    fn digits(&self, acc: &[u64], out: &mut [f64], (place, count): (usize, usize)) {
+        let (set, n) = (self.set, self.set.degree);
+        let (masks, body) = acc.split_at(set.rank * n);
+        for (i, mask) in masks.chunks_exact(n).enumerate() {
+            let place = place + i * set.rotation_mask.levels;
+            self.fourier
+                .forward_digits(set.rotation_mask.digits(), mask, out, place, count);
+        }
+        let place = place + set.rank * set.rotation_mask.levels;
+        self.fourier
+            .forward_digits(set.rotation_body.digits(), body, out, place, count);
+    }
+
+    /// Bits as LWE ciphertexts to blind rotations whose first coefficients hold bit · g for the units g of the GGSW gadget.
+    fn rotate_for_ggsw(&self, lwes: &[u64]) -> Words {
+        let set = self.set;
+        let small = self.meter.time(Stage::KeySwitch, || self.key_switch(lwes));
+        self.meter.time(Stage::Rotation, || {
+            // ±g/2 by the sign of the phase, then g/2 on top
+            let values = 1 << set.many;
+            let mut test = Words::zeroed(set.degree);
+            let units: Vec<u64> = (0..set.ggsw.levels).map(|l| unit(set.ggsw, l)).collect();
+            for slots in test.chunks_exact_mut(values) {
+                for (x, g) in slots.iter_mut().zip(&units) {
+                    *x = (g / 2).wrapping_neg();
+                }
+            }
+            let shifted = quarter_turned(&small, set.lwe_dimension + 1);
+            let mut out = self.blind_rotate(&shifted, &test, set.many);
+            for acc in out.chunks_exact_mut(self.glwe_len()) {
+                let body = &mut acc[set.rank * set.degree..];
+                for (x, g) in body.iter_mut().zip(&units) {
+                    *x = x.wrapping_add(g / 2);
+                }
+            }
+            out
+        })
+    }
+
+    /// The same bits with the noise of one blind rotation. One LWE ciphertext after the other, in and out.
+    ///
+    /// `unit` is what an output holds for 1: 2^63 to go on with AES.
+    pub(crate) fn refresh(&self, lwes: &[u64], unit: u64) -> Words {
+        let (set, n) = (self.set, self.set.degree);
+        let small = self.meter.time(Stage::KeySwitch, || self.key_switch(lwes));
+        self.meter.time(Stage::Rotation, || {
+            let mut test = Words::zeroed(n);
+            test.fill((unit / 2).wrapping_neg());
+            let shifted = quarter_turned(&small, set.lwe_dimension + 1);
+            let rotated = self.blind_rotate(&shifted, &test, 0);
+            let count = lwes.len() / self.lwe_len();
+            let mut out = Words::zeroed(count * self.lwe_len());
+            let pairs = rotated.chunks_exact(self.glwe_len());
+            for (acc, out) in pairs.zip(out.chunks_exact_mut(self.lwe_len())) {
+                extract(acc, n, 0, out);
+                let body = &mut out[set.rank * n];
+                *body = body.wrapping_add(unit / 2);
+            }
+            out
+        })
+    }
+
+    /// x ↦ ψ(x) for X -> X^(2^t + 1), switched back to the key.
+    fn automorphism(&self, t: u32, x: &[u64], out: &mut [u64], work: &mut Work) {
+        let (set, n, columns) = (self.set, self.set.degree, self.columns());
+        let (masks, levels) = (set.rank * n, set.trace.levels);
+        self.automorphisms[t as usize - 1].apply(x, out);
+        let rows = &mut work.rows[..set.rank * levels * n];
+        for (i, mask) in out[..masks].chunks_exact(n).enumerate() {
+            self.fourier
+                .forward_digits(set.trace.digits(), mask, rows, i * levels, set.rank * levels);
+        }
+        work.sums[..columns * n].fill(0.0);
+        let sums = &mut work.sums[..columns * n];
+        let key = &self.key.automorphisms[t as usize - 1];
+        self.fourier.multiply_add(rows, key, columns, sums, (0, columns));
+        out[..masks].fill(0);
+        for (c, poly) in out.chunks_exact_mut(n).enumerate() {
+            self.fourier.inverse_add(sums, c, columns, poly);
+        }
+        self.meter.transforms(set.rank * levels + columns);
+    }
+
+    /// The packed trace: from a ciphertext whose coefficients 0 … v - 1 hold values, v ciphertexts of these as constants.
+    ///
+    /// Divided by v N first, the ciphertext is doubled by every one of the log2(v N) sums x ± ψ(x) that a value goes through: v values are merged
+    /// into one ciphertext, at multiples of N/v, the coefficients between are cancelled once for all of them, and
+    /// the values are split again.
+    fn trace(&self, acc: &[u64], work: &mut Work) -> Vec<Words> {
+        let (many, n) = (self.set.many, self.set.degree);
+        let log = n.trailing_zeros();
+        let half = 1u64 << (log + many - 1);
+        let mut slots: Vec<Words> = (0..1 << many)
+            .map(|j| {
+                let mut slot = Words::scratch(acc.len());
+                rotate(acc, n, 2 * n - j, &mut slot);
+                for x in slot.iter_mut() {
+                    *x = ((x.wrapping_add(half) as i64) >> (log + many)) as u64;
+                }
+                slot
+            })
+            .collect();
+        let mut turned = Words::scratch(acc.len());
+        let mut image = Words::scratch(acc.len());
+        for t in 1..=many {
+            for pair in (0..slots.len()).step_by(2) {
+                // (x + X^(N/2^t) y) + ψ(x - X^(N/2^t) y)
+                rotate(&slots[pair + 1], n, n >> t, &mut turned);
+                let mut difference = slots[pair].clone();
+                sub(&mut difference, &turned);
+                self.automorphism(t, &difference, &mut image, work);
+                let sum = &mut slots[pair];
+                add(sum, &turned);
+                add(sum, &image);
+            }
+            slots = slots.into_iter().step_by(2).collect();
+        }
+        for t in many + 1..=log {
+            self.automorphism(t, &slots[0], &mut image, work);
+            add(&mut slots[0], &image);
+        }
+        for t in (1..=many).rev() {
+            slots = slots
+                .into_iter()
+                .flat_map(|mut even| {
+                    self.automorphism(t, &even, &mut image, work);
+                    let mut odd = even.clone();
+                    sub(&mut odd, &image);
+                    rotate(&odd, n, 2 * n - (n >> t), &mut turned);
+                    odd.copy_from_slice(&turned);
+                    add(&mut even, &image);
+                    [even, odd]
+                })
+                .collect();
+        }
+        slots
+    }
+
+    /// The GGSW ciphertext of a bit from its blind rotation.
+    ///
+    /// The body rows are the traced ciphertexts; the mask rows are these times -s_i, by external products with
+    /// GGSW ciphertexts of -s_i. Those products stay spectra: they are used as such only, and numbers of 2^20 lose no
+    /// precision that counts beside the digits' noise.
+    fn ggsw(&self, acc: &[u64], out: &mut Ggsw, work: &mut Work) {
+        let (set, n, columns) = (self.set, self.set.degree, self.columns());
+        let levels = set.ggsw.levels;
+        let traced = self.meter.time(Stage::Trace, || self.trace(acc, work));
+        self.meter.time(Stage::SchemeSwitch, || {
+            out.fill(0.0);
+            let count = columns * levels * columns;
+            let digits = set.scheme_switch.digits();
+            let rows = &mut work.rows[..columns * digits.levels * n];
+            for (level, row) in traced.iter().take(levels).enumerate() {
+                for (i, poly) in row.chunks_exact(n).enumerate() {
+                    let body_row = (set.rank * levels + level) * columns;
+                    self.fourier.forward(poly, out, body_row + i, count);
+                    let place = i * digits.levels;
+                    self.fourier
+                        .forward_digits(digits, poly, rows, place, columns * digits.levels);
+                }
+                let sums = &mut work.sums[..set.rank * columns * n];
+                sums.fill(0.0);
+                let all = set.rank * columns;
+                self.fourier
+                    .multiply_add(rows, &self.key.scheme_switch, all, sums, (0, all));
+                for i in 0..set.rank {
+                    let row = (i * levels + level) * columns;
+                    copy(sums, (i * columns, all), out, (row, count), columns);
+                }
+            }
+            self.meter
+                .transforms(levels * columns * (1 + digits.levels));
+        });
+    }
+
+    /// a + bit (b - a), into a.
+    fn select(&self, bit: &Ggsw, a: &mut [u64], b: &[u64], work: &mut Work) {
+        let (set, n, columns) = (self.set, self.set.degree, self.columns());
+        let levels = set.ggsw.levels;
+        let difference = &mut work.difference[..b.len()];
+        difference.copy_from_slice(b);
+        sub(difference, &a[a.len() - b.len()..]);
+        // public polynomials have no mask: only body rows then
+        let polys = b.len() / n;
+        let rows = &mut work.rows[..polys * levels * n];
+        for (i, poly) in difference.chunks_exact(n).enumerate() {
+            let place = i * levels;
+            self.fourier
+                .forward_digits(set.ggsw.digits(), poly, rows, place, polys * levels);
+        }
+        let sums = &mut work.sums[..columns * n];
+        sums.fill(0.0);
+        self.fourier
+            .multiply_add(rows, bit, columns, sums, (0, columns));
+        for (c, poly) in a.chunks_exact_mut(n).enumerate() {
+            self.fourier.inverse_add(sums, c, columns, poly);
+        }
+        self.meter.transforms(polys * levels + columns);
+    }
+
+    /// One bit of a look-up, 7 first: the upper ones choose among the table's polynomials, the lower ones
+    /// rotate the entry to the front.
+    fn descend(&self, tree: &mut Tree<'_>, i: usize, bit: &Ggsw, work: &mut Work) {
+        let n = self.set.degree;
+        let masks = self.set.rank * n;
+        let entries = (n / OUTPUTS).trailing_zeros() as usize;
+        let trivial = |poly: &[u64]| {
+            let mut out = Words::zeroed(self.glwe_len());
+            out[masks..].copy_from_slice(poly);
+            out
+        };
+        let nodes = &mut tree.nodes;
+        if i < entries {
+            if nodes.is_empty() {
+                nodes.push(trivial(tree.table));
+            }
+            let mut turned = Words::scratch(self.glwe_len());
+            rotate(&nodes[0], n, 2 * n - (OUTPUTS << i), &mut turned);
+            self.select(bit, &mut nodes[0], &turned, work);
+        } else if nodes.is_empty() {
+            let (low, high) = tree.table.split_at(tree.table.len() / 2);
+            for (low, high) in low.chunks_exact(n).zip(high.chunks_exact(n)) {
+                let mut node = trivial(low);
+                self.select(bit, &mut node, high, work);
+                nodes.push(node);
+            }
+        } else {
+            let high = nodes.split_off(nodes.len() / 2);
+            for (low, high) in nodes.iter_mut().zip(&high) {
+                self.select(bit, low, high, work);
+            }
+        }
+    }
+
+    /// Looks bytes up, byte i in `tables[i]`: `bytes` are 8 LWE bits each, one byte after the other. Coefficients 0 … 31 of a result are the
+    /// entry's bits.
+    pub(crate) fn look_up(&self, bytes: &[u64], tables: &[&[u64]]) -> Vec<Words> {
+        let rotated = self.rotate_for_ggsw(bytes);
+        let mut work = Work::new(self);
+        let mut ggsw = Reals::zeroed(self.ggsw_len());
+        let each = rotated.chunks_exact(8 * self.glwe_len()).zip(tables);
+        each.map(|(bits, table)| {
+            let mut tree = Tree::new(table);
+            for (i, acc) in bits.chunks_exact(self.glwe_len()).enumerate().rev() {
+                self.ggsw(acc, &mut ggsw, &mut work);
+                self.meter.time(Stage::LookUp, || {
+                    self.descend(&mut tree, i, &ggsw, &mut work);
+                });
+            }
+            tree.nodes.swap_remove(0)
+        })
+        .collect()
+    }
+
+    /// Bits as GGSW ciphertexts, for look-ups of other bytes with the same key byte.
+    pub(crate) fn circuit_bootstrap(&self, lwes: &[u64]) -> Vec<Ggsw> {
+        let mut work = Work::new(self);
+        let rotated = self.rotate_for_ggsw(lwes);
+        let each = rotated.chunks_exact(self.glwe_len());
+        each.map(|acc| {
+            let mut ggsw = Reals::zeroed(self.ggsw_len());
+            self.ggsw(acc, &mut ggsw, &mut work);
+            ggsw
+        })
+        .collect()
+    }
+
+    /// Looks up the byte of eight GGSW bits.
+    pub(crate) fn look_up_ggsw(&self, bits: &[Ggsw], table: &[u64]) -> Words {
+        let mut work = Work::new(self);
+        let mut tree = Tree::new(table);
+        self.meter.time(Stage::LookUp, || {
+            for (i, bit) in bits.iter().enumerate().rev() {
+                self.descend(&mut tree, i, bit, &mut work);
+            }
+        });
+        tree.nodes.swap_remove(0)
+    }
+}
+
+/// A look-up on its way.
+struct Tree<'t> {
+    table: &'t [u64],
+    /// ciphertexts still to choose among; none before the first bit
+    nodes: Vec<Words>,
+}
+
+impl<'t> Tree<'t> {
+    fn new(table: &'t [u64]) -> Self {
+        Self {
+            table,
+            nodes: Vec::new(),
+        }
+    }
+}
+
+/// Working memory of one thread.
+struct Work {
+    /// spectra of digits
+    rows: Reals,
+    /// spectra of results
+    sums: Reals,
+    difference: Words,
+}
+
+impl Work {
+    fn new(engine: &Engine<'_>) -> Self {
+        let (set, columns) = (engine.set, engine.columns());
+        let levels = set.ggsw.levels.max(set.scheme_switch.levels).max(set.trace.levels);
+        Self {
+            rows: Reals::zeroed(columns * levels * set.degree),
+            sums: Reals::zeroed(set.rank * columns * set.degree),
+            difference: Words::zeroed(engine.glwe_len()),
+        }
+    }
+}
+
+/// The phases of LWE ciphertexts of bit/2, moved by 1/4: a bit is then the half of the torus the phase lies in.
+fn quarter_turned(lwes: &[u64], len: usize) -> Words {
+    let mut out = Words::scratch(lwes.len());
+    out.copy_from_slice(lwes);
+    for lwe in out.chunks_exact_mut(len) {
+        lwe[len - 1] = lwe[len - 1].wrapping_add(1 << 62);
+    }
+    out
+}
+
+/// Mask and body in steps of 1/(2N), multiples of 2^grid.
+///
+/// What rounding takes from the mask meets key bits of mean 1/2; half of it is public and taken from the body, so that only (s_i - 1/2)
+/// times the rounding errors is left: a quarter of the variance without that, in place of a half.
+fn exponents(lwe: &[u64], n: usize, grid: u32) -> Vec<usize> {
+    // 2^64 / (2N / 2^grid)
+    let shift = 63 - n.trailing_zeros() + grid;
+    let round = |x: u64| x.wrapping_add(1 << (shift - 1)) >> shift;
+    let (mask, body) = lwe.split_at(lwe.len() - 1);
+    let mut lost = 0i64;
+    let mut out: Vec<usize> = mask
+        .iter()
+        .map(|&a| {
+            let rounded = round(a);
+            lost = lost.wrapping_add(a.wrapping_sub(rounded << shift) as i64);
+            (rounded as usize) << grid & (2 * n - 1)
+        })
+        .collect();
+    let body = body[0].wrapping_sub((lost / 2) as u64);
+    out.push((round(body) as usize) << grid & (2 * n - 1));
+    out
+}
+
+/// Copies spectra `from` … `from + count - 1` between interleaved arrays.
+fn copy(
+    source: &[f64],
+    (from, sources): (usize, usize),
+    target: &mut [f64],
+    (to, targets): (usize, usize),
+    count: usize,
+) {
+    let groups = source.chunks_exact(sources * GROUP);
+    for (source, target) in groups.zip(target.chunks_exact_mut(targets * GROUP)) {
+        let source = &source[from * GROUP..][..count * GROUP];
+        target[to * GROUP..][..count * GROUP].copy_from_slice(source);
+    }
+}
+
+#[cfg(test)]
+mod tests;

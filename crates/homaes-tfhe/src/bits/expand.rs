@@ -1,0 +1,192 @@
+//! The AES key schedule under encryption.
+//!
+//! Every bit of every round key is a sum of key bits and of bits that SubWord yields; the sums are kept as sets of variables
+//! modulo 2, and only the sets that are needed become ciphertexts. The result of each SubWord goes through one more blind
+//! rotation, which takes it back to the noise of a single one; without it noise would add up from round to round, and with repeated sums it
+//! would multiply.
+
+use crate::bits::engine::Engine;
+use crate::bits::table::{HALF, entries, polynomials};
+use crate::ring::{add, extract};
+use homaes_aes::{Direction, KeySize, gf256};
+use homaes_math::Words;
+use rayon::prelude::*;
+
+/// A sum of variables, modulo 2, and of a constant.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Form {
+    variables: Vec<u64>,
+    one: bool,
+}
+
+impl Form {
+    fn variable(v: usize) -> Self {
+        let mut variables = vec![0; v / 64 + 1];
+        variables[v / 64] = 1 << (v % 64);
+        Self {
+            variables,
+            one: false,
+        }
+    }
+
+    fn add(&mut self, other: &Self) {
+        let len = self.variables.len().max(other.variables.len());
+        self.variables.resize(len, 0);
+        for (a, b) in self.variables.iter_mut().zip(&other.variables) {
+            *a ^= b;
+        }
+        self.one ^= other.one;
+    }
+
+    /// The ciphertext of the sum.
+    fn evaluate(&self, variables: &[Words]) -> Words {
+        let mut out = Words::zeroed(variables[0].len());
+        for (w, mut word) in self.variables.iter().copied().enumerate() {
+            while word != 0 {
+                add(&mut out, &variables[64 * w + word.trailing_zeros() as usize]);
+                word &= word - 1;
+            }
+        }
+        if self.one
+            && let Some(body) = out.last_mut()
+        {
+            *body = body.wrapping_add(HALF);
+        }
+        out
+    }
+}
+
+/// A byte of forms, bit 0 first.
+type Byte = [Form; 8];
+
+/// All round keys of `direction`, 128 LWE ciphertexts each, from the LWE ciphertexts of the key's bits.
+///
+/// Costs 64 blind rotations per SubWord: 10, 8 or 13 of them.
+pub(crate) fn expand(
+    engine: &Engine<'_>,
+    size: KeySize,
+    direction: Direction,
+    key: Vec<Words>,
+) -> Vec<Words> {
+    let mut variables = key;
+    let sub = SubWord::new(engine);
+    // words of four bytes, FIPS-197 section 5.2
+    let len = size.key_bytes() / 4;
+    let mut words: Vec<[Byte; 4]> = (0..len)
+        .map(|w| {
+            core::array::from_fn(|b| {
+                core::array::from_fn(|bit| Form::variable(8 * (4 * w + b) + bit))
+            })
+        })
+        .collect();
+    let mut round_constant = 1u8;
+    for i in len..4 * size.round_keys() {
+        let mut word = words[i - 1].clone();
+        if i.is_multiple_of(len) {
+            word.rotate_left(1);
+            word = sub.apply(&word, &mut variables);
+            for (bit, form) in word[0].iter_mut().enumerate() {
+                form.one ^= round_constant >> bit & 1 == 1;
+            }
+            round_constant = gf256::mul(round_constant, 2);
+        } else if len > 6 && i % len == 4 {
+            word = sub.apply(&word, &mut variables);
+        }
+        for (byte, before) in word.iter_mut().zip(&words[i - len]) {
+            byte.iter_mut().zip(before).for_each(|(x, y)| x.add(y));
+        }
+        words.push(word);
+    }
+    let mut rounds: Vec<Vec<Byte>> = words.chunks_exact(4).map(|w| w.concat()).collect();
+    if direction == Direction::Decrypt {
+        rounds.reverse();
+        let last = rounds.len() - 1;
+        rounds[1..last].iter_mut().for_each(inverse_mix);
+    }
+    rounds
+        .par_iter()
+        .map(|bytes| {
+            let lwes: Vec<Words> = bytes
+                .iter()
+                .flatten()
+                .map(|form| form.evaluate(&variables))
+                .collect();
+            let mut out = Words::zeroed(lwes.len() * engine.lwe_len());
+            for (lwe, out) in lwes.iter().zip(out.chunks_exact_mut(engine.lwe_len())) {
+                out.copy_from_slice(lwe);
+            }
+            out
+        })
+        .collect()
+}
+
+/// InvMixColumns of a round key (FIPS-197 section 5.3.5).
+#[expect(clippy::ptr_arg, reason = "an element of a vector of round keys")]
+fn inverse_mix(bytes: &mut Vec<Byte>) {
+    use homaes_aes::state::{circulant, mix_source};
+    let mixed = (0..16).map(|i| {
+        let mut sum: Byte = Default::default();
+        for (j, factor) in circulant(Direction::Decrypt).into_iter().enumerate() {
+            for (from, form) in bytes[mix_source(i, j)].iter().enumerate() {
+                let product = gf256::mul(factor, 1 << from);
+                for (to, sum) in sum.iter_mut().enumerate() {
+                    if product >> to & 1 == 1 {
+                        sum.add(form);
+                    }
+                }
+            }
+        }
+        sum
+    });
+    *bytes = mixed.collect();
+}
+
+/// The S-box on four bytes at once.
+struct SubWord<'e, 'k> {
+    engine: &'e Engine<'k>,
+    table: Vec<u64>,
+}
+
+impl<'e, 'k> SubWord<'e, 'k> {
+    fn new(engine: &'e Engine<'k>) -> Self {
+        let entries = entries(Direction::Encrypt, true);
+        Self {
+            engine,
+            table: polynomials(&entries, 0),
+        }
+    }
+
+    /// Its result as new variables.
+    fn apply(&self, word: &[Byte; 4], variables: &mut Vec<Words>) -> [Byte; 4] {
+        let (engine, degree) = (self.engine, self.engine.set.degree);
+        let fresh: Vec<Words> = word
+            .par_chunks(2)
+            .flat_map_iter(|bytes| {
+                let mut lwes = Words::zeroed(8 * bytes.len() * engine.lwe_len());
+                let forms = bytes.iter().flatten();
+                for (form, lwe) in forms.zip(lwes.chunks_exact_mut(engine.lwe_len())) {
+                    lwe.copy_from_slice(&form.evaluate(variables));
+                }
+                let tables = vec![&self.table[..]; bytes.len()];
+                let found = engine.look_up(&lwes, &tables);
+                for (glwe, lwes) in found.iter().zip(lwes.chunks_exact_mut(8 * engine.lwe_len())) {
+                    for (o, lwe) in lwes.chunks_exact_mut(engine.lwe_len()).enumerate() {
+                        extract(glwe, degree, o, lwe);
+                    }
+                }
+                let fresh = engine.refresh(&lwes, HALF);
+                let each = fresh.chunks_exact(engine.lwe_len()).map(|lwe| {
+                    let mut out = Words::scratch(lwe.len());
+                    out.copy_from_slice(lwe);
+                    out
+                });
+                each.collect::<Vec<_>>()
+            })
+            .collect();
+        let first = variables.len();
+        variables.extend(fresh);
+        core::array::from_fn(|b| {
+            core::array::from_fn(|bit| Form::variable(first + 8 * b + bit))
+        })
+    }
+}

@@ -1,0 +1,298 @@
+//! The evaluation key for bits: what it consists of, how rows are encrypted, and how they become spectra.
+//!
+//! | part | records | rows of a record | message of a row, times its gadget unit g |
+//! |---|---|---|---|
+//! | blind rotation | one per pair of LWE key bits | GGSW of s1 (1 - s2), (1 - s1) s2, s1 s2 | -m s_i g (mask rows), m g (body rows) |
+//! | automorphisms | one per X -> X^(2^t + 1), t = 1 … log2 N | k · levels | -ψ(s_i) g |
+//! | scheme switch | one | k GGSW, of -s_1 … -s_k | s_i s_j g, -s_i g |
+//! | key switch | one | (k N / d) · levels, in the ring of degree d | -S_i g |
+//!
+//! A row's masks come from the key's seed, so only bodies are stored and sent.
+
+use crate::params::{BitsSet, Gadget};
+use crate::ring::RingSecret;
+use homaes_math::sample::Seed;
+use homaes_math::{Fourier, Reals, torus};
+use rand_core::CryptoRng;
+use zeroize::Zeroizing;
+
+/// One record of the evaluation key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// key bits 2p and 2p + 1
+    Pair(usize),
+    /// X -> X^(2^t + 1)
+    Automorphism(u32),
+    SchemeSwitch,
+    KeySwitch,
+}
+
+impl Part {
+    /// All records in order.
+    pub(crate) fn all(set: &BitsSet) -> Vec<Self> {
+        let pairs = (0..set.lwe_dimension / 2).map(Self::Pair);
+        let automorphisms = (1..=set.degree.trailing_zeros()).map(Self::Automorphism);
+        pairs
+            .chain(automorphisms)
+            .chain([Self::SchemeSwitch, Self::KeySwitch])
+            .collect()
+    }
+
+    /// Number among [`Part::all`], which names the streams of its masks.
+    fn number(self, set: &BitsSet) -> usize {
+        let pairs = set.lwe_dimension / 2;
+        let log = set.degree.trailing_zeros() as usize;
+        match self {
+            Self::Pair(p) => p,
+            Self::Automorphism(t) => pairs + t as usize - 1,
+            Self::SchemeSwitch => pairs + log,
+            Self::KeySwitch => pairs + log + 1,
+        }
+    }
+
+    /// Rows of the record.
+    pub(crate) fn rows(self, set: &BitsSet) -> usize {
+        let k = set.rank;
+        match self {
+            Self::Pair(_) => 3 * rotation_rows(set),
+            Self::Automorphism(_) => k * set.trace.levels,
+            Self::SchemeSwitch => k * (k + 1) * set.scheme_switch.levels,
+            Self::KeySwitch => key_switch_masks(set) * set.key_switch.levels,
+        }
+    }
+
+    /// Degree of the ring its rows are in.
+    pub(crate) fn degree(self, set: &BitsSet) -> usize {
+        match self {
+            Self::KeySwitch => set.key_switch_degree,
+            _ => set.degree,
+        }
+    }
+
+    /// Mask polynomials of a row.
+    fn rank(self, set: &BitsSet) -> usize {
+        match self {
+            Self::KeySwitch => set.lwe_dimension.div_ceil(set.key_switch_degree),
+            _ => set.rank,
+        }
+    }
+
+    /// Numbers of its spectra.
+    fn spectra_len(self, set: &BitsSet) -> usize {
+        self.rows(set) * (self.rank(set) + 1) * self.degree(set)
+    }
+
+    fn stream(self, set: &BitsSet, row: usize) -> u64 {
+        (self.number(set) as u64) << 32 | row as u64
+    }
+}
+
+/// Digit polynomials of one accumulator of blind rotation.
+pub(crate) fn rotation_rows(set: &BitsSet) -> usize {
+    set.rank * set.rotation_mask.levels + set.rotation_body.levels
+}
+
+/// Polynomials of degree d that hold the mask of an LWE ciphertext before key switching.
+pub(crate) fn key_switch_masks(set: &BitsSet) -> usize {
+    set.rank * set.degree / set.key_switch_degree
+}
+
+/// Gadget unit of digit `level`, counted from 0.
+pub(crate) fn unit(gadget: Gadget, level: usize) -> u64 {
+    1 << (64 - (level as u32 + 1) * gadget.base_log)
+}
+
+/// The two secret keys of a bits set, in the rings that rows are encrypted in.
+pub(crate) struct BitsSecret<'a> {
+    pub(crate) set: &'a BitsSet,
+    /// n bits
+    pub(crate) lwe: &'a [u64],
+    pub(crate) glwe: RingSecret<'a>,
+    /// the LWE key as polynomials, the last one completed with zeros: a partial key
+    small: RingSecret<'a>,
+}
+
+impl<'a> BitsSecret<'a> {
+    pub(crate) fn new(
+        set: &'a BitsSet,
+        [fourier, small]: [&'a Fourier; 2],
+        lwe: &'a [u64],
+        glwe: &[u64],
+    ) -> Self {
+        Self {
+            set,
+            lwe,
+            glwe: RingSecret::new(fourier, glwe),
+            small: RingSecret::new(small, lwe),
+        }
+    }
+
+    /// The bodies of a record, row by row.
+    pub(crate) fn bodies(&self, part: Part, seed: &Seed, rng: &mut impl CryptoRng) -> Vec<u64> {
+        let set = self.set;
+        let (secret, log2_sigma) = match part {
+            Part::KeySwitch => (&self.small, set.lwe_log2_sigma),
+            _ => (&self.glwe, set.glwe_log2_sigma),
+        };
+        let mut bodies = self.messages(part);
+        for (row, body) in bodies.chunks_mut(secret.degree()).enumerate() {
+            let stream = part.stream(set, row);
+            secret.encrypt((seed, stream), log2_sigma.exp2(), rng, body);
+        }
+        bodies
+    }
+
+    fn messages(&self, part: Part) -> Vec<u64> {
+        let (set, n) = (self.set, part.degree(self.set));
+        let mut out = Vec::with_capacity(part.rows(set) * n);
+        // ± unit · poly for every level of the gadget
+        let mut times = |poly: &[u64], gadget: Gadget, negative: bool| {
+            for level in 0..gadget.levels {
+                let g = unit(gadget, level);
+                let g = if negative { g.wrapping_neg() } else { g };
+                out.extend(poly.iter().map(|x| x.wrapping_mul(g)));
+            }
+        };
+        let constant = |x: u64| {
+            let mut poly = Zeroizing::new(vec![0; n]);
+            poly[0] = x;
+            poly
+        };
+        match part {
+            Part::Pair(p) => {
+                let (s1, s2) = (self.lwe[2 * p], self.lwe[2 * p + 1]);
+                for m in [s1 & (s2 ^ 1), (s1 ^ 1) & s2, s1 & s2] {
+                    for i in 0..set.rank {
+                        let poly: Vec<u64> = self.glwe.poly(i).iter().map(|s| s * m).collect();
+                        times(&Zeroizing::new(poly), set.rotation_mask, true);
+                    }
+                    times(&constant(m), set.rotation_body, false);
+                }
+            }
+            Part::Automorphism(t) => {
+                let map = Automorphism::new(n, t);
+                let mut turned = Zeroizing::new(vec![0; n]);
+                for i in 0..set.rank {
+                    map.apply(self.glwe.poly(i), &mut turned);
+                    times(&turned, set.trace, true);
+                }
+            }
+            Part::SchemeSwitch => {
+                for i in 0..set.rank {
+                    let one = RingSecret::new(self.glwe.fourier(), self.glwe.poly(i));
+                    for j in 0..set.rank {
+                        let mut product = Zeroizing::new(vec![0; n]);
+                        one.add_mask_product(self.glwe.poly(j), &mut product);
+                        times(&product, set.scheme_switch, false);
+                    }
+                    times(self.glwe.poly(i), set.scheme_switch, true);
+                }
+            }
+            Part::KeySwitch => {
+                for poly in self.glwe.bits.chunks(n) {
+                    times(poly, set.key_switch, true);
+                }
+            }
+        }
+        out
+    }
+}
+
+/// X -> X^(2^t + 1) on coefficients.
+#[derive(Clone, Debug)]
+pub(crate) struct Automorphism {
+    /// target of coefficient j; the top bit is its sign
+    target: Vec<u32>,
+}
+
+impl Automorphism {
+    pub(crate) fn new(degree: usize, t: u32) -> Self {
+        let power = (1usize << t) + 1;
+        let target = (0..degree).map(|j| {
+            let exponent = j * power % (2 * degree);
+            let sign = (exponent / degree) as u32;
+            (exponent % degree) as u32 | sign << 31
+        });
+        Self {
+            target: target.collect(),
+        }
+    }
+
+    /// Applies it to every polynomial of `from`.
+    pub(crate) fn apply(&self, from: &[u64], to: &mut [u64]) {
+        let n = self.target.len();
+        for (from, to) in from.chunks_exact(n).zip(to.chunks_exact_mut(n)) {
+            for (x, &target) in from.iter().zip(&self.target) {
+                // x or -x without a branch
+                let sign = u64::from(target >> 31).wrapping_neg();
+                to[(target & 0x7fff_ffff) as usize] = (x ^ sign).wrapping_sub(sign);
+            }
+        }
+    }
+}
+
+/// The spectra of an evaluation key.
+pub(crate) struct BitsKey {
+    /// per pair, see [`Fourier::rotate_pair`]
+    pub(crate) pairs: Vec<Reals>,
+    /// t = 1, 2, …: k · levels rows, k + 1 columns
+    pub(crate) automorphisms: Vec<Reals>,
+    /// (k + 1) · levels rows, k (k + 1) columns
+    pub(crate) scheme_switch: Reals,
+    /// (k N / d) · levels rows, as many columns as the LWE key has polynomials, and one
+    pub(crate) key_switch: Reals,
+}
+
+impl BitsKey {
+    /// Takes the spectra of [`Part::all`], in order.
+    pub(crate) fn from_parts(set: &BitsSet, parts: &mut Vec<Reals>) -> Self {
+        let pairs = set.lwe_dimension / 2;
+        let log = set.degree.trailing_zeros() as usize;
+        let mut rest = parts.split_off(pairs);
+        let mut last = rest.split_off(log);
+        let key_switch = last.pop().unwrap_or_else(|| Reals::zeroed(0));
+        let scheme_switch = last.pop().unwrap_or_else(|| Reals::zeroed(0));
+        Self {
+            pairs: core::mem::take(parts),
+            automorphisms: rest,
+            scheme_switch,
+            key_switch,
+        }
+    }
+}
+
+/// The spectra of one record from its bodies and the seed of its masks.
+pub(crate) fn spectra(
+    set: &BitsSet,
+    [fourier, small]: [&Fourier; 2],
+    part: Part,
+    seed: &Seed,
+    bodies: &[u64],
+) -> Reals {
+    let fourier = if part == Part::KeySwitch { small } else { fourier };
+    let (n, rank) = (fourier.degree(), part.rank(set));
+    let mut out = Reals::zeroed(part.spectra_len(set));
+    let count = part.rows(set) * (rank + 1);
+    let mut masks = vec![0; rank * n];
+    for (row, body) in bodies.chunks(n).enumerate() {
+        torus::uniform(seed, part.stream(set, row), &mut masks);
+        let place = place(set, part, row);
+        for (i, poly) in masks.chunks(n).chain([body]).enumerate() {
+            fourier.forward(poly, &mut out, place + i, count);
+        }
+    }
+    out
+}
+
+/// Number of the first spectrum of a row.
+fn place(set: &BitsSet, part: Part, row: usize) -> usize {
+    let columns = part.rank(set) + 1;
+    match part {
+        // the k matrices stand side by side
+        Part::SchemeSwitch => {
+            let rows = (set.rank + 1) * set.scheme_switch.levels;
+            (row % rows * set.rank + row / rows) * columns
+        }
+        _ => row * columns,
+    }
+}

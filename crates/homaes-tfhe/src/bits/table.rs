@@ -1,0 +1,86 @@
+//! Look-up tables as public polynomials.
+//!
+//! A byte x is looked up for 32 bits at once. With E = N/32, polynomial p of 256/E holds the entries x = E p, E p + 1, …,
+//! 32 coefficients each: bit o of entry x is coefficient 32 (x mod E) + o, as 0 or 1/2.
+
+use homaes_aes::gf256;
+use homaes_aes::state::circulant;
+use homaes_aes::{Direction, clear};
+
+/// Result bits of one look-up.
+pub(crate) const OUTPUTS: usize = 32;
+
+/// 1/2 of the torus.
+pub(crate) const HALF: u64 = 1 << 63;
+
+/// The four bytes that a look-up yields, least significant first: multiples of S(x).
+pub(crate) type Entry = u32;
+
+/// The factors of a round: all that its linear layer takes, or 1 alone in the last round; zeros complete them.
+fn factors(direction: Direction, last: bool) -> [u8; 4] {
+    match (direction, last) {
+        (_, true) => [1, 0, 0, 0],
+        (Direction::Encrypt, false) => [1, 2, 3, 0],
+        (Direction::Decrypt, false) => circulant(Direction::Decrypt),
+    }
+}
+
+/// Where the result byte for each factor of the linear layer is: number of its first bit.
+pub(crate) fn offsets(direction: Direction) -> [usize; 4] {
+    let factors = factors(direction, false);
+    circulant(direction).map(|c| 8 * factors.iter().position(|&f| f == c).unwrap_or(0))
+}
+
+/// The entries of a round's table.
+pub(crate) fn entries(direction: Direction, last: bool) -> Vec<Entry> {
+    let factors = factors(direction, last);
+    let entry = |x: u8| {
+        let y = clear::sbox(direction, x);
+        Entry::from_le_bytes(factors.map(|c| gf256::mul(c, y)))
+    };
+    (0..=255).map(entry).collect()
+}
+
+/// The polynomials of a table, one after the other, whose index is the byte looked up plus `mask`.
+pub(crate) fn polynomials(entries: &[Entry], mask: u8) -> Vec<u64> {
+    let mut out = vec![0; entries.len() * OUTPUTS];
+    for (x, out) in out.chunks_exact_mut(OUTPUTS).enumerate() {
+        let bits = entries[x ^ usize::from(mask)];
+        for (o, word) in out.iter_mut().enumerate() {
+            *word = u64::from(bits >> o & 1) << 63;
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use homaes_aes::state::{mix_columns, mix_source};
+
+    #[test]
+    fn factors_make_the_linear_layer() {
+        for direction in [Direction::Encrypt, Direction::Decrypt] {
+            let entries = entries(direction, false);
+            let block: [u8; 16] = core::array::from_fn(|i| (i * 37 + 5) as u8);
+            let offsets = offsets(direction);
+            let mixed: [u8; 16] = core::array::from_fn(|i| {
+                (0..4).fold(0, |sum, j| {
+                    let entry = entries[usize::from(block[mix_source(i, j)])];
+                    sum ^ (entry >> offsets[j]) as u8
+                })
+            });
+            let want = mix_columns(direction, &block.map(|x| clear::sbox(direction, x)));
+            assert_eq!(mixed, want);
+        }
+    }
+
+    #[test]
+    fn polynomials_hold_the_bits() {
+        let entries = entries(Direction::Encrypt, false);
+        let words = polynomials(&entries, 0x5a);
+        let x = 0x5a ^ 0x3c;
+        let bits = (0..8).fold(0, |b, o| b | u8::from(words[OUTPUTS * x + o] == HALF) << o);
+        assert_eq!(bits, clear::sbox(Direction::Encrypt, 0x3c));
+    }
+}

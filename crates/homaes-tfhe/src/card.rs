@@ -1,0 +1,85 @@
+//! What a set says about itself: sizes, security and failure probability, all computed.
+
+use crate::codec::{batch_bytes, file_bytes};
+use crate::params::{Params, Variant};
+use homaes_aes::KeySize;
+use homaes_params::{Published, Purpose, SetCard, lwe};
+
+impl Params {
+    /// The set's card. The failure probability is that of a full batch under an AES-256 key.
+    pub fn card(&self) -> SetCard {
+        let set = self.set();
+        let [secret_key_bytes, eval_key_bytes, wrapped_key_bytes] = file_bytes(self);
+        let blocks = self.blocks_per_batch();
+        SetCard {
+            name: set.name,
+            scheme: set.name.scheme(),
+            paper: set.paper,
+            purpose: set.purpose,
+            security_bits_claimed: set.security_bits_claimed,
+            log2_p_fail: self.log2_p_fail(KeySize::Aes256),
+            slots: 1,
+            blocks_per_batch: blocks as u64,
+            eval_key_bytes,
+            wrapped_key_bytes,
+            ciphertext_bytes_per_batch: batch_bytes(self, blocks),
+            secret_key_bytes,
+            ring: None,
+            secret_weight: None,
+            sigma: None,
+            log2_qp: None,
+            published: self.published(),
+        }
+    }
+
+    /// Everything that is published under either key.
+    fn published(&self) -> Vec<Published> {
+        let small = |what| (what, self.lwe_dimension(), self.lwe_log2_sigma());
+        let big = |what| (what, self.big_dimension(), self.glwe_log2_sigma());
+        let lines = match self.set().variant {
+            Variant::Bits(_) => vec![
+                small("key switching key"),
+                big("blind rotation keys"),
+                big("automorphism and scheme switching keys"),
+                big("wrapped AES key"),
+            ],
+            Variant::Nibble(_) => vec![
+                small("key switching key"),
+                big("blind rotation and packing keys"),
+                big("wrapped AES key"),
+            ],
+        };
+        let toy = self.set().purpose == Purpose::Toy;
+        lines
+            .into_iter()
+            .map(|(what, dimension, log2_sigma)| {
+                let line = lwe::published(what, dimension as u32, log2_sigma);
+                let estimate = line.estimate.filter(|_| !toy);
+                Published { estimate, ..line }
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Params, sets};
+
+    #[test]
+    fn every_card_keeps_its_promise() {
+        for set in sets::ALL {
+            let card = Params::new(set).unwrap().card();
+            println!("{card:#?}");
+            card.check().unwrap();
+        }
+    }
+
+    #[test]
+    fn keys_are_within_their_limits() {
+        for set in [&sets::P64, &sets::P128] {
+            let card = Params::new(set).unwrap().card();
+            assert!(card.eval_key_bytes <= 45 << 20, "{}", card.eval_key_bytes);
+            assert!(card.wrapped_key_bytes <= 64 << 10);
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! What a file, a key or a choice of parameters can cause.
+
+/// Errors of the TFHE scheme and of its files.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The container is damaged or belongs elsewhere.
+    #[error(transparent)]
+    Wire(#[from] homaes_wire::WireError),
+    /// The circuit could not be evaluated.
+    #[error(transparent)]
+    Eval(#[from] homaes_aes::EvalError),
+    /// The decryption is not made of digits.
+    #[error("the decryption is not a list of digits: wrong secret key, or the noise is too large")]
+    NotDigits,
+    /// An evaluation key that was read cannot be written again.
+    #[error("an evaluation key that was read from a file cannot be written; copy the file")]
+    OnlyRead,
+    /// A noise figure in a file is outside the torus.
+    #[error("record noise: found 2^{found}, expected 2^-64 to 2^0")]
+    NoiseBits {
+        /// value found
+        found: f64,
+    },
+    /// A field of a file has a value outside its range.
+    #[error("record {what}: found {found}, expected {expected}")]
+    Field {
+        /// which field
+        what: &'static str,
+        /// value found
+        found: u64,
+        /// what it should be
+        expected: u64,
+    },
+    /// More blocks than a batch holds, or other blocks than a state has.
+    #[error("{found} blocks, expected {expected}")]
+    Blocks {
+        /// blocks given
+        found: usize,
+        /// at most that, or exactly that
+        expected: usize,
+    },
+    /// Two objects belong to different parameter sets.
+    #[error("{what} is for set {found}, expected {expected}")]
+    OtherSet {
+        /// object
+        what: &'static str,
+        /// its set
+        found: &'static str,
+        /// the set it is used with
+        expected: &'static str,
+    },
+    /// Two objects belong to different secret keys.
+    #[error("{what} was made with secret key {found}, expected {expected}")]
+    OtherKey {
+        /// object
+        what: &'static str,
+        /// its key
+        found: homaes_wire::KeyId,
+        /// the key it is used with
+        expected: homaes_wire::KeyId,
+    },
+}
+
+/// Result of this crate.
+pub type Result<T, E = Error> = core::result::Result<T, E>;

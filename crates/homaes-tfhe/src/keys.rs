@@ -1,0 +1,180 @@
+//! Secret and evaluation keys.
+
+use crate::bits::key::{self as bits, BitsKey, BitsSecret};
+use crate::error::Result;
+use crate::params::{Params, Variant};
+use core::fmt;
+use homaes_math::sample::Seed;
+use homaes_math::{Reals, torus};
+use homaes_wire::KeyId;
+use rand_chacha::ChaCha20Rng;
+use rand_core::{CryptoRng, SeedableRng};
+use rayon::prelude::*;
+use std::sync::Arc;
+use zeroize::Zeroizing;
+
+/// The client's key: the LWE key of blind rotation and the GLWE key, which flattened is the LWE key of everything that
+/// enters and leaves.
+pub struct SecretKey {
+    params: Arc<Params>,
+    id: KeyId,
+    /// n bits, then k N
+    bits: Zeroizing<Vec<u64>>,
+}
+
+impl SecretKey {
+    /// New uniform bits.
+    ///
+    /// # Errors
+    /// None so far.
+    pub fn generate(params: &Arc<Params>, rng: &mut impl CryptoRng) -> Result<Self> {
+        let mut bits = Zeroizing::new(vec![0; Self::len(params)]);
+        torus::binary(rng, &mut bits);
+        let mut id = [0; 16];
+        rng.fill_bytes(&mut id);
+        Ok(Self::from_bits(params, KeyId(id), bits))
+    }
+
+    pub(crate) fn from_bits(params: &Arc<Params>, id: KeyId, bits: Zeroizing<Vec<u64>>) -> Self {
+        let params = params.clone();
+        Self { params, id, bits }
+    }
+
+    /// Bits of both keys.
+    pub(crate) fn len(params: &Params) -> usize {
+        params.lwe_dimension() + params.big_dimension()
+    }
+
+    pub(crate) fn bits(&self) -> &[u64] {
+        &self.bits
+    }
+
+    /// Key of blind rotation.
+    fn lwe(&self) -> &[u64] {
+        &self.bits[..self.params.lwe_dimension()]
+    }
+
+    /// The documented key of results: k N bits. Coefficient j of key polynomial i is bit i N + j.
+    pub(crate) fn glwe(&self) -> &[u64] {
+        &self.bits[self.params.lwe_dimension()..]
+    }
+
+    /// Its parameters.
+    pub fn params(&self) -> &Arc<Params> {
+        &self.params
+    }
+
+    /// Random public name that ties keys and ciphertexts to this secret.
+    pub fn id(&self) -> KeyId {
+        self.id
+    }
+}
+
+impl fmt::Debug for SecretKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SecretKey")
+            .field("set", &self.params.set().name)
+            .field("id", &self.id)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The server's key, as spectra.
+pub struct EvalKey {
+    pub(crate) params: Arc<Params>,
+    pub(crate) id: KeyId,
+    pub(crate) seed: Seed,
+    pub(crate) spectra: Spectra,
+    /// what a file of it holds; only while it is made, since spectra are three times as large
+    pub(crate) bodies: Option<Vec<Vec<u64>>>,
+}
+
+/// By variant.
+pub(crate) enum Spectra {
+    Bits(BitsKey),
+}
+
+impl EvalKey {
+    /// The evaluation key of `secret`, with the current thread pool.
+    pub fn generate(secret: &SecretKey, rng: &mut impl CryptoRng) -> Self {
+        let params = secret.params();
+        let mut seed = [0; 32];
+        rng.fill_bytes(&mut seed);
+        let children: Vec<ChaCha20Rng> = body_lens(params)
+            .iter()
+            .map(|_| {
+                let mut seed = Zeroizing::new([0; 32]);
+                rng.fill_bytes(seed.as_mut());
+                ChaCha20Rng::from_seed(*seed)
+            })
+            .collect();
+        let bodies: Vec<Vec<u64>> = match &params.set().variant {
+            Variant::Bits(set) => {
+                let own = BitsSecret::new(set, params.fouriers(), secret.lwe(), secret.glwe());
+                let parts = bits::Part::all(set).into_par_iter().zip(children);
+                parts
+                    .map(|(part, mut rng)| own.bodies(part, &seed, &mut rng))
+                    .collect()
+            }
+            Variant::Nibble(_) => unimplemented!(),
+        };
+        let mut key = Self::from_bodies(params, secret.id(), seed, &bodies);
+        key.bodies = Some(bodies);
+        key
+    }
+
+    pub(crate) fn from_bodies(
+        params: &Arc<Params>,
+        id: KeyId,
+        seed: Seed,
+        bodies: &[Vec<u64>],
+    ) -> Self {
+        let spectra = match &params.set().variant {
+            Variant::Bits(set) => {
+                let parts = bits::Part::all(set).into_par_iter().zip(bodies);
+                let mut spectra: Vec<Reals> = parts
+                    .map(|(part, bodies)| bits::spectra(set, params.fouriers(), part, &seed, bodies))
+                    .collect();
+                Spectra::Bits(BitsKey::from_parts(set, &mut spectra))
+            }
+            Variant::Nibble(_) => unimplemented!(),
+        };
+        Self {
+            params: params.clone(),
+            id,
+            seed,
+            spectra,
+            bodies: None,
+        }
+    }
+
+    /// Its parameters.
+    pub fn params(&self) -> &Arc<Params> {
+        &self.params
+    }
+
+    /// The secret key it was made with.
+    pub fn key_id(&self) -> KeyId {
+        self.id
+    }
+}
+
+/// Words of the bodies of every record.
+pub(crate) fn body_lens(params: &Params) -> Vec<usize> {
+    match &params.set().variant {
+        Variant::Bits(set) => {
+            let parts = bits::Part::all(set).into_iter();
+            parts.map(|part| part.rows(set) * part.degree(set)).collect()
+        }
+        Variant::Nibble(_) => unimplemented!(),
+    }
+}
+
+impl fmt::Debug for EvalKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EvalKey")
+            .field("set", &self.params.set().name)
+            .field("id", &self.id)
+            .finish_non_exhaustive()
+    }
+}

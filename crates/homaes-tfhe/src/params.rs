@@ -1,0 +1,365 @@
+//! Parameters.
+
+use crate::noise::{Accounting, NoiseModel, log2_sigma, log2_sum};
+use homaes_aes::{KeySize, Layout};
+use homaes_math::Fourier;
+use homaes_math::fourier::{Digits, MAX_DEGREE, MIN_DEGREE};
+use homaes_params::{DigestBuilder, Purpose, SetName};
+use std::sync::Arc;
+
+/// Signed decomposition in base 2^`base_log` with `levels` digits from the top of the word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gadget {
+    /// log2 of the base
+    pub base_log: u32,
+    /// digits
+    pub levels: usize,
+}
+
+impl Gadget {
+    pub(crate) fn digits(self) -> Digits {
+        Digits {
+            base_log: self.base_log,
+            levels: self.levels,
+        }
+    }
+}
+
+/// Parameters of AES on bits, by circuit bootstrapping.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BitsSet {
+    /// dimension of the LWE key of blind rotation; even
+    pub lwe_dimension: usize,
+    /// log2 of the standard deviation of its noise, as a fraction of the torus
+    pub lwe_log2_sigma: f64,
+    /// mask polynomials k of a GLWE ciphertext
+    pub rank: usize,
+    /// degree N of its ring, a power of two
+    pub degree: usize,
+    /// log2 of the standard deviation of its noise
+    pub glwe_log2_sigma: f64,
+    /// blind rotation: digits of the mask
+    pub rotation_mask: Gadget,
+    /// blind rotation: digits of the body
+    pub rotation_body: Gadget,
+    /// log2 of the number of values one blind rotation yields
+    pub many: u32,
+    /// GGSW ciphertexts of bits
+    pub ggsw: Gadget,
+    /// automorphisms of the trace
+    pub trace: Gadget,
+    /// from GLWE to GGSW
+    pub scheme_switch: Gadget,
+    /// key switching from the GLWE key to the LWE key
+    pub key_switch: Gadget,
+    /// degree of the ring in which that is done
+    pub key_switch_degree: usize,
+}
+
+/// Parameters of AES on digits, by tree-based functional bootstrapping.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NibbleSet {
+    /// dimension of the LWE key
+    pub lwe_dimension: usize,
+    /// log2 of the standard deviation of its noise
+    pub lwe_log2_sigma: f64,
+    /// degree N of the ring; one mask polynomial
+    pub degree: usize,
+    /// log2 of the standard deviation of its noise
+    pub glwe_log2_sigma: f64,
+    /// digits of blind rotation
+    pub rotation: Gadget,
+    /// digits of key switching
+    pub key_switch: Gadget,
+    /// digits of the packing key switch
+    pub packing: Gadget,
+}
+
+/// How AES is evaluated.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Variant {
+    /// on bits, by circuit bootstrapping
+    Bits(BitsSet),
+    /// on base-16 digits, the paper's method
+    Nibble(NibbleSet),
+}
+
+/// A parameter set as declared: literal numbers, unchecked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ParamSet {
+    /// `tfhe/…`
+    pub name: SetName,
+    /// what it implements
+    pub paper: &'static str,
+    /// whether it claims security
+    pub purpose: Purpose,
+    /// claimed bits, for secure sets
+    pub security_bits_claimed: Option<u32>,
+    /// the numbers
+    pub variant: Variant,
+}
+
+/// Why a set is unsound.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ParamsError {
+    /// A number is outside its range.
+    #[error("set {set}: {what} is {found}, expected {expected}")]
+    Range {
+        /// the set
+        set: &'static str,
+        /// which number
+        what: &'static str,
+        /// its value
+        found: u64,
+        /// what is allowed
+        expected: &'static str,
+    },
+}
+
+/// Most blocks of one batch: enough to share work on counters, few enough to show progress.
+const BLOCKS_PER_BATCH: usize = 32;
+
+/// Checked parameters, and the transforms of their rings.
+#[derive(Debug)]
+pub struct Params {
+    set: ParamSet,
+    digest: [u8; 32],
+    /// of the GLWE ring, and of the ring of key switching to the LWE key
+    fouriers: [Fourier; 2],
+    noise: Noise,
+}
+
+/// By variant.
+#[derive(Debug)]
+enum Noise {
+    Bits(Box<NoiseModel>),
+}
+
+impl Params {
+    /// Checks a set and makes its tables.
+    ///
+    /// # Errors
+    /// If a number is outside its range.
+    pub fn new(set: &ParamSet) -> Result<Arc<Self>, ParamsError> {
+        set.check()?;
+        let fouriers = match &set.variant {
+            Variant::Bits(set) => [set.degree, set.key_switch_degree],
+            Variant::Nibble(set) => [set.degree, set.degree],
+        };
+        let noise = match &set.variant {
+            Variant::Bits(set) => Noise::Bits(Box::new(NoiseModel::new(set, Accounting::Uniform))),
+            Variant::Nibble(_) => unimplemented!(),
+        };
+        Ok(Arc::new(Self {
+            set: set.clone(),
+            digest: set.digest(),
+            fouriers: fouriers.map(Fourier::new),
+            noise,
+        }))
+    }
+
+    /// The set as declared.
+    pub fn set(&self) -> &ParamSet {
+        &self.set
+    }
+
+    /// Digest of the numbers that define it.
+    pub fn digest(&self) -> &[u8; 32] {
+        &self.digest
+    }
+
+    /// The only layout: bits (one ciphertext per bit) or sliced (two digits per byte).
+    pub fn layouts(&self) -> &'static [Layout] {
+        match self.set.variant {
+            Variant::Bits(_) => &[Layout::Bits],
+            Variant::Nibble(_) => &[Layout::Sliced],
+        }
+    }
+
+    /// Most blocks of one batch. A batch of fewer blocks costs less and its record is shorter: nothing is filled up.
+    pub fn blocks_per_batch(&self) -> usize {
+        BLOCKS_PER_BATCH
+    }
+
+    /// Always 0: the output has noise that any bootstrapping removes.
+    pub fn levels_left(&self, layout: Layout, _size: KeySize) -> Option<usize> {
+        self.layouts().contains(&layout).then_some(0)
+    }
+
+    /// log2 of the probability that a full batch of blocks under a key of `size` comes out wrong, the expansion of the key
+    /// under encryption included.
+    pub fn log2_p_fail(&self, size: KeySize) -> f64 {
+        let blocks = (BLOCKS_PER_BATCH as f64).log2();
+        match &self.noise {
+            Noise::Bits(model) => {
+                let (one, expansion) = (model.log2_p_block(size), model.log2_p_expansion(size));
+                log2_sum(one + blocks, expansion)
+            }
+        }
+    }
+
+    /// log2 of the standard deviation of a state's noise after `round` of `rounds`.
+    pub(crate) fn state_log2_sigma(&self, round: usize, rounds: usize) -> f64 {
+        match &self.noise {
+            Noise::Bits(model) => log2_sigma(if round == 0 {
+                model.round_key
+            } else if round < rounds {
+                model.linear.total() + model.round_key
+            } else {
+                model.output.total()
+            }),
+        }
+    }
+
+    pub(crate) fn fouriers(&self) -> [&Fourier; 2] {
+        self.fouriers.each_ref()
+    }
+
+    /// n.
+    pub(crate) fn lwe_dimension(&self) -> usize {
+        match &self.set.variant {
+            Variant::Bits(set) => set.lwe_dimension,
+            Variant::Nibble(set) => set.lwe_dimension,
+        }
+    }
+
+    /// N.
+    pub(crate) fn degree(&self) -> usize {
+        self.fouriers[0].degree()
+    }
+
+    /// k N: dimension of the LWE key of states.
+    pub(crate) fn big_dimension(&self) -> usize {
+        match &self.set.variant {
+            Variant::Bits(set) => set.rank * set.degree,
+            Variant::Nibble(set) => set.degree,
+        }
+    }
+
+    pub(crate) fn lwe_log2_sigma(&self) -> f64 {
+        match &self.set.variant {
+            Variant::Bits(set) => set.lwe_log2_sigma,
+            Variant::Nibble(set) => set.lwe_log2_sigma,
+        }
+    }
+
+    pub(crate) fn glwe_log2_sigma(&self) -> f64 {
+        match &self.set.variant {
+            Variant::Bits(set) => set.glwe_log2_sigma,
+            Variant::Nibble(set) => set.glwe_log2_sigma,
+        }
+    }
+
+    /// Bits of a digit.
+    pub(crate) fn digit_bits(&self) -> u32 {
+        match self.set.variant {
+            Variant::Bits(_) => 1,
+            Variant::Nibble(_) => 4,
+        }
+    }
+
+    /// log2 of what a digit of 1 adds to a phase: bits fill the torus, base-16 digits its lower half.
+    pub(crate) fn digit_shift(&self) -> u32 {
+        match self.set.variant {
+            Variant::Bits(_) => 63,
+            Variant::Nibble(_) => 59,
+        }
+    }
+
+    /// Words of a state.
+    pub(crate) fn state_words(&self, blocks: usize) -> usize {
+        blocks * (128 / self.digit_bits() as usize) * (self.big_dimension() + 1)
+    }
+}
+
+impl ParamSet {
+    fn digest(&self) -> [u8; 32] {
+        let gadget = |b: DigestBuilder, label: &str, g: Gadget| {
+            b.u64_list(label, &[u64::from(g.base_log), g.levels as u64])
+        };
+        let start = DigestBuilder::new("tfhe");
+        match &self.variant {
+            Variant::Bits(set) => {
+                let b = start
+                    .str("variant", "bits")
+                    .u64("lwe dimension", set.lwe_dimension as u64)
+                    .f64("lwe sigma", set.lwe_log2_sigma)
+                    .u64("rank", set.rank as u64)
+                    .u64("degree", set.degree as u64)
+                    .f64("glwe sigma", set.glwe_log2_sigma)
+                    .u64("many", u64::from(set.many))
+                    .u64("key switch degree", set.key_switch_degree as u64);
+                let b = gadget(b, "rotation mask", set.rotation_mask);
+                let b = gadget(b, "rotation body", set.rotation_body);
+                let b = gadget(b, "ggsw", set.ggsw);
+                let b = gadget(b, "trace", set.trace);
+                let b = gadget(b, "scheme switch", set.scheme_switch);
+                gadget(b, "key switch", set.key_switch).finish()
+            }
+            Variant::Nibble(set) => {
+                let b = start
+                    .str("variant", "nibble")
+                    .u64("lwe dimension", set.lwe_dimension as u64)
+                    .f64("lwe sigma", set.lwe_log2_sigma)
+                    .u64("degree", set.degree as u64)
+                    .f64("glwe sigma", set.glwe_log2_sigma);
+                let b = gadget(b, "rotation", set.rotation);
+                let b = gadget(b, "key switch", set.key_switch);
+                gadget(b, "packing", set.packing).finish()
+            }
+        }
+    }
+
+    /// Ranges that the code relies on.
+    fn check(&self) -> Result<(), ParamsError> {
+        let range = |what, found: usize, good: bool, expected| {
+            let (set, found) = (self.name.as_str(), found as u64);
+            let error = ParamsError::Range {
+                set,
+                what,
+                found,
+                expected,
+            };
+            if good { Ok(()) } else { Err(error) }
+        };
+        let degree = |what, n: usize| {
+            let good = n.is_power_of_two() && (MIN_DEGREE..=MAX_DEGREE).contains(&n);
+            range(what, n, good, "a power of two from 128 to 8192")
+        };
+        let gadget = |what, g: Gadget| {
+            let bits = g.levels.saturating_mul(g.base_log as usize);
+            let good = (1..32).contains(&g.base_log) && g.levels > 0 && bits < 64;
+            range(what, bits, good, "at least one digit, below 64 bits in all")
+        };
+        match &self.variant {
+            Variant::Bits(set) => {
+                degree("degree", set.degree)?;
+                degree("degree of key switching", set.key_switch_degree)?;
+                let big = set.rank * set.degree;
+                let good = (1..=3).contains(&set.rank);
+                range("rank", set.rank, good, "1 to 3, so that spectra fit their kernels")?;
+                let good = big.is_multiple_of(set.key_switch_degree);
+                range("key switch degree", set.key_switch_degree, good, "a divisor of k N")?;
+                let n = set.lwe_dimension;
+                let columns = n.div_ceil(set.key_switch_degree) + 1;
+                let good = n.is_multiple_of(2) && n > 0 && columns <= 8;
+                range("LWE dimension", n, good, "even, at most 7 polynomials")?;
+                let good = set.rank * (set.rank + 1) <= 8 && 1 << set.many >= set.ggsw.levels;
+                range("GGSW levels", set.ggsw.levels, good, "at most 2^many")?;
+                gadget("mask digits of blind rotation", set.rotation_mask)?;
+                gadget("body digits of blind rotation", set.rotation_body)?;
+                gadget("digits of GGSW ciphertexts", set.ggsw)?;
+                gadget("digits of the trace", set.trace)?;
+                gadget("digits of scheme switching", set.scheme_switch)?;
+                gadget("digits of key switching", set.key_switch)
+            }
+            Variant::Nibble(set) => {
+                degree("degree", set.degree)?;
+                gadget("digits of blind rotation", set.rotation)?;
+                gadget("digits of packing", set.packing)?;
+                gadget("digits of key switching", set.key_switch)
+            }
+        }
+    }
+}

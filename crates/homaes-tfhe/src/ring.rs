@@ -1,0 +1,229 @@
+//! GLWE ciphertexts over Z_q\[X\]/(X^N + 1), q = 2^64, under binary keys: encryption, phases, movements.
+//!
+//! A ciphertext is k mask polynomials a_1 … a_k and a body b, k + 1 polynomials of N words in a row; its phase is
+//! b - Σ a_i s_i = message + noise. Words are torus elements in units of 2^-64.
+//!
+//! Flattened, the key polynomials are an LWE key of k N bits: coefficient h of the phase is the phase of the LWE ciphertext
+//! (a, b) that [`extract`] reads off.
+
+use homaes_math::fourier::Digits;
+use homaes_math::sample::Seed;
+use homaes_math::{Fourier, Reals, torus};
+use rand_core::CryptoRng;
+use zeroize::{Zeroize, Zeroizing};
+
+/// How a key is cut into limbs for exact products: 2^32 each, moved up so that they are fractions below 2^-12.
+const LIMB_SHIFT: u32 = 20;
+
+/// Digits that leave a coefficient x · 2^54 as x.
+const AS_IS: Digits = Digits {
+    base_log: 10,
+    levels: 1,
+};
+
+/// A secret key of one ring: its polynomials and their spectra.
+pub(crate) struct RingSecret<'f> {
+    fourier: &'f Fourier,
+    /// k N coefficients, 0 or 1
+    pub(crate) bits: Zeroizing<Vec<u64>>,
+    /// one spectrum after the other
+    spectra: Reals,
+}
+
+impl Drop for RingSecret<'_> {
+    fn drop(&mut self) {
+        self.spectra.zeroize();
+    }
+}
+
+impl<'f> RingSecret<'f> {
+    /// The key with these coefficients, zeros completing the last polynomial.
+    pub(crate) fn new(fourier: &'f Fourier, bits: &[u64]) -> Self {
+        let n = fourier.degree();
+        let mut padded = Zeroizing::new(bits.to_vec());
+        padded.resize(bits.len().next_multiple_of(n), 0);
+        let mut spectra = Reals::zeroed(padded.len());
+        for (poly, spectrum) in padded.chunks(n).zip(spectra.chunks_mut(n)) {
+            let moved = Zeroizing::new(poly.iter().map(|x| x << 54).collect::<Vec<u64>>());
+            fourier.forward_digits(AS_IS, &moved, spectrum, 0, 1);
+        }
+        Self {
+            fourier,
+            bits: padded,
+            spectra,
+        }
+    }
+
+    pub(crate) fn fourier(&self) -> &'f Fourier {
+        self.fourier
+    }
+
+    /// N.
+    pub(crate) fn degree(&self) -> usize {
+        self.fourier.degree()
+    }
+
+    /// k.
+    pub(crate) fn rank(&self) -> usize {
+        self.bits.len() / self.degree()
+    }
+
+    /// Key polynomial i.
+    pub(crate) fn poly(&self, i: usize) -> &[u64] {
+        &self.bits[i * self.degree()..][..self.degree()]
+    }
+
+    /// Adds Σ a_i s_i to `out`, exactly: a transform in double precision holds products of 32-bit limbs with bits.
+    pub(crate) fn add_mask_product(&self, masks: &[u64], out: &mut [u64]) {
+        let n = self.degree();
+        let mut limb = Zeroizing::new(vec![0u64; n]);
+        let mut spectrum = Reals::zeroed(n);
+        let mut product = Zeroizing::new(vec![0u64; n]);
+        for half in [0, 32] {
+            // at most 2^32 · k N per coefficient: the sum over the masks fits beside the shift for k N below 2^11
+            for (mask, secret) in masks.chunks(n).zip(self.spectra.chunks(n)) {
+                for (l, a) in limb.iter_mut().zip(mask) {
+                    *l = (a >> half & 0xffff_ffff) << LIMB_SHIFT;
+                }
+                spectrum.fill(0.0);
+                let mut limb_spectrum = Reals::zeroed(n);
+                self.fourier.forward(&limb, &mut limb_spectrum, 0, 1);
+                self.fourier
+                    .multiply_add(secret, &limb_spectrum, 1, &mut spectrum, (0, 1));
+                product.fill(0);
+                self.fourier.inverse_add(&spectrum, 0, 1, &mut product);
+                for (x, p) in out.iter_mut().zip(product.iter()) {
+                    let exact = (*p as i64 + (1 << (LIMB_SHIFT - 1))) >> LIMB_SHIFT;
+                    *x = x.wrapping_add((exact as u64) << half);
+                }
+            }
+        }
+        spectrum.zeroize();
+    }
+
+    /// The body that goes with the masks of `stream` of `seed`: replaces the message polynomial in `body`.
+    pub(crate) fn encrypt(
+        &self,
+        (seed, stream): (&Seed, u64),
+        sigma: f64,
+        rng: &mut impl CryptoRng,
+        body: &mut [u64],
+    ) {
+        let mut masks = vec![0; self.bits.len()];
+        torus::uniform(seed, stream, &mut masks);
+        self.add_mask_product(&masks, body);
+        torus::add_gaussian(rng, sigma, body);
+    }
+
+    /// b - Σ a_i s_i.
+    pub(crate) fn phase(&self, ciphertext: &[u64]) -> Zeroizing<Vec<u64>> {
+        let (masks, body) = ciphertext.split_at(self.bits.len());
+        let mut phase = Zeroizing::new(vec![0; self.degree()]);
+        self.add_mask_product(masks, &mut phase);
+        for (p, b) in phase.iter_mut().zip(body) {
+            *p = b.wrapping_sub(*p);
+        }
+        phase
+    }
+}
+
+/// The LWE ciphertext (mask, then body) of coefficient h of the phase.
+pub(crate) fn extract(ciphertext: &[u64], degree: usize, h: usize, out: &mut [u64]) {
+    let rank = ciphertext.len() / degree - 1;
+    let (masks, body) = ciphertext.split_at(rank * degree);
+    for (mask, out) in masks.chunks(degree).zip(out.chunks_mut(degree)) {
+        let (low, high) = out.split_at_mut(h + 1);
+        for (x, a) in low.iter_mut().zip(mask[..=h].iter().rev()) {
+            *x = *a;
+        }
+        for (x, a) in high.iter_mut().zip(mask[h + 1..].iter().rev()) {
+            *x = a.wrapping_neg();
+        }
+    }
+    out[rank * degree] = body[h];
+}
+
+/// Writes X^amount · from, for amounts from 0 to 2N.
+pub(crate) fn rotate(from: &[u64], degree: usize, amount: usize, to: &mut [u64]) {
+    let (turns, shift) = (amount / degree % 2, amount % degree);
+    for (from, to) in from.chunks(degree).zip(to.chunks_mut(degree)) {
+        let (stay, wrap) = from.split_at(degree - shift);
+        let (front, back) = to.split_at_mut(shift);
+        let signed = |negative: bool, x: u64| if negative { x.wrapping_neg() } else { x };
+        for (to, from) in front.iter_mut().zip(wrap) {
+            *to = signed(turns == 0, *from);
+        }
+        for (to, from) in back.iter_mut().zip(stay) {
+            *to = signed(turns == 1, *from);
+        }
+    }
+}
+
+/// Adds `b` to `a`, word by word.
+pub(crate) fn add(a: &mut [u64], b: &[u64]) {
+    for (a, b) in a.iter_mut().zip(b) {
+        *a = a.wrapping_add(*b);
+    }
+}
+
+/// Subtracts `b` from `a`, word by word.
+pub(crate) fn sub(a: &mut [u64], b: &[u64]) {
+    for (a, b) in a.iter_mut().zip(b) {
+        *a = a.wrapping_sub(*b);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand_chacha::ChaCha20Rng;
+    use rand_core::{Rng, SeedableRng};
+
+    #[test]
+    fn mask_products_are_exact() {
+        let mut rng = ChaCha20Rng::from_seed([2; 32]);
+        for (n, rank) in [(128, 5), (1024, 2), (2048, 1)] {
+            let fourier = Fourier::new(n);
+            let mut bits = vec![0; n * rank];
+            torus::binary(&mut rng, &mut bits);
+            let secret = RingSecret::new(&fourier, &bits);
+            let masks: Vec<u64> = (0..n * rank).map(|_| rng.next_u64()).collect();
+            let mut out = vec![5; n];
+            secret.add_mask_product(&masks, &mut out);
+            let mut want = vec![5u64; n];
+            let mut turned = vec![0; n];
+            for i in 0..rank {
+                for (j, &s) in secret.poly(i).iter().enumerate() {
+                    rotate(&masks[i * n..][..n], n, j, &mut turned);
+                    turned.iter_mut().for_each(|x| *x *= s);
+                    add(&mut want, &turned);
+                }
+            }
+            assert!(out == want, "{n} {rank}");
+        }
+    }
+
+    #[test]
+    fn extraction_reads_coefficients() {
+        let mut rng = ChaCha20Rng::from_seed([4; 32]);
+        let (n, rank) = (128, 2);
+        let fourier = Fourier::new(n);
+        let mut bits = vec![0; n * rank];
+        torus::binary(&mut rng, &mut bits);
+        let secret = RingSecret::new(&fourier, &bits);
+        let ciphertext: Vec<u64> = (0..n * (rank + 1)).map(|_| rng.next_u64()).collect();
+        let phase = secret.phase(&ciphertext);
+        let mut lwe = vec![0; n * rank + 1];
+        for h in [0, 1, 63, n - 1] {
+            extract(&ciphertext, n, h, &mut lwe);
+            let sum = lwe.iter().zip(bits.iter()).fold(0u64, |sum, (a, s)| sum.wrapping_add(a.wrapping_mul(*s)));
+            assert_eq!(lwe[n * rank].wrapping_sub(sum), phase[h]);
+        }
+        let (mut turned, mut back) = (ciphertext.clone(), ciphertext.clone());
+        for amount in [0, 1, n, n + 7, 2 * n - 1] {
+            rotate(&ciphertext, n, amount, &mut turned);
+            rotate(&turned, n, 2 * n - amount, &mut back);
+            assert_eq!(back, ciphertext);
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! The declared parameter sets.
+
+use crate::params::{BitsSet, Gadget, ParamSet, Variant};
+use homaes_params::{Purpose, SetName};
+
+const PAPER_BITS: &str = "after Trama, Clet, Boudguiga, Sirdey: A Homomorphic AES Evaluation in Less than 30 Seconds by Means of TFHE (WAHC 2023)";
+
+const fn gadget(base_log: u32, levels: usize) -> Gadget {
+    Gadget { base_log, levels }
+}
+
+/// What the secure sets on bits share.
+const BITS: BitsSet = BitsSet {
+    lwe_dimension: 608,
+    lwe_log2_sigma: -12.76,
+    rank: 2,
+    degree: 1024,
+    glwe_log2_sigma: -49.52,
+    rotation_mask: gadget(15, 2),
+    rotation_body: gadget(21, 1),
+    many: 2,
+    ggsw: gadget(3, 4),
+    trace: gadget(12, 3),
+    scheme_switch: gadget(17, 2),
+    key_switch: gadget(1, 10),
+    key_switch_degree: 128,
+};
+
+/// At most 2^-64 per batch.
+pub const P64: ParamSet = ParamSet {
+    name: SetName::from_static("tfhe/p64"),
+    paper: PAPER_BITS,
+    purpose: Purpose::Secure,
+    security_bits_claimed: Some(128),
+    variant: Variant::Bits(BITS),
+};
+
+/// At most 2^-128 per batch.
+pub const P128: ParamSet = ParamSet {
+    name: SetName::from_static("tfhe/p128"),
+    variant: Variant::Bits(BitsSet {
+        lwe_dimension: 684,
+        lwe_log2_sigma: -14.68,
+        key_switch: gadget(2, 6),
+        ..BITS
+    }),
+    ..P64
+};
+
+/// For tests: AES-128 in tens of milliseconds.
+pub const TOY: ParamSet = ParamSet {
+    name: SetName::from_static("tfhe/toy"),
+    purpose: Purpose::Toy,
+    security_bits_claimed: None,
+    variant: Variant::Bits(BitsSet {
+        lwe_dimension: 24,
+        lwe_log2_sigma: -25.0,
+        degree: 128,
+        glwe_log2_sigma: -55.0,
+        key_switch: gadget(4, 4),
+        ..BITS
+    }),
+    ..P64
+};
+
+/// All sets, secure ones first.
+pub const ALL: &[&ParamSet] = &[&P64, &P128, &TOY];
+
+/// The set called `name`.
+pub fn by_name(name: &str) -> Option<&'static ParamSet> {
+    ALL.iter().copied().find(|set| set.name.as_str() == name)
+}

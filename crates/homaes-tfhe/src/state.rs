@@ -1,0 +1,118 @@
+//! The state of one batch of blocks.
+
+use crate::error::{Error, Result};
+use crate::keys::SecretKey;
+use crate::params::Params;
+use core::fmt;
+use homaes_aes::Block;
+use homaes_math::Words;
+use rayon::prelude::*;
+use zeroize::Zeroizing;
+
+/// Encrypted AES blocks: LWE ciphertexts of their digits under the flattened GLWE key, k N + 1 words each, mask before body.
+///
+/// Digit i of byte j of a block is ciphertext j·(8/width) + i, the least significant digit first. It holds digit · 2^63 for bits,
+/// digit · 2^59 for base 16, in units of 2^-64.
+#[derive(Clone)]
+pub struct State {
+    pub(crate) lwes: Words,
+    pub(crate) blocks: usize,
+    /// of the noise by the model
+    pub(crate) log2_sigma: f64,
+}
+
+impl State {
+    /// Number of blocks.
+    pub fn blocks(&self) -> usize {
+        self.blocks
+    }
+
+    /// The ciphertexts of all blocks, one after the other; see [`State`].
+    pub fn lwes(&self) -> &[u64] {
+        &self.lwes
+    }
+
+    /// Always 1: TFHE has no levels.
+    pub fn level(&self) -> usize {
+        1
+    }
+
+    /// log2 of the standard deviation of the noise by the model, in units of 2^-64 of the torus.
+    pub fn noise_bits(&self) -> f64 {
+        64.0 + self.log2_sigma
+    }
+
+    /// log2 of the distance at which a digit decrypts wrongly over that standard deviation.
+    pub fn capacity_bits(&self, params: &Params) -> f64 {
+        f64::from(params.digit_shift() - 1) - self.noise_bits()
+    }
+
+    pub(crate) fn check(&self, params: &Params) -> Result<()> {
+        let (found, expected) = (self.lwes.len(), params.state_words(self.blocks));
+        if found == expected {
+            return Ok(());
+        }
+        Err(Error::Field {
+            what: "words of a state",
+            found: found as u64,
+            expected: expected as u64,
+        })
+    }
+}
+
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("State")
+            .field("blocks", &self.blocks)
+            .field("log2_sigma", &self.log2_sigma)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a decryption found.
+pub struct Decrypted {
+    /// the blocks, as many as the state has
+    pub blocks: Zeroizing<Vec<Block>>,
+    /// least bits between the largest noise and failure
+    pub margin_bits: f64,
+}
+
+impl SecretKey {
+    /// The blocks of a state.
+    ///
+    /// # Errors
+    /// If the state is of another set, or digits have outgrown their range: wrong key, or too much noise.
+    pub fn decrypt_blocks(&self, state: &State) -> Result<Decrypted> {
+        let params = self.params();
+        state.check(params)?;
+        let (width, shift) = (params.digit_bits(), params.digit_shift());
+        let secret = self.glwe();
+        let digits: Vec<(u64, u64)> = state
+            .lwes
+            .par_chunks_exact(secret.len() + 1)
+            .map(|lwe| {
+                let (mask, body) = lwe.split_at(secret.len());
+                let products = mask.iter().zip(secret);
+                let sum = products.fold(0u64, |sum, (a, s)| sum.wrapping_add(a.wrapping_mul(*s)));
+                let phase = body[0].wrapping_sub(sum);
+                let rounded = phase.wrapping_add(1 << (shift - 1)) >> shift;
+                let error = phase.wrapping_sub(rounded << shift) as i64;
+                (rounded, error.unsigned_abs())
+            })
+            .collect();
+        if digits.iter().any(|&(digit, _)| digit >> width != 0) {
+            return Err(Error::NotDigits);
+        }
+        let worst = digits.iter().map(|d| d.1).max().unwrap_or(0);
+        let per_byte = (8 / width) as usize;
+        let byte = |digits: &[(u64, u64)]| {
+            let each = (0..8).step_by(width as usize).zip(digits);
+            each.fold(0, |byte, (i, &(digit, _))| byte | (digit as u8) << i)
+        };
+        let bytes: Zeroizing<Vec<u8>> = Zeroizing::new(digits.chunks(per_byte).map(byte).collect());
+        Ok(Decrypted {
+            blocks: Zeroizing::new(bytes.as_chunks().0.to_vec()),
+            margin_bits: f64::from(shift - 1) - (worst.max(1) as f64).log2(),
+        })
+    }
+}

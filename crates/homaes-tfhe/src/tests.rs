@@ -1,0 +1,24 @@
+//! Whole circuits, decrypted and compared with AES in the clear.
+
+mod aes;
+
+use crate::{EvalKey, ParamSet, Params, SecretKey};
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
+
+/// A set with keys, from a fixed seed.
+struct Keys {
+    secret: SecretKey,
+    eval: EvalKey,
+    rng: ChaCha20Rng,
+}
+
+impl Keys {
+    fn new(set: &ParamSet, seed: u8) -> Self {
+        let mut rng = ChaCha20Rng::from_seed([seed; 32]);
+        let params = Params::new(set).unwrap();
+        let secret = SecretKey::generate(&params, &mut rng).unwrap();
+        let eval = EvalKey::generate(&secret, &mut rng);
+        Self { secret, eval, rng }
+    }
+}

@@ -1,0 +1,75 @@
+use super::Keys;
+use crate::{Aes, Expansion, WrappedKey, Wrapping, sets};
+use homaes_aes::clear::{decrypt_block, encrypt_block, trace};
+use homaes_aes::{Block, Direction, RoundKeys};
+use std::time::Instant;
+
+/// Every round of every block against the oracle, with the noise measured.
+fn round_by_round(keys: &mut Keys, key: &[u8], wrapping: Wrapping, blocks: &[Block]) {
+    let round_keys = RoundKeys::expand(key).unwrap();
+    let start = Instant::now();
+    let wrapped = WrappedKey::encrypt(&keys.secret, &round_keys, wrapping, &mut keys.rng).unwrap();
+    let aes = Aes::new(&keys.eval, &wrapped).unwrap();
+    println!("set-up {:.3} s", start.elapsed().as_secs_f64());
+    let direction = wrapping.direction;
+    let traces: Vec<_> = blocks.iter().map(|&b| trace(direction, b, &round_keys)).collect();
+    let params = keys.secret.params();
+    let mut since = Instant::now();
+    let out = aes.evaluate_observed(blocks, |round, state| {
+        let seconds = since.elapsed().as_secs_f64();
+        let found = keys.secret.decrypt_blocks(state).unwrap();
+        println!(
+            "round {round}: {seconds:.3} s, margin {:.2} bits, capacity {:.2}",
+            found.margin_bits,
+            state.capacity_bits(params)
+        );
+        for (block, (found, trace)) in found.blocks.iter().zip(&traces).enumerate() {
+            assert_eq!(found, &trace[round], "block {block} round {round}");
+        }
+        // no error above six standard deviations of the model
+        assert!(found.margin_bits > state.capacity_bits(params) - 6f64.log2());
+        since = Instant::now();
+    });
+    let out = keys.secret.decrypt_blocks(&out.unwrap()).unwrap();
+    for (&block, found) in blocks.iter().zip(out.blocks.iter()) {
+        let want = match direction {
+            Direction::Encrypt => encrypt_block(block, &round_keys),
+            Direction::Decrypt => decrypt_block(block, &round_keys),
+        };
+        assert_eq!(*found, want);
+    }
+    println!("{:?}", aes.meter());
+}
+
+/// Both directions, both expansions.
+fn wrappings() -> [Wrapping; 4] {
+    [0, 1, 2, 3].map(|i| Wrapping {
+        direction: [Direction::Encrypt, Direction::Decrypt][i % 2],
+        expansion: Expansion::ALL[i / 2],
+    })
+}
+
+fn blocks(count: u8) -> Vec<Block> {
+    (0..count)
+        .map(|i| core::array::from_fn(|j| if j == 15 { i } else { j as u8 * 29 }))
+        .collect()
+}
+
+#[test]
+fn every_round_on_bits() {
+    let mut keys = Keys::new(&sets::TOY, 1);
+    for len in [16, 24, 32] {
+        let key: Vec<u8> = (0..len).map(|i: u8| i.wrapping_mul(73) ^ 0x5c).collect();
+        for wrapping in wrappings() {
+            round_by_round(&mut keys, &key, wrapping, &blocks(3));
+        }
+    }
+}
+
+#[test]
+#[ignore = "full size: about a minute"]
+fn every_round_at_full_size() {
+    let mut keys = Keys::new(&sets::P64, 1);
+    let key: Vec<u8> = (0..16).collect();
+    round_by_round(&mut keys, &key, wrappings()[0], &blocks(1));
+}

@@ -1,0 +1,211 @@
+//! The AES key under FHE.
+//!
+//! A list of digits (bits, or base-16 digits) of the key or of its round keys, N of them per GLWE ciphertext, whose coefficients are
+//! read off as LWE ciphertexts. Masks come from a seed, so a digit takes one word: 1 KiB for the bits of an AES-128 key.
+
+use crate::error::{Error, Result};
+use crate::keys::SecretKey;
+use crate::params::Params;
+use crate::ring::{RingSecret, extract};
+use core::fmt;
+use homaes_aes::{Direction, KeySize, Layout, RoundKeys};
+use homaes_math::sample::Seed;
+use homaes_math::{Words, torus};
+use homaes_wire::KeyId;
+use rand_core::CryptoRng;
+use std::sync::Arc;
+use zeroize::Zeroizing;
+
+/// Who runs the AES key schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Expansion {
+    /// the server, under encryption, once per wrapped key: the file holds the key alone
+    #[default]
+    Server,
+    /// the client, in the clear: the file holds all round keys
+    Client,
+}
+
+impl Expansion {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Server, Self::Client];
+
+    /// The word on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Server => "server",
+            Self::Client => "client",
+        }
+    }
+}
+
+/// What to make of an AES key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wrapping {
+    /// which cipher the server is to run: [`Direction::Decrypt`] for ECB and CBC
+    pub direction: Direction,
+    /// who expands the key
+    pub expansion: Expansion,
+}
+
+impl Default for Wrapping {
+    fn default() -> Self {
+        Self {
+            direction: Direction::Encrypt,
+            expansion: Expansion::Server,
+        }
+    }
+}
+
+/// An AES key, or its schedule, under FHE.
+pub struct WrappedKey {
+    pub(crate) params: Arc<Params>,
+    pub(crate) id: KeyId,
+    pub(crate) size: KeySize,
+    pub(crate) wrapping: Wrapping,
+    pub(crate) seed: Seed,
+    /// one word per digit
+    pub(crate) bodies: Vec<u64>,
+}
+
+impl WrappedKey {
+    /// Encrypts the key whose schedule is `keys`.
+    ///
+    /// # Errors
+    /// None so far.
+    pub fn encrypt(
+        secret: &SecretKey,
+        keys: &RoundKeys,
+        wrapping: Wrapping,
+        rng: &mut impl CryptoRng,
+    ) -> Result<Self> {
+        let params = secret.params();
+        let size = keys.size();
+        let schedule = keys.schedule(wrapping.direction);
+        let bytes = match wrapping.expansion {
+            // the key is the front of its round keys (FIPS-197 section 5.2)
+            Expansion::Server => &keys.as_slice().as_flattened()[..size.key_bytes()],
+            Expansion::Client => schedule.as_slice().as_flattened(),
+        };
+        let width = params.digit_bits();
+        let mut bodies: Vec<u64> = bytes
+            .iter()
+            .flat_map(|&byte| {
+                let digit = move |i| u64::from(byte >> i) & ((1 << width) - 1);
+                (0..8).step_by(width as usize).map(digit)
+            })
+            .map(|digit| digit << params.digit_shift())
+            .collect();
+        let mut seed = [0; 32];
+        rng.fill_bytes(&mut seed);
+        let glwe = RingSecret::new(params.fouriers()[0], secret.glwe());
+        let sigma = params.glwe_log2_sigma().exp2();
+        let mut body = Zeroizing::new(vec![0; glwe.degree()]);
+        for (stream, digits) in (0..).zip(bodies.chunks_mut(glwe.degree())) {
+            body.fill(0);
+            body[..digits.len()].copy_from_slice(digits);
+            glwe.encrypt((&seed, stream), sigma, rng, &mut body);
+            digits.copy_from_slice(&body[..digits.len()]);
+        }
+        Ok(Self {
+            params: params.clone(),
+            id: secret.id(),
+            size,
+            wrapping,
+            seed,
+            bodies,
+        })
+    }
+
+    /// Digits of a wrapped key.
+    pub(crate) fn digits(params: &Params, size: KeySize, expansion: Expansion) -> usize {
+        let bytes = match expansion {
+            Expansion::Server => size.key_bytes(),
+            Expansion::Client => 16 * size.round_keys(),
+        };
+        bytes * 8 / params.digit_bits() as usize
+    }
+
+    /// Every digit as LWE ciphertext.
+    pub(crate) fn lwes(&self) -> Vec<Words> {
+        let (n, big) = (self.params.degree(), self.params.big_dimension());
+        let mut glwe = vec![0; big + n];
+        let mut out = Vec::with_capacity(self.bodies.len());
+        for (stream, digits) in (0..).zip(self.bodies.chunks(n)) {
+            let (masks, body) = glwe.split_at_mut(big);
+            torus::uniform(&self.seed, stream, masks);
+            body[..digits.len()].copy_from_slice(digits);
+            out.extend((0..digits.len()).map(|h| {
+                let mut lwe = Words::scratch(big + 1);
+                extract(&glwe, n, h, &mut lwe);
+                lwe
+            }));
+        }
+        out
+    }
+
+    /// Its parameters.
+    pub fn params(&self) -> &Arc<Params> {
+        &self.params
+    }
+
+    /// The secret key it was made under.
+    pub fn key_id(&self) -> KeyId {
+        self.id
+    }
+
+    /// Size of the AES key.
+    pub fn key_size(&self) -> KeySize {
+        self.size
+    }
+
+    /// Direction of the cipher.
+    pub fn direction(&self) -> Direction {
+        self.wrapping.direction
+    }
+
+    /// Who expands the key.
+    pub fn expansion(&self) -> Expansion {
+        self.wrapping.expansion
+    }
+
+    /// The set's only layout.
+    pub fn layouts(&self) -> Vec<Layout> {
+        self.params.layouts().to_vec()
+    }
+
+    /// 1 for the set's layout: no levels.
+    pub fn output_level(&self, layout: Layout) -> Option<usize> {
+        self.params.layouts().contains(&layout).then_some(1)
+    }
+
+    /// Whether it can be used with keys of `params` and `id`.
+    pub(crate) fn check(&self, params: &Params, id: KeyId) -> Result<()> {
+        if params.digest() != self.params.digest() {
+            return Err(Error::OtherSet {
+                what: "wrapped key",
+                found: self.params.set().name.as_str(),
+                expected: params.set().name.as_str(),
+            });
+        }
+        if id != self.id {
+            return Err(Error::OtherKey {
+                what: "wrapped key",
+                found: self.id,
+                expected: id,
+            });
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for WrappedKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WrappedKey")
+            .field("set", &self.params.set().name)
+            .field("id", &self.id)
+            .field("size", &self.size)
+            .field("wrapping", &self.wrapping)
+            .finish_non_exhaustive()
+    }
+}
