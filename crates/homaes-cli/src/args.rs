@@ -34,10 +34,13 @@ pub(crate) struct Demo {
     /// Parameter set instead of the scheme's default (see 'homaes params')
     #[arg(long, value_name = "NAME")]
     pub(crate) set: Option<String>,
+    /// How scheme tfhe evaluates AES: the default set of this variant is taken
+    #[arg(long, value_enum, conflicts_with = "set")]
+    pub(crate) variant: Option<Variant>,
     /// How blocks are laid out in ciphertexts; auto: see 'homaes transcipher --help'
     #[arg(long, value_enum, default_value_t = Layout::Auto)]
     pub(crate) layout: Layout,
-    /// AES blocks of text [default: one full batch]
+    /// AES blocks of text [default: one full batch; with scheme tfhe 2]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_BLOCKS))]
     pub(crate) blocks: Option<u64>,
 }
@@ -85,9 +88,13 @@ pub(crate) struct WrapKey {
     #[arg(long, value_enum, default_value_t = Direction::Encrypt)]
     pub(crate) direction: Direction,
     /// Multiplications to be left on the results [default: what the set declares, as far as its
-    /// levels go; see 'homaes params']
+    /// levels go; see 'homaes params']; not with scheme tfhe, which has no levels
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u16))]
     pub(crate) levels_left: Option<u16>,
+    /// Who expands the AES key; auto: the server, under encryption, where the scheme has a circuit
+    /// for it, which makes the file small
+    #[arg(long, value_enum, default_value_t = Expand::Auto)]
+    pub(crate) expand: Expand,
     /// Wrapped key to write (.hwk)
     #[arg(short, long, value_name = "FILE")]
     pub(crate) out: PathBuf,
@@ -179,9 +186,13 @@ pub(crate) struct Bench {
     /// What to measure
     #[arg(value_enum, default_value_t = Target::All)]
     pub(crate) target: Target,
-    /// Parameter set instead of the scheme's default (see 'homaes params')
+    /// Parameter set instead of the scheme's default (see 'homaes params'); 'all' then measures its
+    /// scheme alone
     #[arg(long, value_name = "NAME")]
     pub(crate) set: Option<String>,
+    /// How scheme tfhe evaluates AES: the default set of this variant is taken
+    #[arg(long, value_enum, conflicts_with = "set")]
+    pub(crate) variant: Option<Variant>,
     /// Worker threads [default: all cores]
     #[arg(long, value_name = "N", value_parser = parse_threads)]
     pub(crate) threads: Option<NonZeroUsize>,
@@ -194,7 +205,8 @@ pub(crate) struct Bench {
     /// Direction of AES: encrypt runs a file in mode ctr, decrypt in mode ecb
     #[arg(long, value_enum, default_value_t = Direction::Encrypt)]
     pub(crate) direction: Direction,
-    /// AES blocks; more than a batch has make several batches [default: one full batch]
+    /// AES blocks; more than a batch has make several batches [default: one full batch; with scheme
+    /// tfhe 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_BLOCKS))]
     pub(crate) blocks: Option<u64>,
     /// Print one JSON document
@@ -206,12 +218,50 @@ pub(crate) struct Bench {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Scheme {
     Bgv,
+    Tfhe,
 }
 
 impl Scheme {
     pub(crate) fn get(self) -> homaes::Scheme {
         match self {
             Self::Bgv => homaes::Scheme::Bgv,
+            Self::Tfhe => homaes::Scheme::Tfhe,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Variant {
+    /// bit by bit, with circuit bootstrapping
+    Bits,
+    /// digit by digit, with trees of tables
+    Nibble,
+}
+
+impl Variant {
+    /// The set to take for data that matter.
+    pub(crate) const fn default_set(self) -> &'static str {
+        match self {
+            Self::Bits => homaes::Scheme::Tfhe.default_set(),
+            Self::Nibble => "tfhe/nibble128",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Expand {
+    Auto,
+    Server,
+    Client,
+}
+
+impl Expand {
+    /// Who was asked for, if anyone was.
+    pub(crate) fn get(self) -> Option<homaes::Expansion> {
+        match self {
+            Self::Auto => None,
+            Self::Server => Some(homaes::Expansion::Server),
+            Self::Client => Some(homaes::Expansion::Client),
         }
     }
 }
@@ -272,6 +322,7 @@ pub(crate) enum Progress {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Target {
     Bgv,
+    Tfhe,
     Kernels,
     All,
 }

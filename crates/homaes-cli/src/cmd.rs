@@ -10,8 +10,9 @@ mod sample;
 pub(crate) mod transcipher;
 pub(crate) mod wrap_key;
 
+use crate::args::Variant;
 use crate::console::{self, Failure};
-use homaes::{AesKey, Error, Layout, SecretKey, Set};
+use homaes::{AesKey, Error, Layout, Scheme, SecretKey, Set};
 use std::fs::File;
 use std::io;
 use std::path::Path;
@@ -24,9 +25,18 @@ fn named_set(name: &str) -> Result<Set, Failure> {
     })
 }
 
-/// The set given by name, or the default of the scheme it must belong to.
-fn set_of_scheme(scheme: homaes::Scheme, name: Option<&str>) -> Result<Set, Failure> {
-    let name = name.unwrap_or(scheme.default_set());
+/// The set given by name, or the default of the variant, or that of the scheme, to which it must belong.
+fn set_of_scheme(
+    scheme: Scheme,
+    name: Option<&str>,
+    variant: Option<Variant>,
+) -> Result<Set, Failure> {
+    if variant.is_some() && scheme != Scheme::Tfhe {
+        let message = "--variant: only scheme tfhe has variants; leave it out";
+        return Err(Failure::Usage(message.into()));
+    }
+    let default = variant.map_or(scheme.default_set(), Variant::default_set);
+    let name = name.unwrap_or(default);
     let set = named_set(name)?;
     if set.scheme() == scheme {
         Ok(set)

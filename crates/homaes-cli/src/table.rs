@@ -1,6 +1,6 @@
 //! Texts for people: tables, sizes, times, security.
 
-use homaes::{Direction, Layout, Purpose, Quality, SetCard, Step};
+use homaes::{Direction, Expansion, Layout, Purpose, Quality, Scheme, SetCard, Step};
 use std::fmt::Write;
 
 /// Rows of a name and a value, the values in one column.
@@ -100,8 +100,23 @@ pub(crate) fn quality_left(quality: Option<Quality>) -> String {
     noise_left(quality.map(|quality| quality.capacity_bits))
 }
 
+/// The name of the noise figure, and what that and the noise left are.
+pub(crate) fn noise_terms(scheme: Scheme) -> (&'static str, &'static str) {
+    match scheme {
+        Scheme::Tfhe => (
+            "noise",
+            "noise: log2 of its standard deviation, in units of 2^-64 of the torus; noise left: log2 of the distance at which a\nbit or digit decrypts wrongly over that deviation.",
+        ),
+        _ => (
+            "noise bound",
+            "noise bound: log2 of the largest value at an embedding, which may exceed the modulus; noise left: log2 of half the\nmodulus over the standard deviation of a coefficient, which is what decryption needs.",
+        ),
+    }
+}
+
 /// The steps of AES, a row each.
-pub(crate) fn steps(steps: &[Step]) -> String {
+pub(crate) fn steps(scheme: Scheme, steps: &[Step]) -> String {
+    let (noise, terms) = noise_terms(scheme);
     let rows: Vec<_> = steps
         .iter()
         .enumerate()
@@ -115,13 +130,8 @@ pub(crate) fn steps(steps: &[Step]) -> String {
             ]
         })
         .collect();
-    let table = columns(
-        ["round", "level", "noise bound", "noise left", "time"],
-        &rows,
-    );
-    format!(
-        "{table}\nnoise bound: log2 of the largest value at an embedding, which may exceed the modulus; noise left: log2 of half the\nmodulus over the standard deviation of a coefficient, which is what decryption needs. time: mean over batches.\n"
-    )
+    let table = columns(["round", "level", noise, "noise left", "time"], &rows);
+    format!("{table}\n{terms} time: mean over batches.\n")
 }
 
 /// The word of the option `--direction`.
@@ -132,14 +142,29 @@ pub(crate) fn direction(direction: Direction) -> &'static str {
     }
 }
 
-/// Layouts with the multiplications left on their results.
-pub(crate) fn layouts(layouts: &[(Layout, usize)]) -> String {
-    let texts = layouts.iter().map(|(layout, level)| {
-        let left = level.saturating_sub(1) as u64;
-        let left = count(left, "multiplication", "multiplications");
-        format!("{layout} ({left} left)")
-    });
+/// What is left to do to a wrapped key, for the end of a sentence.
+pub(crate) fn expansion(expansion: Expansion) -> &'static str {
+    match expansion {
+        Expansion::Server => ", to be expanded by the server",
+        Expansion::Client => "",
+    }
+}
+
+/// Layouts with the multiplications left on their results, if the scheme counts them.
+pub(crate) fn layouts(scheme: Scheme, layouts: &[(Layout, usize)]) -> String {
+    let texts = layouts
+        .iter()
+        .map(|&(layout, level)| match multiplications(scheme, level) {
+            Some(left) => format!("{layout} ({left} left)"),
+            None => layout.to_string(),
+        });
     texts.collect::<Vec<_>>().join(", ")
+}
+
+/// The multiplications left at a level, if the scheme counts them.
+pub(crate) fn multiplications(scheme: Scheme, level: usize) -> Option<String> {
+    let left = scheme.multiplications_left(level)? as u64;
+    Some(count(left, "multiplication", "multiplications"))
 }
 
 /// What a set claims and what is estimated.
@@ -185,5 +210,15 @@ mod tests {
             columns(["x", "y", "z"], &rows),
             "x    y    z\na    bb   1\nccc  d   22\n"
         );
+    }
+
+    #[test]
+    fn multiplications_are_shown_where_they_are_counted() {
+        let held = [(Layout::Sliced, 1), (Layout::Packed, 2)];
+        assert_eq!(
+            layouts(Scheme::Bgv, &held),
+            "sliced (0 multiplications left), packed (1 multiplication left)"
+        );
+        assert_eq!(layouts(Scheme::Tfhe, &held[..1]), "sliced");
     }
 }

@@ -200,6 +200,7 @@ fn inspect_describes_every_kind() {
         (&wrapped["aes_key_bits"], &wrapped["direction"]),
         (&128.into(), &"encrypt".into())
     );
+    assert_eq!(wrapped["expansion"], "client");
     let layout = &wrapped["layouts"][0];
     assert_eq!(
         (&layout["layout"], &layout["output_level"]),
@@ -279,7 +280,11 @@ fn reports_tell_every_step_of_every_batch() {
     }
     let sums = &report["report"];
     check_steps(&sums["steps"]);
-    assert_eq!(sums["layout"], "sliced");
+    assert_eq!(
+        (&sums["layout"], &sums["multiplications_left"]),
+        (&"sliced".into(), &0.into())
+    );
+    assert!(sums["setup_seconds"].as_f64().unwrap() > 0.0);
     assert!(sums["transforms"].as_u64().unwrap() > 0);
     assert!(sums["stage_seconds"]["transforms"].as_f64().unwrap() > 0.0);
     world.fails(1, &line, "r: file already exists");
@@ -305,7 +310,9 @@ fn other_modes_key_sizes_and_directions() {
             .contains("AES-192 key wrapped for set bgv/toy-255, to decrypt; layouts: sliced (2 multiplications left)"),
         "{made:?}"
     );
-    world.ok(&format!("{wrap} --layout sliced --out e.hwk"));
+    world.ok(&format!(
+        "{wrap} --layout sliced --expand client --out e.hwk"
+    ));
     let start = "transcipher --eval keys/eval.hek --force -o x --wrapped-key";
     let mut text = plain.to_vec();
     text.extend([16; 16]);
@@ -499,6 +506,7 @@ fn benchmarks_print_one_document() {
     );
     for field in [
         "seconds",
+        "setup_seconds",
         "ms_per_block",
         "ns_per_transform",
         "reference_ntt_ns",
@@ -551,6 +559,8 @@ fn benchmarks_of_everything_are_one_document_too() {
     );
     let all = json(&run);
     assert_eq!(all["bgv"]["correct"], true);
+    // The set is of one scheme.
+    assert!(all.get("tfhe").is_none());
     let kernels = &all["kernels"];
     assert!(kernels["repetitions"].as_u64().unwrap() >= 2000);
     for field in [

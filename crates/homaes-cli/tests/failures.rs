@@ -45,10 +45,8 @@ fn wrong_command_lines() {
         ),
         ("keygen --set bgv/toy-255 --out x", "--accept-insecure"),
         ("keygen --set tfhe/x --out x", "unknown parameter set"),
-        ("demo --scheme tfhe", "possible values: bgv"),
         ("demo --set bgv/none", "unknown parameter set"),
         ("demo --blocks 0", "--blocks"),
-        ("bench tfhe", "possible values: bgv, kernels, all"),
         ("bench kernels --set bgv/toy-255", "--set"),
         (&iv("00"), "found 2 hex digits, expected 32"),
         (&iv(&"0".repeat(34)), "found 34 hex digits, expected 32"),
@@ -90,6 +88,10 @@ fn wrong_command_lines() {
             &(wrap("keys/secret.hsk", "k", "x") + " --levels-left x"),
             "--levels-left",
         ),
+        (
+            &(wrap("keys/secret.hsk", "k", "x") + " --expand both"),
+            "possible values: auto, server, client",
+        ),
         ("bench bgv --key-bits 64", "expected 128, 192 or 256"),
         (
             "bench bgv --set bgv/toy-255 --layout packed",
@@ -122,6 +124,39 @@ fn wrong_command_lines() {
     for line in ["--help", "--version", "help", "keygen --help"] {
         let run = world.ok(line);
         assert!(!run.out.is_empty() && run.err.is_empty(), "{line}");
+    }
+}
+
+#[test]
+fn wrong_schemes_and_variants() {
+    let world = World::new();
+    for (line, words) in [
+        ("demo --scheme ckks", "possible values: bgv, tfhe"),
+        ("demo --variant bits", "only scheme tfhe has variants"),
+        (
+            "demo --scheme tfhe --variant words",
+            "possible values: bits, nibble",
+        ),
+        (
+            "demo --scheme tfhe --variant bits --set tfhe/toy",
+            "cannot be used with",
+        ),
+        (
+            "demo --scheme tfhe --set bgv/toy-255",
+            "set bgv/toy-255 is not of scheme tfhe",
+        ),
+        ("bench ckks", "possible values: bgv, tfhe, kernels, all"),
+        (
+            "bench bgv --variant nibble",
+            "only scheme tfhe has variants",
+        ),
+        (
+            "bench tfhe --set bgv/toy-255",
+            "set bgv/toy-255 is not of scheme tfhe",
+        ),
+        ("bench kernels --variant bits", "--variant"),
+    ] {
+        world.fails(2, line, words);
     }
 }
 
@@ -344,6 +379,10 @@ fn wrong_aes_keys() {
         (
             "--layout packed",
             "set bgv/toy-255 does not offer layout packed, expected sliced or bits",
+        ),
+        (
+            "--expand server",
+            "set bgv/toy-255 has no circuit for it; leave --expand out",
         ),
     ] {
         let line = format!("{} {options}", wrap("keys/secret.hsk", "k", "x"));

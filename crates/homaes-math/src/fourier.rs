@@ -77,12 +77,10 @@ pub struct Fourier {
     twiddles: Vec<Root>,
     /// powers 1 … 7 for the last pass, eight blocks at a time: a group each
     lane_twiddles: Reals,
-    /// ζ^a of a slot is `roots[a (1 + 4 t)]`: see [`Fourier::monomial`]
+    /// e^(2πi·k/2N); X^a at a slot is number a (1 + 4 t)
     roots: Vec<Root>,
     /// t of lane 0 for each group
     slot: Vec<usize>,
-    /// e^(2πi·l·a/64) for lane l at 16 (a mod 64)
-    lane_roots: Reals,
 }
 
 impl Fourier {
@@ -126,13 +124,6 @@ impl Fourier {
                 ((angle * 4.0 * m as f64).round() as usize - 1) / 4
             })
             .collect();
-        let mut lane_roots = Reals::zeroed(64 * GROUP);
-        for a in 0..64 {
-            for l in 0..8 {
-                let (re, im) = root((a * l) as f64 / 64.0);
-                (lane_roots[GROUP * a + l], lane_roots[GROUP * a + 8 + l]) = (re, im);
-            }
-        }
         Self {
             degree,
             vectors,
@@ -143,7 +134,6 @@ impl Fourier {
                 .map(|k| root(k as f64 / (2 * degree) as f64))
                 .collect(),
             slot,
-            lane_roots,
         }
     }
 
@@ -258,7 +248,9 @@ impl Fourier {
         assert_eq!(digits.len(), amounts.len() * rows * n);
         assert_eq!(key.len(), 3 * rows * columns * n);
         assert_eq!(out.len(), amounts.len() * columns * n);
-        simd::rotate_pair(self, amounts, digits, key, out, [rows, columns], next);
+        with_work(amounts.len() * 3 * n / 8, |work| {
+            simd::rotate_pair(self, amounts, digits, key, out, [rows, columns], next, work);
+        });
     }
 }
 

@@ -60,6 +60,37 @@ pub enum Error {
         /// the key it is used with
         expected: homaes_wire::KeyId,
     },
+    /// Base-16 digits cannot become values of the crate `tfhe`.
+    #[error("states of set {set} are base-16 digits; values of tfhe are made of bits: use another set, such as tfhe/p64")]
+    NotBits {
+        /// its set
+        set: &'static str,
+    },
+    /// A key of the crate `tfhe` has other parameters than blocks are made for.
+    #[error(
+        "{what} of the tfhe key is {found}, expected {expected}: use parameters such as PARAM_MESSAGE_2_CARRY_2_KS_PBS"
+    )]
+    TfheKey {
+        /// which number
+        what: &'static str,
+        /// value found
+        found: u64,
+        /// what it should be
+        expected: u64,
+    },
+    /// A server key of the crate `tfhe` does not go with the export key.
+    #[error("the tfhe server key has other parameters than the client key of the export key")]
+    OtherTfheKey,
+    /// Something has too much noise to become a value of the crate `tfhe`.
+    #[error("{what} has noise of 2^{found:.2}, expected at most 2^{limit:.2}")]
+    TooNoisy {
+        /// what
+        what: &'static str,
+        /// log2 of the standard deviation by the model
+        found: f64,
+        /// most that is allowed
+        limit: f64,
+    },
 }
 
 /// Result of this crate.

@@ -59,20 +59,26 @@ pub struct BitsSet {
 /// Parameters of AES on digits, by tree-based functional bootstrapping.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NibbleSet {
-    /// dimension of the LWE key
+    /// log2 of the base; 4 for AES, others serve comparisons
+    pub digit_bits: u32,
+    /// dimension of the LWE key of blind rotation; even
     pub lwe_dimension: usize,
-    /// log2 of the standard deviation of its noise
+    /// log2 of the standard deviation of its noise, as a fraction of the torus
     pub lwe_log2_sigma: f64,
-    /// degree N of the ring; one mask polynomial
+    /// degree N of the ring, a power of two; one mask polynomial
     pub degree: usize,
     /// log2 of the standard deviation of its noise
     pub glwe_log2_sigma: f64,
-    /// digits of blind rotation
+    /// blind rotation: digits of the mask
     pub rotation: Gadget,
-    /// digits of key switching
-    pub key_switch: Gadget,
-    /// digits of the packing key switch
+    /// blind rotation: digits of the body
+    pub rotation_body: Gadget,
+    /// automorphisms that pack values into a test polynomial
     pub packing: Gadget,
+    /// key switching from the GLWE key to the LWE key
+    pub key_switch: Gadget,
+    /// degree of the ring in which that is done
+    pub key_switch_degree: usize,
 }
 
 /// How AES is evaluated.

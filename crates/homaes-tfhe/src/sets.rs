@@ -22,7 +22,7 @@ const BITS: BitsSet = BitsSet {
     ggsw: gadget(3, 4),
     trace: gadget(12, 3),
     scheme_switch: gadget(17, 2),
-    key_switch: gadget(1, 10),
+    key_switch: gadget(2, 5),
     key_switch_degree: 128,
 };
 
@@ -39,8 +39,8 @@ pub const P64: ParamSet = ParamSet {
 pub const P128: ParamSet = ParamSet {
     name: SetName::from_static("tfhe/p128"),
     variant: Variant::Bits(BitsSet {
-        lwe_dimension: 684,
-        lwe_log2_sigma: -14.68,
+        lwe_dimension: 656,
+        lwe_log2_sigma: -13.96,
         key_switch: gadget(2, 6),
         ..BITS
     }),
@@ -53,10 +53,12 @@ pub const TOY: ParamSet = ParamSet {
     purpose: Purpose::Toy,
     security_bits_claimed: None,
     variant: Variant::Bits(BitsSet {
-        lwe_dimension: 24,
-        lwe_log2_sigma: -25.0,
-        degree: 128,
-        glwe_log2_sigma: -55.0,
+        lwe_dimension: 16,
+        lwe_log2_sigma: -30.0,
+        rank: 1,
+        degree: 256,
+        glwe_log2_sigma: -60.0,
+        trace: gadget(12, 3),
         key_switch: gadget(4, 4),
         ..BITS
     }),

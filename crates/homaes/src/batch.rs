@@ -47,6 +47,12 @@ impl Split {
         let left = self.bytes.saturating_sub(index.saturating_mul(full));
         if left < full { left } else { full }
     }
+
+    /// AES blocks in batch `index`: fewer than the others have in the last one, and 0 beyond it.
+    #[must_use]
+    pub const fn batch_blocks(&self, index: u64) -> u64 {
+        self.batch_bytes(index).div_ceil(16)
+    }
 }
 
 /// The AES ciphertext of one batch.
@@ -170,6 +176,7 @@ mod tests {
                 assert_eq!((batch.index, batch.first_block), (i as u64, 2 * i as u64));
                 let used = split.batch_bytes(batch.index) as usize;
                 assert_eq!(batch.blocks.len(), used.div_ceil(16));
+                assert_eq!(batch.blocks.len() as u64, split.batch_blocks(batch.index));
                 back.extend_from_slice(&batch.blocks.as_flattened()[..used]);
             }
             assert_eq!(back, message);
@@ -217,5 +224,6 @@ mod tests {
         };
         assert_eq!(split.batch_bytes(split.batches() - 1), 32767);
         assert_eq!(split.batch_bytes(u64::MAX), 0);
+        assert_eq!(split.batch_blocks(split.batches() - 1), 2048);
     }
 }

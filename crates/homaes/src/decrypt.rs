@@ -5,9 +5,9 @@
 
 use crate::gcm::TagCheck;
 use crate::meta::{MAX_META_BYTES, Meta, TAG_BATCH, TAG_META, TAG_STEPS};
-use crate::{AesKey, Error, Output, Result, SecretKey, Set, Step};
+use crate::scheme::Shape;
+use crate::{AesKey, Error, Output, Result, SchemeError, SecretKey, Set, Step};
 use homaes_aes::Mode;
-use homaes_bgv::{State, batch_bytes, decode_batch};
 use homaes_wire::{Kind, Reader, WireError};
 use std::fs::File;
 use std::io::Write;
@@ -81,9 +81,10 @@ impl SecretKey {
         let mut messages = Ciphertexts::new(reader, &self.set)?;
         let mut sink = Sink::new(output, &messages, options)?;
         let mut margin_bits: Option<f64> = None;
-        while let Some((index, state)) = messages.next(&self.set)? {
-            let wrong = |source| Error::batch(index, source).in_file(path);
-            let decrypted = self.key.decrypt_blocks(&state).map_err(wrong)?;
+        while let Some(batch) = messages.next(&self.set)? {
+            let index = batch.index;
+            let decrypted = self.key.decrypt_batch(batch.shape, &batch.body);
+            let decrypted = decrypted.map_err(|source| messages.wrong(index, source))?;
             let margin = decrypted.margin_bits;
             if margin < MIN_MARGIN_BITS {
                 return Err(Error::Noise {
@@ -94,7 +95,7 @@ impl SecretKey {
                 });
             }
             margin_bits = Some(margin_bits.map_or(margin, |bits| bits.min(margin)));
-            // A batch has as many blocks as the layout has places, so it holds this part of the message.
+            // A batch has at least the blocks of its shape, so it holds this part of the message.
             let used = messages.meta.split.batch_bytes(index) as usize;
             sink.write(&decrypted.blocks.as_flattened()[..used])?;
         }
@@ -206,6 +207,13 @@ fn unpadded(block: &[u8]) -> Option<&[u8]> {
     right.then_some(kept)
 }
 
+/// A batch as it stands in the file.
+pub(crate) struct Batch {
+    pub(crate) index: u64,
+    pub(crate) shape: Shape,
+    pub(crate) body: Vec<u8>,
+}
+
 /// The batches of an `.hct` file in order.
 pub(crate) struct Ciphertexts {
     reader: Reader<File>,
@@ -232,15 +240,15 @@ impl Ciphertexts {
         })
     }
 
-    /// The next batch with its number; none after the last one.
-    pub(crate) fn next(&mut self, set: &Set) -> Result<Option<(u64, State)>> {
+    /// The next batch; none after the last one.
+    pub(crate) fn next(&mut self, set: &Set) -> Result<Option<Batch>> {
         if self.next == self.meta.split.batches() {
             return Ok(None);
         }
-        let (params, layout, level) = (set.params(), self.meta.layout, self.meta.level);
+        let shape = self.meta.shape(self.next);
         let (index, body) = self
             .reader
-            .next_indexed(TAG_BATCH, batch_bytes(params, layout, level))
+            .next_indexed(TAG_BATCH, set.batch_bytes(shape))
             .map_err(|source| self.error(source))?;
         if index != self.next {
             return Err(self.error(WireError::Malformed {
@@ -248,10 +256,13 @@ impl Ciphertexts {
                 expected: "batches in order",
             }));
         }
-        let batch = decode_batch(params, layout, level, &body)
-            .map_err(|source| Error::batch(index, source).in_file(&self.path))?;
         self.next += 1;
-        Ok(Some((index, batch)))
+        Ok(Some(Batch { index, shape, body }))
+    }
+
+    /// What is wrong with batch `index`.
+    pub(crate) fn wrong(&self, index: u64, source: SchemeError) -> Error {
+        Error::batch(index, source).in_file(&self.path)
     }
 
     /// Reads the last record and checks that nothing follows.
@@ -278,15 +289,15 @@ fn check_meta(path: &Path, meta: &Meta, set: &Set) -> Result<()> {
     let (layout, level) = (meta.layout, meta.level);
     let content = |source| Error::content(path, source);
     if !set.layouts().contains(&layout) {
-        return Err(content(homaes_bgv::Error::NoLayout {
+        return Err(content(SchemeError::NoLayout {
             layout,
             set: set.name(),
             offered: set.layouts(),
         }));
     }
-    let top = set.params().top_level();
+    let top = set.top_level();
     if level > top {
-        return Err(content(homaes_bgv::Error::Field {
+        return Err(content(SchemeError::Field {
             what: "level",
             found: level as u64,
             expected: top as u64,
@@ -294,7 +305,7 @@ fn check_meta(path: &Path, meta: &Meta, set: &Set) -> Result<()> {
     }
     let (found, expected) = (meta.split.blocks_per_batch, set.blocks_per_batch(layout));
     if found != expected {
-        return Err(content(homaes_bgv::Error::Field {
+        return Err(content(SchemeError::Field {
             what: "blocks per batch",
             found,
             expected,

@@ -1,5 +1,6 @@
 //! What went wrong, where, and what to do about it.
 
+use crate::{ParamsError, SchemeError};
 use homaes_aes::Direction;
 use homaes_wire::WireError;
 use std::io;
@@ -40,7 +41,7 @@ pub enum Error {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
-        source: homaes_bgv::Error,
+        source: SchemeError,
     },
     /// One batch of a run failed.
     #[error("{}batch {batch}: {source}", prefix(path))]
@@ -50,7 +51,7 @@ pub enum Error {
         /// Its number, from 0.
         batch: u64,
         /// Why.
-        source: homaes_bgv::Error,
+        source: SchemeError,
     },
     /// The noise has come too close to the modulus for the result to be trusted.
     #[error(
@@ -69,10 +70,10 @@ pub enum Error {
     },
     /// Keys could not be made or do not go together.
     #[error(transparent)]
-    Keys(homaes_bgv::Error),
+    Keys(SchemeError),
     /// A declared parameter set is unsound.
     #[error(transparent)]
-    Params(homaes_bgv::ParamsError),
+    Params(ParamsError),
     /// No parameter set has this name.
     #[error("unknown parameter set {found:?}, expected one of: {expected}")]
     UnknownSet {
@@ -194,7 +195,7 @@ impl Error {
             Self::AlreadyExists { .. } => "choose another name or overwrite with --force",
             Self::File { source, .. } => wire_remedy(source),
             Self::Content { source, .. } | Self::Batch { source, .. } | Self::Keys(source) => {
-                scheme_remedy(source)
+                source.remedy()
             }
             Self::Noise { .. } => {
                 "make the keys anew and transcipher again; if it stays so, please report it"
@@ -251,17 +252,17 @@ impl Error {
     }
 
     /// A scheme's error while a file was read or written.
-    pub(crate) fn content(path: &Path, source: homaes_bgv::Error) -> Self {
-        match source {
-            homaes_bgv::Error::Wire(source) => Self::output(path, source),
-            source => Self::Content {
+    pub(crate) fn content(path: &Path, source: SchemeError) -> Self {
+        match source.into_wire() {
+            Ok(source) => Self::output(path, source),
+            Err(source) => Self::Content {
                 path: path.to_owned(),
                 source,
             },
         }
     }
 
-    pub(crate) fn batch(batch: u64, source: homaes_bgv::Error) -> Self {
+    pub(crate) fn batch(batch: u64, source: SchemeError) -> Self {
         let path = None;
         Self::Batch {
             path,
@@ -320,7 +321,7 @@ fn io_remedy(kind: io::ErrorKind) -> &'static str {
     }
 }
 
-fn wire_remedy(error: &WireError) -> &'static str {
+pub(crate) fn wire_remedy(error: &WireError) -> &'static str {
     match error {
         WireError::NotHomaes { .. } | WireError::UnknownKind { .. } => "give a file made by homaes",
         WireError::WrongKind { .. } => "check which file goes with which option",
@@ -331,28 +332,6 @@ fn wire_remedy(error: &WireError) -> &'static str {
         }
         WireError::OtherKey { .. } => "use files made with one secret key",
         _ => "copy the file again, or make it anew",
-    }
-}
-
-fn scheme_remedy(error: &homaes_bgv::Error) -> &'static str {
-    use homaes_bgv::Error as Scheme;
-    match error {
-        Scheme::Wire(source) => wire_remedy(source),
-        Scheme::NotBytes => "check that the secret key belongs to the file, or transcipher again",
-        Scheme::Levels { most: None, .. } => {
-            "choose a parameter set for this size of AES key (see 'homaes params')"
-        }
-        Scheme::Levels { .. } => {
-            "choose a parameter set with more levels (see 'homaes params'), a shorter AES key, or fewer --levels-left"
-        }
-        Scheme::NoLayout { .. } => "choose a layout that the set offers, see 'homaes params'",
-        Scheme::NoLayouts | Scheme::LayoutTwice { .. } => "name every layout once",
-        Scheme::TooDeep { .. } => "choose a set with more levels left, or more --levels-left",
-        Scheme::NotWrapped { .. } => "wrap the AES key for this layout, or choose another one",
-        Scheme::OtherSet { .. } | Scheme::OtherShape { .. } => "use files of one parameter set",
-        Scheme::OtherKey { .. } => "use files made with one secret key",
-        Scheme::Eval(_) => "choose a parameter set with more levels, or make the keys anew",
-        _ => "make the file anew",
     }
 }
 
@@ -379,7 +358,7 @@ mod tests {
             (Error::output(path, full), "a.hct: disk full"),
             (Error::output(path, taken), "a.hct: file already exists"),
             (
-                Error::content(path, Scheme::Wire(short())),
+                Error::content(path, Scheme::Wire(short()).into()),
                 "a.hct: file is truncated: found 1 bytes, expected 2",
             ),
             (
@@ -388,7 +367,8 @@ mod tests {
                     Scheme::TooManyBlocks {
                         found: 17,
                         expected: 16,
-                    },
+                    }
+                    .into(),
                 ),
                 "batch 3: 17 blocks in a batch of 16",
             ),

@@ -13,8 +13,7 @@
 //! not depend on the number of threads.
 
 use crate::batch::{Batch, Batches};
-use crate::scheme::Failure;
-use crate::{Error, Quality, Result, Step};
+use crate::{Error, Quality, Result, SchemeError, Step};
 use homaes_aes::{Block, Mode};
 use rayon::prelude::*;
 use std::io::Read;
@@ -27,17 +26,17 @@ const MIN_CAPACITY_BITS: f64 = 4.0;
 pub(crate) trait Evaluator: Sync {
     /// Encrypted blocks of one batch.
     type State;
-    /// AES of public blocks under the wrapped key, in its direction; `step` is called after each round, 0 for the key
-    /// addition.
+    /// AES of public blocks, at most a full batch, under the wrapped key, in its direction; `step` is called after each
+    /// round, 0 for the key addition.
     fn evaluate(
         &self,
         public: &[Block],
         step: impl FnMut(usize, Quality),
-    ) -> Result<Self::State, Failure>;
+    ) -> Result<Self::State, SchemeError>;
     /// Adds public blocks.
-    fn xor_public(&self, state: &mut Self::State, blocks: &[Block]) -> Result<(), Failure>;
+    fn xor_public(&self, state: &mut Self::State, blocks: &[Block]) -> Result<(), SchemeError>;
     /// The body of the batch's record.
-    fn encode(&self, state: &Self::State) -> Result<Vec<u8>, Failure>;
+    fn encode(&self, state: &Self::State) -> Result<Vec<u8>, SchemeError>;
     /// How far the state is from failing.
     fn quality(&self, state: &Self::State) -> Quality;
 }
@@ -96,7 +95,7 @@ fn evaluate<E: Evaluator>(
     mode: Mode,
     batch: &Batch,
     watch: &(impl Fn(u64, usize, Step) + Sync),
-) -> Result<Evaluated, Failure> {
+) -> Result<Evaluated, SchemeError> {
     let (mut since, mut steps) = (Instant::now(), Vec::new());
     let input = mode.input(batch.first_block, &batch.blocks);
     let mut state = evaluator.evaluate(&input, |round, quality| {

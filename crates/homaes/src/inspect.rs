@@ -2,7 +2,7 @@
 
 use crate::decrypt::Ciphertexts;
 use crate::meta::Meta;
-use crate::{Error, Quality, Result, Set, Step, scheme};
+use crate::{Error, Expansion, Quality, Result, Set, Step, scheme};
 use homaes_aes::{Direction, KeySize, Layout};
 use homaes_wire::{KeyId, Kind, Reader};
 use std::collections::BTreeMap;
@@ -53,6 +53,8 @@ pub struct Wrapped {
     pub key_size: KeySize,
     /// Direction of the cipher.
     pub direction: Direction,
+    /// Who expands the key.
+    pub expansion: Expansion,
     /// The layouts there are round keys for, with the level of the output of AES in each.
     pub layouts: Vec<(Layout, usize)>,
 }
@@ -104,8 +106,9 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<Inspection> {
 fn messages(reader: Reader<File>, set: &Set) -> Result<Messages> {
     let mut ciphertexts = Ciphertexts::new(reader, set)?;
     let mut worst = None;
-    while let Some((_, state)) = ciphertexts.next(set)? {
-        let quality = scheme::quality(set.params(), &state);
+    while let Some(batch) = ciphertexts.next(set)? {
+        let quality = set.batch_quality(batch.shape, &batch.body);
+        let quality = quality.map_err(|source| ciphertexts.wrong(batch.index, source))?;
         worst = Some(Quality::worst_of(worst, quality));
     }
     let (meta, steps) = ciphertexts.finish()?;
@@ -117,12 +120,13 @@ fn messages(reader: Reader<File>, set: &Set) -> Result<Messages> {
 }
 
 fn wrapped(path: &Path, reader: Reader<File>, set: &Set) -> Result<Wrapped> {
-    let key = homaes_bgv::WrappedKey::read(set.params(), reader)
+    let key = scheme::WrappedKey::read(set.params(), reader)
         .map_err(|source| Error::content(path, source))?;
     let layouts = key.layouts().into_iter();
     Ok(Wrapped {
         key_size: key.key_size(),
         direction: key.direction(),
+        expansion: key.expansion(),
         layouts: layouts
             .filter_map(|layout| Some((layout, key.output_level(layout)?)))
             .collect(),

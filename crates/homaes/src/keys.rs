@@ -8,9 +8,10 @@ mod aes;
 pub use aes::{AesKey, MAX_AES_KEY_FILE_BYTES};
 
 use crate::output::{Container, Folder};
-use crate::{Error, Output, Result, Set, random};
+use crate::{Error, Output, Result, SchemeError, Set, random, scheme};
 use core::fmt;
 use homaes_aes::{Direction, KeySize, Layout};
+use homaes_tfhe::Expansion;
 use homaes_wire::{AtomicFile, Header, KeyId, Kind, Reader, Writer};
 use std::fs::File;
 use std::path::Path;
@@ -20,6 +21,9 @@ pub const SECRET_KEY_FILE: &str = "secret.hsk";
 
 /// Name of the evaluation key within the folder of [`KeySet::create`].
 pub const EVAL_KEY_FILE: &str = "eval.hek";
+
+/// What a key is called in errors.
+const WRAPPED_KEY: &str = "wrapped key";
 
 fn open(path: &Path, kind: Kind) -> Result<Reader<File>> {
     Reader::open(path, kind).map_err(|source| Error::file(path, source))
@@ -32,8 +36,8 @@ fn set_of(path: &Path, reader: &Reader<File>) -> Result<Set> {
 /// Writes a key's header and records.
 fn write(
     output: Output,
-    header: homaes_bgv::Result<Header>,
-    records: impl FnOnce(&mut Writer<AtomicFile>) -> homaes_bgv::Result<()>,
+    header: Result<Header, SchemeError>,
+    records: impl FnOnce(&mut Writer<AtomicFile>) -> Result<(), SchemeError>,
 ) -> Result<Container> {
     let path = output.path().to_owned();
     let error = |source| Error::content(&path, source);
@@ -58,9 +62,8 @@ impl KeySet {
     /// [`Error::Random`], or [`Error::Keys`] if the set is unsound.
     pub fn generate(set: &Set) -> Result<Self> {
         let mut rng = random::generator()?;
-        let secret =
-            homaes_bgv::SecretKey::generate(set.params(), &mut rng).map_err(Error::Keys)?;
-        let eval = homaes_bgv::EvalKey::generate(&secret, &mut rng);
+        let secret = scheme::SecretKey::generate(set.params(), &mut rng).map_err(Error::Keys)?;
+        let eval = scheme::EvalKey::generate(&secret, &mut rng);
         let secret = SecretKey {
             key: secret,
             set: set.clone(),
@@ -95,7 +98,7 @@ impl KeySet {
 
 /// The client's key: wraps AES keys and decrypts results.
 pub struct SecretKey {
-    pub(crate) key: homaes_bgv::SecretKey,
+    pub(crate) key: scheme::SecretKey,
     pub(crate) set: Set,
     exposed: bool,
 }
@@ -109,7 +112,7 @@ impl SecretKey {
         let path = path.as_ref();
         let reader = open(path, Kind::SecretKey)?;
         let set = set_of(path, &reader)?;
-        let key = homaes_bgv::SecretKey::read(set.params(), reader)
+        let key = scheme::SecretKey::read(set.params(), reader)
             .map_err(|source| Error::content(path, source))?;
         Ok(Self {
             key,
@@ -145,7 +148,7 @@ impl fmt::Debug for SecretKey {
 
 /// The server's key: evaluates, and decrypts nothing.
 pub struct EvalKey {
-    pub(crate) key: homaes_bgv::EvalKey,
+    pub(crate) key: scheme::EvalKey,
     set: Set,
 }
 
@@ -158,7 +161,7 @@ impl EvalKey {
         let path = path.as_ref();
         let reader = open(path, Kind::EvalKey)?;
         let set = set_of(path, &reader)?;
-        let key = homaes_bgv::EvalKey::read(set.params(), reader)
+        let key = scheme::EvalKey::read(set.params(), reader)
             .map_err(|source| Error::content(path, source))?;
         Ok(Self { key, set })
     }
@@ -185,25 +188,36 @@ impl EvalKey {
 
     /// Checks that both were made for one set with one secret key.
     pub(crate) fn check_match(&self, wrapped: &WrappedKey) -> Result<()> {
-        let what = "wrapped key";
-        let (found, expected) = (wrapped.set(), self.set());
-        if found.digest() != expected.digest() {
-            let (found, expected) = (found.name(), expected.name());
-            return Err(Error::Keys(homaes_bgv::Error::OtherSet {
-                what,
-                found,
-                expected,
-            }));
+        if wrapped.set().digest() != self.set().digest() {
+            return Err(self.other_set(wrapped));
         }
         let (found, expected) = (wrapped.key_id(), self.key_id());
         if found != expected {
-            return Err(Error::Keys(homaes_bgv::Error::OtherKey {
-                what,
+            return Err(Error::Keys(SchemeError::OtherKey {
+                what: WRAPPED_KEY,
                 found,
                 expected,
             }));
         }
         Ok(())
+    }
+
+    /// AES under both, which must match, in `layout`; with the current thread pool.
+    pub(crate) fn circuit<'k>(
+        &'k self,
+        wrapped: &'k WrappedKey,
+        layout: Layout,
+    ) -> Result<scheme::Circuit<'k>> {
+        let circuit = scheme::Circuit::new(&self.key, &wrapped.key, layout).map_err(Error::Keys)?;
+        circuit.ok_or_else(|| self.other_set(wrapped))
+    }
+
+    fn other_set(&self, wrapped: &WrappedKey) -> Error {
+        Error::Keys(SchemeError::OtherSet {
+            what: WRAPPED_KEY,
+            found: wrapped.set().name(),
+            expected: self.set().name(),
+        })
     }
 }
 
@@ -221,8 +235,12 @@ pub struct Wrapping {
     /// The layouts that the server may choose from; if none is given, every layout of the set with whole bytes in its
     /// slots, sliced and packed, or else every layout.
     pub layouts: Vec<Layout>,
-    /// Multiplications to be left on the output; by default what the set declares, as far as its levels go.
+    /// Multiplications to be left on the output; by default what the set declares, as far as its levels go. For schemes
+    /// with levels only: see [`Scheme::multiplications_left`](crate::Scheme::multiplications_left).
     pub levels_left: Option<usize>,
+    /// Who expands the AES key; by default the server where the scheme has a circuit for it, which makes the file small.
+    /// In BGV it is always the client.
+    pub expansion: Option<Expansion>,
 }
 
 impl Default for Wrapping {
@@ -231,6 +249,7 @@ impl Default for Wrapping {
             direction: Direction::Encrypt,
             layouts: Vec::new(),
             levels_left: None,
+            expansion: None,
         }
     }
 }
@@ -257,34 +276,33 @@ impl Wrapping {
     }
 }
 
-/// An AES key schedule under FHE.
+/// An AES key under FHE: its round keys, or what the server makes them from.
 pub struct WrappedKey {
-    pub(crate) key: homaes_bgv::WrappedKey,
+    pub(crate) key: scheme::WrappedKey,
     set: Set,
 }
 
 impl WrappedKey {
-    /// Encrypts the round keys of `aes_key`, in memory only.
+    /// Encrypts `aes_key`, in memory only.
     ///
     /// # Errors
-    /// [`Error::Keys`] if the set does not offer a layout or has too few levels; [`Error::Random`].
+    /// [`Error::Keys`] if the set does not offer a layout, has too few levels, or cannot expand the key as asked for;
+    /// [`Error::Random`].
     pub fn encrypt(secret: &SecretKey, aes_key: &AesKey, wrapping: &Wrapping) -> Result<Self> {
-        let layouts = wrapping.layouts(&secret.set);
-        check(&secret.set, aes_key.size(), &layouts, wrapping.levels_left)?;
-        let wrapping = homaes_bgv::Wrapping {
-            direction: wrapping.direction,
-            layouts: &layouts,
-            levels_left: wrapping.levels_left,
+        let wrapping = Wrapping {
+            layouts: wrapping.layouts(&secret.set),
+            ..*wrapping
         };
+        check_layouts(&secret.set, &wrapping.layouts)?;
         let mut rng = random::generator()?;
         let round_keys = aes_key.round_keys();
-        let key = homaes_bgv::WrappedKey::encrypt(&secret.key, round_keys, wrapping, &mut rng)
+        let key = scheme::WrappedKey::encrypt(&secret.key, round_keys, &wrapping, &mut rng)
             .map_err(Error::Keys)?;
         let set = secret.set.clone();
         Ok(Self { key, set })
     }
 
-    /// Encrypts the round keys of `aes_key` into the file `path`; `force` allows to replace an existing one.
+    /// Encrypts `aes_key` into the file `path`; `force` allows to replace an existing one.
     ///
     /// # Errors
     /// As [`encrypt`](Self::encrypt); [`Error::AlreadyExists`] or [`Error::Io`].
@@ -314,7 +332,7 @@ impl WrappedKey {
             .check_set(set.name(), set.digest())
             .and_then(|()| reader.check_key(eval.key_id()))
             .map_err(|source| Error::file(path, source))?;
-        let key = homaes_bgv::WrappedKey::read(set.params(), reader)
+        let key = scheme::WrappedKey::read(set.params(), reader)
             .map_err(|source| Error::content(path, source))?;
         Ok(Self { key, set })
     }
@@ -337,13 +355,20 @@ impl WrappedKey {
         self.key.direction()
     }
 
+    /// Who expands the AES key.
+    #[must_use]
+    pub fn expansion(&self) -> Expansion {
+        self.key.expansion()
+    }
+
     /// The layouts there are round keys for.
     #[must_use]
     pub fn layouts(&self) -> Vec<Layout> {
         self.key.layouts()
     }
 
-    /// Level of the output of AES in `layout`, if there are round keys for it: one more than the multiplications left.
+    /// Level of the output of AES in `layout`, if there are round keys for it: one more than the multiplications left,
+    /// if the scheme has levels.
     #[must_use]
     pub fn output_level(&self, layout: Layout) -> Option<usize> {
         self.key.output_level(layout)
@@ -364,28 +389,17 @@ impl WrappedKey {
     }
 }
 
-/// Checks that the set carries what is asked for, before anything is encrypted.
-fn check(set: &Set, size: KeySize, layouts: &[Layout], levels_left: Option<usize>) -> Result<()> {
-    for &layout in layouts {
-        if !set.layouts().contains(&layout) {
-            return Err(Error::Keys(homaes_bgv::Error::NoLayout {
-                layout,
-                set: set.name(),
-                offered: set.layouts(),
-            }));
-        }
-        let (wanted, most) = (levels_left.unwrap_or(0), set.levels_left(layout, size));
-        if most.is_none_or(|most| most < wanted) {
-            return Err(Error::Keys(homaes_bgv::Error::Levels {
-                layout,
-                size,
-                wanted,
-                most,
-                set: set.name(),
-            }));
-        }
+/// Checks that the set offers what is asked for, before anything is encrypted.
+fn check_layouts(set: &Set, layouts: &[Layout]) -> Result<()> {
+    let offered = set.layouts();
+    match layouts.iter().find(|layout| !offered.contains(layout)) {
+        None => Ok(()),
+        Some(&layout) => Err(Error::Keys(SchemeError::NoLayout {
+            layout,
+            set: set.name(),
+            offered,
+        })),
     }
-    Ok(())
 }
 
 impl fmt::Debug for WrappedKey {

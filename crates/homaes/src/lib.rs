@@ -31,7 +31,7 @@
 //! |---|---|
 //! | `evaluate` | the pipeline: the place to start reading |
 //! | `job`, `batch` | a validated input file, cut into batches |
-//! | `scheme` | parameter sets, and the one match from names to schemes |
+//! | `scheme` | parameter sets, and the one match from names to schemes; a module per scheme |
 //! | `keys`, `random` | key files and the AES key; the operating system's randomness |
 //! | `transcipher`, `decrypt`, `inspect` | the verbs on files |
 //! | `gcm` | the tag of a GCM message, checked at decryption |
@@ -63,6 +63,7 @@ pub use decrypt::{DecryptOptions, DecryptReport, Tag};
 pub use error::{Error, Result};
 pub use homaes_aes::{Block, Direction, KeySize, Layout, Mode};
 pub use homaes_params::{Estimate, Published, Purpose, SecretWeight, SetCard};
+pub use homaes_tfhe::Expansion;
 pub use homaes_wire::{KeyId, Kind};
 pub use inspect::{Inspection, Messages, Wrapped, inspect};
 pub use job::{Job, MAX_AAD_BYTES};
@@ -73,5 +74,5 @@ pub use keys::{
 pub use meta::Meta;
 pub use output::{Output, interrupt};
 pub use report::{Progress, Quality, Report, Step};
-pub use scheme::{Scheme, Set};
+pub use scheme::{ParamsError, Scheme, SchemeError, Set};
 pub use transcipher::Transcipher;

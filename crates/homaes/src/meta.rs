@@ -9,6 +9,7 @@
 
 use crate::batch::Split;
 use crate::job::{MAX_AAD_BYTES, Public};
+use crate::scheme::Shape;
 use crate::{Quality, Step};
 use homaes_aes::mode::MAX_GCM_BYTES;
 use homaes_aes::{Block, KeySize, Layout, Mode};
@@ -49,7 +50,7 @@ pub struct Meta {
     pub key_size: KeySize,
     /// Where the bytes lie in the ciphertexts.
     pub layout: Layout,
-    /// Level of the ciphertexts, at least 1: one more than the multiplications left.
+    /// Level of the ciphertexts, at least 1: one more than the multiplications left, if the scheme has levels.
     pub level: usize,
     /// Length of the message, and how it is cut.
     pub split: Split,
@@ -108,6 +109,15 @@ impl Meta {
         let public = public(mode_name, split.bytes, &mut decoder)?;
         decoder.finish("message record")?;
         Ok(Self::new(&public, key_size, (layout, level), split))
+    }
+
+    /// What batch `index` looks like.
+    pub(crate) fn shape(&self, index: u64) -> Shape {
+        Shape {
+            layout: self.layout,
+            level: self.level,
+            blocks: self.split.batch_blocks(index) as usize,
+        }
     }
 
     /// Steps of AES that the last record tells of.

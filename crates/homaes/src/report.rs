@@ -1,15 +1,16 @@
 //! What a run measured, and how far it is.
 
+use crate::Scheme;
 use crate::evaluate::Evaluated;
 use homaes_aes::Layout;
-use homaes_bgv::MeterReading;
 
 /// How far ciphertexts are from failing.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Quality {
-    /// Level in the chain of moduli: one more than the multiplications left.
+    /// Level in the chain of moduli: one more than the multiplications left. 1 in schemes without levels.
     pub level: usize,
-    /// log2 of the bound on the noise's largest canonical embedding.
+    /// BGV: log2 of the bound on the noise's largest canonical embedding. TFHE: log2 of the noise's standard deviation, in
+    /// units of 2^-64 of the torus.
     pub noise_bits: f64,
     /// Bits between the noise's standard deviation and failure.
     pub capacity_bits: f64,
@@ -31,7 +32,7 @@ impl Quality {
         seen.map_or(new, |seen| seen.worst(new))
     }
 
-    /// Multiplications that ciphertexts of this level allow.
+    /// Multiplications that ciphertexts of this level allow, in a scheme with levels.
     #[must_use]
     pub fn multiplications_left(&self) -> usize {
         self.level.saturating_sub(1)
@@ -64,10 +65,30 @@ pub struct Progress {
     pub step: Step,
 }
 
+/// What the kernels of a circuit have counted since it was prepared.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Meter {
+    pub(crate) transforms: u64,
+    pub(crate) rotations: u64,
+    /// By kernel group, summed over threads.
+    pub(crate) seconds: Vec<(&'static str, f64)>,
+}
+
+impl Meter {
+    /// Seconds of a kernel group, 0 if it has not run.
+    fn seconds_of(&self, group: &str) -> f64 {
+        let mut groups = self.seconds.iter();
+        let found = groups.find(|(name, _)| *name == group);
+        found.map_or(0.0, |(_, seconds)| *seconds)
+    }
+}
+
 /// What a run did and measured.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Report {
+    /// What evaluated it.
+    pub scheme: Scheme,
     /// Where the bytes lie in the ciphertexts.
     pub layout: Layout,
     /// Bytes of the message.
@@ -78,13 +99,19 @@ pub struct Report {
     pub batches: u64,
     /// Worker threads.
     pub threads: usize,
-    /// Wall-clock seconds of evaluating and writing, after keys were loaded and before the file is synchronised.
+    /// Wall-clock seconds of preparing the circuit, in TFHE with the expansion of the AES key unless the client did it;
+    /// about 0 when an earlier run prepared it.
+    pub setup_seconds: f64,
+    /// Wall-clock seconds of evaluating and writing, after keys were loaded and the circuit prepared, and before the
+    /// file is synchronised.
     pub seconds: f64,
     /// The steps of AES, 0 for the initial key addition: seconds averaged over the batches, the worst quality of any.
     /// Empty for an empty message.
     pub steps: Vec<Step>,
-    /// Ring transforms of one limb.
+    /// Ring transforms: of one limb in BGV, of one polynomial in TFHE.
     pub transforms: u64,
+    /// Blind rotations; 0 in schemes without.
+    pub rotations: u64,
     /// Processor seconds by kernel group, summed over threads.
     pub stages: Vec<(&'static str, f64)>,
     /// Quality of the worst result; `None` for an empty message.
@@ -95,16 +122,19 @@ pub struct Report {
 
 impl Report {
     /// Nothing done yet.
-    pub(crate) fn new(layout: Layout) -> Self {
+    pub(crate) fn new(scheme: Scheme, layout: Layout) -> Self {
         Self {
+            scheme,
             layout,
             bytes: 0,
             blocks: 0,
             batches: 0,
             threads: 0,
+            setup_seconds: 0.0,
             seconds: 0.0,
             steps: Vec::new(),
             transforms: 0,
+            rotations: 0,
             stages: Vec::new(),
             quality: None,
             file_bytes: 0,
@@ -126,13 +156,13 @@ impl Report {
     }
 
     /// Takes what the kernels counted between two readings.
-    pub(crate) fn count(&mut self, before: &MeterReading, after: &MeterReading) {
+    pub(crate) fn count(&mut self, before: &Meter, after: &Meter) {
         self.transforms = after.transforms - before.transforms;
+        self.rotations = after.rotations - before.rotations;
         self.stages = after
             .seconds
             .iter()
-            .zip(&before.seconds)
-            .map(|(&(name, after), (_, before))| (name, after - before))
+            .map(|&(name, seconds)| (name, seconds - before.seconds_of(name)))
             .collect();
     }
 }
@@ -143,7 +173,7 @@ mod tests {
 
     #[test]
     fn batches_are_averaged_and_the_worst_quality_kept() {
-        let mut report = Report::new(Layout::Sliced);
+        let mut report = Report::new(Scheme::Bgv, Layout::Sliced);
         for (index, bits) in [9.0, 7.0, 8.0].into_iter().enumerate() {
             let quality = Quality {
                 level: 1 + index,
@@ -170,5 +200,19 @@ mod tests {
         };
         assert_eq!(report.steps, [step(8.0), step(2.0)]);
         assert_eq!(worst.multiplications_left(), 0);
+    }
+
+    #[test]
+    fn what_was_counted_before_a_run_is_not_of_it() {
+        let meter = |count: u64, seconds: &[(&'static str, f64)]| Meter {
+            transforms: 10 * count,
+            rotations: count,
+            seconds: seconds.to_vec(),
+        };
+        let mut report = Report::new(Scheme::Tfhe, Layout::Bits);
+        let before = meter(2, &[("trace", 1.0)]);
+        report.count(&before, &meter(5, &[("rotations", 0.5), ("trace", 4.0)]));
+        assert_eq!((report.transforms, report.rotations), (30, 3));
+        assert_eq!(report.stages, [("rotations", 0.5), ("trace", 3.0)]);
     }
 }

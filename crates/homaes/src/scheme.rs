@@ -1,16 +1,45 @@
 //! Parameter sets by name, and the one match from names to schemes.
+//!
+//! What every scheme has of its own is here an enum with one variant for each, and every verb one match: `each!` where
+//! all schemes call it alike, written out where they do not.
+//!
+//! | type | one variant per scheme for |
+//! |---|---|
+//! | [`Scheme`] | its name |
+//! | `Params` | checked parameters, behind [`Set`] |
+//! | `SecretKey`, `EvalKey`, `WrappedKey` | the keys behind those of the library |
+//! | `Circuit` | AES under one wrapped key: an [`Evaluator`](crate::evaluate::Evaluator) each |
+//! | [`SchemeError`], [`ParamsError`] | its errors |
+//!
+//! What is special about a scheme is in the module of its name. To add one: a module beside `bgv` and `tfhe`, a variant
+//! for each row of the table, an arm of `each!`; the compiler names the matches that are left.
 
-use crate::evaluate::Evaluator;
+/// `$body` with `$inner` from whichever variant of the enum `$of` the value is.
+macro_rules! each {
+    ($of:ident, $value:expr, $inner:ident => $body:expr) => {
+        match $value {
+            $of::Bgv($inner) => $body,
+            $of::Tfhe($inner) => $body,
+        }
+    };
+}
+pub(crate) use each;
+
+mod bgv;
+mod error;
+mod keys;
+mod tfhe;
+
+pub use error::{ParamsError, SchemeError};
+pub(crate) use keys::{Circuit, EvalKey, SecretKey, WrappedKey};
+
 use crate::{Error, Quality, Result};
 use core::fmt;
 use homaes_aes::{Block, KeySize, Layout};
-use homaes_bgv::{Aes, State};
 use homaes_params::{Purpose, SetCard};
 use std::path::Path;
 use std::sync::Arc;
-
-/// What an evaluation can run into.
-pub(crate) type Failure = homaes_bgv::Error;
+use zeroize::Zeroizing;
 
 /// The FHE schemes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -18,17 +47,20 @@ pub(crate) type Failure = homaes_bgv::Error;
 pub enum Scheme {
     /// Brakerski, Gentry, Vaikuntanathan, in the form of Gentry, Halevi and Smart.
     Bgv,
+    /// Chillotti, Gama, Georgieva, Izabachène, with circuit bootstrapping.
+    Tfhe,
 }
 
 impl Scheme {
     /// Every scheme.
-    pub const ALL: [Self; 1] = [Self::Bgv];
+    pub const ALL: [Self; 2] = [Self::Bgv, Self::Tfhe];
 
     /// The first part of its sets' names.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Bgv => "bgv",
+            Self::Tfhe => "tfhe",
         }
     }
 
@@ -37,6 +69,35 @@ impl Scheme {
     pub const fn default_set(self) -> &'static str {
         match self {
             Self::Bgv => "bgv/aes128",
+            Self::Tfhe => "tfhe/p64",
+        }
+    }
+
+    /// Multiplications that ciphertexts of `level` allow; `None` if the scheme bootstraps, so that nothing runs out.
+    #[must_use]
+    pub const fn multiplications_left(self, level: usize) -> Option<usize> {
+        match self {
+            Self::Bgv => Some(level.saturating_sub(1)),
+            Self::Tfhe => None,
+        }
+    }
+
+    /// Batches to evaluate side by side with `threads` workers.
+    pub(crate) const fn batches_in_flight(self, threads: usize) -> usize {
+        match self {
+            // One batch keeps sixteen threads busy, and threads that work on the same batch share what they fetch of the
+            // keys; only beyond that does another batch help.
+            Self::Bgv => threads.div_ceil(16),
+            // The bits or digits of a batch are as many as any number of threads.
+            Self::Tfhe => 1,
+        }
+    }
+
+    /// The names of its sets, secure ones first.
+    fn set_names(self) -> Vec<&'static str> {
+        match self {
+            Self::Bgv => names(homaes_bgv::sets::ALL.iter().map(|set| set.name)),
+            Self::Tfhe => names(homaes_tfhe::sets::ALL.iter().map(|set| set.name)),
         }
     }
 
@@ -46,20 +107,63 @@ impl Scheme {
     }
 }
 
+fn names(sets: impl Iterator<Item = homaes_params::SetName>) -> Vec<&'static str> {
+    sets.map(homaes_params::SetName::as_str).collect()
+}
+
+/// Checked parameters.
+#[derive(Clone)]
+pub(crate) enum Params {
+    Bgv(Arc<homaes_bgv::Params>),
+    Tfhe(Arc<homaes_tfhe::Params>),
+}
+
+impl Params {
+    /// Those of the set called `name`, if there is one.
+    fn named(name: &str) -> Result<Option<Self>, ParamsError> {
+        Ok(match Scheme::of_set(name) {
+            Some(Scheme::Bgv) => homaes_bgv::sets::by_name(name)
+                .map(homaes_bgv::Params::new)
+                .transpose()?
+                .map(Self::Bgv),
+            Some(Scheme::Tfhe) => homaes_tfhe::sets::by_name(name)
+                .map(homaes_tfhe::Params::new)
+                .transpose()?
+                .map(Self::Tfhe),
+            None => None,
+        })
+    }
+}
+
+/// What must be known of a batch to read its record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Shape {
+    pub(crate) layout: Layout,
+    pub(crate) level: usize,
+    /// AES blocks of the message in it, at most a full batch.
+    pub(crate) blocks: usize,
+}
+
+/// A decrypted batch.
+pub(crate) struct Decrypted {
+    /// At least the blocks of its shape.
+    pub(crate) blocks: Zeroizing<Vec<Block>>,
+    /// Bits between the largest noise and failure.
+    pub(crate) margin_bits: f64,
+}
+
 /// A checked parameter set with its precomputed tables. Cheap to clone.
 #[derive(Clone)]
 pub struct Set {
-    params: Arc<homaes_bgv::Params>,
+    params: Params,
 }
 
 impl Set {
-    /// The names of all sets, secure ones first.
+    /// The names of all sets, scheme by scheme, secure ones first.
     #[must_use]
     pub fn names() -> Vec<&'static str> {
-        homaes_bgv::sets::ALL
-            .iter()
-            .map(|set| set.name.as_str())
-            .collect()
+        let schemes = Scheme::ALL.into_iter();
+        schemes.flat_map(Scheme::set_names).collect()
     }
 
     /// The set called `name`. Takes about a tenth of a second for large sets.
@@ -67,15 +171,11 @@ impl Set {
     /// # Errors
     /// [`Error::UnknownSet`].
     pub fn named(name: &str) -> Result<Self> {
-        let set = match Scheme::of_set(name) {
-            Some(Scheme::Bgv) => homaes_bgv::sets::by_name(name),
-            None => None,
-        };
-        let set = set.ok_or_else(|| Error::UnknownSet {
+        let params = Params::named(name).map_err(Error::Params)?;
+        let params = params.ok_or_else(|| Error::UnknownSet {
             found: name.to_owned(),
             expected: Self::names().join(", "),
         })?;
-        let params = homaes_bgv::Params::new(set).map_err(Error::Params)?;
         Ok(Self { params })
     }
 
@@ -94,19 +194,22 @@ impl Set {
     /// Its name.
     #[must_use]
     pub fn name(&self) -> &'static str {
-        self.params.set().name.as_str()
+        each!(Params, &self.params, params => params.set().name.as_str())
     }
 
     /// Its scheme.
     #[must_use]
     pub fn scheme(&self) -> Scheme {
-        Scheme::Bgv
+        match self.params {
+            Params::Bgv(_) => Scheme::Bgv,
+            Params::Tfhe(_) => Scheme::Tfhe,
+        }
     }
 
     /// What it is for. Only [`Purpose::Secure`] sets protect anything.
     #[must_use]
     pub fn purpose(&self) -> Purpose {
-        self.params.set().purpose
+        each!(Params, &self.params, params => params.set().purpose)
     }
 
     /// Whether it is for data that matter.
@@ -118,82 +221,84 @@ impl Set {
     /// Everything known about it.
     #[must_use]
     pub fn card(&self) -> SetCard {
-        self.params.card()
+        each!(Params, &self.params, params => params.card())
     }
 
     /// The layouts it offers, the fastest for full batches first.
     #[must_use]
     pub fn layouts(&self) -> &'static [Layout] {
-        self.params.set().layouts
+        match &self.params {
+            Params::Bgv(params) => params.set().layouts,
+            Params::Tfhe(params) => params.layouts(),
+        }
     }
 
-    /// AES blocks evaluated together in `layout`.
+    /// Most AES blocks evaluated together in `layout`.
+    ///
+    /// BGV fills up a batch that has fewer, at the cost of a full one; in TFHE it costs less and takes less space.
     #[must_use]
     pub fn blocks_per_batch(&self, layout: Layout) -> u64 {
-        self.params.blocks_per_batch(layout) as u64
+        match &self.params {
+            Params::Bgv(params) => params.blocks_per_batch(layout) as u64,
+            Params::Tfhe(params) => params.blocks_per_batch() as u64,
+        }
+    }
+
+    /// AES blocks that show what the set can do: what the scheme is best at, in seconds. A full batch of BGV, a single
+    /// block of TFHE.
+    #[must_use]
+    pub fn default_blocks(&self, layout: Layout) -> u64 {
+        match self.scheme() {
+            Scheme::Bgv => self.blocks_per_batch(layout),
+            Scheme::Tfhe => 1,
+        }
     }
 
     /// Most multiplications that AES with keys of `size` can leave on its output in `layout`; `None` if the set carries
-    /// no such AES.
+    /// no such AES. 0 in TFHE, whose output has no levels: see [`Scheme::multiplications_left`].
     #[must_use]
     pub fn levels_left(&self, layout: Layout, size: KeySize) -> Option<usize> {
-        self.params.levels_left(layout, size)
+        each!(Params, &self.params, params => params.levels_left(layout, size))
     }
 
     /// Digest of the numbers that define it.
     #[must_use]
     pub fn digest(&self) -> &[u8; 32] {
-        self.params.digest()
+        each!(Params, &self.params, params => params.digest())
     }
 
-    pub(crate) fn params(&self) -> &Arc<homaes_bgv::Params> {
+    pub(crate) fn params(&self) -> &Params {
         &self.params
+    }
+
+    /// Highest level of a ciphertext.
+    pub(crate) fn top_level(&self) -> usize {
+        match &self.params {
+            Params::Bgv(params) => params.top_level(),
+            Params::Tfhe(_) => tfhe::LEVEL,
+        }
+    }
+
+    /// Length of the record of a batch.
+    pub(crate) fn batch_bytes(&self, shape: Shape) -> u64 {
+        match &self.params {
+            Params::Bgv(params) => homaes_bgv::batch_bytes(params, shape.layout, shape.level),
+            Params::Tfhe(params) => homaes_tfhe::batch_bytes(params, shape.blocks),
+        }
+    }
+
+    /// How far a batch is from failing, by its record.
+    pub(crate) fn batch_quality(&self, shape: Shape, body: &[u8]) -> Result<Quality, SchemeError> {
+        Ok(match &self.params {
+            Params::Bgv(params) => bgv::quality(params, &bgv::decode(params, shape, body)?),
+            Params::Tfhe(params) => tfhe::quality(params, &tfhe::decode(params, shape, body)?),
+        })
     }
 }
 
 impl fmt::Debug for Set {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Set").field(&self.name()).finish()
-    }
-}
-
-/// The BGV scheme in the pipeline.
-pub(crate) struct Bgv<'k> {
-    pub(crate) params: &'k homaes_bgv::Params,
-    pub(crate) aes: Aes<'k>,
-}
-
-impl Evaluator for Bgv<'_> {
-    type State = State;
-
-    fn evaluate(
-        &self,
-        public: &[Block],
-        mut step: impl FnMut(usize, Quality),
-    ) -> Result<State, Failure> {
-        let observe = |round, state: &State| step(round, quality(self.params, state));
-        self.aes.evaluate_observed(public, observe)
-    }
-
-    fn xor_public(&self, state: &mut State, blocks: &[Block]) -> Result<(), Failure> {
-        state.xor_public(self.params, blocks)
-    }
-
-    fn encode(&self, state: &State) -> Result<Vec<u8>, Failure> {
-        homaes_bgv::encode_batch(self.params, state)
-    }
-
-    fn quality(&self, state: &State) -> Quality {
-        quality(self.params, state)
-    }
-}
-
-/// The worst of a state's ciphertexts.
-pub(crate) fn quality(params: &homaes_bgv::Params, state: &State) -> Quality {
-    Quality {
-        level: state.level(),
-        noise_bits: state.noise_bits(),
-        capacity_bits: state.capacity_bits(params),
     }
 }
 
@@ -204,8 +309,10 @@ mod tests {
     #[test]
     fn sets_are_found_by_name() {
         for scheme in Scheme::ALL {
-            assert!(Set::names().contains(&scheme.default_set()));
             assert_eq!(Scheme::of_set(scheme.default_set()), Some(scheme));
+            let names = scheme.set_names();
+            // A scheme that declares no sets yet has no default either.
+            assert!(names.is_empty() || names.contains(&scheme.default_set()));
         }
         let set = Set::named("bgv/toy-255").unwrap();
         assert_eq!((set.name(), set.is_secure()), ("bgv/toy-255", false));
@@ -215,5 +322,49 @@ mod tests {
             let error = Set::named(bad).unwrap_err();
             assert!(matches!(error, Error::UnknownSet { .. }), "{error}");
         }
+    }
+
+    #[test]
+    fn every_set_says_what_it_offers() {
+        for name in Set::names() {
+            let set = Set::named(name).unwrap();
+            let card = set.card();
+            card.check().unwrap();
+            assert_eq!((set.name(), card.name.as_str()), (name, name));
+            assert_eq!(Scheme::of_set(name), Some(set.scheme()));
+            assert_eq!(
+                (card.scheme, card.purpose),
+                (set.scheme().name(), set.purpose())
+            );
+            assert!(!set.layouts().is_empty() && set.top_level() > 0);
+            for &layout in set.layouts() {
+                let full = set.blocks_per_batch(layout);
+                assert!((1..=full).contains(&set.default_blocks(layout)));
+                let bytes = |blocks| {
+                    let level = 1;
+                    set.batch_bytes(Shape {
+                        layout,
+                        level,
+                        blocks,
+                    })
+                };
+                let (one, all) = (bytes(1), bytes(full as usize));
+                assert!(0 < one && one <= all, "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn levels_are_of_leveled_schemes() {
+        let left = |scheme: Scheme| [0, 1, 5].map(|level| scheme.multiplications_left(level));
+        assert_eq!(left(Scheme::Bgv), [Some(0), Some(0), Some(4)]);
+        assert_eq!(left(Scheme::Tfhe), [None; 3]);
+    }
+
+    #[test]
+    fn a_second_batch_helps_beyond_sixteen_threads_at_most() {
+        let batches = |scheme: Scheme| [1, 16, 17, 64].map(|t| scheme.batches_in_flight(t));
+        assert_eq!(batches(Scheme::Bgv), [1, 1, 2, 4]);
+        assert_eq!(batches(Scheme::Tfhe), [1; 4]);
     }
 }

@@ -1,13 +1,14 @@
 //! A run from file to file: keys and job in, `.hct` file and report out.
 
 use crate::batch::Split;
-use crate::evaluate::transcipher;
+use crate::evaluate::{Evaluated, transcipher};
 use crate::meta::{Meta, TAG_BATCH, TAG_META, TAG_STEPS, encode_steps};
 use crate::output::Container;
-use crate::scheme::Bgv;
-use crate::{Error, EvalKey, Job, Output, Progress, Report, Result, Set, Step, WrappedKey};
+use crate::scheme::{Circuit, each};
+use crate::{
+    Error, EvalKey, Job, Output, Progress, Report, Result, SchemeError, Set, Step, WrappedKey,
+};
 use homaes_aes::Layout;
-use homaes_bgv::{Aes, batch_bytes};
 use homaes_wire::{Contents, Header, Kind};
 use std::cmp::Reverse;
 use std::num::NonZeroUsize;
@@ -23,7 +24,7 @@ pub struct Transcipher<'k> {
     wrapped: &'k WrappedKey,
     layout: Option<Layout>,
     /// One for each of [`Layout::ALL`], prepared when it is needed first.
-    circuits: [OnceLock<Bgv<'k>>; Layout::ALL.len()],
+    circuits: [OnceLock<Circuit<'k>>; Layout::ALL.len()],
     pool: rayon::ThreadPool,
     watch: Mutex<Watch<'k>>,
 }
@@ -127,7 +128,7 @@ impl<'k> Transcipher<'k> {
         };
         let meta = self.meta(&job, layout, split)?;
         let mut file = self.start(&meta, output)?;
-        let mut report = Report::new(layout);
+        let mut report = Report::new(self.set().scheme(), layout);
         report.threads = self.pool.current_num_threads();
         (report.bytes, report.blocks) = (split.bytes, split.blocks());
         report.file_bytes = file.writer().header().file_bytes();
@@ -145,42 +146,37 @@ impl<'k> Transcipher<'k> {
         report: &mut Report,
         file: &mut Container,
     ) -> Result<()> {
+        let start = Instant::now();
         let circuit = self.circuit(meta.layout)?;
+        report.setup_seconds = start.elapsed().as_secs_f64();
         let watch = |batch, round, step| self.tell(meta.split, batch, round, step);
         let mut batches = job.batches(meta.split);
-        let in_flight = batches_in_flight(report.threads);
-        let (before, start) = (circuit.aes.meter(), Instant::now());
+        let in_flight = report.scheme.batches_in_flight(report.threads);
+        let (before, start) = (circuit.meter(), Instant::now());
+        let write = |done: Evaluated| {
+            report.add(&done);
+            file.record(TAG_BATCH, done.index, &done.record)
+        };
         self.pool.install(|| {
-            transcipher(
-                circuit,
-                meta.mode,
-                &mut batches,
-                in_flight,
-                &watch,
-                |done| {
-                    report.add(&done);
-                    file.record(TAG_BATCH, done.index, &done.record)
-                },
-            )
+            each!(Circuit, circuit, circuit => {
+                transcipher(circuit.as_ref(), meta.mode, &mut batches, in_flight, &watch, write)
+            })
         })?;
         batches.finish()?;
         report.seconds = start.elapsed().as_secs_f64();
-        report.count(&before, &circuit.aes.meter());
+        report.count(&before, &circuit.meter());
         Ok(())
     }
 
     /// The circuit of a layout, prepared once.
-    fn circuit(&self, layout: Layout) -> Result<&Bgv<'k>> {
+    fn circuit(&self, layout: Layout) -> Result<&Circuit<'k>> {
         let place = &self.circuits[index(layout)];
         if let Some(circuit) = place.get() {
             return Ok(circuit);
         }
-        let aes = self
-            .pool
-            .install(|| Aes::new(&self.eval.key, &self.wrapped.key, layout))
-            .map_err(Error::Keys)?;
-        let params = self.eval.set().params();
-        Ok(place.get_or_init(|| Bgv { params, aes }))
+        let prepare = || self.eval.circuit(self.wrapped, layout);
+        let circuit = self.pool.install(prepare)?;
+        Ok(place.get_or_init(|| circuit))
     }
 
     fn output_level(&self, layout: Layout) -> Result<usize> {
@@ -198,13 +194,11 @@ impl<'k> Transcipher<'k> {
     fn start(&self, meta: &Meta, output: Output) -> Result<Container> {
         let body = meta.encode();
         let (set, id) = (self.set(), self.eval.key_id());
-        let contents = Contents::default()
-            .record(body.len() as u64)
-            .records(
-                meta.split.batches(),
-                batch_bytes(set.params(), meta.layout, meta.level),
-            )
-            .record(meta.steps_bytes());
+        let contents = Contents::default().record(body.len() as u64);
+        let contents = batches(contents, meta.split, |batch| {
+            set.batch_bytes(meta.shape(batch))
+        });
+        let contents = contents.record(meta.steps_bytes());
         let header = Header::new(Kind::Ciphertext, set.name(), *set.digest(), id, contents)
             .map_err(|source| Error::output(output.path(), source))?;
         let mut file = output.container(header)?;
@@ -236,7 +230,15 @@ impl core::fmt::Debug for Transcipher<'_> {
 }
 
 fn not_wrapped(layout: Layout, held: Vec<Layout>) -> Error {
-    Error::Keys(homaes_bgv::Error::NotWrapped { layout, held })
+    Error::Keys(SchemeError::NotWrapped { layout, held })
+}
+
+/// Adds the records of all batches: the last one may be shorter than the others.
+fn batches(contents: Contents, split: Split, bytes: impl Fn(u64) -> u64) -> Contents {
+    match split.batches().checked_sub(1) {
+        None => contents,
+        Some(last) => contents.records(last, bytes(0)).record(bytes(last)),
+    }
 }
 
 /// Cost of a packed batch and of a sliced one, in one unit; `bench --layout` measures their ratio.
@@ -263,12 +265,6 @@ const fn batch_cost(layout: Layout) -> u64 {
         Layout::Sliced => SLICED_BATCH_COST,
         Layout::Bits => BITS_BATCH_COST,
     }
-}
-
-/// Batches evaluated side by side. One keeps sixteen threads busy, and threads that work on the same batch share what
-/// they fetch of the keys; only beyond that does another batch help.
-fn batches_in_flight(threads: usize) -> usize {
-    threads.div_ceil(16)
 }
 
 /// Place of a layout in [`Layout::ALL`].
@@ -303,6 +299,24 @@ mod tests {
         }
         assert_eq!(cheapest(1, [(Bits, 16)].into_iter()), Some(Bits));
         assert_eq!(cheapest(1, [].into_iter()), None);
+    }
+
+    #[test]
+    fn the_last_batch_may_be_shorter() {
+        for (bytes, records, body_bytes) in [
+            (0, 0, 0),
+            (1, 1, 10),
+            (512, 1, 320),
+            (513, 2, 330),
+            (1024 + 17, 3, 660),
+        ] {
+            let split = Split {
+                bytes,
+                blocks_per_batch: 32,
+            };
+            let sum = batches(Contents::default(), split, |i| 10 * split.batch_blocks(i));
+            assert_eq!((sum.records, sum.body_bytes), (records, body_bytes));
+        }
     }
 
     #[test]

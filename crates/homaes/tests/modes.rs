@@ -56,7 +56,7 @@ impl World {
         let wrapping = Wrapping {
             direction,
             layouts: vec![self.layout],
-            levels_left: None,
+            ..Wrapping::default()
         };
         let key = AesKey::from_bytes(key).unwrap();
         WrappedKey::encrypt(&self.keys.secret, &key, &wrapping).unwrap()

@@ -4,8 +4,8 @@
 
 use ctr::cipher::{KeyIvInit, StreamCipher};
 use homaes::{
-    AesKey, Block, Direction, Error, EvalKey, Job, KeySet, Layout, Mode, Output, Progress,
-    SecretKey, Set, Transcipher, WrappedKey, Wrapping, inspect,
+    AesKey, Block, Direction, Error, EvalKey, Expansion, Job, KeySet, Layout, Mode, Output,
+    Progress, SecretKey, Set, Transcipher, WrappedKey, Wrapping, inspect,
 };
 use std::fs;
 use std::num::NonZeroUsize;
@@ -164,6 +164,7 @@ fn keys_from_files_serve_as_those_from_memory() {
         (secret.id(), secret.id())
     );
     assert!(!secret.is_exposed());
+    assert_eq!(wrapped.expansion(), Expansion::Client);
     let size = |name| fs::metadata(world.at(name)).unwrap().len();
     assert_eq!(eval.file_bytes().unwrap(), size("keys/eval.hek"));
     assert_eq!(wrapped.file_bytes().unwrap(), size("key.hwk"));
@@ -231,6 +232,14 @@ fn what_a_set_does_not_carry_is_refused_before_any_work() {
         error,
         "set bgv/toy-255 does not offer layout packed, expected sliced or bits"
     );
+    let error = refused(&Wrapping {
+        expansion: Some(Expansion::Server),
+        ..Wrapping::default()
+    });
+    assert_eq!(
+        error,
+        "key expansion by the server, expected by the client: set bgv/toy-255 has no circuit for it"
+    );
 }
 
 #[test]
@@ -272,6 +281,7 @@ fn levels_left_are_what_was_asked_for() {
     for (levels_left, level) in [(None, 1), (Some(0), 1), (Some(1), 3), (Some(5), 6)] {
         let wrapping = Wrapping {
             levels_left,
+            expansion: Some(Expansion::Client),
             ..Wrapping::default()
         };
         let wrapped = WrappedKey::encrypt(&world.keys.secret, &key, &wrapping).unwrap();

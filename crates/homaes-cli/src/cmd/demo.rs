@@ -8,8 +8,8 @@ use crate::progress::{Follower, spin};
 use crate::scratch::Scratch;
 use crate::table::{self, Rows};
 use homaes::{
-    AesKey, Direction, EvalKey, Job, KeySet, KeySize, Layout, Output, Report, SecretKey, Set,
-    Transcipher, WrappedKey, Wrapping,
+    AesKey, Direction, EvalKey, Expansion, Job, KeySet, KeySize, Layout, Output, Report, SecretKey,
+    Set, Transcipher, WrappedKey, Wrapping,
 };
 use std::fs;
 use std::path::PathBuf;
@@ -31,16 +31,18 @@ struct Files {
 /// What happened, and how long each part took.
 struct Outcome {
     times: [(&'static str, Duration); 5],
+    expansion: Expansion,
     report: Report,
     margin_bits: Option<f64>,
 }
 
 pub(crate) fn run(args: &Demo) -> Result<(), Failure> {
-    let set = set_of_scheme(args.scheme.get(), args.set.as_deref())?;
+    let set = set_of_scheme(args.scheme.get(), args.set.as_deref(), args.variant)?;
     console::warn_insecure(&set);
     let layout = args.layout.get();
-    let full = set.blocks_per_batch(layout_of_set(&set, layout)?);
-    let blocks = args.blocks.unwrap_or(full);
+    let default = set.default_blocks(layout_of_set(&set, layout)?);
+    // One block alone would not show that the text goes on.
+    let blocks = args.blocks.unwrap_or(default.max(2));
     // A few bytes less than full blocks, to show that any length will do.
     let bytes = (16 * blocks - 5) as usize;
     let text = TEXT.bytes().cycle().take(bytes).collect();
@@ -124,6 +126,7 @@ fn whole_way(
     ];
     Ok(Outcome {
         times,
+        expansion: wrapped.expansion(),
         report,
         margin_bits: decrypted.margin_bits,
     })
@@ -162,6 +165,13 @@ fn rows(set: &Set, sample: &Sample, files: &Files, outcome: &Outcome) -> Result<
         rows.add(
             &format!("time of {name}"),
             table::seconds(time.as_secs_f64()),
+        );
+    }
+    if outcome.expansion == Expansion::Server {
+        let time = table::seconds(report.setup_seconds);
+        rows.add(
+            "time of key expansion",
+            format!("{time}, within transcipher"),
         );
     }
     rows.add("threads", report.threads.to_string());

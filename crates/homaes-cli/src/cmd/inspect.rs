@@ -4,7 +4,7 @@ use crate::args::Inspect;
 use crate::console::{self, Failure};
 use crate::progress::{spin, steps_json};
 use crate::table::{self, Rows};
-use homaes::{Inspection, KeySize, Messages, Wrapped, inspect};
+use homaes::{Inspection, KeySize, Messages, Scheme, Set, Wrapped, inspect};
 use serde_json::{Value, json};
 
 pub(crate) fn run(args: &Inspect) -> Result<(), Failure> {
@@ -33,28 +33,33 @@ fn text(found: &Inspection) -> String {
         .iter()
         .map(|(tag, count)| format!("{count} with tag {tag}"));
     rows.add("records", records.collect::<Vec<_>>().join(", "));
-    if let Some(wrapped) = &found.wrapped {
-        add_wrapped(&mut rows, wrapped);
+    // There is content for known sets only.
+    let scheme = found.set.as_ref().map(Set::scheme);
+    if let (Some(scheme), Some(wrapped)) = (scheme, &found.wrapped) {
+        add_wrapped(&mut rows, scheme, wrapped);
     }
-    if let Some(messages) = &found.messages {
-        add_messages(&mut rows, messages);
+    if let (Some(scheme), Some(messages)) = (scheme, &found.messages) {
+        add_messages(&mut rows, scheme, messages);
     }
     rows.add("checksums", "right");
     let steps = found.messages.as_ref().map(|m| m.steps.as_slice());
-    match steps {
-        None | Some([]) => rows.text(),
-        Some(steps) => format!("{}\n{}", rows.text(), table::steps(steps)),
+    match (scheme, steps) {
+        (None, _) | (_, None | Some([])) => rows.text(),
+        (Some(scheme), Some(steps)) => {
+            format!("{}\n{}", rows.text(), table::steps(scheme, steps))
+        }
     }
 }
 
-fn add_wrapped(rows: &mut Rows, wrapped: &Wrapped) {
+fn add_wrapped(rows: &mut Rows, scheme: Scheme, wrapped: &Wrapped) {
     let bits = bits(wrapped.key_size);
     let direction = table::direction(wrapped.direction);
-    rows.add("AES key", format!("AES-{bits}, to {direction}"));
-    rows.add("layouts", table::layouts(&wrapped.layouts));
+    let expansion = table::expansion(wrapped.expansion);
+    rows.add("AES key", format!("AES-{bits}, to {direction}{expansion}"));
+    rows.add("layouts", table::layouts(scheme, &wrapped.layouts));
 }
 
-fn add_messages(rows: &mut Rows, messages: &Messages) {
+fn add_messages(rows: &mut Rows, scheme: Scheme, messages: &Messages) {
     let (meta, split) = (&messages.meta, messages.meta.split);
     let (bits, mode) = (bits(meta.key_size), meta.mode.name());
     rows.add(
@@ -78,17 +83,20 @@ fn add_messages(rows: &mut Rows, messages: &Messages) {
         "batches",
         format!("{} of {} blocks", split.batches(), split.blocks_per_batch),
     );
-    let left = meta.level.saturating_sub(1) as u64;
-    let left = table::count(left, "multiplication", "multiplications");
-    rows.add("level", format!("{}, {left} left", meta.level));
+    if let Some(left) = table::multiplications(scheme, meta.level) {
+        rows.add("level", format!("{}, {left} left", meta.level));
+    }
     let bound = messages.quality.map_or("no ciphertext".into(), |quality| {
         format!("{:.1} bits", quality.noise_bits)
     });
-    rows.add("noise bound", bound);
+    let (noise, _) = table::noise_terms(scheme);
+    rows.add(noise, bound);
     rows.add("noise left", table::quality_left(messages.quality));
 }
 
 fn inspection_json(found: &Inspection) -> Value {
+    // There is content for known sets only.
+    let left = |level| found.set.as_ref()?.scheme().multiplications_left(level);
     let records: serde_json::Map<String, Value> = found
         .records
         .iter()
@@ -103,12 +111,13 @@ fn inspection_json(found: &Inspection) -> Value {
         "key_id": found.key_id.to_string(),
         "file_bytes": found.file_bytes,
         "records_by_tag": records,
-        "messages": found.messages.as_ref().map(messages_json),
-        "wrapped_key": found.wrapped.as_ref().map(wrapped_json),
+        "messages": found.messages.as_ref().map(|messages| messages_json(messages, left)),
+        "wrapped_key": found.wrapped.as_ref().map(|wrapped| wrapped_json(wrapped, left)),
     })
 }
 
-fn messages_json(messages: &Messages) -> Value {
+/// `left`: the multiplications left at a level.
+fn messages_json(messages: &Messages, left: impl Fn(usize) -> Option<usize>) -> Value {
     let (meta, split) = (&messages.meta, messages.meta.split);
     json!({
         "mode": meta.mode.name(),
@@ -122,24 +131,25 @@ fn messages_json(messages: &Messages) -> Value {
         "batches": split.batches(),
         "blocks_per_batch": split.blocks_per_batch,
         "level": meta.level,
-        "multiplications_left": meta.level.saturating_sub(1),
+        "multiplications_left": left(meta.level),
         "noise_bits": messages.quality.map(|quality| quality.noise_bits),
         "capacity_bits": messages.quality.map(|quality| quality.capacity_bits),
         "steps": steps_json(&messages.steps),
     })
 }
 
-fn wrapped_json(wrapped: &Wrapped) -> Value {
-    let layouts = wrapped.layouts.iter().map(|(layout, level)| {
+fn wrapped_json(wrapped: &Wrapped, left: impl Fn(usize) -> Option<usize>) -> Value {
+    let layouts = wrapped.layouts.iter().map(|&(layout, level)| {
         json!({
             "layout": layout.name(),
             "output_level": level,
-            "multiplications_left": level.saturating_sub(1),
+            "multiplications_left": left(level),
         })
     });
     json!({
         "aes_key_bits": bits(wrapped.key_size),
         "direction": table::direction(wrapped.direction),
+        "expansion": wrapped.expansion.name(),
         "layouts": layouts.collect::<Vec<_>>(),
     })
 }

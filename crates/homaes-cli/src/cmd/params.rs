@@ -4,7 +4,7 @@ use super::named_set;
 use crate::args::Params;
 use crate::console::{self, Failure};
 use crate::table;
-use homaes::{Estimate, KeySize, Layout, Published, Set, SetCard};
+use homaes::{Estimate, KeySize, Layout, Published, Scheme, Set, SetCard};
 use serde_json::{Map, Value, json};
 
 pub(crate) fn run(args: &Params) -> Result<(), Failure> {
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &Params) -> Result<(), Failure> {
     let rows: Vec<_> = sets.iter().flat_map(layout_rows).collect();
     console::print(&table::columns(head, &rows))?;
     console::print(
-        "\nblocks: of one batch. AES-128 to AES-256: most multiplications that may be left on the results, - if the set\ndoes not carry this key size.\n",
+        "\nblocks: of one batch. AES-128 to AES-256: most multiplications that may be left on the results, - if the set\ndoes not carry this key size, 'no levels' if they can be bootstrapped instead.\n",
     )
 }
 
@@ -61,12 +61,20 @@ fn layout_rows(set: &Set) -> Vec<[String; 6]> {
     let row = |&layout: &Layout| {
         let [a, b, c] = KeySize::ALL.map(|size| {
             let left = set.levels_left(layout, size);
-            left.map_or_else(|| "-".into(), |left| left.to_string())
+            left.map_or_else(|| "-".into(), |left| levels(set.scheme(), left))
         });
         let blocks = set.blocks_per_batch(layout).to_string();
         [set.name().into(), layout.to_string(), blocks, a, b, c]
     };
     set.layouts().iter().map(row).collect()
+}
+
+/// The levels left that a set says, if its scheme has levels.
+fn levels(scheme: Scheme, left: usize) -> String {
+    match scheme.multiplications_left(left + 1) {
+        Some(left) => left.to_string(),
+        None => "no levels".into(),
+    }
 }
 
 fn layout_json(set: &Set, layout: Layout) -> Value {

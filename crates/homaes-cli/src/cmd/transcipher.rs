@@ -6,7 +6,8 @@ use crate::console::{self, Failure};
 use crate::progress::{Follower, report_json, spin, steps_json};
 use crate::table;
 use homaes::{
-    Error, EvalKey, Job, MAX_AAD_BYTES, Output, Progress, Report, Step, Transcipher, WrappedKey,
+    Error, EvalKey, Expansion, Job, MAX_AAD_BYTES, Output, Progress, Report, Step, Transcipher,
+    WrappedKey,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -55,7 +56,8 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
     if follower.is_json() {
         return Ok(());
     }
-    console::print(&format!("{}: {}\n", args.out.display(), summary(&report)))
+    let summary = summary(&wrapped, &report);
+    console::print(&format!("{}: {summary}\n", args.out.display()))
 }
 
 /// The keys, with the threads and the layout asked for.
@@ -138,6 +140,7 @@ fn document(wrapped: &WrappedKey, mode: &str, report: &Report, batches: &Batches
         "purpose": wrapped.set().purpose().as_str(),
         "mode": mode,
         "direction": table::direction(wrapped.direction()),
+        "expansion": wrapped.expansion().name(),
         "aes_key_bits": 8 * wrapped.key_size().key_bytes(),
         "report": report_json(report),
         "batches": batches.collect::<Vec<_>>(),
@@ -153,12 +156,19 @@ fn write(mut output: Output, document: &Value) -> Result<(), Failure> {
     Ok(output.commit()?)
 }
 
-fn summary(report: &Report) -> String {
+fn summary(wrapped: &WrappedKey, report: &Report) -> String {
     let bytes = table::count(report.bytes, "byte", "bytes");
     let blocks = table::blocks(report.blocks, report.batches);
     let threads = table::count(report.threads as u64, "thread", "threads");
     let time = table::seconds(report.seconds);
     let noise = table::quality_left(report.quality);
     let layout = report.layout;
-    format!("{bytes}, {blocks} ({layout}), {time} on {threads}, noise left: {noise}")
+    let setup = match wrapped.expansion() {
+        Expansion::Client => String::new(),
+        Expansion::Server => {
+            let time = table::seconds(report.setup_seconds);
+            format!(" after {time} of key expansion")
+        }
+    };
+    format!("{bytes}, {blocks} ({layout}), {time} on {threads}{setup}, noise left: {noise}")
 }

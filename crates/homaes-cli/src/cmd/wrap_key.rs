@@ -15,6 +15,7 @@ pub(crate) fn run(args: &WrapKey) -> Result<(), Failure> {
         direction: args.direction.get(),
         layouts: args.layout.get().into_iter().collect(),
         levels_left: args.levels_left.map(usize::from),
+        expansion: args.expand.get(),
     };
     let wrapped = spin("wrapping the AES key", || {
         WrappedKey::create(&secret, &aes_key, &wrapping, &args.out, args.force)
@@ -24,11 +25,12 @@ pub(crate) fn run(args: &WrapKey) -> Result<(), Failure> {
         .filter_map(|layout| Some((layout, wrapped.output_level(layout)?)))
         .collect();
     console::print(&format!(
-        "{}: AES-{} key wrapped for set {}, to {}; layouts: {}\n",
+        "{}: AES-{} key wrapped for set {}, to {}{}; layouts: {}\n",
         args.out.display(),
         8 * wrapped.key_size().key_bytes(),
         wrapped.set().name(),
         table::direction(wrapped.direction()),
-        table::layouts(&layouts),
+        table::expansion(wrapped.expansion()),
+        table::layouts(wrapped.set().scheme(), &layouts),
     ))
 }

@@ -13,6 +13,12 @@ const ROUNDER: f64 = 1.5 * (1u64 << 52) as f64;
 /// Its bits, or'ed with an integer below 2^52, are those of 2^52 plus the integer.
 const TWO_52: f64 = (1u64 << 52) as f64;
 
+/// e^(2πi·k/8).
+const EIGHTHS: [Root; 8] = {
+    let h = FRAC_1_SQRT_2;
+    [(1.0, 0.0), (h, h), (0.0, 1.0), (-h, h), (-1.0, 0.0), (-h, -h), (0.0, -1.0), (h, -h)]
+};
+
 /// r-point transform of positive sign: Σ_a x_a e^(2πi·ia/r).
 #[inline(always)]
 fn dft<V: Lanes, const R: usize>(mut x: [Complex<V>; R]) -> [Complex<V>; R] {
@@ -526,12 +532,23 @@ pub(crate) fn rotate_pair<V: Lanes>(
     out: &mut [f64],
     [rows, columns]: [usize; 2],
     next: &[f64],
+    work: &mut [f64],
 ) {
+    let (monomials, _) = work[..amounts.len() * 3 * f.groups() / 8 * GROUP].as_chunks_mut();
+    let each = monomials.chunks_exact_mut(3 * f.groups() / 8);
+    for (&[a, b], monomials) in amounts.iter().zip(each) {
+        for (tile, three) in monomials.chunks_exact_mut(3).enumerate() {
+            for (power, out) in [a, b, a + b].into_iter().zip(three) {
+                f.monomial(power, tile, out);
+            }
+        }
+    }
+    let monomials = &*monomials;
     match columns {
-        1 => rotate_pair_columns::<V, 1>(f, amounts, digits, key, out, rows, next),
-        2 => rotate_pair_columns::<V, 2>(f, amounts, digits, key, out, rows, next),
-        3 => rotate_pair_columns::<V, 3>(f, amounts, digits, key, out, rows, next),
-        4 => rotate_pair_columns::<V, 4>(f, amounts, digits, key, out, rows, next),
+        1 => rotate_pair_columns::<V, 1>(f, amounts, monomials, digits, key, out, rows, next),
+        2 => rotate_pair_columns::<V, 2>(f, amounts, monomials, digits, key, out, rows, next),
+        3 => rotate_pair_columns::<V, 3>(f, amounts, monomials, digits, key, out, rows, next),
+        4 => rotate_pair_columns::<V, 4>(f, amounts, monomials, digits, key, out, rows, next),
         _ => unreachable!("checked by the caller"),
     }
 }
@@ -540,6 +557,7 @@ pub(crate) fn rotate_pair<V: Lanes>(
 fn rotate_pair_columns<V: Lanes, const C: usize>(
     f: &Fourier,
     amounts: &[[usize; 2]],
+    monomials: &[[f64; GROUP]],
     digits: &[f64],
     key: &[f64],
     out: &mut [f64],
@@ -562,11 +580,12 @@ fn rotate_pair_columns<V: Lanes, const C: usize>(
         let (first, rest) = key.split_at(rows * C);
         let (second, third) = rest.split_at(rows * C);
         let each = digits.chunks_exact(rows).zip(out.chunks_exact_mut(C));
-        for (&[a, b], (digits, out)) in amounts.iter().zip(each) {
-            let one = Complex::splat((1.0, 0.0));
-            let (xa, xb): (Complex<V>, _) = (f.monomial(a, g), f.monomial(b, g));
-            let xab = xa.times(xb).minus(one);
-            let (xa, xb) = (xa.minus(one), xb.minus(one));
+        let three = monomials.chunks_exact(3 * f.groups() / 8);
+        for ((&[a, b], monomials), (digits, out)) in amounts.iter().zip(three).zip(each) {
+            let tile = &monomials[g / 8 * 3..][..3];
+            let xa = monomial_less_one::<V>(&tile[0], a * g);
+            let xb = monomial_less_one::<V>(&tile[1], b * g);
+            let xab = monomial_less_one::<V>(&tile[2], (a + b) * g);
             let mut sums = [[Complex::zero(); 3]; C];
             for (j, digit) in digits.iter().enumerate() {
                 let d = Complex::load(digit);
@@ -585,12 +604,24 @@ fn rotate_pair_columns<V: Lanes, const C: usize>(
     }
 }
 
+/// X^a - 1 at the slots of a group: those of its tile's first group, turned by an eighth root, which is exact for even
+/// numbers of eighths and rounds once more for odd ones.
+#[inline(always)]
+fn monomial_less_one<V: Lanes>(first: &[f64; GROUP], eighths: usize) -> Complex<V> {
+    let turned = Complex::load(first).times(Complex::splat(EIGHTHS[eighths % 8]));
+    turned.minus(Complex::splat((1.0, 0.0)))
+}
+
 impl Fourier {
-    /// X^a at the slots of group g.
+    /// X^a at the slots of the first group of a tile, as exact as numbers are: an error here would be one of the products'
+    /// largest.
     #[inline(always)]
-    fn monomial<V: Lanes>(&self, a: usize, g: usize) -> Complex<V> {
-        let turns = a * (1 + 4 * self.slot[g]) & (2 * self.degree - 1);
-        let (lanes, _) = self.lane_roots.as_chunks::<GROUP>();
-        Complex::splat(self.roots[turns]).times(Complex::load(&lanes[a & 63]))
+    fn monomial(&self, a: usize, tile: usize, out: &mut [f64; GROUP]) {
+        let turn = self.roots.len();
+        let mut at = a * (1 + 4 * self.slot[8 * tile]);
+        for lane in 0..LANES {
+            (out[lane], out[LANES + lane]) = self.roots[at & (turn - 1)];
+            at += a * (turn / 64);
+        }
     }
 }

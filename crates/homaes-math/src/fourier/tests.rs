@@ -286,6 +286,7 @@ fn all_vectors_give_the_same_bits() {
                 &[&matrix[..], &matrix, &matrix].concat(),
                 &mut out,
                 [3, 3],
+                &matrix,
             );
             let mut sum = vec![0.0; 3 * n];
             f.multiply_add(&rows, &matrix, 3, &mut sum, (0, 3));

@@ -105,5 +105,5 @@ kernels! {
     /// See [`Fourier::multiply_add`].
     multiply_add(rows: &[f64], matrix: &[f64], columns: usize, out: &mut [f64], at: (usize, usize));
     /// See [`Fourier::rotate_pair`].
-    rotate_pair(amounts: &[[usize; 2]], digits: &[f64], key: &[f64], out: &mut [f64], shape: [usize; 2], next: &[f64]);
+    rotate_pair(amounts: &[[usize; 2]], digits: &[f64], key: &[f64], out: &mut [f64], shape: [usize; 2], next: &[f64], work: &mut [f64]);
 }

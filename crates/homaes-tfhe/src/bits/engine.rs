@@ -5,7 +5,7 @@
 use crate::bits::key::{Automorphism, BitsKey, key_switch_masks, rotation_rows, unit};
 use crate::bits::table::OUTPUTS;
 use crate::meter::{Meter, Stage};
-use crate::params::BitsSet;
+use crate::params::{BitsSet, Gadget};
 use crate::ring::{add, extract, rotate, sub};
 use homaes_math::fourier::GROUP;
 use homaes_math::{Fourier, Reals, Words};
@@ -83,6 +83,7 @@ impl<'k> Engine<'k> {
         let pairs = lwes.chunks_exact(self.lwe_len());
         for (lwe, out) in pairs.zip(out.chunks_exact_mut(set.lwe_dimension + 1)) {
             let (mask, body) = lwe.split_at(masks * d);
+            let body = body[0].wrapping_sub(half_lost(set.key_switch, mask));
             for (i, a) in mask.chunks_exact(d).enumerate() {
                 poly[0] = a[0];
                 for (x, a) in poly[1..].iter_mut().zip(a[1..].iter().rev()) {
@@ -96,7 +97,7 @@ impl<'k> Engine<'k> {
             self.small
                 .multiply_add(&rows, &self.key.key_switch, columns, &mut sums, (0, columns));
             switched.fill(0);
-            switched[(columns - 1) * d] = body[0];
+            switched[(columns - 1) * d] = body;
             for (c, poly) in switched.chunks_exact_mut(d).enumerate() {
                 self.small.inverse_add(&sums, c, columns, poly);
             }
@@ -109,8 +110,8 @@ impl<'k> Engine<'k> {
     }
 
     /// Blind rotation: X^-phase · `test` for every LWE ciphertext under the LWE key, the phase being rounded to multiples of
-    /// 2^grid of its 2N steps.
-    pub(crate) fn blind_rotate(&self, lwes: &[u64], test: &[u64], grid: u32) -> Words {
+    /// 2^grid of its 2N steps. Of several test polynomials the ciphertexts take one after the other, again and again.
+    pub(crate) fn blind_rotate(&self, lwes: &[u64], tests: &[u64], grid: u32) -> Words {
         let (set, n) = (self.set, self.set.degree);
         let count = lwes.len() / (set.lwe_dimension + 1);
         let amounts: Vec<Vec<usize>> = lwes
@@ -118,7 +119,8 @@ impl<'k> Engine<'k> {
             .map(|lwe| exponents(lwe, n, grid))
             .collect();
         let mut accumulators = Words::zeroed(count * self.glwe_len());
-        for (acc, amounts) in accumulators.chunks_exact_mut(self.glwe_len()).zip(&amounts) {
+        let pairs = accumulators.chunks_exact_mut(self.glwe_len()).zip(&amounts);
+        for ((acc, amounts), test) in pairs.zip(tests.chunks_exact(n).cycle()) {
             let body = amounts[set.lwe_dimension];
             rotate(test, n, 2 * n - body, &mut acc[set.rank * n..]);
         }
@@ -199,19 +201,22 @@ impl<'k> Engine<'k> {
 
     /// The same bits with the noise of one blind rotation. One LWE ciphertext after the other, in and out.
     ///
-    /// `unit` is what an output holds for 1: 2^63 to go on with AES.
-    pub(crate) fn refresh(&self, lwes: &[u64], unit: u64) -> Words {
+    /// `units` are what the outputs hold for 1, used in turn: 2^63 alone to go on with AES.
+    pub(crate) fn refresh(&self, lwes: &[u64], units: &[u64]) -> Words {
         let (set, n) = (self.set, self.set.degree);
         let small = self.meter.time(Stage::KeySwitch, || self.key_switch(lwes));
         self.meter.time(Stage::Rotation, || {
-            let mut test = Words::zeroed(n);
-            test.fill((unit / 2).wrapping_neg());
+            let mut tests = Words::zeroed(units.len() * n);
+            for (test, unit) in tests.chunks_exact_mut(n).zip(units) {
+                test.fill((unit / 2).wrapping_neg());
+            }
             let shifted = quarter_turned(&small, set.lwe_dimension + 1);
-            let rotated = self.blind_rotate(&shifted, &test, 0);
+            let rotated = self.blind_rotate(&shifted, &tests, 0);
             let count = lwes.len() / self.lwe_len();
             let mut out = Words::zeroed(count * self.lwe_len());
             let pairs = rotated.chunks_exact(self.glwe_len());
-            for (acc, out) in pairs.zip(out.chunks_exact_mut(self.lwe_len())) {
+            let outputs = out.chunks_exact_mut(self.lwe_len()).zip(units.iter().cycle());
+            for (acc, (out, unit)) in pairs.zip(outputs) {
                 extract(acc, n, 0, out);
                 let body = &mut out[set.rank * n];
                 *body = body.wrapping_add(unit / 2);
@@ -340,6 +345,8 @@ impl<'k> Engine<'k> {
         let difference = &mut work.difference[..b.len()];
         difference.copy_from_slice(b);
         sub(difference, &a[a.len() - b.len()..]);
+        let (masks, body) = difference.split_at_mut(b.len() - n);
+        centre(set.ggsw, n, masks, body);
         // public polynomials have no mask: only body rows then
         let polys = b.len() / n;
         let rows = &mut work.rows[..polys * levels * n];
@@ -483,6 +490,38 @@ fn quarter_turned(lwes: &[u64], len: usize) -> Words {
         lwe[len - 1] = lwe[len - 1].wrapping_add(1 << 62);
     }
     out
+}
+
+/// Precision of torus elements that is given up for room in sums of them.
+const SPARE_BITS: u32 = 8;
+
+/// What a gadget's digits leave of a word, in units of 2^`SPARE_BITS`.
+fn lost(gadget: Gadget, x: u64) -> i64 {
+    let kept = gadget.levels as u32 * gadget.base_log;
+    // the part below the last digit as a signed number
+    ((x << kept) as i64) >> kept >> SPARE_BITS
+}
+
+/// Half of what digits leave of an LWE mask: what the key, of mean 1/2, makes of it on average.
+fn half_lost(gadget: Gadget, mask: &[u64]) -> u64 {
+    let all = mask
+        .iter()
+        .fold(0i64, |sum, &x| sum.wrapping_add(lost(gadget, x)));
+    ((all >> 1) << SPARE_BITS) as u64
+}
+
+/// Takes from the body what the rounding of the masks will add to the phase on average, so that key bits count as ±1/2 and
+/// the variance of the rounding is a quarter of the errors', not a half.
+///
+/// With errors ε the mean is ε (1 + X + … + X^(N-1))/2: its coefficient h is Σ_(j ≤ h) ε_j less half of all.
+fn centre(gadget: Gadget, n: usize, masks: &[u64], body: &mut [u64]) {
+    for mask in masks.chunks_exact(n) {
+        let mut sum = half_lost(gadget, mask).wrapping_neg();
+        for (x, b) in mask.iter().zip(&mut *body) {
+            sum = sum.wrapping_add((lost(gadget, *x) << SPARE_BITS) as u64);
+            *b = b.wrapping_sub(sum);
+        }
+    }
 }
 
 /// Mask and body in steps of 1/(2N), multiples of 2^grid.

@@ -174,7 +174,7 @@ impl<'e, 'k> SubWord<'e, 'k> {
                         extract(glwe, degree, o, lwe);
                     }
                 }
-                let fresh = engine.refresh(&lwes, HALF);
+                let fresh = engine.refresh(&lwes, &[HALF]);
                 let each = fresh.chunks_exact(engine.lwe_len()).map(|lwe| {
                     let mut out = Words::scratch(lwe.len());
                     out.copy_from_slice(lwe);

@@ -24,9 +24,10 @@ impl Evaluator for Clear {
         &self,
         public: &[Block],
         mut step: impl FnMut(usize, Quality),
-    ) -> Result<Vec<Block>, Failure> {
+    ) -> Result<Vec<Block>, SchemeError> {
         if self.fails_at.is_some_and(|block| public.contains(&block)) {
-            return Err(EvalError::OutOfDepth { needed: 3, left: 1 }.into());
+            let error = EvalError::OutOfDepth { needed: 3, left: 1 };
+            return Err(homaes_bgv::Error::from(error).into());
         }
         (0..=10).for_each(|round| step(round, self.quality));
         let cipher = |&block| match self.direction {
@@ -36,7 +37,7 @@ impl Evaluator for Clear {
         Ok(public.iter().map(cipher).collect())
     }
 
-    fn xor_public(&self, state: &mut Vec<Block>, blocks: &[Block]) -> Result<(), Failure> {
+    fn xor_public(&self, state: &mut Vec<Block>, blocks: &[Block]) -> Result<(), SchemeError> {
         assert_eq!(state.len(), blocks.len());
         state
             .iter_mut()
@@ -45,7 +46,7 @@ impl Evaluator for Clear {
         Ok(())
     }
 
-    fn encode(&self, state: &Vec<Block>) -> Result<Vec<u8>, Failure> {
+    fn encode(&self, state: &Vec<Block>) -> Result<Vec<u8>, SchemeError> {
         Ok(state.as_flattened().to_vec())
     }
 

@@ -1,6 +1,6 @@
 //! One full run of AES under FHE.
 
-use super::kernels::{Own, Reference, median};
+use super::reference::{Clocks, Reference};
 use crate::args::{self, Bench};
 use crate::cmd::sample::Sample;
 use crate::cmd::{layout_of_set, set_of_scheme};
@@ -9,88 +9,111 @@ use crate::progress::{Follower, spin};
 use crate::scratch::Scratch;
 use crate::table::{self, Rows};
 use homaes::{
-    AesKey, Direction, Job, KeySet, KeySize, Layout, Output, Report, Scheme, Set, Transcipher,
-    WrappedKey, Wrapping,
+    AesKey, Direction, Expansion, Job, KeySet, KeySize, Layout, Output, Quality, Report, Scheme,
+    Set, Transcipher, WrappedKey, Wrapping,
 };
 use serde_json::{Map, Value, json};
 use std::fs;
 use std::num::NonZeroUsize;
 use std::thread::available_parallelism;
 
-/// Transforms timed before and after the run.
-const REFERENCE_REPETITIONS: usize = 1000;
+/// What `bench SCHEME` is to measure.
+pub(super) struct Plan {
+    set: Set,
+    layout: Layout,
+    key_size: KeySize,
+    direction: Direction,
+    threads: NonZeroUsize,
+    blocks: u64,
+}
 
-/// Degree of the ring at which transforms are compared with the reference of the same length.
-const REFERENCE_DEGREE: u64 = 32768;
-
-/// What `bench SCHEME` measured.
+/// What it measured.
 pub(super) struct Run {
     set: Set,
     layout: Layout,
     key_size: KeySize,
     direction: Direction,
+    expansion: Expansion,
     report: Report,
-    backend: String,
-    transform_ns: f64,
-    reference_ns: f64,
+    reference: Reference,
     eval_key_bytes: u64,
     wrapped_key_bytes: u64,
     margin_bits: Option<f64>,
     peak_rss_bytes: Option<u64>,
 }
 
-/// Makes keys, evaluates one batch to warm up, evaluates the timed blocks, and checks every byte of both.
-pub(super) fn measure(scheme: Scheme, args: &Bench) -> Result<Run, Failure> {
-    let set = set_of_scheme(scheme, args.set.as_deref())?;
-    console::warn_insecure(&set);
-    let threads = args
-        .threads
-        .or(available_parallelism().ok())
-        .unwrap_or(NonZeroUsize::MIN);
-    let layout = layout_of_set(&set, args.layout.get())?;
-    let (key_size, direction) = (args.key_bits, args.direction.get());
-    if set.levels_left(layout, key_size).is_none() {
-        let (set, bits) = (set.name(), 8 * key_size.key_bytes());
-        return Err(Failure::Usage(format!(
-            "set {set} has too few levels for AES-{bits} in layout {layout}; see 'homaes params'"
-        )));
-    }
-    let batch = set.blocks_per_batch(layout);
-    let blocks = args.blocks.unwrap_or(batch);
-    let scratch = Scratch::new()?;
-    let keys = spin("making keys", || KeySet::generate(&set))?;
-    let sample = Sample::random(16 * blocks as usize, key_size, direction)?;
-    let warm_up = sample.front(16 * blocks.min(batch) as usize);
-    let wrapped = spin("wrapping the AES key", || {
-        let wrapping = Wrapping {
+impl Plan {
+    /// What the command line asks for; it is wrong if the set cannot do it.
+    pub(super) fn new(scheme: Scheme, args: &Bench) -> Result<Self, Failure> {
+        let set = set_of_scheme(scheme, args.set.as_deref(), args.variant)?;
+        console::warn_insecure(&set);
+        let threads = args
+            .threads
+            .or(available_parallelism().ok())
+            .unwrap_or(NonZeroUsize::MIN);
+        let layout = layout_of_set(&set, args.layout.get())?;
+        let (key_size, direction) = (args.key_bits, args.direction.get());
+        if set.levels_left(layout, key_size).is_none() {
+            let (set, bits) = (set.name(), 8 * key_size.key_bytes());
+            return Err(Failure::Usage(format!(
+                "set {set} has too few levels for AES-{bits} in layout {layout}; see 'homaes params'"
+            )));
+        }
+        Ok(Self {
+            blocks: args.blocks.unwrap_or(set.default_blocks(layout)),
+            set,
+            layout,
+            key_size,
             direction,
-            layouts: vec![layout],
-            levels_left: None,
-        };
-        WrappedKey::encrypt(&keys.secret, &AesKey::from_bytes(&sample.key)?, &wrapping)
-    })?;
-    let server = (&wrapped, threads);
-    let mut clocks = Clocks::new(&set)?;
-    spin("warming up", || {
-        evaluate(&keys, server, &warm_up, &scratch, args::Progress::None)
-    })?;
-    clocks.tick();
-    let (report, margin_bits) = evaluate(&keys, server, &sample, &scratch, args::Progress::Auto)?;
-    clocks.tick();
-    Ok(Run {
-        layout,
-        key_size,
-        direction,
-        report,
-        margin_bits,
-        eval_key_bytes: keys.eval.file_bytes()?,
-        wrapped_key_bytes: wrapped.file_bytes()?,
-        peak_rss_bytes: peak_rss_bytes(),
-        backend: clocks.own.backend().to_owned(),
-        transform_ns: median(clocks.own_ns),
-        reference_ns: median(clocks.reference_ns),
-        set,
-    })
+            threads,
+        })
+    }
+
+    /// Makes keys, evaluates a few blocks to warm up, evaluates the timed blocks, and checks every byte of both.
+    pub(super) fn measure(self) -> Result<Run, Failure> {
+        let Self {
+            set,
+            layout,
+            key_size,
+            direction,
+            ..
+        } = self;
+        let scratch = Scratch::new()?;
+        let keys = spin("making keys", || KeySet::generate(&set))?;
+        let sample = Sample::random(16 * self.blocks as usize, key_size, direction)?;
+        let warm_up = self.blocks.min(set.default_blocks(layout));
+        let warm_up = sample.front(16 * warm_up as usize);
+        let wrapped = spin("wrapping the AES key", || {
+            let wrapping = Wrapping {
+                direction,
+                layouts: vec![layout],
+                ..Wrapping::default()
+            };
+            WrappedKey::encrypt(&keys.secret, &AesKey::from_bytes(&sample.key)?, &wrapping)
+        })?;
+        let server = (&wrapped, self.threads);
+        let mut clocks = Clocks::new(&set)?;
+        spin("warming up", || {
+            evaluate(&keys, server, &warm_up, &scratch, args::Progress::None)
+        })?;
+        clocks.tick();
+        let timed = evaluate(&keys, server, &sample, &scratch, args::Progress::Auto)?;
+        let (report, margin_bits) = timed;
+        clocks.tick();
+        Ok(Run {
+            layout,
+            key_size,
+            direction,
+            expansion: wrapped.expansion(),
+            report,
+            margin_bits,
+            eval_key_bytes: keys.eval.file_bytes()?,
+            wrapped_key_bytes: wrapped.file_bytes()?,
+            peak_rss_bytes: peak_rss_bytes(),
+            reference: clocks.read(),
+            set,
+        })
+    }
 }
 
 /// Runs `sample` from file to file, decrypts, and compares.
@@ -122,38 +145,11 @@ fn evaluate(
     Ok((report, decrypted.margin_bits))
 }
 
-/// The own transform and the reference, timed in turn on one thread.
-struct Clocks {
-    own: Own,
-    reference: Reference,
-    own_ns: Vec<f64>,
-    reference_ns: Vec<f64>,
-}
-
-impl Clocks {
-    fn new(set: &Set) -> Result<Self, Failure> {
-        // A set without a ring has no transform of its own to compare.
-        let m = set
-            .card()
-            .ring
-            .map_or(REFERENCE_DEGREE * 2 - 1, |ring| ring.m);
-        Ok(Self {
-            own: Own::new(m)?,
-            reference: Reference::new()?,
-            own_ns: Vec::new(),
-            reference_ns: Vec::new(),
-        })
-    }
-
-    fn tick(&mut self) {
-        for _ in 0..REFERENCE_REPETITIONS {
-            self.own_ns.push(self.own.forward());
-            self.reference_ns.push(self.reference.time());
-        }
-    }
-}
-
 impl Run {
+    pub(super) fn scheme(&self) -> Scheme {
+        self.set.scheme()
+    }
+
     fn seconds_per_batch(&self) -> f64 {
         self.report.seconds / self.report.batches as f64
     }
@@ -162,15 +158,10 @@ impl Run {
         self.report.seconds * 1e3 / self.report.blocks as f64
     }
 
-    /// Time per batch as a number of reference transforms.
-    fn aes_over_reference(&self) -> f64 {
-        self.seconds_per_batch() * 1e9 / self.reference_ns
-    }
-
-    /// Only where both have the same length.
-    fn transform_over_reference(&self) -> Option<f64> {
-        let degree = self.set.card().ring?.n;
-        (degree == REFERENCE_DEGREE).then(|| self.transform_ns / self.reference_ns)
+    /// Time of the key expansion under encryption as a multiple of that of one block, if both were measured.
+    fn expansion_over_block(&self) -> Option<f64> {
+        let measured = self.expansion == Expansion::Server && self.report.blocks == 1;
+        measured.then(|| self.report.setup_seconds / self.report.seconds)
     }
 
     /// Shares of the kernels' time, which add up to 1.
@@ -191,7 +182,7 @@ impl Run {
             .into_iter()
             .map(|(name, share)| (name.to_owned(), json!(share)))
             .collect();
-        json!({
+        let mut document = json!({
             "set": self.set.name(),
             "purpose": card.purpose.as_str(),
             "security": {
@@ -200,24 +191,21 @@ impl Run {
                 "log2_p_fail": card.log2_p_fail,
             },
             "version": env!("CARGO_PKG_VERSION"),
-            "backend": self.backend,
             "layout": self.layout.name(),
             "key_bits": 8 * self.key_size.key_bytes(),
             "direction": table::direction(self.direction),
-            "levels_left": report.quality.map(|quality| quality.multiplications_left()),
+            "expansion": self.expansion.name(),
             "threads": report.threads,
             "blocks": report.blocks,
             "blocks_per_batch": self.set.blocks_per_batch(self.layout),
             "batches": report.batches,
+            "setup_seconds": report.setup_seconds,
             "seconds": report.seconds,
             "seconds_per_batch": self.seconds_per_batch(),
             "seconds_per_round": report.steps.iter().map(|step| step.seconds).collect::<Vec<_>>(),
             "ms_per_block": self.ms_per_block(),
             "transforms": report.transforms,
-            "ns_per_transform": self.transform_ns,
-            "reference_ntt_ns": self.reference_ns,
-            "aes_over_reference_ntt": self.aes_over_reference(),
-            "transform_over_reference": self.transform_over_reference(),
+            "rotations": report.rotations,
             "stages": stages,
             "noise_bits": report.quality.map(|quality| quality.noise_bits),
             "capacity_bits": report.quality.map(|quality| quality.capacity_bits),
@@ -227,7 +215,18 @@ impl Run {
             "wrapped_key_bytes": self.wrapped_key_bytes,
             "ciphertext_bytes": report.file_bytes,
             "correct": true,
-        })
+        });
+        for (name, value) in self.reference.fields(report) {
+            document[name] = value;
+        }
+        let left = |quality: Quality| report.scheme.multiplications_left(quality.level);
+        if let Some(left) = report.quality.and_then(left) {
+            document["levels_left"] = json!(left);
+        }
+        if let Some(ratio) = self.expansion_over_block() {
+            document["expansion_over_block"] = json!(ratio);
+        }
+        document
     }
 
     pub(super) fn text(&self) -> String {
@@ -244,6 +243,12 @@ impl Run {
         let blocks = table::blocks(report.blocks, report.batches);
         let threads = table::count(report.threads as u64, "thread", "threads");
         rows.add("run", format!("{blocks} on {threads}"));
+        if self.expansion == Expansion::Server {
+            let ratio = self.expansion_over_block();
+            let ratio = ratio.map_or_else(String::new, |ratio| format!(", {ratio:.2} of a block"));
+            let time = table::seconds(report.setup_seconds);
+            rows.add("time of key expansion", time + &ratio);
+        }
         rows.add("time", table::seconds(report.seconds));
         rows.add("time per block", format!("{:.3} ms", self.ms_per_block()));
         let rounds: Vec<String> = report
@@ -252,20 +257,7 @@ impl Run {
             .map(|step| table::seconds(step.seconds))
             .collect();
         rows.add("rounds 0, 1, …", rounds.join(", "));
-        rows.add(
-            "time per batch",
-            format!("{:.0} transforms of tfhe-ntt", self.aes_over_reference()),
-        );
-        let ratio = self.transform_over_reference();
-        let ratio = ratio.map_or_else(String::new, |ratio| format!(", {ratio:.2} of tfhe-ntt's"));
-        let transform_us = self.transform_ns / 1e3;
-        rows.add(
-            "transforms",
-            format!(
-                "{} of {transform_us:.1} µs{ratio} ({})",
-                report.transforms, self.backend
-            ),
-        );
+        self.reference.add_rows(report, &mut rows);
         for (name, share) in self.shares() {
             rows.add(
                 &format!("share of {name}"),
@@ -288,7 +280,7 @@ impl Run {
     }
 }
 
-/// Most memory this process has had, where the system tells.
+/// Most memory this process has had, where the system tells; in `bench all` the runs before count.
 fn peak_rss_bytes() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status

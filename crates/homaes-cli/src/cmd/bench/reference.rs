@@ -1,0 +1,152 @@
+//! What a run of AES is held against: reference code timed in the same process, so that ratios can be compared between
+//! machines.
+//!
+//! | scheme | own code | reference |
+//! |---|---|---|
+//! | bgv | one transform of the set's ring | one transform of 32768 points of the crate `tfhe-ntt` |
+//! | tfhe | | none |
+
+use super::kernels::{self, Own, median};
+use crate::console::Failure;
+use crate::table::Rows;
+use homaes::{Report, Scheme, Set};
+use serde_json::{Map, Value, json};
+
+/// Transforms timed before and after the run.
+const REPETITIONS: usize = 1000;
+
+/// Degree of the ring at which transforms are compared with the reference of the same length.
+const DEGREE: u64 = 32768;
+
+/// Own code and reference, timed in turn on one thread.
+pub(super) enum Clocks {
+    Ntt(Box<Ntt>),
+    // The place of a reference for TFHE: a variant for one bootstrapping of the crate `tfhe`, behind the feature
+    // `tfhe-rs`, with `reference_pbs_ms` and `aes_over_reference_pbs` from `Reference::fields` and `Reference::add_rows`.
+    None,
+}
+
+/// Transforms, with the times so far.
+pub(super) struct Ntt {
+    own: Own,
+    reference: kernels::Reference,
+    own_ns: Vec<f64>,
+    reference_ns: Vec<f64>,
+    same_length: bool,
+}
+
+/// What the clocks showed, medians.
+pub(super) enum Reference {
+    Ntt {
+        backend: String,
+        transform_ns: f64,
+        reference_ns: f64,
+        /// Whether both transforms have the same length.
+        same_length: bool,
+    },
+    None,
+}
+
+impl Clocks {
+    pub(super) fn new(set: &Set) -> Result<Self, Failure> {
+        if set.scheme() != Scheme::Bgv {
+            return Ok(Self::None);
+        }
+        // A set without a ring has no transform of its own to compare.
+        let ring = set.card().ring;
+        let m = ring.map_or(DEGREE * 2 - 1, |ring| ring.m);
+        Ok(Self::Ntt(Box::new(Ntt {
+            own: Own::new(m)?,
+            reference: kernels::Reference::new()?,
+            own_ns: Vec::new(),
+            reference_ns: Vec::new(),
+            same_length: ring.is_some_and(|ring| ring.n == DEGREE),
+        })))
+    }
+
+    /// Times both.
+    pub(super) fn tick(&mut self) {
+        match self {
+            Self::Ntt(ntt) => {
+                for _ in 0..REPETITIONS {
+                    ntt.own_ns.push(ntt.own.forward());
+                    ntt.reference_ns.push(ntt.reference.time());
+                }
+            }
+            Self::None => {}
+        }
+    }
+
+    pub(super) fn read(self) -> Reference {
+        match self {
+            Self::Ntt(ntt) => Reference::Ntt {
+                backend: ntt.own.backend().to_owned(),
+                transform_ns: median(ntt.own_ns),
+                reference_ns: median(ntt.reference_ns),
+                same_length: ntt.same_length,
+            },
+            Self::None => Reference::None,
+        }
+    }
+}
+
+impl Reference {
+    /// The fields that it adds to the document of a run.
+    pub(super) fn fields(&self, report: &Report) -> Map<String, Value> {
+        let fields = match self {
+            Self::Ntt {
+                backend,
+                transform_ns,
+                reference_ns,
+                same_length,
+            } => json!({
+                "backend": backend,
+                "ns_per_transform": transform_ns,
+                "reference_ntt_ns": reference_ns,
+                "aes_over_reference_ntt": over(report, *reference_ns),
+                "transform_over_reference": same_length.then(|| transform_ns / reference_ns),
+            }),
+            Self::None => Value::Null,
+        };
+        match fields {
+            Value::Object(fields) => fields,
+            _ => Map::new(),
+        }
+    }
+
+    /// Its rows in the table of a run, and what the run did as its multiple.
+    pub(super) fn add_rows(&self, report: &Report, rows: &mut Rows) {
+        match self {
+            Self::Ntt {
+                backend,
+                transform_ns,
+                reference_ns,
+                same_length,
+            } => {
+                let batch = over(report, *reference_ns);
+                rows.add(
+                    "time per batch",
+                    format!("{batch:.0} transforms of tfhe-ntt"),
+                );
+                let ratio = match same_length {
+                    true => format!(", {:.2} of tfhe-ntt's", transform_ns / reference_ns),
+                    false => String::new(),
+                };
+                let (transforms, us) = (report.transforms, transform_ns / 1e3);
+                rows.add(
+                    "transforms",
+                    format!("{transforms} of {us:.1} µs{ratio} ({backend})"),
+                );
+            }
+            Self::None => {
+                rows.add("transforms", report.transforms.to_string());
+                rows.add("blind rotations", report.rotations.to_string());
+            }
+        }
+    }
+}
+
+/// Time per batch as a multiple of the reference.
+fn over(report: &Report, reference_ns: f64) -> f64 {
+    report.seconds / report.batches as f64 * 1e9 / reference_ns
+}

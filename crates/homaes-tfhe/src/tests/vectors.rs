@@ -1,0 +1,74 @@
+//! The block calls of the NIST AESAVS files and of SP 800-38A.
+
+use super::Keys;
+use crate::{Aes, Expansion, ParamSet, WrappedKey, Wrapping, sets};
+use homaes_aes::{Block, Direction, KeySize, RoundKeys};
+use std::collections::{BTreeMap, BTreeSet};
+
+#[path = "../../../homaes-aes/tests/vectors/mod.rs"]
+mod nist;
+
+/// All different calls in one direction with keys of one size: inputs and outputs by key.
+fn calls(direction: Direction, size: KeySize) -> BTreeMap<Vec<u8>, BTreeSet<(Block, Block)>> {
+    let mut all: BTreeMap<Vec<u8>, BTreeSet<_>> = BTreeMap::new();
+    let vectors = nist::aesavs().into_iter().chain(nist::sp800_38a());
+    for vector in vectors.filter(|v| v.key.len() == size.key_bytes()) {
+        for call in vector.calls() {
+            if call.direction == direction
+                && let Ok(output) = Block::try_from(call.output)
+            {
+                let calls = all.entry(vector.key.clone()).or_default();
+                calls.insert((call.input, output));
+            }
+        }
+    }
+    all
+}
+
+/// Every `step`-th key of the files with all its calls.
+fn vectors(set: &ParamSet, step: usize) -> usize {
+    let mut keys = Keys::new(set, 11);
+    let most = keys.secret.params().blocks_per_batch();
+    let mut count = 0;
+    for direction in Direction::ALL {
+        for size in KeySize::ALL {
+            let calls = calls(direction, size).into_iter().step_by(step);
+            for (i, (key, calls)) in calls.enumerate() {
+                // the server's expansion on every eighth key: it costs most of a block
+                let expansion = Expansion::ALL[usize::from(i % 8 != 0)];
+                let wrapping = Wrapping {
+                    direction,
+                    expansion,
+                };
+                let round_keys = RoundKeys::expand(&key).unwrap();
+                let wrapped =
+                    WrappedKey::encrypt(&keys.secret, &round_keys, wrapping, &mut keys.rng).unwrap();
+                let aes = Aes::new(&keys.eval, &wrapped).unwrap();
+                count += calls.len();
+                for calls in calls.into_iter().collect::<Vec<_>>().chunks(most) {
+                    let inputs: Vec<Block> = calls.iter().map(|c| c.0).collect();
+                    let state = aes.evaluate(&inputs).unwrap();
+                    let found = keys.secret.decrypt_blocks(&state).unwrap().blocks;
+                    for (&(input, output), &found) in calls.iter().zip(found.iter()) {
+                        assert_eq!(found, output, "{direction:?} {key:02x?} {input:02x?}");
+                    }
+                }
+            }
+        }
+    }
+    count
+}
+
+#[test]
+fn every_eighth_key() {
+    // the first key is zero, with all 128 texts of VarTxt, in either direction and every size
+    let count = vectors(&sets::TOY, 8);
+    assert!(count > 900, "{count} calls");
+}
+
+#[test]
+#[ignore = "minutes"]
+fn every_vector() {
+    let count = vectors(&sets::TOY, 1);
+    assert!(count > 2000, "{count} calls");
+}
