@@ -72,15 +72,24 @@ fn damage(good: &[u8], random: &mut Random) -> (Vec<u8>, String) {
     (bad, how)
 }
 
+/// One of each way to store a scheme's files.
+const SETS: [&str; 2] = ["bgv/toy-255", "tfhe/toy"];
+
 fn damaged(file: &str, salt: u64, line: &str) {
-    let world = World::new();
+    for set in SETS {
+        damaged_of(set, file, salt, line);
+    }
+}
+
+fn damaged_of(set: &str, file: &str, salt: u64, line: &str) {
+    let world = World::of(set);
     let seed = seed();
     let mut random = Random(seed ^ salt);
     let good = world.read(file);
     for case in 0..CASES {
         let (bad, how) = damage(&good, &mut random);
         world.write("bad", &bad);
-        println!("seed {seed}, case {case}: {file}, {how}");
+        println!("seed {seed}, case {case}: {set}, {file}, {how}");
         world.fails(1, line, "bad: ");
         world.fails(1, "inspect bad", "bad: ");
     }

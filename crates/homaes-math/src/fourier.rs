@@ -248,8 +248,16 @@ impl Fourier {
         assert_eq!(digits.len(), amounts.len() * rows * n);
         assert_eq!(key.len(), 3 * rows * columns * n);
         assert_eq!(out.len(), amounts.len() * columns * n);
+        let step = kernel::Step {
+            amounts,
+            digits,
+            key,
+            rows,
+            columns,
+            next,
+        };
         with_work(amounts.len() * 3 * n / 8, |work| {
-            simd::rotate_pair(self, amounts, digits, key, out, [rows, columns], next, work);
+            simd::rotate_pair(self, &step, out, work);
         });
     }
 }

@@ -18,7 +18,10 @@ use crate::state::State;
 use crate::wrapped::{Expansion, WrappedKey, Wrapping};
 use homaes_aes::{Direction, KeySize};
 use homaes_math::Words;
-use homaes_wire::{Contents, Decoder, Encoder, Header, KeyId, Kind, Reader, Writer, pack_bits, packed_len, unpack_bits};
+use homaes_wire::{
+    Contents, Decoder, Encoder, Header, KeyId, Kind, Reader, Writer, pack_bits, packed_len,
+    unpack_bits,
+};
 use std::io::{Read, Write};
 use std::sync::Arc;
 use zeroize::Zeroizing;
@@ -38,9 +41,12 @@ fn check_set<R: Read>(params: &Params, r: &Reader<R>) -> Result<()> {
     Ok(r.check_set(params.set().name.as_str(), params.digest())?)
 }
 
-/// The next record, which must be number `expected`.
+/// The next record, which must be number `expected` and have `len` bytes.
 fn record<R: Read>(r: &mut Reader<R>, tag: u16, expected: u64, len: u64) -> Result<Vec<u8>> {
     let (found, body) = r.next_indexed(tag, len)?;
+    if body.len() as u64 != len {
+        return Err(field("length", body.len() as u64, len));
+    }
     if found != expected {
         let what = "record number";
         return Err(Error::Field {
@@ -253,7 +259,10 @@ pub fn encode_batch(params: &Params, state: &State) -> Result<Vec<u8>> {
     let size = batch_bytes(params, state.blocks) as usize;
     let out = Encoder::with_capacity(size).f64(state.log2_sigma);
     let mut out = out.finish();
-    let rounded = state.lwes.iter().map(|x| (x.wrapping_add(1 << 31) >> 32) as u32);
+    let rounded = state
+        .lwes
+        .iter()
+        .map(|x| (x.wrapping_add(1 << 31) >> 32) as u32);
     out.extend(rounded.flat_map(u32::to_le_bytes));
     Ok(out)
 }
@@ -295,3 +304,6 @@ pub(crate) fn file_bytes(params: &Params) -> [u64; 3] {
         size(Kind::WrappedKey, wrapped),
     ]
 }
+
+#[cfg(test)]
+mod tests;

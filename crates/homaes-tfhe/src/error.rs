@@ -61,7 +61,9 @@ pub enum Error {
         expected: homaes_wire::KeyId,
     },
     /// Base-16 digits cannot become values of the crate `tfhe`.
-    #[error("states of set {set} are base-16 digits; values of tfhe are made of bits: use another set, such as tfhe/p64")]
+    #[error(
+        "states of set {set} are base-16 digits; values of tfhe are made of bits: use another set, such as tfhe/p64"
+    )]
     NotBits {
         /// its set
         set: &'static str,

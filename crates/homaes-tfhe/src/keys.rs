@@ -133,7 +133,9 @@ impl EvalKey {
             Variant::Bits(set) => {
                 let parts = bits::Part::all(set).into_par_iter().zip(bodies);
                 let mut spectra: Vec<Reals> = parts
-                    .map(|(part, bodies)| bits::spectra(set, params.fouriers(), part, &seed, bodies))
+                    .map(|(part, bodies)| {
+                        bits::spectra(set, params.fouriers(), part, &seed, bodies)
+                    })
                     .collect();
                 Spectra::Bits(BitsKey::from_parts(set, &mut spectra))
             }
@@ -164,7 +166,9 @@ pub(crate) fn body_lens(params: &Params) -> Vec<usize> {
     match &params.set().variant {
         Variant::Bits(set) => {
             let parts = bits::Part::all(set).into_iter();
-            parts.map(|part| part.rows(set) * part.degree(set)).collect()
+            parts
+                .map(|part| part.rows(set) * part.degree(set))
+                .collect()
         }
         Variant::Nibble(_) => unimplemented!(),
     }

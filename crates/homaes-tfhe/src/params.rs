@@ -344,9 +344,19 @@ impl ParamSet {
                 degree("degree of key switching", set.key_switch_degree)?;
                 let big = set.rank * set.degree;
                 let good = (1..=3).contains(&set.rank);
-                range("rank", set.rank, good, "1 to 3, so that spectra fit their kernels")?;
+                range(
+                    "rank",
+                    set.rank,
+                    good,
+                    "1 to 3, so that spectra fit their kernels",
+                )?;
                 let good = big.is_multiple_of(set.key_switch_degree);
-                range("key switch degree", set.key_switch_degree, good, "a divisor of k N")?;
+                range(
+                    "key switch degree",
+                    set.key_switch_degree,
+                    good,
+                    "a divisor of k N",
+                )?;
                 let n = set.lwe_dimension;
                 let columns = n.div_ceil(set.key_switch_degree) + 1;
                 let good = n.is_multiple_of(2) && n > 0 && columns <= 8;

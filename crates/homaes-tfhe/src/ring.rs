@@ -63,11 +63,6 @@ impl<'f> RingSecret<'f> {
         self.fourier.degree()
     }
 
-    /// k.
-    pub(crate) fn rank(&self) -> usize {
-        self.bits.len() / self.degree()
-    }
-
     /// Key polynomial i.
     pub(crate) fn poly(&self, i: usize) -> &[u64] {
         &self.bits[i * self.degree()..][..self.degree()]
@@ -116,6 +111,7 @@ impl<'f> RingSecret<'f> {
     }
 
     /// b - Σ a_i s_i.
+    #[cfg(test)]
     pub(crate) fn phase(&self, ciphertext: &[u64]) -> Zeroizing<Vec<u64>> {
         let (masks, body) = ciphertext.split_at(self.bits.len());
         let mut phase = Zeroizing::new(vec![0; self.degree()]);
@@ -216,7 +212,10 @@ mod tests {
         let mut lwe = vec![0; n * rank + 1];
         for h in [0, 1, 63, n - 1] {
             extract(&ciphertext, n, h, &mut lwe);
-            let sum = lwe.iter().zip(bits.iter()).fold(0u64, |sum, (a, s)| sum.wrapping_add(a.wrapping_mul(*s)));
+            let sum = lwe
+                .iter()
+                .zip(bits.iter())
+                .fold(0u64, |sum, (a, s)| sum.wrapping_add(a.wrapping_mul(*s)));
             assert_eq!(lwe[n * rank].wrapping_sub(sum), phase[h]);
         }
         let (mut turned, mut back) = (ciphertext.clone(), ciphertext.clone());

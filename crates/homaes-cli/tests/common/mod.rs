@@ -31,10 +31,15 @@ pub(crate) struct Run {
 impl World {
     /// `keys/`, `k`, `key.hwk`, `p`, `c`, `o.hct`.
     pub(crate) fn new() -> Self {
+        Self::of("bgv/toy-255")
+    }
+
+    /// The same with another toy set.
+    pub(crate) fn of(set: &str) -> Self {
         let world = Self {
             folder: tempfile::tempdir().unwrap(),
         };
-        world.ok("keygen --set bgv/toy-255 --out keys --accept-insecure");
+        world.ok(&format!("keygen --set {set} --out keys --accept-insecure"));
         world.write("k", &KEY);
         world.ok("wrap-key --secret keys/secret.hsk --key-file k --out key.hwk");
         world.message(300);

@@ -16,7 +16,16 @@ const TWO_52: f64 = (1u64 << 52) as f64;
 /// e^(2πi·k/8).
 const EIGHTHS: [Root; 8] = {
     let h = FRAC_1_SQRT_2;
-    [(1.0, 0.0), (h, h), (0.0, 1.0), (-h, h), (-1.0, 0.0), (-h, -h), (0.0, -1.0), (h, -h)]
+    [
+        (1.0, 0.0),
+        (h, h),
+        (0.0, 1.0),
+        (-h, h),
+        (-1.0, 0.0),
+        (-h, -h),
+        (0.0, -1.0),
+        (h, -h),
+    ]
 };
 
 /// r-point transform of positive sign: Σ_a x_a e^(2πi·ia/r).
@@ -512,8 +521,8 @@ fn multiply_add_columns<V: Lanes, const C: usize>(
         let mut sums = array!(C, Complex::<V>::zero(), |c| Complex::load(&out[c]));
         for (row, matrix) in rows.iter().zip(matrix.chunks_exact(C)) {
             let x = Complex::load(row);
-            for c in 0..C {
-                sums[c] = sums[c].plus_product(x, Complex::load(&matrix[c]));
+            for (sum, entry) in sums.iter_mut().zip(matrix) {
+                *sum = sum.plus_product(x, Complex::load(entry));
             }
         }
         for (sum, out) in sums.iter().zip(out) {
@@ -522,33 +531,42 @@ fn multiply_add_columns<V: Lanes, const C: usize>(
     }
 }
 
+/// The arguments of [`Fourier::rotate_pair`].
+pub(crate) struct Step<'a> {
+    pub(crate) amounts: &'a [[usize; 2]],
+    pub(crate) digits: &'a [f64],
+    pub(crate) key: &'a [f64],
+    pub(crate) rows: usize,
+    pub(crate) columns: usize,
+    pub(crate) next: &'a [f64],
+}
+
 /// See [`Fourier::rotate_pair`].
 #[inline(always)]
 pub(crate) fn rotate_pair<V: Lanes>(
     f: &Fourier,
-    amounts: &[[usize; 2]],
-    digits: &[f64],
-    key: &[f64],
+    step: &Step<'_>,
     out: &mut [f64],
-    [rows, columns]: [usize; 2],
-    next: &[f64],
     work: &mut [f64],
 ) {
-    let (monomials, _) = work[..amounts.len() * 3 * f.groups() / 8 * GROUP].as_chunks_mut();
-    let each = monomials.chunks_exact_mut(3 * f.groups() / 8);
-    for (&[a, b], monomials) in amounts.iter().zip(each) {
+    let tiles = f.groups() / 8;
+    let (monomials, _) = work[..step.amounts.len() * 3 * tiles * GROUP].as_chunks_mut();
+    let each = step
+        .amounts
+        .iter()
+        .zip(monomials.chunks_exact_mut(3 * tiles));
+    for (&[a, b], monomials) in each {
         for (tile, three) in monomials.chunks_exact_mut(3).enumerate() {
             for (power, out) in [a, b, a + b].into_iter().zip(three) {
                 f.monomial(power, tile, out);
             }
         }
     }
-    let monomials = &*monomials;
-    match columns {
-        1 => rotate_pair_columns::<V, 1>(f, amounts, monomials, digits, key, out, rows, next),
-        2 => rotate_pair_columns::<V, 2>(f, amounts, monomials, digits, key, out, rows, next),
-        3 => rotate_pair_columns::<V, 3>(f, amounts, monomials, digits, key, out, rows, next),
-        4 => rotate_pair_columns::<V, 4>(f, amounts, monomials, digits, key, out, rows, next),
+    match step.columns {
+        1 => rotate_pair_columns::<V, 1>(f, step, monomials, out),
+        2 => rotate_pair_columns::<V, 2>(f, step, monomials, out),
+        3 => rotate_pair_columns::<V, 3>(f, step, monomials, out),
+        4 => rotate_pair_columns::<V, 4>(f, step, monomials, out),
         _ => unreachable!("checked by the caller"),
     }
 }
@@ -556,21 +574,17 @@ pub(crate) fn rotate_pair<V: Lanes>(
 #[inline(always)]
 fn rotate_pair_columns<V: Lanes, const C: usize>(
     f: &Fourier,
-    amounts: &[[usize; 2]],
+    step: &Step<'_>,
     monomials: &[[f64; GROUP]],
-    digits: &[f64],
-    key: &[f64],
     out: &mut [f64],
-    rows: usize,
-    next: &[f64],
 ) {
-    let count = amounts.len();
-    let (next, _) = next.as_chunks::<GROUP>();
-    let mut next = next.iter();
-    let ahead = next.len().div_ceil(f.groups());
-    let (digits, _) = digits.as_chunks::<GROUP>();
-    let (key, _) = key.as_chunks::<GROUP>();
+    let (count, rows) = (step.amounts.len(), step.rows);
+    let (digits, _) = step.digits.as_chunks::<GROUP>();
+    let (key, _) = step.key.as_chunks::<GROUP>();
+    let (next, _) = step.next.as_chunks::<GROUP>();
     let (out, _) = out.as_chunks_mut::<GROUP>();
+    let ahead = next.len().div_ceil(f.groups());
+    let mut next = next.iter();
     let parts = digits
         .chunks_exact(count * rows)
         .zip(key.chunks_exact(3 * rows * C))
@@ -581,7 +595,7 @@ fn rotate_pair_columns<V: Lanes, const C: usize>(
         let (second, third) = rest.split_at(rows * C);
         let each = digits.chunks_exact(rows).zip(out.chunks_exact_mut(C));
         let three = monomials.chunks_exact(3 * f.groups() / 8);
-        for ((&[a, b], monomials), (digits, out)) in amounts.iter().zip(three).zip(each) {
+        for ((&[a, b], monomials), (digits, out)) in step.amounts.iter().zip(three).zip(each) {
             let tile = &monomials[g / 8 * 3..][..3];
             let xa = monomial_less_one::<V>(&tile[0], a * g);
             let xb = monomial_less_one::<V>(&tile[1], b * g);
@@ -589,11 +603,11 @@ fn rotate_pair_columns<V: Lanes, const C: usize>(
             let mut sums = [[Complex::zero(); 3]; C];
             for (j, digit) in digits.iter().enumerate() {
                 let d = Complex::load(digit);
-                for c in 0..C {
+                for (c, sums) in sums.iter_mut().enumerate() {
                     let at = j * C + c;
-                    sums[c][0] = sums[c][0].plus_product(d, Complex::load(&first[at]));
-                    sums[c][1] = sums[c][1].plus_product(d, Complex::load(&second[at]));
-                    sums[c][2] = sums[c][2].plus_product(d, Complex::load(&third[at]));
+                    sums[0] = sums[0].plus_product(d, Complex::load(&first[at]));
+                    sums[1] = sums[1].plus_product(d, Complex::load(&second[at]));
+                    sums[2] = sums[2].plus_product(d, Complex::load(&third[at]));
                 }
             }
             for (out, sums) in out.iter_mut().zip(sums) {

@@ -83,10 +83,11 @@ macro_rules! kernels {
                 if vectors != Vectors::Portable {
                     assert!(has(vectors), "vector kernel on a processor without it");
                 }
-                // SAFETY: the processor has the features, just checked.
                 match vectors {
                     Vectors::Portable => {}
+                    // SAFETY: the processor has the features, just checked.
                     Vectors::Avx2 => return unsafe { avx2(f, $($arg),*) },
+                    // SAFETY: as above.
                     Vectors::Avx512 => return unsafe { avx512(f, $($arg),*) },
                 }
             }
@@ -105,5 +106,5 @@ kernels! {
     /// See [`Fourier::multiply_add`].
     multiply_add(rows: &[f64], matrix: &[f64], columns: usize, out: &mut [f64], at: (usize, usize));
     /// See [`Fourier::rotate_pair`].
-    rotate_pair(amounts: &[[usize; 2]], digits: &[f64], key: &[f64], out: &mut [f64], shape: [usize; 2], next: &[f64], work: &mut [f64]);
+    rotate_pair(step: &kernel::Step<'_>, out: &mut [f64], work: &mut [f64]);
 }

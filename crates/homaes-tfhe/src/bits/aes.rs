@@ -6,7 +6,7 @@
 
 use crate::bits::engine::{Engine, Ggsw};
 use crate::bits::expand::expand;
-use crate::bits::table::{HALF, Entry, entries, offsets, polynomials};
+use crate::bits::table::{Entry, HALF, entries, offsets, polynomials};
 use crate::meter::Stage;
 use crate::ring::{add, extract, rotate};
 use homaes_aes::state::{mix_source, shift_source};
@@ -110,7 +110,8 @@ impl<'k> BitsAes<'k> {
             .collect();
         let bytes = distinct.keys.into_par_iter().map(|(i, x)| {
             let table = polynomials(&self.entries, x);
-            self.engine.look_up_ggsw(&self.first[8 * i..8 * i + 8], &table)
+            self.engine
+                .look_up_ggsw(&self.first[8 * i..8 * i + 8], &table)
         });
         Pool {
             bytes: bytes.collect(),

@@ -90,12 +90,22 @@ impl<'k> Engine<'k> {
                     *x = a.wrapping_neg();
                 }
                 let place = (i * levels, masks * levels);
-                self.small
-                    .forward_digits(set.key_switch.digits(), &poly, &mut rows, place.0, place.1);
+                self.small.forward_digits(
+                    set.key_switch.digits(),
+                    &poly,
+                    &mut rows,
+                    place.0,
+                    place.1,
+                );
             }
             sums.fill(0.0);
-            self.small
-                .multiply_add(&rows, &self.key.key_switch, columns, &mut sums, (0, columns));
+            self.small.multiply_add(
+                &rows,
+                &self.key.key_switch,
+                columns,
+                &mut sums,
+                (0, columns),
+            );
             switched.fill(0);
             switched[(columns - 1) * d] = body;
             for (c, poly) in switched.chunks_exact_mut(d).enumerate() {
@@ -215,7 +225,9 @@ impl<'k> Engine<'k> {
             let count = lwes.len() / self.lwe_len();
             let mut out = Words::zeroed(count * self.lwe_len());
             let pairs = rotated.chunks_exact(self.glwe_len());
-            let outputs = out.chunks_exact_mut(self.lwe_len()).zip(units.iter().cycle());
+            let outputs = out
+                .chunks_exact_mut(self.lwe_len())
+                .zip(units.iter().cycle());
             for (acc, (out, unit)) in pairs.zip(outputs) {
                 extract(acc, n, 0, out);
                 let body = &mut out[set.rank * n];
@@ -232,13 +244,19 @@ impl<'k> Engine<'k> {
         self.automorphisms[t as usize - 1].apply(x, out);
         let rows = &mut work.rows[..set.rank * levels * n];
         for (i, mask) in out[..masks].chunks_exact(n).enumerate() {
-            self.fourier
-                .forward_digits(set.trace.digits(), mask, rows, i * levels, set.rank * levels);
+            self.fourier.forward_digits(
+                set.trace.digits(),
+                mask,
+                rows,
+                i * levels,
+                set.rank * levels,
+            );
         }
         work.sums[..columns * n].fill(0.0);
         let sums = &mut work.sums[..columns * n];
         let key = &self.key.automorphisms[t as usize - 1];
-        self.fourier.multiply_add(rows, key, columns, sums, (0, columns));
+        self.fourier
+            .multiply_add(rows, key, columns, sums, (0, columns));
         out[..masks].fill(0);
         for (c, poly) in out.chunks_exact_mut(n).enumerate() {
             self.fourier.inverse_add(sums, c, columns, poly);
@@ -473,7 +491,11 @@ struct Work {
 impl Work {
     fn new(engine: &Engine<'_>) -> Self {
         let (set, columns) = (engine.set, engine.columns());
-        let levels = set.ggsw.levels.max(set.scheme_switch.levels).max(set.trace.levels);
+        let levels = set
+            .ggsw
+            .levels
+            .max(set.scheme_switch.levels)
+            .max(set.trace.levels);
         Self {
             rows: Reals::zeroed(columns * levels * set.degree),
             sums: Reals::zeroed(set.rank * columns * set.degree),

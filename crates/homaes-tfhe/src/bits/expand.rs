@@ -43,7 +43,10 @@ impl Form {
         let mut out = Words::zeroed(variables[0].len());
         for (w, mut word) in self.variables.iter().copied().enumerate() {
             while word != 0 {
-                add(&mut out, &variables[64 * w + word.trailing_zeros() as usize]);
+                add(
+                    &mut out,
+                    &variables[64 * w + word.trailing_zeros() as usize],
+                );
                 word &= word - 1;
             }
         }
@@ -121,7 +124,6 @@ pub(crate) fn expand(
 }
 
 /// InvMixColumns of a round key (FIPS-197 section 5.3.5).
-#[expect(clippy::ptr_arg, reason = "an element of a vector of round keys")]
 fn inverse_mix(bytes: &mut Vec<Byte>) {
     use homaes_aes::state::{circulant, mix_source};
     let mixed = (0..16).map(|i| {
@@ -169,7 +171,10 @@ impl<'e, 'k> SubWord<'e, 'k> {
                 }
                 let tables = vec![&self.table[..]; bytes.len()];
                 let found = engine.look_up(&lwes, &tables);
-                for (glwe, lwes) in found.iter().zip(lwes.chunks_exact_mut(8 * engine.lwe_len())) {
+                for (glwe, lwes) in found
+                    .iter()
+                    .zip(lwes.chunks_exact_mut(8 * engine.lwe_len()))
+                {
                     for (o, lwe) in lwes.chunks_exact_mut(engine.lwe_len()).enumerate() {
                         extract(glwe, degree, o, lwe);
                     }
@@ -185,8 +190,6 @@ impl<'e, 'k> SubWord<'e, 'k> {
             .collect();
         let first = variables.len();
         variables.extend(fresh);
-        core::array::from_fn(|b| {
-            core::array::from_fn(|bit| Form::variable(first + 8 * b + bit))
-        })
+        core::array::from_fn(|b| core::array::from_fn(|bit| Form::variable(first + 8 * b + bit)))
     }
 }

@@ -269,7 +269,11 @@ pub(crate) fn spectra(
     seed: &Seed,
     bodies: &[u64],
 ) -> Reals {
-    let fourier = if part == Part::KeySwitch { small } else { fourier };
+    let fourier = if part == Part::KeySwitch {
+        small
+    } else {
+        fourier
+    };
     let (n, rank) = (fourier.degree(), part.rank(set));
     let mut out = Reals::zeroed(part.spectra_len(set));
     let count = part.rows(set) * (rank + 1);

@@ -12,7 +12,10 @@ fn round_by_round(keys: &mut Keys, key: &[u8], wrapping: Wrapping, blocks: &[Blo
     let aes = Aes::new(&keys.eval, &wrapped).unwrap();
     println!("set-up {:.3} s", start.elapsed().as_secs_f64());
     let direction = wrapping.direction;
-    let traces: Vec<_> = blocks.iter().map(|&b| trace(direction, b, &round_keys)).collect();
+    let traces: Vec<_> = blocks
+        .iter()
+        .map(|&b| trace(direction, b, &round_keys))
+        .collect();
     let params = keys.secret.params();
     let mut since = Instant::now();
     let out = aes.evaluate_observed(blocks, |round, state| {
@@ -67,9 +70,43 @@ fn every_round_on_bits() {
 }
 
 #[test]
-#[ignore = "full size: about a minute"]
 fn every_round_at_full_size() {
     let mut keys = Keys::new(&sets::P64, 1);
     let key: Vec<u8> = (0..16).collect();
     round_by_round(&mut keys, &key, wrappings()[0], &blocks(1));
+}
+
+#[test]
+#[ignore = "32 blocks: minutes"]
+fn every_round_of_a_full_batch() {
+    for (set, wrapping) in [(&sets::P64, 0), (&sets::P128, 1)] {
+        let mut keys = Keys::new(set, 2);
+        let key: Vec<u8> = (0..16).map(|i| i * 17).collect();
+        round_by_round(&mut keys, &key, wrappings()[wrapping], &blocks(32));
+    }
+}
+
+/// The parts of a batch that share work give what they give alone, and threads change nothing.
+#[test]
+fn sharing_and_threads_do_not_change_a_bit() {
+    let mut keys = Keys::new(&sets::TOY, 3);
+    let round_keys = RoundKeys::expand(&[9; 16]).unwrap();
+    let wrapping = Wrapping::default();
+    let wrapped = WrappedKey::encrypt(&keys.secret, &round_keys, wrapping, &mut keys.rng).unwrap();
+    let run = |threads: usize, blocks: &[Block]| {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build()
+            .unwrap();
+        pool.install(|| {
+            let aes = Aes::new(&keys.eval, &wrapped).unwrap();
+            aes.evaluate(blocks).unwrap().lwes().to_vec()
+        })
+    };
+    let blocks = blocks(5);
+    let together = run(2, &blocks);
+    assert!(run(1, &blocks) == together);
+    assert!(run(5, &blocks) == together);
+    let alone: Vec<u64> = blocks.iter().flat_map(|&block| run(1, &[block])).collect();
+    assert!(alone == together);
 }

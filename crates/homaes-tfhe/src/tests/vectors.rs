@@ -42,7 +42,8 @@ fn vectors(set: &ParamSet, step: usize) -> usize {
                 };
                 let round_keys = RoundKeys::expand(&key).unwrap();
                 let wrapped =
-                    WrappedKey::encrypt(&keys.secret, &round_keys, wrapping, &mut keys.rng).unwrap();
+                    WrappedKey::encrypt(&keys.secret, &round_keys, wrapping, &mut keys.rng)
+                        .unwrap();
                 let aes = Aes::new(&keys.eval, &wrapped).unwrap();
                 count += calls.len();
                 for calls in calls.into_iter().collect::<Vec<_>>().chunks(most) {

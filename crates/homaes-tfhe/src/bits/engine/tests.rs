@@ -21,7 +21,10 @@ struct Fixture {
 impl Fixture {
     fn new(set: &BitsSet, seed: u8) -> Self {
         let mut rng = ChaCha20Rng::from_seed([seed; 32]);
-        let fouriers = [Fourier::new(set.degree), Fourier::new(set.key_switch_degree)];
+        let fouriers = [
+            Fourier::new(set.degree),
+            Fourier::new(set.key_switch_degree),
+        ];
         let mut lwe = vec![0; set.lwe_dimension];
         torus::binary(&mut rng, &mut lwe);
         let mut glwe = vec![0; set.rank * set.degree];
@@ -31,7 +34,13 @@ impl Fixture {
             .into_iter()
             .map(|part| {
                 let bodies = secret.bodies(part, &[seed; 32], &mut rng);
-                spectra(set, [&fouriers[0], &fouriers[1]], part, &[seed; 32], &bodies)
+                spectra(
+                    set,
+                    [&fouriers[0], &fouriers[1]],
+                    part,
+                    &[seed; 32],
+                    &bodies,
+                )
             })
             .collect();
         drop(secret);
@@ -66,7 +75,12 @@ impl Fixture {
             let (masks, body) = glwe.split_at_mut(self.set.rank * n);
             torus::uniform(&[9; 32], i as u64, masks);
             body[0] = if bit { HALF } else { 0 };
-            secret.glwe.encrypt((&[9; 32], i as u64), self.set.glwe_log2_sigma.exp2(), &mut rng, body);
+            secret.glwe.encrypt(
+                (&[9; 32], i as u64),
+                self.set.glwe_log2_sigma.exp2(),
+                &mut rng,
+                body,
+            );
             let mut lwe = vec![0; self.set.rank * n + 1];
             extract(&glwe, n, 0, &mut lwe);
             out.extend(lwe);
@@ -139,8 +153,14 @@ fn agrees(what: &str, errors: &[f64], variance: f64, slack: f64) {
     let (found, want) = (std(errors).log2(), variance.log2() / 2.0);
     println!("{what}: 2^{found:.2}, model 2^{want:.2}");
     let spread = 3.0 / (errors.len() as f64 * 2.0).sqrt() * core::f64::consts::LOG2_E;
-    assert!(found <= want + spread, "{what}: 2^{found:.2}, model 2^{want:.2}");
-    assert!(found >= want - slack - spread, "{what}: 2^{found:.2}, model 2^{want:.2}");
+    assert!(
+        found <= want + spread,
+        "{what}: 2^{found:.2}, model 2^{want:.2}"
+    );
+    assert!(
+        found >= want - slack - spread,
+        "{what}: 2^{found:.2}, model 2^{want:.2}"
+    );
 }
 
 /// Every stage of a set, with its noise against the model.
@@ -151,14 +171,27 @@ fn stages(set: &BitsSet, count: usize) {
     let bits = some_bits(count);
     let lwes = f.encrypt(bits.iter().copied());
     let small = engine.key_switch(&lwes);
-    agrees("key switch", &lwe_errors(&small, &f.lwe, &bits), model.key_switch, 0.5);
+    agrees(
+        "key switch",
+        &lwe_errors(&small, &f.lwe, &bits),
+        model.key_switch,
+        0.5,
+    );
     let rotated = engine.rotate_for_ggsw(&lwes);
-    let accs: Vec<(usize, &[u64])> = rotated.chunks_exact(engine.glwe_len()).enumerate().collect();
+    let accs: Vec<(usize, &[u64])> = rotated
+        .chunks_exact(engine.glwe_len())
+        .enumerate()
+        .collect();
     let errors = value_errors(&f, &accs, &bits, |level| level);
     agrees("blind rotation", &errors, model.rotation.total(), 0.6);
     let mut work = Work::new(&engine);
     for &(i, acc) in &accs[..8] {
-        for (level, ct) in engine.trace(acc, &mut work).iter().take(set.ggsw.levels).enumerate() {
+        for (level, ct) in engine
+            .trace(acc, &mut work)
+            .iter()
+            .take(set.ggsw.levels)
+            .enumerate()
+        {
             let phase = f.secret().glwe.phase(ct);
             let want = if bits[i] { unit(set.ggsw, level) } else { 0 };
             // the message is a constant; a coefficient's share of the trace's noise is far smaller
@@ -171,7 +204,12 @@ fn stages(set: &BitsSet, count: usize) {
     let fresh = engine.refresh(&lwes, &[HALF]);
     // without 2^many the exponents are odd as well, for which monomials round once more
     let variance = 1.5 * model.rotation.total();
-    agrees("refreshed", &lwe_errors(&fresh, &f.glwe, &bits), variance, 0.8);
+    agrees(
+        "refreshed",
+        &lwe_errors(&fresh, &f.glwe, &bits),
+        variance,
+        0.8,
+    );
     let entries = entries(Direction::Encrypt, false);
     let table = polynomials(&entries, 0);
     let bytes = bits.chunks_exact(8);
@@ -247,7 +285,9 @@ fn noise_at_full_size_has_the_distribution_of_the_model() {
         let mut lwes = Words::zeroed(OUTPUTS * engine.lwe_len());
         for (o, lwe) in lwes.chunks_exact_mut(engine.lwe_len()).enumerate() {
             extract(&sum, set.degree, o, lwe);
-            linear.push(torus_of(phase[o].wrapping_sub(u64::from(want >> o & 1) << 63)));
+            linear.push(torus_of(
+                phase[o].wrapping_sub(u64::from(want >> o & 1) << 63),
+            ));
         }
         let small = engine.key_switch(&lwes);
         for (o, lwe) in small.chunks_exact(set.lwe_dimension + 1).enumerate() {
@@ -262,8 +302,18 @@ fn noise_at_full_size_has_the_distribution_of_the_model() {
     let model = NoiseModel::new(set, Accounting::Structured);
     let bound = NoiseModel::new(set, Accounting::Uniform);
     agrees("linear layer", &linear, bound.linear.total(), 1.5);
-    agrees("linear layer, structured", &linear, model.linear.total(), 1.0);
-    agrees("input of blind rotation", &input, bound.bootstrap_input.total(), 1.0);
+    agrees(
+        "linear layer, structured",
+        &linear,
+        model.linear.total(),
+        1.0,
+    );
+    agrees(
+        "input of blind rotation",
+        &input,
+        bound.bootstrap_input.total(),
+        1.0,
+    );
     // tails: beyond t standard deviations of the model not more than the normal share, with room for chance
     let sigma = bound.bootstrap_input.total().sqrt();
     for t in [1.0, 2.0, 3.0, 4.0] {

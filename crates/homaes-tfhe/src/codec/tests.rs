@@ -1,0 +1,203 @@
+//! Files come back as they were, and every damage has a name.
+use super::*;
+use crate::{Aes, sets};
+use homaes_aes::RoundKeys;
+use homaes_wire::WireError;
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
+
+struct Fixture {
+    params: Arc<Params>,
+    secret: SecretKey,
+    rng: ChaCha20Rng,
+}
+
+fn toy() -> Fixture {
+    let params = Params::new(&sets::TOY).unwrap();
+    let mut rng = ChaCha20Rng::from_seed([41; 32]);
+    let secret = SecretKey::generate(&params, &mut rng).unwrap();
+    Fixture {
+        params,
+        secret,
+        rng,
+    }
+}
+
+fn file(header: Header, write: impl FnOnce(&mut Writer<Vec<u8>>) -> Result<()>) -> Vec<u8> {
+    let mut w = Writer::new(Vec::new(), header).unwrap();
+    write(&mut w).unwrap();
+    w.finish().unwrap()
+}
+
+fn read_secret(params: &Arc<Params>, bytes: &[u8]) -> Result<SecretKey> {
+    SecretKey::read(params, Reader::from_slice(bytes, Kind::SecretKey)?)
+}
+
+fn read_eval(params: &Arc<Params>, bytes: &[u8]) -> Result<EvalKey> {
+    EvalKey::read(params, Reader::from_slice(bytes, Kind::EvalKey)?)
+}
+
+fn read_wrapped(params: &Arc<Params>, bytes: &[u8]) -> Result<WrappedKey> {
+    WrappedKey::read(params, Reader::from_slice(bytes, Kind::WrappedKey)?)
+}
+
+/// Cuts and bit flips in steps of `step` must be seen by the container.
+fn damaged<T>(good: &[u8], step: usize, read: impl Fn(&[u8]) -> Result<T>) {
+    for len in (0..good.len()).step_by(step) {
+        let error = read(&good[..len]).err();
+        assert!(matches!(error, Some(Error::Wire(_))), "{len}: {error:?}");
+    }
+    for bit in (0..8 * good.len()).step_by(step) {
+        let mut bad = good.to_vec();
+        bad[bit / 8] ^= 1 << (bit % 8);
+        let error = read(&bad).err();
+        assert!(matches!(error, Some(Error::Wire(_))), "{bit}: {error:?}");
+    }
+}
+
+#[test]
+fn keys_come_back_and_damage_is_seen() {
+    let mut f = toy();
+    let secret = file(f.secret.header().unwrap(), |w| f.secret.write(w));
+    let read = read_secret(&f.params, &secret).unwrap();
+    assert_eq!(read.bits(), f.secret.bits());
+    damaged(&secret, 1, |bytes| read_secret(&f.params, bytes));
+
+    let made = EvalKey::generate(&f.secret, &mut f.rng);
+    let eval = file(made.header().unwrap(), |w| made.write(w));
+    let eval_read = read_eval(&f.params, &eval).unwrap();
+    damaged(&eval, 9973, |bytes| read_eval(&f.params, bytes));
+    let mut once = Writer::new(Vec::new(), eval_read.header().unwrap()).unwrap();
+    let error = eval_read.write(&mut once).unwrap_err();
+    assert!(matches!(error, Error::OnlyRead), "{error}");
+
+    let keys = RoundKeys::expand(&[3; 24]).unwrap();
+    for expansion in Expansion::ALL {
+        let wrapping = Wrapping {
+            direction: Direction::Decrypt,
+            expansion,
+        };
+        let wrapped = WrappedKey::encrypt(&f.secret, &keys, wrapping, &mut f.rng).unwrap();
+        let bytes = file(wrapped.header().unwrap(), |w| wrapped.write(w));
+        assert_eq!(bytes.len() as u64, wrapped.header().unwrap().file_bytes());
+        damaged(&bytes, 1 + bytes.len() / 400, |bytes| {
+            read_wrapped(&f.params, bytes)
+        });
+        let back = read_wrapped(&f.params, &bytes).unwrap();
+        assert_eq!((back.size, back.wrapping), (keys.size(), wrapping));
+        assert_eq!((back.seed, &back.bodies), (wrapped.seed, &wrapped.bodies));
+
+        // results of keys from files are those of the keys in memory, and survive their own record
+        let blocks = [[5; 16], [6; 16]];
+        let state = Aes::new(&eval_read, &back)
+            .unwrap()
+            .evaluate(&blocks)
+            .unwrap();
+        let same = Aes::new(&made, &wrapped)
+            .unwrap()
+            .evaluate(&blocks)
+            .unwrap();
+        assert!(state.lwes() == same.lwes());
+        let record = encode_batch(&f.params, &state).unwrap();
+        assert_eq!(record.len() as u64, batch_bytes(&f.params, 2));
+        let state = decode_batch(&f.params, 2, &record).unwrap();
+        let found = f.secret.decrypt_blocks(&state).unwrap().blocks;
+        let want = blocks.map(|block| homaes_aes::clear::decrypt_block(block, &keys));
+        assert_eq!(found[..], want);
+    }
+}
+
+#[test]
+fn fields_out_of_range_are_named() {
+    let f = toy();
+    let header = |kind, contents| super::header(&f.params, kind, f.secret.id(), contents).unwrap();
+    let wrapped = |bits: u16, direction: u8, expansion: u8| {
+        let contents = WrappedKey::contents(&f.params, KeySize::Aes128, Expansion::Server);
+        let bytes = file(header(Kind::WrappedKey, contents), |w| {
+            let meta = Encoder::new().u16(bits).u8(direction).u8(expansion);
+            w.write_record(META, 0, &meta.bytes(&[0; 32]).finish())?;
+            Ok(w.write_record(BODIES, 0, &[0; 1024])?)
+        });
+        read_wrapped(&f.params, &bytes)
+    };
+    assert!(wrapped(128, 0, 0).is_ok());
+    for (bits, direction, expansion, name) in [
+        (120, 0, 0, "AES key bits"),
+        (129, 0, 0, "AES key bits"),
+        (128, 2, 0, "direction"),
+        (128, 0, 2, "expansion"),
+    ] {
+        let error = wrapped(bits, direction, expansion).err();
+        assert!(
+            matches!(error, Some(Error::Field { what, .. }) if what == name),
+            "{error:?}"
+        );
+    }
+    // another length than the size of the key asks for
+    for (bits, expansion) in [(256, 0), (128, 1)] {
+        let error = wrapped(bits, 0, expansion).err();
+        let named = matches!(error, Some(Error::Field { what: "length", .. }));
+        assert!(named, "{error:?}");
+    }
+    // an evaluation key with an empty record
+    let lens = body_lens(&f.params);
+    let contents = lens
+        .iter()
+        .fold(Contents::default().record(32), |c, _| c.record(0));
+    let bytes = file(header(Kind::EvalKey, contents), |w| {
+        w.write_record(META, 0, &[0; 32])?;
+        for index in 0..lens.len() as u64 {
+            w.write_record(BODIES, index, &[])?;
+        }
+        Ok(())
+    });
+    let error = read_eval(&f.params, &bytes).err();
+    let named = matches!(error, Some(Error::Field { what: "length", .. }));
+    assert!(named, "{error:?}");
+    let size = batch_bytes(&f.params, 1) as usize;
+    for noise in [1.0, -65.0, f64::NAN, f64::INFINITY] {
+        let mut body = vec![0; size];
+        body[..8].copy_from_slice(&noise.to_le_bytes());
+        assert!(decode_batch(&f.params, 1, &body).is_err(), "{noise}");
+    }
+    let error = decode_batch(&f.params, 2, &vec![0; size]).err();
+    assert!(matches!(error, Some(Error::Field { .. })), "{error:?}");
+}
+
+#[test]
+fn other_keys_are_refused() {
+    let mut f = toy();
+    let keys = RoundKeys::expand(&[3; 16]).unwrap();
+    let wrapped = WrappedKey::encrypt(&f.secret, &keys, Wrapping::default(), &mut f.rng).unwrap();
+    let other = SecretKey::generate(&f.params, &mut f.rng).unwrap();
+    let eval = EvalKey::generate(&other, &mut f.rng);
+    let error = Aes::new(&eval, &wrapped).err();
+    assert!(matches!(error, Some(Error::OtherKey { .. })), "{error:?}");
+    let own = EvalKey::generate(&f.secret, &mut f.rng);
+    let aes = Aes::new(&own, &wrapped).unwrap();
+    let error = aes.evaluate(&[[0; 16]; 33]).err();
+    assert!(matches!(
+        error,
+        Some(Error::Blocks {
+            found: 33,
+            expected: 32
+        })
+    ));
+    let mut state = aes.evaluate(&[[0; 16]]).unwrap();
+    let error = aes.xor_public(&mut state, &[[0; 16]; 2]).err();
+    assert!(matches!(
+        error,
+        Some(Error::Blocks {
+            found: 2,
+            expected: 1
+        })
+    ));
+    // a header of another set
+    let p64 = Params::new(&sets::P64).unwrap();
+    let bytes = file(f.secret.header().unwrap(), |w| f.secret.write(w));
+    let error = read_secret(&p64, &bytes).err();
+    assert!(
+        matches!(error, Some(Error::Wire(WireError::OtherSet { .. }))),
+        "{error:?}"
+    );
+}
