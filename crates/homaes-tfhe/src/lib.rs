@@ -1,4 +1,70 @@
 //! TFHE with circuit bootstrapping, and AES on encrypted bits and nibbles.
+//!
+//! Two ways to AES, chosen by the parameter set:
+//!
+//! - **bits** (`tfhe/p64`, `tfhe/p128`): 128 LWE ciphertexts per block. Exclusive or is addition; SubBytes takes 128 circuit bootstraps,
+//!   one per bit, and a tree of CMux gates over public tables. Seconds per block.
+//! - **nibble** (`tfhe/nibble…`): Trama, Clet, Boudguiga, Sirdey, *A Homomorphic AES Evaluation in Less than 30 Seconds by Means of TFHE*
+//!   (2023; "TCBS23"): two base-16 digits per byte, look-ups by tree-based functional bootstrapping.
+//!
+//! Both take the AES key alone and expand it under encryption, or round keys that the client expanded, run AES-128/192/256 in
+//! either direction, and leave LWE ciphertexts with the noise of few operations after a bootstrapping: results can be
+//! computed on without limit.
+//!
+//! # Encodings
+//!
+//! q = 2^64; a word x is the torus element x/2^64. Secrets are uniform bits: an LWE key of n bits for blind rotation, and
+//! k polynomials of N bits, the GLWE key, which flattened is the LWE key of states. A bit is bit · 2^63, a base-16 digit is
+//! digit · 2^59. [`State`] says how bytes lie in ciphertexts.
+//!
+//! # A bit on its way (bits)
+//!
+//! ```text
+//!  state: LWE, k N ──► key switch ──► LWE, n ──► blind rotation ──► GLWE: bit·g_1 … bit·g_l in l coefficients
+//!    ▲                 ring of degree d          two key bits a step            │
+//!    │                                                                          ▼  packed trace
+//!    │  linear layer: sum of 4      CMux tree         scheme switch ◄── l GLWE ciphertexts of bit·g_j
+//!    └── + round key ◄── GLWE of 32 bits ◄── GGSW of the bit ◄─┘
+//! ```
+//!
+//! | step | module | literature |
+//! |---|---|---|
+//! | LWE, GLWE, sample extraction | `ring` | Chillotti, Gama, Georgieva, Izabachène 2020 ("CGGI20") §3, §4 |
+//! | key switch in a ring | `bits::engine` | embedding of a into polynomials; GLWE key switch |
+//! | blind rotation by two key bits a step | `bits::engine`, [`homaes_math::Fourier::rotate_pair`] | Zhou et al. 2018; Bourse et al. 2018 |
+//! | several values from one rotation | `bits::engine` | Chillotti, Ligier, Orfila, Tap 2021, PBSmanyLUT |
+//! | mean of rounding errors taken out | `bits::engine` (`exponents`, `centre`) | de Ruijter, D'Anvers, Verbauwhede 2025, mean compensation |
+//! | packing and trace by automorphisms | `bits::engine` (`trace`) | Chen, Dai, Kim, Song 2021 |
+//! | circuit bootstrapping by trace and scheme switch | `bits::engine` (`ggsw`) | CGGI20 §6; Wang, Wen, Li, Lu, Wei, Liu, Wang 2024 |
+//! | CMux tree, vertical packing | `bits::engine` (`descend`) | CGGI20 §5 |
+//! | AES rounds, work shared between blocks | `bits::aes` | |
+//! | AES key schedule | `bits::expand` | FIPS-197 §5.2 |
+//! | noise, failure probability | [`noise`] | |
+//!
+//! # Example
+//!
+//! ```
+//! use homaes_aes::RoundKeys;
+//! use homaes_tfhe::{Aes, EvalKey, Params, SecretKey, WrappedKey, Wrapping, sets};
+//! use rand_core::SeedableRng;
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // a fixed seed for the example; a real program seeds from the operating system
+//! let mut rng = rand_chacha::ChaCha20Rng::from_seed([1; 32]);
+//! let params = Params::new(&sets::TOY)?; // no security
+//! let secret = SecretKey::generate(&params, &mut rng)?;
+//! let eval = EvalKey::generate(&secret, &mut rng);
+//! let keys = RoundKeys::expand(&[7; 16])?;
+//! let wrapped = WrappedKey::encrypt(&secret, &keys, Wrapping::default(), &mut rng)?;
+//!
+//! // the server: expands the key under encryption, then public blocks in, encrypted AES of them out
+//! let aes = Aes::new(&eval, &wrapped)?;
+//! let state = aes.evaluate(&[[0; 16]])?;
+//!
+//! let out = secret.decrypt_blocks(&state)?;
+//! assert_eq!(out.blocks[0], homaes_aes::clear::encrypt_block([0; 16], &keys));
+//! # Ok(())
+//! # }
+//! ```
 #![forbid(unsafe_code)]
 
 mod aes;
@@ -6,8 +72,11 @@ mod bits;
 mod card;
 mod codec;
 mod error;
+#[cfg(feature = "tfhe-rs")]
+pub mod interop;
 mod keys;
 mod meter;
+pub mod nibble;
 pub mod noise;
 mod params;
 mod ring;

@@ -39,8 +39,8 @@ pub const P64: ParamSet = ParamSet {
 pub const P128: ParamSet = ParamSet {
     name: SetName::from_static("tfhe/p128"),
     variant: Variant::Bits(BitsSet {
-        lwe_dimension: 648,
-        lwe_log2_sigma: -13.77,
+        lwe_dimension: 652,
+        lwe_log2_sigma: -13.87,
         key_switch: gadget(2, 6),
         ..BITS
     }),

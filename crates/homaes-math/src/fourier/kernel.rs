@@ -591,29 +591,71 @@ fn rotate_pair_columns<V: Lanes, const C: usize>(
         .zip(out.chunks_exact_mut(count * C));
     for (g, ((digits, key), out)) in parts.enumerate() {
         next.by_ref().take(ahead).for_each(V::prefetch);
-        let (first, rest) = key.split_at(rows * C);
-        let (second, third) = rest.split_at(rows * C);
-        let each = digits.chunks_exact(rows).zip(out.chunks_exact_mut(C));
-        let three = monomials.chunks_exact(3 * f.groups() / 8);
-        for ((&[a, b], monomials), (digits, out)) in step.amounts.iter().zip(three).zip(each) {
-            let tile = &monomials[g / 8 * 3..][..3];
-            let xa = monomial_less_one::<V>(&tile[0], a * g);
-            let xb = monomial_less_one::<V>(&tile[1], b * g);
-            let xab = monomial_less_one::<V>(&tile[2], (a + b) * g);
-            let mut sums = [[Complex::zero(); 3]; C];
-            for (j, digit) in digits.iter().enumerate() {
-                let d = Complex::load(digit);
-                for (c, sums) in sums.iter_mut().enumerate() {
-                    let at = j * C + c;
-                    sums[0] = sums[0].plus_product(d, Complex::load(&first[at]));
-                    sums[1] = sums[1].plus_product(d, Complex::load(&second[at]));
-                    sums[2] = sums[2].plus_product(d, Complex::load(&third[at]));
+        let tiles = f.groups() / 8;
+        let mut done = 0;
+        while done < count {
+            let left = (&step.amounts[done..], &monomials[3 * tiles * done..]);
+            let (digits, out) = (&digits[done * rows..], &mut out[done * C..]);
+            if count - done >= 2 {
+                rotate_some::<V, C, 2>(g, tiles, left, digits, key, out);
+                done += 2;
+            } else {
+                rotate_some::<V, C, 1>(g, tiles, left, digits, key, out);
+                done += 1;
+            }
+        }
+    }
+}
+
+/// One group of `B` accumulators. Complex products with three multiplications instead of four: the third sum is of
+/// (re + im)(re + im).
+#[inline(always)]
+fn rotate_some<V: Lanes, const C: usize, const B: usize>(
+    g: usize,
+    tiles: usize,
+    (amounts, monomials): (&[[usize; 2]], &[[f64; GROUP]]),
+    digits: &[[f64; GROUP]],
+    key: &[[f64; GROUP]],
+    out: &mut [[f64; GROUP]],
+) {
+    let rows = key.len() / (3 * C);
+    let factors = array!(B, [Complex::<V>::zero(); 3], |i| {
+        let tile = &monomials[3 * (tiles * i + g / 8)..][..3];
+        let [a, b] = amounts[i];
+        [
+            monomial_less_one(&tile[0], a * g),
+            monomial_less_one(&tile[1], b * g),
+            monomial_less_one(&tile[2], (a + b) * g),
+        ]
+    });
+    for c in 0..C {
+        let mut sums = [[[V::splat(0.0); 3]; 3]; B];
+        for j in 0..rows {
+            let d = array!(B, [V::splat(0.0); 3], |i| {
+                let d = Complex::<V>::load(&digits[i * rows + j]);
+                [d.re, d.im, d.re + d.im]
+            });
+            for which in 0..3 {
+                let k = Complex::<V>::load(&key[(which * rows + j) * C + c]);
+                let k = [k.re, k.im, k.re + k.im];
+                for i in 0..B {
+                    for part in 0..3 {
+                        sums[i][which][part] = d[i][part].mul_add(k[part], sums[i][which][part]);
+                    }
                 }
             }
-            for (out, sums) in out.iter_mut().zip(sums) {
-                let sum = sums[0].times(xa).plus_product(sums[1], xb);
-                sum.plus_product(sums[2], xab).store(out);
-            }
+        }
+        for i in 0..B {
+            let [xa, xb, xab] = factors[i];
+            let sum = array!(3, Complex::<V>::zero(), |which| {
+                let [re, im, both] = sums[i][which];
+                Complex {
+                    re: re - im,
+                    im: both - re - im,
+                }
+            });
+            let all = sum[0].times(xa).plus_product(sum[1], xb);
+            all.plus_product(sum[2], xab).store(&mut out[i * C + c]);
         }
     }
 }
