@@ -5,11 +5,14 @@ use crate::bits::engine::Engine;
 use crate::error::{Error, Result};
 use crate::keys::{EvalKey, Spectra};
 use crate::meter::MeterReading;
+use crate::nibble::aes::NibbleAes;
+use crate::nibble::engine as nibble;
 use crate::params::{Params, Variant};
 use crate::state::State;
 use crate::wrapped::WrappedKey;
 use homaes_aes::{Block, Layout};
 use homaes_math::Words;
+use std::sync::Arc;
 
 /// AES under one wrapped key.
 pub struct Aes<'k> {
@@ -20,6 +23,7 @@ pub struct Aes<'k> {
 
 enum Circuit<'k> {
     Bits(BitsAes<'k>),
+    Nibble(NibbleAes<'k>),
 }
 
 impl<'k> Aes<'k> {
@@ -36,7 +40,13 @@ impl<'k> Aes<'k> {
                 let engine = Engine::new(set, params.fouriers(), spectra);
                 Circuit::Bits(BitsAes::new(engine, kind, wrapped.lwes()))
             }
-            _ => return Err(Error::NotDigits),
+            (Spectra::Nibble(spectra), Variant::Nibble(set)) => {
+                let meter = Arc::default();
+                let engine = nibble::Engine::new(set, params.fouriers(), spectra, meter);
+                Circuit::Nibble(NibbleAes::new(engine, kind, wrapped.lwes()))
+            }
+            // the spectra were made for this very set
+            _ => unreachable!("variant of key and set"),
         };
         Ok(Self {
             params,
@@ -59,6 +69,7 @@ impl<'k> Aes<'k> {
     pub fn meter(&self) -> MeterReading {
         match &self.circuit {
             Circuit::Bits(aes) => aes.engine.meter.read(),
+            Circuit::Nibble(aes) => aes.engine.meter.read(),
         }
     }
 
@@ -93,6 +104,7 @@ impl<'k> Aes<'k> {
         let observe = |round, lwes| observe(round, &state(round, lwes));
         let lwes = match &self.circuit {
             Circuit::Bits(aes) => aes.evaluate(blocks, observe),
+            Circuit::Nibble(aes) => aes.evaluate(blocks, observe),
         };
         Ok(state(self.rounds, lwes))
     }
@@ -117,6 +129,12 @@ impl<'k> Aes<'k> {
                 for (block, lwes) in blocks.iter().zip(state.lwes.chunks_exact_mut(words)) {
                     add_public(lwes, len, block);
                 }
+            }
+            Circuit::Nibble(aes) => {
+                let mut all = blocks.to_vec();
+                all.resize(state.blocks, [0; 16]);
+                aes.xor_public(&mut state.lwes, &all);
+                state.log2_sigma = self.params.state_log2_sigma(self.rounds, self.rounds);
             }
         }
         Ok(())

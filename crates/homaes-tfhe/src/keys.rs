@@ -2,6 +2,7 @@
 
 use crate::bits::key::{self as bits, BitsKey, BitsSecret};
 use crate::error::Result;
+use crate::nibble::key::{self as nibble, NibbleKey, NibbleSecret};
 use crate::params::{Params, Variant};
 use core::fmt;
 use homaes_math::sample::Seed;
@@ -92,6 +93,7 @@ pub struct EvalKey {
 /// By variant.
 pub(crate) enum Spectra {
     Bits(BitsKey),
+    Nibble(NibbleKey),
 }
 
 impl EvalKey {
@@ -116,7 +118,13 @@ impl EvalKey {
                     .map(|(part, mut rng)| own.bodies(part, &seed, &mut rng))
                     .collect()
             }
-            Variant::Nibble(_) => unimplemented!(),
+            Variant::Nibble(set) => {
+                let own = NibbleSecret::new(set, params.fouriers(), secret.lwe(), secret.glwe());
+                let parts = nibble::Part::all(set).into_par_iter().zip(children);
+                parts
+                    .map(|(part, mut rng)| own.bodies(part, &seed, &mut rng))
+                    .collect()
+            }
         };
         let mut key = Self::from_bodies(params, secret.id(), seed, &bodies);
         key.bodies = Some(bodies);
@@ -139,7 +147,15 @@ impl EvalKey {
                     .collect();
                 Spectra::Bits(BitsKey::from_parts(set, &mut spectra))
             }
-            Variant::Nibble(_) => unimplemented!(),
+            Variant::Nibble(set) => {
+                let parts = nibble::Part::all(set).into_par_iter().zip(bodies);
+                let mut spectra: Vec<Reals> = parts
+                    .map(|(part, bodies)| {
+                        nibble::spectra(set, params.fouriers(), part, &seed, bodies)
+                    })
+                    .collect();
+                Spectra::Nibble(NibbleKey::from_parts(set, &mut spectra))
+            }
         };
         Self {
             params: params.clone(),
@@ -170,7 +186,12 @@ pub(crate) fn body_lens(params: &Params) -> Vec<usize> {
                 .map(|part| part.rows(set) * part.degree(set))
                 .collect()
         }
-        Variant::Nibble(_) => unimplemented!(),
+        Variant::Nibble(set) => {
+            let parts = nibble::Part::all(set).into_iter();
+            parts
+                .map(|part| part.rows(set) * part.degree(set))
+                .collect()
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Parameters.
 
+use crate::nibble::noise::NibbleNoise;
 use crate::noise::{Accounting, NoiseModel, log2_sigma, log2_sum};
 use homaes_aes::{KeySize, Layout};
 use homaes_math::Fourier;
@@ -140,6 +141,7 @@ pub struct Params {
 #[derive(Debug)]
 enum Noise {
     Bits(Box<NoiseModel>),
+    Nibble(Box<NibbleNoise>),
 }
 
 impl Params {
@@ -151,11 +153,11 @@ impl Params {
         set.check()?;
         let fouriers = match &set.variant {
             Variant::Bits(set) => [set.degree, set.key_switch_degree],
-            Variant::Nibble(set) => [set.degree, set.degree],
+            Variant::Nibble(set) => [set.degree, set.key_switch_degree],
         };
         let noise = match &set.variant {
             Variant::Bits(set) => Noise::Bits(Box::new(NoiseModel::new(set, Accounting::Uniform))),
-            Variant::Nibble(_) => unimplemented!(),
+            Variant::Nibble(set) => Noise::Nibble(Box::new(NibbleNoise::new(set))),
         };
         Ok(Arc::new(Self {
             set: set.clone(),
@@ -202,6 +204,10 @@ impl Params {
                 let (one, expansion) = (model.log2_p_block(size), model.log2_p_expansion(size));
                 log2_sum(one + blocks, expansion)
             }
+            Noise::Nibble(model) => {
+                let [one, expansion] = model.log2_p(size);
+                log2_sum(one + blocks, expansion)
+            }
         }
     }
 
@@ -215,6 +221,7 @@ impl Params {
             } else {
                 model.output.total()
             }),
+            Noise::Nibble(model) => model.state_log2_sigma(round),
         }
     }
 
@@ -309,8 +316,11 @@ impl ParamSet {
                     .u64("lwe dimension", set.lwe_dimension as u64)
                     .f64("lwe sigma", set.lwe_log2_sigma)
                     .u64("degree", set.degree as u64)
-                    .f64("glwe sigma", set.glwe_log2_sigma);
+                    .f64("glwe sigma", set.glwe_log2_sigma)
+                    .u64("digit bits", u64::from(set.digit_bits))
+                    .u64("key switch degree", set.key_switch_degree as u64);
                 let b = gadget(b, "rotation", set.rotation);
+                let b = gadget(b, "rotation body", set.rotation_body);
                 let b = gadget(b, "key switch", set.key_switch);
                 gadget(b, "packing", set.packing).finish()
             }
@@ -372,7 +382,17 @@ impl ParamSet {
             }
             Variant::Nibble(set) => {
                 degree("degree", set.degree)?;
-                gadget("digits of blind rotation", set.rotation)?;
+                let small = set.key_switch_degree;
+                degree("degree of key switching", small)?;
+                let good = set.degree.is_multiple_of(small);
+                range("key switch degree", small, good, "a divisor of N")?;
+                let n = set.lwe_dimension;
+                let good = n.is_multiple_of(2) && n > 0 && n.div_ceil(small) < 8;
+                range("LWE dimension", n, good, "even, at most 7 polynomials")?;
+                let bits = set.digit_bits as usize;
+                range("digit bits", bits, bits == 4, "4, two digits per byte")?;
+                gadget("mask digits of blind rotation", set.rotation)?;
+                gadget("body digits of blind rotation", set.rotation_body)?;
                 gadget("digits of packing", set.packing)?;
                 gadget("digits of key switching", set.key_switch)
             }

@@ -1,6 +1,6 @@
 //! Files come back as they were, and every damage has a name.
 use super::*;
-use crate::{Aes, sets};
+use crate::{Aes, ParamSet, sets};
 use homaes_aes::RoundKeys;
 use homaes_wire::WireError;
 use rand_chacha::ChaCha20Rng;
@@ -13,7 +13,11 @@ struct Fixture {
 }
 
 fn toy() -> Fixture {
-    let params = Params::new(&sets::TOY).unwrap();
+    fixture(&sets::TOY)
+}
+
+fn fixture(set: &ParamSet) -> Fixture {
+    let params = Params::new(set).unwrap();
     let mut rng = ChaCha20Rng::from_seed([41; 32]);
     let secret = SecretKey::generate(&params, &mut rng).unwrap();
     Fixture {
@@ -57,7 +61,12 @@ fn damaged<T>(good: &[u8], step: usize, read: impl Fn(&[u8]) -> Result<T>) {
 
 #[test]
 fn keys_come_back_and_damage_is_seen() {
-    let mut f = toy();
+    for set in [&sets::TOY, &sets::NIBBLE_TOY] {
+        keys_come_back(fixture(set));
+    }
+}
+
+fn keys_come_back(mut f: Fixture) {
     let secret = file(f.secret.header().unwrap(), |w| f.secret.write(w));
     let read = read_secret(&f.params, &secret).unwrap();
     assert_eq!(read.bits(), f.secret.bits());
@@ -110,10 +119,10 @@ fn keys_come_back_and_damage_is_seen() {
 #[test]
 fn fields_out_of_range_are_named() {
     let f = toy();
-    let header = |kind, contents| super::header(&f.params, kind, f.secret.id(), contents).unwrap();
+    let head = |kind, contents| header(&f.params, kind, f.secret.id(), contents).unwrap();
     let wrapped = |bits: u16, direction: u8, expansion: u8| {
         let contents = WrappedKey::contents(&f.params, KeySize::Aes128, Expansion::Server);
-        let bytes = file(header(Kind::WrappedKey, contents), |w| {
+        let bytes = file(head(Kind::WrappedKey, contents), |w| {
             let meta = Encoder::new().u16(bits).u8(direction).u8(expansion);
             w.write_record(META, 0, &meta.bytes(&[0; 32]).finish())?;
             Ok(w.write_record(BODIES, 0, &[0; 1024])?)
@@ -144,7 +153,7 @@ fn fields_out_of_range_are_named() {
     let contents = lens
         .iter()
         .fold(Contents::default().record(32), |c, _| c.record(0));
-    let bytes = file(header(Kind::EvalKey, contents), |w| {
+    let bytes = file(head(Kind::EvalKey, contents), |w| {
         w.write_record(META, 0, &[0; 32])?;
         for index in 0..lens.len() as u64 {
             w.write_record(BODIES, index, &[])?;

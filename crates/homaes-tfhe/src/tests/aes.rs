@@ -1,5 +1,5 @@
 use super::Keys;
-use crate::{Aes, Expansion, WrappedKey, Wrapping, sets};
+use crate::{Aes, Expansion, ParamSet, WrappedKey, Wrapping, sets};
 use homaes_aes::clear::{decrypt_block, encrypt_block, trace};
 use homaes_aes::{Block, Direction, RoundKeys};
 use std::time::Instant;
@@ -60,7 +60,16 @@ fn blocks(count: u8) -> Vec<Block> {
 
 #[test]
 fn every_round_on_bits() {
-    let mut keys = Keys::new(&sets::TOY, 1);
+    every_size_and_direction(&sets::TOY);
+}
+
+#[test]
+fn every_round_on_nibbles() {
+    every_size_and_direction(&sets::NIBBLE_TOY);
+}
+
+fn every_size_and_direction(set: &ParamSet) {
+    let mut keys = Keys::new(set, 1);
     for len in [16, 24, 32] {
         let key: Vec<u8> = (0..len).map(|i: u8| i.wrapping_mul(73) ^ 0x5c).collect();
         for wrapping in wrappings() {
@@ -72,6 +81,14 @@ fn every_round_on_bits() {
 #[test]
 fn every_round_at_full_size() {
     let mut keys = Keys::new(&sets::P64, 1);
+    let key: Vec<u8> = (0..16).collect();
+    round_by_round(&mut keys, &key, wrappings()[0], &blocks(1));
+}
+
+#[test]
+#[ignore = "full size, about half a minute"]
+fn every_round_on_nibbles_at_full_size() {
+    let mut keys = Keys::new(&sets::NIBBLE128, 1);
     let key: Vec<u8> = (0..16).collect();
     round_by_round(&mut keys, &key, wrappings()[0], &blocks(1));
 }

@@ -4,7 +4,10 @@
 //! | scheme | own code | reference |
 //! |---|---|---|
 //! | bgv | one transform of the set's ring | one transform of 32768 points of the crate `tfhe-ntt` |
-//! | tfhe | | none |
+//! | tfhe | | with feature `tfhe-rs`: one key switch and bootstrapping of the crate `tfhe`, 4 bits |
+
+#[cfg(feature = "tfhe-rs")]
+mod pbs;
 
 use super::kernels::{self, Own, median};
 use crate::console::Failure;
@@ -21,8 +24,8 @@ const DEGREE: u64 = 32768;
 /// Own code and reference, timed in turn on one thread.
 pub(super) enum Clocks {
     Ntt(Box<Ntt>),
-    // The place of a reference for TFHE: a variant for one bootstrapping of the crate `tfhe`, behind the feature
-    // `tfhe-rs`, with `reference_pbs_ms` and `aes_over_reference_pbs` from `Reference::fields` and `Reference::add_rows`.
+    #[cfg(feature = "tfhe-rs")]
+    Pbs(Box<pbs::Pbs>),
     None,
 }
 
@@ -44,11 +47,19 @@ pub(super) enum Reference {
         /// Whether both transforms have the same length.
         same_length: bool,
     },
+    #[cfg(feature = "tfhe-rs")]
+    Pbs {
+        reference_ms: f64,
+    },
     None,
 }
 
 impl Clocks {
     pub(super) fn new(set: &Set) -> Result<Self, Failure> {
+        #[cfg(feature = "tfhe-rs")]
+        if set.scheme() == Scheme::Tfhe {
+            return Ok(Self::Pbs(Box::new(pbs::Pbs::new()?)));
+        }
         if set.scheme() != Scheme::Bgv {
             return Ok(Self::None);
         }
@@ -73,6 +84,8 @@ impl Clocks {
                     ntt.reference_ns.push(ntt.reference.time());
                 }
             }
+            #[cfg(feature = "tfhe-rs")]
+            Self::Pbs(pbs) => pbs.tick(),
             Self::None => {}
         }
     }
@@ -84,6 +97,10 @@ impl Clocks {
                 transform_ns: median(ntt.own_ns),
                 reference_ns: median(ntt.reference_ns),
                 same_length: ntt.same_length,
+            },
+            #[cfg(feature = "tfhe-rs")]
+            Self::Pbs(pbs) => Reference::Pbs {
+                reference_ms: median(pbs.into_times()),
             },
             Self::None => Reference::None,
         }
@@ -105,6 +122,11 @@ impl Reference {
                 "reference_ntt_ns": reference_ns,
                 "aes_over_reference_ntt": over(report, *reference_ns),
                 "transform_over_reference": same_length.then(|| transform_ns / reference_ns),
+            }),
+            #[cfg(feature = "tfhe-rs")]
+            Self::Pbs { reference_ms } => json!({
+                "reference_pbs_ms": reference_ms,
+                "aes_over_reference_pbs": over_pbs(report, *reference_ms),
             }),
             Self::None => Value::Null,
         };
@@ -138,10 +160,16 @@ impl Reference {
                     format!("{transforms} of {us:.1} µs{ratio} ({backend})"),
                 );
             }
-            Self::None => {
-                rows.add("transforms", report.transforms.to_string());
-                rows.add("blind rotations", report.rotations.to_string());
+            #[cfg(feature = "tfhe-rs")]
+            Self::Pbs { reference_ms } => {
+                let block = over_pbs(report, *reference_ms);
+                rows.add(
+                    "block over reference",
+                    format!("{block:.1} bootstrappings of tfhe, {reference_ms:.2} ms each"),
+                );
+                add_counts(report, rows);
             }
+            Self::None => add_counts(report, rows),
         }
     }
 }
@@ -149,4 +177,16 @@ impl Reference {
 /// Time per batch as a multiple of the reference.
 fn over(report: &Report, reference_ns: f64) -> f64 {
     report.seconds / report.batches as f64 * 1e9 / reference_ns
+}
+
+/// What a run did, without a reference for it.
+fn add_counts(report: &Report, rows: &mut Rows) {
+    rows.add("transforms", report.transforms.to_string());
+    rows.add("blind rotations", report.rotations.to_string());
+}
+
+/// Time per block as a multiple of the reference.
+#[cfg(feature = "tfhe-rs")]
+fn over_pbs(report: &Report, reference_ms: f64) -> f64 {
+    report.seconds / report.blocks as f64 * 1e3 / reference_ms
 }

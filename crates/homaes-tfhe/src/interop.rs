@@ -1,0 +1,388 @@
+//! Results as values of the crate `tfhe`: from states to `tfhe::FheUint8` under the user's own key. Feature `tfhe-rs`.
+//!
+//! **Licence.** Without the feature nothing of `tfhe` is built. With it, that crate's terms hold: BSD-3-Clause-Clear, which
+//! grants no patent licence. Its authors (Zama) allow research and prototypes, and ask for a licence of their patents for commercial use.
+//!
+//! The user has an ordinary `tfhe::ClientKey`, made without this project. Its big LWE key z has 2048 bits, which are the key
+//! polynomial Z of a ring of degree 2048, and nothing to do with the secret s of a [`SecretKey`], whose k N bits are read as
+//! polynomials S_i of that degree, zeros completing the last one.
+//!
+//! ```text
+//! 8 bits under s ─ 8 sign bootstraps ─► 2^59, 2^60, 2^59 … ─ + ─► 4 blocks under s ─ key switch ─► 4 blocks under z = FheUint8
+//!                                       times bit 0, 1, 2 …  pairs  of 2 bits                         nominal noise
+//! ```
+//!
+//! 1. The client makes an [`ExportKey`] once: -S_i under Z.
+//! 2. The server converts with [`EvalKey::to_fheuint8`], and goes on with the ordinary functions of `tfhe`; [`join_be`] makes words.
+//!
+//! A block of parameters such as `PARAM_MESSAGE_2_CARRY_2_KS_PBS`, the default of `tfhe::ConfigBuilder`: a bit of padding at
+//! 2^63, two of carry, two of message at 2^60 and 2^59. An LWE ciphertext of `tfhe` is mask, then body, as here.
+//!
+//! # Noise
+//!
+//! With the variance V of blind rotation ([`rotation`](crate::noise::rotation)), D the bits of s, B = 2^15 and l = 2 the gadget of the
+//! switch and σ the noise of the export key, a block has the variance
+//!
+//! ```text
+//! 2 V + D (B^-2l/24 + l (B²+2)/12 σ²) + l D² B² 2^-108.6
+//! ```
+//!
+//! The last term is the precision of the transforms. With set `tfhe/p64` that is 2^-16.9 squared (measured: the same), nearly all of it 2 V; a
+//! bootstrap of `tfhe` leaves 2^-14.9 squared (measured). Blocks are marked as nominal, so the conversion is refused if a
+//! block would have more than 2^-15 squared.
+//!
+//! # Security
+//!
+//! Rows of an export key are GLWE samples under z, of exactly the kind that `tfhe` publishes itself: ring of degree 2048, rank 1, binary
+//! secret, uniform masks, and errors of the variance that the user's parameters prescribe for z: 2^-47.8 squared by default. They are
+//! normal where `tfhe` draws from a `TUniform`; estimates of lattice attacks depend on the variance, and the samples
+//! (2 rows of 2048 for each S_i) are few beside those of a server key. s is only the message, and independent of z: no
+//! circular assumption is added, unless z is encrypted under s elsewhere.
+
+use crate::bits::engine::Engine;
+use crate::bits::key::unit;
+use crate::error::{Error, Result};
+use crate::keys::{EvalKey, SecretKey, Spectra};
+use crate::noise::{Accounting, FFT_LOG2_VARIANCE, NoiseModel, digit_moment, log2_sigma, rounding};
+use crate::params::{BitsSet, Gadget, Params, Variant};
+use crate::ring::{RingSecret, add, extract};
+use crate::state::State;
+use core::fmt;
+use homaes_math::{Fourier, Reals, Words, torus};
+use homaes_wire::KeyId;
+use rand_core::CryptoRng;
+use rayon::prelude::*;
+use std::sync::Arc;
+use tfhe::core_crypto::prelude::{CiphertextModulus, DynamicDistribution, LweCiphertextOwned};
+use tfhe::integer::RadixCiphertext;
+use tfhe::integer::ciphertext::IntegerCiphertext;
+use tfhe::prelude::{ParameterSetConformant, Tagged};
+use tfhe::shortint::parameters::CiphertextConformanceParams;
+use tfhe::shortint::{AtomicPatternKind, Ciphertext};
+use tfhe::{
+    ClientKey, FheUint8, FheUint8ConformanceParams, FheUint8Id, FheUint16, FheUint16Id,
+    ReRandomizationMetadata, ServerKey,
+};
+use zeroize::Zeroizing;
+
+/// Degree of the user's ring: bits of z.
+const DEGREE: usize = 2048;
+
+/// Mask and body.
+const COLUMNS: usize = 2;
+
+/// Digits of the key switch.
+const SWITCH: Gadget = Gadget {
+    base_log: 15,
+    levels: 2,
+};
+
+/// What the two bits of a block are worth: 64 bits less padding, carry and message.
+const UNITS: [u64; 2] = [1 << 59, 1 << 60];
+
+/// Most noise of a block, log2 of its standard deviation.
+const MAX_LOG2_SIGMA: f64 = -15.0;
+
+/// Bytes whose bits are rotated together: 16 bits make good use of one pass over the key.
+const BYTES_PER_TASK: usize = 2;
+
+/// Key-switching key from a [`SecretKey`] to the big LWE key of a `tfhe::ClientKey`: public, made by the client, who knows both. It
+/// takes 64 KiB of memory.
+pub struct ExportKey {
+    params: Arc<Params>,
+    id: KeyId,
+    pattern: AtomicPatternKind,
+    /// of its rows
+    sigma: f64,
+    fourier: Fourier,
+    /// spectra of -S_i g for the units g of the gadget: as many rows as levels for every S_i, two columns
+    rows: Reals,
+}
+
+impl ExportKey {
+    /// Encrypts the bits of `secret` under the key of `user`. Milliseconds.
+    ///
+    /// # Errors
+    /// If the set is not on bits, or `user` has other parameters than two bits of message and two of carry under 2048 key bits
+    /// and the modulus 2^64.
+    pub fn generate(
+        secret: &SecretKey,
+        user: &ClientKey,
+        rng: &mut impl CryptoRng,
+    ) -> Result<Self> {
+        if let Variant::Nibble(_) = secret.params().set().variant {
+            return Err(not_bits(secret.params()));
+        }
+        let parameters = user.computation_parameters();
+        let format = parameters.to_shortint_conformance_param();
+        check_format(&format)?;
+        let integer: &tfhe::integer::ClientKey = user.as_ref();
+        let shortint: &tfhe::shortint::ClientKey = integer.as_ref();
+        let (bits, noise) = shortint.encryption_key_and_noise();
+        check("LWE dimension", bits.as_ref().len() as u64, DEGREE as u64)?;
+        let sigma = match noise {
+            DynamicDistribution::Gaussian(normal) => normal.std,
+            DynamicDistribution::TUniform(uniform) => uniform.variance(2f64.powi(64)).0.sqrt(),
+        };
+        let fourier = Fourier::new(DEGREE);
+        let target = RingSecret::new(&fourier, bits.as_ref());
+        let levels = SWITCH.levels;
+        let count = secret.glwe().len().div_ceil(DEGREE) * levels * COLUMNS;
+        let mut rows = Reals::zeroed(count * DEGREE);
+        let mut seed = [0; 32];
+        rng.fill_bytes(&mut seed);
+        let mut mask = vec![0; DEGREE];
+        for (i, own) in secret.glwe().chunks(DEGREE).enumerate() {
+            for level in 0..levels {
+                let row = i * levels + level;
+                let mut body = Zeroizing::new(vec![0u64; DEGREE]);
+                for (x, s) in body.iter_mut().zip(own) {
+                    *x = s.wrapping_mul(unit(SWITCH, level)).wrapping_neg();
+                }
+                target.encrypt((&seed, row as u64), sigma, rng, &mut body);
+                torus::uniform(&seed, row as u64, &mut mask);
+                fourier.forward(&mask, &mut rows, row * COLUMNS, count);
+                fourier.forward(&body, &mut rows, row * COLUMNS + 1, count);
+            }
+        }
+        drop(target);
+        Ok(Self {
+            params: secret.params().clone(),
+            id: secret.id(),
+            pattern: format.atomic_pattern,
+            sigma,
+            fourier,
+            rows,
+        })
+    }
+
+    /// The parameters of the secret it was made with.
+    pub fn params(&self) -> &Arc<Params> {
+        &self.params
+    }
+
+    /// The secret key it was made with.
+    pub fn key_id(&self) -> KeyId {
+        self.id
+    }
+
+    /// Whether it can be used with keys of `params` and `id`.
+    fn check(&self, params: &Params, id: KeyId) -> Result<()> {
+        if params.digest() != self.params.digest() {
+            return Err(Error::OtherSet {
+                what: "export key",
+                found: self.params.set().name.as_str(),
+                expected: params.set().name.as_str(),
+            });
+        }
+        if id != self.id {
+            return Err(Error::OtherKey {
+                what: "export key",
+                found: self.id,
+                expected: id,
+            });
+        }
+        Ok(())
+    }
+
+    /// Variance that [`ExportKey::switch`] adds.
+    fn variance(&self) -> f64 {
+        let dimension = (self.rows.len() / (SWITCH.levels * COLUMNS)) as f64;
+        let levels = SWITCH.levels as f64;
+        let base = f64::from(SWITCH.base_log).exp2();
+        dimension * rounding(SWITCH) / 2.0
+            + dimension * levels * digit_moment(SWITCH) * self.sigma * self.sigma
+            + levels * (dimension * base).powi(2) * FFT_LOG2_VARIANCE.exp2()
+    }
+
+    /// The message of an LWE ciphertext under s, under z.
+    ///
+    /// The mask becomes polynomials whose product with the S_i has <a, s> as constant coefficient; a GLWE key switch follows,
+    /// and the constant coefficient of its phase is read off.
+    fn switch(&self, lwe: &[u64]) -> Vec<u64> {
+        let (mask, body) = lwe.split_at(lwe.len() - 1);
+        let levels = SWITCH.levels;
+        let count = mask.len().div_ceil(DEGREE) * levels;
+        let mut digits = Reals::zeroed(count * DEGREE);
+        let mut poly = Words::zeroed(DEGREE);
+        for (i, a) in mask.chunks(DEGREE).enumerate() {
+            poly.fill(0);
+            poly[0] = a[0];
+            for (x, a) in poly.iter_mut().rev().zip(&a[1..]) {
+                *x = a.wrapping_neg();
+            }
+            self.fourier
+                .forward_digits(SWITCH.digits(), &poly, &mut digits, i * levels, count);
+        }
+        let mut sums = Reals::zeroed(COLUMNS * DEGREE);
+        self.fourier
+            .multiply_add(&digits, &self.rows, COLUMNS, &mut sums, (0, COLUMNS));
+        let mut glwe = Words::zeroed(COLUMNS * DEGREE);
+        glwe[DEGREE] = body[0];
+        for (c, poly) in glwe.chunks_exact_mut(DEGREE).enumerate() {
+            self.fourier.inverse_add(&sums, c, COLUMNS, poly);
+        }
+        let mut out = vec![0; DEGREE + 1];
+        extract(&glwe, DEGREE, 0, &mut out);
+        out
+    }
+}
+
+impl fmt::Debug for ExportKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ExportKey")
+            .field("set", &self.params.set().name)
+            .field("id", &self.id)
+            .finish_non_exhaustive()
+    }
+}
+
+impl EvalKey {
+    /// Every byte of a state as a value of `tfhe`, with nominal noise and the tag of `server_key`, with the current thread pool.
+    ///
+    /// `server_key` is asked for its format and its tag only. It must belong to the client key that `export` was made with, which nothing
+    /// tells if their parameters agree: values then decrypt to something else.
+    ///
+    /// Costs 8 blind rotations and 4 small key switches per byte, no bootstrapping of `tfhe`. A bit fails with no larger
+    /// probability than one bootstrapping of AES.
+    ///
+    /// # Errors
+    /// Before any work: if the set is not on bits, the state or `export` belongs to another one or to another secret, `server_key` has
+    /// other parameters than `export`, the state has more noise than states of AES have, or a block would have more noise than
+    /// one of `tfhe`.
+    pub fn to_fheuint8(
+        &self,
+        state: &State,
+        export: &ExportKey,
+        server_key: &ServerKey,
+    ) -> Result<Vec<FheUint8>> {
+        let (Spectra::Bits(spectra), Variant::Bits(set)) =
+            (&self.spectra, &self.params.set().variant)
+        else {
+            return Err(not_bits(&self.params));
+        };
+        state.check(&self.params)?;
+        export.check(&self.params, self.id)?;
+        let format = format_of(server_key)?;
+        if format.atomic_pattern != export.pattern {
+            return Err(Error::OtherTfheKey);
+        }
+        check_noise(set, state, export)?;
+        let engine = Engine::new(set, self.params.fouriers(), spectra);
+        let byte = 8 * engine.lwe_len();
+        let tasks = state.lwes.par_chunks(BYTES_PER_TASK * byte).with_max_len(1);
+        let bytes = tasks.flat_map_iter(|lwes| {
+            let bits = engine.refresh(lwes, &UNITS);
+            let bytes = bits.chunks_exact(byte);
+            bytes
+                .map(|bits| value(bits, export, &format, server_key))
+                .collect::<Vec<_>>()
+        });
+        bytes.collect()
+    }
+}
+
+/// The value of eight LWE ciphertexts under s, the lowest bit first, which hold [`UNITS`] in turn.
+fn value(
+    bits: &[u64],
+    export: &ExportKey,
+    format: &CiphertextConformanceParams,
+    server_key: &ServerKey,
+) -> Result<FheUint8> {
+    let pairs = bits.chunks_exact(bits.len() / 4);
+    let blocks = pairs.map(|pair| {
+        let (low, high) = pair.split_at(pair.len() / 2);
+        let mut sum = low.to_vec();
+        add(&mut sum, high);
+        Ciphertext::new(
+            LweCiphertextOwned::from_container(
+                export.switch(&sum),
+                CiphertextModulus::new_native(),
+            ),
+            format.degree,
+            format.noise_level,
+            format.message_modulus,
+            format.carry_modulus,
+            format.atomic_pattern,
+        )
+    });
+    let value = FheUint8::from_raw_parts(
+        RadixCiphertext::from(blocks.collect::<Vec<_>>()),
+        FheUint8Id,
+        server_key.tag().clone(),
+        ReRandomizationMetadata::default(),
+    );
+    if value.is_conformant(&FheUint8ConformanceParams::from(server_key)) {
+        Ok(value)
+    } else {
+        Err(Error::OtherTfheKey)
+    }
+}
+
+/// `high` · 256 + `low`, whose blocks are put side by side: free. The tag is that of `low`.
+pub fn join_be(high: FheUint8, low: FheUint8) -> FheUint16 {
+    let (high, ..) = high.into_raw_parts();
+    let (low, _, tag, metadata) = low.into_raw_parts();
+    let blocks = low.blocks().iter().chain(high.blocks()).cloned();
+    FheUint16::from_raw_parts(
+        RadixCiphertext::from(blocks.collect::<Vec<_>>()),
+        FheUint16Id,
+        tag,
+        metadata,
+    )
+}
+
+fn not_bits(params: &Params) -> Error {
+    Error::NotBits {
+        set: params.set().name.as_str(),
+    }
+}
+
+/// Format of the blocks that `key` computes with.
+fn format_of(key: &ServerKey) -> Result<CiphertextConformanceParams> {
+    let integer: &tfhe::integer::ServerKey = key.as_ref();
+    let shortint: &tfhe::shortint::ServerKey = integer.as_ref();
+    let format = shortint.conformance_params();
+    check_format(&format)?;
+    Ok(format)
+}
+
+/// Refuses blocks of another shape than this module writes.
+fn check_format(format: &CiphertextConformanceParams) -> Result<()> {
+    check("message modulus", format.message_modulus.0, 4)?;
+    check("carry modulus", format.carry_modulus.0, 4)?;
+    let dimension = format.ct_params.lwe_dim.0 as u64;
+    check("LWE dimension", dimension, DEGREE as u64)?;
+    let native = format.ct_params.ct_modulus.is_native_modulus();
+    check("ciphertext modulus (1: 2^64)", native.into(), 1)
+}
+
+fn check(what: &'static str, found: u64, expected: u64) -> Result<()> {
+    if found == expected {
+        return Ok(());
+    }
+    Err(Error::TfheKey {
+        what,
+        found,
+        expected,
+    })
+}
+
+/// Refuses what would be read wrongly too often, or give blocks of more than nominal noise.
+fn check_noise(set: &BitsSet, state: &State, export: &ExportKey) -> Result<()> {
+    let model = NoiseModel::new(set, Accounting::Uniform);
+    let check = |what, found: f64, limit: f64| {
+        if found <= limit {
+            return Ok(());
+        }
+        Err(Error::TooNoisy { what, found, limit })
+    };
+    // key switch and switch of the modulus follow, as in a round
+    let round = log2_sigma(model.linear.total() + model.round_key);
+    check("the state", state.log2_sigma, round)?;
+    let block = 2.0 * model.rotation.total() + export.variance();
+    check("a block for tfhe", log2_sigma(block), MAX_LOG2_SIGMA)
+}
+
+#[cfg(test)]
+mod tests;

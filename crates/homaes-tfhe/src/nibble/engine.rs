@@ -1,0 +1,531 @@
+//! Tree-based bootstrapping of digits: key switch, blind rotation, packing.
+//!
+//! Notation: N of the GLWE ring, n of the LWE key, v values of a digit, u what a digit of 1 is on the torus.
+//!
+//! # Packing
+//!
+//! A node of the tree needs, from the rotation by a digit x, an encrypted test polynomial whose block y is u f(x, y). The original packs
+//! f(x, 0) … f(x, v - 1), extracted as LWE ciphertexts, by the functional key switch (Chillotti, Gama, Georgieva, Izabachène 2020;
+//! Guimarães, Borin, Aranha 2021): N · t rows of keys, for each table anew. Here the values are packed before they are combined:
+//! all of them, in all tables, are combinations Σ_j c_j e_j of v - 1 coefficients of one rotation ([`crate::nibble::table`]). Those
+//! coefficients are made constant ciphertexts E_j, by the trace of ring packing (Chen, Dai, Kim, Song 2021), and
+//!
+//! ```text
+//! Σ_y X^(y N/v) (1 + X + … + X^(N/v - 1)) Σ_j c_{y,j} E_j  =  Σ_j E_j · (public polynomial)
+//! ```
+//!
+//! costs v - 1 products of transforms for each table. The trace takes log2 (N/v) + v - 1 automorphisms, 22 for v = 16 and N = 2048: less
+//! than 5 % of one blind rotation, under log2 N keys in place of N · t.
+
+use crate::bits::key::Automorphism;
+use crate::meter::{Meter, Stage};
+use crate::nibble::key::{NibbleKey, key_switch_masks, rotation_rows};
+use crate::nibble::table::{Table, differences, ends, unit_log};
+use crate::params::NibbleSet;
+use crate::ring::{add, extract, rotate, sub};
+use homaes_math::fourier::GROUP;
+use homaes_math::{Fourier, Reals, Words};
+use rayon::prelude::*;
+use std::sync::Arc;
+
+/// Accumulators whose digits meet a pair's keys while these are in the second-level cache.
+const TILE: usize = 2;
+
+/// Accumulators of one pass over the key.
+const BATCH: usize = 32;
+
+/// First digits of one task: as many rotations share a pass over the key, and several times as many follow.
+const DIGITS_PER_TASK: usize = 16;
+
+/// Everything that bootstrapping needs.
+pub(crate) struct Engine<'k> {
+    pub(crate) set: &'k NibbleSet,
+    pub(crate) fourier: &'k Fourier,
+    small: &'k Fourier,
+    key: &'k NibbleKey,
+    automorphisms: Vec<Automorphism>,
+    pub(crate) meter: Arc<Meter>,
+}
+
+/// Functions of a first digit, and second digits: every function meets every second digit.
+pub(crate) struct Group<'a> {
+    pub(crate) first: &'a [u64],
+    pub(crate) seconds: Vec<&'a [u64]>,
+    pub(crate) tables: &'a [Table],
+}
+
+/// A second digit, ready for blind rotation, and the test polynomial for it: N words if public, 2 N if not.
+pub(crate) type Job<'a> = (&'a [usize], &'a [u64]);
+
+impl<'k> Engine<'k> {
+    /// `fourier` and `small` are the transforms of the set's degree and of its key switch's.
+    pub(crate) fn new(
+        set: &'k NibbleSet,
+        [fourier, small]: [&'k Fourier; 2],
+        key: &'k NibbleKey,
+        meter: Arc<Meter>,
+    ) -> Self {
+        Self {
+            set,
+            fourier,
+            small,
+            key,
+            automorphisms: (1..=set.degree.trailing_zeros())
+                .map(|t| Automorphism::new(set.degree, t))
+                .collect(),
+            meter,
+        }
+    }
+
+    /// Words of a digit: an LWE ciphertext under the GLWE key.
+    pub(crate) fn lwe_len(&self) -> usize {
+        self.set.degree + 1
+    }
+
+    /// Words of a GLWE ciphertext.
+    pub(crate) fn glwe_len(&self) -> usize {
+        2 * self.set.degree
+    }
+
+    /// v.
+    fn values(&self) -> usize {
+        1 << self.set.digit_bits
+    }
+
+    /// u.
+    pub(crate) fn unit(&self) -> u64 {
+        1 << unit_log(self.set)
+    }
+
+    /// Switches digits to the LWE key: n + 1 words each.
+    ///
+    /// The mask becomes N/d polynomials of degree d whose product with the key has <a, s> as constant coefficient; a GLWE key
+    /// switch in that ring follows, and the constant coefficient of its phase is read off.
+    fn key_switch(&self, lwes: &[&[u64]]) -> Words {
+        let (set, d) = (self.set, self.small.degree());
+        let (masks, levels) = (key_switch_masks(set), set.key_switch.levels);
+        let columns = set.lwe_dimension.div_ceil(d) + 1;
+        let mut out = Words::zeroed(lwes.len() * (set.lwe_dimension + 1));
+        let mut rows = Reals::zeroed(masks * levels * d);
+        let mut sums = Reals::zeroed(columns * d);
+        let mut poly = Words::zeroed(d);
+        let mut switched = Words::zeroed(columns * d);
+        let mut padded = Words::zeroed((columns - 1) * d + 1);
+        for (lwe, out) in lwes.iter().zip(out.chunks_exact_mut(set.lwe_dimension + 1)) {
+            let (mask, body) = lwe.split_at(masks * d);
+            for (i, a) in mask.chunks_exact(d).enumerate() {
+                poly[0] = a[0];
+                for (x, a) in poly[1..].iter_mut().zip(a[1..].iter().rev()) {
+                    *x = a.wrapping_neg();
+                }
+                let digits = set.key_switch.digits();
+                self.small
+                    .forward_digits(digits, &poly, &mut rows, i * levels, masks * levels);
+            }
+            sums.fill(0.0);
+            self.small.multiply_add(
+                &rows,
+                &self.key.key_switch,
+                columns,
+                &mut sums,
+                (0, columns),
+            );
+            switched.fill(0);
+            switched[(columns - 1) * d] = body[0];
+            for (c, poly) in switched.chunks_exact_mut(d).enumerate() {
+                self.small.inverse_add(&sums, c, columns, poly);
+            }
+            extract(&switched, d, 0, &mut padded);
+            out[..set.lwe_dimension].copy_from_slice(&padded[..set.lwe_dimension]);
+            out[set.lwe_dimension] = padded[(columns - 1) * d];
+        }
+        self.meter
+            .transforms(lwes.len() * (masks * levels + columns));
+        out
+    }
+
+    /// What blind rotation is to do for digits: their phases, moved by half a step so that noise of either sign leaves a digit in its
+    /// block, as exponents of X.
+    pub(crate) fn amounts(&self, lwes: &[&[u64]]) -> Vec<Vec<usize>> {
+        self.meter.time(Stage::KeySwitch, || {
+            let len = self.set.lwe_dimension + 1;
+            let mut small = self.key_switch(lwes);
+            let each = small.chunks_exact_mut(len).map(|lwe| {
+                lwe[len - 1] = lwe[len - 1].wrapping_add(self.unit() / 2);
+                exponents(lwe, self.set.degree)
+            });
+            each.collect()
+        })
+    }
+
+    /// Blind rotation: X^-phase times the test polynomial, for at most [`BATCH`] jobs in one pass over the key.
+    fn blind_rotate(&self, jobs: &[Job<'_>]) -> Words {
+        let (set, n, len) = (self.set, self.set.degree, self.glwe_len());
+        let mut accumulators = Words::zeroed(jobs.len() * len);
+        for (acc, (amounts, test)) in accumulators.chunks_exact_mut(len).zip(jobs) {
+            let body = amounts[set.lwe_dimension];
+            rotate(test, n, 2 * n - body, &mut acc[len - test.len()..]);
+        }
+        let (rows, columns) = (rotation_rows(set), 2);
+        let mut digits = Reals::zeroed(TILE * rows * n);
+        let mut sums = Reals::zeroed(TILE * columns * n);
+        for (p, key) in self.key.pairs.iter().enumerate() {
+            // while one key is at work, every tile fetches its share of the next one
+            let next: &[f64] = self.key.pairs.get(p + 1).map_or(&[], |next| next);
+            let share = next.len() / GROUP / jobs.len().div_ceil(TILE) * GROUP + GROUP;
+            let mut next = next.chunks(share);
+            for (tile, jobs) in accumulators.chunks_mut(TILE * len).zip(jobs.chunks(TILE)) {
+                let next = next.next().unwrap_or(&[]);
+                let pairs: [[usize; 2]; TILE] = core::array::from_fn(|i| {
+                    let job = jobs.get(i);
+                    job.map_or([0, 0], |(a, _)| [a[2 * p], a[2 * p + 1]])
+                });
+                let pairs = &pairs[..jobs.len()];
+                let digits = &mut digits[..pairs.len() * rows * n];
+                let sums = &mut sums[..pairs.len() * columns * n];
+                for (i, acc) in tile.chunks_exact(len).enumerate() {
+                    let (mask, body) = acc.split_at(n);
+                    let (place, count) = (i * rows, pairs.len() * rows);
+                    self.fourier
+                        .forward_digits(set.rotation.digits(), mask, digits, place, count);
+                    let (gadget, place) = (set.rotation_body, place + set.rotation.levels);
+                    self.fourier
+                        .forward_digits(gadget.digits(), body, digits, place, count);
+                }
+                self.fourier
+                    .rotate_pair(pairs, digits, key, sums, [rows, columns], next);
+                for (i, poly) in tile.chunks_exact_mut(n).enumerate() {
+                    self.fourier
+                        .inverse_add(sums, i, pairs.len() * columns, poly);
+                }
+            }
+        }
+        self.meter.rotations(jobs.len());
+        let steps = jobs.len() * self.key.pairs.len();
+        self.meter.transforms(steps * (rows + columns));
+        accumulators
+    }
+
+    /// Blind rotations for a multi-value bootstrap: coefficient j N/v of a result is e_j of [`crate::nibble::table`], for j from 1 on.
+    pub(crate) fn multi_value(&self, amounts: &[Vec<usize>]) -> Vec<Words> {
+        let mut test = Words::zeroed(self.set.degree);
+        test.fill(self.unit() / 2);
+        let jobs: Vec<Job<'_>> = amounts.iter().map(|a| (&a[..], &test[..])).collect();
+        self.rotated(&jobs)
+    }
+
+    /// A function of the digit of a multi-value bootstrap: Σ_j c_j e_j and a constant.
+    ///
+    /// Noise: that of the rotation times √[`norm`](crate::nibble::table::norm).
+    pub(crate) fn function(&self, rotated: &[u64], f: &[u8]) -> Words {
+        let n = self.set.degree;
+        let mut sum = Words::zeroed(self.lwe_len());
+        let mut term = Words::scratch(self.lwe_len());
+        for (d, j) in differences(f).zip(1..) {
+            extract(rotated, n, j * n / self.values(), &mut term);
+            for (sum, x) in sum.iter_mut().zip(term.iter()) {
+                *sum = sum.wrapping_add(x.wrapping_mul(d as u64));
+            }
+        }
+        sum[n] = sum[n].wrapping_add(ends(f) * (self.unit() / 2));
+        sum
+    }
+
+    /// Test polynomials for second digits, one for every table, from a multi-value bootstrap.
+    pub(crate) fn tests(&self, rotated: &[u64], tables: &[Table], work: &mut Work) -> Vec<Words> {
+        let (n, rows) = (self.set.degree, self.values() - 1);
+        self.meter.time(Stage::Trace, || {
+            let constants = self.constants(rotated, work);
+            for (j, constant) in constants.iter().enumerate().skip(1) {
+                for (c, poly) in constant.chunks_exact(n).enumerate() {
+                    let place = 2 * (j - 1) + c;
+                    self.fourier
+                        .forward(poly, &mut work.constants, place, 2 * rows);
+                }
+            }
+            self.meter.transforms(2 * rows);
+        });
+        let each = tables.iter().map(|table| {
+            self.meter.time(Stage::LookUp, || {
+                let sums = &mut work.sums;
+                sums.fill(0.0);
+                self.fourier
+                    .multiply_add(&table.spectra, &work.constants, 2, sums, (0, 2));
+                let mut out = Words::zeroed(2 * n);
+                out[n..].copy_from_slice(&table.constants);
+                for (c, poly) in out.chunks_exact_mut(n).enumerate() {
+                    self.fourier.inverse_add(sums, c, 2, poly);
+                }
+                self.meter.transforms(2);
+                out
+            })
+        });
+        each.collect()
+    }
+
+    /// E_0 … E_(v-1): coefficients j N/v of a ciphertext as constants.
+    ///
+    /// Divided by N first, the ciphertext is doubled by each of log2 N sums x ± ψ(x): the trace cancels all coefficients but those,
+    /// and the others separate them, by the bits of j from the last to the first.
+    fn constants(&self, rotated: &[u64], work: &mut Work) -> Vec<Words> {
+        let (n, bits) = (self.set.degree, self.set.digit_bits);
+        let log = n.trailing_zeros();
+        let mut all = copied(rotated);
+        divide(&mut all, log);
+        let mut image = Words::scratch(rotated.len());
+        let mut turned = Words::scratch(rotated.len());
+        for t in bits + 1..=log {
+            self.automorphism(t, &all, &mut image, work);
+            add(&mut all, &image);
+        }
+        let mut parts = vec![all];
+        for t in (1..=bits).rev() {
+            let mut next = Vec::with_capacity(2 * parts.len());
+            let mut odds = Vec::with_capacity(parts.len());
+            for mut even in parts {
+                self.automorphism(t, &even, &mut image, work);
+                let mut odd = Words::scratch(even.len());
+                odd.copy_from_slice(&even);
+                sub(&mut odd, &image);
+                rotate(&odd, n, 2 * n - (n >> t), &mut turned);
+                odd.copy_from_slice(&turned);
+                add(&mut even, &image);
+                next.push(even);
+                odds.push(odd);
+            }
+            // position of j: its bits so far, the one found last on top
+            next.append(&mut odds);
+            parts = next;
+        }
+        parts
+    }
+
+    /// x ↦ ψ(x) for X -> X^(2^t + 1), switched back to the key.
+    fn automorphism(&self, t: u32, x: &[u64], out: &mut [u64], work: &mut Work) {
+        let (n, levels) = (self.set.degree, self.set.packing.levels);
+        self.automorphisms[t as usize - 1].apply(x, out);
+        let digits = self.set.packing.digits();
+        self.fourier
+            .forward_digits(digits, &out[..n], &mut work.rows, 0, levels);
+        let sums = &mut work.sums;
+        sums.fill(0.0);
+        let key = &self.key.automorphisms[t as usize - 1];
+        self.fourier.multiply_add(&work.rows, key, 2, sums, (0, 2));
+        out[..n].fill(0);
+        for (c, poly) in out.chunks_exact_mut(n).enumerate() {
+            self.fourier.inverse_add(sums, c, 2, poly);
+        }
+        self.meter.transforms(levels + 2);
+    }
+
+    /// X^-phase times their test polynomials, for any number of jobs.
+    fn rotated(&self, jobs: &[Job<'_>]) -> Vec<Words> {
+        let mut out = Vec::with_capacity(jobs.len());
+        for jobs in jobs.chunks(BATCH) {
+            let rotated = self.meter.time(Stage::Rotation, || self.blind_rotate(jobs));
+            out.extend(rotated.chunks_exact(self.glwe_len()).map(copied));
+        }
+        out
+    }
+
+    /// Leaves of trees: the block of a test polynomial that the second digit chooses, for all jobs.
+    pub(crate) fn choose(&self, jobs: &[Job<'_>]) -> Vec<Words> {
+        let each = self.rotated(jobs).into_iter().map(|acc| {
+            let mut lwe = Words::scratch(self.lwe_len());
+            extract(&acc, self.set.degree, 0, &mut lwe);
+            lwe
+        });
+        each.collect()
+    }
+
+    /// Inner nodes of trees of more than two digits: the same, and test polynomials for a further digit from every v of
+    /// them in a row, by ring packing.
+    ///
+    /// Of two ciphertexts x and y, divided beforehand, (x + X^(N/2^t) y) + ψ(x - X^(N/2^t) y) has both constant coefficients;
+    /// the trace cancels what is between them, and block polynomials fill it.
+    pub(crate) fn choose_tests(&self, jobs: &[Job<'_>], work: &mut Work) -> Vec<Words> {
+        let (n, bits) = (self.set.degree, self.set.digit_bits);
+        let log = n.trailing_zeros();
+        let mut parts = self.rotated(jobs);
+        for part in &mut parts {
+            divide(part, log);
+        }
+        let mut image = Words::scratch(self.glwe_len());
+        let mut turned = Words::scratch(self.glwe_len());
+        for t in 1..=bits {
+            let mut next = Vec::with_capacity(parts.len() / 2);
+            let stride = self.values() >> t;
+            for tree in parts.chunks_exact(2 * stride) {
+                // the pairs that are apart by N/2^t in the end
+                for (x, y) in tree.iter().zip(&tree[stride..]).take(stride) {
+                    rotate(y, n, n >> t, &mut turned);
+                    let mut difference = copied(x);
+                    sub(&mut difference, &turned);
+                    self.automorphism(t, &difference, &mut image, work);
+                    let mut sum = copied(x);
+                    add(&mut sum, &turned);
+                    add(&mut sum, &image);
+                    next.push(sum);
+                }
+            }
+            parts = next;
+        }
+        for part in &mut parts {
+            for t in bits + 1..=log {
+                self.automorphism(t, part, &mut image, work);
+                add(part, &image);
+            }
+            for poly in part.chunks_exact_mut(n) {
+                blocks(poly, n / self.values());
+            }
+        }
+        parts
+    }
+
+    /// f(x, y) for all groups: for every second digit y of a group, all its tables f. Results in that order.
+    ///
+    /// Costs 1 + (second digits) · (tables) rotations per group.
+    pub(crate) fn combine(&self, groups: &[Group<'_>]) -> Vec<Words> {
+        let tasks = groups.par_chunks(self.share(groups.len()));
+        let found = tasks.flat_map_iter(|groups| {
+            let mut work = Work::new(self);
+            let firsts: Vec<&[u64]> = groups.iter().map(|group| group.first).collect();
+            let rotated = self.multi_value(&self.amounts(&firsts));
+            let tests: Vec<Vec<Words>> = groups
+                .iter()
+                .zip(&rotated)
+                .map(|(group, acc)| self.tests(acc, group.tables, &mut work))
+                .collect();
+            let seconds: Vec<Vec<Vec<usize>>> = groups
+                .iter()
+                .map(|group| self.amounts(&group.seconds))
+                .collect();
+            let jobs: Vec<Job<'_>> = seconds
+                .iter()
+                .zip(&tests)
+                .flat_map(|(seconds, tests)| {
+                    let pairs = seconds
+                        .iter()
+                        .flat_map(|y| tests.iter().map(move |t| (y, t)));
+                    pairs.map(|(y, test)| (&y[..], &test[..]))
+                })
+                .collect();
+            self.choose(&jobs)
+        });
+        found.collect()
+    }
+
+    /// Test polynomials of one table for many first digits.
+    pub(crate) fn many_tests(&self, firsts: &[&[u64]], table: &[Table]) -> Vec<Words> {
+        let tasks = firsts.par_chunks(self.share(firsts.len()));
+        let found = tasks.flat_map_iter(|firsts| {
+            let mut work = Work::new(self);
+            let rotated = self.multi_value(&self.amounts(firsts));
+            let each = rotated
+                .iter()
+                .flat_map(|acc| self.tests(acc, table, &mut work));
+            each.collect::<Vec<_>>()
+        });
+        found.collect()
+    }
+
+    /// For every digit the block of its test polynomial: one rotation each.
+    pub(crate) fn apply(&self, jobs: &[(&[u64], &[u64])]) -> Vec<Words> {
+        let tasks = jobs.par_chunks(self.share(jobs.len()));
+        let found = tasks.flat_map_iter(|jobs| {
+            let digits: Vec<&[u64]> = jobs.iter().map(|&(digit, _)| digit).collect();
+            let amounts = self.amounts(&digits);
+            let pairs = amounts.iter().zip(jobs);
+            let jobs: Vec<Job<'_>> = pairs.map(|(a, &(_, test))| (&a[..], test)).collect();
+            self.choose(&jobs)
+        });
+        found.collect()
+    }
+
+    /// How many of `count` items one task takes: all threads have the same to do, as far as possible.
+    pub(crate) fn share(&self, count: usize) -> usize {
+        let threads = rayon::current_num_threads();
+        let waves = count.div_ceil(threads * DIGITS_PER_TASK).max(1);
+        count.div_ceil(threads * waves).max(1)
+    }
+}
+
+/// Working memory of one task.
+pub(crate) struct Work {
+    /// spectra of digits of an automorphism
+    rows: Reals,
+    /// spectra of its result
+    sums: Reals,
+    /// spectra of E_1 …
+    constants: Reals,
+}
+
+impl Work {
+    pub(crate) fn new(engine: &Engine<'_>) -> Self {
+        let n = engine.set.degree;
+        Self {
+            rows: Reals::zeroed(engine.set.packing.levels * n),
+            sums: Reals::zeroed(2 * n),
+            constants: Reals::zeroed(2 * (engine.values() - 1) * n),
+        }
+    }
+}
+
+fn copied(words: &[u64]) -> Words {
+    let mut out = Words::scratch(words.len());
+    out.copy_from_slice(words);
+    out
+}
+
+/// Divides words as signed numbers by 2^log, rounding.
+fn divide(words: &mut [u64], log: u32) {
+    for x in words {
+        *x = ((x.wrapping_add(1 << (log - 1)) as i64) >> log) as u64;
+    }
+}
+
+/// Multiplies a polynomial by 1 + X + … + X^(len - 1).
+fn blocks(poly: &mut [u64], len: usize) {
+    let n = poly.len();
+    // the window that ends at coefficient -1: X^-j is -X^(N - j)
+    let mut sum = poly[n - len..]
+        .iter()
+        .fold(0u64, |sum, x| sum.wrapping_sub(*x));
+    let from = poly.to_vec();
+    for (i, x) in poly.iter_mut().enumerate() {
+        let leaves = if i < len {
+            from[n + i - len].wrapping_neg()
+        } else {
+            from[i - len]
+        };
+        sum = sum.wrapping_add(from[i]).wrapping_sub(leaves);
+        *x = sum;
+    }
+}
+
+/// Mask and body in steps of 1/(2N).
+///
+/// What rounding takes from the mask meets key bits of mean 1/2; half of it is public and taken from the body, so that only (s_i - 1/2)
+/// times the rounding errors is left: a quarter of the variance without that, in place of a half. The body is rounded
+/// down: block d of a test polynomial is [d, d + 1) N/v.
+fn exponents(lwe: &[u64], n: usize) -> Vec<usize> {
+    // 2^64 / 2N
+    let shift = 63 - n.trailing_zeros();
+    let round = |x: u64| x.wrapping_add(1 << (shift - 1)) >> shift;
+    let (mask, body) = lwe.split_at(lwe.len() - 1);
+    let mut lost = 0i64;
+    let mut out: Vec<usize> = mask
+        .iter()
+        .map(|&a| {
+            let rounded = round(a);
+            lost = lost.wrapping_add(a.wrapping_sub(rounded << shift) as i64);
+            rounded as usize & (2 * n - 1)
+        })
+        .collect();
+    let body = body[0].wrapping_sub((lost / 2) as u64);
+    out.push((body >> shift) as usize & (2 * n - 1));
+    out
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

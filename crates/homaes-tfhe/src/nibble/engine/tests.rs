@@ -1,0 +1,300 @@
+use super::*;
+use crate::nibble::methods::{Keys, phase};
+use crate::nibble::noise::NibbleNoise;
+use crate::nibble::params::{nibble_paper, nibble_toy, nibble128};
+use crate::nibble::table::{exclusive_or, norm, of_pairs, public_test, sbox_tables};
+use homaes_aes::{Direction, clear};
+
+fn torus_of(x: u64) -> f64 {
+    x as i64 as f64 * 2f64.powi(-64)
+}
+
+fn variance(errors: &[f64]) -> f64 {
+    errors.iter().map(|e| e * e).sum::<f64>() / errors.len() as f64
+}
+
+fn refs(digits: &[Words]) -> Vec<&[u64]> {
+    digits.iter().map(|d| &d[..]).collect()
+}
+
+fn tables(engine: &Engine<'_>, functions: &[Vec<Vec<u8>>]) -> Vec<Table> {
+    let each = functions.iter();
+    each.map(|f| Table::new(engine.set, engine.fourier, f))
+        .collect()
+}
+
+fn log2_sigma(variance: f64) -> f64 {
+    variance.log2() / 2.0
+}
+
+/// Prints measured noise; it may be that of the model or less, and not much less: digits of one bit have half the model's moment or less,
+/// and the precision of transforms is a bound.
+fn compare(what: &str, measured: f64, model: f64) {
+    let [measured, model] = [measured, model].map(log2_sigma);
+    println!("{what:30} {measured:.2}, model {model:.2}");
+    assert!((-0.9..0.3).contains(&(measured - model)), "{what}");
+}
+
+/// Every step by itself, right and with the noise of the model.
+fn steps(set: &NibbleSet, count: u8) {
+    let model = NibbleNoise::new(set);
+    let f = Keys::new(set, [3; 32]);
+    let engine = f.engine();
+    let (n, secret) = (set.degree, f.secret());
+    let digits: Vec<u8> = (0..count).map(|i| i % 32 * 7 % 16).collect();
+    let lwes = f.encrypt(digits.iter().copied());
+
+    let small = engine.key_switch(&refs(&lwes));
+    let errors: Vec<f64> = small
+        .chunks_exact(set.lwe_dimension + 1)
+        .zip(&digits)
+        .map(|(lwe, &d)| torus_of(phase(lwe, &f.lwe).wrapping_sub(u64::from(d) << 59)))
+        .collect();
+    compare("key switch", variance(&errors), model.key_switch);
+
+    let amounts = engine.amounts(&refs(&lwes));
+    let rotated = engine.multi_value(&amounts);
+    let mut errors = Vec::new();
+    for (acc, &d) in rotated.iter().zip(&digits) {
+        let phase = secret.glwe.phase(acc);
+        for j in 1..16 {
+            let half = engine.unit() / 2;
+            let want = if usize::from(d) < 16 - j {
+                half
+            } else {
+                half.wrapping_neg()
+            };
+            errors.push(torus_of(phase[j * n / 16].wrapping_sub(want)));
+        }
+    }
+    compare("blind rotation", variance(&errors), model.rotation.total());
+    assert!(errors.iter().all(|e| e.abs() < 2f64.powi(-8)));
+
+    // a function by combination of coefficients
+    let f_xor: Vec<u8> = (0..16).map(|x| x ^ 9).collect();
+    for (acc, &d) in rotated.iter().zip(&digits) {
+        assert_eq!(f.decrypt(&engine.function(acc, &f_xor)).0, d ^ 9);
+    }
+
+    packing(&f, &rotated, &model);
+    let mut work = Work::new(&engine);
+
+    // test polynomials
+    let functions = [
+        &sbox_tables(Direction::Encrypt, false, 0)[..],
+        &[exclusive_or()],
+    ]
+    .concat();
+    let all = tables(&engine, &functions);
+    let mut errors = vec![Vec::new(); functions.len()];
+    for (acc, &d) in rotated.iter().zip(&digits) {
+        for (t, test) in engine.tests(acc, &all, &mut work).iter().enumerate() {
+            let phase = secret.glwe.phase(test);
+            for (i, x) in phase.iter().enumerate() {
+                let y = i / (n / 16);
+                let want = u64::from(functions[t][y][usize::from(d)]) << 59;
+                errors[t].push(torus_of(x.wrapping_sub(want)));
+            }
+        }
+    }
+    for (t, errors) in errors.iter().enumerate() {
+        let mean = functions[t].iter().map(|f| norm(f)).sum::<f64>() / 16.0;
+        let name = format!("test polynomial {t}, norm {mean:.0}");
+        compare(&name, variance(errors), model.test(mean, mean));
+        assert!(errors.iter().all(|e| e.abs() < 2f64.powi(-6)));
+    }
+
+    // leaves
+    let tests: Vec<Words> = rotated
+        .iter()
+        .flat_map(|acc| engine.tests(acc, &all[6..], &mut work))
+        .collect();
+    let seconds: Vec<Vec<usize>> = amounts.iter().rev().cloned().collect();
+    let jobs: Vec<Job<'_>> = seconds
+        .iter()
+        .zip(&tests)
+        .map(|(a, t)| (&a[..], &t[..]))
+        .collect();
+    let mut errors = Vec::new();
+    for ((lwe, x), y) in engine
+        .choose(&jobs)
+        .iter()
+        .zip(&digits)
+        .zip(digits.iter().rev())
+    {
+        let (digit, error) = f.decrypt(lwe);
+        assert_eq!(digit, x ^ y);
+        errors.push(error);
+    }
+    compare("exclusive or", variance(&errors), model.leaf(155.0, 155.0));
+    println!("{:?}", f.meter.read());
+}
+
+/// Coefficients of rotations become constants.
+fn packing(f: &Keys, rotated: &[Words], model: &NibbleNoise) {
+    let (engine, secret, n) = (f.engine(), f.secret(), f.set.degree);
+    let mut work = Work::new(&engine);
+    let (mut constant, mut rest) = (Vec::new(), Vec::new());
+    for acc in rotated {
+        let before = secret.glwe.phase(acc);
+        for (j, part) in engine.constants(acc, &mut work).iter().enumerate() {
+            let phase = secret.glwe.phase(part);
+            constant.push(torus_of(phase[0].wrapping_sub(before[j * n / 16])));
+            rest.extend(phase[1..].iter().map(|&x| torus_of(x)));
+        }
+    }
+    let (constant, rest) = (variance(&constant), variance(&rest));
+    let square = (n * n) as f64;
+    compare(
+        "packing: constants",
+        constant,
+        square / 3.0 * model.automorphism,
+    );
+    compare(
+        "packing: others",
+        rest,
+        n as f64 * 2.0 / 3.0 * model.automorphism,
+    );
+}
+
+#[test]
+fn toy_steps() {
+    steps(&nibble_toy(), 128);
+}
+
+#[test]
+#[ignore = "full size"]
+fn full_steps() {
+    steps(&nibble128(), 32);
+}
+
+#[test]
+#[ignore = "full size"]
+fn paper_steps() {
+    steps(&nibble_paper(), 32);
+}
+
+#[test]
+fn exclusive_or_of_all_pairs() {
+    let f = Keys::new(&nibble_toy(), [4; 32]);
+    let engine = f.engine();
+    let lwes = f.encrypt(0..16);
+    let table = tables(&engine, &[exclusive_or()]);
+    let groups: Vec<Group<'_>> = lwes
+        .iter()
+        .map(|first| Group {
+            first,
+            seconds: refs(&lwes),
+            tables: &table,
+        })
+        .collect();
+    for (i, lwe) in engine.combine(&groups).iter().enumerate() {
+        assert_eq!(f.decrypt(lwe).0, ((i / 16) ^ (i % 16)) as u8, "{i}");
+    }
+}
+
+#[test]
+fn look_ups_of_all_bytes() {
+    let f = Keys::new(&nibble_toy(), [5; 32]);
+    let engine = f.engine();
+    let lwes = f.encrypt(0..16);
+    for direction in Direction::ALL {
+        let functions = sbox_tables(direction, true, 0x35);
+        let table = tables(&engine, &functions);
+        let groups: Vec<Group<'_>> = (0..256)
+            .map(|b| Group {
+                first: &lwes[b % 16],
+                seconds: vec![&lwes[b / 16]],
+                tables: &table,
+            })
+            .collect();
+        for (b, digits) in engine.combine(&groups).chunks_exact(2).enumerate() {
+            let [low, high] = [0, 1].map(|h| f.decrypt(&digits[h]).0);
+            assert_eq!(
+                low + 16 * high,
+                clear::sbox(direction, b as u8 ^ 0x35),
+                "{b}"
+            );
+        }
+    }
+}
+
+#[test]
+fn public_functions() {
+    let f = Keys::new(&nibble_toy(), [6; 32]);
+    let engine = f.engine();
+    let lwes = f.encrypt(0..16);
+    let square: Vec<u8> = (0..16).map(|x: u8| x * x % 16).collect();
+    let test = public_test(&f.set, &square);
+    let jobs: Vec<_> = lwes.iter().map(|lwe| (&lwe[..], &test[..])).collect();
+    for (lwe, &y) in engine.apply(&jobs).iter().zip(&square) {
+        assert_eq!(f.decrypt(lwe).0, y);
+    }
+    // base 4, as the comparison of methods has it
+    let set = NibbleSet {
+        digit_bits: 2,
+        ..nibble_toy()
+    };
+    let f = Keys::new(&set, [7; 32]);
+    let engine = f.engine();
+    let lwes = f.encrypt(0..4);
+    let table = tables(&engine, &[of_pairs(4, |x, y| (3 * x + y) as u8 & 3)]);
+    let groups: Vec<Group<'_>> = lwes
+        .iter()
+        .map(|first| Group {
+            first,
+            seconds: refs(&lwes),
+            tables: &table,
+        })
+        .collect();
+    for (i, lwe) in engine.combine(&groups).iter().enumerate() {
+        assert_eq!(usize::from(f.decrypt(lwe).0), (3 * (i / 4) + i % 4) % 4);
+    }
+}
+
+#[test]
+#[ignore = "measures"]
+fn rotation_speed() {
+    for set in [nibble128(), nibble_paper()] {
+        let f = Keys::new(&set, [3; 32]);
+        let engine = f.engine();
+        for count in [1, 4, 8, 16, 24, 32, 48, 64] {
+            let lwes = f.encrypt((0..count).map(|i| i % 16));
+            let amounts = engine.amounts(&refs(&lwes));
+            let test = vec![0; 2 * set.degree];
+            let jobs: Vec<Job<'_>> = amounts.iter().map(|a| (&a[..], &test[..])).collect();
+            let best = (0..if count < 32 { 10 } else { 5 })
+                .map(|_| {
+                    let start = cpu_seconds();
+                    let _ = engine.blind_rotate(&jobs);
+                    (cpu_seconds() - start) * 1e3 / f64::from(count)
+                })
+                .fold(f64::INFINITY, f64::min);
+            println!("n {}, batch {count}: {best:.3} ms", set.lwe_dimension);
+        }
+        let lwes = f.encrypt((0..16).map(|i| i % 16));
+        let start = cpu_seconds();
+        let amounts = engine.amounts(&refs(&lwes));
+        println!("key switch {:.3} ms", (cpu_seconds() - start) * 1e3 / 16.0);
+        let rotated = engine.multi_value(&amounts);
+        let tables = tables(&engine, &sbox_tables(Direction::Encrypt, false, 0));
+        let mut work = Work::new(&engine);
+        for table in [&tables[..1], &tables] {
+            let start = cpu_seconds();
+            for acc in &rotated {
+                let _ = engine.tests(acc, table, &mut work);
+            }
+            let count = table.len();
+            println!(
+                "packing for {count}: {:.3} ms",
+                (cpu_seconds() - start) * 1e3 / 16.0
+            );
+        }
+    }
+}
+
+/// CPU time of this thread.
+pub(crate) fn cpu_seconds() -> f64 {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    stat.split(' ').next().unwrap().parse::<f64>().unwrap() * 1e-9
+}

@@ -1,0 +1,144 @@
+//! The AES key schedule on encrypted digits.
+
+use crate::nibble::engine::{Engine, Group};
+use crate::nibble::linear::mix;
+use crate::nibble::table::{Table, byte_tables, factors};
+use homaes_aes::{Direction, KeySize, clear, gf256};
+use homaes_math::Words;
+
+/// Round keys of a direction.
+pub(crate) struct Expanded {
+    /// 32 per round key
+    pub(crate) digits: Vec<Words>,
+    /// test polynomials of exclusive or with the first of them, as far as the schedule made them
+    pub(crate) tests: Vec<Words>,
+}
+
+/// All round keys of `direction` from the digits of the key (FIPS-197 section 5.2).
+///
+/// A word is w[i] = w[i - Nk] ⊕ t: with a test polynomial of w[i - Nk] as the first digit, which can be made long before, the chain is one
+/// rotation per digit; and encryption needs these test polynomials again.
+///
+/// Rotations for AES-128: 10 · 12 for SubWord, 40 · 8 for the sums, 40 · 8 for test polynomials. The equivalent inverse
+/// cipher takes 16 (1 + 8 + 12) more for every key but the first and the last.
+pub(crate) fn expand(
+    engine: &Engine<'_>,
+    xor: &[Table],
+    size: KeySize,
+    direction: Direction,
+    key: Vec<Words>,
+) -> Expanded {
+    let mut digits = key;
+    let mut tests = Vec::new();
+    let sub = SubWord::new(engine);
+    let len = size.key_bytes() / 4;
+    let mut round_constant = 1u8;
+    for i in len..4 * size.round_keys() {
+        if i.is_multiple_of(len) {
+            let firsts: Vec<&[u64]> = digits[8 * (i - len)..].iter().map(|d| &d[..]).collect();
+            tests.extend(engine.many_tests(&firsts, xor));
+        }
+        let word = &digits[8 * (i - 1)..];
+        let substituted;
+        let term = if i.is_multiple_of(len) {
+            substituted = sub.apply(word, 1, round_constant);
+            round_constant = gf256::mul(round_constant, 2);
+            &substituted
+        } else if len > 6 && i % len == 4 {
+            substituted = sub.apply(word, 0, 0);
+            &substituted
+        } else {
+            word
+        };
+        let before = &tests[8 * (i - len)..][..8];
+        let jobs: Vec<_> = term
+            .iter()
+            .zip(before)
+            .map(|(t, w)| (&t[..], &w[..]))
+            .collect();
+        let found = engine.apply(&jobs);
+        digits.extend(found);
+    }
+    match direction {
+        Direction::Encrypt => Expanded { digits, tests },
+        Direction::Decrypt => Expanded {
+            digits: inverse(engine, xor, digits),
+            tests: Vec::new(),
+        },
+    }
+}
+
+/// In reverse order and with InvMixColumns applied to all but the first and the last (FIPS-197 section 5.3.5).
+fn inverse(engine: &Engine<'_>, xor: &[Table], digits: Vec<Words>) -> Vec<Words> {
+    let direction = Direction::Decrypt;
+    let tables = byte_tables(&factors(direction, false), |x| x, 0);
+    let tables: Vec<Table> = tables
+        .iter()
+        .map(|f| Table::new(engine.set, engine.fourier, f))
+        .collect();
+    let mut rounds: Vec<Vec<Words>> = digits.chunks(32).rev().map(<[Words]>::to_vec).collect();
+    let last = rounds.len() - 1;
+    for round in &mut rounds[1..last] {
+        let groups: Vec<Group<'_>> = round
+            .chunks_exact(2)
+            .map(|byte| Group {
+                first: &byte[0],
+                seconds: vec![&byte[1]],
+                tables: &tables,
+            })
+            .collect();
+        let found = engine.combine(&groups);
+        let pool = mix(
+            engine,
+            xor,
+            direction,
+            &found,
+            &[core::array::from_fn(|i| i)],
+        );
+        *round = pool.blocks[0]
+            .iter()
+            .map(|&d| pool.digits[d].clone())
+            .collect();
+    }
+    rounds.concat()
+}
+
+/// The S-box on the bytes of a word.
+struct SubWord<'e, 'k> {
+    engine: &'e Engine<'k>,
+    tables: Vec<Table>,
+}
+
+impl<'e, 'k> SubWord<'e, 'k> {
+    fn new(engine: &'e Engine<'k>) -> Self {
+        Self {
+            engine,
+            tables: Self::tables(engine, 0),
+        }
+    }
+
+    /// S(x) ⊕ constant.
+    fn tables(engine: &Engine<'_>, constant: u8) -> Vec<Table> {
+        let sbox = |x| clear::sbox(Direction::Encrypt, x) ^ constant;
+        byte_tables(&[1], sbox, 0)
+            .iter()
+            .map(|f| Table::new(engine.set, engine.fourier, f))
+            .collect()
+    }
+
+    /// The S-box on a word whose bytes are turned by `turn`, and the constant added to its first byte.
+    fn apply(&self, word: &[Words], turn: usize, constant: u8) -> Vec<Words> {
+        let first = Self::tables(self.engine, constant);
+        let groups: Vec<Group<'_>> = (0..4)
+            .map(|b| {
+                let byte = &word[2 * ((b + turn) % 4)..][..2];
+                Group {
+                    first: &byte[0],
+                    seconds: vec![&byte[1]],
+                    tables: if b == 0 { &first } else { &self.tables },
+                }
+            })
+            .collect();
+        self.engine.combine(&groups)
+    }
+}

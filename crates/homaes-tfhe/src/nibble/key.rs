@@ -1,0 +1,213 @@
+//! The evaluation key for digits: what it consists of, how rows are encrypted, and how they become spectra.
+//!
+//! | part | records | rows of a record | message of a row, times its gadget unit g |
+//! |---|---|---|---|
+//! | blind rotation | one per pair of LWE key bits | GGSW of s1 (1 - s2), (1 - s1) s2, s1 s2 | -m s g (mask rows), m g (body rows) |
+//! | automorphisms | one per X -> X^(2^t + 1), t = 1 … log2 N | levels | -ψ(s) g |
+//! | key switch | one | (N / d) · levels, in the ring of degree d | -S_i g |
+//!
+//! As in [`crate::bits::key`], with one mask polynomial. A row's masks come from the key's seed, so only bodies are stored and sent.
+
+use crate::bits::key::{Automorphism, unit};
+use crate::params::{Gadget, NibbleSet};
+use crate::ring::RingSecret;
+use homaes_math::sample::Seed;
+use homaes_math::{Fourier, Reals, torus};
+use rand_core::CryptoRng;
+use zeroize::Zeroizing;
+
+/// One record of the evaluation key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// key bits 2p and 2p + 1
+    Pair(usize),
+    /// X -> X^(2^t + 1)
+    Automorphism(u32),
+    KeySwitch,
+}
+
+impl Part {
+    /// All records in order.
+    pub(crate) fn all(set: &NibbleSet) -> Vec<Self> {
+        let pairs = (0..set.lwe_dimension / 2).map(Self::Pair);
+        let automorphisms = (1..=set.degree.trailing_zeros()).map(Self::Automorphism);
+        pairs
+            .chain(automorphisms)
+            .chain([Self::KeySwitch])
+            .collect()
+    }
+
+    /// Number among [`Part::all`], which names the streams of its masks.
+    fn number(self, set: &NibbleSet) -> usize {
+        let pairs = set.lwe_dimension / 2;
+        match self {
+            Self::Pair(p) => p,
+            Self::Automorphism(t) => pairs + t as usize - 1,
+            Self::KeySwitch => pairs + set.degree.trailing_zeros() as usize,
+        }
+    }
+
+    /// Rows of the record.
+    pub(crate) fn rows(self, set: &NibbleSet) -> usize {
+        match self {
+            Self::Pair(_) => 3 * rotation_rows(set),
+            Self::Automorphism(_) => set.packing.levels,
+            Self::KeySwitch => key_switch_masks(set) * set.key_switch.levels,
+        }
+    }
+
+    /// Degree of the ring its rows are in.
+    pub(crate) fn degree(self, set: &NibbleSet) -> usize {
+        match self {
+            Self::KeySwitch => set.key_switch_degree,
+            _ => set.degree,
+        }
+    }
+
+    /// Mask polynomials of a row.
+    fn rank(self, set: &NibbleSet) -> usize {
+        match self {
+            Self::KeySwitch => set.lwe_dimension.div_ceil(set.key_switch_degree),
+            _ => 1,
+        }
+    }
+
+    fn stream(self, set: &NibbleSet, row: usize) -> u64 {
+        (self.number(set) as u64) << 32 | row as u64
+    }
+}
+
+/// Digit polynomials of one accumulator of blind rotation.
+pub(crate) fn rotation_rows(set: &NibbleSet) -> usize {
+    set.rotation.levels + set.rotation_body.levels
+}
+
+/// Polynomials of degree d that hold the mask of an LWE ciphertext before key switching.
+pub(crate) fn key_switch_masks(set: &NibbleSet) -> usize {
+    set.degree / set.key_switch_degree
+}
+
+/// The two secret keys of a set, in the rings that rows are encrypted in.
+pub(crate) struct NibbleSecret<'a> {
+    pub(crate) set: &'a NibbleSet,
+    /// n bits
+    pub(crate) lwe: &'a [u64],
+    pub(crate) glwe: RingSecret<'a>,
+    /// the LWE key as polynomials, the last one completed with zeros: a partial key
+    small: RingSecret<'a>,
+}
+
+impl<'a> NibbleSecret<'a> {
+    /// `fourier` and `small` are the transforms of the set's degree and of its key switch's.
+    pub(crate) fn new(
+        set: &'a NibbleSet,
+        [fourier, small]: [&'a Fourier; 2],
+        lwe: &'a [u64],
+        glwe: &[u64],
+    ) -> Self {
+        Self {
+            set,
+            lwe,
+            glwe: RingSecret::new(fourier, glwe),
+            small: RingSecret::new(small, lwe),
+        }
+    }
+
+    /// The bodies of a record, row by row.
+    pub(crate) fn bodies(&self, part: Part, seed: &Seed, rng: &mut impl CryptoRng) -> Vec<u64> {
+        let set = self.set;
+        let (secret, log2_sigma) = match part {
+            Part::KeySwitch => (&self.small, set.lwe_log2_sigma),
+            _ => (&self.glwe, set.glwe_log2_sigma),
+        };
+        let mut bodies = self.messages(part);
+        for (row, body) in bodies.chunks_mut(secret.degree()).enumerate() {
+            let stream = part.stream(set, row);
+            secret.encrypt((seed, stream), log2_sigma.exp2(), rng, body);
+        }
+        bodies
+    }
+
+    fn messages(&self, part: Part) -> Vec<u64> {
+        let (set, n) = (self.set, part.degree(self.set));
+        let mut out = Vec::with_capacity(part.rows(set) * n);
+        // factor · unit · poly for every level of the gadget
+        let mut times = |poly: &[u64], gadget: Gadget, factor: u64| {
+            for level in 0..gadget.levels {
+                let g = unit(gadget, level).wrapping_mul(factor);
+                out.extend(poly.iter().map(|x| x.wrapping_mul(g)));
+            }
+        };
+        let minus = |m: u64| m.wrapping_neg();
+        match part {
+            Part::Pair(p) => {
+                let (s1, s2) = (self.lwe[2 * p], self.lwe[2 * p + 1]);
+                let mut one = vec![0; n];
+                one[0] = 1;
+                for m in [s1 & (s2 ^ 1), (s1 ^ 1) & s2, s1 & s2] {
+                    times(self.glwe.poly(0), set.rotation, minus(m));
+                    times(&one, set.rotation_body, m);
+                }
+            }
+            Part::Automorphism(t) => {
+                let mut turned = Zeroizing::new(vec![0; n]);
+                Automorphism::new(n, t).apply(self.glwe.poly(0), &mut turned);
+                times(&turned, set.packing, minus(1));
+            }
+            Part::KeySwitch => {
+                for poly in self.glwe.bits.chunks(n) {
+                    times(poly, set.key_switch, minus(1));
+                }
+            }
+        }
+        out
+    }
+}
+
+/// The spectra of an evaluation key.
+pub(crate) struct NibbleKey {
+    /// per pair, see [`Fourier::rotate_pair`]
+    pub(crate) pairs: Vec<Reals>,
+    /// t = 1, 2, …: `levels` rows, two columns
+    pub(crate) automorphisms: Vec<Reals>,
+    /// (N / d) · levels rows, as many columns as the LWE key has polynomials, and one
+    pub(crate) key_switch: Reals,
+}
+
+impl NibbleKey {
+    /// Takes the spectra of [`Part::all`], in order.
+    pub(crate) fn from_parts(set: &NibbleSet, parts: &mut Vec<Reals>) -> Self {
+        let mut rest = parts.split_off(set.lwe_dimension / 2);
+        Self {
+            key_switch: rest.pop().unwrap_or_else(|| Reals::zeroed(0)),
+            automorphisms: rest,
+            pairs: core::mem::take(parts),
+        }
+    }
+}
+
+/// The spectra of one record from its bodies and the seed of its masks: row by row, masks before the body.
+pub(crate) fn spectra(
+    set: &NibbleSet,
+    [fourier, small]: [&Fourier; 2],
+    part: Part,
+    seed: &Seed,
+    bodies: &[u64],
+) -> Reals {
+    let fourier = if part == Part::KeySwitch {
+        small
+    } else {
+        fourier
+    };
+    let (n, rank) = (fourier.degree(), part.rank(set));
+    let count = part.rows(set) * (rank + 1);
+    let mut out = Reals::zeroed(count * n);
+    let mut masks = vec![0; rank * n];
+    for (row, body) in bodies.chunks(n).enumerate() {
+        torus::uniform(seed, part.stream(set, row), &mut masks);
+        for (i, poly) in masks.chunks(n).chain([body]).enumerate() {
+            fourier.forward(poly, &mut out, row * (rank + 1) + i, count);
+        }
+    }
+    out
+}

@@ -1,0 +1,419 @@
+//! The poster's comparison of methods: bases, the tree-based method and the chaining method.
+//!
+//! - **Tree**: a byte is digits of base v, and a node of the tree takes one of them. The first level is one multi-value bootstrap, level
+//!   i has v^(L - i) rotations for each of L digits of the result, and results are packed to test polynomials for the next level.
+//! - **Chaining** (Guimarães, Borin, Aranha 2021): two digits are one number a + v b of v² values, with one bootstrap for
+//!   any function of it; so the plaintext space is 2 v². A look-up of four digits of base 4 is not a chain; here, with low and high half
+//!   as such numbers, every result digit is Σ_h \[high = h\] · f(low, h): two multi-value bootstraps, and for each h one bootstrap per digit.
+//!
+//! `examples/nibble_methods.rs` prints the table.
+
+use crate::meter::Meter;
+use crate::nibble::engine::{Engine, Group, Job, Work};
+use crate::nibble::key::{NibbleKey, NibbleSecret, Part, spectra};
+use crate::nibble::params::nibble_paper;
+use crate::nibble::table::{Table, Values, of_pairs, public_test, unit_log};
+use crate::params::{Gadget, NibbleSet};
+use crate::ring::extract;
+use homaes_aes::{Direction, clear};
+use homaes_math::{Fourier, Reals, Words, torus};
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// How functions of several digits are evaluated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// tree-based
+    Tree,
+    /// chaining
+    Chaining,
+}
+
+/// A row of the poster's tables.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// the method
+    pub method: Method,
+    /// log2 of the base
+    pub digit_bits: u32,
+    /// bootstraps of an exclusive or of bytes and of a byte look-up, by the poster
+    pub poster_bootstraps: Option<[u32; 2]>,
+    /// seconds for one bootstrap and one byte look-up, by the poster
+    pub poster_seconds: Option<[f64; 2]>,
+    set: NibbleSet,
+}
+
+/// What [`Row::measure`] finds.
+#[derive(Clone, Copy, Debug)]
+pub struct Measured {
+    /// blind rotations of an exclusive or of two bytes
+    pub xor_rotations: u64,
+    /// blind rotations of a byte look-up
+    pub look_up_rotations: u64,
+    /// seconds for one bootstrap: key switch and blind rotation, in batches of sixteen
+    pub bootstrap_seconds: f64,
+    /// seconds for an exclusive or of two bytes
+    pub xor_seconds: f64,
+    /// seconds for a byte look-up
+    pub look_up_seconds: f64,
+    /// result digits that were checked
+    pub checked: u32,
+    /// and those that were wrong
+    pub wrong: u32,
+}
+
+/// The rows whose parameters this crate can run: all of the tree-based method up to base 16, and base 4 of the chaining method.
+///
+/// - Base 256 has N = 32768, beyond [`homaes_math::fourier::MAX_DEGREE`].
+/// - Chaining in bases 8 and 16 has plaintext spaces of 128 and 512 values, N = 8192 and 32768, and noise of
+///   10^-45 and 10^-248: such a torus takes 150 to 830 bits, far beyond words of 64.
+pub fn rows() -> Vec<Row> {
+    let gadget = |base_log, levels| Gadget { base_log, levels };
+    let base16 = nibble_paper();
+    let with = |digit_bits, (n, log2_sigma), rotation| NibbleSet {
+        digit_bits,
+        lwe_dimension: n,
+        lwe_log2_sigma: f64::log2(log2_sigma),
+        rotation,
+        rotation_body: rotation,
+        key_switch_degree: 128,
+        ..base16.clone()
+    };
+    let base4 = NibbleSet {
+        degree: 1024,
+        glwe_log2_sigma: f64::log2(5.6e-8),
+        packing: gadget(1, 21),
+        ..with(2, (700, 1.9e-5), gadget(4, 5))
+    };
+    let base8 = with(3, (700, 1.9e-5), gadget(11, 2));
+    let chaining = with(4, (850, 1.27e-6), gadget(11, 2));
+    let tree = |set: &NibbleSet, bootstraps, seconds| Row {
+        method: Method::Tree,
+        digit_bits: set.digit_bits,
+        poster_bootstraps: Some(bootstraps),
+        poster_seconds: Some(seconds),
+        set: set.clone(),
+    };
+    vec![
+        tree(&base16, [4, 4], [0.029, 0.3]),
+        tree(&base8, [6, 30], [0.015, 1.4]),
+        tree(&base4, [8, 88], [0.007, 2.0]),
+        Row {
+            method: Method::Chaining,
+            digit_bits: 2,
+            poster_bootstraps: None,
+            poster_seconds: None,
+            set: chaining,
+        },
+    ]
+}
+
+impl Row {
+    /// n and N.
+    pub fn dimensions(&self) -> [usize; 2] {
+        [self.set.lwe_dimension, self.set.degree]
+    }
+
+    /// Runs exclusive ors and S-box look-ups of `bytes` bytes under a fresh key from `seed`, and checks the results.
+    pub fn measure(&self, bytes: u8, seed: [u8; 32]) -> Measured {
+        let keys = Keys::new(&self.set, seed);
+        let engine = keys.engine();
+        let method: &dyn Bytes = match self.method {
+            Method::Tree => &Tree { engine: &engine },
+            Method::Chaining => &Chaining { engine: &engine },
+        };
+        let mut out = Measured {
+            xor_rotations: 0,
+            look_up_rotations: 0,
+            bootstrap_seconds: self.bootstrap_seconds(&keys, &engine),
+            xor_seconds: 0.0,
+            look_up_seconds: 0.0,
+            checked: 0,
+            wrong: 0,
+        };
+        let mask = (1 << self.digit_bits) - 1;
+        let digit = |x: u8, i| x >> (i * self.digit_bits) & mask;
+        let count = 8u32.div_ceil(self.digit_bits);
+        let encrypt = |x: u8| keys.encrypt((0..count).map(|i| digit(x, i)));
+        for i in 0..bytes {
+            let (x, y) = (i.wrapping_mul(73).wrapping_add(19), i.wrapping_mul(111));
+            let (a, b) = (encrypt(x), encrypt(y));
+            let mut check = |found: &[Words], want: u8| {
+                for (i, lwe) in (0..).zip(found) {
+                    out.checked += 1;
+                    out.wrong += u32::from(keys.decrypt(lwe).0 != digit(want, i));
+                }
+            };
+            let (start, before) = (Instant::now(), keys.meter.read().rotations);
+            let sum = method.xor(&a, &b);
+            out.xor_seconds += start.elapsed().as_secs_f64() / f64::from(bytes);
+            out.xor_rotations = keys.meter.read().rotations - before;
+            check(&sum, x ^ y);
+            let (start, before) = (Instant::now(), keys.meter.read().rotations);
+            let found = method.look_up(&a);
+            out.look_up_seconds += start.elapsed().as_secs_f64() / f64::from(bytes);
+            out.look_up_rotations = keys.meter.read().rotations - before;
+            check(&found, clear::sbox(Direction::Encrypt, x));
+        }
+        out
+    }
+
+    fn bootstrap_seconds(&self, keys: &Keys, engine: &Engine<'_>) -> f64 {
+        let digits = keys.encrypt([1; 16]);
+        let test = public_test(&self.set, &vec![0; 1 << self.set.digit_bits]);
+        let jobs: Vec<(&[u64], &[u64])> = digits.iter().map(|d| (&d[..], &test[..])).collect();
+        let time = || {
+            let start = Instant::now();
+            let _ = engine.apply(&jobs);
+            start.elapsed().as_secs_f64() / jobs.len() as f64
+        };
+        (0..3).map(|_| time()).fold(f64::INFINITY, f64::min)
+    }
+}
+
+/// Digit i of S(x), x being complete with zeros.
+fn sbox_digit(bits: u32, i: u32, x: usize) -> u8 {
+    clear::sbox(Direction::Encrypt, x as u8) >> (i * bits) & ((1 << bits) - 1)
+}
+
+/// A method on bytes as digits, the lowest first.
+trait Bytes {
+    fn xor(&self, a: &[Words], b: &[Words]) -> Vec<Words>;
+    fn look_up(&self, byte: &[Words]) -> Vec<Words>;
+}
+
+struct Tree<'e, 'k> {
+    engine: &'e Engine<'k>,
+}
+
+impl Bytes for Tree<'_, '_> {
+    fn xor(&self, a: &[Words], b: &[Words]) -> Vec<Words> {
+        let engine = self.engine;
+        let values = 1 << engine.set.digit_bits;
+        let functions = of_pairs(values, |x, y| (x ^ y) as u8);
+        let tables = [Table::new(engine.set, engine.fourier, &functions)];
+        let groups: Vec<Group<'_>> = a
+            .iter()
+            .zip(b)
+            .map(|(a, b)| Group {
+                first: a,
+                seconds: vec![b],
+                tables: &tables,
+            })
+            .collect();
+        engine.combine(&groups)
+    }
+
+    fn look_up(&self, byte: &[Words]) -> Vec<Words> {
+        let (engine, bits) = (self.engine, self.engine.set.digit_bits);
+        let values = 1usize << bits;
+        let mut work = Work::new(engine);
+        let digits: Vec<&[u64]> = byte.iter().map(|d| &d[..]).collect();
+        let amounts = engine.amounts(&digits);
+        // for every result digit, a test polynomial for each choice of all digits but the first two
+        let choices = values.pow(byte.len() as u32 - 2);
+        let tables: Vec<Table> = (0..byte.len() as u32)
+            .flat_map(|i| (0..choices).map(move |c| (i, c)))
+            .map(|(i, c)| {
+                let functions = of_pairs(values, |x, y| {
+                    sbox_digit(bits, i, x + values * (y + values * c))
+                });
+                Table::new(engine.set, engine.fourier, &functions)
+            })
+            .collect();
+        let rotated = engine.multi_value(&amounts[..1]);
+        let mut tests = engine.tests(&rotated[0], &tables, &mut work);
+        let last = amounts.len() - 1;
+        for amounts in &amounts[1..last] {
+            let jobs: Vec<Job<'_>> = tests.iter().map(|t| (&amounts[..], &t[..])).collect();
+            tests = engine.choose_tests(&jobs, &mut work);
+        }
+        let jobs: Vec<Job<'_>> = tests.iter().map(|t| (&amounts[last][..], &t[..])).collect();
+        engine.choose(&jobs)
+    }
+}
+
+/// In base 4, on sixteen values.
+struct Chaining<'e, 'k> {
+    engine: &'e Engine<'k>,
+}
+
+impl Chaining<'_, '_> {
+    /// a + 4 b.
+    fn joined(a: &[u64], b: &[u64]) -> Words {
+        let mut out = Words::scratch(a.len());
+        for ((x, a), b) in out.iter_mut().zip(a).zip(b) {
+            *x = a.wrapping_add(b.wrapping_mul(4));
+        }
+        out
+    }
+
+    fn bootstrap(&self, joined: &[Words], f: &[u8]) -> Vec<Words> {
+        let test = public_test(self.engine.set, f);
+        let jobs: Vec<(&[u64], &[u64])> = joined.iter().map(|x| (&x[..], &test[..])).collect();
+        self.engine.apply(&jobs)
+    }
+}
+
+impl Bytes for Chaining<'_, '_> {
+    fn xor(&self, a: &[Words], b: &[Words]) -> Vec<Words> {
+        let joined: Vec<Words> = a.iter().zip(b).map(|(a, b)| Self::joined(a, b)).collect();
+        let f: Values = (0..16).map(|x| x & 3 ^ x >> 2).collect();
+        self.bootstrap(&joined, &f)
+    }
+
+    fn look_up(&self, byte: &[Words]) -> Vec<Words> {
+        let engine = self.engine;
+        let halves = [0, 2].map(|i| Self::joined(&byte[i], &byte[i + 1]));
+        let rotated = engine.multi_value(&engine.amounts(&[&halves[0], &halves[1]]));
+        let terms: Vec<Words> = (0..16usize)
+            .flat_map(|h| {
+                let is: Values = (0..16).map(|x| u8::from(x == h)).collect();
+                let is = engine.function(&rotated[1], &is);
+                let rotated = &rotated[0];
+                (0..4).map(move |i| {
+                    let f: Values = (0..16).map(|x| sbox_digit(2, i, x + 16 * h)).collect();
+                    Self::joined(&engine.function(rotated, &f), &is)
+                })
+            })
+            .collect();
+        let f: Values = (0..16).map(|x| if x < 4 { 0 } else { x & 3 }).collect();
+        let mut sums = self.bootstrap(&terms, &f);
+        let rest = sums.split_off(4);
+        for terms in rest.chunks_exact(4) {
+            for (sum, term) in sums.iter_mut().zip(terms) {
+                crate::ring::add(sum, term);
+            }
+        }
+        sums
+    }
+}
+
+/// Both keys of a set and its evaluation key, for measurements.
+pub(crate) struct Keys {
+    pub(crate) set: NibbleSet,
+    fouriers: [Fourier; 2],
+    pub(crate) lwe: Vec<u64>,
+    pub(crate) glwe: Vec<u64>,
+    key: NibbleKey,
+    pub(crate) meter: Arc<Meter>,
+}
+
+impl Keys {
+    pub(crate) fn new(set: &NibbleSet, seed: [u8; 32]) -> Self {
+        let mut rng = ChaCha20Rng::from_seed(seed);
+        let fouriers = [set.degree, set.key_switch_degree].map(Fourier::new);
+        let [mut lwe, mut glwe] = [set.lwe_dimension, set.degree].map(|len| vec![0; len]);
+        torus::binary(&mut rng, &mut lwe);
+        torus::binary(&mut rng, &mut glwe);
+        let secret = NibbleSecret::new(set, fouriers.each_ref(), &lwe, &glwe);
+        let mut parts: Vec<Reals> = Part::all(set)
+            .into_iter()
+            .map(|part| {
+                let bodies = secret.bodies(part, &seed, &mut rng);
+                spectra(set, fouriers.each_ref(), part, &seed, &bodies)
+            })
+            .collect();
+        drop(secret);
+        Self {
+            key: NibbleKey::from_parts(set, &mut parts),
+            set: set.clone(),
+            fouriers,
+            lwe,
+            glwe,
+            meter: Arc::default(),
+        }
+    }
+
+    pub(crate) fn secret(&self) -> NibbleSecret<'_> {
+        NibbleSecret::new(&self.set, self.fouriers.each_ref(), &self.lwe, &self.glwe)
+    }
+
+    pub(crate) fn engine(&self) -> Engine<'_> {
+        Engine::new(
+            &self.set,
+            self.fouriers.each_ref(),
+            &self.key,
+            self.meter.clone(),
+        )
+    }
+
+    /// Digits with fresh noise; the same every time.
+    pub(crate) fn encrypt(&self, digits: impl IntoIterator<Item = u8>) -> Vec<Words> {
+        let (secret, n) = (self.secret(), self.set.degree);
+        let mut rng = ChaCha20Rng::from_seed([77; 32]);
+        let each = digits.into_iter().enumerate().map(|(i, digit)| {
+            let mut glwe = vec![0; 2 * n];
+            let (mask, body) = glwe.split_at_mut(n);
+            torus::uniform(&[9; 32], i as u64, mask);
+            body[0] = u64::from(digit) << unit_log(&self.set);
+            let sigma = self.set.glwe_log2_sigma.exp2();
+            let stream = (&[9; 32], i as u64);
+            secret.glwe.encrypt(stream, sigma, &mut rng, body);
+            let mut lwe = Words::zeroed(n + 1);
+            extract(&glwe, n, 0, &mut lwe);
+            lwe
+        });
+        each.collect()
+    }
+
+    /// The digit of a phase, and its noise.
+    pub(crate) fn decrypt(&self, lwe: &[u64]) -> (u8, f64) {
+        let phase = phase(lwe, &self.glwe);
+        let log = unit_log(&self.set);
+        let digit = phase.wrapping_add(1 << (log - 1)) >> log;
+        let error = phase.wrapping_sub(digit << log);
+        (digit as u8, error as i64 as f64 * 2f64.powi(-64))
+    }
+}
+
+/// b - <a, s>.
+pub(crate) fn phase(lwe: &[u64], key: &[u64]) -> u64 {
+    let (mask, body) = lwe.split_at(key.len());
+    let terms = mask.iter().zip(key);
+    terms.fold(body[0], |sum, (a, s)| sum.wrapping_sub(a.wrapping_mul(*s)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every row's circuit at a ring large enough for it and with little noise.
+    #[test]
+    fn methods_are_right() {
+        for row in rows() {
+            let set = NibbleSet {
+                lwe_dimension: 16,
+                lwe_log2_sigma: -35.0,
+                degree: 256,
+                glwe_log2_sigma: -50.0,
+                rotation: Gadget {
+                    base_log: 15,
+                    levels: 2,
+                },
+                rotation_body: Gadget {
+                    base_log: 15,
+                    levels: 2,
+                },
+                packing: Gadget {
+                    base_log: 12,
+                    levels: 3,
+                },
+                ..row.set.clone()
+            };
+            let row = Row { set, ..row };
+            let found = row.measure(8, [3; 32]);
+            println!("{:?} {}: {found:?}", row.method, 1 << row.digit_bits);
+            assert_eq!(found.wrong, 0);
+            let want = match (row.method, row.digit_bits) {
+                (Method::Tree, 4) => [4, 3],
+                (Method::Tree, 3) => [6, 28],
+                (Method::Tree, _) => [8, 85],
+                (Method::Chaining, _) => [4, 66],
+            };
+            assert_eq!([found.xor_rotations, found.look_up_rotations], want);
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! Noise of AES on digits: what every step adds, and how often the result is wrong.
+//!
+//! Variances are of phases, in units of the torus squared, as in [`crate::noise`]; k = 1.
+//!
+//! ```text
+//!          key switch, modulus switch        packing              the same
+//! digit x ──────────────────────────► e_j ───────────► test ◄──────────────────── digit y
+//!                                   rotation          poly   rotation ─► f(x, y)
+//! ```
+//!
+//! A digit is read wrongly if its noise, with key and modulus switch, passes 1/(4 v): half a block of v in half of the torus.
+
+use crate::nibble::table::{Values, byte_tables, exclusive_or, factors, norm, sbox_tables};
+use crate::noise::{
+    FFT_LOG2_VARIANCE, Rotation, digit_moment, log2_erfc, log2_sigma, log2_sum, rounding,
+};
+use crate::params::{Gadget, NibbleSet};
+use homaes_aes::{Direction, KeySize};
+
+/// Factors by which functions of a first digit multiply the variance of its rotation.
+struct Norms {
+    each: Vec<f64>,
+    /// by tables, what the trace's noise sees of all blocks
+    mean: f64,
+}
+
+impl Norms {
+    fn new(tables: &[Vec<Values>]) -> Self {
+        let each: Vec<f64> = tables.iter().flatten().map(|f| norm(f)).collect();
+        let mean = each.iter().sum::<f64>() / each.len() as f64;
+        Self { each, mean }
+    }
+}
+
+/// The noise of AES on digits under one set: the variance of each step.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct NibbleNoise {
+    /// Blind rotation, see [`crate::noise::rotation`].
+    pub(crate) rotation: Rotation,
+    /// One automorphism of packing.
+    pub(crate) automorphism: f64,
+    /// Key switch.
+    pub(crate) key_switch: f64,
+    /// Switch of the modulus.
+    pub(crate) modulus_switch: f64,
+    degree: f64,
+    /// Noise that is read wrongly.
+    pub(crate) threshold: f64,
+}
+
+impl NibbleNoise {
+    pub(crate) fn new(set: &NibbleSet) -> Self {
+        let degree = set.degree as f64;
+        let variance = |log2_sigma: f64| (2.0 * log2_sigma).exp2();
+        let (mask, body) = (set.rotation, set.rotation_body);
+        // transforms: in the product of a digit polynomial
+        let fft = |g: Gadget| {
+            let size = degree * f64::from(g.base_log).exp2();
+            g.levels as f64 * size * size * FFT_LOG2_VARIANCE.exp2()
+        };
+        let keys =
+            |g: Gadget| degree * g.levels as f64 * digit_moment(g) * variance(set.glwe_log2_sigma);
+        // n/2 steps, three keys, each times X^a - 1
+        let steps = set.lwe_dimension as f64 / 2.0;
+        let products = 6.0 * steps;
+        let small = set.key_switch;
+        let modulus = 2.0 * degree;
+        Self {
+            rotation: Rotation {
+                key: products * (keys(mask) + keys(body)),
+                rounding: 1.5 * steps * (degree / 2.0 * rounding(mask) + rounding(body)),
+                fft: products * (fft(mask) + fft(body)),
+            },
+            automorphism: degree / 2.0 * rounding(set.packing)
+                + keys(set.packing)
+                + fft(set.packing),
+            key_switch: degree
+                * (rounding(small) / 2.0
+                    + small.levels as f64 * digit_moment(small) * variance(set.lwe_log2_sigma)),
+            // a key bit less 1/2 has second moment 1/4; the body is cut where blocks end and adds nothing
+            modulus_switch: set.lwe_dimension as f64 / 4.0 / (12.0 * modulus * modulus),
+            degree,
+            threshold: (-f64::from(set.digit_bits) - 2.0).exp2(),
+        }
+    }
+
+    /// A function of a first digit, in one block of an encrypted test polynomial.
+    ///
+    /// The coefficients e_j of the rotation enter with their differences: `norm` V_rotation. An automorphism with r of log2 N doublings to
+    /// come adds 4^r V to the constant coefficient of every E_j and N 2^r V to the sum over all coefficients; together
+    /// (N² - 1)/3 V and N (N - 1) V. The constants enter as the e_j do. The others, 2/3 N V each on average, meet all
+    /// coefficients of the public polynomials: Σ_j |Q_j|² N/v = N · (mean norm of the blocks).
+    pub(crate) fn test(&self, norm: f64, mean: f64) -> f64 {
+        let square = self.degree * self.degree;
+        norm * self.rotation.total() + (norm + 2.0 * mean) / 3.0 * square * self.automorphism
+    }
+
+    /// A function of two digits: a block of a test polynomial, and another rotation.
+    pub(crate) fn leaf(&self, norm: f64, mean: f64) -> f64 {
+        self.test(norm, mean) + self.rotation.total()
+    }
+
+    /// log2 of the probability that a result of one of these tables, each block as likely, is read wrongly when the next rotation
+    /// begins; or when it is decrypted.
+    fn log2_p_digit(&self, norms: &Norms, decrypted: bool) -> f64 {
+        let reading = if decrypted {
+            0.0
+        } else {
+            self.key_switch + self.modulus_switch
+        };
+        let each = norms.each.iter().map(|&norm| {
+            let variance = self.leaf(norm, norms.mean) + reading;
+            log2_erfc(self.threshold / (2.0 * variance).sqrt())
+        });
+        each.fold(f64::NEG_INFINITY, log2_sum) - (norms.each.len() as f64).log2()
+    }
+
+    fn log2_p_sum(&self, found: f64, sums: f64, tables: &[Vec<Values>]) -> f64 {
+        log2_sum(
+            found.log2() + self.log2_p_digit(&Norms::new(tables), false),
+            sums.log2() + self.log2_p_digit(&Norms::new(&[exclusive_or()]), false),
+        )
+    }
+
+    /// log2 of the probability that one block comes out wrong, as a sum over every digit that is read: with R rounds, 32 K results of
+    /// look-ups and 128 sums in each of R - 1, and 32 of both in the last. Those of the key are taken as right.
+    pub(crate) fn log2_p_block(&self, size: KeySize, direction: Direction) -> f64 {
+        let (middle, last) = (size.rounds() as f64 - 1.0, 32.0);
+        let tables = sbox_tables(direction, false, 0);
+        let found = middle * 16.0 * tables.len() as f64 + last;
+        let read = self.log2_p_sum(found, 128.0 * middle, &tables);
+        let output = self.log2_p_digit(&Norms::new(&[exclusive_or()]), true);
+        log2_sum(read, output + last.log2())
+    }
+
+    /// log2 of the probability that round keys come out wrong: for the schedule 8 sums per word and 8 results for each
+    /// SubWord; decrypting, the linear layer of all but two keys; test polynomials of all digits.
+    pub(crate) fn log2_p_expansion(&self, size: KeySize, direction: Direction) -> f64 {
+        let words = size.key_bytes() / 4;
+        let all = 4 * size.round_keys();
+        let substituted = (words..all).filter(|i| i % words == 0 || words > 6 && i % words == 4);
+        let schedule = self.log2_p_sum(
+            8.0 * substituted.count() as f64,
+            16.0 * all as f64,
+            &sbox_tables(Direction::Encrypt, true, 0),
+        );
+        if direction == Direction::Encrypt {
+            return schedule;
+        }
+        let tables = byte_tables(&factors(direction, false), |x| x, 0);
+        let mixed = size.rounds() as f64 - 1.0;
+        let linear = self.log2_p_sum(mixed * 16.0 * tables.len() as f64, mixed * 128.0, &tables);
+        log2_sum(schedule, linear)
+    }
+
+    /// The greater of the two directions' [`log2_p_block`](Self::log2_p_block) and
+    /// [`log2_p_expansion`](Self::log2_p_expansion).
+    pub(crate) fn log2_p(&self, size: KeySize) -> [f64; 2] {
+        let greater = |p: [f64; 2]| p[0].max(p[1]);
+        [
+            greater(Direction::ALL.map(|d| self.log2_p_block(size, d))),
+            greater(Direction::ALL.map(|d| self.log2_p_expansion(size, d))),
+        ]
+    }
+
+    /// log2 of the standard deviation of a state's digits after a round: functions of the key's digits in round 0, results of an
+    /// exclusive or with test polynomials of the key afterwards.
+    pub(crate) fn state_log2_sigma(&self, round: usize) -> f64 {
+        let xor = Norms::new(&[exclusive_or()]);
+        log2_sigma(if round == 0 {
+            xor.mean * self.rotation.total()
+        } else {
+            self.leaf(xor.mean, xor.mean)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nibble::params::{nibble_paper, nibble_toy, nibble128};
+    use homaes_params::lwe;
+
+    fn describe(name: &str, set: &NibbleSet) -> NibbleNoise {
+        let noise = NibbleNoise::new(set);
+        let sbox = Norms::new(&sbox_tables(Direction::Decrypt, false, 0));
+        let leaf = noise.leaf(sbox.mean, sbox.mean);
+        println!("{name}");
+        for (what, variance) in [
+            ("rotation", noise.rotation.total()),
+            ("automorphism", noise.automorphism),
+            ("look-up", leaf),
+            ("key switch", noise.key_switch),
+            ("modulus switch", noise.modulus_switch),
+            ("when read", leaf + noise.key_switch + noise.modulus_switch),
+        ] {
+            println!("  {what:15} 2^{:.2}", log2_sigma(variance));
+        }
+        for size in KeySize::ALL {
+            let [block, key] = noise.log2_p(size);
+            println!("  {size:?}: a block fails 2^{block:.1}, a key 2^{key:.1}");
+        }
+        noise
+    }
+
+    #[test]
+    fn sets_keep_their_promises() {
+        let noise = describe("nibble128", &nibble128());
+        for size in KeySize::ALL {
+            let [block, key] = noise.log2_p(size);
+            // a batch of 32
+            assert!(log2_sum(block + 5.0, key) < -64.0, "{size:?}");
+        }
+        let set = nibble128();
+        let small = lwe::estimate(set.lwe_dimension as u32, set.lwe_log2_sigma);
+        let ring = lwe::estimate(set.degree as u32, set.glwe_log2_sigma);
+        for estimate in [small, ring].map(Option::unwrap) {
+            println!("  {:.2} bits", estimate.bits);
+            assert!(estimate.bits >= 129.0);
+        }
+        let paper = describe("nibble-paper", &nibble_paper());
+        assert!(paper.log2_p(KeySize::Aes128)[0] < -10.0);
+        let toy = describe("nibble-toy", &nibble_toy());
+        assert!(toy.log2_p(KeySize::Aes256)[0] < -20.0);
+    }
+
+    #[test]
+    fn paper_set_is_the_row_of_the_poster() {
+        let set = nibble_paper();
+        assert!((set.lwe_log2_sigma - 6.5e-8f64.log2()).abs() < 0.01);
+        assert!((set.glwe_log2_sigma - 9.6e-11f64.log2()).abs() < 0.01);
+        let estimate = lwe::estimate(1024, set.lwe_log2_sigma).unwrap();
+        println!("{:.2} bits today", estimate.bits);
+        assert!((126.0..128.0).contains(&estimate.bits));
+    }
+}
