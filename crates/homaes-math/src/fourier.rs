@@ -26,6 +26,7 @@ use crate::simd::{Vectors, fourier as simd};
 use core::cell::RefCell;
 use core::f64::consts::PI;
 use kernel::Root;
+use zeroize::Zeroize;
 
 /// Smallest and largest degree N.
 pub const MIN_DEGREE: usize = 128;
@@ -193,6 +194,11 @@ impl Fourier {
         });
     }
 
+    /// Overwrites this thread's working memory, which keeps what was transformed last: after transforms of secrets.
+    pub fn wipe() {
+        WORK.with_borrow_mut(Zeroize::zeroize);
+    }
+
     fn check(&self, poly: usize, spectra: usize, place: usize, count: usize) {
         assert_eq!((poly, spectra), (self.degree, count * self.degree));
         assert!(place < count);
@@ -214,7 +220,7 @@ impl Fourier {
         (place, count): (usize, usize),
     ) {
         let n = self.degree;
-        assert!((1..=8).contains(&columns));
+        assert!((1..=8).contains(&columns) && !rows.is_empty());
         assert!(rows.len().is_multiple_of(n) && matrix.len().is_multiple_of(n * columns));
         assert!(rows.len() * columns <= matrix.len());
         assert_eq!(out.len(), count * n);
@@ -248,6 +254,7 @@ impl Fourier {
         assert_eq!(digits.len(), amounts.len() * rows * n);
         assert_eq!(key.len(), 3 * rows * columns * n);
         assert_eq!(out.len(), amounts.len() * columns * n);
+        assert!(rows > 0 && (1..=4).contains(&columns) && !amounts.is_empty());
         let step = kernel::Step {
             amounts,
             digits,
@@ -273,15 +280,18 @@ impl core::fmt::Debug for Fourier {
 
 /// Working memory of this thread.
 fn with_work<T>(len: usize, f: impl FnOnce(&mut [f64]) -> T) -> T {
-    thread_local! {
-        static WORK: RefCell<Reals> = RefCell::new(Reals::zeroed(0));
-    }
     WORK.with_borrow_mut(|work| {
         if work.len() < len {
+            // large buffers are recycled as they are
+            work.zeroize();
             *work = Reals::zeroed(len);
         }
         f(work)
     })
+}
+
+thread_local! {
+    static WORK: RefCell<Reals> = RefCell::new(Reals::zeroed(0));
 }
 
 /// The first radix makes the rest a power of eight.

@@ -1,5 +1,5 @@
 //! Searches parameters of AES on bits: the cheapest set for each failure probability, security margin and way of counting
-//! noise, as far as the cost model below goes. Prints first what the noise model says of the sets in the design notes.
+//! noise, as far as the cost model below goes. Prints first what the noise model says of the sets of a prototype.
 //!
 //! ```text
 //! cargo run --release -p homaes-tfhe --example find_sets
@@ -88,7 +88,7 @@ struct Candidate {
 
 fn main() {
     for (name, set) in [("P64", design(false)), ("P128", design(true))] {
-        println!("{name} of the design notes: {}", describe(&set));
+        println!("{name} of the prototype: {}", describe(&set));
         println!("{:.0} us per bit; {}", total_cost(&set), security(&set));
         for accounting in [Accounting::Uniform, Accounting::Structured] {
             println!("{accounting:?}:");
@@ -130,7 +130,7 @@ fn gadgets(
         .collect()
 }
 
-/// Sets P64 and P128 of the design notes.
+/// Sets P64 and P128 of the prototype.
 fn design(tight: bool) -> BitsSet {
     BitsSet {
         lwe_dimension: if tight { 672 } else { 640 },

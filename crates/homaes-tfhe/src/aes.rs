@@ -14,6 +14,9 @@ use homaes_aes::{Block, Layout};
 use homaes_math::Words;
 use std::sync::Arc;
 
+/// Fewest bits between the noise's standard deviation and failure: sixteen standard deviations.
+const MIN_CAPACITY_BITS: f64 = 4.0;
+
 /// AES under one wrapped key.
 pub struct Aes<'k> {
     params: &'k Params,
@@ -30,10 +33,20 @@ impl<'k> Aes<'k> {
     /// Expands the key under encryption, if the client did not, and prepares the first round, with the current thread pool.
     ///
     /// # Errors
-    /// If the two keys belong to different sets or secrets.
+    /// If the two keys belong to different sets or secrets, or the set's noise leaves too little room, before any work.
     pub fn new(key: &'k EvalKey, wrapped: &'k WrappedKey) -> Result<Self> {
         let params: &Params = &key.params;
         wrapped.check(params, key.id)?;
+        let rounds = wrapped.size.rounds();
+        let noise = 64.0 + params.state_log2_sigma(rounds, rounds);
+        let found = f64::from(params.digit_shift() - 1) - noise;
+        if found < MIN_CAPACITY_BITS {
+            return Err(Error::Capacity {
+                set: params.set().name.as_str(),
+                found,
+                expected: MIN_CAPACITY_BITS,
+            });
+        }
         let kind = (wrapped.size, wrapped.direction());
         let circuit = match (&key.spectra, &params.set().variant) {
             (Spectra::Bits(spectra), Variant::Bits(set)) => {

@@ -247,7 +247,8 @@ impl WrappedKey {
 
 /// Bytes of the record of a batch with `blocks` blocks.
 pub fn batch_bytes(params: &Params, blocks: usize) -> u64 {
-    (NOISE_BYTES + 4 * params.state_words(blocks)) as u64
+    let words = (blocks as u64).saturating_mul(params.state_words(1) as u64);
+    words.saturating_mul(4).saturating_add(NOISE_BYTES as u64)
 }
 
 /// The record of a batch.
@@ -272,6 +273,11 @@ pub fn encode_batch(params: &Params, state: &State) -> Result<Vec<u8>> {
 /// # Errors
 /// Names what is wrong.
 pub fn decode_batch(params: &Params, blocks: usize, body: &[u8]) -> Result<State> {
+    let most = params.blocks_per_batch();
+    if blocks > most {
+        let (found, expected) = (blocks, most);
+        return Err(Error::Blocks { found, expected });
+    }
     let (found, expected) = (body.len() as u64, batch_bytes(params, blocks));
     if found != expected {
         return Err(field("bytes of a batch", found, expected));

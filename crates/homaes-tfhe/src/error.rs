@@ -16,6 +16,18 @@ pub enum Error {
     /// An evaluation key that was read cannot be written again.
     #[error("an evaluation key that was read from a file cannot be written; copy the file")]
     OnlyRead,
+    /// The set's noise leaves too little room.
+    #[error(
+        "set {set} leaves {found:.1} bits between noise and failure, expected at least {expected}"
+    )]
+    Capacity {
+        /// the set
+        set: &'static str,
+        /// bits that AES leaves by the model
+        found: f64,
+        /// fewest that are trusted
+        expected: f64,
+    },
     /// A noise figure in a file is outside the torus.
     #[error("record noise: found 2^{found}, expected 2^-64 to 2^0")]
     NoiseBits {

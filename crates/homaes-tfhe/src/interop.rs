@@ -43,7 +43,9 @@ use crate::bits::engine::Engine;
 use crate::bits::key::unit;
 use crate::error::{Error, Result};
 use crate::keys::{EvalKey, SecretKey, Spectra};
-use crate::noise::{Accounting, FFT_LOG2_VARIANCE, NoiseModel, digit_moment, log2_sigma, rounding};
+use crate::noise::{
+    Accounting, FFT_LOG2_VARIANCE, NoiseModel, REFRESHED, digit_moment, log2_sigma, rounding,
+};
 use crate::params::{BitsSet, Gadget, Params, Variant};
 use crate::ring::{RingSecret, add, extract};
 use crate::state::State;
@@ -380,7 +382,7 @@ fn check_noise(set: &BitsSet, state: &State, export: &ExportKey) -> Result<()> {
     // key switch and switch of the modulus follow, as in a round
     let round = log2_sigma(model.linear.total() + model.round_key);
     check("the state", state.log2_sigma, round)?;
-    let block = 2.0 * model.rotation.total() + export.variance();
+    let block = 2.0 * REFRESHED * model.rotation.total() + export.variance();
     check("a block for tfhe", log2_sigma(block), MAX_LOG2_SIGMA)
 }
 

@@ -49,11 +49,15 @@ pub const LINEAR_TERMS: u32 = 4;
 /// Most refreshed bits whose sum is a bit of a round key: all key bits and all results of SubWord of AES-256.
 pub const ROUND_KEY_TERMS: u32 = 256 + 13 * 32;
 
+/// Variance of a refreshed bit over that of a rotation for GGSW ciphertexts: its exponents are odd as well, for which
+/// monomials in the transform round once more. Measured 1.3.
+pub const REFRESHED: f64 = 1.5;
+
 /// How the noise in the rows of a GGSW ciphertext is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accounting {
-    /// Every coefficient of every row has the variance of the noisiest, and everything is normal. An upper bound on the
-    /// variance.
+    /// Every coefficient of every row is counted as noisy as those of the mask rows' worst, and everything as normal. An upper bound
+    /// on the variance.
     Uniform,
     /// The scalar of the trace times the secret key, see the module, with the tail of a sum of products; and the first
     /// CMux of a look-up chooses between plain tables, which adds nothing.
@@ -383,7 +387,7 @@ impl NoiseModel {
             terms: LINEAR_TERMS * look_up.terms,
         };
         let (key_switch, modulus_switch) = (key_switch(set), modulus_switch(set));
-        let round_key = f64::from(ROUND_KEY_TERMS) * refreshed;
+        let round_key = f64::from(ROUND_KEY_TERMS) * REFRESHED * refreshed;
         Self {
             rotation,
             automorphism,
@@ -619,7 +623,7 @@ mod tests {
         Gadget { base_log, levels }
     }
 
-    /// Set P64 of the design.
+    /// The prototype's set P64.
     fn p64() -> BitsSet {
         BitsSet {
             lwe_dimension: 640,
@@ -714,7 +718,7 @@ mod tests {
         assert_eq!(sizes.map(bootstraps_of_expansion), [768, 704, 1088]);
     }
 
-    /// Model and measurements of the design: see `FFT_LOG2_VARIANCE` for the tolerance.
+    /// Model and measurements of a prototype: see `FFT_LOG2_VARIANCE` for the tolerance.
     #[test]
     fn rotation_as_measured() {
         let model = log2_sigma(rotation(&p64()).total());
@@ -748,7 +752,11 @@ mod tests {
 
     #[test]
     fn structured_noise_is_below_the_bound() {
-        for set in [p64(), p128()] {
+        let declared = [&crate::sets::P64, &crate::sets::P128].map(|set| match &set.variant {
+            crate::Variant::Bits(set) => set.clone(),
+            crate::Variant::Nibble(_) => unreachable!("sets on bits"),
+        });
+        for set in declared.into_iter().chain([p64(), p128()]) {
             let uniform = NoiseModel::new(&set, Accounting::Uniform);
             let structured = NoiseModel::new(&set, Accounting::Structured);
             assert!(structured.look_up.total() < uniform.look_up.total());

@@ -4,7 +4,7 @@ use crate::nibble::noise::NibbleNoise;
 use crate::noise::{Accounting, NoiseModel, log2_sigma, log2_sum};
 use homaes_aes::{KeySize, Layout};
 use homaes_math::Fourier;
-use homaes_math::fourier::{Digits, MAX_DEGREE, MIN_DEGREE};
+use homaes_math::fourier::{Digits, MIN_DEGREE};
 use homaes_params::{DigestBuilder, Purpose, SetName};
 use std::sync::Arc;
 
@@ -123,6 +123,9 @@ pub enum ParamsError {
         expected: &'static str,
     },
 }
+
+/// Largest degree: beyond it, exact products with keys would need smaller limbs.
+const MAX_DEGREE: usize = 2048;
 
 /// Most blocks of one batch: enough to share work on counters, few enough to show progress.
 const BLOCKS_PER_BATCH: usize = 32;
@@ -341,7 +344,11 @@ impl ParamSet {
         };
         let degree = |what, n: usize| {
             let good = n.is_power_of_two() && (MIN_DEGREE..=MAX_DEGREE).contains(&n);
-            range(what, n, good, "a power of two from 128 to 8192")
+            range(what, n, good, "a power of two from 128 to 2048")
+        };
+        let sigma = |what, log2: f64| {
+            let good = log2.is_finite() && (-64.0..0.0).contains(&log2);
+            range(what, log2.abs() as usize, good, "noise of 2^-64 to 1")
         };
         let gadget = |what, g: Gadget| {
             let bits = g.levels.saturating_mul(g.base_log as usize);
@@ -352,13 +359,17 @@ impl ParamSet {
             Variant::Bits(set) => {
                 degree("degree", set.degree)?;
                 degree("degree of key switching", set.key_switch_degree)?;
+                let good = (1..=2).contains(&set.rank);
+                range("rank", set.rank, good, "1 or 2, as the kernels hold them")?;
                 let big = set.rank * set.degree;
-                let good = (1..=3).contains(&set.rank);
+                sigma("LWE noise", set.lwe_log2_sigma)?;
+                sigma("GLWE noise", set.glwe_log2_sigma)?;
+                let (many, log) = (set.many, set.degree.trailing_zeros());
                 range(
-                    "rank",
-                    set.rank,
-                    good,
-                    "1 to 3, so that spectra fit their kernels",
+                    "values per rotation",
+                    many as usize,
+                    many < log,
+                    "below log2 N",
                 )?;
                 let good = big.is_multiple_of(set.key_switch_degree);
                 range(
@@ -371,7 +382,7 @@ impl ParamSet {
                 let columns = n.div_ceil(set.key_switch_degree) + 1;
                 let good = n.is_multiple_of(2) && n > 0 && columns <= 8;
                 range("LWE dimension", n, good, "even, at most 7 polynomials")?;
-                let good = set.rank * (set.rank + 1) <= 8 && 1 << set.many >= set.ggsw.levels;
+                let good = 1 << set.many >= set.ggsw.levels;
                 range("GGSW levels", set.ggsw.levels, good, "at most 2^many")?;
                 gadget("mask digits of blind rotation", set.rotation_mask)?;
                 gadget("body digits of blind rotation", set.rotation_body)?;
@@ -382,6 +393,8 @@ impl ParamSet {
             }
             Variant::Nibble(set) => {
                 degree("degree", set.degree)?;
+                sigma("LWE noise", set.lwe_log2_sigma)?;
+                sigma("GLWE noise", set.glwe_log2_sigma)?;
                 let small = set.key_switch_degree;
                 degree("degree of key switching", small)?;
                 let good = set.degree.is_multiple_of(small);
@@ -396,6 +409,45 @@ impl ParamSet {
                 gadget("digits of packing", set.packing)?;
                 gadget("digits of key switching", set.key_switch)
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sets;
+
+    /// The set with one number changed.
+    fn changed(change: impl FnOnce(&mut BitsSet)) -> ParamSet {
+        let mut set = sets::TOY.clone();
+        if let Variant::Bits(bits) = &mut set.variant {
+            change(bits);
+        }
+        set
+    }
+
+    #[test]
+    fn unsound_sets_are_refused_by_name() {
+        for (name, set) in [
+            ("degree", changed(|s| s.degree = 4096)),
+            ("degree", changed(|s| s.degree = 100)),
+            ("rank", changed(|s| s.rank = 3)),
+            ("rank", changed(|s| s.rank = usize::MAX)),
+            ("values per rotation", changed(|s| s.many = 64)),
+            ("GGSW levels", changed(|s| s.many = 1)),
+            ("LWE noise", changed(|s| s.lwe_log2_sigma = f64::NAN)),
+            ("GLWE noise", changed(|s| s.glwe_log2_sigma = 0.5)),
+            ("LWE dimension", changed(|s| s.lwe_dimension = 7)),
+            ("LWE dimension", changed(|s| s.lwe_dimension = 1024)),
+            ("digits of the trace", changed(|s| s.trace.base_log = 32)),
+            (
+                "digits of key switching",
+                changed(|s| s.key_switch.levels = 0),
+            ),
+        ] {
+            let ParamsError::Range { what, .. } = Params::new(&set).unwrap_err();
+            assert_eq!(what, name);
         }
     }
 }

@@ -40,13 +40,15 @@ impl<'f> RingSecret<'f> {
     /// The key with these coefficients, zeros completing the last polynomial.
     pub(crate) fn new(fourier: &'f Fourier, bits: &[u64]) -> Self {
         let n = fourier.degree();
-        let mut padded = Zeroizing::new(bits.to_vec());
-        padded.resize(bits.len().next_multiple_of(n), 0);
+        // in its final length at once: growing would leave a copy behind
+        let mut padded = Zeroizing::new(vec![0; bits.len().next_multiple_of(n)]);
+        padded[..bits.len()].copy_from_slice(bits);
         let mut spectra = Reals::zeroed(padded.len());
         for (poly, spectrum) in padded.chunks(n).zip(spectra.chunks_mut(n)) {
             let moved = Zeroizing::new(poly.iter().map(|x| x << 54).collect::<Vec<u64>>());
             fourier.forward_digits(AS_IS, &moved, spectrum, 0, 1);
         }
+        Fourier::wipe();
         Self {
             fourier,
             bits: padded,
@@ -75,7 +77,7 @@ impl<'f> RingSecret<'f> {
         let mut spectrum = Reals::zeroed(n);
         let mut product = Zeroizing::new(vec![0u64; n]);
         for half in [0, 32] {
-            // at most 2^32 · k N per coefficient: the sum over the masks fits beside the shift for k N below 2^11
+            // below 2^32 · N per coefficient and mask polynomial, so below 1/2 of the torus for N up to 2048
             for (mask, secret) in masks.chunks(n).zip(self.spectra.chunks(n)) {
                 for (l, a) in limb.iter_mut().zip(mask) {
                     *l = (a >> half & 0xffff_ffff) << LIMB_SHIFT;
@@ -94,6 +96,7 @@ impl<'f> RingSecret<'f> {
             }
         }
         spectrum.zeroize();
+        Fourier::wipe();
     }
 
     /// The body that goes with the masks of `stream` of `seed`: replaces the message polynomial in `body`.

@@ -87,7 +87,8 @@ impl SecretKey {
         state.check(params)?;
         let (width, shift) = (params.digit_bits(), params.digit_shift());
         let secret = self.glwe();
-        let digits: Vec<(u64, u64)> = state
+        // data, and errors that tell about the key
+        let digits: Zeroizing<Vec<[u64; 2]>> = state
             .lwes
             .par_chunks_exact(secret.len() + 1)
             .map(|lwe| {
@@ -97,17 +98,20 @@ impl SecretKey {
                 let phase = body[0].wrapping_sub(sum);
                 let rounded = phase.wrapping_add(1 << (shift - 1)) >> shift;
                 let error = phase.wrapping_sub(rounded << shift) as i64;
-                (rounded, error.unsigned_abs())
+                [rounded, error.unsigned_abs()]
             })
-            .collect();
-        if digits.iter().any(|&(digit, _)| digit >> width != 0) {
+            .collect::<Vec<_>>()
+            .into();
+        // whether all are digits is told, which are not is not
+        let all = digits.iter().fold(0, |all, &[digit, _]| all | digit);
+        if all >> width != 0 {
             return Err(Error::NotDigits);
         }
-        let worst = digits.iter().map(|d| d.1).max().unwrap_or(0);
+        let worst = digits.iter().map(|d| d[1]).max().unwrap_or(0);
         let per_byte = (8 / width) as usize;
-        let byte = |digits: &[(u64, u64)]| {
+        let byte = |digits: &[[u64; 2]]| {
             let each = (0..8).step_by(width as usize).zip(digits);
-            each.fold(0, |byte, (i, &(digit, _))| byte | (digit as u8) << i)
+            each.fold(0, |byte, (i, &[digit, _])| byte | (digit as u8) << i)
         };
         let bytes: Zeroizing<Vec<u8>> = Zeroizing::new(digits.chunks(per_byte).map(byte).collect());
         Ok(Decrypted {

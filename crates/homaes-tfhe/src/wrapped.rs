@@ -88,14 +88,14 @@ impl WrappedKey {
             Expansion::Client => schedule.as_slice().as_flattened(),
         };
         let width = params.digit_bits();
-        let mut bodies: Vec<u64> = bytes
-            .iter()
-            .flat_map(|&byte| {
-                let digit = move |i| u64::from(byte >> i) & ((1 << width) - 1);
-                (0..8).step_by(width as usize).map(digit)
-            })
-            .map(|digit| digit << params.digit_shift())
-            .collect();
+        // with its final capacity: growing would leave copies of the key behind
+        let digits = Self::digits(params, size, wrapping.expansion);
+        let mut bodies = Vec::with_capacity(digits);
+        bodies.extend(bytes.iter().flat_map(|&byte| {
+            let digit =
+                move |i| (u64::from(byte >> i) & ((1 << width) - 1)) << params.digit_shift();
+            (0..8).step_by(width as usize).map(digit)
+        }));
         let mut seed = [0; 32];
         rng.fill_bytes(&mut seed);
         let glwe = RingSecret::new(params.fouriers()[0], secret.glwe());

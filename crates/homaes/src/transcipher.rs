@@ -146,6 +146,9 @@ impl<'k> Transcipher<'k> {
         report: &mut Report,
         file: &mut Container,
     ) -> Result<()> {
+        if meta.split.batches() == 0 {
+            return job.batches(meta.split).finish();
+        }
         let start = Instant::now();
         let circuit = self.circuit(meta.layout)?;
         report.setup_seconds = start.elapsed().as_secs_f64();

@@ -161,7 +161,7 @@ fn interpolation_is_conservative() {
 
 #[test]
 fn the_figures_of_the_design() {
-    // P64 and P128 of the design notes.
+    // P64 and P128 of a prototype.
     for (n, log2_sigma, low, high) in [
         (640, -13.63, 129.0, 130.0),
         (672, -14.45, 128.5, 130.0),

@@ -121,13 +121,20 @@ impl<'k> BitsAes<'k> {
 
     /// SubBytes of all other rounds.
     fn looked_up(&self, state: &Pool, table: &[u64]) -> Pool {
-        let tasks = state.bytes.par_chunks(BYTES_PER_TASK).with_max_len(1);
-        let bytes = tasks.flat_map_iter(|bytes| {
-            let tables = vec![table; bytes.len()];
-            self.engine.look_up(&concatenate(bytes), &tables)
-        });
+        let tasks = tasks(&state.bytes, rayon::current_num_threads());
+        // handed out in order, so that the small tasks come last and fill what the threads' different speeds leave open
+        let mut found: Vec<(usize, Vec<Words>)> = tasks
+            .into_iter()
+            .enumerate()
+            .par_bridge()
+            .map(|(i, bytes)| {
+                let tables = vec![table; bytes.len()];
+                (i, self.engine.look_up(&concatenate(bytes), &tables))
+            })
+            .collect();
+        found.sort_by_key(|&(i, _)| i);
         Pool {
-            bytes: bytes.collect(),
+            bytes: found.into_iter().flat_map(|(_, bytes)| bytes).collect(),
             blocks: state.blocks.clone(),
         }
     }
@@ -208,6 +215,13 @@ pub(crate) fn add_public(lwes: &mut [u64], len: usize, block: &Block) {
             lwe[len - 1] = lwe[len - 1].wrapping_add(HALF);
         }
     }
+}
+
+/// Bytes in tasks of [`BYTES_PER_TASK`], but one by one at the end: two for each thread.
+fn tasks(bytes: &[Words], threads: usize) -> Vec<&[Words]> {
+    let single = if threads > 1 { 2 * threads } else { 0 };
+    let (front, back) = bytes.split_at(bytes.len().saturating_sub(single));
+    front.chunks(BYTES_PER_TASK).chain(back.chunks(1)).collect()
 }
 
 fn concatenate(parts: &[Words]) -> Words {

@@ -100,7 +100,7 @@ impl NibbleNoise {
         self.test(norm, mean) + self.rotation.total()
     }
 
-    /// log2 of the probability that a result of one of these tables, each block as likely, is read wrongly when the next rotation
+    /// log2 of the probability that a result of one of these tables, in its worst block, is read wrongly when the next rotation
     /// begins; or when it is decrypted.
     fn log2_p_digit(&self, norms: &Norms, decrypted: bool) -> f64 {
         let reading = if decrypted {
@@ -112,7 +112,7 @@ impl NibbleNoise {
             let variance = self.leaf(norm, norms.mean) + reading;
             log2_erfc(self.threshold / (2.0 * variance).sqrt())
         });
-        each.fold(f64::NEG_INFINITY, log2_sum) - (norms.each.len() as f64).log2()
+        each.fold(f64::NEG_INFINITY, f64::max)
     }
 
     fn log2_p_sum(&self, found: f64, sums: f64, tables: &[Vec<Values>]) -> f64 {
@@ -129,7 +129,12 @@ impl NibbleNoise {
         let tables = sbox_tables(direction, false, 0);
         let found = middle * 16.0 * tables.len() as f64 + last;
         let read = self.log2_p_sum(found, 128.0 * middle, &tables);
-        let output = self.log2_p_digit(&Norms::new(&[exclusive_or()]), true);
+        // modes of operation may add public digits, which reads the result once more
+        let xor = Norms::new(&[exclusive_or()]);
+        let output = log2_sum(
+            self.log2_p_digit(&xor, true),
+            self.log2_p_digit(&xor, false),
+        );
         log2_sum(read, output + last.log2())
     }
 
