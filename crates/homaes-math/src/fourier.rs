@@ -17,7 +17,7 @@
 //!
 //! **Exactness.** Words are torus elements: x stands for x/2^64. Spectra of torus polynomials are of the fraction in
 //! [-1/2, 1/2). The way back reduces modulo 1 and rounds to 2^-51, below the error of the transform. All kernels round
-//! as [`crate::lanes`] says, so results are the same on every processor.
+//! once per operation and in the same order, so results are the same on every processor.
 
 pub(crate) mod kernel;
 
