@@ -40,7 +40,6 @@
 //! circular assumption is added, unless z is encrypted under s elsewhere.
 
 use crate::bits::engine::Engine;
-use crate::bits::key::unit;
 use crate::error::{Error, Result};
 use crate::keys::{EvalKey, SecretKey, Spectra};
 use crate::noise::{
@@ -48,6 +47,7 @@ use crate::noise::{
 };
 use crate::params::{BitsSet, Gadget, Params, Variant};
 use crate::ring::{RingSecret, add, extract};
+use crate::rows::unit;
 use crate::state::State;
 use core::fmt;
 use homaes_math::{Fourier, Reals, Words, torus};

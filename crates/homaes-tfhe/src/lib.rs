@@ -29,11 +29,11 @@
 //!
 //! | step | module | literature |
 //! |---|---|---|
-//! | LWE, GLWE, sample extraction | `ring` | Chillotti, Gama, Georgieva, Izabachène 2020 ("CGGI20") §3, §4 |
-//! | key switch in a ring | `bits::engine` | embedding of a into polynomials; GLWE key switch |
-//! | blind rotation by two key bits a step | `bits::engine`, [`homaes_math::Fourier::rotate_pair`] | Zhou et al. 2018; Bourse et al. 2018 |
+//! | LWE, GLWE, sample extraction, automorphisms; rows of keys | `ring`, `rows` | Chillotti, Gama, Georgieva, Izabachène 2020 ("CGGI20") §3, §4 |
+//! | key switch in a ring | `switching` | embedding of a into polynomials; GLWE key switch |
+//! | blind rotation by two key bits a step | `rotation`, [`homaes_math::Fourier::rotate_pair`] | Zhou et al. 2018; Bourse et al. 2018 |
 //! | several values from one rotation | `bits::engine` | Chillotti, Ligier, Orfila, Tap 2021, PBSmanyLUT |
-//! | mean of rounding errors taken out | `bits::engine` (`exponents`, `centre`) | de Ruijter, D'Anvers, Verbauwhede 2025, mean compensation |
+//! | mean of rounding errors taken out | `rotation` (`exponents`), `switching` (`centre`) | de Ruijter, D'Anvers, Verbauwhede 2025, mean compensation |
 //! | packing and trace by automorphisms | `bits::engine` (`trace`) | Chen, Dai, Kim, Song 2021 |
 //! | circuit bootstrapping by trace and scheme switch | `bits::engine` (`ggsw`) | CGGI20 §6; Wang, Wen, Li, Lu, Wei, Liu, Wang 2024 |
 //! | CMux tree, vertical packing | `bits::engine` (`descend`) | CGGI20 §5 |
@@ -71,6 +71,7 @@ mod aes;
 mod bits;
 mod card;
 mod codec;
+mod distinct;
 mod error;
 #[cfg(feature = "tfhe-rs")]
 pub mod interop;
@@ -80,8 +81,11 @@ pub mod nibble;
 pub mod noise;
 mod params;
 mod ring;
+mod rotation;
+mod rows;
 pub mod sets;
 mod state;
+mod switching;
 mod wrapped;
 
 pub use aes::Aes;

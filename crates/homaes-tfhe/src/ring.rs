@@ -158,6 +158,39 @@ pub(crate) fn rotate(from: &[u64], degree: usize, amount: usize, to: &mut [u64])
     }
 }
 
+/// X -> X^(2^t + 1) on coefficients.
+#[derive(Clone, Debug)]
+pub(crate) struct Automorphism {
+    /// target of coefficient j; the top bit is its sign
+    target: Vec<u32>,
+}
+
+impl Automorphism {
+    pub(crate) fn new(degree: usize, t: u32) -> Self {
+        let power = (1usize << t) + 1;
+        let target = (0..degree).map(|j| {
+            let exponent = j * power % (2 * degree);
+            let sign = (exponent / degree) as u32;
+            (exponent % degree) as u32 | sign << 31
+        });
+        Self {
+            target: target.collect(),
+        }
+    }
+
+    /// Applies it to every polynomial of `from`.
+    pub(crate) fn apply(&self, from: &[u64], to: &mut [u64]) {
+        let n = self.target.len();
+        for (from, to) in from.chunks_exact(n).zip(to.chunks_exact_mut(n)) {
+            for (x, &target) in from.iter().zip(&self.target) {
+                // x or -x without a branch
+                let sign = u64::from(target >> 31).wrapping_neg();
+                to[(target & 0x7fff_ffff) as usize] = (x ^ sign).wrapping_sub(sign);
+            }
+        }
+    }
+}
+
 /// Adds `b` to `a`, word by word.
 pub(crate) fn add(a: &mut [u64], b: &[u64]) {
     for (a, b) in a.iter_mut().zip(b) {

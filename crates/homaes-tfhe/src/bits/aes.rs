@@ -7,13 +7,13 @@
 use crate::bits::engine::{Engine, Ggsw};
 use crate::bits::expand::expand;
 use crate::bits::table::{Entry, HALF, entries, offsets, polynomials};
+use crate::distinct::Distinct;
 use crate::meter::Stage;
 use crate::ring::{add, extract, rotate};
 use homaes_aes::state::{mix_source, shift_source};
 use homaes_aes::{Block, Direction, KeySize};
 use homaes_math::Words;
 use rayon::prelude::*;
-use std::collections::HashMap;
 
 /// Bytes whose bits are rotated together: 16 bits make good use of one pass over the key.
 const BYTES_PER_TASK: usize = 2;
@@ -233,28 +233,4 @@ fn concatenate(parts: &[Words]) -> Words {
         rest = back;
     }
     out
-}
-
-/// Numbers for keys, in the order in which they come first.
-struct Distinct<K> {
-    numbers: HashMap<K, usize>,
-    keys: Vec<K>,
-}
-
-impl<K> Default for Distinct<K> {
-    fn default() -> Self {
-        Self {
-            numbers: HashMap::new(),
-            keys: Vec::new(),
-        }
-    }
-}
-
-impl<K: Copy + Eq + core::hash::Hash> Distinct<K> {
-    fn number(&mut self, key: K) -> usize {
-        *self.numbers.entry(key).or_insert_with(|| {
-            self.keys.push(key);
-            self.keys.len() - 1
-        })
-    }
 }

@@ -2,16 +2,16 @@
 //!
 //! Notation: N, k of the GLWE ring; n of the LWE key; v = 2^many values per blind rotation.
 
-use crate::bits::key::{Automorphism, BitsKey, key_switch_masks, rotation_rows, unit};
+use crate::bits::key::BitsKey;
 use crate::bits::table::OUTPUTS;
 use crate::meter::{Meter, Stage};
-use crate::params::{BitsSet, Gadget};
+use crate::params::BitsSet;
 use crate::ring::{add, extract, rotate, sub};
+use crate::rotation::{BlindRotation, exponents};
+use crate::rows::unit;
+use crate::switching::{Automorphisms, KeySwitch, centre};
 use homaes_math::fourier::GROUP;
 use homaes_math::{Fourier, Reals, Words};
-
-/// Accumulators whose digits meet a pair's keys while these are in the second-level cache.
-const TILE: usize = 2;
 
 /// Everything that bootstrapping needs.
 pub(crate) struct Engine<'k> {
@@ -19,7 +19,7 @@ pub(crate) struct Engine<'k> {
     pub(crate) fourier: &'k Fourier,
     small: &'k Fourier,
     key: &'k BitsKey,
-    automorphisms: Vec<Automorphism>,
+    automorphisms: Automorphisms<'k>,
     pub(crate) meter: Meter,
 }
 
@@ -32,15 +32,12 @@ impl<'k> Engine<'k> {
         [fourier, small]: [&'k Fourier; 2],
         key: &'k BitsKey,
     ) -> Self {
-        let log = set.degree.trailing_zeros();
         Self {
             set,
             fourier,
             small,
             key,
-            automorphisms: (1..=log)
-                .map(|t| Automorphism::new(set.degree, t))
-                .collect(),
+            automorphisms: Automorphisms::new(fourier, &key.automorphisms, set.trace),
             meter: Meter::default(),
         }
     }
@@ -65,57 +62,16 @@ impl<'k> Engine<'k> {
         self.columns() * self.set.ggsw.levels * self.glwe_len()
     }
 
-    /// Switches LWE ciphertexts to the LWE key: n + 1 words each.
-    ///
-    /// The mask becomes k N/d polynomials of degree d whose product with the key has <a, s> as constant coefficient; a GLWE key
-    /// switch in that ring follows, and the constant coefficient of its phase is read off.
+    /// Switches LWE ciphertexts, one after the other, to the LWE key: n + 1 words each.
     pub(crate) fn key_switch(&self, lwes: &[u64]) -> Words {
-        let (set, d) = (self.set, self.small.degree());
-        let (masks, levels) = (key_switch_masks(set), set.key_switch.levels);
-        let columns = set.lwe_dimension.div_ceil(d) + 1;
-        let count = lwes.len() / self.lwe_len();
-        let mut out = Words::zeroed(count * (set.lwe_dimension + 1));
-        let mut rows = Reals::zeroed(masks * levels * d);
-        let mut sums = Reals::zeroed(columns * d);
-        let mut poly = Words::zeroed(d);
-        let mut switched = Words::zeroed(columns * d);
-        let mut padded = Words::zeroed((columns - 1) * d + 1);
-        let pairs = lwes.chunks_exact(self.lwe_len());
-        for (lwe, out) in pairs.zip(out.chunks_exact_mut(set.lwe_dimension + 1)) {
-            let (mask, body) = lwe.split_at(masks * d);
-            let body = body[0].wrapping_sub(half_lost(set.key_switch, mask));
-            for (i, a) in mask.chunks_exact(d).enumerate() {
-                poly[0] = a[0];
-                for (x, a) in poly[1..].iter_mut().zip(a[1..].iter().rev()) {
-                    *x = a.wrapping_neg();
-                }
-                let place = (i * levels, masks * levels);
-                self.small.forward_digits(
-                    set.key_switch.digits(),
-                    &poly,
-                    &mut rows,
-                    place.0,
-                    place.1,
-                );
-            }
-            sums.fill(0.0);
-            self.small.multiply_add(
-                &rows,
-                &self.key.key_switch,
-                columns,
-                &mut sums,
-                (0, columns),
-            );
-            switched.fill(0);
-            switched[(columns - 1) * d] = body;
-            for (c, poly) in switched.chunks_exact_mut(d).enumerate() {
-                self.small.inverse_add(&sums, c, columns, poly);
-            }
-            extract(&switched, d, 0, &mut padded);
-            out[..set.lwe_dimension].copy_from_slice(&padded[..set.lwe_dimension]);
-            out[set.lwe_dimension] = padded[(columns - 1) * d];
-        }
-        self.meter.transforms(count * (masks * levels + columns));
+        let switch = KeySwitch {
+            fourier: self.small,
+            key: &self.key.key_switch,
+            gadget: self.set.key_switch,
+            dimension: self.set.lwe_dimension,
+        };
+        let (out, transforms) = switch.run(lwes.chunks_exact(self.lwe_len()));
+        self.meter.transforms(transforms);
         out
     }
 
@@ -134,53 +90,17 @@ impl<'k> Engine<'k> {
             let body = amounts[set.lwe_dimension];
             rotate(test, n, 2 * n - body, &mut acc[set.rank * n..]);
         }
-        let (rows, columns) = (rotation_rows(set), self.columns());
-        let mut digits = Reals::zeroed(TILE * rows * n);
-        let mut sums = Reals::zeroed(TILE * columns * n);
-        for (p, key) in self.key.pairs.iter().enumerate() {
-            // while one key is at work, every tile fetches its share of the next one
-            let next: &[f64] = self.key.pairs.get(p + 1).map_or(&[], |next| next);
-            let share = next.len() / GROUP / count.div_ceil(TILE) * GROUP + GROUP;
-            let mut next = next.chunks(share);
-            let tiles = accumulators.chunks_mut(TILE * self.glwe_len());
-            for (tile, amounts) in tiles.zip(amounts.chunks(TILE)) {
-                let next = next.next().unwrap_or(&[]);
-                let pairs: [[usize; 2]; TILE] = core::array::from_fn(|i| {
-                    let amounts = amounts.get(i);
-                    amounts.map_or([0, 0], |a| [a[2 * p], a[2 * p + 1]])
-                });
-                let pairs = &pairs[..amounts.len()];
-                let digits = &mut digits[..pairs.len() * rows * n];
-                let sums = &mut sums[..pairs.len() * columns * n];
-                for (i, acc) in tile.chunks_exact(self.glwe_len()).enumerate() {
-                    self.digits(acc, digits, (i * rows, pairs.len() * rows));
-                }
-                self.fourier
-                    .rotate_pair(pairs, digits, key, sums, [rows, columns], next);
-                for (i, poly) in tile.chunks_exact_mut(n).enumerate() {
-                    self.fourier
-                        .inverse_add(sums, i, pairs.len() * columns, poly);
-                }
-            }
-        }
+        let rotation = BlindRotation {
+            fourier: self.fourier,
+            pairs: &self.key.pairs,
+            rank: set.rank,
+            mask: set.rotation_mask,
+            body: set.rotation_body,
+        };
+        let transforms = rotation.run(&mut accumulators, &amounts);
         self.meter.rotations(count);
-        let steps = count * self.key.pairs.len();
-        self.meter.transforms(steps * (rows + columns));
+        self.meter.transforms(transforms);
         accumulators
-    }
-
-    /// Spectra of the digits of an accumulator.
-    fn digits(&self, acc: &[u64], out: &mut [f64], (place, count): (usize, usize)) {
-        let (set, n) = (self.set, self.set.degree);
-        let (masks, body) = acc.split_at(set.rank * n);
-        for (i, mask) in masks.chunks_exact(n).enumerate() {
-            let place = place + i * set.rotation_mask.levels;
-            self.fourier
-                .forward_digits(set.rotation_mask.digits(), mask, out, place, count);
-        }
-        let place = place + set.rank * set.rotation_mask.levels;
-        self.fourier
-            .forward_digits(set.rotation_body.digits(), body, out, place, count);
     }
 
     /// Bits as LWE ciphertexts to blind rotations whose first coefficients hold bit · g for the units g of the GGSW gadget.
@@ -239,29 +159,9 @@ impl<'k> Engine<'k> {
 
     /// x ↦ ψ(x) for X -> X^(2^t + 1), switched back to the key.
     fn automorphism(&self, t: u32, x: &[u64], out: &mut [u64], work: &mut Work) {
-        let (set, n, columns) = (self.set, self.set.degree, self.columns());
-        let (masks, levels) = (set.rank * n, set.trace.levels);
-        self.automorphisms[t as usize - 1].apply(x, out);
-        let rows = &mut work.rows[..set.rank * levels * n];
-        for (i, mask) in out[..masks].chunks_exact(n).enumerate() {
-            self.fourier.forward_digits(
-                set.trace.digits(),
-                mask,
-                rows,
-                i * levels,
-                set.rank * levels,
-            );
-        }
-        work.sums[..columns * n].fill(0.0);
-        let sums = &mut work.sums[..columns * n];
-        let key = &self.key.automorphisms[t as usize - 1];
-        self.fourier
-            .multiply_add(rows, key, columns, sums, (0, columns));
-        out[..masks].fill(0);
-        for (c, poly) in out.chunks_exact_mut(n).enumerate() {
-            self.fourier.inverse_add(sums, c, columns, poly);
-        }
-        self.meter.transforms(set.rank * levels + columns);
+        let memory = [&mut work.rows[..], &mut work.sums];
+        let transforms = self.automorphisms.apply(t, x, out, memory);
+        self.meter.transforms(transforms);
     }
 
     /// The packed trace: from a ciphertext whose coefficients 0 … v - 1 hold values, v ciphertexts of these as constants.
@@ -511,61 +411,6 @@ fn quarter_turned(lwes: &[u64], len: usize) -> Words {
     for lwe in out.chunks_exact_mut(len) {
         lwe[len - 1] = lwe[len - 1].wrapping_add(1 << 62);
     }
-    out
-}
-
-/// Precision of torus elements that is given up for room in sums of them.
-const SPARE_BITS: u32 = 8;
-
-/// What a gadget's digits leave of a word, in units of 2^`SPARE_BITS`.
-fn lost(gadget: Gadget, x: u64) -> i64 {
-    let kept = gadget.levels as u32 * gadget.base_log;
-    // the part below the last digit as a signed number
-    ((x << kept) as i64) >> kept >> SPARE_BITS
-}
-
-/// Half of what digits leave of an LWE mask: what the key, of mean 1/2, makes of it on average.
-fn half_lost(gadget: Gadget, mask: &[u64]) -> u64 {
-    let all = mask
-        .iter()
-        .fold(0i64, |sum, &x| sum.wrapping_add(lost(gadget, x)));
-    ((all >> 1) << SPARE_BITS) as u64
-}
-
-/// Takes from the body what the rounding of the masks will add to the phase on average, so that key bits count as ±1/2 and
-/// the variance of the rounding is a quarter of the errors', not a half.
-///
-/// With errors ε the mean is ε (1 + X + … + X^(N-1))/2: its coefficient h is Σ_(j ≤ h) ε_j less half of all.
-fn centre(gadget: Gadget, n: usize, masks: &[u64], body: &mut [u64]) {
-    for mask in masks.chunks_exact(n) {
-        let mut sum = half_lost(gadget, mask).wrapping_neg();
-        for (x, b) in mask.iter().zip(&mut *body) {
-            sum = sum.wrapping_add((lost(gadget, *x) << SPARE_BITS) as u64);
-            *b = b.wrapping_sub(sum);
-        }
-    }
-}
-
-/// Mask and body in steps of 1/(2N), multiples of 2^grid.
-///
-/// What rounding takes from the mask meets key bits of mean 1/2; half of it is public and taken from the body, so that only (s_i - 1/2)
-/// times the rounding errors is left: a quarter of the variance without that, in place of a half.
-fn exponents(lwe: &[u64], n: usize, grid: u32) -> Vec<usize> {
-    // 2^64 / (2N / 2^grid)
-    let shift = 63 - n.trailing_zeros() + grid;
-    let round = |x: u64| x.wrapping_add(1 << (shift - 1)) >> shift;
-    let (mask, body) = lwe.split_at(lwe.len() - 1);
-    let mut lost = 0i64;
-    let mut out: Vec<usize> = mask
-        .iter()
-        .map(|&a| {
-            let rounded = round(a);
-            lost = lost.wrapping_add(a.wrapping_sub(rounded << shift) as i64);
-            (rounded as usize) << grid & (2 * n - 1)
-        })
-        .collect();
-    let body = body[0].wrapping_sub((lost / 2) as u64);
-    out.push((round(body) as usize) << grid & (2 * n - 1));
     out
 }
 

@@ -10,9 +10,10 @@
 //! A row's masks come from the key's seed, so only bodies are stored and sent.
 
 use crate::params::{BitsSet, Gadget};
-use crate::ring::RingSecret;
+use crate::ring::{Automorphism, RingSecret};
+use crate::rows::{self, Secrets, unit};
 use homaes_math::sample::Seed;
-use homaes_math::{Fourier, Reals, torus};
+use homaes_math::{Fourier, Reals};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
@@ -54,10 +55,10 @@ impl Part {
     pub(crate) fn rows(self, set: &BitsSet) -> usize {
         let k = set.rank;
         match self {
-            Self::Pair(_) => 3 * rotation_rows(set),
+            Self::Pair(_) => 3 * (k * set.rotation_mask.levels + set.rotation_body.levels),
             Self::Automorphism(_) => k * set.trace.levels,
             Self::SchemeSwitch => k * (k + 1) * set.scheme_switch.levels,
-            Self::KeySwitch => key_switch_masks(set) * set.key_switch.levels,
+            Self::KeySwitch => k * set.degree / set.key_switch_degree * set.key_switch.levels,
         }
     }
 
@@ -76,74 +77,46 @@ impl Part {
             _ => set.rank,
         }
     }
-
-    /// Numbers of its spectra.
-    fn spectra_len(self, set: &BitsSet) -> usize {
-        self.rows(set) * (self.rank(set) + 1) * self.degree(set)
-    }
-
-    fn stream(self, set: &BitsSet, row: usize) -> u64 {
-        (self.number(set) as u64) << 32 | row as u64
-    }
 }
 
-/// Digit polynomials of one accumulator of blind rotation.
-pub(crate) fn rotation_rows(set: &BitsSet) -> usize {
-    set.rank * set.rotation_mask.levels + set.rotation_body.levels
-}
-
-/// Polynomials of degree d that hold the mask of an LWE ciphertext before key switching.
-pub(crate) fn key_switch_masks(set: &BitsSet) -> usize {
-    set.rank * set.degree / set.key_switch_degree
-}
-
-/// Gadget unit of digit `level`, counted from 0.
-pub(crate) fn unit(gadget: Gadget, level: usize) -> u64 {
-    1 << (64 - (level as u32 + 1) * gadget.base_log)
-}
-
-/// The two secret keys of a bits set, in the rings that rows are encrypted in.
+/// The secret keys of a bits set.
 pub(crate) struct BitsSecret<'a> {
-    pub(crate) set: &'a BitsSet,
-    /// n bits
-    pub(crate) lwe: &'a [u64],
-    pub(crate) glwe: RingSecret<'a>,
-    /// the LWE key as polynomials, the last one completed with zeros: a partial key
-    small: RingSecret<'a>,
+    set: &'a BitsSet,
+    pub(crate) keys: Secrets<'a>,
 }
 
 impl<'a> BitsSecret<'a> {
     pub(crate) fn new(
         set: &'a BitsSet,
-        [fourier, small]: [&'a Fourier; 2],
+        fouriers: [&'a Fourier; 2],
         lwe: &'a [u64],
         glwe: &[u64],
     ) -> Self {
-        Self {
-            set,
-            lwe,
-            glwe: RingSecret::new(fourier, glwe),
-            small: RingSecret::new(small, lwe),
-        }
+        let keys = Secrets::new(fouriers, lwe, glwe);
+        Self { set, keys }
     }
 
     /// The bodies of a record, row by row.
     pub(crate) fn bodies(&self, part: Part, seed: &Seed, rng: &mut impl CryptoRng) -> Vec<u64> {
         let set = self.set;
         let (secret, log2_sigma) = match part {
-            Part::KeySwitch => (&self.small, set.lwe_log2_sigma),
-            _ => (&self.glwe, set.glwe_log2_sigma),
+            Part::KeySwitch => (&self.keys.small, set.lwe_log2_sigma),
+            _ => (&self.keys.glwe, set.glwe_log2_sigma),
         };
         let mut bodies = self.messages(part);
-        for (row, body) in bodies.chunks_mut(secret.degree()).enumerate() {
-            let stream = part.stream(set, row);
-            secret.encrypt((seed, stream), log2_sigma.exp2(), rng, body);
-        }
+        rows::encrypt(
+            secret,
+            log2_sigma,
+            (seed, part.number(set)),
+            rng,
+            &mut bodies,
+        );
         bodies
     }
 
     fn messages(&self, part: Part) -> Vec<u64> {
         let (set, n) = (self.set, part.degree(self.set));
+        let Secrets { lwe, glwe, .. } = &self.keys;
         let mut out = Vec::with_capacity(part.rows(set) * n);
         // ± unit · poly for every level of the gadget
         let mut times = |poly: &[u64], gadget: Gadget, negative: bool| {
@@ -160,10 +133,10 @@ impl<'a> BitsSecret<'a> {
         };
         match part {
             Part::Pair(p) => {
-                let (s1, s2) = (self.lwe[2 * p], self.lwe[2 * p + 1]);
+                let (s1, s2) = (lwe[2 * p], lwe[2 * p + 1]);
                 for m in [s1 & (s2 ^ 1), (s1 ^ 1) & s2, s1 & s2] {
                     for i in 0..set.rank {
-                        let poly: Vec<u64> = self.glwe.poly(i).iter().map(|s| s * m).collect();
+                        let poly: Vec<u64> = glwe.poly(i).iter().map(|s| s * m).collect();
                         times(&Zeroizing::new(poly), set.rotation_mask, true);
                     }
                     times(&constant(m), set.rotation_body, false);
@@ -173,61 +146,28 @@ impl<'a> BitsSecret<'a> {
                 let map = Automorphism::new(n, t);
                 let mut turned = Zeroizing::new(vec![0; n]);
                 for i in 0..set.rank {
-                    map.apply(self.glwe.poly(i), &mut turned);
+                    map.apply(glwe.poly(i), &mut turned);
                     times(&turned, set.trace, true);
                 }
             }
             Part::SchemeSwitch => {
                 for i in 0..set.rank {
-                    let one = RingSecret::new(self.glwe.fourier(), self.glwe.poly(i));
+                    let one = RingSecret::new(glwe.fourier(), glwe.poly(i));
                     for j in 0..set.rank {
                         let mut product = Zeroizing::new(vec![0; n]);
-                        one.add_mask_product(self.glwe.poly(j), &mut product);
+                        one.add_mask_product(glwe.poly(j), &mut product);
                         times(&product, set.scheme_switch, false);
                     }
-                    times(self.glwe.poly(i), set.scheme_switch, true);
+                    times(glwe.poly(i), set.scheme_switch, true);
                 }
             }
             Part::KeySwitch => {
-                for poly in self.glwe.bits.chunks(n) {
+                for poly in glwe.bits.chunks(n) {
                     times(poly, set.key_switch, true);
                 }
             }
         }
         out
-    }
-}
-
-/// X -> X^(2^t + 1) on coefficients.
-#[derive(Clone, Debug)]
-pub(crate) struct Automorphism {
-    /// target of coefficient j; the top bit is its sign
-    target: Vec<u32>,
-}
-
-impl Automorphism {
-    pub(crate) fn new(degree: usize, t: u32) -> Self {
-        let power = (1usize << t) + 1;
-        let target = (0..degree).map(|j| {
-            let exponent = j * power % (2 * degree);
-            let sign = (exponent / degree) as u32;
-            (exponent % degree) as u32 | sign << 31
-        });
-        Self {
-            target: target.collect(),
-        }
-    }
-
-    /// Applies it to every polynomial of `from`.
-    pub(crate) fn apply(&self, from: &[u64], to: &mut [u64]) {
-        let n = self.target.len();
-        for (from, to) in from.chunks_exact(n).zip(to.chunks_exact_mut(n)) {
-            for (x, &target) in from.iter().zip(&self.target) {
-                // x or -x without a branch
-                let sign = u64::from(target >> 31).wrapping_neg();
-                to[(target & 0x7fff_ffff) as usize] = (x ^ sign).wrapping_sub(sign);
-            }
-        }
     }
 }
 
@@ -274,18 +214,14 @@ pub(crate) fn spectra(
     } else {
         fourier
     };
-    let (n, rank) = (fourier.degree(), part.rank(set));
-    let mut out = Reals::zeroed(part.spectra_len(set));
-    let count = part.rows(set) * (rank + 1);
-    let mut masks = vec![0; rank * n];
-    for (row, body) in bodies.chunks(n).enumerate() {
-        torus::uniform(seed, part.stream(set, row), &mut masks);
-        let place = place(set, part, row);
-        for (i, poly) in masks.chunks(n).chain([body]).enumerate() {
-            fourier.forward(poly, &mut out, place + i, count);
-        }
-    }
-    out
+    let place = |row| place(set, part, row);
+    rows::spectra(
+        fourier,
+        part.rank(set),
+        (seed, part.number(set)),
+        bodies,
+        place,
+    )
 }
 
 /// Number of the first spectrum of a row.

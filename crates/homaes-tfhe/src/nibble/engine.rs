@@ -17,19 +17,16 @@
 //! costs v - 1 products of transforms for each table. The trace takes log2 (N/v) + v - 1 automorphisms, 22 for v = 16 and N = 2048: less
 //! than 5 % of one blind rotation, under log2 N keys in place of N · t.
 
-use crate::bits::key::Automorphism;
 use crate::meter::{Meter, Stage};
-use crate::nibble::key::{NibbleKey, key_switch_masks, rotation_rows};
+use crate::nibble::key::NibbleKey;
 use crate::nibble::table::{Table, differences, ends, unit_log};
 use crate::params::NibbleSet;
 use crate::ring::{add, extract, rotate, sub};
-use homaes_math::fourier::GROUP;
+use crate::rotation::{BlindRotation, exponents, step_log};
+use crate::switching::{Automorphisms, KeySwitch};
 use homaes_math::{Fourier, Reals, Words};
 use rayon::prelude::*;
 use std::sync::Arc;
-
-/// Accumulators whose digits meet a pair's keys while these are in the second-level cache.
-const TILE: usize = 2;
 
 /// Accumulators of one pass over the key.
 const BATCH: usize = 32;
@@ -43,7 +40,7 @@ pub(crate) struct Engine<'k> {
     pub(crate) fourier: &'k Fourier,
     small: &'k Fourier,
     key: &'k NibbleKey,
-    automorphisms: Vec<Automorphism>,
+    automorphisms: Automorphisms<'k>,
     pub(crate) meter: Arc<Meter>,
 }
 
@@ -70,9 +67,7 @@ impl<'k> Engine<'k> {
             fourier,
             small,
             key,
-            automorphisms: (1..=set.degree.trailing_zeros())
-                .map(|t| Automorphism::new(set.degree, t))
-                .collect(),
+            automorphisms: Automorphisms::new(fourier, &key.automorphisms, set.packing),
             meter,
         }
     }
@@ -97,62 +92,29 @@ impl<'k> Engine<'k> {
         1 << unit_log(self.set)
     }
 
-    /// Switches digits to the LWE key: n + 1 words each.
-    ///
-    /// The mask becomes N/d polynomials of degree d whose product with the key has <a, s> as constant coefficient; a GLWE key
-    /// switch in that ring follows, and the constant coefficient of its phase is read off.
+    /// Switches LWE ciphertexts to the LWE key: n + 1 words each.
     fn key_switch(&self, lwes: &[&[u64]]) -> Words {
-        let (set, d) = (self.set, self.small.degree());
-        let (masks, levels) = (key_switch_masks(set), set.key_switch.levels);
-        let columns = set.lwe_dimension.div_ceil(d) + 1;
-        let mut out = Words::zeroed(lwes.len() * (set.lwe_dimension + 1));
-        let mut rows = Reals::zeroed(masks * levels * d);
-        let mut sums = Reals::zeroed(columns * d);
-        let mut poly = Words::zeroed(d);
-        let mut switched = Words::zeroed(columns * d);
-        let mut padded = Words::zeroed((columns - 1) * d + 1);
-        for (lwe, out) in lwes.iter().zip(out.chunks_exact_mut(set.lwe_dimension + 1)) {
-            let (mask, body) = lwe.split_at(masks * d);
-            for (i, a) in mask.chunks_exact(d).enumerate() {
-                poly[0] = a[0];
-                for (x, a) in poly[1..].iter_mut().zip(a[1..].iter().rev()) {
-                    *x = a.wrapping_neg();
-                }
-                let digits = set.key_switch.digits();
-                self.small
-                    .forward_digits(digits, &poly, &mut rows, i * levels, masks * levels);
-            }
-            sums.fill(0.0);
-            self.small.multiply_add(
-                &rows,
-                &self.key.key_switch,
-                columns,
-                &mut sums,
-                (0, columns),
-            );
-            switched.fill(0);
-            switched[(columns - 1) * d] = body[0];
-            for (c, poly) in switched.chunks_exact_mut(d).enumerate() {
-                self.small.inverse_add(&sums, c, columns, poly);
-            }
-            extract(&switched, d, 0, &mut padded);
-            out[..set.lwe_dimension].copy_from_slice(&padded[..set.lwe_dimension]);
-            out[set.lwe_dimension] = padded[(columns - 1) * d];
-        }
-        self.meter
-            .transforms(lwes.len() * (masks * levels + columns));
+        let switch = KeySwitch {
+            fourier: self.small,
+            key: &self.key.key_switch,
+            gadget: self.set.key_switch,
+            dimension: self.set.lwe_dimension,
+        };
+        let (out, transforms) = switch.run(lwes.iter().copied());
+        self.meter.transforms(transforms);
         out
     }
 
-    /// What blind rotation is to do for digits: their phases, moved by half a step so that noise of either sign leaves a digit in its
-    /// block, as exponents of X.
+    /// What blind rotation is to do for digits: their phases, moved by half a digit so that noise of either sign leaves a digit in its
+    /// block, and by half a step because exponents are rounded, as exponents of X.
     pub(crate) fn amounts(&self, lwes: &[&[u64]]) -> Vec<Vec<usize>> {
         self.meter.time(Stage::KeySwitch, || {
             let len = self.set.lwe_dimension + 1;
             let mut small = self.key_switch(lwes);
             let each = small.chunks_exact_mut(len).map(|lwe| {
-                lwe[len - 1] = lwe[len - 1].wrapping_add(self.unit() / 2);
-                exponents(lwe, self.set.degree)
+                let half_step = 1 << (step_log(self.set.degree) - 1);
+                lwe[len - 1] = lwe[len - 1].wrapping_add(self.unit() / 2 - half_step);
+                exponents(lwe, self.set.degree, 0)
             });
             each.collect()
         })
@@ -166,43 +128,17 @@ impl<'k> Engine<'k> {
             let body = amounts[set.lwe_dimension];
             rotate(test, n, 2 * n - body, &mut acc[len - test.len()..]);
         }
-        let (rows, columns) = (rotation_rows(set), 2);
-        let mut digits = Reals::zeroed(TILE * rows * n);
-        let mut sums = Reals::zeroed(TILE * columns * n);
-        for (p, key) in self.key.pairs.iter().enumerate() {
-            // while one key is at work, every tile fetches its share of the next one
-            let next: &[f64] = self.key.pairs.get(p + 1).map_or(&[], |next| next);
-            let share = next.len() / GROUP / jobs.len().div_ceil(TILE) * GROUP + GROUP;
-            let mut next = next.chunks(share);
-            for (tile, jobs) in accumulators.chunks_mut(TILE * len).zip(jobs.chunks(TILE)) {
-                let next = next.next().unwrap_or(&[]);
-                let pairs: [[usize; 2]; TILE] = core::array::from_fn(|i| {
-                    let job = jobs.get(i);
-                    job.map_or([0, 0], |(a, _)| [a[2 * p], a[2 * p + 1]])
-                });
-                let pairs = &pairs[..jobs.len()];
-                let digits = &mut digits[..pairs.len() * rows * n];
-                let sums = &mut sums[..pairs.len() * columns * n];
-                for (i, acc) in tile.chunks_exact(len).enumerate() {
-                    let (mask, body) = acc.split_at(n);
-                    let (place, count) = (i * rows, pairs.len() * rows);
-                    self.fourier
-                        .forward_digits(set.rotation.digits(), mask, digits, place, count);
-                    let (gadget, place) = (set.rotation_body, place + set.rotation.levels);
-                    self.fourier
-                        .forward_digits(gadget.digits(), body, digits, place, count);
-                }
-                self.fourier
-                    .rotate_pair(pairs, digits, key, sums, [rows, columns], next);
-                for (i, poly) in tile.chunks_exact_mut(n).enumerate() {
-                    self.fourier
-                        .inverse_add(sums, i, pairs.len() * columns, poly);
-                }
-            }
-        }
+        let rotation = BlindRotation {
+            fourier: self.fourier,
+            pairs: &self.key.pairs,
+            rank: 1,
+            mask: set.rotation,
+            body: set.rotation_body,
+        };
+        let amounts: Vec<&[usize]> = jobs.iter().map(|&(amounts, _)| amounts).collect();
+        let transforms = rotation.run(&mut accumulators, &amounts);
         self.meter.rotations(jobs.len());
-        let steps = jobs.len() * self.key.pairs.len();
-        self.meter.transforms(steps * (rows + columns));
+        self.meter.transforms(transforms);
         accumulators
     }
 
@@ -302,20 +238,9 @@ impl<'k> Engine<'k> {
 
     /// x ↦ ψ(x) for X -> X^(2^t + 1), switched back to the key.
     fn automorphism(&self, t: u32, x: &[u64], out: &mut [u64], work: &mut Work) {
-        let (n, levels) = (self.set.degree, self.set.packing.levels);
-        self.automorphisms[t as usize - 1].apply(x, out);
-        let digits = self.set.packing.digits();
-        self.fourier
-            .forward_digits(digits, &out[..n], &mut work.rows, 0, levels);
-        let sums = &mut work.sums;
-        sums.fill(0.0);
-        let key = &self.key.automorphisms[t as usize - 1];
-        self.fourier.multiply_add(&work.rows, key, 2, sums, (0, 2));
-        out[..n].fill(0);
-        for (c, poly) in out.chunks_exact_mut(n).enumerate() {
-            self.fourier.inverse_add(sums, c, 2, poly);
-        }
-        self.meter.transforms(levels + 2);
+        let memory = [&mut work.rows[..], &mut work.sums];
+        let transforms = self.automorphisms.apply(t, x, out, memory);
+        self.meter.transforms(transforms);
     }
 
     /// X^-phase times their test polynomials, for any number of jobs.
@@ -501,30 +426,6 @@ fn blocks(poly: &mut [u64], len: usize) {
         sum = sum.wrapping_add(from[i]).wrapping_sub(leaves);
         *x = sum;
     }
-}
-
-/// Mask and body in steps of 1/(2N).
-///
-/// What rounding takes from the mask meets key bits of mean 1/2; half of it is public and taken from the body, so that only (s_i - 1/2)
-/// times the rounding errors is left: a quarter of the variance without that, in place of a half. The body is rounded
-/// down: block d of a test polynomial is [d, d + 1) N/v.
-fn exponents(lwe: &[u64], n: usize) -> Vec<usize> {
-    // 2^64 / 2N
-    let shift = 63 - n.trailing_zeros();
-    let round = |x: u64| x.wrapping_add(1 << (shift - 1)) >> shift;
-    let (mask, body) = lwe.split_at(lwe.len() - 1);
-    let mut lost = 0i64;
-    let mut out: Vec<usize> = mask
-        .iter()
-        .map(|&a| {
-            let rounded = round(a);
-            lost = lost.wrapping_add(a.wrapping_sub(rounded << shift) as i64);
-            rounded as usize & (2 * n - 1)
-        })
-        .collect();
-    let body = body[0].wrapping_sub((lost / 2) as u64);
-    out.push((body >> shift) as usize & (2 * n - 1));
-    out
 }
 
 #[cfg(test)]

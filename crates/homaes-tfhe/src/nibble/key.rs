@@ -8,11 +8,11 @@
 //!
 //! As in [`crate::bits::key`], with one mask polynomial. A row's masks come from the key's seed, so only bodies are stored and sent.
 
-use crate::bits::key::{Automorphism, unit};
 use crate::params::{Gadget, NibbleSet};
-use crate::ring::RingSecret;
+use crate::ring::Automorphism;
+use crate::rows::{self, Secrets, unit};
 use homaes_math::sample::Seed;
-use homaes_math::{Fourier, Reals, torus};
+use homaes_math::{Fourier, Reals};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
@@ -50,9 +50,9 @@ impl Part {
     /// Rows of the record.
     pub(crate) fn rows(self, set: &NibbleSet) -> usize {
         match self {
-            Self::Pair(_) => 3 * rotation_rows(set),
+            Self::Pair(_) => 3 * (set.rotation.levels + set.rotation_body.levels),
             Self::Automorphism(_) => set.packing.levels,
-            Self::KeySwitch => key_switch_masks(set) * set.key_switch.levels,
+            Self::KeySwitch => set.degree / set.key_switch_degree * set.key_switch.levels,
         }
     }
 
@@ -71,65 +71,46 @@ impl Part {
             _ => 1,
         }
     }
-
-    fn stream(self, set: &NibbleSet, row: usize) -> u64 {
-        (self.number(set) as u64) << 32 | row as u64
-    }
 }
 
-/// Digit polynomials of one accumulator of blind rotation.
-pub(crate) fn rotation_rows(set: &NibbleSet) -> usize {
-    set.rotation.levels + set.rotation_body.levels
-}
-
-/// Polynomials of degree d that hold the mask of an LWE ciphertext before key switching.
-pub(crate) fn key_switch_masks(set: &NibbleSet) -> usize {
-    set.degree / set.key_switch_degree
-}
-
-/// The two secret keys of a set, in the rings that rows are encrypted in.
+/// The secret keys of a nibble set.
 pub(crate) struct NibbleSecret<'a> {
     pub(crate) set: &'a NibbleSet,
-    /// n bits
-    pub(crate) lwe: &'a [u64],
-    pub(crate) glwe: RingSecret<'a>,
-    /// the LWE key as polynomials, the last one completed with zeros: a partial key
-    small: RingSecret<'a>,
+    pub(crate) keys: Secrets<'a>,
 }
 
 impl<'a> NibbleSecret<'a> {
-    /// `fourier` and `small` are the transforms of the set's degree and of its key switch's.
     pub(crate) fn new(
         set: &'a NibbleSet,
-        [fourier, small]: [&'a Fourier; 2],
+        fouriers: [&'a Fourier; 2],
         lwe: &'a [u64],
         glwe: &[u64],
     ) -> Self {
-        Self {
-            set,
-            lwe,
-            glwe: RingSecret::new(fourier, glwe),
-            small: RingSecret::new(small, lwe),
-        }
+        let keys = Secrets::new(fouriers, lwe, glwe);
+        Self { set, keys }
     }
 
     /// The bodies of a record, row by row.
     pub(crate) fn bodies(&self, part: Part, seed: &Seed, rng: &mut impl CryptoRng) -> Vec<u64> {
         let set = self.set;
         let (secret, log2_sigma) = match part {
-            Part::KeySwitch => (&self.small, set.lwe_log2_sigma),
-            _ => (&self.glwe, set.glwe_log2_sigma),
+            Part::KeySwitch => (&self.keys.small, set.lwe_log2_sigma),
+            _ => (&self.keys.glwe, set.glwe_log2_sigma),
         };
         let mut bodies = self.messages(part);
-        for (row, body) in bodies.chunks_mut(secret.degree()).enumerate() {
-            let stream = part.stream(set, row);
-            secret.encrypt((seed, stream), log2_sigma.exp2(), rng, body);
-        }
+        rows::encrypt(
+            secret,
+            log2_sigma,
+            (seed, part.number(set)),
+            rng,
+            &mut bodies,
+        );
         bodies
     }
 
     fn messages(&self, part: Part) -> Vec<u64> {
         let (set, n) = (self.set, part.degree(self.set));
+        let Secrets { lwe, glwe, .. } = &self.keys;
         let mut out = Vec::with_capacity(part.rows(set) * n);
         // factor · unit · poly for every level of the gadget
         let mut times = |poly: &[u64], gadget: Gadget, factor: u64| {
@@ -141,21 +122,21 @@ impl<'a> NibbleSecret<'a> {
         let minus = |m: u64| m.wrapping_neg();
         match part {
             Part::Pair(p) => {
-                let (s1, s2) = (self.lwe[2 * p], self.lwe[2 * p + 1]);
+                let (s1, s2) = (lwe[2 * p], lwe[2 * p + 1]);
                 let mut one = vec![0; n];
                 one[0] = 1;
                 for m in [s1 & (s2 ^ 1), (s1 ^ 1) & s2, s1 & s2] {
-                    times(self.glwe.poly(0), set.rotation, minus(m));
+                    times(glwe.poly(0), set.rotation, minus(m));
                     times(&one, set.rotation_body, m);
                 }
             }
             Part::Automorphism(t) => {
                 let mut turned = Zeroizing::new(vec![0; n]);
-                Automorphism::new(n, t).apply(self.glwe.poly(0), &mut turned);
+                Automorphism::new(n, t).apply(glwe.poly(0), &mut turned);
                 times(&turned, set.packing, minus(1));
             }
             Part::KeySwitch => {
-                for poly in self.glwe.bits.chunks(n) {
+                for poly in glwe.bits.chunks(n) {
                     times(poly, set.key_switch, minus(1));
                 }
             }
@@ -199,15 +180,7 @@ pub(crate) fn spectra(
     } else {
         fourier
     };
-    let (n, rank) = (fourier.degree(), part.rank(set));
-    let count = part.rows(set) * (rank + 1);
-    let mut out = Reals::zeroed(count * n);
-    let mut masks = vec![0; rank * n];
-    for (row, body) in bodies.chunks(n).enumerate() {
-        torus::uniform(seed, part.stream(set, row), &mut masks);
-        for (i, poly) in masks.chunks(n).chain([body]).enumerate() {
-            fourier.forward(poly, &mut out, row * (rank + 1) + i, count);
-        }
-    }
-    out
+    let rank = part.rank(set);
+    let place = |row| row * (rank + 1);
+    rows::spectra(fourier, rank, (seed, part.number(set)), bodies, place)
 }

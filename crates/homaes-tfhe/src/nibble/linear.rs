@@ -1,12 +1,11 @@
 //! Exclusive or of digits, and MixColumns with it.
 
+use crate::distinct::Distinct;
 use crate::nibble::engine::{Engine, Group};
 use crate::nibble::table::{Table, factors};
 use homaes_aes::Direction;
 use homaes_aes::state::{circulant, mix_source};
 use homaes_math::Words;
-use std::collections::HashMap;
-use std::hash::Hash;
 
 /// Digits of blocks, each stored once: digit 2 i is the low one of byte i.
 pub(crate) struct Pool {
@@ -86,29 +85,5 @@ pub(crate) fn mix(
     Pool {
         digits: xor(engine, table, &halves, &sums.keys),
         blocks,
-    }
-}
-
-/// Numbers for keys, in the order in which they come first.
-pub(crate) struct Distinct<K> {
-    numbers: HashMap<K, usize>,
-    pub(crate) keys: Vec<K>,
-}
-
-impl<K> Default for Distinct<K> {
-    fn default() -> Self {
-        Self {
-            numbers: HashMap::new(),
-            keys: Vec::new(),
-        }
-    }
-}
-
-impl<K: Copy + Eq + Hash> Distinct<K> {
-    pub(crate) fn number(&mut self, key: K) -> usize {
-        *self.numbers.entry(key).or_insert_with(|| {
-            self.keys.push(key);
-            self.keys.len() - 1
-        })
     }
 }

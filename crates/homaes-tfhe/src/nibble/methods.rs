@@ -351,7 +351,7 @@ impl Keys {
             body[0] = u64::from(digit) << unit_log(&self.set);
             let sigma = self.set.glwe_log2_sigma.exp2();
             let stream = (&[9; 32], i as u64);
-            secret.glwe.encrypt(stream, sigma, &mut rng, body);
+            secret.keys.glwe.encrypt(stream, sigma, &mut rng, body);
             let mut lwe = Words::zeroed(n + 1);
             extract(&glwe, n, 0, &mut lwe);
             lwe

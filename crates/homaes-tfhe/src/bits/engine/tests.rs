@@ -75,7 +75,7 @@ impl Fixture {
             let (masks, body) = glwe.split_at_mut(self.set.rank * n);
             torus::uniform(&[9; 32], i as u64, masks);
             body[0] = if bit { HALF } else { 0 };
-            secret.glwe.encrypt(
+            secret.keys.glwe.encrypt(
                 (&[9; 32], i as u64),
                 self.set.glwe_log2_sigma.exp2(),
                 &mut rng,
@@ -138,7 +138,7 @@ fn value_errors(
     let secret = f.secret();
     let gadget = f.set.ggsw;
     let all = ciphertexts.iter().flat_map(|&(i, ct)| {
-        let phase = secret.glwe.phase(ct);
+        let phase = secret.keys.glwe.phase(ct);
         let errors = (0..gadget.levels).map(|level| {
             let want = if bits[i] { unit(gadget, level) } else { 0 };
             torus_of(phase[at(level)].wrapping_sub(want))
@@ -192,7 +192,7 @@ fn stages(set: &BitsSet, count: usize) {
             .take(set.ggsw.levels)
             .enumerate()
         {
-            let phase = f.secret().glwe.phase(ct);
+            let phase = f.secret().keys.glwe.phase(ct);
             let want = if bits[i] { unit(set.ggsw, level) } else { 0 };
             // the message is a constant; a coefficient's share of the trace's noise is far smaller
             let error = torus_of(phase[0].wrapping_sub(want)).abs();
@@ -220,7 +220,7 @@ fn stages(set: &BitsSet, count: usize) {
     let found = engine.look_up(&lwes, &tables);
     let mut errors = Vec::new();
     for (ct, x) in found.iter().zip(bytes) {
-        let phase = f.secret().glwe.phase(ct);
+        let phase = f.secret().keys.glwe.phase(ct);
         for o in 0..OUTPUTS {
             let want = u64::from(entries[x] >> o & 1) << 63;
             errors.push(torus_of(phase[o].wrapping_sub(want)));
@@ -281,7 +281,7 @@ fn noise_at_full_size_has_the_distribution_of_the_model() {
             add(&mut sum, &engine.look_up_ggsw(bytes[byte], &table));
             want ^= entries[values[byte]];
         }
-        let phase = secret.glwe.phase(&sum);
+        let phase = secret.keys.glwe.phase(&sum);
         let mut lwes = Words::zeroed(OUTPUTS * engine.lwe_len());
         for (o, lwe) in lwes.chunks_exact_mut(engine.lwe_len()).enumerate() {
             extract(&sum, set.degree, o, lwe);

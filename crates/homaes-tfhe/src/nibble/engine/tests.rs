@@ -56,7 +56,7 @@ fn steps(set: &NibbleSet, count: u8) {
     let rotated = engine.multi_value(&amounts);
     let mut errors = Vec::new();
     for (acc, &d) in rotated.iter().zip(&digits) {
-        let phase = secret.glwe.phase(acc);
+        let phase = secret.keys.glwe.phase(acc);
         for j in 1..16 {
             let half = engine.unit() / 2;
             let want = if usize::from(d) < 16 - j {
@@ -89,7 +89,7 @@ fn steps(set: &NibbleSet, count: u8) {
     let mut errors = vec![Vec::new(); functions.len()];
     for (acc, &d) in rotated.iter().zip(&digits) {
         for (t, test) in engine.tests(acc, &all, &mut work).iter().enumerate() {
-            let phase = secret.glwe.phase(test);
+            let phase = secret.keys.glwe.phase(test);
             for (i, x) in phase.iter().enumerate() {
                 let y = i / (n / 16);
                 let want = u64::from(functions[t][y][usize::from(d)]) << 59;
@@ -136,9 +136,9 @@ fn packing(f: &Keys, rotated: &[Words], model: &NibbleNoise) {
     let mut work = Work::new(&engine);
     let (mut constant, mut rest) = (Vec::new(), Vec::new());
     for acc in rotated {
-        let before = secret.glwe.phase(acc);
+        let before = secret.keys.glwe.phase(acc);
         for (j, part) in engine.constants(acc, &mut work).iter().enumerate() {
-            let phase = secret.glwe.phase(part);
+            let phase = secret.keys.glwe.phase(part);
             constant.push(torus_of(phase[0].wrapping_sub(before[j * n / 16])));
             rest.extend(phase[1..].iter().map(|&x| torus_of(x)));
         }

@@ -1,0 +1,257 @@
+use super::*;
+use core::f64::consts::LOG2_E;
+
+const fn gadget(base_log: u32, levels: usize) -> Gadget {
+    Gadget { base_log, levels }
+}
+
+/// The prototype's set P64.
+fn p64() -> BitsSet {
+    BitsSet {
+        lwe_dimension: 640,
+        lwe_log2_sigma: -13.63,
+        rank: 2,
+        degree: 1024,
+        glwe_log2_sigma: -50.0,
+        rotation_mask: gadget(14, 2),
+        rotation_body: gadget(21, 1),
+        many: 2,
+        ggsw: gadget(4, 3),
+        trace: gadget(12, 3),
+        scheme_switch: gadget(17, 2),
+        key_switch: gadget(2, 7),
+        key_switch_degree: 128,
+    }
+}
+
+fn p128() -> BitsSet {
+    BitsSet {
+        lwe_dimension: 672,
+        lwe_log2_sigma: -14.45,
+        ggsw: gadget(3, 4),
+        trace: gadget(9, 4),
+        key_switch_degree: 32,
+        ..p64()
+    }
+}
+
+fn close(found: f64, expected: f64, tolerance: f64) {
+    assert!(
+        (found - expected).abs() <= tolerance,
+        "{found}, expected {expected}"
+    );
+}
+
+/// Reference values computed with 60 digits.
+#[test]
+fn erfc_is_accurate_far_out() {
+    for (x, expected) in [
+        (0.0, 0.0),
+        (0.1, -0.172_120_693_964_328_66),
+        (0.5, -1.060_396_912_014_155_6),
+        (1.0, -2.668_416_696_781_599_5),
+        (2.0, -7.739_974_157_122_987),
+        (3.0, -15.466_214_597_195_473),
+        (5.0, -39.242_588_455_115_3),
+        (7.68, -88.872_451_276_767_75),
+        (10.0, -148.424_305_703_350_63),
+        (20.0, -582.227_490_282_927_6),
+        (27.0, -1_057.306_308_186_760_1),
+        (40.0, -2_314.460_192_072_486_7),
+    ] {
+        close(log2_erfc(x), expected, 1e-11);
+    }
+    close(log2_erfc(1.999_999_999), log2_erfc(2.0), 1e-7);
+}
+
+#[test]
+fn tails_of_products() {
+    // Two products of normal variables together have a Laplace distribution: exp(-threshold/s).
+    let laplace = Mixture {
+        normal: 0.0,
+        products: 2.0,
+        terms: 2,
+    };
+    close(log2_tail(&laplace, 60.0), -60.0 * LOG2_E, 0.2);
+    // Many products are normal.
+    let many = Mixture {
+        normal: 0.5,
+        products: 0.5,
+        terms: u32::MAX,
+    };
+    let normal = Mixture {
+        normal: 1.0,
+        products: 0.0,
+        terms: 0,
+    };
+    close(log2_tail(&many, 10.0), log2_tail(&normal, 10.0), 0.02);
+    let few = Mixture { terms: 84, ..many };
+    assert!(log2_tail(&few, 10.0) > log2_tail(&many, 10.0) + 1.0);
+}
+
+#[test]
+fn counts() {
+    let sizes = [KeySize::Aes128, KeySize::Aes192, KeySize::Aes256];
+    for size in sizes {
+        assert_eq!(rounds(size) as usize, size.rounds());
+    }
+    assert_eq!(sizes.map(sub_words), [10, 8, 13]);
+    assert_eq!(sizes.map(bootstraps_per_block), [1152, 1408, 1664]);
+    assert_eq!(sizes.map(bootstraps_of_expansion), [768, 704, 1088]);
+}
+
+/// Model and measurements of a prototype: see `FFT_LOG2_VARIANCE` for the tolerance.
+#[test]
+fn rotation_as_measured() {
+    let model = log2_sigma(rotation(&p64()).total());
+    // another transform, of which -17.72 was measured
+    close(model, -17.52, 0.35);
+}
+
+/// The standard deviation over all coefficients, of the trace of one value and of four.
+#[test]
+fn trace_as_measured() {
+    for (trace, standard, packed) in [
+        (gadget(12, 3), -26.5, -25.4),
+        (gadget(9, 4), -27.8, -26.6),
+        (gadget(8, 5), -30.0, -28.8),
+    ] {
+        for (many, measured) in [(0, standard), (2, packed)] {
+            let set = BitsSet {
+                trace,
+                many,
+                ..p64()
+            };
+            let sum = packed_trace(&set, automorphism(&set)).sum;
+            let model = log2_sigma(sum / set.degree as f64);
+            assert!(
+                (measured..measured + 1.2).contains(&model),
+                "{trace:?} {many}: {model} {measured}"
+            );
+        }
+    }
+}
+
+#[test]
+fn structured_noise_is_below_the_bound() {
+    let declared = [&crate::sets::P64, &crate::sets::P128].map(|set| match &set.variant {
+        crate::Variant::Bits(set) => set.clone(),
+        crate::Variant::Nibble(_) => unreachable!("sets on bits"),
+    });
+    for set in declared.into_iter().chain([p64(), p128()]) {
+        let uniform = NoiseModel::new(&set, Accounting::Uniform);
+        let structured = NoiseModel::new(&set, Accounting::Structured);
+        assert!(structured.look_up.total() < uniform.look_up.total());
+        assert!(structured.log2_p_bootstrap() < uniform.log2_p_bootstrap());
+        assert!(uniform.log2_p_output() < uniform.log2_p_bootstrap());
+        let size = KeySize::Aes128;
+        assert!(uniform.log2_p_fail(size) > uniform.log2_p_block(size));
+    }
+}
+
+#[test]
+fn a_model_prints() {
+    let text = NoiseModel::new(&p64(), Accounting::Uniform).to_string();
+    assert!(text.contains("rotation             2^-17.2"), "{text}");
+    assert!(text.contains("Aes256: block fails 2^-"), "{text}");
+}
+
+/// A noise polynomial of degree below N = `len`, modulo `X^N + 1`.
+type Poly = Vec<f64>;
+
+fn substitute(p: &[f64], exponent: usize) -> Poly {
+    let n = p.len();
+    let mut out = vec![0.0; n];
+    for (i, &c) in p.iter().enumerate() {
+        let j = i * exponent % (2 * n);
+        out[j % n] = if j < n { c } else { -c };
+    }
+    out
+}
+
+fn shift(p: &[f64], by: usize) -> Poly {
+    let n = p.len();
+    let mut out = vec![0.0; n];
+    for (i, &c) in p.iter().enumerate() {
+        let j = (i + by) % (2 * n);
+        out[j % n] = if j < n { c } else { -c };
+    }
+    out
+}
+
+fn add(p: &[f64], q: &[f64], sign: f64) -> Poly {
+    p.iter().zip(q).map(|(a, b)| a + sign * b).collect()
+}
+
+/// The packed trace of polynomials `input[i]` that have value i in coefficient 0, where `noise()` is what each
+/// automorphism adds. Returns one polynomial for each value.
+fn trace_of_four(input: [Poly; 4], mut noise: impl FnMut() -> Poly) -> [Poly; 4] {
+    let n = input[0].len();
+    let mut automorphism = |p: &[f64], exponent| add(&substitute(p, exponent), &noise(), 1.0);
+    let [a, b, c, d] = input;
+    let mut merge = |p: &[f64], q: &[f64], by, exponent| {
+        let q = shift(q, by);
+        let switched = automorphism(&add(p, &q, -1.0), exponent);
+        add(&add(p, &q, 1.0), &switched, 1.0)
+    };
+    let (even, odd) = (merge(&a, &c, n / 2, 3), merge(&b, &d, n / 2, 3));
+    let mut all = merge(&even, &odd, n / 4, 5);
+    let mut exponent = 9;
+    while exponent <= n + 1 {
+        all = add(&all, &automorphism(&all, exponent), 1.0);
+        exponent = 2 * exponent - 1;
+    }
+    let mut split = |p: &[f64], by, exponent| {
+        let switched = automorphism(p, exponent);
+        let odd = add(p, &switched, -1.0);
+        [add(p, &switched, 1.0), shift(&odd, 2 * n - by)]
+    };
+    let [even, odd] = split(&all, n / 4, 5);
+    let ([a, c], [b, d]) = (split(&even, n / 2, 3), split(&odd, n / 2, 3));
+    [a, b, c, d]
+}
+
+#[test]
+fn the_trace_finds_its_values() {
+    let n = 16;
+    let noisy = |i: usize| (0..n).map(|j| (1 + i + 7 * i * j + j) as f64).collect();
+    let out = trace_of_four([noisy(0), noisy(1), noisy(2), noisy(3)], || vec![0.0; n]);
+    for (i, p) in out.iter().enumerate() {
+        assert_eq!(p[0], ((1 + i) * 4 * n) as f64);
+        assert!(p[1..].iter().all(|&c| c == 0.0));
+    }
+}
+
+/// The derivation of `packed_trace` on noise of variance 1.
+#[test]
+fn trace_noise_as_derived() {
+    let (n, trials) = (64, 3000);
+    let set = BitsSet { degree: n, ..p64() };
+    let expected = packed_trace(&set, 1.0);
+    let mut state = 1_u64;
+    let mut noise = || {
+        (0..n)
+            .map(|_| {
+                // A step of an LCG; its top bit is the sign.
+                state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_040_888_963_407);
+                if state >> 63 == 0 { 1.0 } else { -1.0 }
+            })
+            .collect()
+    };
+    let (mut constant, mut sum) = ([0.0; 4], [0.0; 4]);
+    for _ in 0..trials {
+        let zero = || vec![0.0; n];
+        let out = trace_of_four([zero(), zero(), zero(), zero()], &mut noise);
+        for (i, p) in out.iter().enumerate() {
+            constant[i] += p[0] * p[0] / f64::from(trials);
+            sum[i] += p.iter().map(|c| c * c).sum::<f64>() / f64::from(trials);
+        }
+    }
+    for (constant, sum) in constant.iter().zip(sum) {
+        // Standard deviation of a mean square of 3000: 2.6 %.
+        close(constant / expected.constant, 1.0, 0.1);
+        close(sum / expected.sum, 1.0, 0.1);
+    }
+}

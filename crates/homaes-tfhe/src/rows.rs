@@ -1,0 +1,72 @@
+//! The rows of evaluation keys: GLWE encryptions whose masks come from a seed, and their spectra.
+
+use crate::params::Gadget;
+use crate::ring::RingSecret;
+use homaes_math::sample::Seed;
+use homaes_math::{Fourier, Reals, torus};
+use rand_core::CryptoRng;
+
+/// The two secret keys of a set, in the rings that rows are encrypted in.
+pub(crate) struct Secrets<'a> {
+    /// n bits
+    pub(crate) lwe: &'a [u64],
+    pub(crate) glwe: RingSecret<'a>,
+    /// the LWE key as polynomials, the last one completed with zeros: a partial key
+    pub(crate) small: RingSecret<'a>,
+}
+
+impl<'a> Secrets<'a> {
+    /// `fourier` and `small` are the transforms of the set's degree and of its key switch's.
+    pub(crate) fn new([fourier, small]: [&'a Fourier; 2], lwe: &'a [u64], glwe: &[u64]) -> Self {
+        Self {
+            lwe,
+            glwe: RingSecret::new(fourier, glwe),
+            small: RingSecret::new(small, lwe),
+        }
+    }
+}
+
+/// Gadget unit of digit `level`, counted from 0.
+pub(crate) fn unit(gadget: Gadget, level: usize) -> u64 {
+    1 << (64 - (level as u32 + 1) * gadget.base_log)
+}
+
+/// The stream of a row's masks: parts of a key and rows of a part are counted from 0.
+fn stream(part: usize, row: usize) -> u64 {
+    (part as u64) << 32 | row as u64
+}
+
+/// Replaces message polynomials by the bodies of their encryptions, row by row.
+pub(crate) fn encrypt(
+    secret: &RingSecret<'_>,
+    log2_sigma: f64,
+    (seed, part): (&Seed, usize),
+    rng: &mut impl CryptoRng,
+    bodies: &mut [u64],
+) {
+    for (row, body) in bodies.chunks_mut(secret.degree()).enumerate() {
+        let stream = stream(part, row);
+        secret.encrypt((seed, stream), log2_sigma.exp2(), rng, body);
+    }
+}
+
+/// Spectra of rows from their bodies: of row r those of the `rank` masks, then of the body, from number `place(r)` on.
+pub(crate) fn spectra(
+    fourier: &Fourier,
+    rank: usize,
+    (seed, part): (&Seed, usize),
+    bodies: &[u64],
+    place: impl Fn(usize) -> usize,
+) -> Reals {
+    let n = fourier.degree();
+    let count = bodies.len() / n * (rank + 1);
+    let mut out = Reals::zeroed(count * n);
+    let mut masks = vec![0; rank * n];
+    for (row, body) in bodies.chunks(n).enumerate() {
+        torus::uniform(seed, stream(part, row), &mut masks);
+        for (i, poly) in masks.chunks(n).chain([body]).enumerate() {
+            fourier.forward(poly, &mut out, place(row) + i, count);
+        }
+    }
+    out
+}
