@@ -73,6 +73,7 @@ mod card;
 mod codec;
 mod distinct;
 mod error;
+mod flow;
 #[cfg(feature = "tfhe-rs")]
 pub mod interop;
 mod keys;

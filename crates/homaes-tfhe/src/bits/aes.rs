@@ -8,12 +8,15 @@ use crate::bits::engine::{Engine, Ggsw};
 use crate::bits::expand::expand;
 use crate::bits::table::{Entry, HALF, entries, offsets, polynomials};
 use crate::distinct::Distinct;
+use crate::flow::{self, Item};
 use crate::meter::Stage;
 use crate::ring::{add, extract, rotate};
+use core::hash::Hash;
 use homaes_aes::state::{mix_source, shift_source};
 use homaes_aes::{Block, Direction, KeySize};
 use homaes_math::Words;
 use rayon::prelude::*;
+use std::sync::Arc;
 
 /// Bytes whose bits are rotated together: 16 bits make good use of one pass over the key.
 const BYTES_PER_TASK: usize = 2;
@@ -29,13 +32,6 @@ pub(crate) struct BitsAes<'k> {
     entries: Vec<Entry>,
     /// tables of the middle rounds and of the last one
     tables: [Vec<u64>; 2],
-}
-
-/// Bytes of a batch, each once: eight LWE ciphertexts, or the result of a look-up.
-struct Pool {
-    bytes: Vec<Words>,
-    /// which of them the bytes of every block are
-    blocks: Vec<[usize; 16]>,
 }
 
 impl<'k> BitsAes<'k> {
@@ -77,15 +73,44 @@ impl<'k> BitsAes<'k> {
     ) -> Words {
         observe(0, self.key_addition(blocks));
         let rounds = self.round_keys.len() - 1;
-        let mut found = self.first_round(blocks);
-        for round in 1..rounds {
-            let state = self.mixed(round, &found);
-            observe(round, self.assembled(&state));
-            let table = &self.tables[usize::from(round + 1 == rounds)];
-            found = self.looked_up(&state, table);
+        let (keys, first) = first_layer(blocks);
+        let mut layers: Vec<Places> = vec![first];
+        let mut middle = Vec::new();
+        for _ in 1..rounds {
+            let (bytes, blocks) = mixed(self.direction, layers.last().expect("the first"));
+            middle.push(bytes);
+            layers.push(blocks);
         }
-        let state = self.shifted(&found);
-        let out = self.assembled(&state);
+        let needs: Vec<Vec<Vec<usize>>> = middle
+            .iter()
+            .map(|bytes| bytes.iter().map(|(_, sources)| sources.to_vec()).collect())
+            .collect();
+        let work = |items: &[Item<Words>]| {
+            let states: Vec<Words> = items
+                .iter()
+                .map(|item| {
+                    let (i, _) = middle[item.layer][item.number];
+                    self.mix(&item.needs, item.layer + 1, i)
+                })
+                .collect();
+            let tables: Vec<&[u64]> = items
+                .iter()
+                .map(|item| &self.tables[usize::from(item.layer + 2 == rounds)][..])
+                .collect();
+            let found = self.engine.look_up(&concatenate(&states), &tables);
+            found.into_iter().zip(states).collect()
+        };
+        let show = |layer: usize, states: Vec<Words>| {
+            observe(layer + 1, self.assembled(&states, &layers[layer + 1]));
+        };
+        let first = self.first_round(&keys);
+        let found = flow::run(&needs, first, BYTES_PER_TASK, work, show);
+        let (bytes, blocks) = shifted(self.direction, layers.last().expect("the first"));
+        let state: Vec<Words> = bytes
+            .into_par_iter()
+            .map(|(i, source)| self.extracted(&found[source], rounds, i))
+            .collect();
+        let out = self.assembled(&state, &blocks);
         observe(rounds, out.clone());
         out
     }
@@ -102,88 +127,27 @@ impl<'k> BitsAes<'k> {
     }
 
     /// SubBytes of the first round: the index is public but for the key, whose bits are GGSW ciphertexts already.
-    fn first_round(&self, blocks: &[Block]) -> Pool {
-        let mut distinct = Distinct::default();
-        let blocks = blocks
-            .iter()
-            .map(|block| core::array::from_fn(|i| distinct.number((i, block[i]))))
-            .collect();
-        let bytes = distinct.keys.into_par_iter().map(|(i, x)| {
+    fn first_round(&self, bytes: &[(usize, u8)]) -> Vec<Words> {
+        let bytes = bytes.par_iter().map(|&(i, x)| {
             let table = polynomials(&self.entries, x);
             self.engine
                 .look_up_ggsw(&self.first[8 * i..8 * i + 8], &table)
         });
-        Pool {
-            bytes: bytes.collect(),
-            blocks,
-        }
+        bytes.collect()
     }
 
-    /// SubBytes of all other rounds.
-    fn looked_up(&self, state: &Pool, table: &[u64]) -> Pool {
-        let tasks = tasks(&state.bytes, rayon::current_num_threads());
-        // handed out in order, so that the small tasks come last and fill what the threads' different speeds leave open
-        let mut found: Vec<(usize, Vec<Words>)> = tasks
-            .into_iter()
-            .enumerate()
-            .par_bridge()
-            .map(|(i, bytes)| {
-                let tables = vec![table; bytes.len()];
-                (i, self.engine.look_up(&concatenate(bytes), &tables))
-            })
-            .collect();
-        found.sort_by_key(|&(i, _)| i);
-        Pool {
-            bytes: found.into_iter().flat_map(|(_, bytes)| bytes).collect(),
-            blocks: state.blocks.clone(),
-        }
-    }
-
-    /// ShiftRows, MixColumns and AddRoundKey on the results of look-ups.
-    fn mixed(&self, round: usize, found: &Pool) -> Pool {
-        let mut distinct = Distinct::default();
-        let blocks = found.blocks.iter().map(|block| {
-            core::array::from_fn(|i| {
-                let source = |j| block[shift_source(self.direction, mix_source(i, j))];
-                distinct.number((i, core::array::from_fn::<_, 4, _>(source)))
-            })
-        });
-        let blocks = blocks.collect();
-        let offsets = offsets(self.direction);
-        let bytes = distinct.keys.into_par_iter().map(|(i, sources)| {
-            self.engine.meter.time(Stage::Linear, || {
-                let mut sum = Words::zeroed(self.engine.glwe_len());
-                let mut turned = Words::scratch(self.engine.glwe_len());
-                let n = self.engine.set.degree;
-                for (source, offset) in sources.into_iter().zip(offsets) {
-                    rotate(&found.bytes[source], n, 2 * n - offset, &mut turned);
-                    add(&mut sum, &turned);
-                }
-                self.extracted(&sum, round, i)
-            })
-        });
-        Pool {
-            bytes: bytes.collect(),
-            blocks,
-        }
-    }
-
-    /// ShiftRows and AddRoundKey of the last round.
-    fn shifted(&self, found: &Pool) -> Pool {
-        let mut distinct = Distinct::default();
-        let blocks = found.blocks.iter().map(|block| {
-            core::array::from_fn(|i| distinct.number((i, block[shift_source(self.direction, i)])))
-        });
-        let blocks = blocks.collect();
-        let round = self.round_keys.len() - 1;
-        let bytes = distinct
-            .keys
-            .into_par_iter()
-            .map(|(i, source)| self.extracted(&found.bytes[source], round, i));
-        Pool {
-            bytes: bytes.collect(),
-            blocks,
-        }
+    /// Byte i of MixColumns from four results of look-ups, plus that of a round key.
+    fn mix(&self, sources: &[Arc<Words>], round: usize, i: usize) -> Words {
+        self.engine.meter.time(Stage::Linear, || {
+            let mut sum = Words::zeroed(self.engine.glwe_len());
+            let mut turned = Words::scratch(self.engine.glwe_len());
+            let n = self.engine.set.degree;
+            for (source, offset) in sources.iter().zip(offsets(self.direction)) {
+                rotate(source, n, 2 * n - offset, &mut turned);
+                add(&mut sum, &turned);
+            }
+            self.extracted(&sum, round, i)
+        })
     }
 
     /// Coefficients 0 … 7 plus byte i of a round key.
@@ -197,15 +161,49 @@ impl<'k> BitsAes<'k> {
         out
     }
 
-    fn assembled(&self, state: &Pool) -> Words {
+    fn assembled(&self, bytes: &[Words], blocks: &[[usize; 16]]) -> Words {
         let len = 8 * self.engine.lwe_len();
-        let mut out = Words::scratch(state.blocks.len() * 16 * len);
-        let bytes = state.blocks.as_flattened();
-        for (&byte, out) in bytes.iter().zip(out.chunks_exact_mut(len)) {
-            out.copy_from_slice(&state.bytes[byte]);
+        let mut out = Words::scratch(blocks.len() * 16 * len);
+        let all = blocks.as_flattened().iter();
+        for (&byte, out) in all.zip(out.chunks_exact_mut(len)) {
+            out.copy_from_slice(&bytes[byte]);
         }
         out
     }
+}
+
+/// Which of a layer's different bytes the bytes of every block are.
+type Places = Vec<[usize; 16]>;
+
+/// The different bytes, i-th of a block, that the first round looks up.
+fn first_layer(blocks: &[Block]) -> (Vec<(usize, u8)>, Places) {
+    distinct(blocks, |block, i| (i, block[i]))
+}
+
+/// ShiftRows and MixColumns: byte i from four bytes of the layer before.
+fn mixed(direction: Direction, before: &[[usize; 16]]) -> (Vec<(usize, [usize; 4])>, Places) {
+    distinct(before, |block, i| {
+        let source = |j| block[shift_source(direction, mix_source(i, j))];
+        (i, core::array::from_fn(source))
+    })
+}
+
+/// ShiftRows alone.
+fn shifted(direction: Direction, before: &[[usize; 16]]) -> (Vec<(usize, usize)>, Places) {
+    distinct(before, |block, i| (i, block[shift_source(direction, i)]))
+}
+
+/// What makes the bytes of all blocks, each once.
+fn distinct<B, K: Copy + Eq + Hash>(
+    blocks: &[B],
+    key: impl Fn(&B, usize) -> K,
+) -> (Vec<K>, Places) {
+    let mut distinct = Distinct::default();
+    let places = blocks
+        .iter()
+        .map(|block| core::array::from_fn(|i| distinct.number(key(block, i))))
+        .collect();
+    (distinct.keys, places)
 }
 
 /// Adds a public block to 128 LWE ciphertexts of bits.
@@ -215,13 +213,6 @@ pub(crate) fn add_public(lwes: &mut [u64], len: usize, block: &Block) {
             lwe[len - 1] = lwe[len - 1].wrapping_add(HALF);
         }
     }
-}
-
-/// Bytes in tasks of [`BYTES_PER_TASK`], but one by one at the end: two for each thread.
-fn tasks(bytes: &[Words], threads: usize) -> Vec<&[Words]> {
-    let single = if threads > 1 { 2 * threads } else { 0 };
-    let (front, back) = bytes.split_at(bytes.len().saturating_sub(single));
-    front.chunks(BYTES_PER_TASK).chain(back.chunks(1)).collect()
 }
 
 fn concatenate(parts: &[Words]) -> Words {
