@@ -228,43 +228,48 @@ impl Fourier {
         simd::multiply_add(self, rows, matrix, columns, out, (place, count));
     }
 
-    /// One step of blind rotation by two key bits at once, for several accumulators: with the spectra d of the digits of
-    /// one accumulator and the keys K of s1 (1 - s2), (1 - s1) s2 and s1 s2, for amounts (a, b),
+    /// One step of blind rotation, for several accumulators: with the spectra d of the digits of one accumulator, keys K_1 … K_m and
+    /// its own exponents e_1 … e_m,
     ///
     /// ```text
-    /// out = (X^a - 1) d·K1 + (X^b - 1) d·K2 + (X^(a+b) - 1) d·K3
+    /// out = Σ_i (X^e_i - 1) d·K_i
     /// ```
     ///
-    /// `digits` holds, group by group, the `rows` digits of every accumulator in turn; `key` the three matrices of `rows` ×
+    /// One key bit s takes one key, of s, and e = a. Two bits at once take three, of s1 (1 - s2), (1 - s1) s2 and s1 s2, and
+    /// exponents a, b, a + b.
+    ///
+    /// `digits` holds, group by group, the `rows` digits of every accumulator in turn; `key` the m matrices of `rows` ×
     /// `columns`; `out` the `columns` results of every accumulator. `next` is memory that will be read soon, such as a part of the
     /// next key: it is fetched meanwhile, because keys are far larger than caches and products wait for them otherwise.
     ///
     /// # Panics
-    /// If a length is wrong, or `columns` is 0 or above 4.
-    pub fn rotate_pair(
+    /// If a length is wrong, m is neither 1 nor 3, or `columns` is 0 or above 4.
+    pub fn rotate<const M: usize>(
         &self,
-        amounts: &[[usize; 2]],
+        exponents: &[[usize; M]],
         digits: &[f64],
         key: &[f64],
         out: &mut [f64],
         [rows, columns]: [usize; 2],
         next: &[f64],
     ) {
-        let n = self.degree;
-        assert_eq!(digits.len(), amounts.len() * rows * n);
-        assert_eq!(key.len(), 3 * rows * columns * n);
-        assert_eq!(out.len(), amounts.len() * columns * n);
-        assert!(rows > 0 && (1..=4).contains(&columns) && !amounts.is_empty());
+        let (n, count) = (self.degree, exponents.len());
+        assert!(M == 1 || M == 3);
+        assert_eq!(digits.len(), count * rows * n);
+        assert_eq!(key.len(), M * rows * columns * n);
+        assert_eq!(out.len(), count * columns * n);
+        assert!(rows > 0 && (1..=4).contains(&columns) && count > 0);
         let step = kernel::Step {
-            amounts,
+            exponents: exponents.as_flattened(),
             digits,
             key,
+            keys: M,
             rows,
             columns,
             next,
         };
-        with_work(amounts.len() * 3 * n / 8, |work| {
-            simd::rotate_pair(self, &step, out, work);
+        with_work(count * M * n / 8, |work| {
+            simd::rotate(self, &step, out, work);
         });
     }
 }

@@ -134,6 +134,7 @@ fn gadgets(
 fn design(tight: bool) -> BitsSet {
     BitsSet {
         lwe_dimension: if tight { 672 } else { 640 },
+        unroll: 2,
         lwe_log2_sigma: if tight { -14.45 } else { -13.63 },
         rank: RANK,
         degree: DEGREE,

@@ -48,7 +48,7 @@ impl<'k> Aes<'k> {
             });
         }
         let kind = (wrapped.size, wrapped.direction());
-        let circuit = match (&key.spectra, &params.set().variant) {
+        let circuit = match (key.spectra(), &params.set().variant) {
             (Spectra::Bits(spectra), Variant::Bits(set)) => {
                 let engine = Engine::new(set, params.fouriers(), spectra);
                 Circuit::Bits(BitsAes::new(engine, kind, wrapped.lwes()))

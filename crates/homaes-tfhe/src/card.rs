@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn keys_are_within_their_limits() {
-        for (set, most) in [(&sets::P64, 45), (&sets::P128, 45), (&sets::NIBBLE128, 60)] {
+        for (set, most) in [(&sets::P64, 45), (&sets::P128, 45), (&sets::NIBBLE128, 45)] {
             let card = Params::new(set).unwrap().card();
             assert!(card.eval_key_bytes <= most << 20, "{}", card.eval_key_bytes);
             assert!(card.wrapped_key_bytes <= 64 << 10);

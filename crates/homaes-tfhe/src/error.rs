@@ -7,9 +7,6 @@ pub enum Error {
     /// The container is damaged or belongs elsewhere.
     #[error(transparent)]
     Wire(#[from] homaes_wire::WireError),
-    /// The circuit could not be evaluated.
-    #[error(transparent)]
-    Eval(#[from] homaes_aes::EvalError),
     /// The decryption is not made of digits.
     #[error("the decryption is not a list of digits: wrong secret key, or the noise is too large")]
     NotDigits,

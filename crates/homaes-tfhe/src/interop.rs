@@ -259,7 +259,7 @@ impl EvalKey {
         server_key: &ServerKey,
     ) -> Result<Vec<FheUint8>> {
         let (Spectra::Bits(spectra), Variant::Bits(set)) =
-            (&self.spectra, &self.params.set().variant)
+            (self.spectra(), &self.params.set().variant)
         else {
             return Err(not_bits(&self.params));
         };

@@ -11,7 +11,7 @@ use homaes_wire::KeyId;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, SeedableRng};
 use rayon::prelude::*;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use zeroize::Zeroizing;
 
 /// The client's key: the LWE key of blind rotation and the GLWE key, which flattened is the LWE key of everything that
@@ -80,14 +80,16 @@ impl fmt::Debug for SecretKey {
     }
 }
 
-/// The server's key, as spectra.
+/// The server's key.
+///
+/// One that was generated is what a file of it holds, a third of the memory that evaluation needs; with the first evaluation it becomes both.
+/// One that was read from a file is ready for evaluation and nothing else.
 pub struct EvalKey {
     pub(crate) params: Arc<Params>,
     pub(crate) id: KeyId,
     pub(crate) seed: Seed,
-    pub(crate) spectra: Spectra,
-    /// what a file of it holds; only while it is made, since spectra are three times as large
     pub(crate) bodies: Option<Vec<Vec<u64>>>,
+    spectra: OnceLock<Spectra>,
 }
 
 /// By variant.
@@ -126,9 +128,13 @@ impl EvalKey {
                     .collect()
             }
         };
-        let mut key = Self::from_bodies(params, secret.id(), seed, &bodies);
-        key.bodies = Some(bodies);
-        key
+        Self {
+            params: params.clone(),
+            id: secret.id(),
+            seed,
+            bodies: Some(bodies),
+            spectra: OnceLock::new(),
+        }
     }
 
     pub(crate) fn from_bodies(
@@ -137,33 +143,24 @@ impl EvalKey {
         seed: Seed,
         bodies: &[Vec<u64>],
     ) -> Self {
-        let spectra = match &params.set().variant {
-            Variant::Bits(set) => {
-                let parts = bits::Part::all(set).into_par_iter().zip(bodies);
-                let mut spectra: Vec<Reals> = parts
-                    .map(|(part, bodies)| {
-                        bits::spectra(set, params.fouriers(), part, &seed, bodies)
-                    })
-                    .collect();
-                Spectra::Bits(BitsKey::from_parts(set, &mut spectra))
-            }
-            Variant::Nibble(set) => {
-                let parts = nibble::Part::all(set).into_par_iter().zip(bodies);
-                let mut spectra: Vec<Reals> = parts
-                    .map(|(part, bodies)| {
-                        nibble::spectra(set, params.fouriers(), part, &seed, bodies)
-                    })
-                    .collect();
-                Spectra::Nibble(NibbleKey::from_parts(set, &mut spectra))
-            }
-        };
         Self {
             params: params.clone(),
             id,
             seed,
-            spectra,
             bodies: None,
+            spectra: OnceLock::from(Spectra::new(params, &seed, bodies)),
         }
+    }
+
+    /// What evaluation needs, made with the current thread pool if it is not there.
+    pub(crate) fn spectra(&self) -> &Spectra {
+        if let Some(spectra) = self.spectra.get() {
+            return spectra;
+        }
+        // not within `get_or_init`: this thread may take up other work of the pool meanwhile, which may want the same spectra
+        let bodies = self.bodies.as_deref().unwrap_or_default();
+        let made = Spectra::new(&self.params, &self.seed, bodies);
+        self.spectra.get_or_init(|| made)
     }
 
     /// Its parameters.
@@ -174,6 +171,29 @@ impl EvalKey {
     /// The secret key it was made with.
     pub fn key_id(&self) -> KeyId {
         self.id
+    }
+}
+
+impl Spectra {
+    fn new(params: &Params, seed: &Seed, bodies: &[Vec<u64>]) -> Self {
+        match &params.set().variant {
+            Variant::Bits(set) => {
+                let parts = bits::Part::all(set).into_par_iter().zip(bodies);
+                let mut spectra: Vec<Reals> = parts
+                    .map(|(part, bodies)| bits::spectra(set, params.fouriers(), part, seed, bodies))
+                    .collect();
+                Spectra::Bits(BitsKey::from_parts(set, &mut spectra))
+            }
+            Variant::Nibble(set) => {
+                let parts = nibble::Part::all(set).into_par_iter().zip(bodies);
+                let mut spectra: Vec<Reals> = parts
+                    .map(|(part, bodies)| {
+                        nibble::spectra(set, params.fouriers(), part, seed, bodies)
+                    })
+                    .collect();
+                Spectra::Nibble(NibbleKey::from_parts(set, &mut spectra))
+            }
+        }
     }
 }
 

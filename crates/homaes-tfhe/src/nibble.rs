@@ -20,7 +20,6 @@
 //! | AddRoundKey 0: exclusive or | none: the block is public, so the tables of round 1 are permuted by it |
 //! | packing by the functional key switch, for every table | ring packing by automorphisms, once for all tables (`engine.rs`) |
 //! | torus of 32 bits, keys of key switching for every multiple of a digit | 64 bits, digits times keys |
-//! | blind rotation bit by bit | unrolled by two |
 //!
 //! A block of AES-128 takes 2944 rotations encrypting and 3376 decrypting; every look-up and sum by itself, which is 23 and 25 per byte in a
 //! full round, makes 3488 and 3776.

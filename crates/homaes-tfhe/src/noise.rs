@@ -29,6 +29,7 @@ pub(crate) use tail::log2_sum;
 pub use tail::{Mixture, log2_erfc, log2_tail};
 
 use crate::params::{BitsSet, Gadget};
+use crate::rotation::keys as rotation_keys;
 use core::fmt;
 use homaes_aes::KeySize;
 
@@ -125,25 +126,36 @@ pub fn rounding(gadget: Gadget) -> f64 {
     pow2(-2.0 * f64::from(gadget.base_log) * gadget.levels as f64) / 12.0
 }
 
-/// Blind rotation with the key unrolled by two: `S = n/2` steps, in each `K = 3` keys, each times a binomial `X^a - 1`
+/// Blind rotation in `S = n/u` steps of `u` key bits, 1 or 2, in each `K = 2^u - 1` keys, each times a binomial `X^a - 1`
 /// (`w = 2`), with `k l` digits of the mask and `l'` of the body in base `B'`.
 ///
 /// - key: `S K w N (k l (B²+2)/12 + l' (B'²+2)/12) σ²`;
-/// - rounding: `S · 3/4 · 2 · (k N/2 · B^-2l + B'^-2l')/12`: three of four pairs of key bits rotate, and the error comes twice;
+/// - rounding: `S · (1 - 2^-u) · w · (k N/2 · B^-2l + B'^-2l')/12`: unless all its key bits are 0 a step rotates, and the error comes
+///   twice;
 /// - precision: `S K w N² (k l B² + l' B'²) 2^`[`FFT_LOG2_VARIANCE`].
 #[must_use]
 pub fn rotation(set: &BitsSet) -> Rotation {
-    let steps = set.lwe_dimension as f64 / 2.0;
-    let products = steps * 3.0 * 2.0;
+    let [products, turns] = steps(set.lwe_dimension, set.unroll);
     let (rank, degree) = shape(set);
     let (mask, body) = (set.rotation_mask, set.rotation_body);
     let moments =
         rank * mask.levels as f64 * digit_moment(mask) + body.levels as f64 * digit_moment(body);
     Rotation {
         key: products * degree * moments * glwe_variance(set),
-        rounding: steps * 1.5 * (rank * degree / 2.0 * rounding(mask) + rounding(body)),
+        rounding: turns * (rank * degree / 2.0 * rounding(mask) + rounding(body)),
         fft: products * (fft(set, rank, mask) + fft(set, 1.0, body)),
     }
+}
+
+/// How often blind rotation adds the noise of a key, and that of rounding: `S K w` and `S (1 - 2^-u) w`.
+pub(crate) fn steps(dimension: usize, unroll: usize) -> [f64; 2] {
+    let steps = dimension as f64 / unroll as f64;
+    let binomial = 2.0;
+    let moves = 1.0 - pow2(-(unroll as f64));
+    [
+        steps * rotation_keys(unroll) as f64 * binomial,
+        steps * moves * binomial,
+    ]
 }
 
 /// One automorphism with its key switch, in each coefficient: only the mask has digits.
@@ -285,6 +297,7 @@ pub fn modulus_switch(set: &BitsSet) -> f64 {
 /// let gadget = |base_log, levels| Gadget { base_log, levels };
 /// let set = BitsSet {
 ///     lwe_dimension: 640,
+///     unroll: 2,
 ///     lwe_log2_sigma: -13.63,
 ///     rank: 2,
 ///     degree: 1024,

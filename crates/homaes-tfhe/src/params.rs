@@ -29,8 +29,10 @@ impl Gadget {
 /// Parameters of AES on bits, by circuit bootstrapping.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BitsSet {
-    /// dimension of the LWE key of blind rotation; even
+    /// dimension of the LWE key of blind rotation
     pub lwe_dimension: usize,
+    /// key bits that a step of blind rotation takes: 1, plain, or 2, unrolled, which is faster under half as large a key again
+    pub unroll: usize,
     /// log2 of the standard deviation of its noise, as a fraction of the torus
     pub lwe_log2_sigma: f64,
     /// mask polynomials k of a GLWE ciphertext
@@ -62,8 +64,10 @@ pub struct BitsSet {
 pub struct NibbleSet {
     /// log2 of the base; 4 for AES, others serve comparisons
     pub digit_bits: u32,
-    /// dimension of the LWE key of blind rotation; even
+    /// dimension of the LWE key of blind rotation
     pub lwe_dimension: usize,
+    /// key bits that a step of blind rotation takes: 1, plain, or 2, unrolled, which is faster under half as large a key again
+    pub unroll: usize,
     /// log2 of the standard deviation of its noise, as a fraction of the torus
     pub lwe_log2_sigma: f64,
     /// degree N of the ring, a power of two; one mask polynomial
@@ -300,6 +304,7 @@ impl ParamSet {
                 let b = start
                     .str("variant", "bits")
                     .u64("lwe dimension", set.lwe_dimension as u64)
+                    .u64("unroll", set.unroll as u64)
                     .f64("lwe sigma", set.lwe_log2_sigma)
                     .u64("rank", set.rank as u64)
                     .u64("degree", set.degree as u64)
@@ -317,6 +322,7 @@ impl ParamSet {
                 let b = start
                     .str("variant", "nibble")
                     .u64("lwe dimension", set.lwe_dimension as u64)
+                    .u64("unroll", set.unroll as u64)
                     .f64("lwe sigma", set.lwe_log2_sigma)
                     .u64("degree", set.degree as u64)
                     .f64("glwe sigma", set.glwe_log2_sigma)
@@ -355,6 +361,11 @@ impl ParamSet {
             let good = (1..32).contains(&g.base_log) && g.levels > 0 && bits < 64;
             range(what, bits, good, "at least one digit, below 64 bits in all")
         };
+        let unroll = |bits: usize| {
+            let what = "key bits per step of blind rotation";
+            range(what, bits, (1..=2).contains(&bits), "1 or 2")
+        };
+        const DIMENSIONS: &str = "whole steps of blind rotation, at most 7 polynomials";
         match &self.variant {
             Variant::Bits(set) => {
                 degree("degree", set.degree)?;
@@ -380,8 +391,9 @@ impl ParamSet {
                 )?;
                 let n = set.lwe_dimension;
                 let columns = n.div_ceil(set.key_switch_degree) + 1;
-                let good = n.is_multiple_of(2) && n > 0 && columns <= 8;
-                range("LWE dimension", n, good, "even, at most 7 polynomials")?;
+                unroll(set.unroll)?;
+                let good = n.is_multiple_of(set.unroll) && n > 0 && columns <= 8;
+                range("LWE dimension", n, good, DIMENSIONS)?;
                 let good = 1 << set.many >= set.ggsw.levels;
                 range("GGSW levels", set.ggsw.levels, good, "at most 2^many")?;
                 gadget("mask digits of blind rotation", set.rotation_mask)?;
@@ -400,8 +412,9 @@ impl ParamSet {
                 let good = set.degree.is_multiple_of(small);
                 range("key switch degree", small, good, "a divisor of N")?;
                 let n = set.lwe_dimension;
-                let good = n.is_multiple_of(2) && n > 0 && n.div_ceil(small) < 8;
-                range("LWE dimension", n, good, "even, at most 7 polynomials")?;
+                unroll(set.unroll)?;
+                let good = n.is_multiple_of(set.unroll) && n > 0 && n.div_ceil(small) < 8;
+                range("LWE dimension", n, good, DIMENSIONS)?;
                 let bits = set.digit_bits as usize;
                 range("digit bits", bits, bits == 4, "4, two digits per byte")?;
                 gadget("mask digits of blind rotation", set.rotation)?;
@@ -438,6 +451,10 @@ mod tests {
             ("GGSW levels", changed(|s| s.many = 1)),
             ("LWE noise", changed(|s| s.lwe_log2_sigma = f64::NAN)),
             ("GLWE noise", changed(|s| s.glwe_log2_sigma = 0.5)),
+            (
+                "key bits per step of blind rotation",
+                changed(|s| s.unroll = 3),
+            ),
             ("LWE dimension", changed(|s| s.lwe_dimension = 7)),
             ("LWE dimension", changed(|s| s.lwe_dimension = 1024)),
             ("digits of the trace", changed(|s| s.trace.base_log = 32)),

@@ -13,6 +13,7 @@ const fn gadget(base_log: u32, levels: usize) -> Gadget {
 /// What the secure sets on bits share.
 const BITS: BitsSet = BitsSet {
     lwe_dimension: 608,
+    unroll: 2,
     lwe_log2_sigma: -12.76,
     rank: 2,
     degree: 1024,

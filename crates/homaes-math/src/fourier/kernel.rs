@@ -531,54 +531,54 @@ fn multiply_add_columns<V: Lanes, const C: usize>(
     }
 }
 
-/// The arguments of [`Fourier::rotate_pair`].
+/// The arguments of [`Fourier::rotate`].
 pub(crate) struct Step<'a> {
-    pub(crate) amounts: &'a [[usize; 2]],
+    /// as many for every accumulator as there are keys
+    pub(crate) exponents: &'a [usize],
     pub(crate) digits: &'a [f64],
     pub(crate) key: &'a [f64],
+    pub(crate) keys: usize,
     pub(crate) rows: usize,
     pub(crate) columns: usize,
     pub(crate) next: &'a [f64],
 }
 
-/// See [`Fourier::rotate_pair`].
+/// See [`Fourier::rotate`].
 #[inline(always)]
-pub(crate) fn rotate_pair<V: Lanes>(
-    f: &Fourier,
-    step: &Step<'_>,
-    out: &mut [f64],
-    work: &mut [f64],
-) {
+pub(crate) fn rotate<V: Lanes>(f: &Fourier, step: &Step<'_>, out: &mut [f64], work: &mut [f64]) {
+    // by accumulator, tile of eight groups, and key
     let tiles = f.groups() / 8;
-    let (monomials, _) = work[..step.amounts.len() * 3 * tiles * GROUP].as_chunks_mut();
-    let each = step
-        .amounts
-        .iter()
-        .zip(monomials.chunks_exact_mut(3 * tiles));
-    for (&[a, b], monomials) in each {
-        for (tile, three) in monomials.chunks_exact_mut(3).enumerate() {
-            for (power, out) in [a, b, a + b].into_iter().zip(three) {
+    let (monomials, _) = work[..step.exponents.len() * tiles * GROUP].as_chunks_mut();
+    let each = step.exponents.chunks_exact(step.keys);
+    for (powers, monomials) in each.zip(monomials.chunks_exact_mut(step.keys * tiles)) {
+        for (tile, out) in monomials.chunks_exact_mut(step.keys).enumerate() {
+            for (&power, out) in powers.iter().zip(out) {
                 f.monomial(power, tile, out);
             }
         }
     }
-    match step.columns {
-        1 => rotate_pair_columns::<V, 1>(f, step, monomials, out),
-        2 => rotate_pair_columns::<V, 2>(f, step, monomials, out),
-        3 => rotate_pair_columns::<V, 3>(f, step, monomials, out),
-        4 => rotate_pair_columns::<V, 4>(f, step, monomials, out),
+    match (step.keys, step.columns) {
+        (1, 1) => rotate_columns::<V, 1, 1>(f, step, monomials, out),
+        (1, 2) => rotate_columns::<V, 1, 2>(f, step, monomials, out),
+        (1, 3) => rotate_columns::<V, 1, 3>(f, step, monomials, out),
+        (1, 4) => rotate_columns::<V, 1, 4>(f, step, monomials, out),
+        (3, 1) => rotate_columns::<V, 3, 1>(f, step, monomials, out),
+        (3, 2) => rotate_columns::<V, 3, 2>(f, step, monomials, out),
+        (3, 3) => rotate_columns::<V, 3, 3>(f, step, monomials, out),
+        (3, 4) => rotate_columns::<V, 3, 4>(f, step, monomials, out),
         _ => unreachable!("checked by the caller"),
     }
 }
 
 #[inline(always)]
-fn rotate_pair_columns<V: Lanes, const C: usize>(
+fn rotate_columns<V: Lanes, const K: usize, const C: usize>(
     f: &Fourier,
     step: &Step<'_>,
     monomials: &[[f64; GROUP]],
     out: &mut [f64],
 ) {
-    let (count, rows) = (step.amounts.len(), step.rows);
+    let (count, rows) = (step.exponents.len() / K, step.rows);
+    let (exponents, _) = step.exponents.as_chunks::<K>();
     let (digits, _) = step.digits.as_chunks::<GROUP>();
     let (key, _) = step.key.as_chunks::<GROUP>();
     let (next, _) = step.next.as_chunks::<GROUP>();
@@ -587,20 +587,20 @@ fn rotate_pair_columns<V: Lanes, const C: usize>(
     let mut next = next.iter();
     let parts = digits
         .chunks_exact(count * rows)
-        .zip(key.chunks_exact(3 * rows * C))
+        .zip(key.chunks_exact(K * rows * C))
         .zip(out.chunks_exact_mut(count * C));
     for (g, ((digits, key), out)) in parts.enumerate() {
         next.by_ref().take(ahead).for_each(V::prefetch);
         let tiles = f.groups() / 8;
         let mut done = 0;
         while done < count {
-            let left = (&step.amounts[done..], &monomials[3 * tiles * done..]);
+            let left = (&exponents[done..], &monomials[K * tiles * done..]);
             let (digits, out) = (&digits[done * rows..], &mut out[done * C..]);
             if count - done >= 2 {
-                rotate_some::<V, C, 2>(g, tiles, left, digits, key, out);
+                rotate_some::<V, K, C, 2>(g, tiles, left, digits, key, out);
                 done += 2;
             } else {
-                rotate_some::<V, C, 1>(g, tiles, left, digits, key, out);
+                rotate_some::<V, K, C, 1>(g, tiles, left, digits, key, out);
                 done += 1;
             }
         }
@@ -610,32 +610,30 @@ fn rotate_pair_columns<V: Lanes, const C: usize>(
 /// One group of `B` accumulators. Complex products with three multiplications instead of four: the third sum is of
 /// (re + im)(re + im).
 #[inline(always)]
-fn rotate_some<V: Lanes, const C: usize, const B: usize>(
+fn rotate_some<V: Lanes, const K: usize, const C: usize, const B: usize>(
     g: usize,
     tiles: usize,
-    (amounts, monomials): (&[[usize; 2]], &[[f64; GROUP]]),
+    (exponents, monomials): (&[[usize; K]], &[[f64; GROUP]]),
     digits: &[[f64; GROUP]],
     key: &[[f64; GROUP]],
     out: &mut [[f64; GROUP]],
 ) {
-    let rows = key.len() / (3 * C);
-    let factors = array!(B, [Complex::<V>::zero(); 3], |i| {
-        let tile = &monomials[3 * (tiles * i + g / 8)..][..3];
-        let [a, b] = amounts[i];
-        [
-            monomial_less_one(&tile[0], a * g),
-            monomial_less_one(&tile[1], b * g),
-            monomial_less_one(&tile[2], (a + b) * g),
-        ]
-    });
+    let rows = key.len() / (K * C);
+    let mut factors = [[Complex::<V>::zero(); K]; B];
+    for i in 0..B {
+        let tile = &monomials[K * (tiles * i + g / 8)..][..K];
+        for which in 0..K {
+            factors[i][which] = monomial_less_one(&tile[which], exponents[i][which] * g);
+        }
+    }
     for c in 0..C {
-        let mut sums = [[[V::splat(0.0); 3]; 3]; B];
+        let mut sums = [[[V::splat(0.0); 3]; K]; B];
         for j in 0..rows {
             let d = array!(B, [V::splat(0.0); 3], |i| {
                 let d = Complex::<V>::load(&digits[i * rows + j]);
                 [d.re, d.im, d.re + d.im]
             });
-            for which in 0..3 {
+            for which in 0..K {
                 let k = Complex::<V>::load(&key[(which * rows + j) * C + c]);
                 let k = [k.re, k.im, k.re + k.im];
                 for i in 0..B {
@@ -646,16 +644,18 @@ fn rotate_some<V: Lanes, const C: usize, const B: usize>(
             }
         }
         for i in 0..B {
-            let [xa, xb, xab] = factors[i];
-            let sum = array!(3, Complex::<V>::zero(), |which| {
+            let sum = array!(K, Complex::<V>::zero(), |which| {
                 let [re, im, both] = sums[i][which];
                 Complex {
                     re: re - im,
                     im: both - re - im,
                 }
             });
-            let all = sum[0].times(xa).plus_product(sum[1], xb);
-            all.plus_product(sum[2], xab).store(&mut out[i * C + c]);
+            let mut all = sum[0].times(factors[i][0]);
+            for which in 1..K {
+                all = all.plus_product(sum[which], factors[i][which]);
+            }
+            all.store(&mut out[i * C + c]);
         }
     }
 }

@@ -173,63 +173,63 @@ fn products_are_those_of_the_ring() {
 
 #[test]
 fn monomials_rotate() {
-    let mut rng = rng();
     for n in [128, 256, 1024, 2048] {
-        let f = Fourier::new(n);
-        let (rows, columns) = (3, 2);
-        let d = Digits {
-            base_log: 12,
-            levels: rows,
-        };
-        let polys: Vec<Vec<u64>> = (0..2).map(|_| words(&mut rng, n)).collect();
-        let amounts = [[0, 0], [1, 2 * n - 1]].map(|a: [usize; 2]| a.map(|a| a % (2 * n)));
-        let amounts = [amounts[1], [n / 2 + 3, n + 5]];
-        // key matrices: only one of three is not zero
-        for which in 0..3 {
-            let mut key = vec![0.0; 3 * rows * columns * n];
-            let secret: Vec<Vec<u64>> = (0..rows * columns).map(|_| words(&mut rng, n)).collect();
-            for (i, poly) in secret.iter().enumerate() {
-                f.forward(
-                    poly,
-                    &mut key,
-                    which * rows * columns + i,
-                    3 * rows * columns,
-                );
-            }
-            let mut digits = vec![0.0; 2 * rows * n];
-            for (i, poly) in polys.iter().enumerate() {
-                f.forward_digits(d, poly, &mut digits, i * rows, 2 * rows);
-            }
-            let mut out = vec![0.0; 2 * columns * n];
-            f.rotate_pair(&amounts, &digits, &key, &mut out, [rows, columns], &[]);
-            for (i, poly) in polys.iter().enumerate() {
-                let numbers = digits_of(&f, d, poly);
-                for c in 0..columns {
-                    let mut sum = vec![0u64; n];
-                    for (j, row) in numbers.iter().enumerate() {
-                        let p = schoolbook(row, &secret[j * columns + c]);
-                        sum.iter_mut()
-                            .zip(&p)
-                            .for_each(|(s, p)| *s = s.wrapping_add(*p));
-                    }
-                    let [a, b] = amounts[i];
-                    let amount = [a, b, a + b][which] % (2 * n);
-                    let mut got = vec![0; n];
-                    f.inverse_add(&out, i * columns + c, 2 * columns, &mut got);
-                    for k in 0..n {
-                        // X^amount · sum at k
-                        let from = (2 * n + k - amount) % (2 * n);
-                        let turned = if from < n {
-                            sum[from]
-                        } else {
-                            sum[from - n].wrapping_neg()
-                        };
-                        let error = got[k].wrapping_sub(turned.wrapping_sub(sum[k])) as i64;
-                        assert!(
-                            error.unsigned_abs() < 1 << 35,
-                            "{n} {which} {i} {c} {k}: {error}"
-                        );
-                    }
+        let pairs = [[1, 2 * n - 1], [n / 2 + 3, n + 5]];
+        rotates(n, pairs.map(|[a, b]| [a, b, a + b]));
+        rotates(n, pairs.map(|[a, _]| [a]));
+        rotates(n, pairs.map(|[_, b]| [b]));
+    }
+}
+
+/// Two accumulators, and keys of which only one is not zero, in turn.
+fn rotates<const M: usize>(n: usize, exponents: [[usize; M]; 2]) {
+    let mut rng = rng();
+    let f = Fourier::new(n);
+    let (rows, columns) = (3, 2);
+    let d = Digits {
+        base_log: 12,
+        levels: rows,
+    };
+    let polys: Vec<Vec<u64>> = (0..2).map(|_| words(&mut rng, n)).collect();
+    for which in 0..M {
+        let mut key = vec![0.0; M * rows * columns * n];
+        let secret: Vec<Vec<u64>> = (0..rows * columns).map(|_| words(&mut rng, n)).collect();
+        for (i, poly) in secret.iter().enumerate() {
+            let place = which * rows * columns + i;
+            f.forward(poly, &mut key, place, M * rows * columns);
+        }
+        let mut digits = vec![0.0; 2 * rows * n];
+        for (i, poly) in polys.iter().enumerate() {
+            f.forward_digits(d, poly, &mut digits, i * rows, 2 * rows);
+        }
+        let mut out = vec![0.0; 2 * columns * n];
+        f.rotate(&exponents, &digits, &key, &mut out, [rows, columns], &[]);
+        for (i, poly) in polys.iter().enumerate() {
+            let numbers = digits_of(&f, d, poly);
+            for c in 0..columns {
+                let mut sum = vec![0u64; n];
+                for (j, row) in numbers.iter().enumerate() {
+                    let p = schoolbook(row, &secret[j * columns + c]);
+                    sum.iter_mut()
+                        .zip(&p)
+                        .for_each(|(s, p)| *s = s.wrapping_add(*p));
+                }
+                let exponent = exponents[i][which] % (2 * n);
+                let mut got = vec![0; n];
+                f.inverse_add(&out, i * columns + c, 2 * columns, &mut got);
+                for k in 0..n {
+                    // X^exponent · sum at k
+                    let from = (2 * n + k - exponent) % (2 * n);
+                    let turned = if from < n {
+                        sum[from]
+                    } else {
+                        sum[from - n].wrapping_neg()
+                    };
+                    let error = got[k].wrapping_sub(turned.wrapping_sub(sum[k])) as i64;
+                    assert!(
+                        error.unsigned_abs() < 1 << 35,
+                        "{n} {which} {i} {c} {k}: {error}"
+                    );
                 }
             }
         }
@@ -280,20 +280,23 @@ fn all_vectors_give_the_same_bits() {
                 f.forward(poly, &mut matrix, i, 9);
             }
             let mut out = vec![0.0; 3 * n];
-            f.rotate_pair(
-                &[[5, 77]],
+            f.rotate(
+                &[[5, 77, 82]],
                 &rows,
                 &[&matrix[..], &matrix, &matrix].concat(),
                 &mut out,
                 [3, 3],
                 &matrix,
             );
+            let mut plain = vec![0.0; 3 * n];
+            f.rotate(&[[5]], &rows, &matrix, &mut plain, [3, 3], &matrix);
             let mut sum = vec![0.0; 3 * n];
             f.multiply_add(&rows, &matrix, 3, &mut sum, (0, 3));
             let mut back = poly.clone();
             f.inverse_add(&sum, 1, 3, &mut back);
             let bits = |x: Vec<f64>| x.into_iter().map(f64::to_bits).collect::<Vec<_>>();
-            (bits(rows), bits(small), bits(matrix), bits(out), back)
+            let rotated = [out, plain].map(bits);
+            (bits(rows), bits(small), bits(matrix), rotated, back)
         };
         let want = run(Vectors::Portable);
         for vectors in Vectors::available() {

@@ -92,7 +92,8 @@ impl<'k> Engine<'k> {
         }
         let rotation = BlindRotation {
             fourier: self.fourier,
-            pairs: &self.key.pairs,
+            steps: &self.key.steps,
+            unroll: set.unroll,
             rank: set.rank,
             mask: set.rotation_mask,
             body: set.rotation_body,

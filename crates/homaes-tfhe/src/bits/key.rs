@@ -2,7 +2,7 @@
 //!
 //! | part | records | rows of a record | message of a row, times its gadget unit g |
 //! |---|---|---|---|
-//! | blind rotation | one per pair of LWE key bits | GGSW of s1 (1 - s2), (1 - s1) s2, s1 s2 | -m s_i g (mask rows), m g (body rows) |
+//! | blind rotation | one per step | GGSW of the key bit s or, unrolled, of s1 (1 - s2), (1 - s1) s2, s1 s2 | -m s_i g (mask rows), m g (body rows) |
 //! | automorphisms | one per X -> X^(2^t + 1), t = 1 … log2 N | k · levels | -ψ(s_i) g |
 //! | scheme switch | one | k GGSW, of -s_1 … -s_k | s_i s_j g, -s_i g |
 //! | key switch | one | (k N / d) · levels, in the ring of degree d | -S_i g |
@@ -11,6 +11,7 @@
 
 use crate::params::{BitsSet, Gadget};
 use crate::ring::{Automorphism, RingSecret};
+use crate::rotation::{keys, messages};
 use crate::rows::{self, Secrets, unit};
 use homaes_math::sample::Seed;
 use homaes_math::{Fourier, Reals};
@@ -20,8 +21,8 @@ use zeroize::Zeroizing;
 /// One record of the evaluation key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// key bits 2p and 2p + 1
-    Pair(usize),
+    /// one of blind rotation, counted from 0
+    Step(usize),
     /// X -> X^(2^t + 1)
     Automorphism(u32),
     SchemeSwitch,
@@ -31,9 +32,9 @@ pub(crate) enum Part {
 impl Part {
     /// All records in order.
     pub(crate) fn all(set: &BitsSet) -> Vec<Self> {
-        let pairs = (0..set.lwe_dimension / 2).map(Self::Pair);
+        let steps = (0..set.lwe_dimension / set.unroll).map(Self::Step);
         let automorphisms = (1..=set.degree.trailing_zeros()).map(Self::Automorphism);
-        pairs
+        steps
             .chain(automorphisms)
             .chain([Self::SchemeSwitch, Self::KeySwitch])
             .collect()
@@ -41,13 +42,13 @@ impl Part {
 
     /// Number among [`Part::all`], which names the streams of its masks.
     fn number(self, set: &BitsSet) -> usize {
-        let pairs = set.lwe_dimension / 2;
+        let steps = set.lwe_dimension / set.unroll;
         let log = set.degree.trailing_zeros() as usize;
         match self {
-            Self::Pair(p) => p,
-            Self::Automorphism(t) => pairs + t as usize - 1,
-            Self::SchemeSwitch => pairs + log,
-            Self::KeySwitch => pairs + log + 1,
+            Self::Step(step) => step,
+            Self::Automorphism(t) => steps + t as usize - 1,
+            Self::SchemeSwitch => steps + log,
+            Self::KeySwitch => steps + log + 1,
         }
     }
 
@@ -55,7 +56,9 @@ impl Part {
     pub(crate) fn rows(self, set: &BitsSet) -> usize {
         let k = set.rank;
         match self {
-            Self::Pair(_) => 3 * (k * set.rotation_mask.levels + set.rotation_body.levels),
+            Self::Step(_) => {
+                keys(set.unroll) * (k * set.rotation_mask.levels + set.rotation_body.levels)
+            }
             Self::Automorphism(_) => k * set.trace.levels,
             Self::SchemeSwitch => k * (k + 1) * set.scheme_switch.levels,
             Self::KeySwitch => k * set.degree / set.key_switch_degree * set.key_switch.levels,
@@ -132,9 +135,9 @@ impl<'a> BitsSecret<'a> {
             poly
         };
         match part {
-            Part::Pair(p) => {
-                let (s1, s2) = (lwe[2 * p], lwe[2 * p + 1]);
-                for m in [s1 & (s2 ^ 1), (s1 ^ 1) & s2, s1 & s2] {
+            Part::Step(step) => {
+                let bits = &lwe[step * set.unroll..][..set.unroll];
+                for &m in Zeroizing::new(messages(bits)).iter() {
                     for i in 0..set.rank {
                         let poly: Vec<u64> = glwe.poly(i).iter().map(|s| s * m).collect();
                         times(&Zeroizing::new(poly), set.rotation_mask, true);
@@ -173,8 +176,8 @@ impl<'a> BitsSecret<'a> {
 
 /// The spectra of an evaluation key.
 pub(crate) struct BitsKey {
-    /// per pair, see [`Fourier::rotate_pair`]
-    pub(crate) pairs: Vec<Reals>,
+    /// see [`Fourier::rotate`]
+    pub(crate) steps: Vec<Reals>,
     /// t = 1, 2, …: k · levels rows, k + 1 columns
     pub(crate) automorphisms: Vec<Reals>,
     /// (k + 1) · levels rows, k (k + 1) columns
@@ -186,14 +189,14 @@ pub(crate) struct BitsKey {
 impl BitsKey {
     /// Takes the spectra of [`Part::all`], in order.
     pub(crate) fn from_parts(set: &BitsSet, parts: &mut Vec<Reals>) -> Self {
-        let pairs = set.lwe_dimension / 2;
+        let steps = set.lwe_dimension / set.unroll;
         let log = set.degree.trailing_zeros() as usize;
-        let mut rest = parts.split_off(pairs);
+        let mut rest = parts.split_off(steps);
         let mut last = rest.split_off(log);
         let key_switch = last.pop().unwrap_or_else(|| Reals::zeroed(0));
         let scheme_switch = last.pop().unwrap_or_else(|| Reals::zeroed(0));
         Self {
-            pairs: core::mem::take(parts),
+            steps: core::mem::take(parts),
             automorphisms: rest,
             scheme_switch,
             key_switch,

@@ -130,7 +130,8 @@ impl<'k> Engine<'k> {
         }
         let rotation = BlindRotation {
             fourier: self.fourier,
-            pairs: &self.key.pairs,
+            steps: &self.key.steps,
+            unroll: set.unroll,
             rank: 1,
             mask: set.rotation,
             body: set.rotation_body,

@@ -2,7 +2,7 @@
 //!
 //! | part | records | rows of a record | message of a row, times its gadget unit g |
 //! |---|---|---|---|
-//! | blind rotation | one per pair of LWE key bits | GGSW of s1 (1 - s2), (1 - s1) s2, s1 s2 | -m s g (mask rows), m g (body rows) |
+//! | blind rotation | one per step | GGSW of the key bit s or, unrolled, of s1 (1 - s2), (1 - s1) s2, s1 s2 | -m s g (mask rows), m g (body rows) |
 //! | automorphisms | one per X -> X^(2^t + 1), t = 1 … log2 N | levels | -ψ(s) g |
 //! | key switch | one | (N / d) · levels, in the ring of degree d | -S_i g |
 //!
@@ -10,6 +10,7 @@
 
 use crate::params::{Gadget, NibbleSet};
 use crate::ring::Automorphism;
+use crate::rotation::{keys, messages};
 use crate::rows::{self, Secrets, unit};
 use homaes_math::sample::Seed;
 use homaes_math::{Fourier, Reals};
@@ -19,8 +20,8 @@ use zeroize::Zeroizing;
 /// One record of the evaluation key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// key bits 2p and 2p + 1
-    Pair(usize),
+    /// one of blind rotation, counted from 0
+    Step(usize),
     /// X -> X^(2^t + 1)
     Automorphism(u32),
     KeySwitch,
@@ -29,9 +30,9 @@ pub(crate) enum Part {
 impl Part {
     /// All records in order.
     pub(crate) fn all(set: &NibbleSet) -> Vec<Self> {
-        let pairs = (0..set.lwe_dimension / 2).map(Self::Pair);
+        let steps = (0..set.lwe_dimension / set.unroll).map(Self::Step);
         let automorphisms = (1..=set.degree.trailing_zeros()).map(Self::Automorphism);
-        pairs
+        steps
             .chain(automorphisms)
             .chain([Self::KeySwitch])
             .collect()
@@ -39,18 +40,18 @@ impl Part {
 
     /// Number among [`Part::all`], which names the streams of its masks.
     fn number(self, set: &NibbleSet) -> usize {
-        let pairs = set.lwe_dimension / 2;
+        let steps = set.lwe_dimension / set.unroll;
         match self {
-            Self::Pair(p) => p,
-            Self::Automorphism(t) => pairs + t as usize - 1,
-            Self::KeySwitch => pairs + set.degree.trailing_zeros() as usize,
+            Self::Step(step) => step,
+            Self::Automorphism(t) => steps + t as usize - 1,
+            Self::KeySwitch => steps + set.degree.trailing_zeros() as usize,
         }
     }
 
     /// Rows of the record.
     pub(crate) fn rows(self, set: &NibbleSet) -> usize {
         match self {
-            Self::Pair(_) => 3 * (set.rotation.levels + set.rotation_body.levels),
+            Self::Step(_) => keys(set.unroll) * (set.rotation.levels + set.rotation_body.levels),
             Self::Automorphism(_) => set.packing.levels,
             Self::KeySwitch => set.degree / set.key_switch_degree * set.key_switch.levels,
         }
@@ -121,11 +122,11 @@ impl<'a> NibbleSecret<'a> {
         };
         let minus = |m: u64| m.wrapping_neg();
         match part {
-            Part::Pair(p) => {
-                let (s1, s2) = (lwe[2 * p], lwe[2 * p + 1]);
+            Part::Step(step) => {
+                let bits = &lwe[step * set.unroll..][..set.unroll];
                 let mut one = vec![0; n];
                 one[0] = 1;
-                for m in [s1 & (s2 ^ 1), (s1 ^ 1) & s2, s1 & s2] {
+                for &m in Zeroizing::new(messages(bits)).iter() {
                     times(glwe.poly(0), set.rotation, minus(m));
                     times(&one, set.rotation_body, m);
                 }
@@ -147,8 +148,8 @@ impl<'a> NibbleSecret<'a> {
 
 /// The spectra of an evaluation key.
 pub(crate) struct NibbleKey {
-    /// per pair, see [`Fourier::rotate_pair`]
-    pub(crate) pairs: Vec<Reals>,
+    /// see [`Fourier::rotate`]
+    pub(crate) steps: Vec<Reals>,
     /// t = 1, 2, …: `levels` rows, two columns
     pub(crate) automorphisms: Vec<Reals>,
     /// (N / d) · levels rows, as many columns as the LWE key has polynomials, and one
@@ -158,11 +159,11 @@ pub(crate) struct NibbleKey {
 impl NibbleKey {
     /// Takes the spectra of [`Part::all`], in order.
     pub(crate) fn from_parts(set: &NibbleSet, parts: &mut Vec<Reals>) -> Self {
-        let mut rest = parts.split_off(set.lwe_dimension / 2);
+        let mut rest = parts.split_off(set.lwe_dimension / set.unroll);
         Self {
             key_switch: rest.pop().unwrap_or_else(|| Reals::zeroed(0)),
             automorphisms: rest,
-            pairs: core::mem::take(parts),
+            steps: core::mem::take(parts),
         }
     }
 }

@@ -12,7 +12,7 @@
 
 use crate::nibble::table::{Values, byte_tables, exclusive_or, factors, norm, sbox_tables};
 use crate::noise::{
-    FFT_LOG2_VARIANCE, Rotation, digit_moment, log2_erfc, log2_sigma, log2_sum, rounding,
+    FFT_LOG2_VARIANCE, Rotation, digit_moment, log2_erfc, log2_sigma, log2_sum, rounding, steps,
 };
 use crate::params::{Gadget, NibbleSet};
 use homaes_aes::{Direction, KeySize};
@@ -60,15 +60,13 @@ impl NibbleNoise {
         };
         let keys =
             |g: Gadget| degree * g.levels as f64 * digit_moment(g) * variance(set.glwe_log2_sigma);
-        // n/2 steps, three keys, each times X^a - 1
-        let steps = set.lwe_dimension as f64 / 2.0;
-        let products = 6.0 * steps;
+        let [products, turns] = steps(set.lwe_dimension, set.unroll);
         let small = set.key_switch;
         let modulus = 2.0 * degree;
         Self {
             rotation: Rotation {
                 key: products * (keys(mask) + keys(body)),
-                rounding: 1.5 * steps * (degree / 2.0 * rounding(mask) + rounding(body)),
+                rounding: turns * (degree / 2.0 * rounding(mask) + rounding(body)),
                 fft: products * (fft(mask) + fft(body)),
             },
             automorphism: degree / 2.0 * rounding(set.packing)

@@ -9,6 +9,7 @@ const fn gadget(base_log: u32, levels: usize) -> Gadget {
 fn p64() -> BitsSet {
     BitsSet {
         lwe_dimension: 640,
+        unroll: 2,
         lwe_log2_sigma: -13.63,
         rank: 2,
         degree: 1024,

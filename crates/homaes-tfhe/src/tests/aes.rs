@@ -1,5 +1,5 @@
 use super::Keys;
-use crate::{Aes, Expansion, ParamSet, WrappedKey, Wrapping, sets};
+use crate::{Aes, Expansion, ParamSet, Variant, WrappedKey, Wrapping, sets};
 use homaes_aes::clear::{decrypt_block, encrypt_block, trace};
 use homaes_aes::{Block, Direction, RoundKeys};
 use std::time::Instant;
@@ -66,6 +66,23 @@ fn every_round_on_bits() {
 #[test]
 fn every_round_on_nibbles() {
     every_size_and_direction(&sets::NIBBLE_TOY);
+}
+
+/// The way of blind rotation that the toy sets do not take.
+#[test]
+fn every_round_with_the_other_unrolling() {
+    for toy in [&sets::TOY, &sets::NIBBLE_TOY] {
+        let mut set = toy.clone();
+        match &mut set.variant {
+            Variant::Bits(set) => set.unroll = 3 - set.unroll,
+            Variant::Nibble(set) => set.unroll = 3 - set.unroll,
+        }
+        let mut keys = Keys::new(&set, 4);
+        let key: Vec<u8> = (0..16).collect();
+        for wrapping in &wrappings()[..2] {
+            round_by_round(&mut keys, &key, *wrapping, &blocks(2));
+        }
+    }
 }
 
 fn every_size_and_direction(set: &ParamSet) {

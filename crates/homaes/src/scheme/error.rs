@@ -177,7 +177,6 @@ fn tfhe_remedy(error: &homaes_tfhe::Error) -> &'static str {
         Tfhe::OtherKey { .. } => OTHER_KEY,
         Tfhe::NotDigits => WRONG_KEY,
         Tfhe::OnlyRead => "copy the file",
-        Tfhe::Eval(_) => "make the keys anew",
         _ => ANEW,
     }
 }

@@ -241,6 +241,8 @@ fn toy_stages() {
         ..bits(&sets::TOY).clone()
     };
     stages(&small, 64);
+    let plain = BitsSet { unroll: 1, ..small };
+    stages(&plain, 64);
 }
 
 #[test]
@@ -335,20 +337,25 @@ fn cpu_seconds() -> f64 {
 #[test]
 #[ignore = "prints times"]
 fn rotation_speed() {
-    let set = bits(&sets::P64);
-    let f = Fixture::new(set, 3);
-    let engine = f.engine();
-    for count in [8, 16, 32, 64] {
-        let lwes = f.encrypt((0..count).map(|i| i % 3 == 0));
-        let small = engine.key_switch(&lwes);
-        let test = vec![0; set.degree];
-        let best = (0..3)
-            .map(|_| {
-                let start = cpu_seconds();
-                let _ = engine.blind_rotate(&small, &test, 2);
-                (cpu_seconds() - start) * 1e3 / count as f64
-            })
-            .fold(f64::INFINITY, f64::min);
-        println!("batch {count}: {best:.3} ms");
+    for unroll in [1, 2] {
+        let set = BitsSet {
+            unroll,
+            ..bits(&sets::P64).clone()
+        };
+        let f = Fixture::new(&set, 3);
+        let engine = f.engine();
+        for count in [8, 16, 32, 64] {
+            let lwes = f.encrypt((0..count).map(|i| i % 3 == 0));
+            let small = engine.key_switch(&lwes);
+            let test = vec![0; set.degree];
+            let best = (0..3)
+                .map(|_| {
+                    let start = cpu_seconds();
+                    let _ = engine.blind_rotate(&small, &test, 2);
+                    (cpu_seconds() - start) * 1e3 / count as f64
+                })
+                .fold(f64::INFINITY, f64::min);
+            println!("{unroll} key bits a step, batch {count}: {best:.3} ms");
+        }
     }
 }

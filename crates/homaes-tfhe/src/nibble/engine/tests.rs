@@ -160,6 +160,11 @@ fn packing(f: &Keys, rotated: &[Words], model: &NibbleNoise) {
 #[test]
 fn toy_steps() {
     steps(&nibble_toy(), 128);
+    let unrolled = NibbleSet {
+        unroll: 2,
+        ..nibble_toy()
+    };
+    steps(&unrolled, 128);
 }
 
 #[test]
@@ -255,7 +260,11 @@ fn public_functions() {
 #[test]
 #[ignore = "measures"]
 fn rotation_speed() {
-    for set in [nibble128(), nibble_paper()] {
+    let unrolled = NibbleSet {
+        unroll: 2,
+        ..nibble128()
+    };
+    for set in [nibble128(), unrolled, nibble_paper()] {
         let f = Keys::new(&set, [3; 32]);
         let engine = f.engine();
         for count in [1, 4, 8, 16, 24, 32, 48, 64] {
@@ -270,7 +279,8 @@ fn rotation_speed() {
                     (cpu_seconds() - start) * 1e3 / f64::from(count)
                 })
                 .fold(f64::INFINITY, f64::min);
-            println!("n {}, batch {count}: {best:.3} ms", set.lwe_dimension);
+            let (n, unroll) = (set.lwe_dimension, set.unroll);
+            println!("n {n}, {unroll} key bits a step, batch {count}: {best:.3} ms");
         }
         let lwes = f.encrypt((0..16).map(|i| i % 16));
         let start = cpu_seconds();
