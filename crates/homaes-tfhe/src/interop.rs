@@ -258,9 +258,7 @@ impl EvalKey {
         export: &ExportKey,
         server_key: &ServerKey,
     ) -> Result<Vec<FheUint8>> {
-        let (Spectra::Bits(spectra), Variant::Bits(set)) =
-            (self.spectra(), &self.params.set().variant)
-        else {
+        let Variant::Bits(set) = &self.params.set().variant else {
             return Err(not_bits(&self.params));
         };
         state.check(&self.params)?;
@@ -270,6 +268,9 @@ impl EvalKey {
             return Err(Error::OtherTfheKey);
         }
         check_noise(set, state, export)?;
+        let Spectra::Bits(spectra) = self.spectra() else {
+            return Err(not_bits(&self.params));
+        };
         let engine = Engine::new(set, self.params.fouriers(), spectra);
         let byte = 8 * engine.lwe_len();
         let tasks = state.lwes.par_chunks(BYTES_PER_TASK * byte).with_max_len(1);

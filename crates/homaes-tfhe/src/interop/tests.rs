@@ -167,6 +167,27 @@ fn other_keys_are_refused() {
 }
 
 #[test]
+fn digits_are_refused() {
+    let keys = Fixture::new(&sets::TOY, 11);
+    let mut rng = ChaCha20Rng::from_seed([12; 32]);
+    let params = Params::new(&sets::NIBBLE_TOY).unwrap();
+    let secret = SecretKey::generate(&params, &mut rng).unwrap();
+    let eval = EvalKey::generate(&secret, &mut rng);
+    let state = State {
+        lwes: Words::zeroed(params.state_words(1)),
+        blocks: 1,
+        log2_sigma: -20.0,
+    };
+    let (client, server) = user();
+    let made = ExportKey::generate(&secret, client, &mut rng).map(|_| ());
+    let converted = eval.to_fheuint8(&state, &keys.export, server).map(|_| ());
+    for found in [made, converted] {
+        let text = found.unwrap_err().to_string();
+        assert!(text.starts_with("states of set tfhe/nibble-toy"), "{text}");
+    }
+}
+
+#[test]
 fn noise_is_refused() {
     let keys = Fixture::new(&sets::TOY, 9);
     let server = &user().1;

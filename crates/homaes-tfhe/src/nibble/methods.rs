@@ -18,7 +18,7 @@ use crate::ring::extract;
 use homaes_aes::{Direction, clear};
 use homaes_math::{Fourier, Reals, Words, torus};
 use rand_chacha::ChaCha20Rng;
-use rand_core::SeedableRng;
+use rand_core::{Rng, SeedableRng};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -308,12 +308,15 @@ impl Keys {
         let [mut lwe, mut glwe] = [set.lwe_dimension, set.degree].map(|len| vec![0; len]);
         torus::binary(&mut rng, &mut lwe);
         torus::binary(&mut rng, &mut glwe);
+        // of the masks
+        let mut public = [0; 32];
+        rng.fill_bytes(&mut public);
         let secret = NibbleSecret::new(set, fouriers.each_ref(), &lwe, &glwe);
         let mut parts: Vec<Reals> = Part::all(set)
             .into_iter()
             .map(|part| {
-                let bodies = secret.bodies(part, &seed, &mut rng);
-                spectra(set, fouriers.each_ref(), part, &seed, &bodies)
+                let bodies = secret.bodies(part, &public, &mut rng);
+                spectra(set, fouriers.each_ref(), part, &public, &bodies)
             })
             .collect();
         drop(secret);

@@ -166,14 +166,15 @@ impl NibbleNoise {
         ]
     }
 
-    /// log2 of the standard deviation of a state's digits after a round: functions of the key's digits in round 0, results of an
+    /// log2 of the standard deviation of a state's noisiest digits after a round: functions of the key's digits in round 0, results of an
     /// exclusive or with test polynomials of the key afterwards.
     pub(crate) fn state_log2_sigma(&self, round: usize) -> f64 {
         let xor = Norms::new(&[exclusive_or()]);
+        let worst = xor.each.iter().copied().fold(0.0, f64::max);
         log2_sigma(if round == 0 {
-            xor.mean * self.rotation.total()
+            worst * self.rotation.total()
         } else {
-            self.leaf(xor.mean, xor.mean)
+            self.leaf(worst, xor.mean)
         })
     }
 }

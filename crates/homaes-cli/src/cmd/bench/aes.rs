@@ -175,6 +175,12 @@ impl Run {
             .collect()
     }
 
+    /// Share of the threads' time that the kernels take.
+    fn busy(&self) -> f64 {
+        let all: f64 = self.report.stages.iter().map(|(_, seconds)| seconds).sum();
+        all / (self.report.seconds * self.report.threads as f64)
+    }
+
     pub(super) fn json(&self) -> Value {
         let (card, report) = (self.set.card(), &self.report);
         let stages: Map<String, Value> = self
@@ -207,6 +213,7 @@ impl Run {
             "transforms": report.transforms,
             "rotations": report.rotations,
             "stages": stages,
+            "busy": self.busy(),
             "noise_bits": report.quality.map(|quality| quality.noise_bits),
             "capacity_bits": report.quality.map(|quality| quality.capacity_bits),
             "margin_bits": self.margin_bits,

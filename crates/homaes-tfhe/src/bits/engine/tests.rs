@@ -33,14 +33,9 @@ impl Fixture {
         let mut parts: Vec<Reals> = Part::all(set)
             .into_iter()
             .map(|part| {
-                let bodies = secret.bodies(part, &[seed; 32], &mut rng);
-                spectra(
-                    set,
-                    [&fouriers[0], &fouriers[1]],
-                    part,
-                    &[seed; 32],
-                    &bodies,
-                )
+                let public = [!seed; 32];
+                let bodies = secret.bodies(part, &public, &mut rng);
+                spectra(set, fouriers.each_ref(), part, &public, &bodies)
             })
             .collect();
         drop(secret);

@@ -122,13 +122,13 @@ fn full(set: &NibbleSet, threads: usize) {
 }
 
 #[test]
-#[ignore = "full size: 15 s in the release profile"]
+#[ignore = "full size: 22 s in the release profile"]
 fn full_block() {
     full(&nibble128(), 1);
 }
 
 #[test]
-#[ignore = "full size: 15 s in the release profile"]
+#[ignore = "full size: 22 s in the release profile"]
 fn full_block_on_two_threads() {
     full(&nibble128(), 2);
 }
