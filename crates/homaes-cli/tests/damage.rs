@@ -73,7 +73,7 @@ fn damage(good: &[u8], random: &mut Random) -> (Vec<u8>, String) {
 }
 
 /// One of each way to store a scheme's files.
-const SETS: [&str; 2] = ["bgv/toy-255", "tfhe/toy"];
+const SETS: [&str; 3] = ["bgv/toy-255", "tfhe/toy", "tfhe/nibble-toy"];
 
 fn damaged(file: &str, salt: u64, line: &str) {
     for set in SETS {

@@ -243,7 +243,7 @@ impl Fourier {
     /// next key: it is fetched meanwhile, because keys are far larger than caches and products wait for them otherwise.
     ///
     /// # Panics
-    /// If a length is wrong, m is neither 1 nor 3, or `columns` is 0 or above 4.
+    /// If a length is wrong, m is neither 1 nor 3, `columns` is 0 or above 4, or an exponent is 4 N or more.
     pub fn rotate<const M: usize>(
         &self,
         exponents: &[[usize; M]],
@@ -255,6 +255,7 @@ impl Fourier {
     ) {
         let (n, count) = (self.degree, exponents.len());
         assert!(M == 1 || M == 3);
+        assert!(exponents.as_flattened().iter().all(|&e| e < 4 * n));
         assert_eq!(digits.len(), count * rows * n);
         assert_eq!(key.len(), M * rows * columns * n);
         assert_eq!(out.len(), count * columns * n);

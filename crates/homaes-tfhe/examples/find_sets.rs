@@ -5,7 +5,7 @@
 //! cargo run --release -p homaes-tfhe --example find_sets
 //! ```
 //!
-//! Fixed: rank 2, degree 1024, four values per blind rotation (so at most four levels of GGSW). Noise of the keys is the
+//! Fixed: rank 2, degree 1024, blind rotation unrolled by two, four values per blind rotation (so at most four levels of GGSW). Noise of the keys is the
 //! least that `homaes_params::lwe` allows for the wanted security.
 
 use homaes_aes::KeySize;
@@ -262,6 +262,7 @@ fn search_at(
 
 fn key_bytes(dimension: usize, mask: Gadget, body: Gadget) -> usize {
     let rows = RANK * mask.levels + body.levels;
+    // unrolled by two: three keys for two bits
     dimension / 2 * 3 * rows * (RANK + 1) * DEGREE * 8
 }
 

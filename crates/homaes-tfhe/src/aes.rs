@@ -14,8 +14,8 @@ use homaes_aes::{Block, Layout};
 use homaes_math::Words;
 use std::sync::Arc;
 
-/// Fewest bits between the noise's standard deviation and failure: sixteen standard deviations.
-const MIN_CAPACITY_BITS: f64 = 4.0;
+/// log2 of the largest probability with which a batch may come out wrong: above it there is no use in starting.
+const MAX_LOG2_P_FAIL: f64 = -16.0;
 
 /// AES under one wrapped key.
 pub struct Aes<'k> {
@@ -23,6 +23,12 @@ pub struct Aes<'k> {
     rounds: usize,
     circuit: Circuit<'k>,
 }
+
+/// Is told rounds, and the ciphertexts after them.
+pub(crate) type Observe<'o> = &'o mut dyn FnMut(usize, Words);
+
+/// The same with states.
+type ObserveStates<'o> = &'o mut dyn FnMut(usize, &State);
 
 enum Circuit<'k> {
     Bits(BitsAes<'k>),
@@ -33,18 +39,17 @@ impl<'k> Aes<'k> {
     /// Expands the key under encryption, if the client did not, and prepares the first round, with the current thread pool.
     ///
     /// # Errors
-    /// If the two keys belong to different sets or secrets, or the set's noise leaves too little room, before any work.
+    /// If the two keys belong to different sets or secrets, or the set's noise leaves too little room anywhere in the rounds, before
+    /// any work.
     pub fn new(key: &'k EvalKey, wrapped: &'k WrappedKey) -> Result<Self> {
         let params: &Params = &key.params;
         wrapped.check(params, key.id)?;
-        let rounds = wrapped.size.rounds();
-        let noise = 64.0 + params.state_log2_sigma(rounds, rounds);
-        let found = f64::from(params.digit_shift() - 1) - noise;
-        if found < MIN_CAPACITY_BITS {
-            return Err(Error::Capacity {
+        let found = params.log2_p_fail(wrapped.size);
+        if found.is_nan() || found > MAX_LOG2_P_FAIL {
+            return Err(Error::TooNoisySet {
                 set: params.set().name.as_str(),
                 found,
-                expected: MIN_CAPACITY_BITS,
+                expected: MAX_LOG2_P_FAIL,
             });
         }
         let kind = (wrapped.size, wrapped.direction());
@@ -91,11 +96,12 @@ impl<'k> Aes<'k> {
     /// # Errors
     /// If there are too many blocks.
     pub fn evaluate(&self, blocks: &[Block]) -> Result<State> {
-        self.evaluate_observed(blocks, |_, _| {})
+        self.run(blocks, None)
     }
 
     /// The cipher, in the direction of the wrapped key, on at most [`Params::blocks_per_batch`] public `blocks`, with the
-    /// current thread pool. `observe` sees the state after every round: 0 is the one after the first AddRoundKey.
+    /// current thread pool. `observe` sees the state after every round: 0 is the one after the first AddRoundKey. On bits the next round
+    /// has begun by then.
     ///
     /// # Errors
     /// If there are too many blocks.
@@ -104,6 +110,10 @@ impl<'k> Aes<'k> {
         blocks: &[Block],
         mut observe: impl FnMut(usize, &State),
     ) -> Result<State> {
+        self.run(blocks, Some(&mut observe))
+    }
+
+    fn run(&self, blocks: &[Block], observe: Option<ObserveStates<'_>>) -> Result<State> {
         let expected = self.params.blocks_per_batch();
         if blocks.len() > expected {
             let found = blocks.len();
@@ -114,7 +124,9 @@ impl<'k> Aes<'k> {
             blocks: blocks.len(),
             log2_sigma: self.params.state_log2_sigma(round, self.rounds),
         };
-        let observe = |round, lwes| observe(round, &state(round, lwes));
+        let mut observe =
+            observe.map(|observe| |round: usize, lwes: Words| observe(round, &state(round, lwes)));
+        let observe = observe.as_mut().map(|observe| observe as Observe<'_>);
         let lwes = match &self.circuit {
             Circuit::Bits(aes) => aes.evaluate(blocks, observe),
             Circuit::Nibble(aes) => aes.evaluate(blocks, observe),

@@ -15,14 +15,14 @@ pub enum Error {
     OnlyRead,
     /// The set's noise leaves too little room.
     #[error(
-        "set {set} leaves {found:.1} bits between noise and failure, expected at least {expected}"
+        "set {set} is too noisy: a batch comes out wrong with probability 2^{found:.1}, expected at most 2^{expected}"
     )]
-    Capacity {
+    TooNoisySet {
         /// the set
         set: &'static str,
-        /// bits that AES leaves by the model
+        /// log2, by the model
         found: f64,
-        /// fewest that are trusted
+        /// log2 of the largest that is worth work
         expected: f64,
     },
     /// A noise figure in a file is outside the torus.

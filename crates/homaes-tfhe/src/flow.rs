@@ -9,41 +9,60 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 /// By layer and item: numbers of items of the layer before, or after.
 type Links = Vec<Vec<Vec<usize>>>;
 
-/// An item whose needs are met.
-pub(crate) struct Item<T> {
+/// Layer and number of an item.
+type Place = (usize, usize);
+
+/// Items, and what they need.
+type Taken<T> = Vec<(Place, Vec<Arc<T>>)>;
+
+/// An item at work.
+pub(crate) struct Item<I> {
     /// counted from 0
     pub(crate) layer: usize,
     /// its number in the layer
     pub(crate) number: usize,
-    /// results, in the order in which the needs were declared
-    pub(crate) needs: Vec<Arc<T>>,
+    /// what `prepare` made of the results it needs
+    pub(crate) input: Arc<I>,
 }
+
+/// What an observer of inputs is told: a layer, and the inputs of all its items.
+pub(crate) type Show<'s, I> = &'s mut dyn FnMut(usize, Vec<Arc<I>>);
 
 /// Runs all layers with the current thread pool and this thread; the results of the last one.
 ///
-/// `needs[l][i]` are the numbers of the items that item i of layer l needs: of layer l - 1 or, for layer 0, of `given`.
-/// `work` takes at most `most` items at once, of any layers; each yields a result for others and something to show.
-/// `show` is called on this thread with the latter of all items of a layer, in the order of layers.
-pub(crate) fn run<T: Send + Sync, S: Send>(
+/// `needs[l][i]` are the numbers of the items that item i of layer l needs, at least one: of layer l - 1 or, for layer 0,
+/// of `given`. `prepare` makes the input of item (layer, number) from these results, in their order; `work` makes results of
+/// at most `most` inputs at once, of any layers. `show` sees the inputs of a whole layer, on this thread, in the order of layers.
+///
+/// `most` items are taken while every thread has something to do; when some have not, fewer, so that work is shared even where large
+/// portions would be cheaper.
+///
+/// `prepare` and `work` must not use the thread pool: a thread that waited for the pool inside of them could take up this flow's
+/// next share, and wait there for itself.
+pub(crate) fn run<T: Send + Sync, I: Send + Sync>(
     needs: &Links,
     given: Vec<T>,
     most: usize,
-    work: impl Fn(&[Item<T>]) -> Vec<(T, S)> + Sync,
-    mut show: impl FnMut(usize, Vec<S>),
+    prepare: impl Fn(Place, &[Arc<T>]) -> I + Sync,
+    work: impl Fn(&[Item<I>]) -> Vec<T> + Sync,
+    show: Option<Show<'_, I>>,
 ) -> Vec<Arc<T>> {
+    assert!(needs.iter().flatten().all(|needs| !needs.is_empty()));
+    let threads = rayon::current_num_threads();
     let users = reversed(needs, given.len());
     let flow = Flow {
         needs,
         users: &users,
         most,
-        state: Mutex::new(State::new(needs, given)),
+        shown: show.is_some(),
+        state: Mutex::new(State::new(needs, given, threads)),
         changed: Condvar::new(),
     };
     rayon::in_place_scope(|scope| {
-        for _ in 1..rayon::current_num_threads() {
-            scope.spawn(|_| flow.serve(&work, None));
+        for _ in 1..threads {
+            scope.spawn(|_| flow.serve(&prepare, &work, None));
         }
-        flow.serve(&work, Some(&mut show));
+        flow.serve(&prepare, &work, show);
     });
     let last = flow.lock().results.pop();
     last.into_iter().flatten().flatten().collect()
@@ -63,38 +82,40 @@ fn reversed(needs: &Links, given: usize) -> Links {
 }
 
 /// What the threads share.
-struct Flow<'n, T, S> {
+struct Flow<'n, T, I> {
     needs: &'n Links,
     users: &'n Links,
     most: usize,
-    state: Mutex<State<T, S>>,
+    /// whether inputs are kept to be shown
+    shown: bool,
+    state: Mutex<State<T, I>>,
     changed: Condvar,
 }
 
 /// By layer, `results` and `uses` starting with the given items.
-struct State<T, S> {
+struct State<T, I> {
     /// layer and number of items whose needs are met
-    ready: VecDeque<(usize, usize)>,
+    ready: VecDeque<Place>,
     /// needs of every item that are not
     open: Vec<Vec<usize>>,
     /// how often each was taken
     uses: Vec<Vec<usize>>,
     /// until the last use
     results: Vec<Vec<Option<Arc<T>>>>,
-    /// until shown
-    to_show: Vec<Vec<Option<S>>>,
+    /// inputs, until shown
+    to_show: Vec<Vec<Option<Arc<I>>>>,
     /// layers shown
     shown: usize,
     /// items in work or to come
     left: usize,
-    /// threads that wait
+    /// threads that wait, or have not come yet
     idle: usize,
     /// a thread panicked
     broken: bool,
 }
 
-impl<T, S> State<T, S> {
-    fn new(needs: &Links, given: Vec<T>) -> Self {
+impl<T, I> State<T, I> {
+    fn new(needs: &Links, given: Vec<T>, threads: usize) -> Self {
         let mut uses = vec![vec![0; given.len()]];
         uses.extend(needs.iter().map(|layer| vec![0; layer.len()]));
         let mut results = vec![given.into_iter().map(|x| Some(Arc::new(x))).collect()];
@@ -109,20 +130,20 @@ impl<T, S> State<T, S> {
             to_show: needs.iter().map(|layer| none(layer.len())).collect(),
             shown: 0,
             left: needs.iter().map(Vec::len).sum(),
-            idle: 0,
+            idle: threads,
             broken: false,
         }
     }
 
     /// The next layer to show, if it is complete.
-    fn complete(&mut self) -> Option<(usize, Vec<S>)> {
+    fn complete(&mut self) -> Option<(usize, Vec<Arc<I>>)> {
         let layer = self.to_show.get_mut(self.shown)?;
         if !layer.iter().all(Option::is_some) {
             return None;
         }
         self.shown += 1;
-        let shows = core::mem::take(layer).into_iter().flatten();
-        Some((self.shown - 1, shows.collect()))
+        let inputs = core::mem::take(layer).into_iter().flatten();
+        Some((self.shown - 1, inputs.collect()))
     }
 }
 
@@ -130,20 +151,22 @@ fn none<T>(len: usize) -> Vec<Option<T>> {
     (0..len).map(|_| None).collect()
 }
 
-impl<T: Send + Sync, S: Send> Flow<'_, T, S> {
-    fn lock(&self) -> MutexGuard<'_, State<T, S>> {
-        // nothing panics while it holds the lock
+impl<T: Send + Sync, I: Send + Sync> Flow<'_, T, I> {
+    fn lock(&self) -> MutexGuard<'_, State<T, I>> {
+        // a thread that panics says so itself
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// One thread's share; the one that shows stays until all is shown.
     fn serve(
         &self,
-        work: &impl Fn(&[Item<T>]) -> Vec<(T, S)>,
-        mut show: Option<&mut dyn FnMut(usize, Vec<S>)>,
+        prepare: &impl Fn(Place, &[Arc<T>]) -> I,
+        work: &impl Fn(&[Item<I>]) -> Vec<T>,
+        mut show: Option<Show<'_, I>>,
     ) {
         let _guard = Guard(self);
         let mut state = self.lock();
+        state.idle -= 1;
         while !state.broken {
             if let Some(show) = &mut show
                 && let Some((layer, all)) = state.complete()
@@ -156,7 +179,6 @@ impl<T: Send + Sync, S: Send> Flow<'_, T, S> {
             if state.left == 0 {
                 break;
             }
-            // what is ready is shared with those who wait
             let count = state.ready.len().div_ceil(1 + state.idle).min(self.most);
             if count == 0 {
                 state.idle += 1;
@@ -165,19 +187,36 @@ impl<T: Send + Sync, S: Send> Flow<'_, T, S> {
                 state.idle -= 1;
                 continue;
             }
-            let items = self.take(&mut state, count);
+            let taken = self.take(&mut state, count);
             drop(state);
-            let done = work(&items);
+            let items: Vec<Item<I>> = taken
+                .into_iter()
+                .map(|((layer, number), needs)| Item {
+                    layer,
+                    number,
+                    input: Arc::new(prepare((layer, number), &needs)),
+                })
+                .collect();
+            if self.shown {
+                let mut state = self.lock();
+                for item in &items {
+                    state.to_show[item.layer][item.number] = Some(item.input.clone());
+                }
+                self.changed.notify_all();
+            }
+            let results = work(&items);
+            assert_eq!(results.len(), items.len());
             state = self.lock();
-            for (item, (result, show)) in items.into_iter().zip(done) {
-                self.put(&mut state, (item.layer, item.number), result, show);
+            for (item, result) in items.into_iter().zip(results) {
+                self.put(&mut state, (item.layer, item.number), result);
             }
             self.changed.notify_all();
         }
     }
 
-    fn take(&self, state: &mut State<T, S>, count: usize) -> Vec<Item<T>> {
-        let taken: Vec<(usize, usize)> = state.ready.drain(..count).collect();
+    /// The next items, and what they need.
+    fn take(&self, state: &mut State<T, I>, count: usize) -> Taken<T> {
+        let taken: Vec<Place> = state.ready.drain(..count).collect();
         let items = taken.into_iter().map(|(layer, number)| {
             let needs = self.needs[layer][number].iter().map(|&need| {
                 let result = &mut state.results[layer][need];
@@ -186,19 +225,13 @@ impl<T: Send + Sync, S: Send> Flow<'_, T, S> {
                 let taken = if last { result.take() } else { result.clone() };
                 taken.expect("held until its last use")
             });
-            let needs = needs.collect();
-            Item {
-                layer,
-                number,
-                needs,
-            }
+            ((layer, number), needs.collect())
         });
         items.collect()
     }
 
-    fn put(&self, state: &mut State<T, S>, (layer, number): (usize, usize), result: T, show: S) {
+    fn put(&self, state: &mut State<T, I>, (layer, number): Place, result: T) {
         state.results[layer + 1][number] = Some(Arc::new(result));
-        state.to_show[layer][number] = Some(show);
         state.left -= 1;
         for &user in &self.users[layer + 1][number] {
             let open = &mut state.open[layer + 1][user];
@@ -211,9 +244,9 @@ impl<T: Send + Sync, S: Send> Flow<'_, T, S> {
 }
 
 /// Sends the others home if this thread's work panics.
-struct Guard<'f, 'n, T: Send + Sync, S: Send>(&'f Flow<'n, T, S>);
+struct Guard<'f, 'n, T: Send + Sync, I: Send + Sync>(&'f Flow<'n, T, I>);
 
-impl<T: Send + Sync, S: Send> Drop for Guard<'_, '_, T, S> {
+impl<T: Send + Sync, I: Send + Sync> Drop for Guard<'_, '_, T, I> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.0.lock().broken = true;
@@ -225,87 +258,124 @@ impl<T: Send + Sync, S: Send> Drop for Guard<'_, '_, T, S> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rayon::prelude::*;
+    use rayon::{ThreadPool, ThreadPoolBuilder};
 
-    /// Every item adds what it needs, and its own place.
-    fn sums(
-        needs: &Links,
-        given: &[u64],
-        most: usize,
-        threads: usize,
-    ) -> (Vec<u64>, Vec<Vec<u64>>) {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+    fn pool(threads: usize) -> ThreadPool {
+        ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build()
+            .unwrap()
+    }
+
+    /// Layers of 16, each item needing four of the layer before.
+    fn sixteens() -> Links {
+        let needs = |l: usize, i: usize| (0..4).map(|j| (i + 5 * j + l) % 16).collect();
+        (0..6)
+            .map(|l| (0..16).map(|i| needs(l, i)).collect())
+            .collect()
+    }
+
+    fn value((layer, number): Place, needs: impl Iterator<Item = u64>) -> u64 {
+        3 * needs.sum::<u64>() + (100 * layer + number) as u64
+    }
+
+    /// Every item triples the sum of what it needs, and adds its own place. Items take different times.
+    fn sums(needs: &Links, given: &[u64], most: usize) -> (Vec<u64>, Vec<Vec<u64>>) {
         let mut shown = Vec::new();
-        let out = pool.build().unwrap().install(|| {
-            let work = |items: &[Item<u64>]| {
-                assert!((1..=most).contains(&items.len()));
-                let each = items.iter().map(|item| {
-                    let sum: u64 = item.needs.iter().map(|x| **x).sum();
-                    let sum = 3 * sum + (100 * item.layer + item.number) as u64;
-                    (sum, sum + 1)
+        let mut show = |layer, all: Vec<Arc<u64>>| {
+            assert_eq!(layer, shown.len());
+            shown.push(all.iter().map(|x| **x).collect());
+        };
+        let prepare = |place, needs: &[Arc<u64>]| value(place, needs.iter().map(|x| **x));
+        let work = |items: &[Item<u64>]| {
+            assert!((1..=most).contains(&items.len()));
+            let work = items.iter().map(|item| {
+                (0..(item.number % 5) * 10_000).for_each(|x| {
+                    core::hint::black_box(x);
                 });
-                each.collect()
-            };
-            let show = |layer, all| {
-                assert_eq!(layer, shown.len());
-                shown.push(all);
-            };
-            run(needs, given.to_vec(), most, work, show)
-        });
+                *item.input + 1
+            });
+            work.collect()
+        };
+        let out = run(needs, given.to_vec(), most, prepare, work, Some(&mut show));
         (out.iter().map(|x| **x).collect(), shown)
+    }
+
+    /// The same, layer by layer.
+    fn layers(needs: &Links, given: &[u64]) -> (Vec<u64>, Vec<Vec<u64>>) {
+        let mut results = given.to_vec();
+        let mut inputs = Vec::new();
+        for (l, layer) in needs.iter().enumerate() {
+            let each = layer.iter().enumerate();
+            let next: Vec<u64> = each
+                .map(|(i, needs)| value((l, i), needs.iter().map(|&n| results[n])))
+                .collect();
+            results = next.iter().map(|x| x + 1).collect();
+            inputs.push(next);
+        }
+        (results, inputs)
     }
 
     #[test]
     fn layers_give_what_they_give_one_by_one() {
-        let needs: Links = (0..6)
-            .map(|l| {
-                (0..16)
-                    .map(|i| (0..4).map(|j| (i + 5 * j + l) % 16).collect())
-                    .collect()
-            })
-            .collect();
+        let needs = sixteens();
         let given: Vec<u64> = (0..16).map(|x| x * x).collect();
-        let mut layers = vec![given.clone()];
-        for (l, layer) in needs.iter().enumerate() {
-            let before = &layers[l];
-            let next = layer.iter().enumerate().map(|(i, needs)| {
-                3 * needs.iter().map(|&n| before[n]).sum::<u64>() + (100 * l + i) as u64
-            });
-            let next = next.collect();
-            layers.push(next);
-        }
+        let want = layers(&needs, &given);
         for (most, threads) in [(1, 1), (2, 1), (2, 3), (5, 2), (100, 4)] {
-            let (out, shown) = sums(&needs, &given, most, threads);
-            assert_eq!(&out, layers.last().unwrap());
-            let shown: Vec<Vec<u64>> = shown
-                .iter()
-                .map(|layer| layer.iter().map(|x| x - 1).collect())
-                .collect();
-            assert_eq!(shown, layers[1..]);
+            let found = pool(threads).install(|| sums(&needs, &given, most));
+            assert_eq!(found, want);
+        }
+        // on a thread that is none of a pool
+        assert_eq!(sums(&needs, &given, 2), want);
+    }
+
+    #[test]
+    fn flows_side_by_side_in_one_pool() {
+        let needs = sixteens();
+        let found: Vec<_> = pool(3).install(|| {
+            let each = (0..20u64).into_par_iter();
+            each.map(|x| sums(&needs, &[x; 16], 2)).collect()
+        });
+        for (x, found) in (0..20).zip(found) {
+            assert_eq!(found, layers(&needs, &[x; 16]));
         }
     }
 
     #[test]
     fn nothing_to_do() {
-        assert_eq!(sums(&vec![], &[7], 2, 2), (vec![7], vec![]));
-        assert_eq!(sums(&vec![vec![]; 2], &[], 2, 2), (vec![], vec![vec![]; 2]));
+        assert_eq!(sums(&vec![], &[7], 2), (vec![7], vec![]));
+        assert_eq!(sums(&vec![vec![]; 2], &[], 2), (vec![], vec![vec![]; 2]));
+    }
+
+    /// Two layers of eight, each item needing the one of its number.
+    fn panics(work: impl Fn(&Item<()>) + Sync, show: impl Fn(usize) + Sync) {
+        let line: Vec<Vec<usize>> = (0..8).map(|i| vec![i]).collect();
+        let work = |items: &[Item<()>]| items.iter().map(&work).collect();
+        pool(3).install(|| {
+            run(
+                &vec![line; 2],
+                vec![(); 8],
+                1,
+                |_, _| (),
+                work,
+                Some(&mut |layer, _: Vec<Arc<()>>| show(layer)),
+            )
+        });
     }
 
     #[test]
     #[should_panic(expected = "item 3")]
-    fn a_panic_ends_all_threads() {
-        let needs = vec![
-            (0..8).map(|i| vec![i]).collect(),
-            (0..8).map(|i| vec![i]).collect(),
-        ];
-        let work = |items: &[Item<u64>]| {
-            let item = &items[0];
-            assert!((item.layer, item.number) != (0, 3), "item 3");
-            vec![(0, ())]
-        };
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(3)
-            .build()
-            .unwrap();
-        pool.install(|| run(&needs, vec![0; 8], 1, work, |_, _| {}));
+    fn a_panic_at_work_ends_all_threads() {
+        panics(
+            |item| assert!((item.layer, item.number) != (0, 3), "item 3"),
+            |_| {},
+        );
+    }
+
+    #[test]
+    #[should_panic(expected = "layer 1")]
+    fn a_panic_in_the_observer_ends_all_threads() {
+        panics(|_| {}, |layer| assert!(layer != 1, "layer 1"));
     }
 }

@@ -82,7 +82,7 @@ impl fmt::Debug for SecretKey {
 
 /// The server's key.
 ///
-/// One that was generated is what a file of it holds, a third of the memory that evaluation needs; with the first evaluation it becomes both.
+/// One that was generated is what a file of it holds, a third (bits) or half (digits) of the memory that evaluation needs; with the first evaluation it becomes both.
 /// One that was read from a file is ready for evaluation and nothing else.
 pub struct EvalKey {
     pub(crate) params: Arc<Params>,

@@ -37,7 +37,7 @@
 //! | packing and trace by automorphisms | `bits::engine` (`trace`) | Chen, Dai, Kim, Song 2021 |
 //! | circuit bootstrapping by trace and scheme switch | `bits::engine` (`ggsw`) | CGGI20 §6; Wang, Wen, Li, Lu, Wei, Liu, Wang 2024 |
 //! | CMux tree, vertical packing | `bits::engine` (`descend`) | CGGI20 §5 |
-//! | AES rounds, work shared between blocks | `bits::aes` | |
+//! | AES rounds, work shared between blocks and among threads | `bits::aes`, `distinct`, `flow` | |
 //! | AES key schedule | `bits::expand` | FIPS-197 §5.2 |
 //! | noise, failure probability | [`noise`] | |
 //!

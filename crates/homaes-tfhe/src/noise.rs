@@ -135,16 +135,8 @@ pub fn rounding(gadget: Gadget) -> f64 {
 /// - precision: `S K w N² (k l B² + l' B'²) 2^`[`FFT_LOG2_VARIANCE`].
 #[must_use]
 pub fn rotation(set: &BitsSet) -> Rotation {
-    let [products, turns] = steps(set.lwe_dimension, set.unroll);
-    let (rank, degree) = shape(set);
-    let (mask, body) = (set.rotation_mask, set.rotation_body);
-    let moments =
-        rank * mask.levels as f64 * digit_moment(mask) + body.levels as f64 * digit_moment(body);
-    Rotation {
-        key: products * degree * moments * glwe_variance(set),
-        rounding: turns * (rank * degree / 2.0 * rounding(mask) + rounding(body)),
-        fft: products * (fft(set, rank, mask) + fft(set, 1.0, body)),
-    }
+    let steps = steps(set.lwe_dimension, set.unroll);
+    Ring::of(set).rotation(steps, [set.rotation_mask, set.rotation_body])
 }
 
 /// How often blind rotation adds the noise of a key, and that of rounding: `S K w` and `S (1 - 2^-u) w`.
@@ -163,10 +155,7 @@ pub(crate) fn steps(dimension: usize, unroll: usize) -> [f64; 2] {
 /// `k N B^-2l/24 + k l N (B²+2)/12 σ²`, and the precision of the transforms.
 #[must_use]
 pub fn automorphism(set: &BitsSet) -> f64 {
-    let (rank, degree) = shape(set);
-    rank * degree / 2.0 * rounding(set.trace)
-        + keys(set, rank, set.trace)
-        + fft(set, rank, set.trace)
+    Ring::of(set).automorphism(set.trace)
 }
 
 /// The packed trace of `2^many` values, where one automorphism adds `automorphism` to each coefficient.
@@ -192,7 +181,7 @@ pub fn automorphism(set: &BitsSet) -> f64 {
 /// Dividing beforehand also rounds to `2^-64`; its noise is added, though far below.
 #[must_use]
 pub fn packed_trace(set: &BitsSet, automorphism: f64) -> Trace {
-    let (rank, degree) = shape(set);
+    let Ring { rank, degree, .. } = Ring::of(set);
     let scale = pow2(2.0 * f64::from(set.many));
     let division = scale * degree * degree * (1.0 + rank * degree / 2.0) * pow2(-128.0) / 12.0;
     Trace {
@@ -208,11 +197,11 @@ pub fn packed_trace(set: &BitsSet, automorphism: f64) -> Trace {
 /// `(2 + k N) B^-2l/24 · N/2 + (k+1) l N (B²+2)/12 σ²`, and the precision of the transforms.
 #[must_use]
 pub fn scheme_switch(set: &BitsSet) -> f64 {
-    let (rank, degree) = shape(set);
-    let gadget = set.scheme_switch;
+    let ring = Ring::of(set);
+    let (Ring { rank, degree, .. }, gadget) = (ring, set.scheme_switch);
     (1.0 + rank * degree / 2.0) * rounding(gadget) * degree / 2.0
-        + keys(set, rank + 1.0, gadget)
-        + fft(set, rank + 1.0, gadget)
+        + ring.keys(rank + 1.0, gadget)
+        + ring.fft(rank + 1.0, gadget)
 }
 
 /// Circuit bootstrapping: noise of a row of the mask in its noisiest coefficient,
@@ -240,7 +229,8 @@ pub fn external_product(
     trace: &Trace,
     scheme_switch: f64,
 ) -> ExternalProduct {
-    let (rank, degree) = shape(set);
+    let ring = Ring::of(set);
+    let Ring { rank, degree, .. } = ring;
     let per_digit = match accounting {
         Accounting::Uniform => {
             (rank + 1.0) * degree * circuit_bootstrap(rotation, trace, scheme_switch)
@@ -252,7 +242,7 @@ pub fn external_product(
     ExternalProduct {
         rounding: (1.0 + rank * degree / 4.0) * rounding(set.ggsw),
         rows: set.ggsw.levels as f64 * digit_moment(set.ggsw) * per_digit
-            + fft(set, rank + 1.0, set.ggsw),
+            + ring.fft(rank + 1.0, set.ggsw),
     }
 }
 
@@ -272,11 +262,7 @@ pub fn linear(look_up: f64) -> f64 {
 /// being centred as in [`modulus_switch`].
 #[must_use]
 pub fn key_switch(set: &BitsSet) -> f64 {
-    let (rank, degree) = shape(set);
-    let gadget = set.key_switch;
-    rank * degree
-        * (rounding(gadget) / 4.0
-            + gadget.levels as f64 * digit_moment(gadget) * pow2(2.0 * set.lwe_log2_sigma))
+    Ring::of(set).key_switch(set.key_switch, set.lwe_log2_sigma)
 }
 
 /// Switch of the modulus to `M = 2N/2^many`: `(1 + n/4)/(12 M²)`.
@@ -286,7 +272,12 @@ pub fn key_switch(set: &BitsSet) -> f64 {
 #[must_use]
 pub fn modulus_switch(set: &BitsSet) -> f64 {
     let modulus = 2.0 * set.degree as f64 / pow2(f64::from(set.many));
-    (1.0 + set.lwe_dimension as f64 / 4.0) / (12.0 * modulus * modulus)
+    rounded_to(modulus, set.lwe_dimension)
+}
+
+/// An LWE ciphertext of `dimension` key bits, rounded to multiples of 1/`modulus`.
+pub(crate) fn rounded_to(modulus: f64, dimension: usize) -> f64 {
+    (1.0 + dimension as f64 / 4.0) / (12.0 * modulus * modulus)
 }
 
 /// The noise of AES on bits under one set: the variance of each step.
@@ -516,26 +507,68 @@ fn pow2(x: f64) -> f64 {
 }
 
 /// Rank and degree.
-fn shape(set: &BitsSet) -> (f64, f64) {
-    (set.rank as f64, set.degree as f64)
+/// The ring of GLWE ciphertexts, for formulas that both variants share.
+#[derive(Clone, Copy)]
+pub(crate) struct Ring {
+    /// k
+    pub(crate) rank: f64,
+    /// N
+    pub(crate) degree: f64,
+    /// σ²
+    pub(crate) variance: f64,
 }
 
-fn glwe_variance(set: &BitsSet) -> f64 {
-    pow2(2.0 * set.glwe_log2_sigma)
-}
+impl Ring {
+    pub(crate) fn new(rank: usize, degree: usize, log2_sigma: f64) -> Self {
+        Self {
+            rank: rank as f64,
+            degree: degree as f64,
+            variance: pow2(2.0 * log2_sigma),
+        }
+    }
 
-/// Digits of `polynomials` times fresh keys: `polynomials · l N (B²+2)/12 σ²`.
-fn keys(set: &BitsSet, polynomials: f64, gadget: Gadget) -> f64 {
-    let (_, degree) = shape(set);
-    polynomials * gadget.levels as f64 * degree * digit_moment(gadget) * glwe_variance(set)
-}
+    fn of(set: &BitsSet) -> Self {
+        Self::new(set.rank, set.degree, set.glwe_log2_sigma)
+    }
 
-/// Precision of the transforms where digits of `polynomials` are multiplied: `polynomials · l N² B²` times the constant.
-fn fft(set: &BitsSet, polynomials: f64, gadget: Gadget) -> f64 {
-    let (_, degree) = shape(set);
-    let base = f64::from(gadget.base_log);
-    let digits = polynomials * gadget.levels as f64;
-    digits * degree * degree * pow2(FFT_LOG2_VARIANCE + 2.0 * base)
+    /// Digits of `polynomials` times fresh keys: `polynomials · l N (B²+2)/12 σ²`.
+    fn keys(self, polynomials: f64, gadget: Gadget) -> f64 {
+        let digits = polynomials * gadget.levels as f64;
+        digits * self.degree * digit_moment(gadget) * self.variance
+    }
+
+    /// Precision of the transforms where digits of `polynomials` are multiplied: `polynomials · l N² B²` times the constant.
+    fn fft(self, polynomials: f64, gadget: Gadget) -> f64 {
+        let digits = polynomials * gadget.levels as f64;
+        let base = f64::from(gadget.base_log);
+        digits * self.degree * self.degree * pow2(FFT_LOG2_VARIANCE + 2.0 * base)
+    }
+
+    /// See the function [`rotation`], with the numbers of [`steps`].
+    pub(crate) fn rotation(
+        self,
+        [products, turns]: [f64; 2],
+        [mask, body]: [Gadget; 2],
+    ) -> Rotation {
+        let Self { rank, degree, .. } = self;
+        Rotation {
+            key: products * (self.keys(rank, mask) + self.keys(1.0, body)),
+            rounding: turns * (rank * degree / 2.0 * rounding(mask) + rounding(body)),
+            fft: products * (self.fft(rank, mask) + self.fft(1.0, body)),
+        }
+    }
+
+    /// See the function [`automorphism`].
+    pub(crate) fn automorphism(self, gadget: Gadget) -> f64 {
+        let Self { rank, degree, .. } = self;
+        rank * degree / 2.0 * rounding(gadget) + self.keys(rank, gadget) + self.fft(rank, gadget)
+    }
+
+    /// See the function [`key_switch`].
+    pub(crate) fn key_switch(self, gadget: Gadget, lwe_log2_sigma: f64) -> f64 {
+        let digits = gadget.levels as f64 * digit_moment(gadget) * pow2(2.0 * lwe_log2_sigma);
+        self.rank * self.degree * (rounding(gadget) / 4.0 + digits)
+    }
 }
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ impl Gadget {
 pub struct BitsSet {
     /// dimension of the LWE key of blind rotation
     pub lwe_dimension: usize,
-    /// key bits that a step of blind rotation takes: 1, plain, or 2, unrolled, which is faster under half as large a key again
+    /// key bits that a step of blind rotation takes: 1, plain, or 2, unrolled, which is faster with a key 1.5 times as large
     pub unroll: usize,
     /// log2 of the standard deviation of its noise, as a fraction of the torus
     pub lwe_log2_sigma: f64,
@@ -66,7 +66,7 @@ pub struct NibbleSet {
     pub digit_bits: u32,
     /// dimension of the LWE key of blind rotation
     pub lwe_dimension: usize,
-    /// key bits that a step of blind rotation takes: 1, plain, or 2, unrolled, which is faster under half as large a key again
+    /// key bits that a step of blind rotation takes: 1, plain, or 2, unrolled, which is faster with a key 1.5 times as large
     pub unroll: usize,
     /// log2 of the standard deviation of its noise, as a fraction of the torus
     pub lwe_log2_sigma: f64,

@@ -6,7 +6,7 @@ use crate::params::Gadget;
 use homaes_math::fourier::GROUP;
 use homaes_math::{Fourier, Reals};
 
-/// Accumulators whose digits meet a pair's keys while these are in the second-level cache.
+/// Accumulators whose digits meet a step's keys while these are in the second-level cache.
 const TILE: usize = 2;
 
 /// The keys of blind rotation in their ring.
@@ -37,10 +37,11 @@ impl BlindRotation<'_> {
     pub(crate) fn run(&self, accumulators: &mut [u64], amounts: &[impl AsRef<[usize]>]) -> usize {
         match self.unroll {
             1 => self.run_by(accumulators, amounts, |a, step| [a[step]]),
-            _ => self.run_by(accumulators, amounts, |amounts, step| {
+            2 => self.run_by(accumulators, amounts, |amounts, step| {
                 let (a, b) = (amounts[2 * step], amounts[2 * step + 1]);
                 [a, b, a + b]
             }),
+            _ => unreachable!("sets are checked"),
         }
     }
 

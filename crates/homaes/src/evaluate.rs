@@ -10,7 +10,7 @@
 //!
 //! The batches of a window are evaluated side by side, and each of them spreads over all workers: one batch keeps sixteen
 //! threads busy, so windows are larger than one only beyond that. Memory is bounded by one window, and the result does
-//! not depend on the number of threads.
+//! not depend on the number of threads. TFHE has one batch in flight.
 
 use crate::batch::{Batch, Batches};
 use crate::{Error, Quality, Result, SchemeError, Step};

@@ -112,7 +112,7 @@ pub struct Report {
     pub transforms: u64,
     /// Blind rotations; 0 in schemes without.
     pub rotations: u64,
-    /// Processor seconds by kernel group, summed over threads.
+    /// Wall-clock seconds by kernel group, summed over threads.
     pub stages: Vec<(&'static str, f64)>,
     /// Quality of the worst result; `None` for an empty message.
     pub quality: Option<Quality>,

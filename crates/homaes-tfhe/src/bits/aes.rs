@@ -4,14 +4,16 @@
 //! counter mode the blocks of a run of 256 differ in one byte: of round 1 they share all look-ups but one per
 //! block, of round 2 those of twelve bytes.
 
+use crate::aes::Observe;
 use crate::bits::engine::{Engine, Ggsw};
 use crate::bits::expand::expand;
 use crate::bits::table::{Entry, HALF, entries, offsets, polynomials};
 use crate::distinct::Distinct;
-use crate::flow::{self, Item};
+use crate::flow::{self, Item, Show};
 use crate::meter::Stage;
 use crate::ring::{add, extract, rotate};
 use core::hash::Hash;
+use core::ops::Deref;
 use homaes_aes::state::{mix_source, shift_source};
 use homaes_aes::{Block, Direction, KeySize};
 use homaes_math::Words;
@@ -65,13 +67,12 @@ impl<'k> BitsAes<'k> {
         }
     }
 
-    /// The LWE ciphertexts of all blocks, 128 each; `observe` is called with those after every round.
-    pub(crate) fn evaluate(
-        &self,
-        blocks: &[Block],
-        mut observe: impl FnMut(usize, Words),
-    ) -> Words {
-        observe(0, self.key_addition(blocks));
+    /// The LWE ciphertexts of all blocks, 128 each; `observe` is called with those after every round. The last bytes of a round
+    /// are looked up beside the first ones of the next.
+    pub(crate) fn evaluate(&self, blocks: &[Block], mut observe: Option<Observe<'_>>) -> Words {
+        if let Some(observe) = &mut observe {
+            observe(0, self.key_addition(blocks));
+        }
         let rounds = self.round_keys.len() - 1;
         let (keys, first) = first_layer(blocks);
         let mut layers: Vec<Places> = vec![first];
@@ -85,33 +86,35 @@ impl<'k> BitsAes<'k> {
             .iter()
             .map(|bytes| bytes.iter().map(|(_, sources)| sources.to_vec()).collect())
             .collect();
+        let prepare = |(layer, number): (usize, usize), sources: &[Arc<Words>]| {
+            let (i, _) = middle[layer][number];
+            self.mix(sources, layer + 1, i)
+        };
         let work = |items: &[Item<Words>]| {
-            let states: Vec<Words> = items
-                .iter()
-                .map(|item| {
-                    let (i, _) = middle[item.layer][item.number];
-                    self.mix(&item.needs, item.layer + 1, i)
-                })
-                .collect();
+            let bytes: Vec<&[u64]> = items.iter().map(|item| &item.input[..]).collect();
             let tables: Vec<&[u64]> = items
                 .iter()
                 .map(|item| &self.tables[usize::from(item.layer + 2 == rounds)][..])
                 .collect();
-            let found = self.engine.look_up(&concatenate(&states), &tables);
-            found.into_iter().zip(states).collect()
-        };
-        let show = |layer: usize, states: Vec<Words>| {
-            observe(layer + 1, self.assembled(&states, &layers[layer + 1]));
+            self.engine.look_up(&concatenate(&bytes), &tables)
         };
         let first = self.first_round(&keys);
-        let found = flow::run(&needs, first, BYTES_PER_TASK, work, show);
+        let mut show = observe.as_mut().map(|observe| {
+            |layer: usize, bytes: Vec<Arc<Words>>| {
+                observe(layer + 1, self.assembled(|i| &bytes[i], &layers[layer + 1]));
+            }
+        });
+        let show = show.as_mut().map(|show| show as Show<'_, Words>);
+        let found = flow::run(&needs, first, BYTES_PER_TASK, prepare, work, show);
         let (bytes, blocks) = shifted(self.direction, layers.last().expect("the first"));
         let state: Vec<Words> = bytes
             .into_par_iter()
             .map(|(i, source)| self.extracted(&found[source], rounds, i))
             .collect();
-        let out = self.assembled(&state, &blocks);
-        observe(rounds, out.clone());
+        let out = self.assembled(|i| &state[i], &blocks);
+        if let Some(observe) = &mut observe {
+            observe(rounds, out.clone());
+        }
         out
     }
 
@@ -161,12 +164,13 @@ impl<'k> BitsAes<'k> {
         out
     }
 
-    fn assembled(&self, bytes: &[Words], blocks: &[[usize; 16]]) -> Words {
+    /// The bytes of all blocks, one after the other.
+    fn assembled<'b>(&self, byte: impl Fn(usize) -> &'b [u64], blocks: &[[usize; 16]]) -> Words {
         let len = 8 * self.engine.lwe_len();
         let mut out = Words::scratch(blocks.len() * 16 * len);
         let all = blocks.as_flattened().iter();
-        for (&byte, out) in all.zip(out.chunks_exact_mut(len)) {
-            out.copy_from_slice(&bytes[byte]);
+        for (&i, out) in all.zip(out.chunks_exact_mut(len)) {
+            out.copy_from_slice(byte(i));
         }
         out
     }
@@ -215,7 +219,7 @@ pub(crate) fn add_public(lwes: &mut [u64], len: usize, block: &Block) {
     }
 }
 
-fn concatenate(parts: &[Words]) -> Words {
+fn concatenate(parts: &[impl Deref<Target = [u64]>]) -> Words {
     let mut out = Words::scratch(parts.iter().map(|p| p.len()).sum());
     let mut rest = &mut out[..];
     for part in parts {

@@ -1,6 +1,6 @@
 //! Files come back as they were, and every damage has a name.
 use super::*;
-use crate::{Aes, ParamSet, sets};
+use crate::{Aes, BitsSet, NibbleSet, ParamSet, Variant, sets};
 use homaes_aes::RoundKeys;
 use homaes_wire::WireError;
 use rand_chacha::ChaCha20Rng;
@@ -118,14 +118,20 @@ fn keys_come_back(mut f: Fixture) {
 
 #[test]
 fn fields_out_of_range_are_named() {
-    let f = toy();
+    // bodies of a wrapped AES-128 key: one word for each bit, or digit of four bits
+    for (set, len) in [(&sets::TOY, 1024), (&sets::NIBBLE_TOY, 256)] {
+        fields_are_named(&fixture(set), len);
+    }
+}
+
+fn fields_are_named(f: &Fixture, len: usize) {
     let head = |kind, contents| header(&f.params, kind, f.secret.id(), contents).unwrap();
     let wrapped = |bits: u16, direction: u8, expansion: u8| {
         let contents = WrappedKey::contents(&f.params, KeySize::Aes128, Expansion::Server);
         let bytes = file(head(Kind::WrappedKey, contents), |w| {
             let meta = Encoder::new().u16(bits).u8(direction).u8(expansion);
             w.write_record(META, 0, &meta.bytes(&[0; 32]).finish())?;
-            Ok(w.write_record(BODIES, 0, &[0; 1024])?)
+            Ok(w.write_record(BODIES, 0, &vec![0; len])?)
         });
         read_wrapped(&f.params, &bytes)
     };
@@ -173,6 +179,44 @@ fn fields_out_of_range_are_named() {
     assert!(matches!(error, Some(Error::Field { .. })), "{error:?}");
 }
 
+/// Sets whose noise is too large at one step, and keys of them.
+#[test]
+fn too_noisy_sets_are_refused_before_work() {
+    let noisy = |set: &ParamSet| {
+        let mut f = fixture(set);
+        let keys = RoundKeys::expand(&[3; 16]).unwrap();
+        let wrapped =
+            WrappedKey::encrypt(&f.secret, &keys, Wrapping::default(), &mut f.rng).unwrap();
+        let eval = EvalKey::generate(&f.secret, &mut f.rng);
+        let error = Aes::new(&eval, &wrapped).err();
+        let named = matches!(error, Some(Error::TooNoisySet { .. }));
+        assert!(named, "{error:?}");
+    };
+    let bits: [fn(&mut BitsSet); 3] = [
+        |set| set.lwe_log2_sigma = -4.0,
+        |set| set.key_switch.levels = 1,
+        |set| set.glwe_log2_sigma = -30.0,
+    ];
+    for change in bits {
+        let mut set = sets::TOY.clone();
+        if let Variant::Bits(bits) = &mut set.variant {
+            change(bits);
+        }
+        noisy(&set);
+    }
+    let nibbles: [fn(&mut NibbleSet); 2] = [
+        |set| set.lwe_log2_sigma = -6.0,
+        |set| set.glwe_log2_sigma = -20.0,
+    ];
+    for change in nibbles {
+        let mut set = sets::NIBBLE_TOY.clone();
+        if let Variant::Nibble(nibble) = &mut set.variant {
+            change(nibble);
+        }
+        noisy(&set);
+    }
+}
+
 #[test]
 fn other_keys_are_refused() {
     let mut f = toy();
@@ -201,6 +245,15 @@ fn other_keys_are_refused() {
             expected: 1
         })
     ));
+    // a set of the same name with other numbers
+    let mut changed = sets::TOY.clone();
+    if let Variant::Bits(set) = &mut changed.variant {
+        set.unroll = 1;
+    }
+    let changed = Params::new(&changed).unwrap();
+    let bytes = file(own.header().unwrap(), |w| own.write(w));
+    let error = read_eval(&changed, &bytes).err();
+    assert!(matches!(error, Some(Error::Wire(_))), "{error:?}");
     // a header of another set
     let p64 = Params::new(&sets::P64).unwrap();
     let bytes = file(f.secret.header().unwrap(), |w| f.secret.write(w));

@@ -5,6 +5,7 @@
 //! Rotations of one block, encrypting: 16 · 6 for the look-ups of the first round, whose multi-value bootstraps belong to the key, and 16 · 7
 //! for those of each further one (16 · 3 in the last); per round of MixColumns 32 · (6 - 1/2), the half by sharing; 32 per round key.
 
+use crate::aes::Observe;
 use crate::distinct::Distinct;
 use crate::nibble::engine::{Engine, Group, Job, Work};
 use crate::nibble::expand::expand;
@@ -92,12 +93,13 @@ impl<'k> NibbleAes<'k> {
     }
 
     /// The digits of all blocks, 32 each; `observe` is called with those after every round.
-    pub(crate) fn evaluate(
-        &self,
-        blocks: &[Block],
-        mut observe: impl FnMut(usize, Words),
-    ) -> Words {
-        observe(0, self.key_addition(blocks));
+    pub(crate) fn evaluate(&self, blocks: &[Block], mut observe: Option<Observe<'_>>) -> Words {
+        let mut show = |round, state: &dyn Fn() -> Words| {
+            if let Some(observe) = &mut observe {
+                observe(round, state());
+            }
+        };
+        show(0, &|| self.key_addition(blocks));
         let rounds = self.round_keys.len() / 32;
         let mut found = self.first_round(blocks);
         for round in 1..rounds {
@@ -105,7 +107,7 @@ impl<'k> NibbleAes<'k> {
             let (engine, direction) = (&self.engine, self.direction);
             let mixed = mix(engine, &self.xor, direction, &found.digits, &shifted);
             let state = self.keyed(round, &mixed);
-            observe(round, self.assembled(&state));
+            show(round, &|| self.assembled(&state));
             found = self.looked_up(&state, &self.tables[usize::from(round + 1 == rounds)]);
         }
         let blocks = self.shifted(&found);
@@ -117,7 +119,7 @@ impl<'k> NibbleAes<'k> {
                 .collect(),
         };
         let out = self.assembled(&self.keyed(rounds, &last));
-        observe(rounds, out.clone());
+        show(rounds, &|| out.clone());
         out
     }
 

@@ -52,7 +52,7 @@ pub struct Measured {
     pub xor_rotations: u64,
     /// blind rotations of a byte look-up
     pub look_up_rotations: u64,
-    /// seconds for one bootstrap: key switch and blind rotation, in batches of sixteen
+    /// seconds for one bootstrap: key switch and blind rotation, of sixteen digits shared out to all threads
     pub bootstrap_seconds: f64,
     /// seconds for an exclusive or of two bytes
     pub xor_seconds: f64,

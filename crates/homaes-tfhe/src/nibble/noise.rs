@@ -11,10 +11,8 @@
 //! A digit is read wrongly if its noise, with key and modulus switch, passes 1/(4 v): half a block of v in half of the torus.
 
 use crate::nibble::table::{Values, byte_tables, exclusive_or, factors, norm, sbox_tables};
-use crate::noise::{
-    FFT_LOG2_VARIANCE, Rotation, digit_moment, log2_erfc, log2_sigma, log2_sum, rounding, steps,
-};
-use crate::params::{Gadget, NibbleSet};
+use crate::noise::{Ring, Rotation, log2_erfc, log2_sigma, log2_sum, rounded_to, steps};
+use crate::params::NibbleSet;
 use homaes_aes::{Direction, KeySize};
 
 /// Factors by which functions of a first digit multiply the variance of its rotation.
@@ -50,33 +48,14 @@ pub(crate) struct NibbleNoise {
 
 impl NibbleNoise {
     pub(crate) fn new(set: &NibbleSet) -> Self {
-        let degree = set.degree as f64;
-        let variance = |log2_sigma: f64| (2.0 * log2_sigma).exp2();
-        let (mask, body) = (set.rotation, set.rotation_body);
-        // transforms: in the product of a digit polynomial
-        let fft = |g: Gadget| {
-            let size = degree * f64::from(g.base_log).exp2();
-            g.levels as f64 * size * size * FFT_LOG2_VARIANCE.exp2()
-        };
-        let keys =
-            |g: Gadget| degree * g.levels as f64 * digit_moment(g) * variance(set.glwe_log2_sigma);
-        let [products, turns] = steps(set.lwe_dimension, set.unroll);
-        let small = set.key_switch;
-        let modulus = 2.0 * degree;
+        let ring = Ring::new(1, set.degree, set.glwe_log2_sigma);
+        let degree = ring.degree;
+        let steps = steps(set.lwe_dimension, set.unroll);
         Self {
-            rotation: Rotation {
-                key: products * (keys(mask) + keys(body)),
-                rounding: turns * (degree / 2.0 * rounding(mask) + rounding(body)),
-                fft: products * (fft(mask) + fft(body)),
-            },
-            automorphism: degree / 2.0 * rounding(set.packing)
-                + keys(set.packing)
-                + fft(set.packing),
-            key_switch: degree
-                * (rounding(small) / 2.0
-                    + small.levels as f64 * digit_moment(small) * variance(set.lwe_log2_sigma)),
-            // a key bit less 1/2 has second moment 1/4; the body is cut where blocks end and adds nothing
-            modulus_switch: set.lwe_dimension as f64 / 4.0 / (12.0 * modulus * modulus),
+            rotation: ring.rotation(steps, [set.rotation, set.rotation_body]),
+            automorphism: ring.automorphism(set.packing),
+            key_switch: ring.key_switch(set.key_switch, set.lwe_log2_sigma),
+            modulus_switch: rounded_to(2.0 * degree, set.lwe_dimension),
             degree,
             threshold: (-f64::from(set.digit_bits) - 2.0).exp2(),
         }

@@ -1,6 +1,6 @@
 //! Declared sets.
 //!
-//! Blind rotation is plain in all of them, as in the paper; two key bits a step would be a third faster, with half as large a key again.
+//! Blind rotation is plain in all of them, as in the paper; two key bits a step would be a third faster, with a key 1.5 times as large.
 //!
 //! | set | n, log2 σ | N, log2 σ | blind rotation, mask / body | packing | key switch |
 //! |---|---|---|---|---|---|

@@ -1,8 +1,9 @@
 use super::*;
 use crate::bits::key::{BitsSecret, Part, spectra};
 use crate::bits::table::{HALF, entries, polynomials};
-use crate::noise::{Accounting, NoiseModel, log2_erfc};
+use crate::noise::{Accounting, NoiseModel, REFRESHED, log2_erfc};
 use crate::params::Variant;
+use crate::ring::Automorphism;
 use crate::sets;
 use homaes_aes::Direction;
 use homaes_math::torus;
@@ -158,6 +159,72 @@ fn agrees(what: &str, errors: &[f64], variance: f64, slack: f64) {
     );
 }
 
+/// Images of ciphertexts without noise of their own: masks alone, whose phases are known exactly.
+fn automorphisms(f: &Fixture, work: &mut Work) {
+    let (engine, set, n) = (f.engine(), &f.set, f.set.degree);
+    let secret = f.secret();
+    let mut errors = Vec::new();
+    for t in 1..=n.trailing_zeros() {
+        let mut x = vec![0; engine.glwe_len()];
+        torus::uniform(&[5; 32], u64::from(t), &mut x[..set.rank * n]);
+        let mut out = vec![0; x.len()];
+        engine.automorphism(t, &x, &mut out, work);
+        let mut want = vec![0; n];
+        Automorphism::new(n, t).apply(&secret.keys.glwe.phase(&x), &mut want);
+        let phase = secret.keys.glwe.phase(&out);
+        errors.extend(
+            phase
+                .iter()
+                .zip(&want)
+                .map(|(x, y)| torus_of(x.wrapping_sub(*y))),
+        );
+    }
+    let model = NoiseModel::new(set, Accounting::Structured);
+    agrees("automorphism", &errors, model.automorphism, 0.6);
+}
+
+/// Rows of GGSW ciphertexts: those of the body hold bit · g, those of the mask -s_i · bit · g.
+fn ggsw_rows(f: &Fixture, accs: &[(usize, &[u64])], bits: &[bool], work: &mut Work) {
+    let (engine, set, n) = (f.engine(), &f.set, f.set.degree);
+    let secret = f.secret();
+    let (columns, levels) = (set.rank + 1, set.ggsw.levels);
+    let count = columns * levels * columns;
+    let mut ggsw = Reals::zeroed(engine.ggsw_len());
+    let mut errors = [Vec::new(), Vec::new()];
+    for &(i, acc) in accs {
+        engine.ggsw(acc, &mut ggsw, work);
+        for row in 0..columns * levels {
+            let mut ct = vec![0; engine.glwe_len()];
+            for (c, poly) in ct.chunks_exact_mut(n).enumerate() {
+                f.fouriers[0].inverse_add(&ggsw, row * columns + c, count, poly);
+            }
+            let phase = secret.keys.glwe.phase(&ct);
+            let g = if bits[i] {
+                unit(set.ggsw, row % levels)
+            } else {
+                0
+            };
+            let part = row / levels;
+            let key = |j: usize| secret.keys.glwe.poly(part)[j].wrapping_neg();
+            for (j, &x) in phase.iter().enumerate() {
+                let factor = match part == set.rank {
+                    false => key(j),
+                    true => u64::from(j == 0),
+                };
+                let error = torus_of(x.wrapping_sub(g.wrapping_mul(factor)));
+                // the scalar of a body row counts once, not in every coefficient
+                if part < set.rank || j == 0 {
+                    errors[usize::from(part == set.rank)].push(error);
+                }
+            }
+        }
+    }
+    let model = NoiseModel::new(set, Accounting::Uniform);
+    // where the key has a 0 the scalar does not count: half a bit less on average
+    agrees("mask rows", &errors[0], model.circuit_bootstrap, 0.9);
+    agrees("body rows", &errors[1], model.circuit_bootstrap, 0.5);
+}
+
 /// Every stage of a set, with its noise against the model.
 fn stages(set: &BitsSet, count: usize) {
     let f = Fixture::new(set, 3);
@@ -180,6 +247,7 @@ fn stages(set: &BitsSet, count: usize) {
     let errors = value_errors(&f, &accs, &bits, |level| level);
     agrees("blind rotation", &errors, model.rotation.total(), 0.6);
     let mut work = Work::new(&engine);
+    let mut others = Vec::new();
     for &(i, acc) in &accs[..8] {
         for (level, ct) in engine
             .trace(acc, &mut work)
@@ -192,13 +260,16 @@ fn stages(set: &BitsSet, count: usize) {
             // the message is a constant; a coefficient's share of the trace's noise is far smaller
             let error = torus_of(phase[0].wrapping_sub(want)).abs();
             assert!(error < 8.0 * (model.rotation.total() + model.trace.constant).sqrt());
-            let others: Vec<f64> = phase[1..].iter().map(|&x| torus_of(x)).collect();
-            assert!(std(&others) <= model.trace.sum.sqrt());
+            others.extend(phase[1..].iter().map(|&x| torus_of(x)));
         }
     }
+    let each = (model.trace.sum - model.trace.constant) / set.degree as f64;
+    agrees("trace", &others, each, 0.6);
+    automorphisms(&f, &mut work);
+    ggsw_rows(&f, &accs[..16], &bits, &mut work);
     let fresh = engine.refresh(&lwes, &[HALF]);
     // without 2^many the exponents are odd as well, for which monomials round once more
-    let variance = 1.5 * model.rotation.total();
+    let variance = REFRESHED * model.rotation.total();
     agrees(
         "refreshed",
         &lwe_errors(&fresh, &f.glwe, &bits),

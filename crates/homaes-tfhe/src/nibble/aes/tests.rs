@@ -40,14 +40,17 @@ fn rounds(f: &Keys, size: KeySize, direction: Direction, server: bool, count: u8
     let states: Vec<Vec<Block>> = blocks.iter().map(|&b| trace(direction, b, &keys)).collect();
     let mut seen = 0;
     let (start, wall) = (cpu_seconds(), Instant::now());
-    let mut out = aes.evaluate(&blocks, |round, words| {
-        let states = states.iter().map(|s| s[round]);
-        let words = words.chunks_exact(words.len() / blocks.len());
-        for (state, words) in states.zip(words) {
-            assert_eq!(block(f, words), state, "round {round}");
-        }
-        seen += 1;
-    });
+    let mut out = aes.evaluate(
+        &blocks,
+        Some(&mut |round, words: Words| {
+            let states = states.iter().map(|s| s[round]);
+            let words = words.chunks_exact(words.len() / blocks.len());
+            for (state, words) in states.zip(words) {
+                assert_eq!(block(f, words), state, "round {round}");
+            }
+            seen += 1;
+        }),
+    );
     let rotations = f.meter.read().rotations - before;
     println!(
         "{count} blocks: {:.2} s of CPU, {:.2} s, {} rotations",
@@ -104,7 +107,7 @@ fn threads_do_not_change_a_bit() {
         pool.install(|| {
             let key = f.encrypt(digits(&[7; 16]));
             let mode = (KeySize::Aes128, Direction::Encrypt);
-            let out = NibbleAes::new(f.engine(), mode, key).evaluate(&[[5; 16]], |_, _| ());
+            let out = NibbleAes::new(f.engine(), mode, key).evaluate(&[[5; 16]], None);
             out.to_vec()
         })
     };

@@ -168,7 +168,6 @@ fn toy_steps() {
 }
 
 #[test]
-#[ignore = "full size"]
 fn full_steps() {
     steps(&nibble128(), 32);
 }
