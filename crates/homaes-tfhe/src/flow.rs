@@ -3,6 +3,7 @@
 //! A block of AES has 16 look-ups per round, each a fair share of the round's time. Threads that waited for each other
 //! after every round would lose what their speeds differ by, ten times over.
 
+use rayon::prelude::*;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -12,10 +13,10 @@ type Links = Vec<Vec<Vec<usize>>>;
 /// Layer and number of an item.
 type Place = (usize, usize);
 
-/// Items, and what they need.
-type Taken<T> = Vec<(Place, Vec<Arc<T>>)>;
+/// Items whose needs are met, and these.
+type Opened<T> = Vec<(Place, Vec<Arc<T>>)>;
 
-/// An item at work.
+/// An item that can be worked on.
 pub(crate) struct Item<I> {
     /// counted from 0
     pub(crate) layer: usize,
@@ -31,8 +32,9 @@ pub(crate) type Show<'s, I> = &'s mut dyn FnMut(usize, Vec<Arc<I>>);
 /// Runs all layers with the current thread pool and this thread; the results of the last one.
 ///
 /// `needs[l][i]` are the numbers of the items that item i of layer l needs, at least one: of layer l - 1 or, for layer 0,
-/// of `given`. `prepare` makes the input of item (layer, number) from these results, in their order; `work` makes results of
-/// at most `most` inputs at once, of any layers. `show` sees the inputs of a whole layer, on this thread, in the order of layers.
+/// of `given`. `prepare` makes the input of item (layer, number) from these results, in their order, as soon as they are there, and
+/// should be quick; `work` makes results of at most `most` inputs at once, of any layers. `show` sees the inputs of a whole layer, on
+/// this thread, in the order of layers.
 ///
 /// `most` items are taken while every thread has something to do; when some have not, fewer, so that work is shared even where large
 /// portions would be cheaper.
@@ -58,6 +60,12 @@ pub(crate) fn run<T: Send + Sync, I: Send + Sync>(
         state: Mutex::new(State::new(needs, given, threads)),
         changed: Condvar::new(),
     };
+    let first = flow.lock().open_first(needs, &users);
+    let first: Vec<Item<I>> = first
+        .into_par_iter()
+        .map(|opened| Item::prepare(&prepare, opened))
+        .collect();
+    flow.make_ready(&mut flow.lock(), first);
     rayon::in_place_scope(|scope| {
         for _ in 1..threads {
             scope.spawn(|_| flow.serve(&prepare, &work, None));
@@ -66,6 +74,19 @@ pub(crate) fn run<T: Send + Sync, I: Send + Sync>(
     });
     let last = flow.lock().results.pop();
     last.into_iter().flatten().flatten().collect()
+}
+
+impl<I> Item<I> {
+    fn prepare<T>(
+        prepare: &impl Fn(Place, &[Arc<T>]) -> I,
+        (place, needs): (Place, Vec<Arc<T>>),
+    ) -> Self {
+        Self {
+            layer: place.0,
+            number: place.1,
+            input: Arc::new(prepare(place, &needs)),
+        }
+    }
 }
 
 /// For the given items and those of every layer: which items of the next layer need them.
@@ -94,11 +115,10 @@ struct Flow<'n, T, I> {
 
 /// By layer, `results` and `uses` starting with the given items.
 struct State<T, I> {
-    /// layer and number of items whose needs are met
-    ready: VecDeque<Place>,
-    /// needs of every item that are not
-    open: Vec<Vec<usize>>,
-    /// how often each was taken
+    ready: VecDeque<Item<I>>,
+    /// needs of every item without a result
+    missing: Vec<Vec<usize>>,
+    /// how often each was used
     uses: Vec<Vec<usize>>,
     /// until the last use
     results: Vec<Vec<Option<Arc<T>>>>,
@@ -120,11 +140,10 @@ impl<T, I> State<T, I> {
         uses.extend(needs.iter().map(|layer| vec![0; layer.len()]));
         let mut results = vec![given.into_iter().map(|x| Some(Arc::new(x))).collect()];
         results.extend(needs.iter().map(|layer| none(layer.len())));
-        let first = needs.first().map_or(0, Vec::len);
         let count = |layer: &Vec<Vec<usize>>| layer.iter().map(Vec::len).collect();
         Self {
-            ready: (0..first).map(|number| (0, number)).collect(),
-            open: needs.iter().map(count).collect(),
+            ready: VecDeque::new(),
+            missing: needs.iter().map(count).collect(),
             uses,
             results,
             to_show: needs.iter().map(|layer| none(layer.len())).collect(),
@@ -133,6 +152,31 @@ impl<T, I> State<T, I> {
             idle: threads,
             broken: false,
         }
+    }
+
+    /// The first layer, whose needs are given.
+    fn open_first(&mut self, needs: &Links, users: &Links) -> Opened<T> {
+        let first = needs.first().map_or(0, Vec::len);
+        (0..first)
+            .map(|number| self.open((0, number), needs, users))
+            .collect()
+    }
+
+    /// An item with what it needs.
+    fn open(
+        &mut self,
+        (layer, number): Place,
+        needs: &Links,
+        users: &Links,
+    ) -> (Place, Vec<Arc<T>>) {
+        let needs = needs[layer][number].iter().map(|&need| {
+            let result = &mut self.results[layer][need];
+            self.uses[layer][need] += 1;
+            let last = self.uses[layer][need] == users[layer][need].len();
+            let found = if last { result.take() } else { result.clone() };
+            found.expect("held until its last use")
+        });
+        ((layer, number), needs.collect())
     }
 
     /// The next layer to show, if it is complete.
@@ -187,59 +231,46 @@ impl<T: Send + Sync, I: Send + Sync> Flow<'_, T, I> {
                 state.idle -= 1;
                 continue;
             }
-            let taken = self.take(&mut state, count);
+            let items: Vec<Item<I>> = state.ready.drain(..count).collect();
             drop(state);
-            let items: Vec<Item<I>> = taken
-                .into_iter()
-                .map(|((layer, number), needs)| Item {
-                    layer,
-                    number,
-                    input: Arc::new(prepare((layer, number), &needs)),
-                })
-                .collect();
-            if self.shown {
-                let mut state = self.lock();
-                for item in &items {
-                    state.to_show[item.layer][item.number] = Some(item.input.clone());
-                }
-                self.changed.notify_all();
-            }
             let results = work(&items);
             assert_eq!(results.len(), items.len());
             state = self.lock();
+            let mut opened = Vec::new();
             for (item, result) in items.into_iter().zip(results) {
-                self.put(&mut state, (item.layer, item.number), result);
+                opened.extend(self.put(&mut state, (item.layer, item.number), result));
             }
+            drop(state);
+            let each = opened.into_iter();
+            let next = each.map(|opened| Item::prepare(prepare, opened)).collect();
+            state = self.lock();
+            self.make_ready(&mut state, next);
             self.changed.notify_all();
         }
     }
 
-    /// The next items, and what they need.
-    fn take(&self, state: &mut State<T, I>, count: usize) -> Taken<T> {
-        let taken: Vec<Place> = state.ready.drain(..count).collect();
-        let items = taken.into_iter().map(|(layer, number)| {
-            let needs = self.needs[layer][number].iter().map(|&need| {
-                let result = &mut state.results[layer][need];
-                state.uses[layer][need] += 1;
-                let last = state.uses[layer][need] == self.users[layer][need].len();
-                let taken = if last { result.take() } else { result.clone() };
-                taken.expect("held until its last use")
-            });
-            ((layer, number), needs.collect())
-        });
-        items.collect()
+    fn make_ready(&self, state: &mut State<T, I>, items: Vec<Item<I>>) {
+        for item in items {
+            if self.shown {
+                state.to_show[item.layer][item.number] = Some(item.input.clone());
+            }
+            state.ready.push_back(item);
+        }
     }
 
-    fn put(&self, state: &mut State<T, I>, (layer, number): Place, result: T) {
+    /// Files a result; the items whose last need it is.
+    fn put(&self, state: &mut State<T, I>, (layer, number): Place, result: T) -> Opened<T> {
         state.results[layer + 1][number] = Some(Arc::new(result));
         state.left -= 1;
+        let mut opened = Vec::new();
         for &user in &self.users[layer + 1][number] {
-            let open = &mut state.open[layer + 1][user];
-            *open -= 1;
-            if *open == 0 {
-                state.ready.push_back((layer + 1, user));
+            let missing = &mut state.missing[layer + 1][user];
+            *missing -= 1;
+            if *missing == 0 {
+                opened.push(state.open((layer + 1, user), self.needs, self.users));
             }
         }
+        opened
     }
 }
 
@@ -258,7 +289,6 @@ impl<T: Send + Sync, I: Send + Sync> Drop for Guard<'_, '_, T, I> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rayon::prelude::*;
     use rayon::{ThreadPool, ThreadPoolBuilder};
 
     fn pool(threads: usize) -> ThreadPool {
