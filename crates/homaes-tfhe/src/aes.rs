@@ -3,7 +3,7 @@
 use crate::bits::aes::{BitsAes, add_public};
 use crate::bits::engine::Engine;
 use crate::error::{Error, Result};
-use crate::keys::{EvalKey, Spectra};
+use crate::keys::EvalKey;
 use crate::meter::MeterReading;
 use crate::nibble::aes::NibbleAes;
 use crate::nibble::engine as nibble;
@@ -53,18 +53,16 @@ impl<'k> Aes<'k> {
             });
         }
         let kind = (wrapped.size, wrapped.direction());
-        let circuit = match (key.spectra(), &params.set().variant) {
-            (Spectra::Bits(spectra), Variant::Bits(set)) => {
-                let engine = Engine::new(set, params.fouriers(), spectra);
+        let (fouriers, spectra) = (params.fouriers(), key.spectra());
+        let circuit = match &params.set().variant {
+            Variant::Bits(set) => {
+                let engine = Engine::new(set, fouriers, spectra);
                 Circuit::Bits(BitsAes::new(engine, kind, wrapped.lwes()))
             }
-            (Spectra::Nibble(spectra), Variant::Nibble(set)) => {
-                let meter = Arc::default();
-                let engine = nibble::Engine::new(set, params.fouriers(), spectra, meter);
+            Variant::Nibble(set) => {
+                let engine = nibble::Engine::new(set, fouriers, spectra, Arc::default());
                 Circuit::Nibble(NibbleAes::new(engine, kind, wrapped.lwes()))
             }
-            // the spectra were made for this very set
-            _ => unreachable!("variant of key and set"),
         };
         Ok(Self {
             params,

@@ -14,5 +14,4 @@
 pub(crate) mod aes;
 pub(crate) mod engine;
 pub(crate) mod expand;
-pub(crate) mod key;
 pub(crate) mod table;

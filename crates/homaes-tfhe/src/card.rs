@@ -34,8 +34,9 @@ impl Params {
 
     /// Everything that is published under either key.
     fn published(&self) -> Vec<Published> {
-        let small = |what| (what, self.lwe_dimension(), self.lwe_log2_sigma());
-        let big = |what| (what, self.big_dimension(), self.glwe_log2_sigma());
+        let shape = self.shape();
+        let small = |what| (what, shape.lwe_dimension, shape.lwe_log2_sigma);
+        let big = |what| (what, shape.big_dimension(), shape.glwe_log2_sigma);
         let lines = match self.set().variant {
             Variant::Bits(_) => vec![
                 small("key switching key"),

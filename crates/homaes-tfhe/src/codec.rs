@@ -4,7 +4,7 @@
 //! |---|---|---|---|
 //! | secret key | 1 | 0 | bits of the LWE key, then of the GLWE key, eight per byte |
 //! | evaluation key | 1 | 0 | seed, 32 bytes |
-//! | | 2 | 0, 1, 2, … | parts in order (`bits::key::Part`, `nibble::key::Part`): bodies of their rows, 8 bytes a word |
+//! | | 2 | 0, 1, 2, … | parts in order (`parts::Part`): bodies of their rows, 8 bytes a word |
 //! | wrapped key | 1 | 0 | AES key bits (u16), direction (u8: 0 encrypt, 1 decrypt), expansion (u8: 0 server, 1 client), seed |
 //! | | 2 | 0 | bodies, 8 bytes per digit |
 //! | ciphertexts | set by `homaes` | | log2 of the noise (f64); LWE ciphertexts, 4 bytes a word |
@@ -12,7 +12,7 @@
 //! Words are little endian. Those of results are rounded to 32 bits, far below their noise.
 
 use crate::error::{Error, Result};
-use crate::keys::{EvalKey, SecretKey, body_lens};
+use crate::keys::{EvalKey, SecretKey};
 use crate::params::Params;
 use crate::state::State;
 use crate::wrapped::{Expansion, WrappedKey, Wrapping};
@@ -121,7 +121,7 @@ impl SecretKey {
 impl EvalKey {
     fn contents(params: &Params) -> Contents {
         let start = Contents::default().record(SEED_BYTES);
-        let lens = body_lens(params).into_iter();
+        let lens = params.shape().body_lens().into_iter();
         lens.fold(start, |contents, len| contents.record(8 * len as u64))
     }
 
@@ -156,7 +156,7 @@ impl EvalKey {
         check_set(params, &r)?;
         let id = r.header().key_id();
         let seed = seed(&record(&mut r, META, 0, SEED_BYTES)?)?;
-        let lens = (0..).zip(body_lens(params));
+        let lens = (0..).zip(params.shape().body_lens());
         let bodies: Vec<Vec<u64>> = lens
             .map(|(index, len)| Ok(take_words(&record(&mut r, BODIES, index, 8 * len as u64)?)))
             .collect::<Result<_>>()?;

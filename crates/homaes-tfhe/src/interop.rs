@@ -41,7 +41,7 @@
 
 use crate::bits::engine::Engine;
 use crate::error::{Error, Result};
-use crate::keys::{EvalKey, SecretKey, Spectra};
+use crate::keys::{EvalKey, SecretKey};
 use crate::noise::{
     Accounting, FFT_LOG2_VARIANCE, NoiseModel, REFRESHED, digit_moment, log2_sigma, rounding,
 };
@@ -268,10 +268,7 @@ impl EvalKey {
             return Err(Error::OtherTfheKey);
         }
         check_noise(set, state, export)?;
-        let Spectra::Bits(spectra) = self.spectra() else {
-            return Err(not_bits(&self.params));
-        };
-        let engine = Engine::new(set, self.params.fouriers(), spectra);
+        let engine = Engine::new(set, self.params.fouriers(), self.spectra());
         let byte = 8 * engine.lwe_len();
         let tasks = state.lwes.par_chunks(BYTES_PER_TASK * byte).with_max_len(1);
         let bytes = tasks.flat_map_iter(|lwes| {

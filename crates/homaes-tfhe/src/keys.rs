@@ -1,12 +1,12 @@
 //! Secret and evaluation keys.
 
-use crate::bits::key::{self as bits, BitsKey, BitsSecret};
 use crate::error::Result;
-use crate::nibble::key::{self as nibble, NibbleKey, NibbleSecret};
-use crate::params::{Params, Variant};
+use crate::params::Params;
+use crate::parts::Spectra;
+use crate::rows::Secrets;
 use core::fmt;
 use homaes_math::sample::Seed;
-use homaes_math::{Reals, torus};
+use homaes_math::torus;
 use homaes_wire::KeyId;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, SeedableRng};
@@ -43,7 +43,7 @@ impl SecretKey {
 
     /// Bits of both keys.
     pub(crate) fn len(params: &Params) -> usize {
-        params.lwe_dimension() + params.big_dimension()
+        params.shape().lwe_dimension + params.big_dimension()
     }
 
     pub(crate) fn bits(&self) -> &[u64] {
@@ -52,12 +52,12 @@ impl SecretKey {
 
     /// Key of blind rotation.
     fn lwe(&self) -> &[u64] {
-        &self.bits[..self.params.lwe_dimension()]
+        &self.bits[..self.params.shape().lwe_dimension]
     }
 
     /// The documented key of results: k N bits. Coefficient j of key polynomial i is bit i N + j.
     pub(crate) fn glwe(&self) -> &[u64] {
-        &self.bits[self.params.lwe_dimension()..]
+        &self.bits[self.params.shape().lwe_dimension..]
     }
 
     /// Its parameters.
@@ -92,42 +92,27 @@ pub struct EvalKey {
     spectra: OnceLock<Spectra>,
 }
 
-/// By variant.
-pub(crate) enum Spectra {
-    Bits(BitsKey),
-    Nibble(NibbleKey),
-}
-
 impl EvalKey {
     /// The evaluation key of `secret`, with the current thread pool.
     pub fn generate(secret: &SecretKey, rng: &mut impl CryptoRng) -> Self {
         let params = secret.params();
         let mut seed = [0; 32];
         rng.fill_bytes(&mut seed);
-        let children: Vec<ChaCha20Rng> = body_lens(params)
-            .iter()
-            .map(|_| {
+        let shape = params.shape();
+        let parts: Vec<_> = shape
+            .parts()
+            .into_iter()
+            .map(|part| {
                 let mut seed = Zeroizing::new([0; 32]);
                 rng.fill_bytes(seed.as_mut());
-                ChaCha20Rng::from_seed(*seed)
+                (part, ChaCha20Rng::from_seed(*seed))
             })
             .collect();
-        let bodies: Vec<Vec<u64>> = match &params.set().variant {
-            Variant::Bits(set) => {
-                let own = BitsSecret::new(set, params.fouriers(), secret.lwe(), secret.glwe());
-                let parts = bits::Part::all(set).into_par_iter().zip(children);
-                parts
-                    .map(|(part, mut rng)| own.bodies(part, &seed, &mut rng))
-                    .collect()
-            }
-            Variant::Nibble(set) => {
-                let own = NibbleSecret::new(set, params.fouriers(), secret.lwe(), secret.glwe());
-                let parts = nibble::Part::all(set).into_par_iter().zip(children);
-                parts
-                    .map(|(part, mut rng)| own.bodies(part, &seed, &mut rng))
-                    .collect()
-            }
-        };
+        let secrets = Secrets::new(params.fouriers(), secret.lwe(), secret.glwe());
+        let bodies: Vec<Vec<u64>> = parts
+            .into_par_iter()
+            .map(|(part, mut rng)| part.bodies(shape, &secrets, &seed, &mut rng))
+            .collect();
         Self {
             params: params.clone(),
             id: secret.id(),
@@ -148,7 +133,12 @@ impl EvalKey {
             id,
             seed,
             bodies: None,
-            spectra: OnceLock::from(Spectra::new(params, &seed, bodies)),
+            spectra: OnceLock::from(Spectra::new(
+                params.shape(),
+                params.fouriers(),
+                &seed,
+                bodies,
+            )),
         }
     }
 
@@ -159,7 +149,8 @@ impl EvalKey {
         }
         // not within `get_or_init`: this thread may take up other work of the pool meanwhile, which may want the same spectra
         let bodies = self.bodies.as_deref().unwrap_or_default();
-        let made = Spectra::new(&self.params, &self.seed, bodies);
+        let (shape, fouriers) = (self.params.shape(), self.params.fouriers());
+        let made = Spectra::new(shape, fouriers, &self.seed, bodies);
         self.spectra.get_or_init(|| made)
     }
 
@@ -171,47 +162,6 @@ impl EvalKey {
     /// The secret key it was made with.
     pub fn key_id(&self) -> KeyId {
         self.id
-    }
-}
-
-impl Spectra {
-    fn new(params: &Params, seed: &Seed, bodies: &[Vec<u64>]) -> Self {
-        match &params.set().variant {
-            Variant::Bits(set) => {
-                let parts = bits::Part::all(set).into_par_iter().zip(bodies);
-                let mut spectra: Vec<Reals> = parts
-                    .map(|(part, bodies)| bits::spectra(set, params.fouriers(), part, seed, bodies))
-                    .collect();
-                Spectra::Bits(BitsKey::from_parts(set, &mut spectra))
-            }
-            Variant::Nibble(set) => {
-                let parts = nibble::Part::all(set).into_par_iter().zip(bodies);
-                let mut spectra: Vec<Reals> = parts
-                    .map(|(part, bodies)| {
-                        nibble::spectra(set, params.fouriers(), part, seed, bodies)
-                    })
-                    .collect();
-                Spectra::Nibble(NibbleKey::from_parts(set, &mut spectra))
-            }
-        }
-    }
-}
-
-/// Words of the bodies of every record.
-pub(crate) fn body_lens(params: &Params) -> Vec<usize> {
-    match &params.set().variant {
-        Variant::Bits(set) => {
-            let parts = bits::Part::all(set).into_iter();
-            parts
-                .map(|part| part.rows(set) * part.degree(set))
-                .collect()
-        }
-        Variant::Nibble(set) => {
-            let parts = nibble::Part::all(set).into_iter();
-            parts
-                .map(|part| part.rows(set) * part.degree(set))
-                .collect()
-        }
     }
 }
 

@@ -29,7 +29,7 @@
 //!
 //! | step | module | literature |
 //! |---|---|---|
-//! | LWE, GLWE, sample extraction, automorphisms; rows of keys | `ring`, `rows` | Chillotti, Gama, Georgieva, Izabachène 2020 ("CGGI20") §3, §4 |
+//! | LWE, GLWE, sample extraction, automorphisms; parts of keys and their rows | `ring`, `parts`, `rows` | Chillotti, Gama, Georgieva, Izabachène 2020 ("CGGI20") §3, §4 |
 //! | key switch in a ring | `switching` | embedding of a into polynomials; GLWE key switch |
 //! | blind rotation, by one or two key bits a step | `rotation`, [`homaes_math::Fourier::rotate`] | Zhou et al. 2018; Bourse et al. 2018 |
 //! | several values from one rotation | `bits::engine` | Chillotti, Ligier, Orfila, Tap 2021, PBSmanyLUT |
@@ -81,12 +81,14 @@ mod meter;
 pub mod nibble;
 pub mod noise;
 mod params;
+mod parts;
 mod ring;
 mod rotation;
 mod rows;
 pub mod sets;
 mod state;
 mod switching;
+mod trial;
 mod wrapped;
 
 pub use aes::Aes;

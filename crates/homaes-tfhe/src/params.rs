@@ -2,6 +2,7 @@
 
 use crate::nibble::noise::NibbleNoise;
 use crate::noise::{Accounting, NoiseModel, log2_sigma, log2_sum};
+use crate::parts::Shape;
 use homaes_aes::{KeySize, Layout};
 use homaes_math::Fourier;
 use homaes_math::fourier::{Digits, MIN_DEGREE};
@@ -139,6 +140,7 @@ const BLOCKS_PER_BATCH: usize = 32;
 pub struct Params {
     set: ParamSet,
     digest: [u8; 32],
+    shape: Shape,
     /// of the GLWE ring, and of the ring of key switching to the LWE key
     fouriers: [Fourier; 2],
     noise: Noise,
@@ -158,18 +160,21 @@ impl Params {
     /// If a number is outside its range.
     pub fn new(set: &ParamSet) -> Result<Arc<Self>, ParamsError> {
         set.check()?;
-        let fouriers = match &set.variant {
-            Variant::Bits(set) => [set.degree, set.key_switch_degree],
-            Variant::Nibble(set) => [set.degree, set.key_switch_degree],
-        };
-        let noise = match &set.variant {
-            Variant::Bits(set) => Noise::Bits(Box::new(NoiseModel::new(set, Accounting::Uniform))),
-            Variant::Nibble(set) => Noise::Nibble(Box::new(NibbleNoise::new(set))),
+        let (shape, noise) = match &set.variant {
+            Variant::Bits(set) => {
+                let model = NoiseModel::new(set, Accounting::Uniform);
+                (Shape::from(set), Noise::Bits(Box::new(model)))
+            }
+            Variant::Nibble(set) => {
+                let model = NibbleNoise::new(set);
+                (Shape::from(set), Noise::Nibble(Box::new(model)))
+            }
         };
         Ok(Arc::new(Self {
             set: set.clone(),
             digest: set.digest(),
-            fouriers: fouriers.map(Fourier::new),
+            shape,
+            fouriers: shape.fouriers(),
             noise,
         }))
     }
@@ -236,39 +241,14 @@ impl Params {
         self.fouriers.each_ref()
     }
 
-    /// n.
-    pub(crate) fn lwe_dimension(&self) -> usize {
-        match &self.set.variant {
-            Variant::Bits(set) => set.lwe_dimension,
-            Variant::Nibble(set) => set.lwe_dimension,
-        }
-    }
-
-    /// N.
-    pub(crate) fn degree(&self) -> usize {
-        self.fouriers[0].degree()
+    /// Dimensions, noises and gadgets.
+    pub(crate) fn shape(&self) -> &Shape {
+        &self.shape
     }
 
     /// k N: dimension of the LWE key of states.
     pub(crate) fn big_dimension(&self) -> usize {
-        match &self.set.variant {
-            Variant::Bits(set) => set.rank * set.degree,
-            Variant::Nibble(set) => set.degree,
-        }
-    }
-
-    pub(crate) fn lwe_log2_sigma(&self) -> f64 {
-        match &self.set.variant {
-            Variant::Bits(set) => set.lwe_log2_sigma,
-            Variant::Nibble(set) => set.lwe_log2_sigma,
-        }
-    }
-
-    pub(crate) fn glwe_log2_sigma(&self) -> f64 {
-        match &self.set.variant {
-            Variant::Bits(set) => set.glwe_log2_sigma,
-            Variant::Nibble(set) => set.glwe_log2_sigma,
-        }
+        self.shape.big_dimension()
     }
 
     /// Bits of a digit.

@@ -99,7 +99,7 @@ impl WrappedKey {
         let mut seed = [0; 32];
         rng.fill_bytes(&mut seed);
         let glwe = RingSecret::new(params.fouriers()[0], secret.glwe());
-        let sigma = params.glwe_log2_sigma().exp2();
+        let sigma = params.shape().glwe_log2_sigma.exp2();
         let mut body = Zeroizing::new(vec![0; glwe.degree()]);
         for (stream, digits) in (0..).zip(bodies.chunks_mut(glwe.degree())) {
             body.fill(0);
@@ -128,7 +128,7 @@ impl WrappedKey {
 
     /// Every digit as LWE ciphertext.
     pub(crate) fn lwes(&self) -> Vec<Words> {
-        let (n, big) = (self.params.degree(), self.params.big_dimension());
+        let (n, big) = (self.params.shape().degree, self.params.big_dimension());
         let mut glwe = vec![0; big + n];
         let mut out = Vec::with_capacity(self.bodies.len());
         for (stream, digits) in (0..).zip(self.bodies.chunks(n)) {

@@ -2,10 +2,10 @@
 //!
 //! Notation: N, k of the GLWE ring; n of the LWE key; v = 2^many values per blind rotation.
 
-use crate::bits::key::BitsKey;
 use crate::bits::table::OUTPUTS;
 use crate::meter::{Meter, Stage};
 use crate::params::BitsSet;
+use crate::parts::Spectra;
 use crate::ring::{add, extract, rotate, sub};
 use crate::rotation::{BlindRotation, exponents};
 use crate::rows::unit;
@@ -18,7 +18,7 @@ pub(crate) struct Engine<'k> {
     pub(crate) set: &'k BitsSet,
     pub(crate) fourier: &'k Fourier,
     small: &'k Fourier,
-    key: &'k BitsKey,
+    key: &'k Spectra,
     automorphisms: Automorphisms<'k>,
     pub(crate) meter: Meter,
 }
@@ -30,7 +30,7 @@ impl<'k> Engine<'k> {
     pub(crate) fn new(
         set: &'k BitsSet,
         [fourier, small]: [&'k Fourier; 2],
-        key: &'k BitsKey,
+        key: &'k Spectra,
     ) -> Self {
         Self {
             set,

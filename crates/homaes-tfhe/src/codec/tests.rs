@@ -155,7 +155,7 @@ fn fields_are_named(f: &Fixture, len: usize) {
         assert!(named, "{error:?}");
     }
     // an evaluation key with an empty record
-    let lens = body_lens(&f.params);
+    let lens = f.params.shape().body_lens();
     let contents = lens
         .iter()
         .fold(Contents::default().record(32), |c, _| c.record(0));

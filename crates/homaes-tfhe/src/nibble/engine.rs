@@ -18,9 +18,9 @@
 //! than 5 % of one blind rotation, under log2 N keys in place of N · t.
 
 use crate::meter::{Meter, Stage};
-use crate::nibble::key::NibbleKey;
 use crate::nibble::table::{Table, differences, ends, unit_log};
 use crate::params::NibbleSet;
+use crate::parts::Spectra;
 use crate::ring::{add, extract, rotate, sub};
 use crate::rotation::{BlindRotation, exponents, step_log};
 use crate::switching::{Automorphisms, KeySwitch};
@@ -39,7 +39,7 @@ pub(crate) struct Engine<'k> {
     pub(crate) set: &'k NibbleSet,
     pub(crate) fourier: &'k Fourier,
     small: &'k Fourier,
-    key: &'k NibbleKey,
+    key: &'k Spectra,
     automorphisms: Automorphisms<'k>,
     pub(crate) meter: Arc<Meter>,
 }
@@ -59,7 +59,7 @@ impl<'k> Engine<'k> {
     pub(crate) fn new(
         set: &'k NibbleSet,
         [fourier, small]: [&'k Fourier; 2],
-        key: &'k NibbleKey,
+        key: &'k Spectra,
         meter: Arc<Meter>,
     ) -> Self {
         Self {

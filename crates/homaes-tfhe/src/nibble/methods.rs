@@ -10,15 +10,13 @@
 
 use crate::meter::Meter;
 use crate::nibble::engine::{Engine, Group, Job, Work};
-use crate::nibble::key::{NibbleKey, NibbleSecret, Part, spectra};
 use crate::nibble::params::nibble_paper;
 use crate::nibble::table::{Table, Values, of_pairs, public_test, unit_log};
 use crate::params::{Gadget, NibbleSet};
-use crate::ring::extract;
+use crate::parts::Shape;
+use crate::trial::{Trial, phase};
 use homaes_aes::{Direction, clear};
-use homaes_math::{Fourier, Reals, Words, torus};
-use rand_chacha::ChaCha20Rng;
-use rand_core::{Rng, SeedableRng};
+use homaes_math::Words;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -291,92 +289,44 @@ impl Bytes for Chaining<'_, '_> {
     }
 }
 
-/// Both keys of a set and its evaluation key, for measurements.
+/// Keys of a set, for measurements.
 pub(crate) struct Keys {
     pub(crate) set: NibbleSet,
-    fouriers: [Fourier; 2],
-    pub(crate) lwe: Vec<u64>,
-    pub(crate) glwe: Vec<u64>,
-    key: NibbleKey,
+    pub(crate) trial: Trial,
     pub(crate) meter: Arc<Meter>,
 }
 
 impl Keys {
     pub(crate) fn new(set: &NibbleSet, seed: [u8; 32]) -> Self {
-        let mut rng = ChaCha20Rng::from_seed(seed);
-        let fouriers = [set.degree, set.key_switch_degree].map(Fourier::new);
-        let [mut lwe, mut glwe] = [set.lwe_dimension, set.degree].map(|len| vec![0; len]);
-        torus::binary(&mut rng, &mut lwe);
-        torus::binary(&mut rng, &mut glwe);
-        // of the masks
-        let mut public = [0; 32];
-        rng.fill_bytes(&mut public);
-        let secret = NibbleSecret::new(set, fouriers.each_ref(), &lwe, &glwe);
-        let mut parts: Vec<Reals> = Part::all(set)
-            .into_iter()
-            .map(|part| {
-                let bodies = secret.bodies(part, &public, &mut rng);
-                spectra(set, fouriers.each_ref(), part, &public, &bodies)
-            })
-            .collect();
-        drop(secret);
         Self {
-            key: NibbleKey::from_parts(set, &mut parts),
             set: set.clone(),
-            fouriers,
-            lwe,
-            glwe,
+            trial: Trial::new(Shape::from(set), seed),
             meter: Arc::default(),
         }
     }
 
-    pub(crate) fn secret(&self) -> NibbleSecret<'_> {
-        NibbleSecret::new(&self.set, self.fouriers.each_ref(), &self.lwe, &self.glwe)
-    }
-
     pub(crate) fn engine(&self) -> Engine<'_> {
-        Engine::new(
-            &self.set,
-            self.fouriers.each_ref(),
-            &self.key,
-            self.meter.clone(),
-        )
+        let Trial {
+            fouriers, spectra, ..
+        } = &self.trial;
+        Engine::new(&self.set, fouriers.each_ref(), spectra, self.meter.clone())
     }
 
     /// Digits with fresh noise; the same every time.
     pub(crate) fn encrypt(&self, digits: impl IntoIterator<Item = u8>) -> Vec<Words> {
-        let (secret, n) = (self.secret(), self.set.degree);
-        let mut rng = ChaCha20Rng::from_seed([77; 32]);
-        let each = digits.into_iter().enumerate().map(|(i, digit)| {
-            let mut glwe = vec![0; 2 * n];
-            let (mask, body) = glwe.split_at_mut(n);
-            torus::uniform(&[9; 32], i as u64, mask);
-            body[0] = u64::from(digit) << unit_log(&self.set);
-            let sigma = self.set.glwe_log2_sigma.exp2();
-            let stream = (&[9; 32], i as u64);
-            secret.keys.glwe.encrypt(stream, sigma, &mut rng, body);
-            let mut lwe = Words::zeroed(n + 1);
-            extract(&glwe, n, 0, &mut lwe);
-            lwe
-        });
-        each.collect()
+        let log = unit_log(&self.set);
+        let messages = digits.into_iter().map(|digit| u64::from(digit) << log);
+        self.trial.encrypt(messages)
     }
 
     /// The digit of a phase, and its noise.
     pub(crate) fn decrypt(&self, lwe: &[u64]) -> (u8, f64) {
-        let phase = phase(lwe, &self.glwe);
+        let phase = phase(lwe, &self.trial.glwe);
         let log = unit_log(&self.set);
         let digit = phase.wrapping_add(1 << (log - 1)) >> log;
         let error = phase.wrapping_sub(digit << log);
         (digit as u8, error as i64 as f64 * 2f64.powi(-64))
     }
-}
-
-/// b - <a, s>.
-pub(crate) fn phase(lwe: &[u64], key: &[u64]) -> u64 {
-    let (mask, body) = lwe.split_at(key.len());
-    let terms = mask.iter().zip(key);
-    terms.fold(body[0], |sum, (a, s)| sum.wrapping_sub(a.wrapping_mul(*s)))
 }
 
 #[cfg(test)]

@@ -1,87 +1,40 @@
 use super::*;
-use crate::bits::key::{BitsSecret, Part, spectra};
 use crate::bits::table::{HALF, entries, polynomials};
 use crate::noise::{Accounting, NoiseModel, REFRESHED, log2_erfc};
 use crate::params::Variant;
+use crate::parts::Shape;
 use crate::ring::Automorphism;
 use crate::sets;
+use crate::trial::{Trial, phase};
 use homaes_aes::Direction;
 use homaes_math::torus;
-use rand_chacha::ChaCha20Rng;
-use rand_core::SeedableRng;
 
 /// Keys of a set, for tests of the stages.
 struct Fixture {
     set: BitsSet,
-    fouriers: [Fourier; 2],
-    lwe: Vec<u64>,
-    glwe: Vec<u64>,
-    key: BitsKey,
+    trial: Trial,
 }
 
 impl Fixture {
     fn new(set: &BitsSet, seed: u8) -> Self {
-        let mut rng = ChaCha20Rng::from_seed([seed; 32]);
-        let fouriers = [
-            Fourier::new(set.degree),
-            Fourier::new(set.key_switch_degree),
-        ];
-        let mut lwe = vec![0; set.lwe_dimension];
-        torus::binary(&mut rng, &mut lwe);
-        let mut glwe = vec![0; set.rank * set.degree];
-        torus::binary(&mut rng, &mut glwe);
-        let secret = BitsSecret::new(set, [&fouriers[0], &fouriers[1]], &lwe, &glwe);
-        let mut parts: Vec<Reals> = Part::all(set)
-            .into_iter()
-            .map(|part| {
-                let public = [!seed; 32];
-                let bodies = secret.bodies(part, &public, &mut rng);
-                spectra(set, fouriers.each_ref(), part, &public, &bodies)
-            })
-            .collect();
-        drop(secret);
-        let key = BitsKey::from_parts(set, &mut parts);
         Self {
             set: set.clone(),
-            fouriers,
-            lwe,
-            glwe,
-            key,
+            trial: Trial::new(Shape::from(set), [seed; 32]),
         }
     }
 
-    fn secret(&self) -> BitsSecret<'_> {
-        let [fourier, small] = &self.fouriers;
-        BitsSecret::new(&self.set, [fourier, small], &self.lwe, &self.glwe)
-    }
-
     fn engine(&self) -> Engine<'_> {
-        let [fourier, small] = &self.fouriers;
-        Engine::new(&self.set, [fourier, small], &self.key)
+        let Trial {
+            fouriers, spectra, ..
+        } = &self.trial;
+        Engine::new(&self.set, fouriers.each_ref(), spectra)
     }
 
     /// LWE ciphertexts of bits under the GLWE key, with fresh noise.
     fn encrypt(&self, bits: impl IntoIterator<Item = bool>) -> Vec<u64> {
-        let secret = self.secret();
-        let mut rng = ChaCha20Rng::from_seed([77; 32]);
-        let mut out = Vec::new();
-        for (i, bit) in bits.into_iter().enumerate() {
-            let n = self.set.degree;
-            let mut glwe = vec![0; (self.set.rank + 1) * n];
-            let (masks, body) = glwe.split_at_mut(self.set.rank * n);
-            torus::uniform(&[9; 32], i as u64, masks);
-            body[0] = if bit { HALF } else { 0 };
-            secret.keys.glwe.encrypt(
-                (&[9; 32], i as u64),
-                self.set.glwe_log2_sigma.exp2(),
-                &mut rng,
-                body,
-            );
-            let mut lwe = vec![0; self.set.rank * n + 1];
-            extract(&glwe, n, 0, &mut lwe);
-            out.extend(lwe);
-        }
-        out
+        let messages = bits.into_iter().map(|bit| if bit { HALF } else { 0 });
+        let lwes = self.trial.encrypt(messages);
+        lwes.iter().flat_map(|lwe| lwe.iter().copied()).collect()
     }
 }
 
@@ -98,15 +51,6 @@ fn std(errors: &[f64]) -> f64 {
 
 fn torus_of(x: u64) -> f64 {
     x as i64 as f64 * 2f64.powi(-64)
-}
-
-fn phase(lwe: &[u64], key: &[u64]) -> u64 {
-    let (mask, body) = lwe.split_at(key.len());
-    let sum = mask
-        .iter()
-        .zip(key)
-        .fold(0u64, |sum, (a, s)| sum.wrapping_add(a.wrapping_mul(*s)));
-    body[0].wrapping_sub(sum)
 }
 
 /// Bits by their numbers, as good as random.
@@ -131,10 +75,10 @@ fn value_errors(
     bits: &[bool],
     at: impl Fn(usize) -> usize,
 ) -> Vec<f64> {
-    let secret = f.secret();
+    let secret = f.trial.secrets();
     let gadget = f.set.ggsw;
     let all = ciphertexts.iter().flat_map(|&(i, ct)| {
-        let phase = secret.keys.glwe.phase(ct);
+        let phase = secret.glwe.phase(ct);
         let errors = (0..gadget.levels).map(|level| {
             let want = if bits[i] { unit(gadget, level) } else { 0 };
             torus_of(phase[at(level)].wrapping_sub(want))
@@ -162,7 +106,7 @@ fn agrees(what: &str, errors: &[f64], variance: f64, slack: f64) {
 /// Images of ciphertexts without noise of their own: masks alone, whose phases are known exactly.
 fn automorphisms(f: &Fixture, work: &mut Work) {
     let (engine, set, n) = (f.engine(), &f.set, f.set.degree);
-    let secret = f.secret();
+    let secret = f.trial.secrets();
     let mut errors = Vec::new();
     for t in 1..=n.trailing_zeros() {
         let mut x = vec![0; engine.glwe_len()];
@@ -170,8 +114,8 @@ fn automorphisms(f: &Fixture, work: &mut Work) {
         let mut out = vec![0; x.len()];
         engine.automorphism(t, &x, &mut out, work);
         let mut want = vec![0; n];
-        Automorphism::new(n, t).apply(&secret.keys.glwe.phase(&x), &mut want);
-        let phase = secret.keys.glwe.phase(&out);
+        Automorphism::new(n, t).apply(&secret.glwe.phase(&x), &mut want);
+        let phase = secret.glwe.phase(&out);
         errors.extend(
             phase
                 .iter()
@@ -186,7 +130,7 @@ fn automorphisms(f: &Fixture, work: &mut Work) {
 /// Rows of GGSW ciphertexts: those of the body hold bit · g, those of the mask -s_i · bit · g.
 fn ggsw_rows(f: &Fixture, accs: &[(usize, &[u64])], bits: &[bool], work: &mut Work) {
     let (engine, set, n) = (f.engine(), &f.set, f.set.degree);
-    let secret = f.secret();
+    let secret = f.trial.secrets();
     let (columns, levels) = (set.rank + 1, set.ggsw.levels);
     let count = columns * levels * columns;
     let mut ggsw = Reals::zeroed(engine.ggsw_len());
@@ -196,16 +140,16 @@ fn ggsw_rows(f: &Fixture, accs: &[(usize, &[u64])], bits: &[bool], work: &mut Wo
         for row in 0..columns * levels {
             let mut ct = vec![0; engine.glwe_len()];
             for (c, poly) in ct.chunks_exact_mut(n).enumerate() {
-                f.fouriers[0].inverse_add(&ggsw, row * columns + c, count, poly);
+                f.trial.fouriers[0].inverse_add(&ggsw, row * columns + c, count, poly);
             }
-            let phase = secret.keys.glwe.phase(&ct);
+            let phase = secret.glwe.phase(&ct);
             let g = if bits[i] {
                 unit(set.ggsw, row % levels)
             } else {
                 0
             };
             let part = row / levels;
-            let key = |j: usize| secret.keys.glwe.poly(part)[j].wrapping_neg();
+            let key = |j: usize| secret.glwe.poly(part)[j].wrapping_neg();
             for (j, &x) in phase.iter().enumerate() {
                 let factor = match part == set.rank {
                     false => key(j),
@@ -235,7 +179,7 @@ fn stages(set: &BitsSet, count: usize) {
     let small = engine.key_switch(&lwes);
     agrees(
         "key switch",
-        &lwe_errors(&small, &f.lwe, &bits),
+        &lwe_errors(&small, &f.trial.lwe, &bits),
         model.key_switch,
         0.5,
     );
@@ -255,7 +199,7 @@ fn stages(set: &BitsSet, count: usize) {
             .take(set.ggsw.levels)
             .enumerate()
         {
-            let phase = f.secret().keys.glwe.phase(ct);
+            let phase = f.trial.secrets().glwe.phase(ct);
             let want = if bits[i] { unit(set.ggsw, level) } else { 0 };
             // the message is a constant; a coefficient's share of the trace's noise is far smaller
             let error = torus_of(phase[0].wrapping_sub(want)).abs();
@@ -272,7 +216,7 @@ fn stages(set: &BitsSet, count: usize) {
     let variance = REFRESHED * model.rotation.total();
     agrees(
         "refreshed",
-        &lwe_errors(&fresh, &f.glwe, &bits),
+        &lwe_errors(&fresh, &f.trial.glwe, &bits),
         variance,
         0.8,
     );
@@ -286,7 +230,7 @@ fn stages(set: &BitsSet, count: usize) {
     let found = engine.look_up(&lwes, &tables);
     let mut errors = Vec::new();
     for (ct, x) in found.iter().zip(bytes) {
-        let phase = f.secret().keys.glwe.phase(ct);
+        let phase = f.trial.secrets().glwe.phase(ct);
         for o in 0..OUTPUTS {
             let want = u64::from(entries[x] >> o & 1) << 63;
             errors.push(torus_of(phase[o].wrapping_sub(want)));
@@ -335,7 +279,7 @@ fn noise_at_full_size_has_the_distribution_of_the_model() {
         .chunks_exact(8)
         .map(|b| b.iter().rev().fold(0, |x, &b| 2 * x + usize::from(b)))
         .collect();
-    let secret = f.secret();
+    let secret = f.trial.secrets();
     let (mut linear, mut input) = (Vec::new(), Vec::new());
     for repetition in 0..(1 << 16) / 32 {
         let mut random = [0u64; 256];
@@ -349,7 +293,7 @@ fn noise_at_full_size_has_the_distribution_of_the_model() {
             add(&mut sum, &engine.look_up_ggsw(bytes[byte], &table));
             want ^= entries[values[byte]];
         }
-        let phase = secret.keys.glwe.phase(&sum);
+        let phase = secret.glwe.phase(&sum);
         let mut lwes = Words::zeroed(OUTPUTS * engine.lwe_len());
         for (o, lwe) in lwes.chunks_exact_mut(engine.lwe_len()).enumerate() {
             extract(&sum, set.degree, o, lwe);
@@ -361,7 +305,11 @@ fn noise_at_full_size_has_the_distribution_of_the_model() {
         for (o, lwe) in small.chunks_exact(set.lwe_dimension + 1).enumerate() {
             let steps = exponents(lwe, set.degree, set.many);
             let (mask, body) = steps.split_at(set.lwe_dimension);
-            let sum: usize = mask.iter().zip(&f.lwe).map(|(a, s)| a * *s as usize).sum();
+            let sum: usize = mask
+                .iter()
+                .zip(&f.trial.lwe)
+                .map(|(a, s)| a * *s as usize)
+                .sum();
             let step = 64 - set.degree.trailing_zeros() - 1;
             let phase = ((body[0] as u64).wrapping_sub(sum as u64)) << step;
             input.push(torus_of(phase.wrapping_sub(u64::from(want >> o & 1) << 63)));

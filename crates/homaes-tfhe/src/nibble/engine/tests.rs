@@ -1,8 +1,9 @@
 use super::*;
-use crate::nibble::methods::{Keys, phase};
+use crate::nibble::methods::Keys;
 use crate::nibble::noise::NibbleNoise;
 use crate::nibble::params::{nibble_paper, nibble_toy, nibble128};
 use crate::nibble::table::{exclusive_or, norm, of_pairs, public_test, sbox_tables};
+use crate::trial::phase;
 use homaes_aes::{Direction, clear};
 
 fn torus_of(x: u64) -> f64 {
@@ -40,7 +41,7 @@ fn steps(set: &NibbleSet, count: u8) {
     let model = NibbleNoise::new(set);
     let f = Keys::new(set, [3; 32]);
     let engine = f.engine();
-    let (n, secret) = (set.degree, f.secret());
+    let (n, secret) = (set.degree, f.trial.secrets());
     let digits: Vec<u8> = (0..count).map(|i| i % 32 * 7 % 16).collect();
     let lwes = f.encrypt(digits.iter().copied());
 
@@ -48,7 +49,7 @@ fn steps(set: &NibbleSet, count: u8) {
     let errors: Vec<f64> = small
         .chunks_exact(set.lwe_dimension + 1)
         .zip(&digits)
-        .map(|(lwe, &d)| torus_of(phase(lwe, &f.lwe).wrapping_sub(u64::from(d) << 59)))
+        .map(|(lwe, &d)| torus_of(phase(lwe, &f.trial.lwe).wrapping_sub(u64::from(d) << 59)))
         .collect();
     compare("key switch", variance(&errors), model.key_switch);
 
@@ -56,7 +57,7 @@ fn steps(set: &NibbleSet, count: u8) {
     let rotated = engine.multi_value(&amounts);
     let mut errors = Vec::new();
     for (acc, &d) in rotated.iter().zip(&digits) {
-        let phase = secret.keys.glwe.phase(acc);
+        let phase = secret.glwe.phase(acc);
         for j in 1..16 {
             let half = engine.unit() / 2;
             let want = if usize::from(d) < 16 - j {
@@ -89,7 +90,7 @@ fn steps(set: &NibbleSet, count: u8) {
     let mut errors = vec![Vec::new(); functions.len()];
     for (acc, &d) in rotated.iter().zip(&digits) {
         for (t, test) in engine.tests(acc, &all, &mut work).iter().enumerate() {
-            let phase = secret.keys.glwe.phase(test);
+            let phase = secret.glwe.phase(test);
             for (i, x) in phase.iter().enumerate() {
                 let y = i / (n / 16);
                 let want = u64::from(functions[t][y][usize::from(d)]) << 59;
@@ -132,13 +133,13 @@ fn steps(set: &NibbleSet, count: u8) {
 
 /// Coefficients of rotations become constants.
 fn packing(f: &Keys, rotated: &[Words], model: &NibbleNoise) {
-    let (engine, secret, n) = (f.engine(), f.secret(), f.set.degree);
+    let (engine, secret, n) = (f.engine(), f.trial.secrets(), f.set.degree);
     let mut work = Work::new(&engine);
     let (mut constant, mut rest) = (Vec::new(), Vec::new());
     for acc in rotated {
-        let before = secret.keys.glwe.phase(acc);
+        let before = secret.glwe.phase(acc);
         for (j, part) in engine.constants(acc, &mut work).iter().enumerate() {
-            let phase = secret.keys.glwe.phase(part);
+            let phase = secret.glwe.phase(part);
             constant.push(torus_of(phase[0].wrapping_sub(before[j * n / 16])));
             rest.extend(phase[1..].iter().map(|&x| torus_of(x)));
         }

@@ -1,0 +1,304 @@
+//! The parts of an evaluation key: what they encrypt, and their spectra.
+//!
+//! | part | records | rows of a record | message of a row, times its gadget unit g |
+//! |---|---|---|---|
+//! | blind rotation | one per step | GGSW of the key bit s or, unrolled, of s1 (1 - s2), (1 - s1) s2, s1 s2 | -m s_i g (mask rows), m g (body rows) |
+//! | automorphisms | one per X -> X^(2^t + 1), t = 1 … log2 N | k · levels | -ψ(s_i) g |
+//! | scheme switch | one on bits, none on digits | k GGSW, of -s_1 … -s_k | s_i s_j g, -s_i g |
+//! | key switch | one | (k N / d) · levels, in the ring of degree d | -S_i g |
+//!
+//! A row's masks come from the key's seed, so only bodies are stored and sent.
+
+use crate::params::{BitsSet, Gadget, NibbleSet};
+use crate::ring::{Automorphism, RingSecret};
+use crate::rotation::{keys, messages};
+use crate::rows::{self, Secrets, unit};
+use homaes_math::sample::Seed;
+use homaes_math::{Fourier, Reals};
+use rand_core::CryptoRng;
+use rayon::prelude::*;
+use zeroize::Zeroizing;
+
+/// What the keys of both variants have in common: the dimensions, noises and gadgets of a set.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Shape {
+    /// n
+    pub(crate) lwe_dimension: usize,
+    pub(crate) lwe_log2_sigma: f64,
+    /// key bits of a step of blind rotation
+    pub(crate) unroll: usize,
+    /// k
+    pub(crate) rank: usize,
+    /// N
+    pub(crate) degree: usize,
+    pub(crate) glwe_log2_sigma: f64,
+    pub(crate) rotation_mask: Gadget,
+    pub(crate) rotation_body: Gadget,
+    pub(crate) automorphism: Gadget,
+    pub(crate) scheme_switch: Option<Gadget>,
+    pub(crate) key_switch: Gadget,
+    /// d
+    pub(crate) key_switch_degree: usize,
+}
+
+impl From<&BitsSet> for Shape {
+    fn from(set: &BitsSet) -> Self {
+        Self {
+            lwe_dimension: set.lwe_dimension,
+            lwe_log2_sigma: set.lwe_log2_sigma,
+            unroll: set.unroll,
+            rank: set.rank,
+            degree: set.degree,
+            glwe_log2_sigma: set.glwe_log2_sigma,
+            rotation_mask: set.rotation_mask,
+            rotation_body: set.rotation_body,
+            automorphism: set.trace,
+            scheme_switch: Some(set.scheme_switch),
+            key_switch: set.key_switch,
+            key_switch_degree: set.key_switch_degree,
+        }
+    }
+}
+
+impl From<&NibbleSet> for Shape {
+    fn from(set: &NibbleSet) -> Self {
+        Self {
+            lwe_dimension: set.lwe_dimension,
+            lwe_log2_sigma: set.lwe_log2_sigma,
+            unroll: set.unroll,
+            rank: 1,
+            degree: set.degree,
+            glwe_log2_sigma: set.glwe_log2_sigma,
+            rotation_mask: set.rotation,
+            rotation_body: set.rotation_body,
+            automorphism: set.packing,
+            scheme_switch: None,
+            key_switch: set.key_switch,
+            key_switch_degree: set.key_switch_degree,
+        }
+    }
+}
+
+impl Shape {
+    /// k N
+    pub(crate) fn big_dimension(&self) -> usize {
+        self.rank * self.degree
+    }
+
+    fn steps(&self) -> usize {
+        self.lwe_dimension / self.unroll
+    }
+
+    /// The transforms of the ring, and of that of key switching.
+    pub(crate) fn fouriers(&self) -> [Fourier; 2] {
+        [self.degree, self.key_switch_degree].map(Fourier::new)
+    }
+
+    /// All records in order.
+    pub(crate) fn parts(&self) -> Vec<Part> {
+        let steps = (0..self.steps()).map(Part::Step);
+        let automorphisms = (1..=self.degree.trailing_zeros()).map(Part::Automorphism);
+        let scheme_switch = self.scheme_switch.map(Part::SchemeSwitch);
+        steps
+            .chain(automorphisms)
+            .chain(scheme_switch)
+            .chain([Part::KeySwitch])
+            .collect()
+    }
+
+    /// Words of the bodies of every record.
+    pub(crate) fn body_lens(&self) -> Vec<usize> {
+        let parts = self.parts().into_iter();
+        parts
+            .map(|part| part.rows(self) * part.degree(self))
+            .collect()
+    }
+}
+
+/// One record of the evaluation key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// one of blind rotation, counted from 0
+    Step(usize),
+    /// X -> X^(2^t + 1)
+    Automorphism(u32),
+    SchemeSwitch(Gadget),
+    KeySwitch,
+}
+
+impl Part {
+    /// Number among [`Shape::parts`], which names the streams of its masks.
+    fn number(self, shape: &Shape) -> usize {
+        let log = shape.degree.trailing_zeros() as usize;
+        match self {
+            Self::Step(step) => step,
+            Self::Automorphism(t) => shape.steps() + t as usize - 1,
+            Self::SchemeSwitch(_) => shape.steps() + log,
+            Self::KeySwitch => shape.steps() + log + usize::from(shape.scheme_switch.is_some()),
+        }
+    }
+
+    /// Rows of the record.
+    fn rows(self, shape: &Shape) -> usize {
+        let k = shape.rank;
+        match self {
+            Self::Step(_) => {
+                let digits = k * shape.rotation_mask.levels + shape.rotation_body.levels;
+                keys(shape.unroll) * digits
+            }
+            Self::Automorphism(_) => k * shape.automorphism.levels,
+            Self::SchemeSwitch(gadget) => k * (k + 1) * gadget.levels,
+            Self::KeySwitch => {
+                shape.big_dimension() / shape.key_switch_degree * shape.key_switch.levels
+            }
+        }
+    }
+
+    /// Degree of the ring its rows are in.
+    fn degree(self, shape: &Shape) -> usize {
+        match self {
+            Self::KeySwitch => shape.key_switch_degree,
+            _ => shape.degree,
+        }
+    }
+
+    /// Mask polynomials of a row.
+    fn rank(self, shape: &Shape) -> usize {
+        match self {
+            Self::KeySwitch => shape.lwe_dimension.div_ceil(shape.key_switch_degree),
+            _ => shape.rank,
+        }
+    }
+
+    /// The bodies of the record, row by row.
+    pub(crate) fn bodies(
+        self,
+        shape: &Shape,
+        secrets: &Secrets<'_>,
+        seed: &Seed,
+        rng: &mut impl CryptoRng,
+    ) -> Vec<u64> {
+        let (secret, log2_sigma) = match self {
+            Self::KeySwitch => (&secrets.small, shape.lwe_log2_sigma),
+            _ => (&secrets.glwe, shape.glwe_log2_sigma),
+        };
+        let mut bodies = self.messages(shape, secrets);
+        let stream = (seed, self.number(shape));
+        rows::encrypt(secret, log2_sigma, stream, rng, &mut bodies);
+        bodies
+    }
+
+    fn messages(self, shape: &Shape, secrets: &Secrets<'_>) -> Vec<u64> {
+        let n = self.degree(shape);
+        let Secrets { lwe, glwe, .. } = secrets;
+        let mut out = Vec::with_capacity(self.rows(shape) * n);
+        // factor · unit · poly for every level of the gadget
+        let mut times = |poly: &[u64], gadget: Gadget, factor: u64| {
+            for level in 0..gadget.levels {
+                let g = unit(gadget, level).wrapping_mul(factor);
+                out.extend(poly.iter().map(|x| x.wrapping_mul(g)));
+            }
+        };
+        let minus = |m: u64| m.wrapping_neg();
+        match self {
+            Self::Step(step) => {
+                let bits = &lwe[step * shape.unroll..][..shape.unroll];
+                let mut one = vec![0; n];
+                one[0] = 1;
+                for &m in Zeroizing::new(messages(bits)).iter() {
+                    for i in 0..shape.rank {
+                        times(glwe.poly(i), shape.rotation_mask, minus(m));
+                    }
+                    times(&one, shape.rotation_body, m);
+                }
+            }
+            Self::Automorphism(t) => {
+                let map = Automorphism::new(n, t);
+                let mut turned = Zeroizing::new(vec![0; n]);
+                for i in 0..shape.rank {
+                    map.apply(glwe.poly(i), &mut turned);
+                    times(&turned, shape.automorphism, minus(1));
+                }
+            }
+            Self::SchemeSwitch(gadget) => {
+                for i in 0..shape.rank {
+                    let one = RingSecret::new(glwe.fourier(), glwe.poly(i));
+                    for j in 0..shape.rank {
+                        let mut product = Zeroizing::new(vec![0; n]);
+                        one.add_mask_product(glwe.poly(j), &mut product);
+                        times(&product, gadget, 1);
+                    }
+                    times(glwe.poly(i), gadget, minus(1));
+                }
+            }
+            Self::KeySwitch => {
+                for poly in glwe.bits.chunks(n) {
+                    times(poly, shape.key_switch, minus(1));
+                }
+            }
+        }
+        out
+    }
+
+    /// The spectra of the record from its bodies and the seed of its masks: row by row, masks before the body.
+    fn spectra(
+        self,
+        shape: &Shape,
+        [fourier, small]: [&Fourier; 2],
+        seed: &Seed,
+        bodies: &[u64],
+    ) -> Reals {
+        let fourier = match self {
+            Self::KeySwitch => small,
+            _ => fourier,
+        };
+        let rank = self.rank(shape);
+        let place = |row| match self {
+            // the k matrices stand side by side
+            Self::SchemeSwitch(gadget) => {
+                let rows = (rank + 1) * gadget.levels;
+                (row % rows * rank + row / rows) * (rank + 1)
+            }
+            _ => row * (rank + 1),
+        };
+        rows::spectra(fourier, rank, (seed, self.number(shape)), bodies, place)
+    }
+}
+
+/// The evaluation key as spectra.
+pub(crate) struct Spectra {
+    /// see [`Fourier::rotate`]
+    pub(crate) steps: Vec<Reals>,
+    /// t = 1, 2, …: k · levels rows, k + 1 columns
+    pub(crate) automorphisms: Vec<Reals>,
+    /// (k + 1) · levels rows, k (k + 1) columns; nothing on digits
+    pub(crate) scheme_switch: Reals,
+    /// (k N / d) · levels rows, as many columns as the LWE key has polynomials, and one
+    pub(crate) key_switch: Reals,
+}
+
+impl Spectra {
+    /// From the bodies of all records, in order, with the current thread pool.
+    pub(crate) fn new(
+        shape: &Shape,
+        fouriers: [&Fourier; 2],
+        seed: &Seed,
+        bodies: &[Vec<u64>],
+    ) -> Self {
+        let parts = shape.parts().into_par_iter().zip(bodies);
+        let mut steps: Vec<Reals> = parts
+            .map(|(part, bodies)| part.spectra(shape, fouriers, seed, bodies))
+            .collect();
+        let nothing = || Reals::zeroed(0);
+        let mut automorphisms = steps.split_off(shape.steps());
+        let key_switch = automorphisms.pop().unwrap_or_else(nothing);
+        let log = shape.degree.trailing_zeros() as usize;
+        let scheme_switch = automorphisms.split_off(log).pop().unwrap_or_else(nothing);
+        Self {
+            steps,
+            automorphisms,
+            scheme_switch,
+            key_switch,
+        }
+    }
+}
