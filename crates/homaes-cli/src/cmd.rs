@@ -32,7 +32,8 @@ fn set_of_scheme(
     variant: Option<Variant>,
 ) -> Result<Set, Failure> {
     if variant.is_some() && scheme != Scheme::Tfhe {
-        let message = "--variant: only scheme tfhe has variants; leave it out";
+        let message =
+            "--variant: only scheme tfhe has variants; add --scheme tfhe, or leave it out";
         return Err(Failure::Usage(message.into()));
     }
     let default = variant.map_or(scheme.default_set(), Variant::default_set);
@@ -41,9 +42,9 @@ fn set_of_scheme(
     if set.scheme() == scheme {
         Ok(set)
     } else {
-        let scheme = scheme.name();
+        let (scheme, own) = (scheme.name(), set.scheme().name());
         Err(Failure::Usage(format!(
-            "set {name} is not of scheme {scheme}; see 'homaes params'"
+            "set {name} is of scheme {own}, expected {scheme}; see 'homaes params'"
         )))
     }
 }

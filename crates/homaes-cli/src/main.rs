@@ -16,6 +16,8 @@ use args::{Args, Command};
 use clap::Parser;
 use console::Failure;
 use std::process::ExitCode;
+#[cfg(unix)]
+use std::sync::Arc;
 
 /// Exit code of a program stopped by Ctrl-C, by convention.
 const INTERRUPTED: i32 = 130;
@@ -35,7 +37,21 @@ fn main() -> ExitCode {
     if let Err(error) = handler {
         console::warn(&format!("signals cannot be handled: {error}"));
     }
-    console::exit_code(run(args.command))
+    // a write beyond the limit of file sizes then fails like one to a full disk, and leaves nothing
+    #[cfg(unix)]
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
+    console::exit_code(backend().and_then(|()| run(args.command)))
+}
+
+/// Refuses an environment variable that would be ignored.
+fn backend() -> Result<(), Failure> {
+    let name = "HOMAES_BACKEND";
+    match std::env::var_os(name) {
+        Some(value) if value != "portable" && value != "avx2" => Err(Failure::Usage(format!(
+            "environment variable {name}: found {value:?}, expected \"portable\" or \"avx2\"; unset it for the best kernels"
+        ))),
+        _ => Ok(()),
+    }
 }
 
 fn run(command: Command) -> Result<(), Failure> {

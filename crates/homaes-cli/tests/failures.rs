@@ -143,7 +143,7 @@ fn wrong_schemes_and_variants() {
         ),
         (
             "demo --scheme tfhe --set bgv/toy-255",
-            "set bgv/toy-255 is not of scheme tfhe",
+            "set bgv/toy-255 is of scheme bgv, expected tfhe",
         ),
         ("bench ckks", "possible values: bgv, tfhe, kernels, all"),
         (
@@ -152,7 +152,7 @@ fn wrong_schemes_and_variants() {
         ),
         (
             "bench tfhe --set bgv/toy-255",
-            "set bgv/toy-255 is not of scheme tfhe",
+            "set bgv/toy-255 is of scheme bgv, expected tfhe",
         ),
         ("bench kernels --variant bits", "--variant"),
     ] {
@@ -188,17 +188,21 @@ fn outputs_that_cannot_be_made() {
     for (to, words) in [
         ("c/x", "c/x: Not a directory"),
         ("nowhere/x", "nowhere/x: No such file"),
-        ("..", ".."),
+        ("..", "..: is a folder"),
     ] {
         world.fails(1, &wrap("keys/secret.hsk", "k", to), words);
         world.fails(1, &transcipher("keys/eval.hek", "key.hwk", "c", to), words);
         world.fails(1, &decrypt("keys/secret.hsk", "o.hct", to), words);
     }
-    world.fails(1, "keygen --set bgv/toy-255 --out c --accept-insecure", "c");
+    world.fails(
+        1,
+        "keygen --set bgv/toy-255 --out c --accept-insecure",
+        "c: c is not a folder",
+    );
     world.fails(
         1,
         "keygen --set bgv/toy-255 --out c/keys --accept-insecure",
-        "c/keys",
+        "c/keys: c is not a folder",
     );
 }
 

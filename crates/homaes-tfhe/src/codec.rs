@@ -298,12 +298,12 @@ pub fn decode_batch(params: &Params, blocks: usize, body: &[u8]) -> Result<State
     })
 }
 
-/// Sizes of the files of a set, without making them: secret, evaluation key, and wrapped key of an AES-128 key that the
+/// Sizes of the files of a set, without making them: secret, evaluation key, and wrapped key of an AES-256 key that the
 /// server expands.
 pub(crate) fn file_bytes(params: &Params) -> [u64; 3] {
     let id = KeyId([0; 16]);
     let size = |kind, contents| header(params, kind, id, contents).map_or(0, |h| h.file_bytes());
-    let wrapped = WrappedKey::contents(params, KeySize::Aes128, Expansion::Server);
+    let wrapped = WrappedKey::contents(params, KeySize::Aes256, Expansion::Server);
     [
         size(Kind::SecretKey, SecretKey::contents(params)),
         size(Kind::EvalKey, EvalKey::contents(params)),

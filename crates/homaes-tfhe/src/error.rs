@@ -26,7 +26,7 @@ pub enum Error {
         expected: f64,
     },
     /// A noise figure in a file is outside the torus.
-    #[error("record noise: found 2^{found}, expected 2^-64 to 2^0")]
+    #[error("record noise: found 2^{found:e}, expected 2^-64 to 2^0")]
     NoiseBits {
         /// value found
         found: f64,

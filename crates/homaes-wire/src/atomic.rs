@@ -198,6 +198,11 @@ fn resolve(target: &Path, force: bool) -> Result<PathBuf, WireError> {
     match fs::symlink_metadata(target) {
         Err(missing) if missing.kind() == io::ErrorKind::NotFound => Ok(target.to_owned()),
         Err(source) => Err(error(source)),
+        // whatever `force` says
+        Ok(found) if found.is_dir() => Err(error(io::Error::new(
+            io::ErrorKind::IsADirectory,
+            "is a folder",
+        ))),
         Ok(_) if !force => Err(WireError::AlreadyExists {
             path: target.to_owned(),
         }),

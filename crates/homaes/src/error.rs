@@ -103,6 +103,14 @@ pub enum Error {
         /// Its length, as far as it was read.
         found: usize,
     },
+    /// The bytes may be a mistyped AES key.
+    #[error(
+        "{}: not an AES key: found 32 characters that are not all hex digits, though most are", path.display()
+    )]
+    AlmostHex {
+        /// The file.
+        path: PathBuf,
+    },
     /// The length of the AES-encrypted file does not fit its mode.
     #[error("{}: {found} bytes cannot be of mode {mode}, expected {expected}", path.display())]
     MessageLength {
@@ -206,6 +214,9 @@ impl Error {
                 "use the version of homaes that made the file, or make it anew"
             }
             Self::AesKey { .. } => "give the raw key or its hex digits, nothing else",
+            Self::AlmostHex { .. } => {
+                "correct the digits; if it is a raw AES-256 key, give its 64 hex digits"
+            }
             Self::MessageLength { .. } => "check that the file is whole and that this is its mode",
             Self::Aad { .. } => "give associated data with mode gcm only, and not more",
             Self::Direction { found, .. } => match found {

@@ -159,7 +159,14 @@ impl Folder {
             .collect();
         gate.extend(missing.iter().cloned());
         let folder = Self { made: missing };
-        let result = fs::create_dir_all(path);
+        let result = match path.ancestors().find(|folder| folder.exists()) {
+            // "file exists" would be what the system says
+            Some(file) if !file.is_dir() => {
+                let what = format!("{} is not a folder", file.display());
+                Err(io::Error::new(io::ErrorKind::NotADirectory, what))
+            }
+            _ => fs::create_dir_all(path),
+        };
         // Before `folder` is dropped, which takes the gate too.
         drop(gate);
         result.map_err(|source| Error::io(path, source))?;

@@ -31,10 +31,14 @@ pub(crate) fn run(args: &Decrypt) -> Result<(), Failure> {
         Tag::Unchecked => ", GCM tag not checked",
         Tag::Verified => ", GCM tag right",
     };
+    let left = table::noise_left(report.margin_bits);
+    // not above the standard deviation, as where noise is estimated
+    let what = report
+        .margin_bits
+        .map_or("", |_| " above the largest measured");
     console::print(&format!(
-        "{}: {}, noise left: {}{tag}\n",
+        "{}: {}, noise left: {left}{what}{tag}\n",
         args.out.display(),
         table::count(report.bytes, "byte", "bytes"),
-        table::noise_left(report.margin_bits),
     ))
 }

@@ -82,7 +82,10 @@ fn layout_json(set: &Set, layout: Layout) -> Value {
         .into_iter()
         .map(|size| {
             let bits = 8 * size.key_bytes();
-            (bits.to_string(), json!(set.levels_left(layout, size)))
+            // as many levels as multiplications; null where there are no levels
+            let left = set.levels_left(layout, size);
+            let left = left.filter(|left| set.scheme().multiplications_left(left + 1).is_some());
+            (bits.to_string(), json!(left))
         })
         .collect();
     json!({

@@ -33,10 +33,11 @@ impl AesKey {
     ///
     /// It holds 32, 48 or 64 hex digits with or without a line end after them, or 16, 24 or 32 raw bytes. Hex digits win:
     /// 32 bytes that all are hex digits are an AES-128 key in hex, not a raw AES-256 key, which by chance looks like this
-    /// once in 2^113; see [`is_ambiguous`](Self::is_ambiguous).
+    /// once in 2^113; see [`is_ambiguous`](Self::is_ambiguous). 32 characters of which most are hex digits, but not all, are refused: a
+    /// mistyped AES-128 key would pass for another AES-256 key.
     ///
     /// # Errors
-    /// [`Error::AesKey`] for anything else, [`Error::Io`].
+    /// [`Error::AlmostHex`] for the latter, [`Error::AesKey`] for anything else, [`Error::Io`].
     pub fn read(mut input: impl Read, name: impl AsRef<Path>) -> Result<Self> {
         let name = name.as_ref();
         let mut buffer = Zeroizing::new([0; MAX_AES_KEY_FILE_BYTES]);
@@ -57,6 +58,9 @@ impl AesKey {
                 hex.ambiguous = len == MAX_KEY_BYTES;
                 Ok(hex)
             }
+            None if is_almost_hex(content) => Err(Error::AlmostHex {
+                path: name.to_owned(),
+            }),
             None => Self::expand(content, name, len),
         }
     }
@@ -116,6 +120,16 @@ fn from_hex(content: &[u8], key: &mut [u8; MAX_KEY_BYTES]) -> Option<usize> {
     Some(digits.len() / 2)
 }
 
+/// Whether the length is that of an AES-128 key in hex and of a raw AES-256 key, and the content is text with hex digits for three of
+/// four characters at least, which random bytes are less than once in 2^90.
+fn is_almost_hex(content: &[u8]) -> bool {
+    let digits = content.iter().filter(|&&c| digit(c).is_some()).count();
+    let text = content
+        .iter()
+        .all(|c| c.is_ascii_graphic() || c.is_ascii_whitespace());
+    content.len() == MAX_KEY_BYTES && text && 4 * digits >= 3 * MAX_KEY_BYTES
+}
+
 fn digit(c: u8) -> Option<u8> {
     match c {
         b'0'..=b'9' => Some(c - b'0'),
@@ -161,10 +175,26 @@ mod tests {
 
     #[test]
     fn a_raw_key_may_end_in_a_line_end() {
-        let mut raw = [b'a'; 32];
+        let mut raw = [b'z'; 32];
         raw[31] = b'\n';
         assert_eq!(read(&raw).unwrap().size(), KeySize::Aes256);
         assert_eq!(read(&[b'0'; 16]).unwrap().size(), KeySize::Aes128);
+    }
+
+    #[test]
+    fn mistyped_digits_are_not_a_raw_key() {
+        for text in [
+            "000102030405060708090a0b0c0d0e0O",
+            "000102030405060708090a0b0c0d0e0\n",
+            "0x000102030405060708090a0b0c0d0e",
+            "00010203 04050607 08090a0b 0c0d\n",
+        ] {
+            let error = read(text.as_bytes()).unwrap_err();
+            assert!(
+                matches!(error, Error::AlmostHex { .. }),
+                "{text:?}: {error}"
+            );
+        }
     }
 
     #[test]
