@@ -121,7 +121,7 @@ fn from_hex(content: &[u8], key: &mut [u8; MAX_KEY_BYTES]) -> Option<usize> {
 }
 
 /// Whether the length is that of an AES-128 key in hex and of a raw AES-256 key, and the content is text with hex digits for three of
-/// four characters at least, which random bytes are less than once in 2^90.
+/// four characters at least, which random bytes are once in 2^75.
 fn is_almost_hex(content: &[u8]) -> bool {
     let digits = content.iter().filter(|&&c| digit(c).is_some()).count();
     let text = content
