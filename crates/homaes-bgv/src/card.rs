@@ -57,8 +57,7 @@ impl Params {
             out.push(line("key-switching keys of packed columns", all));
         }
         if self.rotation_level() > 0 {
-            let low = self.log2(self.primes_up_to(self.rotation_level()).into_iter());
-            let low = low + self.log2_primes(special..);
+            let low = self.log2_key(self.rotation_level());
             out.push(line("key-switching keys for rotations and for s^3", low));
         }
         out.push(line("public key (library only)", top + first_special));

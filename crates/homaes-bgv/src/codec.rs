@@ -4,7 +4,7 @@
 //! |---|---|---|---|
 //! | secret key | 1 | 0 | n residues modulo 3 (0, 1, 2 for 0, 1, -1), positions in ring layout |
 //! | evaluation key | 1 | 0 | seed, 32 bytes |
-//! | | 2 | 0, 1, 2, … | keys in order, digits in order: first half b, modulo the key's primes in order |
+//! | | 2 | 0, 1, 2, … | keys in order, digits in order: of each key the part without the middle prime, then that with it: first half b, modulo the part's primes in order |
 //! | wrapped key | 1 | 0 | AES key bits (u16), direction (u8: 0 encrypt, 1 decrypt), layouts (u8); per layout: layout (u8: 0 sliced, 1 packed, 2 bits), starting level (u16), seed |
 //! | | 2 | 0, 1, 2, … | layouts in order, round keys in order, ciphertexts in order: first half c0, modulo the primes of its level |
 //! | ciphertexts | set by `homaes` | | 16, 1 or 128 times: level (u8), noise rms and tail (f64), both halves |
@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::keys::{EvalKey, SecretKey, Target, key_stream, spread, uniform_poly};
 use crate::keyswitch::SwitchKey;
 use crate::noise::Noise;
-use crate::params::Params;
+use crate::params::{Params, Tail};
 use crate::poly::Poly;
 use crate::state::State;
 use crate::wrapped::{Part, WrappedKey, stream};
@@ -170,8 +170,10 @@ impl EvalKey {
     fn contents(params: &Params) -> Contents {
         let start = Contents::default().record(SEED_BYTES);
         Target::all(params).into_iter().fold(start, |c, target| {
-            let size = poly_bytes(params, &target.primes(params));
-            c.records(target.digits(params) as u64, size)
+            Tail::ALL.into_iter().fold(c, |c, tail| {
+                let size = poly_bytes(params, &target.primes(params, tail));
+                c.records(target.digits(params, tail) as u64, size)
+            })
         })
     }
 
@@ -197,13 +199,15 @@ impl EvalKey {
         w.write_record(META, 0, &self.seed)?;
         let mut index = 0;
         for (target, key) in self.targets.iter().zip(&self.keys) {
-            let primes = target.primes(params);
-            let size = poly_bytes(params, &primes) as usize;
-            for [b, _] in &key.digits {
-                let limbs = primes.iter().map(|&i| &b.limbs[i]);
-                let body = put_limbs(params, &primes, limbs, Encoder::with_capacity(size));
-                w.write_record(LIMBS, index, &body.finish())?;
-                index += 1;
+            for (tail, digits) in Tail::ALL.into_iter().zip(&key.parts) {
+                let primes = target.primes(params, tail);
+                let size = poly_bytes(params, &primes) as usize;
+                for [b, _] in digits {
+                    let limbs = primes.iter().map(|&i| &b.limbs[i]);
+                    let body = put_limbs(params, &primes, limbs, Encoder::with_capacity(size));
+                    w.write_record(LIMBS, index, &body.finish())?;
+                    index += 1;
+                }
             }
         }
         Ok(())
@@ -221,20 +225,22 @@ impl EvalKey {
         let mut keys = Vec::with_capacity(targets.len());
         let mut index = 0;
         for (key, target) in targets.iter().enumerate() {
-            let primes = target.primes(params);
-            let size = poly_bytes(params, &primes);
-            let pairs = (0..target.digits(params)).map(|digit| {
-                let body = record(&mut r, LIMBS, index, size)?;
-                index += 1;
-                let mut input = Decoder::new(&body);
-                let b = take_poly(params, &primes, "evaluation key", &mut input)?;
-                input.finish("evaluation key")?;
-                let a = uniform_poly(params, &seed, key_stream(key, digit), &primes);
-                Ok([b, a].map(|half| spread(params, &primes, half)))
-            });
-            keys.push(SwitchKey {
-                digits: pairs.collect::<Result<_>>()?,
-            });
+            let mut part = |tail: Tail| {
+                let primes = target.primes(params, tail);
+                let size = poly_bytes(params, &primes);
+                let pairs = (0..target.digits(params, tail)).map(|digit| {
+                    let body = record(&mut r, LIMBS, index, size)?;
+                    index += 1;
+                    let mut input = Decoder::new(&body);
+                    let b = take_poly(params, &primes, "evaluation key", &mut input)?;
+                    input.finish("evaluation key")?;
+                    let a = uniform_poly(params, &seed, key_stream(key, tail, digit), &primes);
+                    Ok([b, a].map(|half| spread(params, &primes, half)))
+                });
+                pairs.collect::<Result<Vec<_>>>()
+            };
+            let parts = [part(Tail::Outer)?, part(Tail::Middle)?];
+            keys.push(SwitchKey { parts });
         }
         r.finish()?;
         Ok(Self {

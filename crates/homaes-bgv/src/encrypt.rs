@@ -142,6 +142,14 @@ impl SecretKey {
     /// # Panics
     /// On a ciphertext of another set.
     pub fn measure_noise(&self, c: &Ciphertext) -> (f64, f64) {
+        let squares = self.noise_embeddings(c);
+        let mean = squares.iter().sum::<f64>() / squares.len() as f64;
+        let largest = squares.iter().copied().fold(0.0, f64::max);
+        (0.5 * mean.log2(), 0.5 * largest.log2())
+    }
+
+    /// The squared magnitude of the noise at every embedding, as [`SecretKey::measure_noise`] finds it.
+    pub(crate) fn noise_embeddings(&self, c: &Ciphertext) -> Zeroizing<Vec<f64>> {
         let params = self.params();
         let basis = params.basis(c.level);
         let phase = self.phase(c).expect("a ciphertext of this key's set");
@@ -159,11 +167,10 @@ impl SecretKey {
         let coefficients = (0..params.ring().n())
             .map(|k| crt_centred(&moduli, phase[..used].iter().map(|l| l[k])) as f64);
         let noise = Zeroizing::new(coefficients.collect::<Vec<f64>>());
-        let squares = homaes_math::embed::squared_magnitudes(params.ring(), &noise);
-        let squares = Zeroizing::new(squares);
-        let mean = squares.iter().sum::<f64>() / squares.len() as f64;
-        let largest = squares.iter().copied().fold(0.0, f64::max);
-        (0.5 * mean.log2(), 0.5 * largest.log2())
+        Zeroizing::new(homaes_math::embed::squared_magnitudes(
+            params.ring(),
+            &noise,
+        ))
     }
 }
 

@@ -262,7 +262,7 @@ impl<'k> Evaluator<'k> {
         let plan = params.switching(p.level);
         let special = self.special_constants(plan.special, &plan.from, &[0]);
         let whole = self.special_constants(params.special_count(), &plan.from, &[0]);
-        let mut shape = self.product_shape(p.frobenius, &special)?;
+        let mut shape = self.product_shape(p.frobenius, plan, p.level, &special)?;
         let [d0, d1, d2, d3] = &p.parts;
         let (mut pieces, mut addends) = (vec![d2, d3], vec![d0, d1]);
         if p.frobenius == 0 {
@@ -301,7 +301,7 @@ impl<'k> Evaluator<'k> {
             params.staying(level)
         };
         let special = self.special_constants(plan.special, &plan.from, &[0]);
-        let shape = self.product_shape(k, &special)?;
+        let shape = self.product_shape(k, plan, level, &special)?;
         let map = params.frobenius(k);
         let pairs = || x.iter().zip(y);
         let jobs: Vec<Job<'_>> = pairs().map(|(x, y)| Job::Product { x, y, map }).collect();
@@ -318,9 +318,16 @@ impl<'k> Evaluator<'k> {
     }
 
     /// Parts under σ(s) and s·σ(s) are switched, those under 1 and s added.
-    fn product_shape<'a>(&'a self, k: usize, special: &'a [Vec<u64>]) -> Result<Shape<'a>> {
+    fn product_shape<'a>(
+        &'a self,
+        k: usize,
+        plan: &SwitchPlan,
+        level: usize,
+        special: &'a [Vec<u64>],
+    ) -> Result<Shape<'a>> {
+        let key = |target| self.key.key_at(target, plan, level);
         let id = self.params().frobenius(0);
-        let sigma = self.key.key(if k == 0 {
+        let sigma = key(if k == 0 {
             Target::Product(0) // not used: see `relinearize`
         } else {
             Target::Frobenius(k)
@@ -331,10 +338,7 @@ impl<'k> Evaluator<'k> {
             second,
         };
         Ok(Shape {
-            uses: vec![
-                vec![(id, sigma)],
-                vec![(id, self.key.key(Target::Product(k))?)],
-            ],
+            uses: vec![vec![(id, sigma)], vec![(id, key(Target::Product(k))?)]],
             addends: vec![addend(false), addend(true)],
         })
     }
@@ -398,13 +402,15 @@ impl<'k> Evaluator<'k> {
     /// a modulus switch or a product should follow. Cost: one key switching.
     ///
     /// # Errors
-    /// If the key is missing.
+    /// If the key is missing, or holds no level with the middle prime as high as this one ([`Error::NoKey`]).
     pub fn frobenius(&self, a: &Ciphertext, k: usize) -> Result<Ciphertext> {
         if k.is_multiple_of(8) {
             return Ok(a.clone());
         }
-        let image = Image::new(self.key, Target::Frobenius(k % 8), vec![0])?;
-        Ok(self.image(a, image))
+        let target = Target::Frobenius(k % 8);
+        let plan = self.params().staying(a.level);
+        self.key.key_at(target, plan, a.level)?;
+        Ok(self.image(a, Image::new(self.key, target, vec![0])?))
     }
 
     /// The image of one ciphertext, at its level.
@@ -419,13 +425,14 @@ impl<'k> Evaluator<'k> {
     /// # Errors
     /// If there is no key for the step, or not at this level.
     pub(crate) fn translate(&self, a: &Ciphertext, step: [usize; 3]) -> Result<Ciphertext> {
-        let low = a.level <= self.params().rotation_level();
-        let image = Image::new(self.key, Target::Translate(step), vec![0]);
-        let image = match image {
-            Err(_) if low => Image::new(self.key, Target::Rotate(step), vec![0]),
-            image => image,
-        }?;
-        Ok(self.image(a, image))
+        let plan = self.params().staying(a.level);
+        let targets = [Target::Translate(step), Target::Rotate(step)];
+        let target = match self.key.key(targets[0]) {
+            Ok(_) => targets[0],
+            Err(_) => targets[1],
+        };
+        self.key.key_at(target, plan, a.level)?;
+        Ok(self.image(a, Image::new(self.key, target, vec![0])?))
     }
 
     /// `poly` times the plan's scale.

@@ -153,7 +153,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// The constant c times a switching key, row by row.
+/// The constant c times a switching key, row by row: the part for S0 and S2, where all sums with constants stand.
 fn fold(params: &Params, key: &SwitchKey, constant: &[u8]) -> SwitchKey {
     let row_len = params.ring().row_len();
     let fold_poly = |poly: &Poly| {
@@ -171,12 +171,10 @@ fn fold(params: &Params, key: &SwitchKey, constant: &[u8]) -> SwitchKey {
         }
         out
     };
+    let fold_pair = |pair: &[Poly; 2]| pair.each_ref().map(fold_poly);
+    let [outer, _] = &key.parts;
     SwitchKey {
-        digits: key
-            .digits
-            .iter()
-            .map(|pair| pair.each_ref().map(fold_poly))
-            .collect(),
+        parts: [outer.iter().map(fold_pair).collect(), Vec::new()],
     }
 }
 

@@ -3,11 +3,16 @@
 //! | key | decrypts to | published modulo | used for |
 //! |---|---|---|---|
 //! | public | 0 | top level · first special prime | encryption by others |
-//! | σ^k(s), k = 1…7 | P·σ^k(s) | all primes | Frobenius, linear layer |
-//! | s·σ^k(s), k = 0…3 | P·s·σ^k(s) | all primes | products x·σ^k(y) |
-//! | τ(s), twelve steps τ_t^j of packed columns | P·τ(s) | all primes | packed MixColumns |
-//! | τ(s), steps 2^i along an axis | P·τ(s) | low primes and special ones | users' rotations |
-//! | s³ | P·s³ | low primes and special ones | users' three-way products |
+//! | σ^k(s), k = 1…7 | P·σ^k(s) | top level · special primes | Frobenius, linear layer |
+//! | s·σ^k(s), k = 0…3 | P·s·σ^k(s) | top level · special primes | products x·σ^k(y) |
+//! | τ(s), twelve steps τ_t^j of packed columns | P·τ(s) | top level · special primes | packed MixColumns |
+//! | τ(s), steps 2^i along an axis | P·τ(s) | low levels · special primes | users' rotations |
+//! | s³ | P·s³ | low levels · special primes | users' three-way products |
+//!
+//! Every key-switching key comes in two parts, an encryption of its own for each [`Tail`]: levels S1 have another tail prime than S0
+//! and S2, and a key that held both would be published modulo their product. AES multiplies at S1 by the keys of k = 1 and 2 alone
+//! ([`crate::subbytes`]). The other keys but that for s² hold S1 only at the low levels of users' circuits, unless the set offers the
+//! bit layout.
 //!
 //! Rotations of users' circuits happen after AES, at low levels: their keys hold the primes of those levels
 //! only ([`Target::primes`]), and only steps that are powers of two, from which [`Circuit::rotate`]
@@ -20,7 +25,7 @@
 
 use crate::error::{Error, Result};
 use crate::keyswitch::SwitchKey;
-use crate::params::Params;
+use crate::params::{Params, SwitchPlan, Tail};
 use crate::placement::column_step;
 use crate::poly::{Poly, SecretPoly};
 use homaes_aes::Layout;
@@ -80,6 +85,17 @@ impl Target {
         out
     }
 
+    /// What users know the key as.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Frobenius(_) => "Frobenius",
+            Self::Product(_) => "relinearisation",
+            Self::Translate(_) => "packed",
+            Self::Rotate(_) => "rotation",
+            Self::Cube => "three-way product",
+        }
+    }
+
     /// σ or τ.
     pub(crate) fn map(self, params: &Params) -> GaloisMap {
         match self {
@@ -89,22 +105,25 @@ impl Target {
         }
     }
 
-    /// Primes of the key: all, or those of the levels up to [`Params::rotation_level`] and the special
-    /// ones.
-    pub(crate) fn primes(self, params: &Params) -> Vec<usize> {
-        let level = match self {
-            Self::Rotate(_) | Self::Cube => params.rotation_level(),
-            _ => params.top_level(),
-        };
-        let own = params.primes_up_to(level);
-        own.into_iter()
-            .chain(params.special_from()..params.prime_count())
-            .collect()
+    /// Highest level of the key's part for `tail`; 0 if there is none.
+    fn level(self, params: &Params, tail: Tail) -> usize {
+        let aes_at_middle = matches!(self, Self::Frobenius(1 | 2) | Self::Product(0..=2));
+        match (self, tail) {
+            (Self::Rotate(_) | Self::Cube, _) => params.rotation_level(),
+            (_, Tail::Outer) => params.top_level(),
+            _ if aes_at_middle || params.offers(Layout::Bits) => params.top_level(),
+            _ => params.rotation_level(),
+        }
     }
 
-    /// Digits of the key.
-    pub(crate) fn digits(self, params: &Params) -> usize {
-        let own = self.primes(params).into_iter();
+    /// Primes of the key's part for `tail`, none if there is no such part.
+    pub(crate) fn primes(self, params: &Params, tail: Tail) -> Vec<usize> {
+        params.key_primes(self.level(params, tail), tail)
+    }
+
+    /// Digits of the key's part for `tail`.
+    pub(crate) fn digits(self, params: &Params, tail: Tail) -> usize {
+        let own = self.primes(params, tail).into_iter();
         let own = own.filter(|&i| !params.is_special(i));
         own.map(|i| params.digit_of(i) + 1).max().unwrap_or(0)
     }
@@ -321,14 +340,28 @@ impl EvalKey {
         found
             .map(|p| p.1)
             .ok_or(Error::Eval(homaes_aes::EvalError::MissingKey {
-                what: match target {
-                    Target::Frobenius(_) => "Frobenius",
-                    Target::Product(_) => "relinearisation",
-                    Target::Translate(_) => "packed",
-                    Target::Rotate(_) => "rotation",
-                    Target::Cube => "three-way product",
-                },
+                what: target.name(),
             }))
+    }
+
+    /// The key switching from `target` by `plan`, which is one of `level`.
+    pub(crate) fn key_at(
+        &self,
+        target: Target,
+        plan: &SwitchPlan,
+        level: usize,
+    ) -> Result<&SwitchKey> {
+        let key = self.key(target)?;
+        if key.covers(plan) {
+            return Ok(key);
+        }
+        Err(Error::NoKey {
+            what: target.name(),
+            level,
+            // levels S2 and S0 have every key of AES, and the level below S1 is S2
+            most: level - 1,
+            set: self.params.set().name.as_str(),
+        })
     }
 }
 
@@ -381,11 +414,10 @@ fn switch_key(
     rng: &mut impl CryptoRng,
 ) -> SwitchKey {
     let params = secret.params();
-    let primes = target.primes(params);
-    let digits = (0..target.digits(params)).map(|digit| {
-        let a = uniform_poly(params, seed, key_stream(index, digit), &primes);
+    let mut pair = |tail: Tail, primes: &[usize], digit: usize| {
+        let a = uniform_poly(params, seed, key_stream(index, tail, digit), primes);
         let mut gadget = SecretPoly(Poly::zeroed(params.ring().n(), primes.len()));
-        for (limb, &i) in gadget.limbs.iter_mut().zip(&primes) {
+        for (limb, &i) in gadget.limbs.iter_mut().zip(primes) {
             if !params.is_special(i) && params.digit_of(i) == digit {
                 let m = params.modulus(i);
                 let p = m.shoup(params.special_product(params.special_count(), i));
@@ -394,12 +426,15 @@ fn switch_key(
                 }
             }
         }
-        let b = secret.mask(&primes, &a, &gadget, rng);
-        [b, a].map(|half| spread(params, &primes, half))
+        let b = secret.mask(primes, &a, &gadget, rng);
+        [b, a].map(|half| spread(params, primes, half))
+    };
+    let parts = Tail::ALL.map(|tail| {
+        let primes = target.primes(params, tail);
+        let digits = 0..target.digits(params, tail);
+        digits.map(|digit| pair(tail, &primes, digit)).collect()
     });
-    SwitchKey {
-        digits: digits.collect(),
-    }
+    SwitchKey { parts }
 }
 
 /// The limbs of `poly` at the numbers of their primes among all primes; empty ones elsewhere.
@@ -411,9 +446,9 @@ pub(crate) fn spread(params: &Params, primes: &[usize], poly: Poly) -> Poly {
     out
 }
 
-/// Stream number of the uniform half of digit `digit` of key `index`.
-pub(crate) fn key_stream(index: usize, digit: usize) -> u64 {
-    (index as u64) << 16 | (digit as u64) << 8
+/// Stream number of the uniform half of digit `digit` (below 16) of one part of key `index`.
+pub(crate) fn key_stream(index: usize, tail: Tail, digit: usize) -> u64 {
+    (index as u64) << 16 | (tail as u64) << 12 | (digit as u64) << 8
 }
 
 /// The uniform polynomial `stream` of `seed`: canonical values, read as stored evaluation form. The

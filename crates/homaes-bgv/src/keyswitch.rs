@@ -1,6 +1,6 @@
 //! Key switching with digits and special primes (GHS12 §3.1 and its hybrid with digit decomposition).
 //!
-//! A key from t to s holds, for every digit i of the gadget, a pair (b_i, a_i) modulo all primes with
+//! A key from t to s holds, for every digit i of the gadget, a pair (b_i, a_i) modulo the primes of its part ([`Tail`](crate::params::Tail)) with
 //! b_i + a_i s = 2 e_i + P g_i t, where P is the product of the special primes and g_i is 1 modulo the
 //! primes of digit i and 0 modulo the others. A polynomial d known modulo Q is split into centred
 //! digits d_i = \[d\]_{Q_i}; then Σ d_i·(b_i, a_i) = encryption of P·d·t modulo Q·P, which the modulus
@@ -19,11 +19,25 @@ use homaes_math::kernel::{self, RowTerm, Tensor, Term};
 use homaes_math::{GaloisMap, Words};
 use rayon::prelude::*;
 
-/// Pairs (b_i, a_i) for the digits i, canonical limbs over all primes (empty for primes that the key does not
-/// cover).
+/// By tail, pairs (b_i, a_i) for the digits i, canonical limbs over all primes (empty for primes that the part does not
+/// hold).
 #[derive(Clone)]
 pub(crate) struct SwitchKey {
-    pub(crate) digits: Vec<[Poly; 2]>,
+    pub(crate) parts: [Vec<[Poly; 2]>; 2],
+}
+
+impl SwitchKey {
+    /// The pairs that `plan` reads.
+    fn digits(&self, plan: &SwitchPlan) -> &[[Poly; 2]] {
+        &self.parts[plan.tail as usize]
+    }
+
+    /// Whether the key holds all that `plan` reads.
+    pub(crate) fn covers(&self, plan: &SwitchPlan) -> bool {
+        let digits = self.digits(plan);
+        let held = |i: &usize| digits.iter().flatten().all(|p| !p.limbs[*i].is_empty());
+        plan.digits.iter().all(|d| d.number < digits.len()) && plan.extended.iter().all(held)
+    }
 }
 
 /// What all jobs of one pass have in common: the keys their pieces meet, and how addends enter.
@@ -341,7 +355,7 @@ impl Pass<'_> {
                 shape.uses[k / digits].iter().map(move |&(map, key)| Term {
                     sources,
                     map,
-                    key: key.digits[number].each_ref().map(|p| &*p.limbs[i]),
+                    key: key.digits(plan)[number].each_ref().map(|p| &*p.limbs[i]),
                 })
             })
             .collect();

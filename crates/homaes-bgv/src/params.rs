@@ -13,6 +13,10 @@
 //! primes and adds others in one operation. A multiplication consumes one level; at level 1, a
 //! single prime, one last product fits without a switch.
 //!
+//! No level has the middle prime together with last or low, so no key needs them together either: a key-switching key comes in
+//! two parts, one for S0 and S2 modulo last, low, base and special primes, one for S1 modulo middle, base and special primes
+//! ([`Tail`]). That takes 41.8 bits off the largest modulus that anything is published under, which is what security depends on.
+//!
 //! **Digits.** Key switching splits a polynomial into digits: the tail with the first base primes,
 //! then groups of `digit` base primes, in the order in which primes are dropped last. Each digit is
 //! about as large as the product of the special primes, of which only as many are used as the
@@ -133,6 +137,35 @@ pub enum ParamsError {
         /// expected
         expected: RangeInclusive<usize>,
     },
+}
+
+/// Which of the tail primes a modulus has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tail {
+    /// last and low, or last alone: S0 and S2
+    Outer,
+    /// middle: S1
+    Middle,
+}
+
+impl Tail {
+    pub(crate) const ALL: [Self; 2] = [Self::Outer, Self::Middle];
+
+    /// That of a basis.
+    pub(crate) fn of(basis: &[usize]) -> Self {
+        if basis.contains(&MIDDLE) {
+            Self::Middle
+        } else {
+            Self::Outer
+        }
+    }
+
+    fn primes(self) -> &'static [usize] {
+        match self {
+            Self::Outer => &[LAST, LOW],
+            Self::Middle => &[MIDDLE],
+        }
+    }
 }
 
 const TAIL: usize = 3;
@@ -332,9 +365,15 @@ impl Params {
         self.log2(self.basis(level).iter().copied())
     }
 
-    /// log2 of the largest modulus a key is published under: all primes.
+    /// log2 of the largest modulus that anything is published under: base and special primes with the larger tail.
     pub fn log2_qp(&self) -> f64 {
-        self.log2(0..self.primes.len())
+        self.log2_key(self.top_level())
+    }
+
+    /// log2 of the larger modulus of the two parts of a key for all levels up to `level`.
+    pub(crate) fn log2_key(&self, level: usize) -> f64 {
+        let parts = Tail::ALL.map(|tail| self.log2(self.key_primes(level, tail).into_iter()));
+        parts.into_iter().fold(0.0, f64::max)
     }
 
     pub(crate) fn transform(&self, i: usize) -> &Transform {
@@ -354,9 +393,17 @@ impl Params {
         &self.levels[level]
     }
 
-    /// Numbers of the primes of all levels up to `level`.
-    pub(crate) fn primes_up_to(&self, level: usize) -> Vec<usize> {
-        (0..TAIL + level.div_ceil(3) - 1).collect()
+    /// Numbers of the primes of all levels up to `level` that have `tail`, and of the special primes; none for level 0.
+    pub(crate) fn key_primes(&self, level: usize, tail: Tail) -> Vec<usize> {
+        // S1 of the lowest round is level 2
+        if level == 0 || (level == 1 && tail == Tail::Middle) {
+            return Vec::new();
+        }
+        let base = TAIL..TAIL + level.div_ceil(3) - 1;
+        let tail = tail.primes().iter().copied();
+        tail.chain(base)
+            .chain(self.special_from()..self.primes.len())
+            .collect()
     }
 
     /// Highest level at which slots can be rotated in users' circuits: that of AES-128's output, at most 12; 0 for a chain

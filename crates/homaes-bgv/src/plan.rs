@@ -1,6 +1,6 @@
 //! What modulus switches and key switches do at every level, worked out once per parameter set.
 
-use crate::params::{DIGIT_EXCESS_BITS, Params};
+use crate::params::{DIGIT_EXCESS_BITS, Params, Tail};
 use homaes_math::rns::Conversion;
 use homaes_math::{Modulus, Shoup};
 
@@ -36,6 +36,8 @@ pub(crate) struct Digit {
 /// Key switching at one level, followed by the switch back to a basis without special primes.
 pub(crate) struct SwitchPlan {
     pub(crate) from: Vec<usize>,
+    /// the part of every key that holds the primes of `from`
+    pub(crate) tail: Tail,
     /// from, then the special primes in use
     pub(crate) extended: Vec<usize>,
     pub(crate) digits: Vec<Digit>,
@@ -125,6 +127,7 @@ impl Params {
                 .collect(),
             all_special: special == all,
             down: self.down_plan(&extended, self.basis(to_level)),
+            tail: Tail::of(&from),
             from,
             extended,
             digits,
@@ -157,6 +160,13 @@ impl Params {
 }
 
 impl SwitchPlan {
+    /// log2 of every digit's modulus over the special modulus in use.
+    pub(crate) fn digit_excesses(&self, params: &Params) -> impl Iterator<Item = f64> {
+        let special = self.log2_special(params);
+        let own = move |d: &Digit| params.log2(d.own.iter().map(|&at| self.from[at]));
+        self.digits.iter().map(move |d| own(d) - special)
+    }
+
     /// log2 of the special primes in use.
     pub(crate) fn log2_special(&self, params: &Params) -> f64 {
         params.log2(self.extended[self.from.len()..].iter().copied())

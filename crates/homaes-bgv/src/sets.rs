@@ -1,27 +1,35 @@
 //! The declared parameter sets.
 //!
 //! All use chains of primes below 2^47, so that the fastest transform serves everywhere, each 1 modulo
-//! 65535·256. Sizes in bits: last 28.32, low 27.00, middle 41.82, base 46.24. The three levels of a
-//! round drop 13.50, 13.50 and 19.24 bits, so that D = 2^drop/ρ is 6.9 at h = 256 and the linear
-//! layer's growth of 2^4.03 (decrypting 2^4.54) is taken up together with the key-switching noise of many digits.
+//! 65535·256. There are two sizes of rounds. A round costs one base prime, which fixes d1 + d2 + dL, the bits that its three levels
+//! drop; D = 2^d/ρ is what holds noise together, and ρ grows with the weight h of the secret:
 //!
-//! How the sizes came about: a round costs one base prime, which fixes d1 + d2 + dL; a digit may
-//! exceed the special modulus by 6.25 bits (`params::DIGIT_EXCESS_BITS`); the last prime
-//! must hold the output noise under the proven bound of [`crate::stability`], not only the typical
-//! one. Within that, the split is the one with the smallest computed failure probability.
+//! | h | last, low, middle, base (log2) | d1, d2, dL | D | sets |
+//! |---|---|---|---|---|
+//! | 256 | 28.32, 27.00, 41.82, 46.24 | 13.50, 13.50, 19.24 | 6.9 | aes128, aes128+8, aes192 and the toys |
+//! | 384 | 28.32, 27.46, 42.05, 46.985 | 13.73, 13.73, 19.53 | 6.6 | aes192+5, aes256, aes256+2 |
+//!
+//! How the sizes came about: the split is the one with the smallest failure bound ([`crate::stability`]); the last prime must hold
+//! the output noise under that bound; a digit may exceed the special modulus by 6.25 bits (`params::DIGIT_EXCESS_BITS`), and by less
+//! where all digits do so, because their noise stays behind x^127. Decrypting multiplies noise by 2^4.54 in the linear layer,
+//! encrypting by 2^4.03.
 //!
 //! A set with T base primes and one more carries T + 1 times three levels. A cipher of R rounds that
-//! starts at 3t ends at 3(t - R), or at 1 for t = R. What the modulus has room for at 128 bits
-//! (log2 QP at most 833 for n = 32768, h = 256) is shared between levels and special primes: fewer
-//! special primes mean more digits and slower, larger keys.
+//! starts at 3t ends at 3(t - R), or at 1 for t = R. The largest modulus under which anything is published is QP: last, low, base and
+//! special primes, the middle prime standing in keys of their own ([`crate::params`]). Fewer special primes mean more digits and
+//! slower, larger keys.
 //!
-//! | set | levels | digits (base primes, first with the tail) | special | log2 QP |
-//! |---|---|---|---|---|
-//! | aes128 | 30 | 4, 5 | 5 × 47.0 | 748.3 |
-//! | aes192 | 36 | 3, 4, 4 | 4 × 47.0 | 793.8 |
-//! | aes128+8 | 39 | 2, 4, 4, 2 | 4 × 44.9 | 831.6 |
-//! | aes256, aes192+5 | 42 | 1, 3, 3, 3, 3 | 3 × 44.5 | 831.8 |
-//! | aes256+2 | 45 | 0, 2, 2, 2, 2, 2, 2, 2 | 2 × 43.7 | 831.8 |
+//! | set | h | levels | digits (base primes, first with the tail) | special | log2 QP |
+//! |---|---|---|---|---|---|
+//! | aes128 | 256 | 30 | 4, 5 | 5 × 47.0 | 706.5 |
+//! | aes192 | 256 | 36 | 3, 4, 4 | 4 × 47.0 | 751.9 |
+//! | aes128+8 | 256 | 39 | 1, 3, 3, 3, 2 | 3 × 44.5 | 743.7 |
+//! | aes256, aes192+5 | 384 | 42 | 1, 3, 3, 3, 3 | 3 × 45.6 | 803.4 |
+//! | aes256+2 | 384 | 45 | 0, 2, 2, 2, 2, 2, 2, 2 | 2 × 45.1 | 803.8 |
+//!
+//! The weight 384 is for the long chains, where it gives 130 bits with the ring's rotations counted: at h = 256 the same chains
+//! end 36 bits of modulus earlier at 128, and save 13. Below h = 384 that exchange gets worse, above it the primes no longer stay
+//! below 2^47.
 
 use crate::params::{Chain, ParamSet};
 use homaes_aes::Layout;
@@ -63,21 +71,34 @@ const SPECIAL: [u64; 7] = [
     140_736_934_682_881,
 ];
 
-/// The largest primes below 2^44.9.
-const SPECIAL_44_9: [u64; 4] = [
-    32_828_098_379_521,
-    32_828_048_048_641,
-    32_828_014_494_721,
-    32_827_980_940_801,
+/// The largest primes below 2^46.985.
+const BASE_46_985: [u64; 14] = [
+    139_281_634_064_641,
+    139_281_483_072_001,
+    139_281_281_748_481,
+    139_281_264_971_521,
+    139_281_214_640_641,
+    139_280_862_324_481,
+    139_280_828_770_561,
+    139_280_728_108_801,
+    139_280_661_000_961,
+    139_280_426_123_521,
+    139_280_258_353_921,
+    139_280_191_246_081,
+    139_280_023_476_481,
+    139_279_721_491_201,
 ];
+
+/// The largest primes below 2^45.6.
+const SPECIAL_45_6: [u64; 3] = [53_329_493_168_641, 53_329_275_068_161, 53_328_939_528_961];
+
+/// The largest primes below 2^45.1.
+const SPECIAL_45_1: [u64; 2] = [37_709_572_992_001, 37_709_203_898_881];
 
 /// The largest primes below 2^44.5.
 const SPECIAL_44_5: [u64; 3] = [24_879_057_292_801, 24_878_973_408_001, 24_878_939_854_081];
 
-/// The largest primes below 2^43.65.
-const SPECIAL_43_65: [u64; 2] = [13_802_455_322_881, 13_802_404_992_001];
-
-/// `rounds` times three levels.
+/// `rounds` times three levels for a secret of weight 256.
 const fn chain(rounds: usize, special: &'static [u64], first_digit: usize, digit: usize) -> Chain {
     Chain {
         last: 335_539_201,
@@ -89,6 +110,19 @@ const fn chain(rounds: usize, special: &'static [u64], first_digit: usize, digit
         digit,
     }
 }
+
+/// `rounds` times three levels for a secret of weight [`HEAVY`].
+const fn heavy(rounds: usize, special: &'static [u64], first_digit: usize, digit: usize) -> Chain {
+    Chain {
+        low: 184_546_561,
+        middle: 4_553_015_289_601,
+        base: BASE_46_985.split_at(rounds - 1).0,
+        ..chain(rounds, special, first_digit, digit)
+    }
+}
+
+/// Weight of the secret in the sets with the longest chains.
+const HEAVY: usize = 384;
 
 /// What all secure sets share.
 const SECURE: ParamSet = ParamSet {
@@ -109,7 +143,7 @@ pub const AES128: ParamSet = SECURE;
 /// AES-128 with eight multiplications left on the output, or AES-192 with two.
 pub const AES128_8: ParamSet = ParamSet {
     name: SetName::from_static("bgv/aes128+8"),
-    chain: chain(13, &SPECIAL_44_9, 2, 4),
+    chain: chain(13, &SPECIAL_44_5, 1, 3),
     spare: 8,
     ..SECURE
 };
@@ -131,7 +165,8 @@ pub const AES192_5: ParamSet = ParamSet {
 /// AES-256 with two multiplications left: what the ring has room for at 128 bits, with many small digits.
 pub const AES256_2: ParamSet = ParamSet {
     name: SetName::from_static("bgv/aes256+2"),
-    chain: chain(15, &SPECIAL_43_65, 0, 2),
+    weight: HEAVY,
+    chain: heavy(15, &SPECIAL_45_1, 0, 2),
     spare: 2,
     ..SECURE
 };
@@ -139,7 +174,8 @@ pub const AES256_2: ParamSet = ParamSet {
 /// AES-256, or smaller keys with multiplications left.
 pub const AES256: ParamSet = ParamSet {
     name: SetName::from_static("bgv/aes256"),
-    chain: chain(14, &SPECIAL_44_5, 1, 3),
+    weight: HEAVY,
+    chain: heavy(14, &SPECIAL_45_6, 1, 3),
     ..SECURE
 };
 
@@ -193,14 +229,18 @@ mod tests {
         let step = 65535 * 256;
         let below = |bits: f64, count| largest_primes(bits.exp2() as u64, step, count);
         assert_eq!(SPECIAL.as_slice(), below(47.0, 7));
-        assert_eq!(SPECIAL_44_9.as_slice(), below(44.9, 4));
         assert_eq!(SPECIAL_44_5.as_slice(), below(44.5, 3));
-        assert_eq!(SPECIAL_43_65.as_slice(), below(43.65, 2));
+        assert_eq!(SPECIAL_45_6.as_slice(), below(45.6, 3));
+        assert_eq!(SPECIAL_45_1.as_slice(), below(45.1, 2));
+        assert_eq!(BASE_46_985.as_slice(), below(46.985, 14));
         assert_eq!(BASE.as_slice(), below(46.24, 18));
         let c = TOY_255.chain;
         assert_eq!([c.middle].as_slice(), below(41.8218, 1));
         assert_eq!([c.last].as_slice(), below(28.33, 1));
         assert_eq!([c.low].as_slice(), below(27.0, 1));
+        let c = AES256.chain;
+        assert_eq!([c.middle].as_slice(), below(42.05, 1));
+        assert_eq!([c.low].as_slice(), below(27.5, 1));
         for p in ALL.iter().flat_map(|s| {
             [
                 &[s.chain.last, s.chain.low, s.chain.middle],

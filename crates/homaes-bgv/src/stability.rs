@@ -16,8 +16,9 @@
 //! # The recursion
 //!
 //! Write `j+i` for the embedding `j·2^i`. Units are `ρ = √(n(1+h)/3)`, `D_i = 2^{d_i}/ρ`,
-//! `w = ρ/2^{dl}`, `κ_j = (1+|s_j|²)/(1+h) + ks_switched`; every `R` is a fresh circular normal of
-//! variance `κ_j`. For one byte and one round, with `X = Z + R` the state noise,
+//! `w = ρ/2^{dl}`, `κ_j = (1+|s_j|²)/(1+h)`; every `R` is a fresh circular normal of
+//! variance `κ_j`, plus that of key switching (`ks_switched`) behind a product. For one byte and one round, with `X = Z + R` the
+//! state noise,
 //!
 //! - `c3_j = X_j X_{j+1}/D_1 + R`, and a copy `c1_j = R` of the state at the lower level;
 //! - `c7_j = c1_j c3_{j+1}/D_2 + R`, `c15_j = c3_j c3_{j+2}/D_2 + R`, `c127_j = c7_j c15_{j+3}`;
@@ -117,7 +118,7 @@ use recursion::Recursion;
 use std::f64::consts::LN_2;
 
 /// Frobenius conjugates of `x^127` that enter one output byte of the S-box.
-const TAPS: usize = 8;
+pub(crate) const TAPS: usize = 8;
 /// Components bounded in parallel before it is seen whether the key is already hopeless.
 const CHUNK: usize = 64;
 /// Bits below which [`StabilityModel::log2_p_runaway`] does not refine its bound.
@@ -163,8 +164,8 @@ pub struct StabilityModel {
     pub rounds: u32,
     /// log2 of the canonical rms of the first round's input noise.
     pub fresh_bits: f64,
-    /// Variance of the key-switching noise left after a switch, over `ρ²`.
-    pub ks_switched: f64,
+    /// Variances of the key-switching noise left after the switches under `x^3`, and under `x^7` and `x^15`, over `ρ²`.
+    pub ks_switched: [f64; 2],
     /// Variance of the key-switching and rounding noise of `x^127` and of the linear layer before
     /// its switch, over `ρ⁴`.
     pub ks_unswitched: f64,
@@ -201,7 +202,7 @@ impl StabilityModel {
     #[must_use]
     pub fn aes(drops: [f64; 3], rounds: u32, fresh_bits: f64, gains: LinearGains) -> Self {
         let [d1, d2, dl] = drops;
-        let (ks_switched, ks_unswitched) = (0.01, 0.01);
+        let (ks_switched, ks_unswitched) = ([0.01; 2], 0.01);
         Self {
             circuit: Circuit::ALL[0],
             d1,

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 mod aes;
 mod circuit;
+mod embeddings;
 mod vectors;
 
 struct Fixture {

@@ -106,10 +106,11 @@ fn key_switching_noise_has_the_shares_that_are_stated() {
         let model = quality::model(&params);
         // over ρ² after a switch; over ρ⁴ behind x^127. The toys' ρ is small against their σ
         let (switched, unswitched) = match set.purpose {
-            Purpose::Secure => (0.2, 36.0),
-            _ => (0.3, 100.0),
+            Purpose::Secure => (0.7, 11.0),
+            _ => (2.5, 100.0),
         };
-        assert!(model.ks_switched < switched, "{}", model.ks_switched);
+        let found = model.ks_switched;
+        assert!(found.iter().all(|&ks| ks < switched), "{found:?}");
         assert!(model.ks_unswitched < unswitched, "{}", model.ks_unswitched);
     }
     // two digits leave next to nothing behind x^127

@@ -3,6 +3,7 @@
 use super::TAPS;
 use homaes_aes::gf256;
 use homaes_math::slots::Slots;
+use std::array::from_fn;
 use std::f64::consts::PI;
 
 /// Order of the roots of unity in the constants of the linear layers.
@@ -72,7 +73,7 @@ impl LinearGains {
                     let before = norm(value(c, (j << (k + 1)) % MODULUS));
                     norm(value(&lifts.lambda[k], j)) * before
                 };
-                std::array::from_fn(tap)
+                from_fn(tap)
             })
         };
         let last = |p: u32| {
@@ -111,6 +112,13 @@ impl LinearGains {
             &self.encrypt
         };
         &gains[(class % MODULUS) as usize]
+    }
+
+    /// By direction and class, the power of each tap, summed over the bytes of a column.
+    pub(crate) fn taps(&self) -> Vec<[f64; TAPS]> {
+        let classes = self.encrypt[1..].iter().chain(&self.decrypt[1..]);
+        let sum = |power: &Power| from_fn(|k| power.iter().map(|byte| byte[k]).sum());
+        classes.map(sum).collect()
     }
 
     /// What one `x^127` counts for in the output of the last round.

@@ -41,7 +41,7 @@ pub(super) struct Recursion<'a> {
 
 /// The orbits that exchange noise, one after the other.
 pub(super) struct Component {
-    /// Variances of the rounding noise, over `ρ²`.
+    /// Variances of the rounding noise, over `ρ²`; key switching adds to them ([`StabilityModel::ks_switched`]).
     pub(super) kappa: Vec<f64>,
     pub(super) class: Vec<u32>,
     /// Positions of `ρ^l κ^c` times each position, by `l - 1`; empty without a packed layout.
@@ -68,7 +68,7 @@ impl<'a> Recursion<'a> {
         let orbits = &key.components()[index];
         let positions = || orbits.iter().flat_map(|o| o * len..(o + 1) * len);
         let unit = 1.0 + key.weight as f64;
-        let relative = |at: usize| key.kappa()[at] / unit + self.model.ks_switched;
+        let relative = |at: usize| key.kappa()[at] / unit;
         let local = |orbit: usize| orbits.iter().position(|&o| o == orbit).unwrap_or(0);
         let mut coincident = false;
         let mut links = Vec::new();
@@ -107,11 +107,14 @@ impl<'a> Recursion<'a> {
         let [d1, d2] = self.ratios;
         let laws = |f: &dyn Fn(usize) -> Law| (0..n).map(f).collect::<Vec<Law>>();
         let state = laws(&|i| Law::offset_normal(carried[i], by * kappa[i].max(self.fresh)));
-        let kappa: Vec<f64> = kappa.iter().map(|k| by * k).collect();
-        let cube = laws(&|i| state[i].product_plus_normal(&state[(i + 1) % n], d1, kappa[i]));
-        let fifteen = laws(&|i| cube[i].product_plus_normal(&cube[(i + 2) % n], d2, kappa[i]));
+        let [first, second] = self.model.ks_switched.map(|ks| {
+            let with = |k: &f64| by * (k + ks);
+            kappa.iter().map(with).collect::<Vec<f64>>()
+        });
+        let cube = laws(&|i| state[i].product_plus_normal(&state[(i + 1) % n], d1, first[i]));
+        let fifteen = laws(&|i| cube[i].product_plus_normal(&cube[(i + 2) % n], d2, second[i]));
         (0..n)
-            .map(|i| cube[(i + 1) % n].share(&fifteen[(i + 3) % n], d2, kappa[i]))
+            .map(|i| cube[(i + 1) % n].share(&fifteen[(i + 3) % n], d2, second[i]))
             .collect()
     }
 

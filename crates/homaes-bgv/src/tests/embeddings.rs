@@ -1,0 +1,120 @@
+//! The scheme's noise at single embeddings, against what [`crate::stability`] and [`crate::quality`] take it to be.
+
+use super::*;
+use crate::quality;
+
+/// Embeddings looked at: those where the secret is largest, one of each conjugate pair.
+const WORST: usize = 16;
+
+/// Mean over `samples` of the squared noise at every embedding, and of its square at the embeddings `at`.
+fn sampled(
+    f: &mut Fixture,
+    samples: usize,
+    at: &[usize],
+    mut noise: impl FnMut(&mut Fixture) -> Ciphertext,
+) -> (Vec<f64>, Vec<f64>) {
+    let (mut second, mut fourth) = (vec![0.0; f.params.ring().n()], vec![0.0; at.len()]);
+    for _ in 0..samples {
+        let c = noise(f);
+        let squares = f.secret.noise_embeddings(&c);
+        for (sum, s) in second.iter_mut().zip(squares.iter()) {
+            *sum += s / samples as f64;
+        }
+        for (sum, &j) in fourth.iter_mut().zip(at) {
+            *sum += squares[j].powi(2) / samples as f64;
+        }
+    }
+    (second, fourth)
+}
+
+/// The embeddings at which `values` is largest, one of each conjugate pair.
+fn worst(f: &Fixture, values: &[f64]) -> Vec<usize> {
+    let conjugate = f.params.ring().galois(f.params.ring().m() - 1).unwrap();
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.retain(|&j| j < conjugate.source(j));
+    order.sort_by(|&a, &b| values[b].total_cmp(&values[a]));
+    order.truncate(WORST);
+    order
+}
+
+/// Holds what a modulus switch and a key switch add against the model, at the embeddings where they are largest.
+fn check_embeddings(mut f: Fixture, samples: usize) {
+    let params = f.params.clone();
+    let ring = params.ring();
+    let real: Vec<f64> = f.secret.coefficients().iter().map(|&c| c as f64).collect();
+    let kappa: Vec<f64> = homaes_math::embed::squared_magnitudes(ring, &real)
+        .iter()
+        .map(|s| 1.0 + s)
+        .collect();
+    let at = worst(&f, &kappa);
+    // four standard deviations of a mean of `samples` exponential variables; of their squares, three times that
+    let slack = 4.0 / (samples as f64).sqrt();
+
+    // rounding: a fresh encryption switched down, whose own noise the switch divides by 2^13.5 or more
+    let unit = ring.n() as f64 / 3.0;
+    let (second, fourth) = sampled(&mut f, samples, &at, |f| {
+        let bytes = random_bytes(&mut f.rng, f.params.slots().count());
+        let c = f.secret.encrypt(&bytes, &mut f.rng).unwrap();
+        Evaluator::new(&f.eval).mod_switch(&c).unwrap()
+    });
+    let mut mean = [0.0; 2];
+    for (&j, &fourth) in at.iter().zip(&fourth) {
+        let found = second[j] / (unit * kappa[j]);
+        let normality = fourth / (2.0 * second[j].powi(2));
+        assert!((found - 1.0).abs() < slack, "embedding {j}: {found}");
+        mean[0] += found / at.len() as f64;
+        mean[1] += normality / at.len() as f64;
+    }
+    println!(
+        "rounding at the {WORST} worst embeddings (1 + |s|² up to {:.2} times 1 + h): variance {:.3} of the model's, fourth moment \
+         {:.3} of a normal one's, {samples} samples",
+        kappa[at[0]] / (1.0 + f.params.set().weight as f64),
+        mean[0],
+        mean[1],
+    );
+    let several = slack / (WORST as f64).sqrt();
+    assert!((mean[0] - 1.0).abs() < several, "{}", mean[0]);
+    assert!((mean[1] - 1.0).abs() < 3.0 * several, "{}", mean[1]);
+
+    // key switching at a level where it outweighs the rest: the same key's noise over many ciphertexts
+    let top = f.params.top_level();
+    let params = f.params.clone();
+    let plan = params.staying(top);
+    let model = params.noise();
+    let variance = 2.0 * model.key_switch_log2(1, plan.digits.len(), plan.log2_digit_excess);
+    let weights: Vec<f64> = plan
+        .digit_excesses(&params)
+        .map(|bits| (2.0 * bits).exp2())
+        .collect();
+    let spread = quality::key_spread(&weights);
+    let (second, _) = sampled(&mut f, samples, &[], |f| {
+        let bytes = random_bytes(&mut f.rng, f.params.slots().count());
+        let c = f.secret.encrypt(&bytes, &mut f.rng).unwrap();
+        Evaluator::new(&f.eval).frobenius(&c, 1).unwrap()
+    });
+    // what the ciphertext brings and what the division adds
+    let other = 2.0 * model.fresh().rms_log2;
+    let rounding = |j: usize| unit * kappa[j];
+    let switched: Vec<f64> = (0..second.len())
+        .map(|j| (second[j] - other.exp2() - rounding(j)) / variance.exp2())
+        .collect();
+    let mean = switched.iter().sum::<f64>() / switched.len() as f64;
+    let largest = switched.iter().copied().fold(0.0, f64::max);
+    println!(
+        "key switching at level {top}: mean variance over embeddings {mean:.3} of the model's, at the worst embedding {largest:.2}, \
+         spread allowed for {spread:.2}"
+    );
+    assert!((mean - 1.0).abs() < 0.1, "{mean}");
+    assert!(largest < spread * (1.0 + slack), "{largest} above {spread}");
+}
+
+#[test]
+fn noise_at_the_worst_embeddings() {
+    check_embeddings(toy(31), 2000);
+}
+
+#[test]
+#[ignore = "two minutes; run with --ignored"]
+fn noise_at_the_worst_embeddings_at_full_size() {
+    check_embeddings(fixture(Params::new(&sets::AES128).unwrap(), 32), 256);
+}
