@@ -237,3 +237,17 @@ fn aes_256_at_full_size() {
     ];
     full_size(&sets::AES256, &cases);
 }
+
+#[test]
+#[ignore = "four minutes"]
+fn every_secure_set_at_full_size() {
+    let packed = |size| Direction::ALL.map(|dir| (Layout::Packed, dir, size));
+    for (set, size) in [
+        (&sets::AES128_8, KeySize::Aes128),
+        (&sets::AES192, KeySize::Aes192),
+        (&sets::AES192_5, KeySize::Aes192),
+        (&sets::AES256_2, KeySize::Aes256),
+    ] {
+        full_size(set, &packed(size));
+    }
+}
