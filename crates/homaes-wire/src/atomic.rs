@@ -1,29 +1,61 @@
 //! Output that appears whole or not at all.
 //!
-//! Bytes go to `.NAME.homaes-tmp-RANDOM` in the target folder, so that the last step is a rename within one file
+//! Bytes go to `.NAME.homaes-tmp-NUMBER` in the target folder, so that the last step is a rename within one file
 //! system. Without leave to overwrite, the last step is a hard link instead: it fails if the name was taken meanwhile.
+//!
+//! The process holds an advisory lock on its temporary file. A killed process holds none, so that
+//! [`remove_leftovers`](crate::remove_leftovers) can tell its files from those in use.
 
 use crate::WireError;
-use std::collections::BTreeSet;
-use std::ffi::OsString;
+use crate::leftover::{claim, temporary_name};
 use std::fs::{self, File, OpenOptions};
-use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::thread;
+use std::time::Duration;
 use zeroize::{Zeroize, Zeroizing};
 
 /// Bytes collected before they are written.
 const BUFFER_BYTES: usize = 1 << 18;
 
-/// Names longer than this are left out of the temporary name, which must stay below the usual limit of 255 bytes.
-const MAX_NAME_IN_TEMPORARY: usize = 200;
+/// The temporary files of this process. Nothing is allocated while it is held, so that a thread that runs out of memory
+/// never holds it.
+static LIVE: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-static LIVE: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
-
-fn live() -> MutexGuard<'static, BTreeSet<PathBuf>> {
-    // A set of paths is sound after a panic elsewhere.
+fn live() -> MutexGuard<'static, Vec<PathBuf>> {
+    // A list of paths is sound after a panic elsewhere.
     LIVE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Adds a path; one that names no file does no harm.
+fn announce(path: PathBuf) {
+    loop {
+        let mut list = live();
+        if list.len() < list.capacity() {
+            list.push(path);
+            return;
+        }
+        let room = list.len() + 16;
+        drop(list);
+        let mut larger = Vec::with_capacity(room);
+        let mut list = live();
+        if list.len() < larger.capacity() {
+            larger.append(&mut list);
+            let smaller = std::mem::replace(&mut *list, larger);
+            drop(list);
+            drop(smaller);
+        }
+    }
+}
+
+/// Takes a path off the list; whether it was there.
+fn withdraw(path: &Path) -> bool {
+    let mut list = live();
+    let place = list.iter().position(|other| other == path);
+    let taken = place.map(|place| list.swap_remove(place));
+    drop(list);
+    taken.is_some()
 }
 
 /// Removes the temporary files of every [`AtomicFile`] alive in this process.
@@ -36,10 +68,31 @@ pub fn cleanup_all() {
     }
 }
 
+/// As [`cleanup_all`], for a program that ends at once because it has no memory left: takes no more of it, and gives up
+/// after a second if the list cannot be had. What is left then, [`remove_leftovers`](crate::remove_leftovers) removes.
+pub fn cleanup_without_memory() {
+    for _ in 0..100 {
+        let list = match LIVE.try_lock() {
+            Ok(list) => list,
+            Err(TryLockError::Poisoned(list)) => list.into_inner(),
+            Err(TryLockError::WouldBlock) => {
+                thread::sleep(Duration::from_millis(10));
+                continue;
+            }
+        };
+        for path in list.iter() {
+            let _ = fs::remove_file(path);
+        }
+        return;
+    }
+}
+
 /// How an output may be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OutputOptions {
     /// Replace an existing file.
+    ///
+    /// The new file allows no more than the old one did (mode bits on Unix).
     pub force: bool,
     /// Readable and writable by the owner alone (mode 0600 on Unix), from the first byte on.
     pub private: bool,
@@ -66,52 +119,40 @@ impl AtomicFile {
     /// [`WireError::AlreadyExists`] if `target` exists and `force` is not set; [`WireError::Io`].
     pub fn create(target: &Path, options: OutputOptions) -> Result<Self, WireError> {
         let OutputOptions { force, private } = options;
-        let target = resolve(target, force)?;
-        let invalid = || {
-            WireError::io(
-                &target,
-                io::Error::new(io::ErrorKind::InvalidInput, "not a file name"),
-            )
-        };
-        let name = target.file_name().ok_or_else(invalid)?;
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        if private {
-            use std::os::unix::fs::OpenOptionsExt;
-            options.mode(0o600);
-        }
-        #[cfg(not(unix))]
-        let _ = private;
+        check_name(target)?;
+        let (target, replaced) = resolve(target, force)?;
+        let name = target
+            .file_name()
+            .ok_or_else(|| not_a_file_name(&target))?;
+        let options = open_options(private, replaced.as_ref());
+        let buffer = Zeroizing::new(Vec::with_capacity(BUFFER_BYTES));
         loop {
-            let mut temporary = OsString::from(".");
-            if name.len() <= MAX_NAME_IN_TEMPORARY {
-                temporary.push(name);
-                temporary.push(".");
-            }
-            // The standard library's hash keys are random: enough to avoid an existing name, and nothing else is at stake.
-            temporary.push(format!(
-                "homaes-tmp-{:016x}",
-                RandomState::new().hash_one(std::process::id())
-            ));
-            let temporary = target.with_file_name(temporary);
-            // Under the lock, so that clean-up never misses a file that was just created.
-            let mut live = live();
-            match options.open(&temporary) {
-                Ok(file) => {
-                    live.insert(temporary.clone());
-                    let buffer = Zeroizing::new(Vec::with_capacity(BUFFER_BYTES));
-                    return Ok(Self {
-                        target,
-                        temporary,
-                        force,
-                        file,
-                        buffer,
-                    });
+            let temporary = target.with_file_name(temporary_name(name));
+            // Before the file is there, so that clean-up never misses it.
+            announce(temporary.clone());
+            let file = match options.open(&temporary) {
+                Ok(file) => file,
+                Err(error) => {
+                    withdraw(&temporary);
+                    if error.kind() == io::ErrorKind::AlreadyExists {
+                        continue;
+                    }
+                    return Err(WireError::io(temporary, error));
                 }
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(source) => return Err(WireError::io(temporary, source)),
+            };
+            if !claim(&file, &temporary) {
+                // Another process took it for a leftover in this moment.
+                withdraw(&temporary);
+                let _ = fs::remove_file(&temporary);
+                continue;
             }
+            return Ok(Self {
+                target,
+                temporary,
+                force,
+                file,
+                buffer,
+            });
         }
     }
 
@@ -121,14 +162,22 @@ impl AtomicFile {
         &self.target
     }
 
+    /// Writes everything to the disk, under the temporary name.
+    ///
+    /// # Errors
+    /// [`WireError::Io`].
+    pub fn sync(&mut self) -> Result<(), WireError> {
+        self.flush()
+            .and_then(|()| self.file.sync_all())
+            .map_err(|source| WireError::io(&self.temporary, source))
+    }
+
     /// Writes everything to the disk and gives the file its name.
     ///
     /// # Errors
     /// [`WireError::AlreadyExists`] if the name was taken since and `force` is not set; [`WireError::Io`].
     pub fn commit(mut self) -> Result<(), WireError> {
-        self.flush()
-            .and_then(|()| self.file.sync_all())
-            .map_err(|source| WireError::io(&self.temporary, source))?;
+        self.sync()?;
         if self.force {
             fs::rename(&self.temporary, &self.target)
                 .map_err(|source| WireError::io(&self.target, source))?;
@@ -184,19 +233,47 @@ impl Write for AtomicFile {
 
 impl Drop for AtomicFile {
     fn drop(&mut self) {
-        let mut live = live();
-        if live.remove(&self.temporary) {
-            // Fails after a rename, when there is nothing to remove.
-            let _ = fs::remove_file(&self.temporary);
-        }
+        // Before it is off the list: clean-up must not miss it. After a clean-up, or a rename, there is nothing to remove.
+        let _ = fs::remove_file(&self.temporary);
+        withdraw(&self.temporary);
     }
 }
 
-/// The file to replace, or an error if it may not be replaced.
-fn resolve(target: &Path, force: bool) -> Result<PathBuf, WireError> {
+fn not_a_file_name(target: &Path) -> WireError {
+    let error = io::Error::new(io::ErrorKind::InvalidInput, "not a file name");
+    WireError::io(target, error)
+}
+
+/// Refuses names that only a folder can have: `a/`, `a/.`, `..`. `Path` itself takes the first two for `a`.
+fn check_name(target: &Path) -> Result<(), WireError> {
+    let bytes = target.as_os_str().as_encoded_bytes();
+    let separator = |&byte: &u8| std::path::is_separator(char::from(byte));
+    match bytes.rsplit(separator).next() {
+        None | Some(b"" | b"." | b"..") if !target.is_dir() => Err(not_a_file_name(target)),
+        _ => Ok(()),
+    }
+}
+
+/// How to create the temporary file: what it allows is no more than what a new file and the replaced one allow.
+fn open_options(private: bool, replaced: Option<&fs::Metadata>) -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+        let most = if private { 0o600 } else { 0o666 };
+        options.mode(most & replaced.map_or(most, MetadataExt::mode));
+    }
+    #[cfg(not(unix))]
+    let _ = (private, replaced);
+    options
+}
+
+/// The file that will be there, and what is known of the one to replace; or an error if it may not be replaced.
+fn resolve(target: &Path, force: bool) -> Result<(PathBuf, Option<fs::Metadata>), WireError> {
     let error = |source| WireError::io(target, source);
     match fs::symlink_metadata(target) {
-        Err(missing) if missing.kind() == io::ErrorKind::NotFound => Ok(target.to_owned()),
+        Err(missing) if missing.kind() == io::ErrorKind::NotFound => Ok((target.to_owned(), None)),
         Err(source) => Err(error(source)),
         // whatever `force` says
         Ok(found) if found.is_dir() => Err(error(io::Error::new(
@@ -206,18 +283,19 @@ fn resolve(target: &Path, force: bool) -> Result<PathBuf, WireError> {
         Ok(_) if !force => Err(WireError::AlreadyExists {
             path: target.to_owned(),
         }),
-        Ok(found) => {
-            if !fs::metadata(target).map_err(error)?.is_file() {
+        Ok(link) => {
+            let found = fs::metadata(target).map_err(error)?;
+            if !found.is_file() {
                 return Err(error(io::Error::new(
                     io::ErrorKind::InvalidInput,
                     "not a regular file",
                 )));
             }
-            if found.is_symlink() {
-                fs::canonicalize(target).map_err(error)
-            } else {
-                Ok(target.to_owned())
-            }
+            let target = match link.is_symlink() {
+                true => fs::canonicalize(target).map_err(error)?,
+                false => target.to_owned(),
+            };
+            Ok((target, Some(found)))
         }
     }
 }

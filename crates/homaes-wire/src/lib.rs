@@ -30,16 +30,18 @@ mod codec;
 mod error;
 mod hash;
 mod header;
+mod leftover;
 mod reader;
 mod writer;
 
-pub use atomic::{AtomicFile, OutputOptions, cleanup_all};
+pub use atomic::{AtomicFile, OutputOptions, cleanup_all, cleanup_without_memory};
 pub use bits::{pack_bits, packed_len, unpack_bits};
 pub use codec::{Decoder, Encoder};
 pub use error::WireError;
 pub use header::{
     Contents, HEADER_FIXED_BYTES, Header, KeyId, Kind, MAGIC, MAX_SET_NAME_BYTES, VERSION,
 };
+pub use leftover::{Temporary, claim, remove_leftovers, temporaries};
 pub use reader::{Reader, RecordReader};
 pub use writer::{RecordWriter, Writer};
 
