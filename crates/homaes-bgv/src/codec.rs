@@ -272,6 +272,24 @@ impl WrappedKey {
         })
     }
 
+    /// Length of the file of a key before it is made, with what [`encrypt`](Self::encrypt) takes.
+    ///
+    /// # Errors
+    /// If a layout is not offered by the set, or the set has too few levels.
+    pub fn planned_bytes(
+        params: &Params,
+        size: KeySize,
+        layouts: &[Layout],
+        levels_left: Option<usize>,
+    ) -> Result<u64> {
+        let courses = layouts
+            .iter()
+            .map(|&layout| Course::new(params, layout, size, levels_left))
+            .collect::<Result<Vec<_>>>()?;
+        let contents = Self::contents(params, &courses);
+        Ok(header(params, Kind::WrappedKey, KeyId([0; 16]), contents)?.file_bytes())
+    }
+
     /// The container header of this key.
     ///
     /// # Errors

@@ -11,7 +11,7 @@ use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 use std::alloc::{Layout, alloc, alloc_zeroed, dealloc, handle_alloc_error};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::{LazyLock, Mutex, PoisonError};
 use zeroize::Zeroize;
 
@@ -30,7 +30,7 @@ struct Free(NonNull<u64>);
 // SAFETY: a free buffer is owned by the pool alone; it is plain memory.
 unsafe impl Send for Free {}
 
-static POOL: LazyLock<Mutex<HashMap<usize, Vec<Free>>>> = LazyLock::new(Mutex::default);
+static POOL: LazyLock<Mutex<BTreeMap<usize, Vec<Free>>>> = LazyLock::new(Mutex::default);
 
 /// What buffers hold: numbers of eight bytes, all of whose bit patterns are values.
 pub trait Element: Copy + zeroize::DefaultIsZeroes + private::Sealed {}

@@ -10,9 +10,10 @@
 //! | F_2\[X\]/Φ_m ⊃ GF(2^8)^ℓ | [`slots`] | bits <-> bytes | 2 M table look-ups |
 //! | canonical embedding | [`embed`] | double precision | key and noise statistics |
 //! | secrets, errors, uniform | [`sample`] | seeded ChaCha20 | – |
+//! | the end of memory | [`memory`] | – | – |
 //!
 //! Unsafe code is confined to the private module `simd` (vector kernels, each with a portable twin
-//! and an equality test) and to [`aligned`].
+//! and an equality test), to [`aligned`] and to [`memory`].
 #![deny(unsafe_code)]
 
 #[expect(unsafe_code, reason = "aligned allocation viewed as words")]
@@ -21,6 +22,8 @@ pub mod embed;
 pub mod fourier;
 pub mod kernel;
 mod lanes;
+#[expect(unsafe_code, reason = "an allocator")]
+pub mod memory;
 pub mod modulus;
 pub mod prime;
 pub mod ring;

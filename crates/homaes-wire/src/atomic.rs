@@ -6,63 +6,24 @@
 //! The process holds an advisory lock on its temporary file. A killed process holds none, so that
 //! [`remove_leftovers`](crate::remove_leftovers) can tell its files from those in use.
 
-use crate::WireError;
 use crate::leftover::{claim, temporary_name};
+use crate::{Registry, WireError};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
-use std::thread;
-use std::time::Duration;
 use zeroize::{Zeroize, Zeroizing};
 
 /// Bytes collected before they are written.
 const BUFFER_BYTES: usize = 1 << 18;
 
-/// The temporary files of this process. Nothing is allocated while it is held, so that a thread that runs out of memory
-/// never holds it.
-static LIVE: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
-
-fn live() -> MutexGuard<'static, Vec<PathBuf>> {
-    // A list of paths is sound after a panic elsewhere.
-    LIVE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Adds a path; one that names no file does no harm.
-fn announce(path: PathBuf) {
-    loop {
-        let mut list = live();
-        if list.len() < list.capacity() {
-            list.push(path);
-            return;
-        }
-        let room = list.len() + 16;
-        drop(list);
-        let mut larger = Vec::with_capacity(room);
-        let mut list = live();
-        if list.len() < larger.capacity() {
-            larger.append(&mut list);
-            let smaller = std::mem::replace(&mut *list, larger);
-            drop(list);
-            drop(smaller);
-        }
-    }
-}
-
-/// Takes a path off the list; whether it was there.
-fn withdraw(path: &Path) -> bool {
-    let mut list = live();
-    let place = list.iter().position(|other| other == path);
-    let taken = place.map(|place| list.swap_remove(place));
-    drop(list);
-    taken.is_some()
-}
+/// The temporary files of this process.
+static LIVE: Registry = Registry::new();
 
 /// Removes the temporary files of every [`AtomicFile`] alive in this process.
 ///
 /// For a program that is about to exit on a signal. It takes a lock: call it from a thread, not inside a signal handler.
 pub fn cleanup_all() {
-    for path in std::mem::take(&mut *live()) {
+    for path in LIVE.take() {
         // Nobody is left to tell if this fails.
         let _ = fs::remove_file(path);
     }
@@ -71,20 +32,9 @@ pub fn cleanup_all() {
 /// As [`cleanup_all`], for a program that ends at once because it has no memory left: takes no more of it, and gives up
 /// after a second if the list cannot be had. What is left then, [`remove_leftovers`](crate::remove_leftovers) removes.
 pub fn cleanup_without_memory() {
-    for _ in 0..100 {
-        let list = match LIVE.try_lock() {
-            Ok(list) => list,
-            Err(TryLockError::Poisoned(list)) => list.into_inner(),
-            Err(TryLockError::WouldBlock) => {
-                thread::sleep(Duration::from_millis(10));
-                continue;
-            }
-        };
-        for path in list.iter() {
-            let _ = fs::remove_file(path);
-        }
-        return;
-    }
+    LIVE.visit_without_memory(|path| {
+        let _ = fs::remove_file(path);
+    });
 }
 
 /// How an output may be made.
@@ -121,19 +71,17 @@ impl AtomicFile {
         let OutputOptions { force, private } = options;
         check_name(target)?;
         let (target, replaced) = resolve(target, force)?;
-        let name = target
-            .file_name()
-            .ok_or_else(|| not_a_file_name(&target))?;
+        let name = target.file_name().ok_or_else(|| not_a_file_name(&target))?;
         let options = open_options(private, replaced.as_ref());
         let buffer = Zeroizing::new(Vec::with_capacity(BUFFER_BYTES));
         loop {
             let temporary = target.with_file_name(temporary_name(name));
             // Before the file is there, so that clean-up never misses it.
-            announce(temporary.clone());
+            LIVE.add(temporary.clone());
             let file = match options.open(&temporary) {
                 Ok(file) => file,
                 Err(error) => {
-                    withdraw(&temporary);
+                    LIVE.remove(&temporary);
                     if error.kind() == io::ErrorKind::AlreadyExists {
                         continue;
                     }
@@ -142,7 +90,7 @@ impl AtomicFile {
             };
             if !claim(&file, &temporary) {
                 // Another process took it for a leftover in this moment.
-                withdraw(&temporary);
+                LIVE.remove(&temporary);
                 let _ = fs::remove_file(&temporary);
                 continue;
             }
@@ -160,6 +108,12 @@ impl AtomicFile {
     #[must_use]
     pub fn target(&self) -> &Path {
         &self.target
+    }
+
+    /// Whether it may replace an existing file.
+    #[must_use]
+    pub fn replaces(&self) -> bool {
+        self.force
     }
 
     /// Writes everything to the disk, under the temporary name.
@@ -235,7 +189,7 @@ impl Drop for AtomicFile {
     fn drop(&mut self) {
         // Before it is off the list: clean-up must not miss it. After a clean-up, or a rename, there is nothing to remove.
         let _ = fs::remove_file(&self.temporary);
-        withdraw(&self.temporary);
+        LIVE.remove(&self.temporary);
     }
 }
 

@@ -48,7 +48,9 @@ fn is_temporary(name: &OsStr) -> bool {
     let Some((head, digits)) = bytes.split_last_chunk::<DIGITS>() else {
         return false;
     };
-    let number = digits.iter().all(|d| matches!(d, b'0'..=b'9' | b'a'..=b'f'));
+    let number = digits
+        .iter()
+        .all(|d| matches!(d, b'0'..=b'9' | b'a'..=b'f'));
     let head = head.strip_suffix(MARK.as_bytes());
     number && head.is_some_and(|head| head.starts_with(b".") && head.ends_with(b"."))
 }
@@ -58,7 +60,8 @@ pub fn claim(file: &File, path: &Path) -> bool {
     match file.try_lock() {
         Ok(()) => {
             let (own, there) = (file.metadata(), fs::symlink_metadata(path));
-            own.and_then(|own| Ok(is_same(&own, &there?))).unwrap_or(false)
+            own.and_then(|own| Ok(is_same(&own, &there?)))
+                .unwrap_or(false)
         }
         Err(TryLockError::WouldBlock) => false,
         // A file system without locks: nobody will take it for a leftover.

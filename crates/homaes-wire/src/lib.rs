@@ -32,6 +32,7 @@ mod hash;
 mod header;
 mod leftover;
 mod reader;
+mod registry;
 mod writer;
 
 pub use atomic::{AtomicFile, OutputOptions, cleanup_all, cleanup_without_memory};
@@ -43,6 +44,7 @@ pub use header::{
 };
 pub use leftover::{Temporary, claim, remove_leftovers, temporaries};
 pub use reader::{Reader, RecordReader};
+pub use registry::Registry;
 pub use writer::{RecordWriter, Writer};
 
 /// Bytes of a checksum.

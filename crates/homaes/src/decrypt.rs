@@ -5,6 +5,7 @@
 
 use crate::gcm::TagCheck;
 use crate::meta::{MAX_META_BYTES, Meta, TAG_BATCH, TAG_META, TAG_STEPS};
+use crate::pool::Pool;
 use crate::scheme::Shape;
 use crate::{AesKey, Error, Output, Result, SchemeError, SecretKey, Set, Step};
 use homaes_aes::Mode;
@@ -81,9 +82,10 @@ impl SecretKey {
         let mut messages = Ciphertexts::new(reader, &self.set)?;
         let mut sink = Sink::new(output, &messages, options)?;
         let mut margin_bits: Option<f64> = None;
+        let pool = Pool::new(0);
         while let Some(batch) = messages.next(&self.set)? {
             let index = batch.index;
-            let decrypted = self.key.decrypt_batch(batch.shape, &batch.body);
+            let decrypted = pool.install(|| self.key.decrypt_batch(batch.shape, &batch.body));
             let decrypted = decrypted.map_err(|source| messages.wrong(index, source))?;
             let margin = decrypted.margin_bits;
             if margin < MIN_MARGIN_BITS {

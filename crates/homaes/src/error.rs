@@ -184,13 +184,26 @@ pub enum Error {
     /// The operating system gives no randomness.
     #[error("no randomness from the operating system: {0}")]
     Random(getrandom::Error),
-    /// The worker threads could not be started.
-    #[error("{threads} worker threads could not be started: {reason}")]
-    Threads {
-        /// How many.
-        threads: usize,
-        /// Why.
-        reason: String,
+    /// Another process makes keys in the folder.
+    #[error("{}: another process is making keys in this folder", path.display())]
+    Locked {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A run was killed while it replaced a pair of keys, and nothing tells which of two secret keys is the right one.
+    #[error(
+        "{}: left by a key generation that was stopped, and the folder's evaluation key does not tell which secret key is in use",
+        path.display()
+    )]
+    HalfReplaced {
+        /// The secret key that was set aside.
+        path: PathBuf,
+    },
+    /// The work needs more memory than this process can have.
+    #[error("not enough memory: {wanted} bytes wanted at least")]
+    Memory {
+        /// Bytes.
+        wanted: u64,
     },
 }
 
@@ -232,7 +245,13 @@ impl Error {
                 "check mode, IV and AES key, or decrypt without --unpad if the message was not padded"
             }
             Self::Random(_) => "make the system's random source available",
-            Self::Threads { .. } => "ask for fewer threads",
+            Self::Locked { .. } => "wait for it to end, or choose another folder",
+            Self::HalfReplaced { .. } => {
+                "compare key ids with 'homaes inspect', keep the right secret key as secret.hsk and move the other one away"
+            }
+            Self::Memory { .. } => {
+                "raise the memory limit, or use a machine with more memory or a smaller parameter set"
+            }
         }
     }
 

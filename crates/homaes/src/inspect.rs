@@ -2,9 +2,10 @@
 
 use crate::decrypt::Ciphertexts;
 use crate::meta::Meta;
-use crate::{Error, Expansion, Quality, Result, Set, Step, scheme};
+use crate::pool::Pool;
+use crate::{Error, Expansion, Quality, Result, SchemeError, Set, Step, memory, scheme};
 use homaes_aes::{Direction, KeySize, Layout};
-use homaes_wire::{KeyId, Kind, Reader};
+use homaes_wire::{Header, KeyId, Kind, Reader};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
@@ -97,17 +98,36 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<Inspection> {
         match inspection.kind {
             Kind::Ciphertext => inspection.messages = Some(messages(reader, set)?),
             Kind::WrappedKey => inspection.wrapped = Some(wrapped(path, reader, set)?),
-            Kind::SecretKey | Kind::EvalKey => {}
+            Kind::EvalKey => check_length(path, &header, set)?,
+            Kind::SecretKey => {}
         }
     }
     Ok(inspection)
 }
 
+/// An evaluation key of a set has one length; with whole records of another number it would be of no use.
+fn check_length(path: &Path, header: &Header, set: &Set) -> Result<()> {
+    let (found, expected) = (header.file_bytes(), set.card().eval_key_bytes);
+    if found == expected {
+        return Ok(());
+    }
+    let what = "bytes of the evaluation key";
+    Err(Error::content(
+        path,
+        SchemeError::Field {
+            what,
+            found,
+            expected,
+        },
+    ))
+}
+
 fn messages(reader: Reader<File>, set: &Set) -> Result<Messages> {
     let mut ciphertexts = Ciphertexts::new(reader, set)?;
     let mut worst = None;
+    let pool = Pool::new(0);
     while let Some(batch) = ciphertexts.next(set)? {
-        let quality = set.batch_quality(batch.shape, &batch.body);
+        let quality = pool.install(|| set.batch_quality(batch.shape, &batch.body));
         let quality = quality.map_err(|source| ciphertexts.wrong(batch.index, source))?;
         worst = Some(Quality::worst_of(worst, quality));
     }
@@ -120,7 +140,9 @@ fn messages(reader: Reader<File>, set: &Set) -> Result<Messages> {
 }
 
 fn wrapped(path: &Path, reader: Reader<File>, set: &Set) -> Result<Wrapped> {
-    let key = scheme::WrappedKey::read(set.params(), reader)
+    memory::check_read(set, reader.header())?;
+    let key = Pool::new(0)
+        .install(|| scheme::WrappedKey::read(set.params(), reader))
         .map_err(|source| Error::content(path, source))?;
     let layouts = key.layouts().into_iter();
     Ok(Wrapped {

@@ -61,7 +61,12 @@ impl Job {
     /// As [`open`](Self::open).
     pub fn open_with_nonce(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let (mut file, found) = open(path)?;
+        let (file, found) = open(path)?;
+        Self::with_nonce(path, file, found)
+    }
+
+    /// `found` bytes are in the file, the nonce first.
+    fn with_nonce(path: &Path, mut file: File, found: u64) -> Result<Self> {
         let mut nonce = [0; 12];
         let bytes = found.checked_sub(nonce.len() as u64 + TAG_BYTES);
         let bytes = bytes.ok_or_else(|| {
@@ -71,6 +76,25 @@ impl Job {
         file.read_exact(&mut nonce)
             .map_err(|source| Error::io(path, source))?;
         Self::with(path, file, bytes + TAG_BYTES, Mode::Gcm { nonce })
+    }
+
+    /// As [`open`](Self::open), from the start of a regular file that is open already; `name` names it in errors.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn from_file(file: File, name: impl AsRef<Path>, mode: Mode) -> Result<Self> {
+        let (file, bytes) = whole(file, name.as_ref())?;
+        Self::with(name.as_ref(), file, bytes, mode)
+    }
+
+    /// As [`open_with_nonce`](Self::open_with_nonce), from the start of a regular file that is open already; `name` names
+    /// it in errors.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn from_file_with_nonce(file: File, name: impl AsRef<Path>) -> Result<Self> {
+        let (file, bytes) = whole(file, name.as_ref())?;
+        Self::with_nonce(name.as_ref(), file, bytes)
     }
 
     /// Adds the associated data of GCM, which the tag covers.
@@ -149,14 +173,25 @@ fn open(path: &Path) -> Result<(File, u64)> {
     let error = |source| Error::io(path, source);
     // Asked before opening: opening a pipe would wait for its writer.
     if !fs::metadata(path).map_err(error)?.is_file() {
-        return Err(error(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "not a regular file",
-        )));
+        return Err(not_regular(path));
     }
-    let file = File::open(path).map_err(error)?;
-    let bytes = file.metadata().map_err(error)?.len();
-    Ok((file, bytes))
+    whole(File::open(path).map_err(error)?, path)
+}
+
+/// The file at its start, and its length.
+fn whole(mut file: File, path: &Path) -> Result<(File, u64)> {
+    let error = |source| Error::io(path, source);
+    let data = file.metadata().map_err(error)?;
+    if !data.is_file() {
+        return Err(not_regular(path));
+    }
+    file.rewind().map_err(error)?;
+    Ok((file, data.len()))
+}
+
+fn not_regular(path: &Path) -> Error {
+    let error = io::Error::new(io::ErrorKind::InvalidInput, "not a regular file");
+    Error::io(path, error)
 }
 
 /// The tag after `message` bytes; the file stays where it is.
@@ -239,6 +274,26 @@ mod tests {
         let batch = &batches.window(1).unwrap()[0];
         assert_eq!(batch.blocks.as_flattened()[..20], bytes[12..32]);
         batches.finish().unwrap();
+    }
+
+    #[test]
+    fn open_files_are_read_from_their_start() {
+        let file = file(&[7; 48]);
+        let mut handle = file.reopen().unwrap();
+        handle.seek(SeekFrom::Start(40)).unwrap();
+        let other = || handle.try_clone().unwrap();
+        let job = Job::from_file(other(), "standard input", Mode::Ecb).unwrap();
+        assert_eq!((job.bytes(), job.path()), (48, Path::new("standard input")));
+        let job = Job::from_file_with_nonce(other(), "standard input").unwrap();
+        assert_eq!(
+            (job.bytes(), job.mode()),
+            (20, Mode::Gcm { nonce: [7; 12] })
+        );
+        let folder = File::open(std::env::temp_dir());
+        // Not every system opens folders.
+        if let Ok(folder) = folder {
+            assert!(Job::from_file(folder, "f", Mode::Ecb).is_err());
+        }
     }
 
     #[test]

@@ -4,11 +4,16 @@
 //! kind, set, digest and key id before it reads the rest.
 
 mod aes;
+mod folder;
 
 pub use aes::{AesKey, MAX_AES_KEY_FILE_BYTES};
+pub use folder::{
+    FolderInspection, KeyFile, KeyFolder, Pair, REPLACED_KEY_FILE, Repair, inspect_folder,
+};
 
-use crate::output::{Container, Folder};
-use crate::{Error, Output, Result, SchemeError, Set, random, scheme};
+use crate::output::Container;
+use crate::pool::Pool;
+use crate::{Error, Output, Result, SchemeError, Set, memory, random, scheme};
 use core::fmt;
 use homaes_aes::{Direction, KeySize, Layout};
 use homaes_tfhe::Expansion;
@@ -59,11 +64,18 @@ impl KeySet {
     /// New keys, in memory only.
     ///
     /// # Errors
-    /// [`Error::Random`], or [`Error::Keys`] if the set is unsound.
+    /// [`Error::Random`], [`Error::Memory`], or [`Error::Keys`] if the set is unsound.
     pub fn generate(set: &Set) -> Result<Self> {
         let mut rng = random::generator()?;
-        let secret = scheme::SecretKey::generate(set.params(), &mut rng).map_err(Error::Keys)?;
-        let eval = scheme::EvalKey::generate(&secret, &mut rng);
+        let eval_bytes = set.card().eval_key_bytes;
+        memory::check(memory::of_key(set.scheme(), Kind::EvalKey, eval_bytes))?;
+        let (secret, eval) = Pool::new(0)
+            .install(|| {
+                let secret = scheme::SecretKey::generate(set.params(), &mut rng)?;
+                let eval = scheme::EvalKey::generate(&secret, &mut rng);
+                Ok((secret, eval))
+            })
+            .map_err(Error::Keys)?;
         let secret = SecretKey {
             key: secret,
             set: set.clone(),
@@ -77,22 +89,12 @@ impl KeySet {
     }
 
     /// New keys in `folder`, which is made if it is missing: [`SECRET_KEY_FILE`], readable by the owner alone, and
-    /// [`EVAL_KEY_FILE`]. `force` allows to replace existing ones. Both appear or none.
+    /// [`EVAL_KEY_FILE`]. `force` allows to replace existing ones. Both appear or none: see [`KeyFolder`].
     ///
     /// # Errors
-    /// As [`generate`](Self::generate); [`Error::AlreadyExists`] or [`Error::Io`].
+    /// As [`KeyFolder::open`] and [`KeyFolder::create`].
     pub fn create(set: &Set, folder: impl AsRef<Path>, force: bool) -> Result<Self> {
-        let path = folder.as_ref();
-        let _folder = Folder::create(path)?;
-        let secret = Output::private(&path.join(SECRET_KEY_FILE), force)?;
-        let eval = Output::create(path.join(EVAL_KEY_FILE), force)?;
-        let keys = Self::generate(set)?;
-        let eval = write(eval, keys.eval.key.header(), |w| keys.eval.key.write(w))?;
-        let secret = write(secret, keys.secret.key.header(), |w| {
-            keys.secret.key.write(w)
-        })?;
-        Container::commit_all([eval, secret], force)?;
-        Ok(keys)
+        KeyFolder::open(folder)?.create(set, force)
     }
 }
 
@@ -112,7 +114,8 @@ impl SecretKey {
         let path = path.as_ref();
         let reader = open(path, Kind::SecretKey)?;
         let set = set_of(path, &reader)?;
-        let key = scheme::SecretKey::read(set.params(), reader)
+        let key = Pool::new(0)
+            .install(|| scheme::SecretKey::read(set.params(), reader))
             .map_err(|source| Error::content(path, source))?;
         Ok(Self {
             key,
@@ -161,7 +164,9 @@ impl EvalKey {
         let path = path.as_ref();
         let reader = open(path, Kind::EvalKey)?;
         let set = set_of(path, &reader)?;
-        let key = scheme::EvalKey::read(set.params(), reader)
+        memory::check_read(&set, reader.header())?;
+        let key = Pool::new(0)
+            .install(|| scheme::EvalKey::read(set.params(), reader))
             .map_err(|source| Error::content(path, source))?;
         Ok(Self { key, set })
     }
@@ -287,7 +292,7 @@ impl WrappedKey {
     ///
     /// # Errors
     /// [`Error::Keys`] if the set does not offer a layout, has too few levels, or cannot expand the key as asked for;
-    /// [`Error::Random`].
+    /// [`Error::Random`], [`Error::Memory`].
     pub fn encrypt(secret: &SecretKey, aes_key: &AesKey, wrapping: &Wrapping) -> Result<Self> {
         let wrapping = Wrapping {
             layouts: wrapping.layouts(&secret.set),
@@ -296,7 +301,11 @@ impl WrappedKey {
         check_layouts(&secret.set, &wrapping.layouts)?;
         let mut rng = random::generator()?;
         let round_keys = aes_key.round_keys();
-        let key = scheme::WrappedKey::encrypt(&secret.key, round_keys, &wrapping, &mut rng)
+        let planned = scheme::WrappedKey::planned_bytes(&secret.key, aes_key.size(), &wrapping);
+        let scheme = secret.set.scheme();
+        memory::check(memory::of_key(scheme, Kind::WrappedKey, planned))?;
+        let key = Pool::new(0)
+            .install(|| scheme::WrappedKey::encrypt(&secret.key, round_keys, &wrapping, &mut rng))
             .map_err(Error::Keys)?;
         let set = secret.set.clone();
         Ok(Self { key, set })
@@ -315,9 +324,16 @@ impl WrappedKey {
     ) -> Result<Self> {
         let output = Output::create(path, force)?;
         let wrapped = Self::encrypt(secret, aes_key, wrapping)?;
-        let file = write(output, wrapped.key.header(), |w| wrapped.key.write(w))?;
-        file.commit()?;
+        wrapped.save(output)?;
         Ok(wrapped)
+    }
+
+    /// Writes it to a file.
+    ///
+    /// # Errors
+    /// [`Error::AlreadyExists`] or [`Error::Io`].
+    pub fn save(&self, output: Output) -> Result<()> {
+        write(output, self.key.header(), |w| self.key.write(w))?.commit()
     }
 
     /// Reads a `.hwk` file to be used with `eval`.
@@ -332,7 +348,9 @@ impl WrappedKey {
             .check_set(set.name(), set.digest())
             .and_then(|()| reader.check_key(eval.key_id()))
             .map_err(|source| Error::file(path, source))?;
-        let key = scheme::WrappedKey::read(set.params(), reader)
+        memory::check_read(&set, reader.header())?;
+        let key = Pool::new(0)
+            .install(|| scheme::WrappedKey::read(set.params(), reader))
             .map_err(|source| Error::content(path, source))?;
         Ok(Self { key, set })
     }

@@ -37,9 +37,11 @@
 //! | `gcm` | the tag of a GCM message, checked at decryption |
 //! | `meta` | the records of an `.hct` file beside the ciphertexts |
 //! | `output` | files that appear whole or not at all |
+//! | `pool`, `memory` | as many threads as there can be; jobs that fit into memory |
 //! | `report`, `error` | what a run measured; what went wrong, where, and the remedy |
 //!
-//! Nothing is left behind by a run that fails. A program that is about to exit on a signal calls [`interrupt`] first.
+//! Nothing is left behind by a run that fails. A program that is about to exit on a signal calls [`interrupt`] first. What
+//! a killed run leaves, [`remove_leftovers`] and [`KeyFolder::open`] find.
 
 #![forbid(unsafe_code)]
 
@@ -51,8 +53,10 @@ mod gcm;
 mod inspect;
 mod job;
 mod keys;
+mod memory;
 mod meta;
 mod output;
+mod pool;
 mod random;
 mod report;
 mod scheme;
@@ -64,15 +68,17 @@ pub use error::{Error, Result};
 pub use homaes_aes::{Block, Direction, KeySize, Layout, Mode};
 pub use homaes_params::{Estimate, Published, Purpose, SecretWeight, SetCard};
 pub use homaes_tfhe::Expansion;
-pub use homaes_wire::{KeyId, Kind};
+pub use homaes_wire::{KeyId, Kind, Temporary, claim};
 pub use inspect::{Inspection, Messages, Wrapped, inspect};
 pub use job::{Job, MAX_AAD_BYTES};
 pub use keys::{
-    AesKey, EVAL_KEY_FILE, EvalKey, KeySet, MAX_AES_KEY_FILE_BYTES, SECRET_KEY_FILE, SecretKey,
-    WrappedKey, Wrapping,
+    AesKey, EVAL_KEY_FILE, EvalKey, FolderInspection, KeyFile, KeyFolder, KeySet,
+    MAX_AES_KEY_FILE_BYTES, Pair, REPLACED_KEY_FILE, Repair, SECRET_KEY_FILE, SecretKey,
+    WrappedKey, Wrapping, inspect_folder,
 };
+pub use memory::check_keys as check_memory;
 pub use meta::Meta;
-pub use output::{Output, interrupt};
+pub use output::{Output, interrupt, interrupt_without_memory, remove_leftovers};
 pub use report::{Progress, Quality, Report, Step};
 pub use scheme::{ParamsError, Scheme, SchemeError, Set};
 pub use transcipher::Transcipher;

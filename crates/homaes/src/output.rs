@@ -4,29 +4,75 @@
 //! back, so after the clean-up no file can appear.
 
 use crate::{Error, Result};
-use homaes_wire::{AtomicFile, Header, OutputOptions, Writer};
+use homaes_wire::{AtomicFile, Header, OutputOptions, Registry, WireError, Writer};
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use zeroize::Zeroizing;
 
-/// Held while names appear; the content are folders made for outputs that are not there yet.
-static GATE: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+/// Held while names appear; outputs of this process that are complete.
+static GATE: Mutex<usize> = Mutex::new(0);
 
-fn gate() -> MutexGuard<'static, Vec<PathBuf>> {
-    // A list of paths is sound after a panic elsewhere.
+/// Folders made for outputs that are not there yet, the innermost first.
+static FOLDERS: Registry = Registry::new();
+
+fn gate() -> MutexGuard<'static, usize> {
+    // A count is sound after a panic elsewhere.
     GATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Removes every unfinished output of this process and lets no further one appear: the last call before an exit on a
-/// signal. Outputs that are being completed at this moment are completed first.
+/// signal. Outputs that are being completed at this moment are completed first; the result is how many outputs this
+/// process has completed in all.
 ///
 /// Call it from a thread, not inside a signal handler. Threads that write outputs block from then on.
-pub fn interrupt() {
-    let mut gate = gate();
+pub fn interrupt() -> usize {
+    let gate = gate();
     homaes_wire::cleanup_all();
-    remove_folders(&mut gate);
+    remove_folders(&FOLDERS.take());
+    let completed = *gate;
     std::mem::forget(gate);
+    completed
+}
+
+/// As [`interrupt`], for a program that ends at once because it has no memory left: takes no more of it, and waits for
+/// nothing longer than a second. What is left then, the next run removes.
+pub fn interrupt_without_memory() {
+    // An output that another thread is completing; or this thread holds it, and has no memory to go on.
+    for _ in 0..100 {
+        if let Ok(gate) = GATE.try_lock() {
+            std::mem::forget(gate);
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    homaes_wire::cleanup_without_memory();
+    FOLDERS.visit_without_memory(|folder| {
+        // Not empty: it holds outputs that are complete.
+        let _ = fs::remove_dir(folder);
+    });
+}
+
+/// Removes what killed processes have left in the folder of an output: temporary files whose lock nobody holds. Gives
+/// their paths.
+///
+/// A file that cannot be removed stays, and a folder that cannot be read holds none.
+#[must_use]
+pub fn remove_leftovers(folder: &Path) -> Vec<PathBuf> {
+    homaes_wire::remove_leftovers(folder).unwrap_or_default()
+}
+
+/// Runs `complete`, which gives `count` outputs their names: together, as far as an [`interrupt`] is concerned.
+pub(crate) fn completing<T, E>(
+    count: usize,
+    complete: impl FnOnce() -> Result<T, E>,
+) -> Result<T, E> {
+    let mut gate = gate();
+    let done = complete()?;
+    *gate += count;
+    Ok(done)
 }
 
 /// A file under a temporary name; it gets its own name when it is complete, and is removed if it is dropped before.
@@ -34,11 +80,27 @@ pub fn interrupt() {
 /// Reserve outputs before long work: an existing file or an unwritable folder is found here.
 #[derive(Debug)]
 pub struct Output {
-    file: AtomicFile,
+    path: PathBuf,
+    sink: Sink,
+}
+
+/// Where the bytes go.
+enum Sink {
+    File(AtomicFile),
+    Held(Held),
+}
+
+impl core::fmt::Debug for Sink {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::File(file) => file.fmt(f),
+            Self::Held(_) => f.write_str("Held"),
+        }
+    }
 }
 
 impl Output {
-    /// Reserves `path`; `force` allows to replace an existing file.
+    /// Reserves `path`; `force` allows to replace an existing file. The new file allows no more than the old one did.
     ///
     /// # Errors
     /// [`Error::AlreadyExists`] or [`Error::Io`].
@@ -53,49 +115,139 @@ impl Output {
         Self::with(path, OutputOptions { force, private })
     }
 
+    /// An output without a file: it is held in memory, overwritten when dropped, and goes to `writer` when it is
+    /// complete. `name` names it in errors. For messages only, not for keys and ciphertexts.
+    pub fn held(name: impl Into<PathBuf>, writer: impl Write + Send + 'static) -> Self {
+        let writer = Box::new(writer);
+        Self {
+            path: name.into(),
+            sink: Sink::Held(Held {
+                parts: Vec::new(),
+                writer,
+            }),
+        }
+    }
+
     fn with(path: &Path, options: OutputOptions) -> Result<Self> {
         let _gate = gate();
         match AtomicFile::create(path, options) {
-            Ok(file) => Ok(Self { file }),
+            Ok(file) => Ok(Self {
+                path: file.target().to_owned(),
+                sink: Sink::File(file),
+            }),
             Err(source) => Err(Error::output(path, source)),
         }
     }
 
-    /// Where the file will be.
+    /// Where the file will be, with links resolved; the name of an output without a file.
     #[must_use]
     pub fn path(&self) -> &Path {
-        self.file.target()
+        &self.path
+    }
+
+    /// Whether both will be one file.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        let (Sink::File(_), Sink::File(_)) = (&self.sink, &other.sink) else {
+            return false;
+        };
+        match (absolute(&self.path), absolute(&other.path)) {
+            (Some(own), Some(other)) => own == other,
+            _ => false,
+        }
     }
 
     /// Starts a container of this project.
     pub(crate) fn container(self, header: Header) -> Result<Container> {
-        let path = self.path().to_owned();
-        match Writer::new(self.file, header) {
+        let path = self.path;
+        let writer = match self.sink {
+            Sink::File(file) => Writer::new(file, header),
+            Sink::Held(_) => {
+                let source = io::Error::new(io::ErrorKind::InvalidInput, "not a file");
+                return Err(Error::io(&path, source));
+            }
+        };
+        match writer {
             Ok(writer) => Ok(Container { writer, path }),
             Err(source) => Err(Error::output(&path, source)),
         }
     }
 
-    /// Gives the file its name: it is complete.
+    /// Gives the file its name, or hands over what was held: it is complete.
     ///
     /// # Errors
     /// [`Error::AlreadyExists`] if it has come to be there meanwhile, [`Error::Io`].
     pub fn commit(self) -> Result<()> {
-        let path = self.path().to_owned();
-        let _gate = gate();
-        self.file
-            .commit()
-            .map_err(|source| Error::output(&path, source))
+        let Self { path, sink } = self;
+        match sink {
+            Sink::File(file) => {
+                let committed = completing(1, || file.commit());
+                committed.map_err(|source| Error::output(&path, source))
+            }
+            Sink::Held(held) => {
+                let handed = held.hand_over();
+                handed.map_err(|source| Error::io(&path, source))
+            }
+        }
+    }
+}
+
+/// The path of a file that need not exist, in a folder that does.
+fn absolute(path: &Path) -> Option<PathBuf> {
+    let folder = match path.parent()? {
+        here if here.as_os_str().is_empty() => Path::new("."),
+        folder => folder,
+    };
+    Some(folder.canonicalize().ok()?.join(path.file_name()?))
+}
+
+/// Bytes of one part of what is held.
+const PART_BYTES: usize = 1 << 16;
+
+/// Bytes that wait until all of them are there.
+struct Held {
+    /// Each of [`PART_BYTES`] and never larger, so that no copy of it is left behind.
+    parts: Vec<Zeroizing<Vec<u8>>>,
+    writer: Box<dyn Write + Send>,
+}
+
+impl Held {
+    fn hold(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let room = |part: &Zeroizing<Vec<u8>>| part.capacity() - part.len();
+        if self.parts.last().is_none_or(|part| room(part) == 0) {
+            let mut part = Zeroizing::new(Vec::new());
+            part.try_reserve_exact(PART_BYTES)?;
+            self.parts.push(part);
+        }
+        let Some(part) = self.parts.last_mut() else {
+            return Ok(0);
+        };
+        let count = bytes.len().min(room(part));
+        part.extend_from_slice(&bytes[..count]);
+        Ok(count)
+    }
+
+    fn hand_over(mut self) -> io::Result<()> {
+        for part in &self.parts {
+            self.writer.write_all(part)?;
+        }
+        self.writer.flush()
     }
 }
 
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.file.write(bytes)
+        match &mut self.sink {
+            Sink::File(file) => file.write(bytes),
+            Sink::Held(held) => held.hold(bytes),
+        }
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
+        match &mut self.sink {
+            Sink::File(file) => file.flush(),
+            Sink::Held(_) => Ok(()),
+        }
     }
 }
 
@@ -118,28 +270,19 @@ impl Container {
 
     /// Gives the file its name.
     pub(crate) fn commit(self) -> Result<()> {
-        Self::commit_all([self], true)
+        let Self { writer, path } = self;
+        let committed = completing(1, || writer.commit());
+        committed.map_err(|source| Error::output(&path, source))
     }
 
-    /// Gives the files their names, one right after the other: together, as far as an [`interrupt`] is concerned.
-    ///
-    /// If one fails, those before it are removed again unless they may have replaced older files.
-    pub(crate) fn commit_all<const N: usize>(files: [Self; N], force: bool) -> Result<()> {
-        let _gate = gate();
-        let mut done: Vec<PathBuf> = Vec::with_capacity(N);
-        for Self { writer, path } in files {
-            if let Err(source) = writer.commit() {
-                if !force {
-                    for path in done {
-                        // The first error is the one to report.
-                        let _ = fs::remove_file(path);
-                    }
-                }
-                return Err(Error::output(&path, source));
-            }
-            done.push(path);
-        }
-        Ok(())
+    /// The file, complete and on the disk, still under its temporary name.
+    pub(crate) fn synced(self) -> Result<AtomicFile> {
+        let Self { writer, path } = self;
+        let synced = writer.finish().and_then(|mut file| {
+            file.sync()?;
+            Ok::<_, WireError>(file)
+        });
+        synced.map_err(|source| Error::output(&path, source))
     }
 }
 
@@ -151,13 +294,15 @@ pub(crate) struct Folder {
 impl Folder {
     /// Makes `path` and its missing parents.
     pub(crate) fn create(path: &Path) -> Result<Self> {
-        let mut gate = gate();
+        let gate = gate();
         let missing: Vec<PathBuf> = path
             .ancestors()
             .take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists())
             .map(Path::to_owned)
             .collect();
-        gate.extend(missing.iter().cloned());
+        for folder in &missing {
+            FOLDERS.add(folder.clone());
+        }
         let folder = Self { made: missing };
         let result = match path.ancestors().find(|folder| folder.exists()) {
             // "file exists" would be what the system says
@@ -172,19 +317,28 @@ impl Folder {
         result.map_err(|source| Error::io(path, source))?;
         Ok(folder)
     }
+
+    /// Leaves the folder alone: another process uses it too.
+    pub(crate) fn keep(&mut self) {
+        for folder in self.made.drain(..) {
+            FOLDERS.remove(&folder);
+        }
+    }
 }
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        let mut gate = gate();
-        gate.retain(|path| !self.made.contains(path));
-        remove_folders(&mut self.made);
+        let _gate = gate();
+        for folder in &self.made {
+            FOLDERS.remove(folder);
+        }
+        remove_folders(&self.made);
     }
 }
 
 /// Removes those folders that are empty; they are listed from the innermost outwards.
-fn remove_folders(folders: &mut Vec<PathBuf>) {
-    for folder in folders.drain(..) {
+fn remove_folders(folders: &[PathBuf]) {
+    for folder in folders {
         // Not empty: it holds outputs that are complete.
         let _ = fs::remove_dir(folder);
     }
@@ -207,6 +361,53 @@ mod tests {
             .unwrap();
         drop(folder);
         assert!(deep.join("f").exists());
+    }
+
+    #[test]
+    fn a_kept_folder_stays() {
+        let base = tempfile::tempdir().unwrap();
+        let mut folder = Folder::create(&base.path().join("a")).unwrap();
+        folder.keep();
+        drop(folder);
+        assert!(base.path().join("a").exists());
+    }
+
+    #[test]
+    fn one_file_under_two_names_is_found() {
+        let base = tempfile::tempdir().unwrap();
+        fs::create_dir(base.path().join("a")).unwrap();
+        let at = |name: &str| Output::create(base.path().join(name), false).unwrap();
+        let (plain, round, other) = (at("x"), at("a/../x"), at("a/x"));
+        assert!(plain.is_same(&round) && !plain.is_same(&other));
+        let held = || Output::held("x", io::sink());
+        assert!(!held().is_same(&held()));
+    }
+
+    #[test]
+    fn what_is_held_is_handed_over_at_the_end() {
+        let (mut reader, writer) = io::pipe().unwrap();
+        let mut output = Output::held("pipe", writer);
+        let bytes: Vec<u8> = (0..3 * PART_BYTES + 7).map(|i| (i % 251) as u8).collect();
+        let received = std::thread::scope(|scope| {
+            let reader = scope.spawn(move || {
+                let mut received = Vec::new();
+                io::Read::read_to_end(&mut reader, &mut received).unwrap();
+                received
+            });
+            output.write_all(&bytes[..10]).unwrap();
+            output.write_all(&bytes[10..]).unwrap();
+            output.commit().unwrap();
+            reader.join().unwrap()
+        });
+        assert!(received == bytes);
+        // dropped before: nothing is handed over
+        let (mut reader, writer) = io::pipe().unwrap();
+        let mut output = Output::held("pipe", writer);
+        output.write_all(&bytes).unwrap();
+        drop(output);
+        let mut received = Vec::new();
+        io::Read::read_to_end(&mut reader, &mut received).unwrap();
+        assert!(received.is_empty());
     }
 
     #[test]

@@ -101,7 +101,7 @@ impl Scheme {
         }
     }
 
-    fn of_set(name: &str) -> Option<Self> {
+    pub(crate) fn of_set(name: &str) -> Option<Self> {
         let (scheme, _) = name.split_once('/')?;
         Self::ALL.into_iter().find(|s| s.name() == scheme)
     }

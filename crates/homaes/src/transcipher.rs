@@ -4,9 +4,11 @@ use crate::batch::Split;
 use crate::evaluate::{Evaluated, transcipher};
 use crate::meta::{Meta, TAG_BATCH, TAG_META, TAG_STEPS, encode_steps};
 use crate::output::Container;
+use crate::pool::Pool;
 use crate::scheme::{Circuit, each};
 use crate::{
     Error, EvalKey, Job, Output, Progress, Report, Result, SchemeError, Set, Step, WrappedKey,
+    memory,
 };
 use homaes_aes::Layout;
 use homaes_wire::{Contents, Header, Kind};
@@ -25,7 +27,7 @@ pub struct Transcipher<'k> {
     layout: Option<Layout>,
     /// One for each of [`Layout::ALL`], prepared when it is needed first.
     circuits: [OnceLock<Circuit<'k>>; Layout::ALL.len()],
-    pool: rayon::ThreadPool,
+    pool: Pool,
     watch: Mutex<Watch<'k>>,
 }
 
@@ -33,13 +35,14 @@ impl<'k> Transcipher<'k> {
     /// Takes the keys, to run on every core.
     ///
     /// # Errors
-    /// [`Error::Keys`] if they belong to different sets or secret keys, [`Error::Threads`].
+    /// [`Error::Keys`] if they belong to different sets or secret keys.
     pub fn new(eval: &'k EvalKey, wrapped: &'k WrappedKey) -> Result<Self> {
         let threads = available_parallelism().unwrap_or(NonZeroUsize::MIN);
         Self::with_threads(eval, wrapped, threads)
     }
 
-    /// As [`new`](Self::new) with a number of worker threads. The ciphertexts do not depend on it.
+    /// As [`new`](Self::new) with a number of worker threads. The ciphertexts do not depend on it. Where the system does
+    /// not let so many start, there are fewer: see [`threads`](Self::threads).
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -49,13 +52,7 @@ impl<'k> Transcipher<'k> {
         threads: NonZeroUsize,
     ) -> Result<Self> {
         eval.check_match(wrapped)?;
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(threads.get())
-            .build()
-            .map_err(|error| Error::Threads {
-                threads: threads.get(),
-                reason: error.to_string(),
-            })?;
+        let pool = Pool::new(threads.get());
         Ok(Self {
             eval,
             wrapped,
@@ -81,6 +78,12 @@ impl<'k> Transcipher<'k> {
     pub fn watch(self, watch: impl FnMut(Progress) + Send + 'k) -> Self {
         let watch: Mutex<Watch<'k>> = Mutex::new(Box::new(watch));
         Self { watch, ..self }
+    }
+
+    /// Threads that work.
+    #[must_use]
+    pub fn threads(&self) -> usize {
+        self.pool.threads()
     }
 
     /// The parameter set of the keys.
@@ -113,7 +116,8 @@ impl<'k> Transcipher<'k> {
     /// Evaluates `job` into `output`, a `.hct` file.
     ///
     /// # Errors
-    /// The first thing that went wrong: [`Error::Direction`] if the wrapped key is for the other direction of AES;
+    /// The first thing that went wrong: [`Error::Direction`] if the wrapped key is for the other direction of AES,
+    /// [`Error::Memory`] if there is not enough memory;
     /// `output` then does not appear.
     pub fn run(&self, job: Job, output: Output) -> Result<Report> {
         let (mode, found) = (job.mode(), self.wrapped.direction());
@@ -126,10 +130,11 @@ impl<'k> Transcipher<'k> {
             bytes: job.bytes(),
             blocks_per_batch: self.set().blocks_per_batch(layout),
         };
+        memory::check(memory::of_run(self.set(), layout))?;
         let meta = self.meta(&job, layout, split)?;
         let mut file = self.start(&meta, output)?;
         let mut report = Report::new(self.set().scheme(), layout);
-        report.threads = self.pool.current_num_threads();
+        report.threads = self.pool.threads();
         (report.bytes, report.blocks) = (split.bytes, split.blocks());
         report.file_bytes = file.writer().header().file_bytes();
         self.evaluate(job, &meta, &mut report, &mut file)?;
@@ -227,7 +232,7 @@ impl core::fmt::Debug for Transcipher<'_> {
         f.debug_struct("Transcipher")
             .field("set", &self.set().name())
             .field("layout", &self.layout)
-            .field("threads", &self.pool.current_num_threads())
+            .field("threads", &self.pool.threads())
             .finish_non_exhaustive()
     }
 }

@@ -107,6 +107,21 @@ impl WrappedKey {
         })
     }
 
+    /// Length of the file that [`encrypt`](Self::encrypt) would make, if that is large; otherwise, or if it would make
+    /// none, 0.
+    pub(crate) fn planned_bytes(secret: &SecretKey, size: KeySize, wrapping: &Wrapping) -> u64 {
+        match secret {
+            SecretKey::Bgv(secret) => homaes_bgv::WrappedKey::planned_bytes(
+                secret.params(),
+                size,
+                &wrapping.layouts,
+                wrapping.levels_left,
+            )
+            .unwrap_or(0),
+            SecretKey::Tfhe(_) => 0,
+        }
+    }
+
     pub(crate) fn key_id(&self) -> KeyId {
         each!(Self, self, key => key.key_id())
     }
