@@ -1,9 +1,10 @@
 //! The command line. Choices that are not evaluated yet are no values of these enums, so they are refused by name.
 
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Parser, Subcommand, ValueEnum};
 use homaes::{Block, KeySize};
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Turn AES ciphertexts into FHE ciphertexts without seeing key or data
 #[derive(Debug, Parser)]
@@ -60,7 +61,7 @@ pub(crate) struct Keygen {
     #[arg(long, value_name = "NAME")]
     pub(crate) set: String,
     /// Folder for secret.hsk and eval.hek; made if it is missing
-    #[arg(short, long, value_name = "DIR")]
+    #[arg(short, long, value_name = "DIR", value_parser = file_path())]
     pub(crate) out: PathBuf,
     /// Make keys for a set that offers no security, for tests
     #[arg(long)]
@@ -74,7 +75,7 @@ pub(crate) struct Keygen {
 #[derive(Debug, clap::Args)]
 pub(crate) struct WrapKey {
     /// Secret key (.hsk)
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = file_path())]
     pub(crate) secret: PathBuf,
     /// AES key: 16, 24 or 32 raw bytes, or 32, 48 or 64 hex digits; '-' reads standard input.
     /// 32 bytes that all are hex digits are taken as hex
@@ -96,7 +97,7 @@ pub(crate) struct WrapKey {
     #[arg(long, value_enum, default_value_t = Expand::Auto)]
     pub(crate) expand: Expand,
     /// Wrapped key to write (.hwk)
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", value_parser = file_path())]
     pub(crate) out: PathBuf,
     /// Replace an existing file
     #[arg(long)]
@@ -107,10 +108,10 @@ pub(crate) struct WrapKey {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Transcipher {
     /// Evaluation key (.hek)
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = file_path())]
     pub(crate) eval: PathBuf,
     /// Wrapped AES key (.hwk)
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = file_path())]
     pub(crate) wrapped_key: PathBuf,
     /// Mode of operation of the file
     #[arg(long, value_enum)]
@@ -120,13 +121,14 @@ pub(crate) struct Transcipher {
     #[arg(long, value_name = "HEX")]
     pub(crate) iv: Option<String>,
     /// Associated data of GCM, at most 1 MiB; carried with the tag, for 'decrypt --key-file'
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = file_path())]
     pub(crate) aad: Option<PathBuf>,
-    /// AES-encrypted file; in mode gcm with the tag (16 bytes) at its end
+    /// AES-encrypted file; in mode gcm with the tag (16 bytes) at its end. '-' reads standard input
+    /// to its end, into an unnamed temporary file, before any work
     #[arg(value_name = "IN")]
     pub(crate) input: PathBuf,
     /// FHE ciphertexts to write (.hct)
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", value_parser = file_path())]
     pub(crate) out: PathBuf,
     /// How blocks are laid out in ciphertexts, among the layouts of the wrapped key; auto: packed
     /// for short files, sliced for long ones, by the number of batches and the cost of each
@@ -134,7 +136,7 @@ pub(crate) struct Transcipher {
     pub(crate) layout: Layout,
     /// JSON document to write: seconds, level and noise bound after every step of AES of every batch,
     /// transforms, and seconds by kernel
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = file_path())]
     pub(crate) report: Option<PathBuf>,
     /// Worker threads [default: all cores]
     #[arg(long, value_name = "N", value_parser = parse_threads)]
@@ -151,12 +153,12 @@ pub(crate) struct Transcipher {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Decrypt {
     /// Secret key (.hsk)
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = file_path())]
     pub(crate) secret: PathBuf,
     /// FHE ciphertexts (.hct)
-    #[arg(value_name = "IN")]
+    #[arg(value_name = "IN", value_parser = file_path())]
     pub(crate) input: PathBuf,
-    /// File to write
+    /// File to write; '-' writes to standard output, once the whole message is decrypted and checked
     #[arg(short, long, value_name = "FILE")]
     pub(crate) out: PathBuf,
     /// AES key, as in wrap-key: checks the tag of a GCM message, and writes nothing if it is wrong
@@ -170,10 +172,11 @@ pub(crate) struct Decrypt {
     pub(crate) force: bool,
 }
 
-/// Show what a file holds and verify its checksums; needs no secret
+/// Show what a file holds and verify its checksums, or what a folder of keys holds; needs no secret
 #[derive(Debug, clap::Args)]
 pub(crate) struct Inspect {
-    /// File made by homaes
+    /// File made by homaes, or folder of keys
+    #[arg(value_parser = file_path())]
     pub(crate) file: PathBuf,
     /// Print one JSON document
     #[arg(long)]
@@ -332,6 +335,21 @@ const MAX_BLOCKS: u64 = 1 << 26;
 
 /// More than any machine has cores.
 const MAX_THREADS: usize = 4096;
+
+/// A path; `-` is refused by name, where neither standard input nor standard output will do.
+fn file_path() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|path| match is_stream(&path) {
+        true => Err(
+            "standard input and output are not taken here; give a file ('./-' if that is its name)",
+        ),
+        false => Ok(path),
+    })
+}
+
+/// Whether a path stands for standard input or output.
+pub(crate) fn is_stream(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
 
 fn parse_threads(text: &str) -> Result<NonZeroUsize, String> {
     text.parse::<NonZeroUsize>()

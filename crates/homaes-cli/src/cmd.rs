@@ -4,15 +4,16 @@ pub(crate) mod bench;
 pub(crate) mod decrypt;
 pub(crate) mod demo;
 pub(crate) mod inspect;
+mod inspect_folder;
 pub(crate) mod keygen;
 pub(crate) mod params;
 mod sample;
 pub(crate) mod transcipher;
 pub(crate) mod wrap_key;
 
-use crate::args::Variant;
+use crate::args::{Variant, is_stream};
 use crate::console::{self, Failure};
-use homaes::{AesKey, Error, Layout, Scheme, SecretKey, Set};
+use homaes::{AesKey, Error, Layout, Output, Scheme, SecretKey, Set};
 use std::fs::File;
 use std::io;
 use std::path::Path;
@@ -64,7 +65,7 @@ fn open_secret(path: &Path) -> Result<SecretKey, Failure> {
 
 /// Reads an AES key, from standard input if the path is `-`; warns if it could be read in another way.
 fn read_aes_key(path: &Path) -> Result<AesKey, Failure> {
-    let key = if path.as_os_str() == "-" {
+    let key = if is_stream(path) {
         AesKey::read(io::stdin().lock(), "standard input")?
     } else {
         AesKey::read(open_file(path)?, path)?
@@ -99,6 +100,31 @@ fn layout_of_set(set: &Set, layout: Option<Layout>) -> Result<Layout, Failure> {
                 "set {set} does not offer this layout, expected {names}; see 'homaes params'"
             ))
         })
+}
+
+/// Reserves an output, in a folder that is cleared of what killed runs have left.
+fn reserve(path: &Path, force: bool) -> Result<Output, Failure> {
+    // A link is followed when its file is replaced.
+    let real = path.canonicalize();
+    if let Some(folder) = real.as_deref().unwrap_or(path).parent() {
+        remove_leftovers(folder);
+    }
+    Ok(Output::create(path, force)?)
+}
+
+/// Removes what killed runs have left in a folder, and says so.
+fn remove_leftovers(folder: &Path) {
+    let removed = homaes::remove_leftovers(folder);
+    let mut names = removed.iter().map(|path| path.display().to_string());
+    if let Some(first) = names.next() {
+        let others = match names.len() {
+            0 => String::new(),
+            count => format!(" and {count} more"),
+        };
+        console::warn(&format!(
+            "removed what a killed run had left: {first}{others}"
+        ));
+    }
 }
 
 /// Refuses an output that is one of the command's own inputs: even with `--force` that destroys what is read, a secret

@@ -69,15 +69,33 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     exit_code(Err(Failure::Usage(format!("{message}; see --help"))))
 }
 
-/// Writes to standard output.
+/// Writes to standard output what the command was called for.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    write(text).map_err(|error| match error.kind() {
+        io::ErrorKind::BrokenPipe => Failure::Closed,
+        _ => Failure::system("standard output", error),
+    })
+}
+
+/// Says on standard output what was done. The files are complete, so it is no failure if that cannot be said.
+pub(crate) fn print_done(text: &str) {
+    if let Err(error) = write(text) {
+        warn(&format!(
+            "standard output: {error}; the work is done, and its output is complete"
+        ));
+    }
+}
+
+/// Writes to standard output.
+pub(crate) fn write(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())
-        .and_then(|()| out.flush())
-        .map_err(|error| match error.kind() {
-            io::ErrorKind::BrokenPipe => Failure::Closed,
-            _ => Failure::system("standard output", error),
-        })
+    out.write_all(text.as_bytes()).and_then(|()| out.flush())
+}
+
+/// Says on standard error what was done, where standard output is for other things.
+pub(crate) fn tell(text: &str) {
+    // Without standard error there is nobody to tell.
+    let _ = io::stderr().write_all(text.as_bytes());
 }
 
 /// Writes a JSON document and a line end to standard output.

@@ -15,6 +15,8 @@ mod table;
 use args::{Args, Command};
 use clap::Parser;
 use console::Failure;
+use homaes_math::memory::Guarded;
+use std::panic;
 use std::process::ExitCode;
 #[cfg(unix)]
 use std::sync::Arc;
@@ -22,25 +24,87 @@ use std::sync::Arc;
 /// Exit code of a program stopped by Ctrl-C, by convention.
 const INTERRUPTED: i32 = 130;
 
+/// Where memory ends, the program ends with one line and exit code 1.
+#[global_allocator]
+static ALLOCATOR: Guarded = Guarded::new(|| {
+    homaes::interrupt_without_memory();
+    scratch::remove_without_waiting();
+});
+
 fn main() -> ExitCode {
+    panic::set_hook(Box::new(|fault| {
+        let place = fault
+            .location()
+            .map_or_else(String::new, ToString::to_string);
+        let what = fault.payload_as_str().unwrap_or("no message");
+        console::error(&format!(
+            "fault of the program at {place}: {what}; please report it"
+        ));
+    }));
+    // Outputs go with the values that a panic drops.
+    panic::catch_unwind(guarded).unwrap_or(ExitCode::FAILURE)
+}
+
+fn guarded() -> ExitCode {
+    // The standard library's tables need some too, and panic without.
+    if let Err(error) = getrandom::fill(&mut [0; 1]) {
+        return console::exit_code(Err(homaes::Error::Random(error).into()));
+    }
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => return console::usage(&error),
     };
-    let handler = ctrlc::set_handler(|| {
-        homaes::interrupt();
-        scratch::remove();
-        progress::clear();
-        console::error("interrupted; no partial output is left");
-        std::process::exit(INTERRUPTED);
-    });
-    if let Err(error) = handler {
-        console::warn(&format!("signals cannot be handled: {error}"));
+    let makes_files = makes_files(&args.command);
+    if let Err(error) = ctrlc::set_handler(move || stop(makes_files)) {
+        stop_at_once();
+        let reason = match error {
+            ctrlc::Error::System(error) => error.to_string(),
+            error => error.to_string(),
+        };
+        console::warn(&format!(
+            "no thread waits for signals ({reason}): one would stop the program at once and leave its temporary files, which the next run in their folder removes"
+        ));
     }
     // a write beyond the limit of file sizes then fails like one to a full disk, and leaves nothing
     #[cfg(unix)]
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
     console::exit_code(backend().and_then(|()| run(args.command)))
+}
+
+/// Whether a command is called for files that it makes, the first of which is complete only with all the work.
+fn makes_files(command: &Command) -> bool {
+    use Command::{Bench, Decrypt, Demo, Inspect, Keygen, Params, Transcipher, WrapKey};
+    match command {
+        Keygen(_) | WrapKey(_) | Transcipher(_) | Decrypt(_) => true,
+        Demo(_) | Params(_) | Inspect(_) | Bench(_) => false,
+    }
+}
+
+/// Ends the program on a signal. What is complete stays, and then the work is done.
+fn stop(makes_files: bool) {
+    let completed = homaes::interrupt();
+    scratch::remove();
+    progress::clear();
+    if makes_files && completed > 0 {
+        console::warn("interrupted when the output was complete");
+        std::process::exit(0);
+    }
+    console::error("interrupted; no partial output is left");
+    std::process::exit(INTERRUPTED);
+}
+
+/// Lets signals end the program without a thread that could clean up.
+fn stop_at_once() {
+    #[cfg(unix)]
+    for signal in [
+        signal_hook::consts::SIGINT,
+        signal_hook::consts::SIGTERM,
+        signal_hook::consts::SIGHUP,
+    ] {
+        let always = Arc::new(true.into());
+        // If this fails too, the signal does nothing, and only SIGKILL is left.
+        let _ = signal_hook::flag::register_conditional_shutdown(signal, INTERRUPTED, always);
+    }
 }
 
 /// Refuses an environment variable that would be ignored.

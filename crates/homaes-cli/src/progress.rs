@@ -1,11 +1,15 @@
 //! How a run is followed: a bar on terminals, one JSON object per line for programs, or nothing.
 
 use crate::args;
-use crate::console::{self, Failure};
+use crate::console;
 use homaes::{Progress, Report, Step};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
+use std::io::{self, IsTerminal};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Mutex, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// Follows one run.
@@ -121,6 +125,9 @@ impl Drop for Follower {
     }
 }
 
+/// Time between two pictures of a bar that turns.
+const TICK: Duration = Duration::from_millis(100);
+
 /// Shows on a terminal that `what` goes on, until the result is there.
 pub(crate) fn spin<T>(what: &'static str, work: impl FnOnce() -> T) -> T {
     show(what, "{spinner} {msg} {elapsed}");
@@ -130,7 +137,13 @@ pub(crate) fn spin<T>(what: &'static str, work: impl FnOnce() -> T) -> T {
 }
 
 /// The bar on the terminal, to be cleared before anything else is written there.
-static CURRENT: Mutex<Option<ProgressBar>> = Mutex::new(None);
+static CURRENT: Mutex<Option<Shown>> = Mutex::new(None);
+
+struct Shown {
+    bar: ProgressBar,
+    /// The thread that moves the bar ends with it.
+    _moves: Sender<()>,
+}
 
 /// Removes the bar from the terminal.
 pub(crate) fn clear() {
@@ -138,8 +151,8 @@ pub(crate) fn clear() {
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
         .take();
-    if let Some(bar) = current {
-        bar.finish_and_clear();
+    if let Some(shown) = current {
+        shown.bar.finish_and_clear();
     }
 }
 
@@ -151,12 +164,33 @@ fn show(what: &'static str, template: &str) -> ProgressBar {
         bar.set_style(style);
     }
     bar.set_message(what);
-    bar.enable_steady_tick(Duration::from_millis(100));
-    *CURRENT.lock().unwrap_or_else(PoisonError::into_inner) = Some(bar.clone());
+    if io::stderr().is_terminal() {
+        let (moves, stop) = channel();
+        let moved = bar.clone();
+        // The bar's own ticker panics where no thread can be started; without one this bar moves with events only.
+        let _ = thread::Builder::new().spawn(move || {
+            while stop.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+                moved.tick();
+            }
+        });
+        let shown = Shown {
+            bar: bar.clone(),
+            _moves: moves,
+        };
+        *CURRENT.lock().unwrap_or_else(PoisonError::into_inner) = Some(shown);
+    }
     bar
 }
 
+/// Writes one line. The work goes on when it cannot be written, and so does the reader's loss; that is said once.
 fn line(value: &Value) {
-    // The work goes on when nobody reads along.
-    let _: Result<(), Failure> = console::print(&format!("{value}\n"));
+    static LOST: AtomicBool = AtomicBool::new(false);
+    let written = console::write(&format!("{value}\n"));
+    if let Err(error) = written
+        && !LOST.swap(true, Ordering::Relaxed)
+    {
+        console::warn(&format!(
+            "standard output: {error}; the work goes on, but lines of its progress are lost"
+        ));
+    }
 }

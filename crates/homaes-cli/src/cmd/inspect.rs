@@ -8,6 +8,9 @@ use homaes::{Inspection, KeySize, Messages, Scheme, Set, Wrapped, inspect};
 use serde_json::{Value, json};
 
 pub(crate) fn run(args: &Inspect) -> Result<(), Failure> {
+    if args.file.is_dir() {
+        return super::inspect_folder::run(args);
+    }
     let found = spin("reading", || inspect(&args.file))?;
     if args.json {
         console::print_json(&inspection_json(&found))

@@ -1,10 +1,10 @@
 //! `homaes keygen`
 
-use super::named_set;
+use super::{named_set, remove_leftovers};
 use crate::args::Keygen;
 use crate::console::{self, Failure};
 use crate::progress::spin;
-use homaes::{EVAL_KEY_FILE, KeySet, SECRET_KEY_FILE};
+use homaes::{EVAL_KEY_FILE, KeyFolder, Repair, SECRET_KEY_FILE};
 
 pub(crate) fn run(args: &Keygen) -> Result<(), Failure> {
     let set = named_set(&args.set)?;
@@ -15,14 +15,23 @@ pub(crate) fn run(args: &Keygen) -> Result<(), Failure> {
         )));
     }
     console::warn_insecure(&set);
-    let keys = spin("making keys", || {
-        KeySet::create(&set, &args.out, args.force)
-    })?;
-    console::print(&format!(
+    let folder = KeyFolder::open(&args.out)?;
+    if let Some(repair) = folder.repair() {
+        let what = match repair {
+            Repair::PutBack => "before it had replaced the keys; the old secret key is back",
+            _ => "after it had replaced the keys; the old secret key is removed",
+        };
+        let path = args.out.display();
+        console::warn(&format!("{path}: a key generation was stopped {what}"));
+    }
+    remove_leftovers(&args.out);
+    let keys = spin("making keys", || folder.create(&set, args.force))?;
+    console::print_done(&format!(
         "{} (keep it secret) and {}: set {}, key {}\n",
         args.out.join(SECRET_KEY_FILE).display(),
         args.out.join(EVAL_KEY_FILE).display(),
         set.name(),
         keys.secret.id(),
-    ))
+    ));
+    Ok(())
 }

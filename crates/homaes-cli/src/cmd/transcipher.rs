@@ -1,7 +1,7 @@
 //! `homaes transcipher`
 
-use super::{open_file, refuse_own_input};
-use crate::args::{self, Mode, parse_iv, parse_nonce};
+use super::{open_file, refuse_own_input, reserve};
+use crate::args::{self, Mode, is_stream, parse_iv, parse_nonce};
 use crate::console::{self, Failure};
 use crate::progress::{Follower, report_json, spin, steps_json};
 use crate::table;
@@ -11,14 +11,13 @@ use homaes::{
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::num::NonZeroUsize;
 use std::path::Path;
+use std::thread::available_parallelism;
 
 pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
-    if args.report.as_ref() == Some(&args.out) {
-        let message = "--report and --out name the same file; choose another name for one of them";
-        return Err(Failure::Usage(message.into()));
-    }
     for out in [Some(&args.out), args.report.as_ref()]
         .into_iter()
         .flatten()
@@ -26,11 +25,10 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
         let aad = args.aad.as_deref().unwrap_or(&args.input);
         refuse_own_input(out, &[&args.eval, &args.wrapped_key, &args.input, aad])?;
     }
-    let job = open_job(args)?;
-    let output = Output::create(&args.out, args.force)?;
-    let report_output = args.report.as_ref();
-    let report_output = report_output.map(|path| Output::create(path, args.force));
-    let report_output = report_output.transpose()?;
+    let how = how_encrypted(args)?;
+    let (output, report_output) = outputs(args)?;
+    let job = open_job(args, how)?;
+    homaes::check_memory(&[&args.eval, &args.wrapped_key])?;
     let (eval, wrapped) = spin("loading keys", || {
         let eval = EvalKey::open(&args.eval)?;
         let wrapped = WrappedKey::open(&args.wrapped_key, &eval)?;
@@ -40,7 +38,9 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
     let mode = job.mode().name();
     let mut follower = Follower::new(args.progress);
     let mut record = report_output.is_some().then(Batches::new);
-    let report = prepare(args, &eval, &wrapped)?
+    let transcipher = prepare(args, &eval, &wrapped)?;
+    warn_of_few_threads(args, &transcipher);
+    let report = transcipher
         .watch(|event| {
             follower.event(event);
             if let Some(batches) = &mut record {
@@ -51,13 +51,49 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
     follower.finish(&report);
     if let (Some(output), Some(batches)) = (report_output, record) {
         let document = document(&wrapped, mode, &report, &batches);
-        write(output, &document)?;
+        // The ciphertexts are complete: that the report is missing does not make the work fail.
+        if let Err(Failure::Work(message)) = write(output, &document) {
+            console::warn(&format!("{message}; the work is done, but has no report"));
+        }
     }
     if follower.is_json() {
         return Ok(());
     }
     let summary = summary(&wrapped, &report);
-    console::print(&format!("{}: {summary}\n", args.out.display()))
+    console::print_done(&format!("{}: {summary}\n", args.out.display()));
+    Ok(())
+}
+
+/// The output, and that of the report.
+fn outputs(args: &args::Transcipher) -> Result<(Output, Option<Output>), Failure> {
+    let same = || {
+        let message = "--report and --out name the same file; choose another name for one of them";
+        Failure::Usage(message.into())
+    };
+    let report = args.report.as_deref();
+    if report == Some(&args.out) {
+        return Err(same());
+    }
+    let output = reserve(&args.out, args.force)?;
+    let report = report.map(|path| reserve(path, args.force)).transpose()?;
+    if report
+        .as_ref()
+        .is_some_and(|report| report.is_same(&output))
+    {
+        return Err(same());
+    }
+    Ok((output, report))
+}
+
+/// Says so if not all threads could be started.
+fn warn_of_few_threads(args: &args::Transcipher, transcipher: &Transcipher<'_>) {
+    let all = available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    let (wanted, started) = (args.threads.unwrap_or(all).get(), transcipher.threads());
+    if started < wanted {
+        console::warn(&format!(
+            "the system lets only {started} of {wanted} threads start; the work takes longer"
+        ));
+    }
 }
 
 /// The keys, with the threads and the layout asked for.
@@ -76,38 +112,70 @@ fn prepare<'k>(
     }
 }
 
-/// The file with its mode, or what is wrong with `--iv` and `--aad`.
-fn open_job(args: &args::Transcipher) -> Result<Job, Failure> {
+/// How the file was encrypted, as far as the command line says.
+enum How {
+    Mode(homaes::Mode),
+    /// In mode gcm, with the nonce at the start of the file.
+    OwnNonce,
+}
+
+/// What `--mode`, `--iv` and `--aad` say, or what is wrong with them.
+fn how_encrypted(args: &args::Transcipher) -> Result<How, Failure> {
     let usage = |reason: String| Failure::Usage(format!("--iv: {reason}"));
     let iv = |what| {
         let text = args.iv.as_deref();
         let text = text.ok_or_else(|| usage(format!("missing, expected 32 hex digits: {what}")))?;
         parse_iv(text, what).map_err(usage)
     };
-    let job = match (args.mode, args.iv.as_deref()) {
-        (Mode::Ecb, None) => Job::open(&args.input, homaes::Mode::Ecb)?,
+    if args.aad.is_some() && args.mode != Mode::Gcm {
+        let message = "--aad: only mode gcm has associated data; leave it out";
+        return Err(Failure::Usage(message.into()));
+    }
+    Ok(How::Mode(match (args.mode, args.iv.as_deref()) {
+        (Mode::Ecb, None) => homaes::Mode::Ecb,
         (Mode::Ecb, Some(_)) => return Err(usage("mode ecb takes none; leave it out".into())),
-        (Mode::Cbc, _) => {
-            let iv = iv("the initialisation vector")?;
-            Job::open(&args.input, homaes::Mode::Cbc { iv })?
-        }
-        (Mode::Ctr, _) => {
-            let iv = iv("the whole initial counter block")?;
-            Job::open(&args.input, homaes::Mode::Ctr { iv })?
-        }
-        (Mode::Gcm, None) => Job::open_with_nonce(&args.input)?,
+        (Mode::Cbc, _) => homaes::Mode::Cbc {
+            iv: iv("the initialisation vector")?,
+        },
+        (Mode::Ctr, _) => homaes::Mode::Ctr {
+            iv: iv("the whole initial counter block")?,
+        },
+        (Mode::Gcm, None) => return Ok(How::OwnNonce),
         (Mode::Gcm, Some(text)) => {
             let nonce = parse_nonce(text).map_err(usage)?;
-            Job::open(&args.input, homaes::Mode::Gcm { nonce })?
+            homaes::Mode::Gcm { nonce }
+        }
+    }))
+}
+
+/// The file with its associated data.
+fn open_job(args: &args::Transcipher, how: How) -> Result<Job, Failure> {
+    let job = if is_stream(&args.input) {
+        let (file, name) = (spooled_input()?, "standard input");
+        match how {
+            How::Mode(mode) => Job::from_file(file, name, mode)?,
+            How::OwnNonce => Job::from_file_with_nonce(file, name)?,
+        }
+    } else {
+        match how {
+            How::Mode(mode) => Job::open(&args.input, mode)?,
+            How::OwnNonce => Job::open_with_nonce(&args.input)?,
         }
     };
-    match (&args.aad, args.mode) {
-        (None, _) => Ok(job),
-        (Some(path), Mode::Gcm) => Ok(job.with_aad(read_aad(path)?)?),
-        (Some(_), _) => Err(Failure::Usage(
-            "--aad: only mode gcm has associated data; leave it out".into(),
-        )),
+    match &args.aad {
+        None => Ok(job),
+        Some(path) => Ok(job.with_aad(read_aad(path)?)?),
     }
+}
+
+/// Standard input to its end: a run must know the length before it starts. A file without a name, which the system
+/// removes with the process; the AES ciphertext is no secret.
+fn spooled_input() -> Result<File, Failure> {
+    let spool = tempfile::tempfile().and_then(|mut file| {
+        io::copy(&mut io::stdin().lock(), &mut file)?;
+        Ok(file)
+    });
+    spool.map_err(|error| Failure::system("standard input", error))
 }
 
 /// The associated data, or a little more than is allowed.

@@ -1,14 +1,15 @@
 //! `homaes wrap-key`
 
-use super::{open_secret, read_aes_key, refuse_own_input};
+use super::{open_secret, read_aes_key, refuse_own_input, reserve};
 use crate::args::WrapKey;
 use crate::console::{self, Failure};
 use crate::progress::spin;
 use crate::table;
-use homaes::{WrappedKey, Wrapping};
+use homaes::{Error, WrappedKey, Wrapping};
 
 pub(crate) fn run(args: &WrapKey) -> Result<(), Failure> {
     refuse_own_input(&args.out, &[&args.secret, &args.key_file])?;
+    let output = reserve(&args.out, args.force)?;
     let secret = open_secret(&args.secret)?;
     let aes_key = read_aes_key(&args.key_file)?;
     let wrapping = Wrapping {
@@ -18,13 +19,15 @@ pub(crate) fn run(args: &WrapKey) -> Result<(), Failure> {
         expansion: args.expand.get(),
     };
     let wrapped = spin("wrapping the AES key", || {
-        WrappedKey::create(&secret, &aes_key, &wrapping, &args.out, args.force)
+        let wrapped = WrappedKey::encrypt(&secret, &aes_key, &wrapping)?;
+        wrapped.save(output)?;
+        Ok::<_, Error>(wrapped)
     })?;
     let layouts = wrapped.layouts().into_iter();
     let layouts: Vec<_> = layouts
         .filter_map(|layout| Some((layout, wrapped.output_level(layout)?)))
         .collect();
-    console::print(&format!(
+    console::print_done(&format!(
         "{}: AES-{} key wrapped for set {}, to {}{}; layouts: {}\n",
         args.out.display(),
         8 * wrapped.key_size().key_bytes(),
@@ -32,5 +35,6 @@ pub(crate) fn run(args: &WrapKey) -> Result<(), Failure> {
         table::direction(wrapped.direction()),
         table::expansion(wrapped.expansion()),
         table::layouts(wrapped.set().scheme(), &layouts),
-    ))
+    ));
+    Ok(())
 }

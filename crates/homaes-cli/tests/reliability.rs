@@ -1,0 +1,558 @@
+//! What the command does where the system does not: kills, full devices, no threads, no memory, other processes.
+
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use common::{IV, Run, World};
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+const KEYGEN: &str = "keygen --set bgv/toy-255 --accept-insecure --out";
+const WRAP: &str = "wrap-key --secret keys/secret.hsk --key-file k --out";
+const DECRYPT: &str = "decrypt --secret keys/secret.hsk o.hct --out";
+
+fn transcipher(output: &str) -> String {
+    format!(
+        "transcipher --eval keys/eval.hek --wrapped-key key.hwk --mode ctr --iv {IV} c --out {output}"
+    )
+}
+
+fn wait_until(what: &str, mut there: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !there() {
+        assert!(start.elapsed() < Duration::from_secs(60), "{what}");
+        sleep(Duration::from_millis(1));
+    }
+}
+
+fn has_temporary(folder: &Path) -> bool {
+    let mut entries = fs::read_dir(folder).unwrap();
+    entries.any(|entry| {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        name.contains(".homaes-tmp-")
+    })
+}
+
+fn spawn(world: &World, line: &str) -> Child {
+    let mut command = world.command(line);
+    let piped = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    piped.spawn().unwrap()
+}
+
+fn signal(child: &Child, name: &str) {
+    let id = child.id().to_string();
+    assert!(
+        Command::new("kill")
+            .args([name, &id])
+            .status()
+            .unwrap()
+            .success()
+    );
+}
+
+fn errors(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+/// The word of `inspect` for how the keys of a folder go together.
+fn pair(world: &World, folder: &str) -> String {
+    let run = world.ok(&format!("inspect {folder} --json"));
+    let found: serde_json::Value = serde_json::from_str(&run.out).unwrap();
+    found["pair"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn four_key_generations_at_once_leave_a_pair() {
+    let world = World::new();
+    for _ in 0..3 {
+        let line = format!("{KEYGEN} four --force");
+        let runs: Vec<Child> = (0..4).map(|_| spawn(&world, &line)).collect();
+        let mut done = 0;
+        for run in runs {
+            let output = run.wait_with_output().unwrap();
+            let err = errors(&output);
+            match output.status.code() {
+                Some(0) => done += 1,
+                code => {
+                    assert_eq!(code, Some(1), "{err}");
+                    assert!(err.contains("another process is making keys"), "{err}");
+                }
+            }
+        }
+        assert!(done > 0);
+        assert_eq!(pair(&world, "four"), "fits");
+        assert_eq!(fs::read_dir(world.at("four")).unwrap().count(), 2);
+    }
+}
+
+#[test]
+fn a_killed_key_generation_loses_no_key() {
+    let world = World::new();
+    world.ok(&format!("{KEYGEN} kept"));
+    for delay in [0, 5, 10, 15, 20, 25, 30, 40, 50, 60, 70, 80] {
+        let mut child = spawn(&world, &format!("{KEYGEN} kept --force"));
+        sleep(Duration::from_millis(delay));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let next = world.run(&format!("{KEYGEN} kept"));
+        next.check_failure(1, "already exists", "the next run");
+        assert_eq!(pair(&world, "kept"), "fits");
+        assert_eq!(fs::read_dir(world.at("kept")).unwrap().count(), 2);
+    }
+}
+
+/// What a kill leaves at each step, and what the next run makes of it.
+#[test]
+fn half_replaced_keys_are_brought_in_order() {
+    let world = World::new();
+    for folder in ["one", "two", "three"] {
+        world.ok(&format!("{KEYGEN} {folder}"));
+    }
+    let state = |files: &[(&str, &str)]| {
+        let _ = fs::remove_dir_all(world.at("s"));
+        fs::create_dir(world.at("s")).unwrap();
+        for (from, to) in files {
+            fs::copy(world.at(from), world.at("s").join(to)).unwrap();
+        }
+    };
+    let (secret, aside, eval) = ("secret.hsk", "secret.hsk.replaced", "eval.hek");
+    let put_back = (
+        "to-put-back",
+        "the old secret key is back",
+        "one/secret.hsk",
+    );
+    let complete = (
+        "to-complete",
+        "the old secret key is removed",
+        "two/secret.hsk",
+    );
+    for (files, (word, said, kept)) in [
+        (
+            vec![("one/secret.hsk", aside), ("one/eval.hek", eval)],
+            put_back,
+        ),
+        (
+            vec![
+                ("two/secret.hsk", secret),
+                ("one/secret.hsk", aside),
+                ("one/eval.hek", eval),
+            ],
+            put_back,
+        ),
+        (
+            vec![
+                ("two/secret.hsk", secret),
+                ("one/secret.hsk", aside),
+                ("two/eval.hek", eval),
+            ],
+            complete,
+        ),
+    ] {
+        state(&files);
+        assert_eq!(pair(&world, "s"), word);
+        let text = world.ok("inspect s").out;
+        assert!(text.contains("the next one here"), "{text}");
+        let run = world.run(&format!("{KEYGEN} s"));
+        run.check_failure(1, "already exists", word);
+        assert!(run.err.contains(said), "{run:?}");
+        assert_eq!(pair(&world, "s"), "fits");
+        assert_eq!(world.read("s/secret.hsk"), world.read(kept));
+        world.ok(&format!("{KEYGEN} s --force"));
+    }
+    // an evaluation key of neither: nothing is decided, and nothing changes
+    state(&[
+        ("two/secret.hsk", secret),
+        ("one/secret.hsk", aside),
+        ("three/eval.hek", eval),
+    ]);
+    assert_eq!(pair(&world, "s"), "unknown");
+    world.fails(1, &format!("{KEYGEN} s --force"), "secret.hsk.replaced");
+    assert_eq!(world.read("s/secret.hsk"), world.read("two/secret.hsk"));
+}
+
+#[test]
+fn a_folder_is_inspected() {
+    let world = World::new();
+    fs::create_dir(world.at("mixed")).unwrap();
+    assert_eq!(pair(&world, "mixed"), "none");
+    fs::copy(world.at("keys/eval.hek"), world.at("mixed/eval.hek")).unwrap();
+    assert_eq!(pair(&world, "mixed"), "incomplete");
+    world.ok(&format!("{KEYGEN} other"));
+    fs::copy(world.at("other/secret.hsk"), world.at("mixed/secret.hsk")).unwrap();
+    assert_eq!(pair(&world, "mixed"), "differs");
+    fs::copy(world.at("o.hct"), world.at("mixed/o.hct")).unwrap();
+    world.write("mixed/.o.hct.homaes-tmp-0123456789abcdef", b"");
+    let text = world.ok("inspect mixed").out;
+    for words in [
+        "made with another secret key",
+        "o.hct",
+        "left by a killed run",
+    ] {
+        assert!(text.contains(words), "{text}");
+    }
+    assert_eq!(pair(&world, "keys"), "fits");
+}
+
+#[test]
+fn what_a_killed_run_left_goes_with_the_next_one() {
+    let world = World::new();
+    world.message(8_000_000); // minutes of work
+    let before = world.listing();
+    let mut child = spawn(&world, &transcipher("x"));
+    wait_until("a temporary file", || has_temporary(&world.at(".")));
+    // it is in use
+    world.ok(&format!("{WRAP} w1"));
+    assert!(has_temporary(&world.at(".")));
+    let text = world.ok("inspect .").out;
+    assert!(text.contains("being written"), "{text}");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(has_temporary(&world.at(".")));
+    let text = world.ok("inspect .").out;
+    assert!(text.contains("left by a killed run"), "{text}");
+    let run = world.ok(&format!("{WRAP} w2"));
+    let said = run
+        .err
+        .lines()
+        .filter(|line| line.contains("removed what a killed run had left: "));
+    assert_eq!(said.count(), 1, "{run:?}");
+    let mut after = world.listing();
+    assert!(after.remove(&world.at("w1")) && after.remove(&world.at("w2")));
+    assert_eq!(after, before);
+}
+
+/// Demonstrations keep keys and a text in a temporary folder of their own.
+#[test]
+fn the_folder_of_a_killed_demonstration_goes_with_the_next_one() {
+    let world = World::new();
+    fs::create_dir(world.at("tmp")).unwrap();
+    fs::create_dir(world.at("tmp/homaes-scratch-mine")).unwrap();
+    let demo = |blocks: &str| {
+        let mut command = world.command(&format!("demo --set bgv/toy-255 --blocks {blocks}"));
+        command.env("TMPDIR", world.at("tmp"));
+        command
+    };
+    let mut command = demo("1000000"); // hours of work
+    let piped = command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = piped.spawn().unwrap();
+    let count = || fs::read_dir(world.at("tmp")).unwrap().count();
+    wait_until("a folder", || count() == 2);
+    sleep(Duration::from_millis(100));
+    let run = Run::of(&mut demo("1"));
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert_eq!(count(), 2, "it is in use");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let run = Run::of(&mut demo("1"));
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let said = "removed what a killed run had left: ";
+    assert_eq!(run.err.matches(said).count(), 1, "{run:?}");
+    assert!(count() == 1 && world.at("tmp/homaes-scratch-mine").exists());
+}
+
+/// A stack that large has no room: the system starts no thread.
+fn without_threads(world: &World, line: &str) -> Run {
+    Run::of(
+        world
+            .command(line)
+            .env("RUST_MIN_STACK", (1u64 << 50).to_string()),
+    )
+}
+
+#[test]
+fn work_goes_on_without_threads() {
+    let world = World::new();
+    for line in [
+        format!("{KEYGEN} keys2"),
+        format!("{WRAP} w"),
+        transcipher("t"),
+        transcipher("u") + " --threads 1",
+        format!("{DECRYPT} d"),
+        "inspect key.hwk".into(),
+        "inspect o.hct".into(),
+    ] {
+        let run = without_threads(&world, &line);
+        assert_eq!(run.code, Some(0), "{line}: {run:?}");
+        let warned = run
+            .err
+            .lines()
+            .all(|line| line.starts_with("warning: ") && !line.contains("panicked"));
+        assert!(warned, "{line}: {run:?}");
+        assert!(run.err.contains("no thread waits for signals"), "{run:?}");
+    }
+    assert_eq!(pair(&world, "keys2"), "fits");
+    assert_eq!(world.read("d"), world.read("p"));
+    world.ok("decrypt --secret keys/secret.hsk t --out t.p");
+    assert_eq!(world.read("t.p"), world.read("p"));
+    // a signal ends it all the same
+    world.message(8_000_000);
+    let mut command = world.command(&transcipher("x"));
+    command.env("RUST_MIN_STACK", (1u64 << 50).to_string());
+    let mut child = command.stderr(Stdio::null()).spawn().unwrap();
+    wait_until("a temporary file", || has_temporary(&world.at(".")));
+    signal(&child, "-INT");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+}
+
+/// Runs a line with at most so much address space.
+fn within(world: &World, mebibytes: usize, line: &str) -> Run {
+    let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+    let mut shell = Command::new("sh");
+    shell
+        .args([
+            "-c",
+            &format!("ulimit -v {} && exec \"$@\"", mebibytes << 10),
+            "sh",
+        ])
+        .arg(env!("CARGO_BIN_EXE_homaes"))
+        .args(words)
+        .current_dir(world.at("."))
+        .stdin(Stdio::null());
+    Run::of(&mut shell)
+}
+
+#[test]
+fn the_end_of_memory_is_an_error() {
+    let world = World::new();
+    for line in [
+        format!("{KEYGEN} new --force"),
+        format!("{WRAP} w --force"),
+        transcipher("t") + " --force",
+        format!("{DECRYPT} d --force"),
+        "inspect key.hwk".into(),
+    ] {
+        let mut refused = 0;
+        for mebibytes in [9, 10, 11, 12, 14, 17, 20, 25, 30, 40, 60, 80, 120, 200] {
+            let before = world.listing();
+            let run = within(&world, mebibytes, &line);
+            if run.code == Some(0) {
+                continue;
+            }
+            if run.err.contains("shared librar") {
+                continue; // the program was not started
+            }
+            refused += 1;
+            run.check_failure(1, "bytes wanted", &line);
+            assert_eq!(world.listing(), before, "{line} in {mebibytes} MiB");
+        }
+        assert!(refused > 0, "{line}");
+    }
+}
+
+/// A job that cannot fit is refused with what it needs, before it is begun.
+#[test]
+fn large_jobs_are_refused_at_once() {
+    let world = World::new();
+    let run = within(&world, 300, "keygen --set bgv/aes128 --out large");
+    run.check_failure(1, "not enough memory: ", "keygen");
+    assert!(!world.at("large").exists());
+}
+
+#[test]
+fn a_complete_output_is_success_whatever_becomes_of_standard_output() {
+    let world = World::new();
+    let lines = [
+        (format!("{KEYGEN} keys2"), "keys2/eval.hek"),
+        (format!("{WRAP} w"), "w"),
+        (transcipher("t"), "t"),
+        (format!("{DECRYPT} d"), "d"),
+    ];
+    for (line, output) in lines {
+        for closed in [false, true] {
+            let mut command = world.command(&format!("{line} --force"));
+            if closed {
+                let (reader, writer) = io::pipe().unwrap();
+                drop(reader);
+                command.stdout(writer);
+            } else {
+                let full = File::options().write(true).open("/dev/full").unwrap();
+                command.stdout(full);
+            }
+            let run = command.stderr(Stdio::piped()).spawn().unwrap();
+            let done = run.wait_with_output().unwrap();
+            let err = errors(&done);
+            assert_eq!(done.status.code(), Some(0), "{line}: {err}");
+            assert!(world.at(output).exists());
+            let said = err.lines().filter(|line| {
+                line.starts_with("warning: standard output: ") && line.ends_with("complete")
+            });
+            assert_eq!(said.count(), 1, "{line}: {err}");
+        }
+    }
+}
+
+#[test]
+fn lost_lines_of_progress_are_said_once() {
+    let world = World::new();
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    let mut command = world.command(&(transcipher("t") + " --progress json"));
+    let run = command.stdout(full).stderr(Stdio::piped()).spawn().unwrap();
+    let done = run.wait_with_output().unwrap();
+    let err = errors(&done);
+    assert_eq!(done.status.code(), Some(0), "{err}");
+    assert_eq!(err.matches("lines of its progress are lost").count(), 1);
+    world.ok("inspect t");
+}
+
+#[test]
+fn a_report_that_cannot_be_written_leaves_the_output() {
+    let world = World::new();
+    world.message(5000);
+    let run = spawn(&world, &(transcipher("t") + " --report r"));
+    wait_until("a temporary file", || has_temporary(&world.at(".")));
+    sleep(Duration::from_millis(50));
+    world.write("r", b"taken");
+    let done = run.wait_with_output().unwrap();
+    let err = errors(&done);
+    assert_eq!(done.status.code(), Some(0), "{err}");
+    assert!(
+        err.contains("warning: r: file already exists") && err.contains("has no report"),
+        "{err}"
+    );
+    assert_eq!(world.read("r"), b"taken");
+    world.ok("inspect t");
+    assert!(!has_temporary(&world.at(".")));
+}
+
+#[test]
+fn a_signal_after_the_work_is_success() {
+    let world = World::new();
+    // the last line waits for room in a full pipe
+    let (mut reader, mut writer) = io::pipe().unwrap();
+    writer.write_all(&[0; 1 << 16]).unwrap();
+    let mut command = world.command(&format!("{DECRYPT} d"));
+    let run = command
+        .stdout(writer)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_until("the output", || world.at("d").exists());
+    sleep(Duration::from_millis(200));
+    signal(&run, "-INT");
+    let done = run.wait_with_output().unwrap();
+    let err = errors(&done);
+    assert_eq!(done.status.code(), Some(0), "{err}");
+    assert!(
+        err.contains("warning: interrupted when the output was complete"),
+        "{err}"
+    );
+    assert_eq!(world.read("d"), world.read("p"));
+    drop(command);
+    reader.read_to_end(&mut Vec::new()).unwrap();
+}
+
+#[test]
+fn paths_are_checked_before_keys_are_read() {
+    let world = World::new();
+    let nothing = "--eval none --wrapped-key none --mode ctr";
+    for path in ["new/", "new/.", "new/..", "none/x", "k/x", "keys", "k"] {
+        for line in [
+            format!("wrap-key --secret none --key-file k --out {path}"),
+            format!("transcipher {nothing} --iv {IV} c --out {path}"),
+            format!("transcipher {nothing} --iv {IV} c --out x --report {path}"),
+            format!("decrypt --secret none o.hct --out {path}"),
+        ] {
+            world.fails(1, &line, &format!("error: {path}: "));
+        }
+    }
+    for (out, report) in [("x", "x"), ("x", "./x"), ("keys/../x", "x")] {
+        let line = format!("transcipher {nothing} --iv {IV} c --out {out} --report {report}");
+        world.fails(2, &line, "name the same file");
+    }
+    for (out, report) in [("c", "x"), ("x", "c"), ("./key.hwk", "x"), ("x", "key.hwk")] {
+        let line = transcipher(out) + &format!(" --force --report {report}");
+        world.fails(1, &line, "is the output and also read by this command");
+    }
+}
+
+#[test]
+fn the_stricter_mode_is_kept() {
+    let world = World::new();
+    let mode = |name: &str| {
+        let data = fs::metadata(world.at(name)).unwrap();
+        data.permissions().mode() & 0o777
+    };
+    let set = |name: &str, mode| {
+        fs::set_permissions(world.at(name), fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let usual = mode("c"); // what a new file gets here
+    for (line, output) in [
+        (format!("{WRAP} w --force"), "w"),
+        (transcipher("t") + " --force", "t"),
+        (transcipher("u") + " --force --report r", "r"),
+        (format!("{KEYGEN} keys2 --force"), "keys2/eval.hek"),
+    ] {
+        world.ok(&line);
+        assert_eq!(mode(output), usual, "{line}");
+        for found in [0o600, 0o640, 0o777] {
+            set(output, found);
+            world.ok(&line);
+            assert_eq!(mode(output), usual & found, "{line}");
+        }
+    }
+    set("keys2/secret.hsk", 0o644);
+    world.ok(&format!("{KEYGEN} keys2 --force"));
+    assert_eq!(mode("keys2/secret.hsk"), 0o600);
+}
+
+#[test]
+fn a_dash_is_a_stream_or_refused() {
+    let world = World::new();
+    let piped = |line: &str| {
+        let mut command = world.command(line);
+        command.stdin(File::open(world.at("c")).unwrap());
+        Run::of(&mut command)
+    };
+    let from_stream = transcipher("t").replace(" c ", " - ");
+    let run = piped(&from_stream);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert!(!world.at("-").exists());
+    let to_stream = "decrypt --secret keys/secret.hsk t --out -";
+    let output = world.command(to_stream).output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert!(output.stdout == world.read("p"));
+    assert!(errors(&output).contains("standard output: 300 bytes"));
+    assert!(!world.at("-").exists());
+    // nothing of it is written if it cannot be decrypted
+    world.ok(&format!("{KEYGEN} other"));
+    world.fails(
+        1,
+        "decrypt --secret other/secret.hsk t --out -",
+        "belongs to key",
+    );
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    let mut command = world.command(to_stream);
+    let run = command.stdout(full).stderr(Stdio::piped()).spawn().unwrap();
+    let done = run.wait_with_output().unwrap();
+    assert_eq!(done.status.code(), Some(1));
+    assert!(errors(&done).contains("error: standard output: "));
+    // a length that does not fit
+    let other = from_stream
+        .replace("ctr", "ecb")
+        .replace(&format!("--iv {IV}"), "");
+    let run = piped(&other.replace("--out t", "--out u"));
+    run.check_failure(1, "standard input: 300 bytes cannot be of mode ecb", &other);
+
+    let refused = "standard input and output are not taken here";
+    for line in [
+        format!("{KEYGEN} -"),
+        format!("{WRAP} -"),
+        "wrap-key --secret - --key-file k --out x".into(),
+        transcipher("-"),
+        transcipher("x") + " --report -",
+        transcipher("x") + " --aad -",
+        transcipher("x").replace("keys/eval.hek", "-"),
+        transcipher("x").replace("key.hwk", "-"),
+        "decrypt --secret - o.hct --out x".into(),
+        "decrypt --secret keys/secret.hsk - --out x".into(),
+        "inspect -".into(),
+    ] {
+        world.fails(2, &line, refused);
+    }
+}
