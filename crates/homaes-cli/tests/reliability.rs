@@ -1,5 +1,6 @@
 //! What the command does where the system does not: kills, full devices, no threads, no memory, other processes.
 
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 #![cfg(target_os = "linux")]
 
 mod common;
