@@ -43,6 +43,9 @@ impl Params {
         let weight = SecretWeight::Hamming(self.set().weight as u32);
         let line = |what: &'static str, modulus_bits: f64| Published {
             what: what.into(),
+            dimension: n,
+            log2_sigma: SIGMA.log2() - modulus_bits,
+            ring_degree: n,
             modulus_bits,
             estimate: rlwe::estimate(n, weight, modulus_bits, SIGMA),
         };

@@ -169,9 +169,12 @@ pub(crate) fn multiplications(scheme: Scheme, level: usize) -> Option<String> {
 
 /// What a set claims and what is estimated.
 pub(crate) fn security(card: &SetCard) -> String {
-    let estimated = card
+    let figures = card
         .security_bits_estimated()
-        .map_or_else(String::new, |bits| format!(", {bits:.1} estimated"));
+        .zip(card.security_bits_with_rotations());
+    let estimated = figures.map_or_else(String::new, |(bits, rotations)| {
+        format!(", {bits:.1} estimated, {rotations:.1} with rotations")
+    });
     match (card.purpose, card.security_bits_claimed) {
         (Purpose::Secure, Some(claim)) => format!("{claim} bits claimed{estimated}"),
         (purpose, Some(claim)) => {

@@ -144,6 +144,7 @@ fn params_lists_every_set() {
             "purpose",
             "security_bits_claimed",
             "security_bits_estimated",
+            "security_bits_with_rotations",
             "log2_p_fail",
             "slots",
             "blocks_per_batch",

@@ -1,6 +1,6 @@
 //! The card of a parameter set: what it is, what it claims, what it costs.
 
-use crate::{Published, SecretWeight, SetName};
+use crate::{Estimate, Published, SecretWeight, SetName};
 use core::fmt;
 
 /// The least a [`Purpose::Secure`] set may claim.
@@ -176,9 +176,20 @@ impl SetCard {
     /// The smallest estimate over everything published; `None` if any line has none.
     #[must_use]
     pub fn security_bits_estimated(&self) -> Option<f64> {
+        self.least(|estimate| estimate.bits)
+    }
+
+    /// The same for attacks that use the rotations of the ring.
+    #[must_use]
+    pub fn security_bits_with_rotations(&self) -> Option<f64> {
+        self.least(|estimate| estimate.with_rotations)
+    }
+
+    /// The smallest of one figure of the estimates; `None` if any line has none.
+    pub fn least(&self, figure: impl Fn(&Estimate) -> f64) -> Option<f64> {
         self.published
             .iter()
-            .map(|line| line.estimate.map(|estimate| estimate.bits))
+            .map(|line| line.estimate.as_ref().map(&figure))
             .reduce(|a, b| Some(a?.min(b?)))
             .flatten()
     }
@@ -231,11 +242,7 @@ impl SetCard {
         }
         for line in &self.published {
             let what = || line.what.to_string();
-            match line
-                .estimate
-                .map(|estimate| estimate.bits)
-                .filter(|bits| bits.is_finite())
-            {
+            match line.estimate.map(counted).filter(|bits| bits.is_finite()) {
                 None => return Err(CardError::NoEstimate { name, what: what() }),
                 Some(found) if found < f64::from(claim) => {
                     return Err(CardError::EstimateBelowClaim {
@@ -259,6 +266,11 @@ impl SetCard {
             })
         }
     }
+}
+
+/// The figure that a claim is held against.
+fn counted(estimate: Estimate) -> f64 {
+    estimate.bits
 }
 
 #[cfg(test)]

@@ -3,14 +3,30 @@
 use core::fmt;
 use std::borrow::Cow;
 
-/// Cost of the cheapest known attack, and where the number comes from.
+/// Costs of the cheapest known attacks, as log2 of a number of operations, and where the numbers come from.
+///
+/// *Tables* are memory beyond that of a sieve: the table of a meet-in-the-middle, whose memory is not counted, and the arrays of
+/// a dual attack. *Rotations*: multiplication by a root of unity rotates the secret, so that one lattice reduction
+/// serves many targets; only attacks on the ring have them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
-    /// log2 of the number of classical operations.
+    /// Classical operations, tables allowed, no use of the ring.
     pub bits: f64,
-    /// The attack.
+    /// The same without tables.
+    pub without_tables: f64,
+    /// Classical operations, tables allowed, rotations counted.
+    pub with_rotations: f64,
+    /// The same without tables.
+    pub with_rotations_without_tables: f64,
+    /// Core-SVP: one sieve of 2^(0.292 β) operations instead of a reduction; rotations counted.
+    pub core_svp: f64,
+    /// Core-SVP with quantum sieving, 2^(0.265 β), and Grover's search; rotations counted.
+    pub core_svp_quantum: f64,
+    /// Whole reductions with quantum sieves of 2^(0.265 β + 16.4) operations, and Grover's search; rotations counted.
+    pub quantum: f64,
+    /// The attack of `bits`.
     pub attack: &'static str,
-    /// Cost model and assumptions.
+    /// Cost model of `bits`, of the other classical figures but core-SVP, and assumptions.
     pub model: &'static str,
     /// Tool and its commit, or the paper.
     pub tool: &'static str,
@@ -24,6 +40,12 @@ pub struct Published {
     /// What is published, such as `relinearisation key`; with dimension and noise where they differ from line to line
     /// ([`crate::lwe::published`]).
     pub what: Cow<'static, str>,
+    /// Dimension of the secret: the degree of a ring times the number of key polynomials.
+    pub dimension: u32,
+    /// log2 of the standard deviation of the error as a fraction of the modulus.
+    pub log2_sigma: f64,
+    /// Degree of the ring, whose roots of unity rotate the secret.
+    pub ring_degree: u32,
     /// log2 of the modulus it is published at.
     pub modulus_bits: f64,
     /// Its hardness; `None` where nothing is known or claimed (toy sets).

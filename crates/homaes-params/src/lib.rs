@@ -1,8 +1,8 @@
 //! How a parameter set describes itself: its name, purpose, security and sizes. No scheme code.
 //!
 //! - [`SetCard`]: what `homaes params --json` prints for one set; [`SetCard::check`] holds its claim against its estimates.
-//! - [`rlwe`]: hardness of ring-LWE, read off results of the lattice-estimator; [`lwe`]: the same for LWE and GLWE with
-//!   binary secrets.
+//! - [`rlwe`]: hardness of ring-LWE, read off results of `tools/estimate`; [`lwe`]: the same for LWE and GLWE with binary
+//!   secrets.
 //! - [`DigestBuilder`]: the 32 bytes by which a file says which numbers it was made with.
 //!
 //! The invariant: a [`Purpose::Secure`] set claims at least [`MIN_SECURE_BITS`], at most the smallest estimate over
@@ -15,6 +15,7 @@ mod estimate;
 pub mod lwe;
 mod name;
 pub mod rlwe;
+mod table;
 
 pub use card::{CardError, MAX_LOG2_P_FAIL, MIN_SECURE_BITS, Purpose, Ring, SetCard};
 pub use digest::DigestBuilder;

@@ -1,9 +1,12 @@
-//! Hardness of LWE and GLWE with binary secrets modulo `2^64`, read off results of the lattice-estimator.
+//! Hardness of LWE and GLWE with binary secrets modulo `2^64`.
 //!
-//! GLWE counts as LWE of dimension `k N`: no attack on the ring is assumed. Noise is given as log2 of the standard
-//! deviation of the error as a fraction of the torus.
+//! GLWE counts as LWE of dimension `k N`. Noise is given as log2 of the standard deviation of the error as a fraction of the
+//! torus.
 //!
-//! What is known are limits ([`LWE_LIMITS`]: the least noise `s(n)` with 128 bits) and a few stronger instances
+//! [`estimate`] reads `data/lwe.csv`, which `tools/estimate` writes for everything the sets publish. More dimensions, more
+//! noise and a smaller ring are never weaker, so an instance has at least the bits of every line below it.
+//!
+//! [`curve`] is for the search of new sets: an interpolation of older results of the lattice-estimator. What is known are limits ([`LWE_LIMITS`]: the least noise `s(n)` with 128 bits) and a few stronger instances
 //! ([`LWE_POINTS`]). The rest follows so that it does not exceed what the estimator would say:
 //!
 //! - **The limit between two tabled dimensions.** The limit falls by 0.0251 to 0.0266 per dimension everywhere in the
@@ -28,8 +31,13 @@ mod table;
 
 pub use table::{LWE_LIMITS, LWE_POINTS, LweLimit, LwePoint, TARGET_BITS};
 
+use crate::table::Row;
 use crate::{Estimate, Published};
 use core::ops::{Range, RangeInclusive};
+use std::sync::LazyLock;
+
+/// Lines by dimension and noise; their third key is the degree of the ring.
+static TABLE: LazyLock<Vec<Row<3>>> = LazyLock::new(|| Row::table(include_str!("../data/lwe.csv")));
 
 /// The curve through a limit is followed up to here; more comes only from [`LWE_POINTS`].
 pub const MAX_EXTRAPOLATED_BITS: f64 = 143.0;
@@ -50,46 +58,57 @@ const FIT_OFFSET: f64 = 2.792;
 /// Exponent of the curve below the limit.
 const POWER_BELOW: f64 = 1.16;
 
-/// A lower bound on the bits of security of LWE with a binary secret of this dimension and noise.
+/// A lower bound on the bits of security of LWE with a binary secret of this dimension and noise, in a ring of this degree.
 ///
-/// For GLWE the dimension is `k N`. `None`: nothing is known (see the module), which is so for all toy sizes.
+/// For GLWE the dimension is `k N`. `None`: no line of the table is below it, which is so for all toy sizes.
 ///
 /// ```
 /// use homaes_params::lwe;
-/// assert_eq!(lwe::estimate(700, -15.37).map(|e| e.bits), Some(128.0));
-/// assert_eq!(lwe::estimate(512, -12.0), None);
+/// let estimate = lwe::estimate(2048, -49.52, 1024).unwrap();
+/// assert!(estimate.with_rotations > 128.0 && estimate.bits >= estimate.with_rotations);
+/// assert_eq!(lwe::estimate(512, -12.0, 1024), None);
 /// ```
 #[must_use]
-pub fn estimate(dimension: u32, log2_sigma: f64) -> Option<Estimate> {
+pub fn estimate(dimension: u32, log2_sigma: f64, ring_degree: u32) -> Option<Estimate> {
+    let below = |row: &&Row<3>| {
+        row.key[0] <= f64::from(dimension)
+            && row.key[1] <= log2_sigma
+            && row.key[2] >= f64::from(ring_degree)
+    };
+    TABLE
+        .iter()
+        .filter(below)
+        .map(Row::estimate)
+        .reduce(|a, b| if b.bits > a.bits { b } else { a })
+}
+
+/// A lower bound on the bits of the cheapest attack, for the search of sets that [`estimate`] does not know yet.
+///
+/// ```
+/// use homaes_params::lwe;
+/// assert_eq!(lwe::curve(700, -15.37), Some(128.0));
+/// assert_eq!(lwe::curve(512, -12.0), None);
+/// ```
+#[must_use]
+pub fn curve(dimension: u32, log2_sigma: f64) -> Option<f64> {
     if !LOG2_SIGMA_RANGE.contains(&log2_sigma) {
         return None;
     }
-    let beside_limit = (
-        bits_beside(limit(dimension)?, log2_sigma).min(MAX_EXTRAPOLATED_BITS),
-        table::DUAL,
-    );
-    let (bits, attack) = LWE_POINTS
+    let beside_limit = bits_beside(limit(dimension)?, log2_sigma).min(MAX_EXTRAPOLATED_BITS);
+    let bits = LWE_POINTS
         .iter()
         .filter(|point| point.dimension <= dimension && point.sigma.log2() <= log2_sigma)
-        .map(|point| (point.bits, point.attack))
-        .fold(beside_limit, |a, b| if b.0 > a.0 { b } else { a });
-    (bits >= MIN_BITS).then_some(Estimate {
-        bits,
-        attack,
-        model: table::MODEL,
-        tool: table::TOOL,
-        date: table::DATE,
-    })
+        .map(|point| point.bits)
+        .fold(beside_limit, f64::max);
+    (bits >= MIN_BITS).then_some(bits)
 }
 
-/// log2 of the least noise for which [`estimate`] gives at least `bits` at this dimension.
+/// log2 of the least noise for which [`curve`] gives at least `bits` at this dimension.
 ///
 /// `None`: no noise does, or nothing is known.
 #[must_use]
 pub fn min_log2_sigma(dimension: u32, bits: f64) -> Option<f64> {
-    let reached = |log2_sigma: f64| {
-        estimate(dimension, log2_sigma).is_some_and(|estimate| estimate.bits >= bits)
-    };
+    let reached = |log2_sigma: f64| curve(dimension, log2_sigma).is_some_and(|found| found >= bits);
     let (mut low, mut high) = (LOG2_SIGMA_RANGE.start, -f64::EPSILON);
     if reached(low) {
         return Some(low);
@@ -113,16 +132,19 @@ pub fn min_log2_sigma(dimension: u32, bits: f64) -> Option<f64> {
 ///
 /// ```
 /// use homaes_params::lwe;
-/// let line = lwe::published("key switching key", 700, -15.3);
-/// assert_eq!(line.what, "key switching key, LWE dimension 700, noise 2^-15.30");
+/// let line = lwe::published("wrapped AES key", 2048, -49.52, 1024);
+/// assert_eq!(line.what, "wrapped AES key, LWE dimension 2048, noise 2^-49.52");
 /// assert!(line.estimate.is_some_and(|e| e.bits > 128.0));
 /// ```
 #[must_use]
-pub fn published(what: &str, dimension: u32, log2_sigma: f64) -> Published {
+pub fn published(what: &str, dimension: u32, log2_sigma: f64, ring_degree: u32) -> Published {
     Published {
         what: format!("{what}, LWE dimension {dimension}, noise 2^{log2_sigma:.2}").into(),
+        dimension,
+        log2_sigma,
+        ring_degree,
         modulus_bits: MODULUS_BITS,
-        estimate: estimate(dimension, log2_sigma),
+        estimate: estimate(dimension, log2_sigma, ring_degree),
     }
 }
 

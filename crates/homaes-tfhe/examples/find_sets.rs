@@ -291,9 +291,8 @@ fn describe(set: &BitsSet) -> String {
 }
 
 fn security(set: &BitsSet) -> String {
-    let bits = |dimension: usize, log2_sigma| {
-        lwe::estimate(dimension as u32, log2_sigma).map_or(0.0, |estimate| estimate.bits)
-    };
+    let bits =
+        |dimension: usize, log2_sigma| lwe::curve(dimension as u32, log2_sigma).unwrap_or(0.0);
     format!(
         "LWE {:.1} bits, GLWE {:.1} bits",
         bits(set.lwe_dimension, set.lwe_log2_sigma),

@@ -5,6 +5,13 @@ use crate::params::{Params, Variant};
 use homaes_aes::KeySize;
 use homaes_params::{Published, Purpose, SetCard, lwe};
 
+/// Published only with feature `tfhe-rs`, by those who ask for it, and under their own key of the crate `tfhe`.
+const EXPORT_KEY: &str = "export key to FheUint8, under the key of tfhe";
+/// Bits of that key, coefficients of one polynomial.
+const EXPORT_DEGREE: usize = 2048;
+/// Noise of the crate's default parameters: a `TUniform` of bound 2^17.
+const EXPORT_LOG2_SIGMA: f64 = -47.79;
+
 impl Params {
     /// The set's card. The failure probability is that of a full batch under an AES-256 key.
     pub fn card(&self) -> SetCard {
@@ -35,14 +42,26 @@ impl Params {
     /// Everything that is published under either key.
     fn published(&self) -> Vec<Published> {
         let shape = self.shape();
-        let small = |what| (what, shape.lwe_dimension, shape.lwe_log2_sigma);
-        let big = |what| (what, shape.big_dimension(), shape.glwe_log2_sigma);
+        let (small_degree, degree) = match &self.set().variant {
+            Variant::Bits(set) => (set.key_switch_degree, set.degree),
+            Variant::Nibble(set) => (set.key_switch_degree, set.degree),
+        };
+        let small = |what| {
+            (
+                what,
+                shape.lwe_dimension,
+                shape.lwe_log2_sigma,
+                small_degree,
+            )
+        };
+        let big = |what| (what, shape.big_dimension(), shape.glwe_log2_sigma, degree);
         let lines = match self.set().variant {
             Variant::Bits(_) => vec![
                 small("key switching key"),
                 big("blind rotation keys"),
                 big("automorphism and scheme switching keys"),
                 big("wrapped AES key"),
+                (EXPORT_KEY, EXPORT_DEGREE, EXPORT_LOG2_SIGMA, EXPORT_DEGREE),
             ],
             Variant::Nibble(_) => vec![
                 small("key switching key"),
@@ -53,8 +72,8 @@ impl Params {
         let toy = self.set().purpose == Purpose::Toy;
         lines
             .into_iter()
-            .map(|(what, dimension, log2_sigma)| {
-                let line = lwe::published(what, dimension as u32, log2_sigma);
+            .map(|(what, dimension, log2_sigma, ring_degree)| {
+                let line = lwe::published(what, dimension as u32, log2_sigma, ring_degree as u32);
                 let estimate = line.estimate.filter(|_| !toy);
                 Published { estimate, ..line }
             })

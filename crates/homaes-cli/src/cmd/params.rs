@@ -21,6 +21,7 @@ pub(crate) fn run(args: &Params) -> Result<(), Failure> {
         "purpose",
         "claimed",
         "estimated",
+        "rotations",
         "log2 p_fail",
         "blocks",
         "eval key",
@@ -29,7 +30,7 @@ pub(crate) fn run(args: &Params) -> Result<(), Failure> {
     ];
     console::print(&table::columns(head, &rows))?;
     console::print(
-        "\nclaimed, estimated: bits of security; blocks, ciphertexts: of one batch, wrapped key: of the largest AES key,\nin the set's first layout. Only sets of purpose 'secure' protect data.\n\n",
+        "\nclaimed, estimated: bits of security, rotations: with attacks that rotate the secret; blocks, ciphertexts: of one batch, wrapped key: of the largest AES key,\nin the set's first layout. Only sets of purpose 'secure' protect data.\n\n",
     )?;
     let head = ["set", "layout", "blocks", "AES-128", "AES-192", "AES-256"];
     let rows: Vec<_> = sets.iter().flat_map(layout_rows).collect();
@@ -39,15 +40,16 @@ pub(crate) fn run(args: &Params) -> Result<(), Failure> {
     )
 }
 
-fn row(card: &SetCard) -> [String; 9] {
+fn row(card: &SetCard) -> [String; 10] {
     let none = || "none".to_owned();
+    let figure = |bits: Option<f64>| bits.map_or_else(none, |bits| format!("{bits:.1}"));
     [
         card.name.to_string(),
         card.purpose.to_string(),
         card.security_bits_claimed
             .map_or_else(none, |bits| bits.to_string()),
-        card.security_bits_estimated()
-            .map_or_else(none, |bits| format!("{bits:.1}")),
+        figure(card.security_bits_estimated()),
+        figure(card.security_bits_with_rotations()),
         format!("{:.1}", card.log2_p_fail),
         card.blocks_per_batch.to_string(),
         table::bytes(card.eval_key_bytes),
@@ -104,14 +106,25 @@ fn set_json(set: &Set) -> Value {
 }
 
 fn card_json(card: &SetCard) -> Value {
-    json!({
+    let figures: [(&str, fn(&Estimate) -> f64); 5] = [
+        ("without_tables", |e| e.without_tables),
+        ("with_rotations_without_tables", |e| {
+            e.with_rotations_without_tables
+        }),
+        ("core_svp", |e| e.core_svp),
+        ("core_svp_quantum", |e| e.core_svp_quantum),
+        ("quantum", |e| e.quantum),
+    ];
+    let mut document = json!({
         "name": card.name.as_str(),
         "scheme": card.scheme,
         "paper": card.paper,
         "purpose": card.purpose.as_str(),
         "security_bits_claimed": card.security_bits_claimed,
         "security_bits_estimated": card.security_bits_estimated(),
+        "security_bits_with_rotations": card.security_bits_with_rotations(),
         "log2_p_fail": card.log2_p_fail,
+        "log2_p_fail_per_million_batches": card.log2_p_fail + 1e6f64.log2(),
         "slots": card.slots,
         "blocks_per_batch": card.blocks_per_batch,
         "eval_key_bytes": card.eval_key_bytes,
@@ -123,12 +136,19 @@ fn card_json(card: &SetCard) -> Value {
         "sigma": card.sigma,
         "log2_qp": card.log2_qp,
         "published": card.published.iter().map(published_json).collect::<Vec<_>>(),
-    })
+    });
+    for (name, figure) in figures {
+        document[format!("security_bits_{name}")] = json!(card.least(figure));
+    }
+    document
 }
 
 fn published_json(line: &Published) -> Value {
     json!({
         "what": line.what,
+        "dimension": line.dimension,
+        "log2_sigma": line.log2_sigma,
+        "ring_degree": line.ring_degree,
         "modulus_bits": line.modulus_bits,
         "estimate": line.estimate.as_ref().map(estimate_json),
     })
@@ -137,6 +157,12 @@ fn published_json(line: &Published) -> Value {
 fn estimate_json(estimate: &Estimate) -> Value {
     json!({
         "bits": estimate.bits,
+        "without_tables": estimate.without_tables,
+        "with_rotations": estimate.with_rotations,
+        "with_rotations_without_tables": estimate.with_rotations_without_tables,
+        "core_svp": estimate.core_svp,
+        "core_svp_quantum": estimate.core_svp_quantum,
+        "quantum": estimate.quantum,
         "attack": estimate.attack,
         "model": estimate.model,
         "tool": estimate.tool,

@@ -1,0 +1,226 @@
+//! The figures of security that the repository states, in all places the same: `homaes params --json`, the output of
+//! `tools/estimate`, and the tables of SECURITY.md and README.md. `tools/estimate/README.md` says how to refresh them.
+
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+
+const COLUMNS: [&str; 7] = [
+    "bits",
+    "without_tables",
+    "with_rotations",
+    "with_rotations_without_tables",
+    "core_svp",
+    "core_svp_quantum",
+    "quantum",
+];
+
+fn sets() -> Vec<Value> {
+    let mut homaes = Command::new(env!("CARGO_BIN_EXE_homaes"));
+    let output = homaes.args(["params", "--json"]).output().unwrap();
+    assert!(output.status.success());
+    let sets: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
+    let (protecting, toys): (Vec<_>, Vec<_>) =
+        sets.into_iter().partition(|set| set["purpose"] != "toy");
+    assert!(
+        toys.iter()
+            .all(|set| set["security_bits_estimated"].is_null())
+    );
+    protecting
+}
+
+fn file(name: &str) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    std::fs::read_to_string(root.join(name)).unwrap()
+}
+
+fn name(set: &Value) -> &str {
+    set["name"].as_str().unwrap()
+}
+
+fn published(set: &Value) -> &[Value] {
+    set["published"].as_array().unwrap()
+}
+
+fn number(value: &Value) -> f64 {
+    value
+        .as_f64()
+        .unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+/// The cells of every row of the Markdown tables whose head begins with `head`, without their back quotes.
+fn rows(text: &str, head: &[&str]) -> Vec<Vec<String>> {
+    let cells = |line: &str| -> Option<Vec<String>> {
+        let line = line.strip_prefix('|')?.strip_suffix('|')?;
+        Some(
+            line.split('|')
+                .map(|cell| cell.trim().replace('`', ""))
+                .collect(),
+        )
+    };
+    let mut rows = Vec::new();
+    let mut inside = false;
+    for line in text.lines() {
+        match cells(line) {
+            None => inside = false,
+            Some(row)
+                if row.starts_with(&head.iter().map(|&h| h.to_owned()).collect::<Vec<_>>()) =>
+            {
+                inside = true;
+            }
+            Some(row) if inside && !row[0].starts_with('-') => rows.push(row),
+            Some(_) => {}
+        }
+    }
+    assert!(!rows.is_empty(), "no table begins with {head:?}");
+    rows
+}
+
+/// Every published object was costed by itself, and the look-up in the tables gives that figure, or a little less.
+#[test]
+fn params_agree_with_the_output_of_the_estimate() {
+    let results: Value = serde_json::from_str(&file("tools/estimate/results.json")).unwrap();
+    let mut results: Vec<&Value> = results["objects"].as_array().unwrap().iter().collect();
+    for set in &sets() {
+        for line in published(set) {
+            let found = results
+                .iter()
+                .position(|o| o["set"] == set["name"] && o["what"] == line["what"]);
+            let found =
+                results.swap_remove(found.unwrap_or_else(|| panic!("{} {line}", name(set))));
+            let instance = found["instance"].as_array().unwrap();
+            let same = |value: &Value, i: usize| {
+                assert!(
+                    (number(value) - number(&instance[i])).abs() < 1e-3,
+                    "{found} {line}"
+                );
+            };
+            // the grid is made convex, and the look-up takes a secant
+            let below = if set["scheme"] == "bgv" {
+                assert_eq!(set["secret_weight"], format!("h={}", instance[1]));
+                same(&line["modulus_bits"], 2);
+                if number(&line["modulus_bits"]) < 700.0 {
+                    40.0
+                } else {
+                    0.6
+                }
+            } else {
+                same(&line["dimension"], 1);
+                same(&line["log2_sigma"], 2);
+                same(&line["ring_degree"], 3);
+                1e-9
+            };
+            for column in COLUMNS {
+                let stated = number(&line["estimate"][column]);
+                let computed = number(&found[column]["bits"]);
+                let (low, high) = (computed - below, computed + 0.2);
+                assert!(
+                    (low..=high).contains(&stated),
+                    "{column}: {computed} {} {line}",
+                    name(set)
+                );
+            }
+        }
+        let least = |column: &str| {
+            let bits = published(set)
+                .iter()
+                .map(|line| number(&line["estimate"][column]));
+            bits.fold(f64::INFINITY, f64::min)
+        };
+        assert_eq!(number(&set["security_bits_estimated"]), least("bits"));
+        for column in &COLUMNS[1..] {
+            assert_eq!(
+                number(&set[format!("security_bits_{column}")]),
+                least(column)
+            );
+        }
+    }
+    assert!(results.is_empty(), "not published: {results:?}");
+}
+
+/// Every object with its figures, as the table of SECURITY.md has them.
+#[test]
+fn security_md_states_the_figures() {
+    // what identifies an object, and its figures
+    let key = |set: &str, size: &str, figures: &[String]| {
+        [&[set.to_owned(), size.to_owned()], figures].concat()
+    };
+    let mut expected = BTreeSet::new();
+    for set in &sets() {
+        for line in published(set) {
+            let size = if set["scheme"] == "bgv" {
+                format!("log2 q = {:.1}", number(&line["modulus_bits"]))
+            } else {
+                format!(
+                    "{}, 2^{:.2}",
+                    line["dimension"],
+                    number(&line["log2_sigma"])
+                )
+            };
+            let figures = COLUMNS.map(|column| format!("{:.1}", number(&line["estimate"][column])));
+            expected.insert(key(name(set), &size, &figures));
+        }
+    }
+    let stated: BTreeSet<_> = rows(&file("SECURITY.md"), &["set", "what", "bits"])
+        .iter()
+        .map(|row| {
+            let (_, size) = row[1].rsplit_once('(').unwrap();
+            key(&row[0], size.trim_end_matches(')'), &row[2..])
+        })
+        .collect();
+    assert_eq!(stated, expected);
+}
+
+/// The claims of README.md beside the figures.
+#[test]
+fn readme_states_the_figures() {
+    let readme = file("README.md");
+    let head = ["set", "purpose", "claimed", "estimated", "with rotations"];
+    let stated = rows(&readme, &head);
+    for set in &sets() {
+        let row = stated.iter().find(|row| row[0] == name(set));
+        let row = row.unwrap_or_else(|| panic!("README.md has no row for {}", name(set)));
+        let figure = |field: &str| format!("{:.1} bits", number(&set[field]));
+        assert_eq!(row[1], set["purpose"].as_str().unwrap());
+        assert_eq!(row[2], format!("{} bits", set["security_bits_claimed"]));
+        assert_eq!(row[3], figure("security_bits_estimated"), "{}", name(set));
+        assert_eq!(
+            row[4],
+            figure("security_bits_with_rotations"),
+            "{}",
+            name(set)
+        );
+    }
+    // sizes, by the sets in the heads
+    for scheme in ["bgv", "tfhe"] {
+        let of_scheme: Vec<_> = sets()
+            .into_iter()
+            .filter(|set| set["scheme"] == scheme)
+            .collect();
+        let text = readme
+            .lines()
+            .filter(|line| line.starts_with("| bytes | `"));
+        let head = text.clone().find(|line| line.contains(scheme)).unwrap();
+        let names: Vec<&str> = head
+            .split('|')
+            .map(|cell| cell.trim().trim_matches('`'))
+            .collect();
+        let names = &names[2..names.len() - 1];
+        let rows = rows(&readme, &[&["bytes"], names].concat());
+        for (label, field) in [
+            ("evaluation key", "eval_key_bytes"),
+            ("wrapped key", "wrapped_key_bytes"),
+        ] {
+            let row = rows.iter().find(|row| row[0].starts_with(label)).unwrap();
+            for (column, set) in names.iter().zip(&row[1..]) {
+                let card = of_scheme.iter().find(|card| name(card) == *column).unwrap();
+                assert_eq!(
+                    set.replace(',', ""),
+                    card[field].to_string(),
+                    "{label} of {column}"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,302 @@
+#!/usr/bin/env python3
+"""Estimates of everything homaes publishes. README.md says how to use it, attacks.py how the figures come about."""
+
+import argparse
+import csv
+import json
+import math
+import sys
+from functools import partial
+from multiprocessing import Pool
+from pathlib import Path
+
+from attacks import (BDGL16, CORE_SVP, CORE_SVP_QUANTUM, INF, MATZOV, ONE, QUANTUM, Lwe, Shifts, bdd, dual, hybrid,
+                     hybrid_without_tables, ln_binomial, usvp)
+
+HERE = Path(__file__).resolve().parent
+DATA = HERE.parents[1] / "crates" / "homaes-params" / "data"
+
+# The ring of conductor 65535 = 3 5 17 257: 32768 = 128 blocks of the 256 powers of zeta_257 in the normal basis.
+DEGREE, ORDER, BLOCKS = 32768, 257, 128
+ROTATIONS = Shifts(ORDER, ORDER, BLOCKS)
+SIGMA = 3.2
+
+COLUMNS = ["bits", "without_tables", "with_rotations", "with_rotations_without_tables", "core_svp", "core_svp_quantum", "quantum"]
+GRID_WEIGHTS = [192, 256, 320, 384, 448, 512, 640]
+GRID_LOG2_Q = [*range(300, 700, 50), *range(700, 880, 10)]
+
+
+def least(*attacks):
+    return min(attacks, key=lambda attack: attack["bits"])
+
+
+def rlwe_columns(weight, log2_q, sigma=SIGMA):
+    """All columns for a sparse secret in the ring of conductor 65535."""
+    lwe = Lwe(DEGREE, log2_q, sigma, weight)
+    dense = {model: least(usvp(lwe, model), bdd(lwe, model)) for model in (MATZOV, CORE_SVP, CORE_SVP_QUANTUM, QUANTUM)}
+    without = least(dense[MATZOV], hybrid_without_tables(lwe))
+    rotated_without = least(without, hybrid_without_tables(lwe, shifts=ROTATIONS))
+    plain = least(without, hybrid(lwe))
+    grover = partial(hybrid, lwe, search="babai", shifts=ROTATIONS, exponent=0.5)
+    return {
+        "bits": plain,
+        "without_tables": without,
+        "with_rotations": least(plain, rotated_without, hybrid(lwe, shifts=ROTATIONS)),
+        "with_rotations_without_tables": rotated_without,
+        "core_svp": least(dense[CORE_SVP], hybrid(lwe, CORE_SVP, shifts=ROTATIONS)),
+        "core_svp_quantum": least(dense[CORE_SVP_QUANTUM], grover(CORE_SVP_QUANTUM)),
+        "quantum": least(dense[QUANTUM], grover(QUANTUM)),
+    }
+
+
+def lwe_columns(dimension, log2_sigma, degree, log2_q=64):
+    """All columns for a uniform binary secret; rotations are those of a ring of this power of two as degree."""
+    lwe = Lwe(dimension, log2_q, 2.0 ** (log2_q + log2_sigma), "binary")
+    fixed = range(int(math.log2(degree)) + 1)
+    without = least(usvp(lwe), bdd(lwe), hybrid_without_tables(lwe))
+    rotated_without = least(without, *(bdd(lwe, fixed=f) for f in fixed))
+    plain = least(without, hybrid(lwe), dual(lwe))
+    models = {}
+    for name, model in (("core_svp", CORE_SVP), ("core_svp_quantum", CORE_SVP_QUANTUM), ("quantum", QUANTUM)):
+        attacks = [attack(lwe, model, f) for attack in (bdd, dual) for f in fixed]
+        models[name] = least(usvp(lwe, model), *attacks)
+    return {
+        "bits": plain,
+        "without_tables": without,
+        "with_rotations": least(plain, rotated_without, *(dual(lwe, fixed=f) for f in fixed)),
+        "with_rotations_without_tables": rotated_without,
+        **models,
+    }
+
+
+def instance(set_card, line):
+    """What a published line is to an attacker: a tuple that identifies the estimate; nothing for toys."""
+    if set_card["purpose"] == "toy":
+        return None
+    if set_card["scheme"] == "bgv":
+        weight = int(set_card["secret_weight"].removeprefix("h="))
+        if set_card["ring"] != {"m": 65535, "n": DEGREE} or set_card["sigma"] != SIGMA:
+            sys.exit(f"error: {set_card['name']}: only the ring of conductor 65535 with sigma {SIGMA} can be estimated")
+        return "rlwe", weight, round(line["modulus_bits"], 4)
+    return "lwe", line["dimension"], line["log2_sigma"], line["ring_degree"]
+
+
+def estimate(key):
+    return (rlwe_columns if key[0] == "rlwe" else lwe_columns)(*key[1:])
+
+
+def bits_of(columns):
+    return {name: columns[name]["bits"] for name in COLUMNS}
+
+
+def objects(sets):
+    """One line for each published object: set, what, instance, columns with the best attack of each."""
+    lines = [(s["name"], p["what"], instance(s, p)) for s in sets for p in s["published"]]
+    keys = sorted({key for _, _, key in lines if key}, key=str)
+    with Pool() as pool:
+        found = dict(zip(keys, pool.map(estimate, keys, chunksize=1)))
+    return [
+        {"set": name, "what": what, "instance": list(key), **found[key]} for name, what, key in lines if key
+    ]
+
+
+def write_lwe(found):
+    """The table that homaes-params reads for binary secrets."""
+    rows = {tuple(o["instance"][1:]): o for o in found if o["instance"][0] == "lwe"}
+    with open(DATA / "lwe.csv", "w", newline="") as file:
+        out = csv.writer(file, lineterminator="\n")
+        out.writerow(["dimension", "log2_sigma", "ring_degree", *COLUMNS, "attack"])
+        for key, o in sorted(rows.items()):
+            out.writerow([*key, *bits_of(o).values(), o["bits"]["attack"]])
+
+
+def hull(points):
+    """The largest convex function below the points (x, y), at the same x; its corners are points."""
+    corners = []
+    for x, y in points:
+        while len(corners) > 1 and (corners[-1][1] - corners[-2][1]) * (x - corners[-2][0]) >= (y - corners[-2][1]) * (
+            corners[-1][0] - corners[-2][0]
+        ):
+            corners.pop()
+        corners.append((x, y))
+    values, i = [], 0
+    for x, _ in points:
+        while i + 2 < len(corners) and corners[i + 1][0] <= x:
+            i += 1
+        (a, y), (b, z) = corners[i], corners[i + 1]
+        values.append(y + (z - y) * (x - a) / (b - a))
+    return values
+
+
+def write_grid():
+    """The table that homaes-params reads for the ring: each column made convex from below, which only lowers it."""
+    keys = [(weight, log2_q) for weight in GRID_WEIGHTS for log2_q in GRID_LOG2_Q]
+    raw = []
+    with Pool() as pool:
+        for key, columns in zip(keys, pool.starmap(rlwe_columns, keys, chunksize=1)):
+            raw.append({"instance": ["rlwe", *key], **columns})
+    (HERE / "grid.json").write_text(dump({"objects": raw}))
+    with open(DATA / "rlwe.csv", "w", newline="") as file:
+        out = csv.writer(file, lineterminator="\n")
+        out.writerow(["weight", "log2_q", *COLUMNS, "attack"])
+        for weight in GRID_WEIGHTS:
+            points = [(o["instance"][2], bits_of(o), o["bits"]["attack"]) for o in raw if o["instance"][1] == weight]
+            lower = [hull([(x, bits[c]) for x, bits, _ in points]) for c in COLUMNS]
+            for i, (x, _, attack) in enumerate(points):
+                out.writerow([weight, x, *(f"{column[i]:.2f}" for column in lower), attack])
+
+
+def dump(document):
+    """JSON, an object of the list on each line."""
+    lines = ",\n  ".join(json.dumps(o) for o in document["objects"])
+    head = "".join(f' "{k}": {json.dumps(v)},\n' for k, v in document.items() if k != "objects")
+    return f'{{\n{head} "objects": [\n  {lines}\n ]\n}}\n'
+
+
+# Printing
+
+
+def markdown(sets):
+    """Tables of SECURITY.md and the column of README.md, from the figures that `homaes params --json` states."""
+    head = ["bits", "tables left out", "rotations", "rotations, tables left out", "core-SVP", "core-SVP, quantum", "quantum"]
+    print("| set | what | " + " | ".join(head) + " |\n|---|---|" + "---|" * len(head))
+    for s in sets:
+        if s["purpose"] == "toy":
+            continue
+        seen = {}
+        for p in s["published"]:
+            if p["estimate"]:
+                key = (round(p["modulus_bits"], 1), p["dimension"], p["log2_sigma"])
+                seen.setdefault(key, ([], p["estimate"]))[0].append(p["what"].split(", LWE dimension")[0])
+        for (modulus, dimension, log2_sigma), (whats, e) in seen.items():
+            size = f"log2 q = {modulus:.1f}" if s["scheme"] == "bgv" else f"{dimension}, 2^{log2_sigma:.2f}"
+            figures = " | ".join(f"{e[c]:.1f}" for c in COLUMNS)
+            print(f"| `{s['name']}` | {'; '.join(whats)} ({size}) | {figures} |")
+    print("\n| set | estimated | with rotations |\n|---|---|---|")
+    for s in sets:
+        if s["security_bits_estimated"]:
+            print(f"| `{s['name']}` | {s['security_bits_estimated']:.1f} bits | {s['security_bits_with_rotations']:.1f} bits |")
+
+
+def sensitivity(sets):
+    """Bits with rotations if a search of S costs |S|^x, at each secure BGV set's largest modulus."""
+    exponents = [0.5, 0.45, 0.4, 0.35]
+    print("| set | " + " | ".join(f"x = {x}" for x in exponents) + " |\n|---|" + "---|" * len(exponents))
+    for s in sets:
+        if s["purpose"] == "secure" and s["scheme"] == "bgv":
+            lwe = Lwe(DEGREE, s["log2_qp"], SIGMA, int(s["secret_weight"].removeprefix("h=")))
+            figures = [hybrid(lwe, shifts=ROTATIONS, exponent=x)["bits"] for x in exponents]
+            print(f"| `{s['name']}` | " + " | ".join(f"{f:.1f}" for f in figures) + " |")
+
+
+# Checks
+
+
+def selfcheck():
+    """Every point of the lattice-estimator in points.json, and the rotation factors of an independent audit."""
+    attacks = {
+        "usvp": usvp, "bdd": bdd, "bdd_mitm_hybrid": hybrid, "bdd_hybrid": hybrid_without_tables, "dual_hybrid(matzov)": dual,
+    }
+    models = {"MATZOV": MATZOV, "BDGL16": BDGL16, "ADPS16": CORE_SVP}
+    points = json.loads((HERE / "points.json").read_text())["objects"]
+    differences, bad = [], 0
+    for p in points:
+        lwe = Lwe(p["n"], p["log2_q"], 2.0 ** p["log2_sigma"], p["secret"])
+        found = attacks[p["attack"]](lwe, models[p["model"]])
+        differences.append((found["bits"] - p["bits"], p))
+    for difference, p in sorted(differences, key=lambda d: d[0]):
+        # Above: this search missed something. Below: it found something cheaper.
+        if difference > 0.35 or difference < -0.5:
+            bad += difference > 0.35
+            print(f"{difference:+.2f} {json.dumps(p)}")
+    sizes = sorted(abs(d) for d, _ in differences)
+    print(f"{len(points)} points: median difference {sizes[len(sizes) // 2]:.2f} bits, {sum(s > 0.3 for s in sizes)} above 0.3")
+    for weight, log2_q, search, expected in (
+        (256, 831.8, "tables", 123.2), (256, 831.8, "none", 126.5), (256, 793.8, "tables", 128.8),
+        (256, 748.3, "tables", 135.9), (256, 748.3, "none", 140.3), (512, 831.8, "tables", 129.3),
+    ):
+        # the shifts that keep the weight in the normal basis, every try charged in full
+        empty = math.exp(float(ln_binomial(DEGREE - BLOCKS, weight) - ln_binomial(DEGREE, weight)))
+        shifts = Shifts(ORDER, 1 + (ORDER - 1) * empty, shared=False)
+        lwe = Lwe(DEGREE, log2_q, SIGMA, weight)
+        found = hybrid(lwe, shifts=shifts) if search == "tables" else hybrid_without_tables(lwe, shifts=shifts)
+        print(f"weight {weight}, log2 q {log2_q}, {search}: {shifts.good:.1f} shifts, {found['bits']} (audit {expected})")
+        bad += abs(found["bits"] - expected) > 0.5
+    return bad
+
+
+def through_estimator(path):
+    """The cost that the lattice-estimator states at the optima of results.json."""
+    sys.path.insert(0, path)
+    from estimator import ND, RC
+    from estimator.lwe_parameters import LWEParameters
+    from estimator.lwe_dual import matzov
+    from estimator.lwe_primal import PrimalHybrid, PrimalUSVP
+    from sage.all import ceil, log, oo
+
+    worst, seen = 0, set()
+    for o in json.loads((HERE / "results.json").read_text())["objects"]:
+        for column in ("bits", "without_tables"):
+            key, a = tuple(o["instance"]), o[column]
+            if (key, column) in seen:
+                continue
+            seen.add((key, column))
+            if key[0] == "rlwe":
+                weight = key[1]
+                try:
+                    secret = ND.SparseTernary(weight // 2, weight // 2, DEGREE)
+                except TypeError:
+                    secret = ND.SparseTernary(DEGREE, weight // 2)
+                p = LWEParameters(n=DEGREE, q=ceil(2.0 ** (key[2] % 1) * 2**60) << (int(key[2]) - 60),
+                                  Xs=secret, Xe=ND.DiscreteGaussian(SIGMA), m=oo)
+            else:
+                p = LWEParameters(n=key[1], q=2**64, Xs=ND.Uniform(0, 1), Xe=ND.DiscreteGaussian(2.0 ** (64 + key[2])), m=oo)
+            p = p.normalize()
+            if a["attack"] == "usvp":
+                cost = PrimalUSVP.cost_gsa(beta=a["beta"], params=p, d=a["d"], red_cost_model=RC.MATZOV)
+            elif a["attack"] == "dual_hybrid":
+                cost = matzov.cost(a["beta"], p, p=2, k_enum=a["zeta"], k_fft=a["t"], red_cost_model=RC.MATZOV)
+            else:
+                table = a["attack"] == "bdd_mitm_hybrid"
+                cost = PrimalHybrid.cost(a["beta"], p, zeta=a["zeta"], babai=a["eta"] == 2, mitm=table,
+                                         d=a["d"] + a["zeta"], red_cost_model=RC.MATZOV)
+            theirs = float(log(cost["rop"], 2))
+            worst = max(worst, abs(theirs - a["bits"]))
+            print(f"{key} {column}: {a['attack']} {a['bits']:.2f}, lattice-estimator {theirs:.2f}, {a['bits'] - theirs:+.2f}")
+    print(f"largest difference {worst:.2f} bits")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--params", type=Path, metavar="FILE", help="output of 'homaes params --json'")
+    parser.add_argument("--markdown", action="store_true", help="with --params: print the tables and compute nothing")
+    parser.add_argument("--sensitivity", action="store_true", help="with --params: print the table of search exponents")
+    parser.add_argument("--grid", action="store_true", help="recompute the table of the ring (minutes)")
+    parser.add_argument("--selfcheck", action="store_true", help="compare with the points of the lattice-estimator")
+    parser.add_argument("--estimator", metavar="PATH", help="a checkout of lattice-estimator: its cost at the optima of results.json")
+    args = parser.parse_args()
+    if args.selfcheck:
+        sys.exit(1 if selfcheck() else 0)
+    if args.estimator:
+        return through_estimator(args.estimator)
+    if args.grid:
+        write_grid()
+    if args.params:
+        sets = json.loads(args.params.read_text())
+        if args.markdown:
+            return markdown(sets)
+        if args.sensitivity:
+            return sensitivity(sets)
+        found = objects(sets)
+        write_lwe(found)
+        meta = {"program": "tools/estimate", "formulas": "malb/lattice-estimator 27a581b", "columns": COLUMNS, "objects": found}
+        (HERE / "results.json").write_text(dump(meta))
+        for o in found:
+            print(o["set"], o["what"], *(f"{o[c]['bits']:.1f}" for c in COLUMNS), sep="  ")
+    elif not args.grid:
+        parser.print_help()
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()
