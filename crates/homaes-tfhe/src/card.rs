@@ -10,7 +10,7 @@ const EXPORT_KEY: &str = "export key to FheUint8, under the key of tfhe";
 /// Bits of that key, coefficients of one polynomial.
 const EXPORT_DEGREE: usize = 2048;
 /// Noise of the crate's default parameters: a `TUniform` of bound 2^17.
-const EXPORT_LOG2_SIGMA: f64 = -47.79;
+pub(crate) const EXPORT_LOG2_SIGMA: f64 = -47.79;
 
 impl Params {
     /// The set's card. The failure probability is that of a full batch under an AES-256 key.

@@ -105,8 +105,11 @@ fn set_json(set: &Set) -> Value {
     document
 }
 
+/// One figure of an estimate.
+type Figure = fn(&Estimate) -> f64;
+
 fn card_json(card: &SetCard) -> Value {
-    let figures: [(&str, fn(&Estimate) -> f64); 5] = [
+    let figures: [(&str, Figure); 5] = [
         ("without_tables", |e| e.without_tables),
         ("with_rotations_without_tables", |e| {
             e.with_rotations_without_tables

@@ -155,6 +155,8 @@ fn other_parameters_of_tfhe_are_refused() {
 #[test]
 fn other_keys_are_refused() {
     let keys = Fixture::new(&sets::TOY, 7);
+    // the noise that cards state for export keys
+    assert!((keys.export.sigma.log2() - crate::card::EXPORT_LOG2_SIGMA).abs() < 0.01);
     let server = &user().1;
     let other = Fixture::new(&sets::TOY, 8);
     let state = keys.state(-20.0);
