@@ -1,7 +1,7 @@
 //! Encryption and decryption.
 //!
 //! Neither branches nor indexes on secrets: sampling scans with masks, residues are corrected with
-//! minima, slots are encoded and decoded by masked linear maps. What does show is whether a decryption
+//! minima, slots are encoded and decoded by masked linear maps, phases are rounded as integers. What does show is whether a decryption
 //! failed.
 
 use crate::ciphertext::Ciphertext;
@@ -11,9 +11,10 @@ use crate::meter::Meter;
 use crate::noise::Noise;
 use crate::params::Params;
 use crate::poly::{Poly, SecretPoly};
+use crate::secret::{self, Inverse, Sums, lots, lots_mut};
 use homaes_aes::Block;
-use homaes_math::Words;
 use homaes_math::sample::{self, Seed};
+use homaes_math::{Words, torus};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
@@ -23,7 +24,7 @@ pub struct Decrypted {
     /// as many as the layout has in a batch
     pub blocks: Vec<Block>,
     /// log2 of half the modulus over the largest noise coefficient: below 1, treat the output as lost.
-    /// Computed in double precision, so it saturates at about 48 bits however small the noise
+    /// Computed in fixed point, so it saturates at about 57 bits however small the noise
     pub margin_bits: f64,
 }
 
@@ -39,6 +40,7 @@ impl SecretKey {
     /// Encrypts one byte per slot at `level`; the uniform half is stream `stream` of `seed`.
     ///
     /// Noise: fresh symmetric, log2 rms 10.2 at n = 32768.
+    #[inline(never)]
     pub(crate) fn encrypt_seeded(
         &self,
         bytes: &[u8],
@@ -79,11 +81,12 @@ impl SecretKey {
             .map(|(at, &i)| {
                 let t = params.transform(i);
                 let m = t.modulus();
-                let mut limb = Words::scratch(params.ring().n());
                 let [c0, c1] = c.parts.each_ref().map(|p| &p.limbs[at]);
-                let s = &self.poly().limbs[i];
-                for (k, x) in limb.iter_mut().enumerate() {
-                    *x = m.add(m.canonical(c0[k]), m.mul_stored(c1[k], s[k]));
+                let mut limb = Words::scratch(params.ring().n());
+                limb.copy_from_slice(c0);
+                let factors = lots(c1).iter().zip(lots(&self.poly().limbs[i]));
+                for (x, (c1, s)) in lots_mut(&mut limb).iter_mut().zip(factors) {
+                    secret::add_product(m, [c1, s], x);
                 }
                 t.inverse(&mut limb);
                 limb.iter_mut().for_each(|x| *x = m.from_stored(*x));
@@ -93,9 +96,8 @@ impl SecretKey {
         Ok(SecretPoly(Poly { limbs }))
     }
 
-    /// The noise polynomial's parity (the message) and its largest coefficient over the modulus,
-    /// which is at most 1/2.
-    fn message(&self, c: &Ciphertext) -> Result<(Zeroizing<Vec<u64>>, f64)> {
+    /// The noise polynomial's parity (the message) and its largest coefficient over the modulus, at most 1/2, in units of 2^-63.
+    fn message(&self, c: &Ciphertext) -> Result<(Zeroizing<Vec<u64>>, u64)> {
         let params = self.params();
         let mut phase = self.phase(c)?;
         let basis = params.basis(c.level);
@@ -107,18 +109,17 @@ impl SecretKey {
             let c = m.shoup(m.inv(cofactor));
             limb.iter_mut().for_each(|x| *x = m.scale(*x, c));
         }
-        let mut largest = 0.0f64;
-        let bits = (0..params.ring().n()).map(|k| {
-            let terms = phase.limbs.iter().zip(basis);
-            let (sum, parity) = terms.fold((0.0, 0), |(s, parity), (limb, &i)| {
-                let p = params.modulus(i).p() as f64;
-                (s + limb[k] as f64 / p, parity ^ limb[k])
-            });
-            let v = (sum + 0.5).floor();
-            largest = largest.max((sum - v).abs());
-            (parity ^ v as u64) & 1
-        });
-        let bits = Zeroizing::new(bits.collect());
+        let inverses = basis.iter().map(|&i| Inverse::new(params.modulus(i)));
+        let inverses: Vec<Inverse> = inverses.collect();
+        let mut bits = Zeroizing::new(vec![0; params.ring().n()]);
+        let mut largest = 0;
+        for (at, bits) in lots_mut(&mut bits).iter_mut().enumerate() {
+            let mut sums = Sums::ZERO;
+            for (limb, &inverse) in phase.limbs.iter().zip(&inverses) {
+                secret::add_residues(&mut sums, inverse, &lots(limb)[at]);
+            }
+            largest = secret::round(&sums, largest, bits);
+        }
         Ok((bits, largest))
     }
 
@@ -128,10 +129,13 @@ impl SecretKey {
     /// [`Error::NotBytes`] if the result is no vector of bytes: another key, or noise beyond the
     /// modulus. Detected with certainty up to 2^-(n/2) where 257 divides m. [`Error::OtherShape`] if the
     /// ciphertext belongs to another parameter set and shows it by its level or its size.
+    #[inline(never)]
     pub fn decrypt(&self, c: &Ciphertext) -> Result<(Vec<u8>, f64)> {
         let (bits, largest) = self.message(c)?;
         let bytes = self.params().slots().decode(&bits);
-        Ok((bytes.map_err(|_| Error::NotBytes)?, -(2.0 * largest).log2()))
+        // of 1/2 over `largest` 2^-63; a noise of nothing counts as one unit
+        let margin = -2.0 - torus::log2_fraction(largest | 1);
+        Ok((bytes.map_err(|_| Error::NotBytes)?, margin))
     }
 
     /// The measured noise of a ciphertext: log2 of the root mean square and of the largest
@@ -213,9 +217,9 @@ impl PublicKey {
             let mut part = Poly::from_signed(params, &self.basis, &e);
             for (at, &i) in self.basis.iter().enumerate() {
                 let m = params.modulus(i);
-                let (key, u) = (&key.limbs[at], &u_poly.limbs[at]);
-                for (k, x) in part.limbs[at].iter_mut().enumerate() {
-                    *x = m.add(m.canonical(*x), m.mul_stored(key[k], u[k]));
+                let factors = lots(&key.limbs[at]).iter().zip(lots(&u_poly.limbs[at]));
+                for (x, (key, u)) in lots_mut(&mut part.limbs[at]).iter_mut().zip(factors) {
+                    secret::add_product(m, [key, u], x);
                 }
             }
             parts.push(part);

@@ -28,6 +28,7 @@ use crate::keyswitch::SwitchKey;
 use crate::params::{Params, SwitchPlan, Tail};
 use crate::placement::column_step;
 use crate::poly::{Poly, SecretPoly};
+use crate::secret::{self, lots, lots_mut};
 use homaes_aes::Layout;
 use homaes_math::sample::{self, Seed};
 use homaes_math::{GaloisMap, Words};
@@ -197,6 +198,7 @@ impl SecretKey {
     }
 
     /// `-a s + 2e + extra` modulo the primes of `basis`, canonical; `a` canonical and stored.
+    #[inline(never)]
     pub(crate) fn mask(
         &self,
         basis: &[usize],
@@ -212,10 +214,10 @@ impl SecretKey {
         for (at, &i) in basis.iter().enumerate() {
             let m = self.params.modulus(i);
             let s = &self.poly.limbs[i];
-            let (a, extra) = (&a.limbs[at], &extra.limbs[at]);
-            for (k, x) in out.limbs[at].iter_mut().enumerate() {
-                let masked = m.sub(m.canonical(*x), m.mul_stored(a[k], s[k]));
-                *x = m.add(masked, m.canonical(extra[k]));
+            let [a, s, extra] = [&a.limbs[at], s, &extra.limbs[at]].map(|l| lots(l));
+            let out = lots_mut(&mut out.limbs[at]).iter_mut();
+            for (((x, a), s), extra) in out.zip(a).zip(s).zip(extra) {
+                secret::mask(m, [a, s, extra], x);
             }
         }
         out

@@ -88,6 +88,7 @@ mod placement;
 mod plan;
 mod poly;
 pub mod quality;
+mod secret;
 pub mod sets;
 mod sliced;
 pub mod stability;

@@ -152,8 +152,10 @@ impl Part {
             .iter()
             .enumerate()
             .map(|(r, key)| {
-                let all =
-                    Zeroizing::new(vec![*key; secret.params().blocks_per_batch(course.layout)]);
+                let blocks = secret.params().blocks_per_batch(course.layout);
+                // not by `vec!`, which looks whether all bytes are zero
+                let mut all = Zeroizing::new(Vec::with_capacity(blocks));
+                all.resize(blocks, *key);
                 to_slots(
                     secret.params(),
                     course.layout,

@@ -147,8 +147,16 @@ pub fn quotient(ring: &Ring, sources: &[&[u64]], inverses: &[f64], out: &mut [u6
             .iter()
             .zip(inverses)
             .fold(0.5, |sum, (s, inv)| sum + s[i] as f64 * inv);
-        *o = sum as u64;
+        *o = whole(sum);
     }
+}
+
+/// The integer part of 0 ≤ x < 2^51. A cast would branch where it may saturate.
+#[inline(always)]
+fn whole(x: f64) -> u64 {
+    const TWO_52: f64 = (1u64 << 52) as f64;
+    let near = x + TWO_52;
+    (near.to_bits() - TWO_52.to_bits()) - u64::from(near - TWO_52 > x)
 }
 
 /// `a = a · c`, canonical.

@@ -91,8 +91,7 @@ impl Modulus {
 
     /// a + b mod p, canonical, for canonical operands.
     pub fn add(&self, a: u64, b: u64) -> u64 {
-        let s = a + b;
-        if s >= self.p { s - self.p } else { s }
+        self.canonical(a + b)
     }
 
     /// a - b mod p, canonical, for canonical operands.

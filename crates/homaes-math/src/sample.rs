@@ -7,11 +7,17 @@
 //! | [`ternary`] | each coefficient uniform in {-1, 0, 1} | bias below 2^-62 |
 //! | [`gaussian`] | discrete Gaussian, σ = 3.2, by inversion of a 63-bit table | cut at ±29 = 9 σ; statistical distance 2^-60.8 per coefficient |
 //!
-//! The secret samplers neither branch nor index on secret values: they scan and select with masks.
+//! The secret samplers neither branch nor index on secret values: they scan and select with masks. What works on secrets takes a lot
+//! of [`LOT`] words at a time, so that its machine code has no jumps but those of its loop, which a test of the command looks for.
 
 use crate::modulus::Modulus;
+use core::hint::black_box;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, Rng, SeedableRng};
+use zeroize::{Zeroize, Zeroizing};
+
+/// Words that code on secrets takes at a time.
+pub const LOT: usize = 64;
 
 /// Standard deviation of [`gaussian`].
 pub const SIGMA: f64 = 3.2;
@@ -61,27 +67,60 @@ fn below(rng: &mut impl CryptoRng, bound: u64) -> u64 {
 ///
 /// Cost: `weight` scans of the vector; which positions are chosen does not show in the memory
 /// accesses.
+#[inline(never)]
 pub fn fixed_weight(rng: &mut impl CryptoRng, weight: usize, out: &mut [i64]) {
     assert!(weight <= out.len());
     out.fill(0);
+    let len = out.len();
+    let (lots, rest) = out.as_chunks_mut();
+    // taken is what completes the last lot
+    let mut last = Zeroizing::new([1; LOT]);
+    last[..rest.len()].fill(0);
     for chosen in 0..weight {
-        let rank = below(rng, (out.len() - chosen) as u64) as i64;
+        let rank = below(rng, (len - chosen) as u64) as i64;
         let sign = 1 - 2 * (rng.next_u64() & 1) as i64;
-        let mut free_before = 0i64;
-        for x in out.iter_mut() {
-            let free = 1 - (*x & 1);
-            // all-ones exactly at the free position with `rank` free ones before it
-            let hit = -(free & i64::from(free_before == rank));
-            *x |= sign & hit;
-            free_before += free;
+        let all = lots.iter_mut().chain([&mut *last]);
+        all.fold(0, |free, lot| choose(rank, sign, free, lot));
+    }
+    rest.copy_from_slice(&last[..rest.len()]);
+}
+
+/// Sets the free position of number `rank` to `sign`, if it is in this lot and `free` ones come before; how many have come after it.
+#[inline(never)]
+fn choose(rank: i64, sign: i64, mut free: i64, lot: &mut [i64; LOT]) -> i64 {
+    for x in lot {
+        let is_free = 1 - (*x & 1);
+        // all-ones exactly at the free position with `rank` free ones before it; the compiler must not know, or it takes a branch
+        let hit = black_box(-(is_free & i64::from(free == rank)));
+        *x |= sign & hit;
+        free += is_free;
+    }
+    free
+}
+
+/// Fills `out` by `kernel`, which makes a lot of samples, as two's complement, from a lot of uniform words.
+fn fill(rng: &mut impl CryptoRng, kernel: fn(&mut [u64; LOT]), out: &mut [i64]) {
+    let mut words = [0; LOT];
+    for part in out.chunks_mut(LOT) {
+        words[..part.len()].fill_with(|| rng.next_u64());
+        kernel(&mut words);
+        for (x, &word) in part.iter_mut().zip(&words) {
+            *x = word as i64;
         }
     }
+    words.zeroize();
 }
 
 /// Coefficients uniform in {-1, 0, 1}.
 pub fn ternary(rng: &mut impl CryptoRng, out: &mut [i64]) {
-    for x in out {
-        *x = ((u128::from(rng.next_u64()) * 3) >> 64) as i64 - 1;
+    fill(rng, thirds, out);
+}
+
+/// Uniform words to -1, 0 and 1.
+#[inline(never)]
+fn thirds(words: &mut [u64; LOT]) {
+    for x in words {
+        *x = ((u128::from(*x) * 3 >> 64) as u64).wrapping_sub(1);
     }
 }
 
@@ -123,12 +162,18 @@ const THRESHOLDS: [u64; 29] = [
 ];
 
 /// Discrete Gaussian coefficients with standard deviation [`SIGMA`], cut at ±[`TAIL`].
+#[inline(never)]
 pub fn gaussian(rng: &mut impl CryptoRng, out: &mut [i64]) {
-    for x in out {
-        let r = rng.next_u64();
-        let (u, sign) = (r >> 1, (r & 1) as i64);
-        let magnitude = THRESHOLDS.iter().map(|&t| i64::from(u >= t)).sum::<i64>();
-        *x = (magnitude ^ -sign) + sign;
+    fill(rng, inversion, out);
+}
+
+/// Uniform words to Gaussian coefficients: a sign, and how many thresholds the rest reaches.
+#[inline(never)]
+fn inversion(words: &mut [u64; LOT]) {
+    for x in words {
+        let (u, sign) = (*x >> 1, *x & 1);
+        let magnitude = THRESHOLDS.iter().map(|&t| u64::from(u >= t)).sum::<u64>();
+        *x = (magnitude ^ sign.wrapping_neg()).wrapping_add(sign);
     }
 }
 

@@ -6,13 +6,16 @@
 //! | [`binary`] | each coefficient 0 or 1 | none |
 //! | [`add_gaussian`] | rounded normal distribution, by Box and Muller's method | at most 9.4 σ, which is passed with probability 2^-63 |
 //!
-//! The samplers of secrets neither branch nor index on secret values: logarithm, sine and cosine are polynomials.
+//! The samplers of secrets neither branch nor index on secret values. Logarithm, sine and cosine are polynomials, reciprocal and square
+//! root are Newton iterations, and rounding adds and subtracts a large number: additions and multiplications take the same time for all
+//! values, which divisions, square roots and the library's rounding need not.
 
-use core::f64::consts::{FRAC_1_SQRT_2, FRAC_PI_2, LN_2};
+use core::f64::consts::{FRAC_1_SQRT_2, FRAC_PI_2, LN_2, LOG2_E};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, Rng, SeedableRng};
+use zeroize::Zeroizing;
 
-use crate::sample::Seed;
+use crate::sample::{LOT, Seed};
 
 /// Fills `out` with uniform words: word stream `stream` of `seed`, little endian, reproducible everywhere.
 pub fn uniform(seed: &Seed, stream: u64, out: &mut [u64]) {
@@ -41,19 +44,47 @@ pub fn binary(rng: &mut impl CryptoRng, out: &mut [u64]) {
 /// Adds independent normal numbers of standard deviation `sigma` (a fraction of the torus), rounded, to `out`.
 ///
 /// Exact to about 2^-50 of σ per sample.
+#[inline(never)]
 pub fn add_gaussian(rng: &mut impl CryptoRng, sigma: f64, out: &mut [u64]) {
     let scale = sigma * 2f64.powi(64);
-    for pair in out.chunks_mut(2) {
-        let samples = normal_pair(rng.next_u64(), rng.next_u64());
-        for (x, sample) in pair.iter_mut().zip(samples) {
-            *x = x.wrapping_add((sample * scale).round_ties_even() as i64 as u64);
+    let mut words = Zeroizing::new([0; LOT]);
+    for part in out.chunks_mut(LOT) {
+        // a pair of words gives a pair of samples
+        let used = part.len().next_multiple_of(2);
+        words[..used].fill_with(|| rng.next_u64());
+        normals(scale, &mut words);
+        for (x, sample) in part.iter_mut().zip(words.iter()) {
+            *x = x.wrapping_add(*sample);
         }
     }
 }
 
+/// Uniform words to rounded normal ones of standard deviation `scale`.
+#[inline(never)]
+fn normals(scale: f64, words: &mut [u64; LOT]) {
+    for pair in words.as_chunks_mut().0 {
+        let [u, v] = *pair;
+        *pair = normal_pair(u, v).map(|sample| rounded(sample * scale));
+    }
+}
+
+/// The integer next to x, the even one of two, modulo 2^64; for |x| < 2^82.
+#[inline(always)]
+fn rounded(x: f64) -> u64 {
+    // numbers around it are integers, and their last bits the integer's
+    const MIDDLE: f64 = 1.5 * (1u64 << 52) as f64;
+    const UPPER: f64 = (1u64 << 32) as f64;
+    let upper = x * (1.0 / UPPER) + MIDDLE;
+    let lower = x - (upper - MIDDLE) * UPPER + MIDDLE;
+    let integer = |x: f64| x.to_bits().wrapping_sub(MIDDLE.to_bits());
+    (integer(upper) << 32).wrapping_add(integer(lower))
+}
+
 /// Two independent standard normal numbers from 128 uniform bits.
+#[inline(always)]
 fn normal_pair(u: u64, v: u64) -> [f64; 2] {
-    let radius = (-2.0 * ln_fraction(u | 1)).sqrt();
+    // for u next to 2^64 rounding may leave a sign
+    let radius = square_root((-2.0 * ln_fraction(u | 1)).abs());
     // the turn in quarters: two bits choose one, the others the angle within
     let within = (v << 2) as f64 * 2f64.powi(-64) - 0.5;
     let (sin, cos) = sin_cos(within * FRAC_PI_2);
@@ -63,28 +94,57 @@ fn normal_pair(u: u64, v: u64) -> [f64; 2] {
     [signed * x, signed * y]
 }
 
+/// log2(u/2^64) for u > 0, without a branch on u.
+#[must_use]
+#[inline(never)]
+pub fn log2_fraction(u: u64) -> f64 {
+    ln_fraction(u) * LOG2_E
+}
+
 /// ln(u/2^64) for u > 0.
+#[inline(always)]
 fn ln_fraction(u: u64) -> f64 {
-    let zeros = u.leading_zeros();
-    // in [1/2, 1]
-    let f = (u << zeros) as f64 * 2f64.powi(-64);
+    // u = f 2^exponent with f in [1/2, 1), from the parts of a number in double precision
+    let bits = (u as f64).to_bits();
+    let exponent = (bits >> 52) as i32 - 1022;
+    let f = f64::from_bits(bits & ((1 << 52) - 1) | 1022 << 52);
     // ln f = ln √½ + 2 artanh s, |s| < 0.172
-    let s = (f - FRAC_1_SQRT_2) / (f + FRAC_1_SQRT_2);
+    let s = (f - FRAC_1_SQRT_2) * reciprocal(f + FRAC_1_SQRT_2);
     let square = s * s;
     let series = (0..12)
         .rev()
         .fold(0.0, |sum, k| sum * square + 1.0 / f64::from(2 * k + 1));
-    2.0 * s * series - LN_2 * (0.5 + f64::from(zeros))
+    2.0 * s * series + LN_2 * (f64::from(exponent) - 64.5)
+}
+
+/// 1/x for x in [1.2, 1.8]: Newton's iteration from a straight line that is 1/50 off at most.
+#[inline(always)]
+fn reciprocal(x: f64) -> f64 {
+    (0..4).fold(1.36 - 0.454 * x, |y, _| y * (2.0 - x * y))
+}
+
+/// √x for x ≥ 0: x times the inverse root, by Newton's iteration from what half the exponent gives.
+#[inline(always)]
+fn square_root(x: f64) -> f64 {
+    // 1.5 · 1023 · 2^52 less a constant that balances the error
+    let first = f64::from_bits(0x5fe6_eb50_c7b5_37a9_u64.wrapping_sub(x.to_bits() >> 1));
+    let half = 0.5 * x;
+    // the factor x comes before y, so that nothing overflows at 0
+    let inverse = (0..4).fold(first, |y, _| y * (1.5 - half * y * y));
+    let root = x * inverse;
+    // once more for the root itself, whose last bits the product has lost
+    root + 0.5 * inverse * (x - root * root)
 }
 
 /// For |x| ≤ π/4.
+#[inline(always)]
 fn sin_cos(x: f64) -> (f64, f64) {
     let square = -x * x;
     // 1 + y/(2·3) (1 + y/(4·5) (1 + …)), and the like
     let nest = |first: u32| {
         (0..9).rev().fold(1.0, |sum, k| {
             let n = first + 2 * k;
-            1.0 + sum * square / f64::from(n * (n + 1))
+            1.0 + sum * (square * (1.0 / f64::from(n * (n + 1))))
         })
     };
     (x * nest(2), nest(1))
@@ -108,8 +168,32 @@ mod tests {
                 "{x}"
             );
         }
+        for i in 0..100_000 {
+            let x = (1 + rng.next_u64() % 90) as f64 * (-f64::from(i % 60)).exp2();
+            assert!((square_root(x) / x.sqrt() - 1.0).abs() < 4e-16, "{x}");
+            let y = 1.2 + 0.6 * rng.next_u64() as f64 * 2f64.powi(-64);
+            assert!((reciprocal(y) * y - 1.0).abs() < 4e-16, "{y}");
+        }
+        assert_eq!(square_root(0.0), 0.0);
+        assert_eq!(log2_fraction(1 << 62), -2.0);
         assert!(ln_fraction(u64::MAX).abs() < 1e-15);
         assert!((ln_fraction(1) + 64.0 * LN_2).abs() < 1e-13);
+    }
+
+    #[test]
+    fn rounding_is_to_the_nearest_even_integer() {
+        let mut rng = ChaCha20Rng::from_seed([2; 32]);
+        let ties = [0.0, 0.5, 1.5, 2.5, -0.5, -1.5, -2.5, 2f64.powi(51) + 0.5];
+        let random = (0..100_000).map(|i| {
+            let x = rng.next_u64() as i64 as f64;
+            // quarters to multiples of 2^10
+            x * 2f64.powi(i % 66 - 65)
+        });
+        for x in ties.into_iter().chain(random) {
+            assert_eq!(rounded(x), x.round_ties_even() as i64 as u64, "{x}");
+        }
+        // beyond 2^63 the torus goes round
+        assert_eq!(rounded(2f64.powi(64) + 4096.0), 4096);
     }
 
     #[test]

@@ -85,6 +85,7 @@ mod parts;
 mod ring;
 mod rotation;
 mod rows;
+mod secret;
 pub mod sets;
 mod state;
 mod switching;

@@ -100,6 +100,7 @@ impl<'f> RingSecret<'f> {
     }
 
     /// The body that goes with the masks of `stream` of `seed`: replaces the message polynomial in `body`.
+    #[inline(never)]
     pub(crate) fn encrypt(
         &self,
         (seed, stream): (&Seed, u64),

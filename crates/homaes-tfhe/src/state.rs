@@ -3,9 +3,10 @@
 use crate::error::{Error, Result};
 use crate::keys::SecretKey;
 use crate::params::Params;
+use crate::secret::{self, lots};
 use core::fmt;
 use homaes_aes::Block;
-use homaes_math::Words;
+use homaes_math::{Words, torus};
 use rayon::prelude::*;
 use zeroize::Zeroizing;
 
@@ -82,6 +83,7 @@ impl SecretKey {
     ///
     /// # Errors
     /// If the state is of another set, or digits have outgrown their range: wrong key, or too much noise.
+    #[inline(never)]
     pub fn decrypt_blocks(&self, state: &State) -> Result<Decrypted> {
         let params = self.params();
         state.check(params)?;
@@ -93,12 +95,11 @@ impl SecretKey {
             .par_chunks_exact(secret.len() + 1)
             .map(|lwe| {
                 let (mask, body) = lwe.split_at(secret.len());
-                let products = mask.iter().zip(secret);
-                let sum = products.fold(0u64, |sum, (a, s)| sum.wrapping_add(a.wrapping_mul(*s)));
-                let phase = body[0].wrapping_sub(sum);
-                let rounded = phase.wrapping_add(1 << (shift - 1)) >> shift;
-                let error = phase.wrapping_sub(rounded << shift) as i64;
-                [rounded, error.unsigned_abs()]
+                let lots = lots(mask).iter().zip(lots(secret));
+                let phase = lots.fold(body[0], |phase, (a, s)| {
+                    secret::subtract_product(a, s, phase)
+                });
+                secret::round(phase, shift)
             })
             .collect::<Vec<_>>()
             .into();
@@ -107,7 +108,9 @@ impl SecretKey {
         if all >> width != 0 {
             return Err(Error::NotDigits);
         }
-        let worst = digits.iter().map(|d| d[1]).max().unwrap_or(0);
+        let worst = digits
+            .iter()
+            .fold(0, |worst, d| secret::greater(worst, d[1]));
         let per_byte = (8 / width) as usize;
         let byte = |digits: &[[u64; 2]]| {
             let each = (0..8).step_by(width as usize).zip(digits);
@@ -116,7 +119,8 @@ impl SecretKey {
         let bytes: Zeroizing<Vec<u8>> = Zeroizing::new(digits.chunks(per_byte).map(byte).collect());
         Ok(Decrypted {
             blocks: Zeroizing::new(bytes.as_chunks().0.to_vec()),
-            margin_bits: f64::from(shift - 1) - (worst.max(1) as f64).log2(),
+            // a noise of nothing counts as one unit
+            margin_bits: f64::from(shift) - 65.0 - torus::log2_fraction(worst | 1),
         })
     }
 }
