@@ -11,6 +11,7 @@ use std::sync::Arc;
 mod aes;
 mod circuit;
 mod embeddings;
+mod memcheck;
 mod vectors;
 
 struct Fixture {

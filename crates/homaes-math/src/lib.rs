@@ -13,7 +13,7 @@
 //! | the end of memory | [`memory`] | – | – |
 //!
 //! Unsafe code is confined to the private module `simd` (vector kernels, each with a portable twin
-//! and an equality test), to [`aligned`] and to [`memory`].
+//! and an equality test), to [`aligned`], to [`memory`] and to a tool of tests, `memcheck`.
 #![deny(unsafe_code)]
 
 #[expect(unsafe_code, reason = "aligned allocation viewed as words")]
@@ -22,6 +22,9 @@ pub mod embed;
 pub mod fourier;
 pub mod kernel;
 mod lanes;
+#[doc(hidden)]
+#[expect(unsafe_code, reason = "valgrind is told by instructions")]
+pub mod memcheck;
 #[expect(unsafe_code, reason = "an allocator")]
 pub mod memory;
 pub mod modulus;

@@ -1,6 +1,7 @@
 //! Whole circuits, decrypted and compared with AES in the clear.
 
 mod aes;
+mod memcheck;
 mod vectors;
 
 use crate::{EvalKey, ParamSet, Params, SecretKey};

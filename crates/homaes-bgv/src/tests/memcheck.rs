@@ -1,0 +1,73 @@
+//! Branches and addresses that depend on secrets, looked for by valgrind; see `homaes_math::memcheck`.
+
+use super::*;
+use crate::wrapped::{WrappedKey, Wrapping};
+use homaes_math::memcheck::{Poisoned, findings, poison};
+use homaes_math::sample;
+use homaes_wire::KeyId;
+
+/// Key generation but for its test of keys, wrapping, encryption and decryption, with everything secret undefined.
+#[test]
+#[ignore = "run by secrets_under_memcheck"]
+fn secrets() {
+    let params = Params::new(&sets::TOY_255).unwrap();
+    let mut rng = Poisoned(ChaCha20Rng::from_seed([1; 32]));
+    let mut coefficients = vec![0; params.ring().n()];
+    sample::fixed_weight(&mut rng, params.set().weight, &mut coefficients);
+    let secret = SecretKey::from_coefficients(&params, KeyId([1; 16]), coefficients);
+    let _ = EvalKey::generate(&secret, &mut rng);
+    let public = PublicKey::generate(&secret, &mut rng);
+    let mut key = [7u8; 16];
+    poison(&mut key);
+    let keys = RoundKeys::expand(&key).unwrap();
+    for direction in Direction::ALL {
+        let wrapping = Wrapping {
+            direction,
+            layouts: &[Layout::Sliced, Layout::Bits],
+            ..Wrapping::default()
+        };
+        WrappedKey::encrypt(&secret, &keys, wrapping, &mut rng).unwrap();
+    }
+    encryption(&params, &secret, &public, &mut rng);
+    // a ring with two slots for every value, in which decryption looks whether they agree
+    let params = Params::new(&sets::TOY_4369).unwrap();
+    let mut coefficients = vec![0; params.ring().n()];
+    sample::fixed_weight(&mut rng, 10, &mut coefficients);
+    let secret = SecretKey::from_coefficients(&params, KeyId([2; 16]), coefficients);
+    let public = PublicKey::generate(&secret, &mut rng);
+    encryption(&params, &secret, &public, &mut rng);
+}
+
+fn encryption(
+    params: &Params,
+    secret: &SecretKey,
+    public: &PublicKey,
+    rng: &mut Poisoned<ChaCha20Rng>,
+) {
+    let mut bytes = vec![5u8; params.slots().count()];
+    poison(&mut bytes);
+    let ciphertexts = [
+        secret.encrypt(&bytes, rng).unwrap(),
+        public.encrypt(&bytes, rng).unwrap(),
+    ];
+    for c in &ciphertexts {
+        core::hint::black_box(secret.decrypt(c).unwrap());
+    }
+}
+
+/// `cargo test --release under_memcheck -- --ignored --nocapture`; needs valgrind.
+#[test]
+#[ignore = "needs valgrind"]
+fn secrets_under_memcheck() {
+    let Some(found) = findings("tests::memcheck::secrets") else {
+        println!("skipped: valgrind is not installed");
+        return;
+    };
+    let told = [
+        // rejected draws are independent of the one that is taken
+        "homaes-math/src/sample.rs: if x < bound {",
+        // whether a decryption was made of bytes is told
+        "homaes-math/src/slots.rs: if mismatch != 0 {",
+    ];
+    assert_eq!(found, told);
+}

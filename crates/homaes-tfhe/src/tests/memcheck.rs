@@ -1,0 +1,61 @@
+//! Branches and addresses that depend on secrets, looked for by valgrind; see `homaes_math::memcheck`.
+
+use crate::{EvalKey, Expansion, Params, SecretKey, State, WrappedKey, Wrapping, sets};
+use homaes_aes::{Direction, RoundKeys};
+use homaes_math::Words;
+use homaes_math::memcheck::{Poisoned, findings, poison};
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
+
+/// Key generation, wrapping and decryption of both variants, with everything secret undefined.
+#[test]
+#[ignore = "run by secrets_under_memcheck"]
+fn secrets() {
+    for set in [&sets::TOY, &sets::NIBBLE_TOY] {
+        let mut rng = Poisoned(ChaCha20Rng::from_seed([1; 32]));
+        let params = Params::new(set).unwrap();
+        let secret = SecretKey::generate(&params, &mut rng).unwrap();
+        let _ = EvalKey::generate(&secret, &mut rng);
+        let mut key = [7u8; 16];
+        poison(&mut key);
+        let keys = RoundKeys::expand(&key).unwrap();
+        for (direction, expansion) in [
+            (Direction::Encrypt, Expansion::Server),
+            (Direction::Decrypt, Expansion::Client),
+        ] {
+            let wrapping = Wrapping {
+                direction,
+                expansion,
+            };
+            let wrapped = WrappedKey::encrypt(&secret, &keys, wrapping, &mut rng).unwrap();
+            // the front of what is wrapped is a block
+            let digits = 128 / params.digit_bits() as usize;
+            let lwes = wrapped.lwes();
+            let mut words = Words::zeroed(params.state_words(1));
+            let each = words.chunks_exact_mut(params.big_dimension() + 1);
+            each.zip(&lwes[..digits])
+                .for_each(|(to, from)| to.copy_from_slice(from));
+            let state = State {
+                lwes: words,
+                blocks: 1,
+                log2_sigma: 0.0,
+            };
+            let found = secret.decrypt_blocks(&state).unwrap();
+            let mut block = found.blocks[0];
+            poison(&mut block);
+            core::hint::black_box((block, found.margin_bits));
+        }
+    }
+}
+
+/// `cargo test --release under_memcheck -- --ignored --nocapture`; needs valgrind.
+#[test]
+#[ignore = "needs valgrind"]
+fn secrets_under_memcheck() {
+    let Some(found) = findings("tests::memcheck::secrets") else {
+        println!("skipped: valgrind is not installed");
+        return;
+    };
+    // whether a decryption was made of digits is told
+    assert_eq!(found, ["homaes-tfhe/src/state.rs: if all >> width != 0 {"]);
+}
