@@ -1,0 +1,390 @@
+//! What the compiler made of code that works on secrets: the release binary, disassembled.
+//!
+//! Two rules, checked on the binary that these tests are built with, which is the one that users build:
+//!
+//! - *Kernels*, the functions that work on secrets alone, have no jumps but the back jumps of their loops, whose ends are constants; call
+//!   nothing; and divide, take roots and count zeros by no instruction, whose time may depend on values.
+//! - *Ways* are the functions around them. From none of them a rounding or transcendental function of the C library can be reached: without
+//!   SSE 4.1, on which builds for any x86-64 cannot count, rounding is a function with branches.
+//!
+//! What this cannot see, branches within the ways, the tests `…_under_memcheck` of the libraries do.
+
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+#![cfg(all(target_arch = "x86_64", target_os = "linux"))]
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Kernels by the path in their symbols, and their loops at most.
+const KERNELS: [(&[&str], usize); 11] = [
+    (&["homaes_math", "torus", "normals"], 1),
+    (&["homaes_math", "torus", "log2_fraction"], 0),
+    (&["homaes_math", "sample", "choose"], 1),
+    // of coefficients, and of thresholds
+    (&["homaes_math", "sample", "inversion"], 2),
+    (&["homaes_bgv", "secret", "mask"], 1),
+    (&["homaes_bgv", "secret", "add_product"], 1),
+    (&["homaes_bgv", "secret", "add_residues"], 1),
+    (&["homaes_bgv", "secret", "round"], 1),
+    (&["homaes_tfhe", "secret", "subtract_product"], 1),
+    (&["homaes_tfhe", "secret", "round"], 0),
+    (&["homaes_tfhe", "secret", "greater"], 0),
+];
+
+/// The functions through which keys are drawn, and everything is encrypted and decrypted.
+const WAYS: [&[&str]; 10] = [
+    &["homaes_math", "torus", "add_gaussian"],
+    &["homaes_math", "sample", "fixed_weight"],
+    &["homaes_math", "sample", "gaussian"],
+    &["homaes_math", "slots", "Slots", "encode"],
+    &["homaes_math", "slots", "Slots", "decode"],
+    &["homaes_bgv", "keys", "SecretKey", "mask"],
+    &["homaes_bgv", "encrypt", "encrypt_seeded"],
+    &["homaes_bgv", "encrypt", "decrypt"],
+    &["homaes_tfhe", "ring", "RingSecret", "encrypt"],
+    &["homaes_tfhe", "state", "decrypt_blocks"],
+];
+
+/// Functions that a way must not reach, and `…f` of each.
+const LIBRARY: [&str; 25] = [
+    "rint",
+    "nearbyint",
+    "round",
+    "roundeven",
+    "lrint",
+    "lround",
+    "llrint",
+    "llround",
+    "floor",
+    "ceil",
+    "trunc",
+    "fmod",
+    "log",
+    "log2",
+    "log10",
+    "log1p",
+    "exp",
+    "exp2",
+    "expm1",
+    "pow",
+    "sin",
+    "cos",
+    "tan",
+    "sincos",
+    "sqrt",
+];
+
+/// Beginnings of instructions whose time may depend on values.
+const SLOW: [&str; 11] = [
+    "div", "idiv", "vdiv", "sqrt", "vsqrt", "bsr", "bsf", "fdiv", "fsqrt", "fprem", "rep",
+];
+
+struct Instruction {
+    address: u64,
+    name: String,
+    operands: String,
+}
+
+impl Instruction {
+    fn is_conditional_jump(&self) -> bool {
+        self.name.starts_with('j') && !self.name.starts_with("jmp")
+    }
+
+    /// Of a direct jump or call.
+    fn target(&self) -> Option<u64> {
+        u64::from_str_radix(self.operands.split(' ').next()?, 16).ok()
+    }
+
+    /// The address in the comment: of an operand relative to the instruction pointer.
+    fn reference(&self) -> Option<u64> {
+        let (_, comment) = self.operands.split_once("# ")?;
+        u64::from_str_radix(comment.split(' ').next()?, 16).ok()
+    }
+}
+
+struct Binary {
+    /// by address: name and code
+    functions: BTreeMap<u64, (String, Vec<Instruction>)>,
+    /// what words of the table of addresses hold: an address, or the name of a function of a library
+    slots: HashMap<u64, String>,
+}
+
+/// `None` without `objdump`.
+fn objdump(arguments: &[&str], binary: &Path) -> Option<String> {
+    let output = Command::new("objdump").args(arguments).arg(binary).output();
+    let output = output.ok()?;
+    assert!(output.status.success(), "objdump {arguments:?}");
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+impl Binary {
+    fn read(path: &Path) -> Option<Self> {
+        let code = objdump(&["-d", "--no-show-raw-insn", "-w"], path)?;
+        let mut functions: BTreeMap<u64, (String, Vec<Instruction>)> = BTreeMap::new();
+        for line in code.lines() {
+            if let Some((address, name)) = line
+                .strip_suffix(">:")
+                .and_then(|head| head.split_once(" <"))
+            {
+                let address = u64::from_str_radix(address, 16).unwrap();
+                functions.insert(address, (name.to_owned(), Vec::new()));
+            } else if let Some((address, text)) = line.split_once(':') {
+                let address = u64::from_str_radix(address.trim(), 16);
+                let (Ok(address), Some(mut last)) = (address, functions.last_entry()) else {
+                    continue;
+                };
+                let text = text.trim();
+                let (name, operands) = text.split_once(' ').unwrap_or((text, ""));
+                last.get_mut().1.push(Instruction {
+                    address,
+                    name: name.to_owned(),
+                    operands: operands.trim().to_owned(),
+                });
+            }
+        }
+        let relocations = objdump(&["-R"], path)?;
+        let slots = relocations.lines().filter_map(|line| {
+            let mut words = line.split_whitespace();
+            let slot = u64::from_str_radix(words.next()?, 16).ok()?;
+            let value = words.nth(1)?;
+            Some((slot, value.to_owned()))
+        });
+        Some(Self {
+            functions,
+            slots: slots.collect(),
+        })
+    }
+
+    /// Functions with these names in their symbols, in this order. Both manglings of Rust write a name after its length.
+    fn find(&self, path: &[&str]) -> Vec<u64> {
+        let is = |symbol: &str| {
+            let mut rest = symbol;
+            path.iter().all(|name| {
+                let part = format!("{}{name}", name.len());
+                let found = rest.find(&part);
+                found.is_some_and(|at| {
+                    rest = &rest[at + part.len()..];
+                    true
+                })
+            }) && {
+                // nothing within the function: a closure would follow with its own length
+                let rest = rest.trim_start_matches('E');
+                !rest.contains("closure")
+            }
+        };
+        let all = self.functions.iter();
+        all.filter(|(_, (symbol, _))| is(symbol))
+            .map(|(&address, _)| address)
+            .collect()
+    }
+
+    /// What breaks the rule for kernels in a function.
+    fn breaches(&self, function: u64, loops: usize) -> Vec<String> {
+        let (_, code) = &self.functions[&function];
+        let end = code.last().map_or(function, |last| last.address);
+        let mut out = Vec::new();
+        let mut back = 0;
+        for (i, x) in code.iter().enumerate() {
+            let text = format!("{:x}: {} {}", x.address, x.name, x.operands);
+            let inside = x.target().filter(|t| (function..=end).contains(t));
+            if x.is_conditional_jump() {
+                if inside.is_none_or(|target| target > x.address) {
+                    out.push(text);
+                    continue;
+                }
+                back += 1;
+                // the flags are those of a counter and a constant
+                let flags = &code[i.saturating_sub(1)];
+                let counts =
+                    flags.operands.starts_with("$0x") || ["dec", "inc"].contains(&&*flags.name);
+                if !counts {
+                    out.push(format!("{text}, after {} {}", flags.name, flags.operands));
+                }
+            } else if x.name.starts_with("jmp") {
+                if inside.is_none() {
+                    out.push(text);
+                }
+            } else if x.name.starts_with("call") || SLOW.iter().any(|s| x.name.starts_with(s)) {
+                out.push(text);
+            }
+        }
+        if back > loops {
+            out.push(format!("{back} loops, expected {loops} at most"));
+        }
+        out
+    }
+
+    /// The function that an address is in.
+    fn around(&self, address: u64) -> Option<u64> {
+        let (&start, (_, code)) = self.functions.range(..=address).next_back()?;
+        (address <= code.last()?.address).then_some(start)
+    }
+
+    /// Functions of the C library that can be reached, and through which function. An address that is taken counts as a call.
+    fn reached(&self, from: u64) -> BTreeMap<String, String> {
+        let mut seen = BTreeSet::from([from]);
+        let mut queue = vec![from];
+        let mut out = BTreeMap::new();
+        while let Some(function) = queue.pop() {
+            let (caller, code) = &self.functions[&function];
+            let jumps = code.iter().filter(|x| x.name.starts_with(['c', 'j']));
+            let direct = jumps.filter_map(Instruction::target);
+            let mut next: Vec<u64> = direct.filter_map(|t| self.around(t)).collect();
+            for reference in code.iter().filter_map(Instruction::reference) {
+                match self.slots.get(&reference) {
+                    Some(value) => {
+                        let address = value.strip_prefix("*ABS*+0x");
+                        if let Some(address) = address {
+                            let address = u64::from_str_radix(address, 16).unwrap();
+                            next.extend(self.around(address));
+                        } else {
+                            out.insert(value.clone(), caller.clone());
+                        }
+                    }
+                    None => next.extend(self.functions.get(&reference).map(|_| reference)),
+                }
+            }
+            for callee in next {
+                if seen.insert(callee) {
+                    let name = &self.functions[&callee].0;
+                    out.insert(name.clone(), caller.clone());
+                    queue.push(callee);
+                }
+            }
+        }
+        let forbidden = |symbol: &str| {
+            let name = symbol.split('@').next().unwrap_or_default();
+            LIBRARY.contains(&name) || name.strip_suffix('f').is_some_and(|n| LIBRARY.contains(&n))
+        };
+        out.retain(|symbol, _| forbidden(symbol));
+        out
+    }
+}
+
+/// The shipped binary, or what the matter is.
+fn shipped() -> Result<Binary, &'static str> {
+    if cfg!(debug_assertions) {
+        return Err("not a release build");
+    }
+    Binary::read(Path::new(env!("CARGO_BIN_EXE_homaes"))).ok_or("objdump is not installed")
+}
+
+#[test]
+fn kernels_have_no_branches() {
+    let binary = match shipped() {
+        Ok(binary) => binary,
+        Err(why) => return println!("skipped: {why}"),
+    };
+    let mut found = Vec::new();
+    for (path, loops) in KERNELS {
+        let functions = binary.find(path);
+        assert!(!functions.is_empty(), "{path:?} is not in the binary");
+        for function in functions {
+            let breaches = binary.breaches(function, loops);
+            if !breaches.is_empty() {
+                found.push((path, breaches));
+            }
+        }
+    }
+    assert!(found.is_empty(), "{found:#?}");
+}
+
+#[test]
+fn no_way_leads_to_the_library() {
+    let binary = match shipped() {
+        Ok(binary) => binary,
+        Err(why) => return println!("skipped: {why}"),
+    };
+    for path in WAYS {
+        let functions = binary.find(path);
+        assert!(!functions.is_empty(), "{path:?} is not in the binary");
+        for function in functions {
+            let reached = binary.reached(function);
+            assert!(reached.is_empty(), "{path:?} leads to {reached:#?}");
+        }
+    }
+}
+
+/// Functions that break the rules, and one that keeps them.
+mod samples {
+    use std::hint::black_box;
+
+    #[inline(never)]
+    pub(crate) fn straight(words: &mut [u64; 64]) {
+        words.iter_mut().for_each(|x| *x = x.wrapping_mul(3));
+    }
+
+    #[inline(never)]
+    pub(crate) fn branches(words: &mut [u64; 64]) {
+        for x in words {
+            if *x >> 63 == 1 {
+                black_box(&x);
+                *x = 5;
+            }
+        }
+    }
+
+    #[inline(never)]
+    pub(crate) fn counts_to_a_secret(words: &mut [u64; 64]) {
+        for i in 0..words[0] {
+            words[1] ^= black_box(i);
+        }
+    }
+
+    #[inline(never)]
+    pub(crate) fn divides(words: &mut [u64; 64]) {
+        words[0] /= words[1] | 1;
+    }
+
+    #[inline(never)]
+    pub(crate) fn rounds(x: f64) -> f64 {
+        black_box(x).round_ties_even()
+    }
+
+    #[inline(never)]
+    pub(crate) fn takes_a_logarithm(x: f64) -> f64 {
+        // through another function
+        black_box(rounds as fn(f64) -> f64)(x) + black_box(x).ln()
+    }
+}
+
+/// The rules find what they are for, in this very program.
+#[test]
+fn breaches_are_found() {
+    let mut words = std::hint::black_box([7u64; 64]);
+    samples::straight(&mut words);
+    samples::branches(&mut words);
+    samples::counts_to_a_secret(&mut words);
+    samples::divides(&mut words);
+    std::hint::black_box(words);
+    assert_eq!(samples::rounds(1.5), 2.0);
+    assert!(samples::takes_a_logarithm(2.0) > 2.0);
+    let exe: PathBuf = std::env::current_exe().unwrap();
+    let Some(binary) = Binary::read(&exe) else {
+        return println!("skipped: objdump is not installed");
+    };
+    if cfg!(debug_assertions) {
+        return println!("skipped: not a release build");
+    }
+    let breaches = |name: &str| {
+        let functions = binary.find(&["machine_code", "samples", name]);
+        assert_eq!(functions.len(), 1, "{name}");
+        binary.breaches(functions[0], 1)
+    };
+    assert_eq!(breaches("straight"), Vec::<String>::new());
+    for name in ["branches", "counts_to_a_secret", "divides"] {
+        assert!(!breaches(name).is_empty(), "{name}");
+    }
+    let reached = |name: &str| {
+        let functions = binary.find(&["machine_code", "samples", name]);
+        let reached = binary.reached(functions[0]);
+        reached.into_keys().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(reached("straight"), "");
+    if cfg!(not(target_feature = "sse4.1")) {
+        assert!(reached("rounds").contains("rint"));
+        assert!(reached("takes_a_logarithm").contains("rint"));
+    }
+    assert!(reached("takes_a_logarithm").contains("log"));
+}
