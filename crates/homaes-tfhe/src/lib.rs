@@ -85,6 +85,8 @@ mod parts;
 mod ring;
 mod rotation;
 mod rows;
+#[cfg(test)]
+mod sampling;
 mod secret;
 pub mod sets;
 mod state;

@@ -269,6 +269,9 @@ pub fn key_switch(set: &BitsSet) -> f64 {
 ///
 /// Half the sum of the rounding errors is subtracted from the body beforehand; a key bit then counts as ±1/2, with
 /// second moment 1/4.
+///
+/// A rounded phase stands for half a step to either side. Phases are moved by half a step beforehand, so that two values meet midway:
+/// [`BIT_THRESHOLD`] on both sides. The 1 is the rounding of the body, which then decides nothing; counting it is to the safe side.
 #[must_use]
 pub fn modulus_switch(set: &BitsSet) -> f64 {
     let modulus = 2.0 * set.degree as f64 / pow2(f64::from(set.many));

@@ -7,7 +7,7 @@ use crate::meter::{Meter, Stage};
 use crate::params::BitsSet;
 use crate::parts::Spectra;
 use crate::ring::{add, extract, rotate, sub};
-use crate::rotation::{BlindRotation, exponents};
+use crate::rotation::{BlindRotation, exponents, step_log};
 use crate::rows::unit;
 use crate::switching::{Automorphisms, KeySwitch, centre};
 use homaes_math::fourier::GROUP;
@@ -118,7 +118,7 @@ impl<'k> Engine<'k> {
                     *x = (g / 2).wrapping_neg();
                 }
             }
-            let shifted = quarter_turned(&small, set.lwe_dimension + 1);
+            let shifted = quarter_turned(set, &small, set.many);
             let mut out = self.blind_rotate(&shifted, &test, set.many);
             for acc in out.chunks_exact_mut(self.glwe_len()) {
                 let body = &mut acc[set.rank * set.degree..];
@@ -141,7 +141,7 @@ impl<'k> Engine<'k> {
             for (test, unit) in tests.chunks_exact_mut(n).zip(units) {
                 test.fill((unit / 2).wrapping_neg());
             }
-            let shifted = quarter_turned(&small, set.lwe_dimension + 1);
+            let shifted = quarter_turned(set, &small, 0);
             let rotated = self.blind_rotate(&shifted, &tests, 0);
             let count = lwes.len() / self.lwe_len();
             let mut out = Words::zeroed(count * self.lwe_len());
@@ -405,12 +405,15 @@ impl Work {
     }
 }
 
-/// The phases of LWE ciphertexts of bit/2, moved by 1/4: a bit is then the half of the torus the phase lies in.
-fn quarter_turned(lwes: &[u64], len: usize) -> Words {
+/// The phases of LWE ciphertexts of bit/2, moved by 1/4: a bit is then the half of the torus the phase lies in. And by half of the steps of
+/// 2^grid to which blind rotation rounds them, less: what is rounded to 0 begins half a step below it.
+fn quarter_turned(set: &BitsSet, lwes: &[u64], grid: u32) -> Words {
+    let half_step = 1 << (step_log(set.degree) + grid - 1);
     let mut out = Words::scratch(lwes.len());
     out.copy_from_slice(lwes);
-    for lwe in out.chunks_exact_mut(len) {
-        lwe[len - 1] = lwe[len - 1].wrapping_add(1 << 62);
+    for lwe in out.chunks_exact_mut(set.lwe_dimension + 1) {
+        let body = &mut lwe[set.lwe_dimension];
+        *body = body.wrapping_add((1 << 62) - half_step);
     }
     out
 }

@@ -1,0 +1,190 @@
+//! What samples of noise say about a model of it, for tests.
+//!
+//! A failure far in the tail of a normal distribution is not sampled; its probability follows from the deviation σ. If it is 2^-x, an error
+//! of 1 % in σ is one of 0.02 x bits in the exponent, nearly. So the question is how well samples tell σ: N independent ones to
+//! 1/√(2N), and as the noise of a key's errors stays as long as the key, K keys to their spread over √K. Both show in how the keys'
+//! results differ, from which the standard error is taken here.
+
+use crate::noise::{digit_moment, log2_erfc};
+use crate::params::Gadget;
+use core::f64::consts::SQRT_2;
+use homaes_math::torus;
+
+/// Multiples of the model's deviation beyond which samples are counted.
+const TAILS: [f64; 5] = [1.0, 2.0, 3.0, 4.0, 4.5];
+
+/// Samples of one key.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Moments {
+    count: f64,
+    /// of powers 1 to 4
+    sums: [f64; 4],
+    beyond: [f64; TAILS.len()],
+}
+
+impl Moments {
+    /// Of `errors`, with the model's deviation `sigma`.
+    pub(crate) fn new(errors: impl IntoIterator<Item = f64>, sigma: f64) -> Self {
+        errors.into_iter().fold(Self::default(), |mut all, error| {
+            all.count += 1.0;
+            let x = error / sigma;
+            let powers = [x, x * x, x * x * x, x * x * x * x];
+            all.sums.iter_mut().zip(powers).for_each(|(s, p)| *s += p);
+            let beyond = all.beyond.iter_mut().zip(TAILS);
+            beyond.for_each(|(b, t)| *b += f64::from(u8::from(x.abs() > t)));
+            all
+        })
+    }
+
+    fn plus(mut self, other: &Self) -> Self {
+        self.count += other.count;
+        let sums = self.sums.iter_mut().chain(&mut self.beyond);
+        let others = other.sums.iter().chain(&other.beyond);
+        sums.zip(others).for_each(|(a, b)| *a += b);
+        self
+    }
+
+    /// Deviation over the model's.
+    fn ratio(&self) -> f64 {
+        (self.sums[1] / self.count).sqrt()
+    }
+}
+
+/// A model: the variance of the noise when it is read, the noise that is read wrongly, and the steps to which it is rounded.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reading {
+    pub(crate) variance: f64,
+    pub(crate) threshold: f64,
+    pub(crate) step: f64,
+}
+
+impl Reading {
+    pub(crate) fn sigma(&self) -> f64 {
+        self.variance.sqrt()
+    }
+
+    /// log2 of the probability of failure, with the deviation times `factor`.
+    fn exponent(&self, factor: f64) -> f64 {
+        log2_erfc(self.threshold / (SQRT_2 * factor * self.sigma()))
+    }
+
+    /// The relative change of the deviation that makes one bit in the exponent, 1/(2 ln 2 · exponent) nearly.
+    fn one_bit(&self) -> f64 {
+        1.0 / (self.exponent(1.005) - self.exponent(0.995)) * 0.01
+    }
+}
+
+/// Prints the deviation of a part of the noise, whose moments are in units of `sigma`, beside that of its model. Its variance.
+pub(crate) fn describe(what: &str, keys: &[Moments], sigma: f64, variance: f64) -> f64 {
+    let all = keys.iter().fold(Moments::default(), Moments::plus);
+    let found = all.ratio() * sigma;
+    println!(
+        "{what}: σ = 2^{:.4}, {:+.3} % of the model's",
+        found.log2(),
+        100.0 * (found / variance.sqrt() - 1.0)
+    );
+    found * found
+}
+
+/// Second moment of all digits of a uniform word together, over that of the model.
+///
+/// A digit of ±B/2 takes the sign of the digit above, which then is the smaller for the carry: the model's [`digit_moment`], of digits by
+/// themselves, is an upper bound, by 3 % at B = 8, 12 % at B = 4 and 32 % at B = 2. From B = 2^10 on signs are left alone.
+pub(crate) fn moment_of_digits(gadget: Gadget) -> f64 {
+    let (b, levels) = (gadget.base_log, gadget.levels);
+    if b >= 10 {
+        return 1.0;
+    }
+    let base = 1i64 << b;
+    let mut words = vec![0; 1 << 20];
+    torus::uniform(&[3; 32], 0, &mut words);
+    let square = |x: u64| {
+        // what is above the top digit is any bit
+        let top = 64 - levels as u32 * b;
+        let mut rest = (x >> top | (x & 1) << (64 - top + b - 1)) as i64;
+        (0..levels).fold(0, |sum, _| {
+            let digit = rest & (base - 1);
+            rest >>= b;
+            let up = digit > base / 2 || digit == base / 2 && rest & base / 2 != 0;
+            rest += i64::from(up);
+            let digit = digit - i64::from(up) * base;
+            sum + digit * digit
+        })
+    };
+    let sum: i64 = words.iter().map(|&x| square(x)).sum();
+    sum as f64 / words.len() as f64 / (levels as f64 * digit_moment(gadget))
+}
+
+#[test]
+fn moments_of_small_digits() {
+    // by enumeration
+    for (base_log, levels, want) in [(2, 5, 0.888), (3, 4, 0.9686), (1, 15, 0.6815)] {
+        let found = moment_of_digits(Gadget { base_log, levels });
+        assert!((found - want).abs() < 0.002, "{base_log}: {found}");
+    }
+}
+
+/// Holds the samples of several keys against the `exact` model, and prints what they say. They must agree to half a bit in the exponent
+/// of what is `declared`, and the standard error must be a third of a bit at most: so the same samples do not agree with a model that is
+/// wrong by one bit. And the declared bound must be no better than what was sampled.
+pub(crate) fn judge(what: &str, keys: &[Moments], sigma: f64, exact: Reading, declared: Reading) {
+    let all = keys.iter().fold(Moments::default(), Moments::plus);
+    let count = keys.len() as f64;
+    // from units of `sigma` to those of the exact deviation
+    let unit = sigma / exact.sigma();
+    let ratio = all.ratio() * unit;
+    let spread = keys.iter().map(|k| (k.ratio() * unit - ratio).powi(2));
+    let spread = (spread.sum::<f64>() / (count - 1.0)).sqrt();
+    let error = spread / count.sqrt();
+    let one_bit = declared.one_bit();
+    let [mean, second, third, fourth] = all.sums.map(|s| s / all.count);
+    let percent = |x: f64| 100.0 * x;
+    println!(
+        "{what}: {} samples of {count} keys; σ = 2^{:.4}, {:+.3} % ± {:.3} % of the exact model's 2^{:.4}",
+        all.count,
+        (ratio * exact.sigma()).log2(),
+        percent(ratio - 1.0),
+        percent(error),
+        exact.sigma().log2()
+    );
+    println!(
+        "  one bit in the declared exponent is {:.3} % of σ: resolved to {:.2} bits; as many independent samples: {:.2}",
+        percent(one_bit),
+        error / one_bit,
+        (2.0 * all.count).sqrt().recip() / one_bit
+    );
+    println!(
+        "  keys differ by {:.3} %; a reading fails with 2^{:.2} as sampled, 2^{:.2} by the exact model, 2^{:.2} as declared",
+        percent(spread),
+        exact.exponent(ratio),
+        exact.exponent(1.0),
+        declared.exponent(1.0)
+    );
+    println!(
+        "  mean {:+.4} σ, skewness {:+.4}, excess kurtosis {:+.4} ± {:.4}",
+        mean / second.sqrt(),
+        third / second.powf(1.5),
+        fourth / (second * second) - 3.0,
+        (24.0 / all.count).sqrt()
+    );
+    for (t, found) in TAILS.into_iter().zip(all.beyond) {
+        // t is in units of `sigma`; the noise is a multiple of the step, and what is rounded up to the next one counts
+        let own = t / second.sqrt();
+        let half_step = exact.step / (2.0 * ratio * exact.sigma());
+        let normal = |t: f64| log2_erfc(t / SQRT_2).exp2() * all.count;
+        let most = normal(own - half_step);
+        println!(
+            "  beyond {own:.2} σ: {found}, normal {:.1}, at most {most:.1}",
+            normal(own)
+        );
+        // samples of one look-up hang together, hence some room
+        assert!(found <= most + 4.0 * most.sqrt() + 4.0, "{what}: tail");
+    }
+    // a mean adds to the largest noise
+    assert!((mean / second.sqrt()).abs() < 0.01, "{what}: mean");
+    let accepts = |model: f64| (ratio / model - 1.0).abs() < one_bit / 2.0;
+    assert!(3.0 * error <= one_bit, "{what}: too few samples");
+    assert!(accepts(1.0), "{what}: not the model's noise");
+    assert!(!accepts(1.0 - one_bit) && !accepts(1.0 + one_bit));
+    assert!(exact.exponent(ratio) <= declared.exponent(1.0), "{what}");
+}
