@@ -29,6 +29,7 @@ pub struct Decrypted {
 }
 
 /// The plaintext polynomial of `bytes` (one per slot) modulo the primes of `level`.
+#[inline(never)]
 pub(crate) fn encode(params: &Params, bytes: &[u8], level: usize) -> Poly {
     let mut bits = Zeroizing::new(vec![0u64; params.ring().n()]);
     params.slots().encode(bytes, &mut bits);
@@ -40,7 +41,6 @@ impl SecretKey {
     /// Encrypts one byte per slot at `level`; the uniform half is stream `stream` of `seed`.
     ///
     /// Noise: fresh symmetric, log2 rms 10.2 at n = 32768.
-    #[inline(never)]
     pub(crate) fn encrypt_seeded(
         &self,
         bytes: &[u8],

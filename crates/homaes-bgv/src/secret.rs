@@ -78,7 +78,7 @@ impl Sums {
 pub(crate) fn add_residues(sums: &mut Sums, inverse: Inverse, residues: &Lot) {
     let Inverse { factor, shift } = inverse;
     for ((q, parity), &y) in sums.quotient.iter_mut().zip(&mut sums.parity).zip(residues) {
-        let quotient = u128::from(y << shift) * u128::from(factor) >> 64;
+        let quotient = (u128::from(y << shift) * u128::from(factor)) >> 64;
         *q = q.wrapping_add(quotient as u64);
         *parity ^= y;
     }
@@ -116,7 +116,10 @@ mod tests {
             let mut sums = Sums::ZERO;
             // x/product = Σ y_i/q_i modulo 1
             let values: [u128; LOT] = core::array::from_fn(|k| {
-                let edges = [0, 1, product / 2, product / 2 + 1, product - 1];
+                // fixed point cannot tell what is nearer to a half than some 2^-58
+                let near = product >> 50;
+                let half = product / 2;
+                let edges = [0, 1, half - near, half + near + 1, product - 1];
                 edges
                     .get(k)
                     .copied()

@@ -120,7 +120,7 @@ pub fn ternary(rng: &mut impl CryptoRng, out: &mut [i64]) {
 #[inline(never)]
 fn thirds(words: &mut [u64; LOT]) {
     for x in words {
-        *x = ((u128::from(*x) * 3 >> 64) as u64).wrapping_sub(1);
+        *x = (((u128::from(*x) * 3) >> 64) as u64).wrapping_sub(1);
     }
 }
 

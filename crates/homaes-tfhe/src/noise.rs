@@ -115,6 +115,9 @@ impl ExternalProduct {
 }
 
 /// Second moment of a balanced digit of base `B`: `(B² + 2)/12`. Ties at `±B/2` go either way equally often.
+///
+/// An upper bound below `B = 2^10`, where a tie takes the sign of the digit above, which the carry then makes smaller: exact moments are 3 %
+/// lower at `B = 8`, 12 % at 4 and 32 % at 2.
 #[must_use]
 pub fn digit_moment(gadget: Gadget) -> f64 {
     (pow2(2.0 * f64::from(gadget.base_log)) + 2.0) / 12.0

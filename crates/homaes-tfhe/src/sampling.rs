@@ -105,7 +105,7 @@ pub(crate) fn moment_of_digits(gadget: Gadget) -> f64 {
         (0..levels).fold(0, |sum, _| {
             let digit = rest & (base - 1);
             rest >>= b;
-            let up = digit > base / 2 || digit == base / 2 && rest & base / 2 != 0;
+            let up = digit > base / 2 || digit == base / 2 && rest & (base / 2) != 0;
             rest += i64::from(up);
             let digit = digit - i64::from(up) * base;
             sum + digit * digit

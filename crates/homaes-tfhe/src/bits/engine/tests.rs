@@ -394,11 +394,12 @@ fn noise_at_full_size_has_the_distribution_of_the_model() {
 }
 
 /// The noise with which bits are read, under many keys, so well that an error of one bit in the exponent of the failure probability shows;
-/// see [`judge`]. Every bit that is looked up is 1: then rounding counts in every CMux, as the model takes it.
+/// see [`judge`]. Every bit that is looked up is 1: then rounding counts in every CMux, as the model takes it. Of `bytes` of them, each
+/// key's samples share the noise of circuit bootstraps.
 ///
 /// The exact model is the structured one, with [`moment_of_digits`] for small digits and with the noise of blind rotation as it is measured
 /// here: the model has a bound on the precision of its transforms.
-fn reading(set: &BitsSet, keys: u8, samples_per_key: usize) {
+fn reading(set: &BitsSet, keys: u8, bytes: usize, samples_per_key: usize) {
     let model = NoiseModel::new(set, Accounting::Structured);
     let bound = NoiseModel::new(set, Accounting::Uniform);
     let sums = samples_per_key as u64 / OUTPUTS as u64;
@@ -413,7 +414,7 @@ fn reading(set: &BitsSet, keys: u8, samples_per_key: usize) {
         .with_max_len(1)
         .map(|key| {
             let f = Fixture::new(set, 100 + key);
-            let parts = inputs(&f, &[true; 8 * 32], sums);
+            let parts = inputs(&f, &vec![true; 8 * bytes], sums);
             assert!(parts.all.iter().all(|e| e.abs() < BIT_THRESHOLD));
             let Inputs {
                 rotation,
@@ -452,14 +453,14 @@ fn reading(set: &BitsSet, keys: u8, samples_per_key: usize) {
 #[test]
 #[ignore = "minutes"]
 fn reading_p64() {
-    reading(bits(&sets::P64), 32, 1 << 14);
+    reading(bits(&sets::P64), 32, 32, 1 << 14);
 }
 
 /// As [`reading_p64`].
 #[test]
 #[ignore = "minutes"]
 fn reading_p128() {
-    reading(bits(&sets::P128), 32, 1 << 15);
+    reading(bits(&sets::P128), 48, 64, 1 << 15);
 }
 
 /// Processor time of this thread.

@@ -237,7 +237,7 @@ fn reading_nibble128() {
             let mut work = Work::new(&engine);
             let lwes = f.encrypt(0..firsts);
             let amounts = engine.amounts(&refs(&lwes));
-            let tables = tables(&engine, &[table.clone()]);
+            let tables = tables(&engine, std::slice::from_ref(&table));
             let tests: Vec<Vec<Words>> = engine
                 .multi_value(&amounts)
                 .iter()
