@@ -242,7 +242,8 @@ impl SetCard {
         }
         for line in &self.published {
             let what = || line.what.to_string();
-            match line.estimate.map(counted).filter(|bits| bits.is_finite()) {
+            let bits = line.estimate.map(|estimate| estimate.with_rotations);
+            match bits.filter(|bits| bits.is_finite()) {
                 None => return Err(CardError::NoEstimate { name, what: what() }),
                 Some(found) if found < f64::from(claim) => {
                     return Err(CardError::EstimateBelowClaim {
@@ -266,11 +267,6 @@ impl SetCard {
             })
         }
     }
-}
-
-/// The figure that a claim is held against.
-fn counted(estimate: Estimate) -> f64 {
-    estimate.bits
 }
 
 #[cfg(test)]
