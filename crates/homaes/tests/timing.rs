@@ -206,7 +206,7 @@ fn bgv_on_one_thread() {
     let params = Params::new(&sets::TOY_255).unwrap();
     let secret = SecretKey::generate(&params, &mut rng).unwrap();
     let keys = |class, number| RoundKeys::expand(&aes_key(class, number)).unwrap();
-    constant("BGV wrap-key, bgv/toy-255", 3_000, keys, |keys| {
+    constant("BGV wrap-key, bgv/toy-255", 2_000, keys, |keys| {
         let wrapped = WrappedKey::encrypt(&secret, keys, Wrapping::default(), &mut rng);
         drop(black_box(wrapped));
     });
