@@ -198,9 +198,9 @@ impl Bench<'_> {
         // level 8: a digit as large as the special modulus, so key switching is what counts
         let (eval, x) = (self.evaluator(), self.at(0, 8)?);
         let c = 0xb7;
-        let after = eval.scale(&eval.frobenius(&x, 1)?, c);
+        let after = eval.scale(&eval.frobenius(&x, 1)?, c)?;
         let root = homaes_aes::gf256::frobenius(c, 7);
-        let before = eval.frobenius(&eval.scale(&x, root), 1)?;
+        let before = eval.frobenius(&eval.scale(&x, root)?, 1)?;
         println!(
             "constants before automorphisms (A), level 8: noise {:.2}, after {:.2}",
             self.noise(&before),
@@ -241,7 +241,7 @@ impl Bench<'_> {
             let product = each.relinearize(&each.mul(x, y)?)?;
             other = Some(match other {
                 None => product,
-                Some(sum) => each.add(&sum, &product),
+                Some(sum) => each.add(&sum, &product)?,
             });
         }
         let other = other.ok_or("four products")?;

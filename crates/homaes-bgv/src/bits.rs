@@ -119,7 +119,7 @@ impl BitEval for BitsAes<'_> {
         if a.level <= 1 {
             return Err(out_of_depth(1, 0).into());
         }
-        Ok(self.eval.mul(&a, &b)?)
+        Ok(self.eval.raw_product(&a, &b, 0)?)
     }
 
     fn xor_product(&self, a: Product, b: &Product) -> Product {

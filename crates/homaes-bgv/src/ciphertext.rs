@@ -1,9 +1,11 @@
 //! Ciphertexts, and products that are not ciphertexts yet.
 
+use crate::bound::{self, Bound, BoundModel, LOG2_P_FAIL};
 use crate::error::{Error, Result};
 use crate::noise::Noise;
 use crate::params::Params;
 use crate::poly::Poly;
+use std::sync::Arc;
 
 /// (c0, c1) modulo the primes of a level, decrypting as c0 + c1·s.
 #[derive(Clone)]
@@ -11,7 +13,43 @@ pub struct Ciphertext {
     pub(crate) level: usize,
     pub(crate) parts: [Poly; 2],
     pub(crate) noise: Noise,
+    pub(crate) history: History,
 }
+
+/// Where a ciphertext comes from, as far as its [`Bound`] needs it.
+#[derive(Clone)]
+pub(crate) enum History {
+    /// from AES, in this process or in another, with this many public blocks added
+    Aes(u32),
+    /// from the verbs of [`crate::Evaluator`]
+    Known(Arc<Bound>),
+}
+
+impl History {
+    pub(crate) fn known(bound: Bound) -> Self {
+        Self::Known(Arc::new(bound))
+    }
+
+    /// What `f` makes of two bounds, if they are known: AES does without.
+    pub(crate) fn both(&self, other: &Self, f: impl FnOnce(&Bound, &Bound) -> Bound) -> Self {
+        match (self, other) {
+            (Self::Known(a), Self::Known(b)) => Self::known(f(a, b)),
+            _ => Self::Aes(0),
+        }
+    }
+
+    /// The same of one.
+    pub(crate) fn one(&self, f: impl FnOnce(&Bound) -> Bound) -> Self {
+        self.both(self, |a, _| f(a))
+    }
+}
+
+/// Largest noise, over ρ, that an output of AES may have carried over from the rounds: [`crate::stability`] accepts no key that needs more.
+const CARRIED: f64 = 60.0;
+/// log2 of the tail that the noise of an output of AES has.
+const AES_TAIL: f64 = 6.0;
+/// Words of c1 by which ciphertexts from outside are told apart.
+const ID_WORDS: usize = 64;
 
 impl Ciphertext {
     /// Position in the chain of moduli; multiplications left, counting one without a switch at 1.
@@ -24,26 +62,85 @@ impl Ciphertext {
         self.noise
     }
 
-    /// log2 of the bound on the largest canonical embedding of the noise.
+    /// log2 of the largest canonical embedding of the noise, as AES's bookkeeping has it; for results of circuits see
+    /// [`Ciphertext::bound_bits`].
     pub fn noise_bits(&self) -> f64 {
         self.noise.bound_log2()
     }
 
-    /// log2 of half the modulus over the noise's standard deviation in coefficients, estimated from above
-    /// ([`Noise::safe_rms_log2`]).
+    /// What is known of the noise; for what comes from AES, what its key test allows.
+    pub(crate) fn bound(&self, params: &Params) -> Arc<Bound> {
+        let summands = match &self.history {
+            History::Known(bound) => return bound.clone(),
+            History::Aes(summands) => *summands,
+        };
+        let (model, noise) = (params.noise(), self.noise.bound_log2());
+        let words = self.parts[1].limbs[0].iter().take(ID_WORDS);
+        let modulus = params.modulus(params.basis(self.level)[0]);
+        let id = bound::hash(&words.map(|&x| modulus.canonical(x)).collect::<Vec<_>>());
+        let bounds = model.bounds();
+        Arc::new(if noise <= model.rho_log2 + AES_TAIL {
+            Bound::of_aes(bounds, id, CARRIED, summands)
+        } else {
+            Bound::unknown(id, noise)
+        })
+    }
+
+    /// log2 of a bound on the largest canonical embedding of the noise, which holds outside an event of probability 2^-100.
+    pub fn bound_bits(&self, params: &Params) -> f64 {
+        self.bound(params).largest_log2(params.noise().bounds())
+    }
+
+    /// log2 of half the modulus over the largest coefficient that the noise can have, but for an event of probability 2^-100: by how
+    /// much it may still grow.
+    pub fn room_bits(&self, params: &Params) -> f64 {
+        let bounds = params.noise().bounds();
+        let coefficient = self.bound(params).coefficient_log2(bounds);
+        params.log2_modulus(self.level) - 1.0 - coefficient
+    }
+
+    /// log2 of a bound on the probability that this decrypts to something else than the operations behind it say, or that less
+    /// than one bit is left of half the modulus.
     ///
-    /// A coefficient is a sum over all embeddings and close to normal: 4 bits (sixteen standard deviations) decrypt with
-    /// certainty for all purposes.
+    /// It is a probability over the noises of encryption, rounding and key switching, under the approximations named in the source
+    /// (`bound.rs`), and given that the AES batches behind the ciphertext are right: each has its own probability of at most 2^-64. No
+    /// operation returns a ciphertext with more than 2^-64 here.
+    pub fn failure_log2(&self, params: &Params) -> f64 {
+        let bounds: &BoundModel = params.noise().bounds();
+        self.bound(params)
+            .failure_log2(bounds, params.log2_modulus(self.level))
+    }
+
+    /// Refuses what may decrypt wrongly with a probability above 2^[`LOG2_P_FAIL`]; `what` names it.
+    pub(crate) fn checked(&self, params: &Params, what: &'static str) -> Result<()> {
+        let failure_log2 = self.failure_log2(params);
+        if failure_log2 <= LOG2_P_FAIL {
+            return Ok(());
+        }
+        Err(Error::TooNoisy {
+            what,
+            failure_log2,
+            noise_bits: self.bound_bits(params),
+            modulus_bits: params.log2_modulus(self.level),
+            level: self.level,
+            set: params.set().name.as_str(),
+        })
+    }
+
+    /// log2 of half the modulus over the noise's standard deviation in coefficients, estimated: AES's own measure. A coefficient is
+    /// a sum over all embeddings and close to normal, so 4 bits are sixteen standard deviations. For results of circuits it is no bound
+    /// ([`Ciphertext::room_bits`] is).
     pub fn capacity_bits(&self, params: &Params) -> f64 {
         capacity(params, self.level, self.noise)
     }
 
-    /// Level, multiplications left, noise bound and capacity, for people.
+    /// Level, multiplications left, noise bound, room and failure probability, for people.
     pub fn summary(&self, params: &Params) -> Summary {
         Summary {
             level: self.level,
-            noise_bits: self.noise_bits(),
-            capacity_bits: self.capacity_bits(params),
+            bound_bits: self.bound_bits(params),
+            room_bits: self.room_bits(params),
+            failure_log2: self.failure_log2(params),
         }
     }
 
@@ -83,23 +180,26 @@ pub(crate) fn capacity(params: &Params, level: usize, noise: Noise) -> f64 {
 pub struct Summary {
     /// level in the chain of moduli
     pub level: usize,
-    /// log2 of the bound on the noise
-    pub noise_bits: f64,
-    /// as [`Ciphertext::capacity_bits`]
-    pub capacity_bits: f64,
+    /// as [`Ciphertext::bound_bits`]
+    pub bound_bits: f64,
+    /// as [`Ciphertext::room_bits`]
+    pub room_bits: f64,
+    /// as [`Ciphertext::failure_log2`]
+    pub failure_log2: f64,
 }
 
 impl core::fmt::Display for Summary {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         let Self {
             level,
-            noise_bits,
-            capacity_bits,
+            bound_bits,
+            room_bits,
+            failure_log2,
         } = self;
         let left = level.saturating_sub(1);
         write!(
             f,
-            "level {level} (multiplications left: {left}), noise below 2^{noise_bits:.1}, capacity {capacity_bits:.1} bits"
+            "level {level} (multiplications left: {left}), noise below 2^{bound_bits:.1}, room {room_bits:.1} bits, wrong with probability below 2^{failure_log2:.0}"
         )
     }
 }
@@ -124,6 +224,7 @@ pub struct Product {
     pub(crate) frobenius: usize,
     pub(crate) parts: [Poly; 4],
     pub(crate) noise: Noise,
+    pub(crate) history: History,
 }
 
 impl Product {

@@ -27,10 +27,11 @@ mod moves;
 
 pub use moves::Axis;
 
-use crate::ciphertext::{Ciphertext, capacity};
-use crate::encrypt::padded;
+use crate::bound::{Bound, LOG2_P_FAIL, Scalar, lowered_bound, product_bound, relinearized_bound};
+use crate::ciphertext::{Ciphertext, History};
+use crate::encrypt::{largest_embedding_log2, padded, plain_coefficients};
 use crate::error::{Error, Result};
-use crate::evaluate::{Evaluator, MIN_CAPACITY_BITS, noise_after, row_powers};
+use crate::evaluate::{Evaluator, row_powers};
 use crate::linear::LinearLayer;
 use crate::noise::Noise;
 use crate::params::Params;
@@ -40,7 +41,6 @@ use homaes_math::kernel::{self, RowTerm};
 use homaes_math::sample::Seed;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
-use std::borrow::Cow;
 
 /// Terms that one pass of [`Circuit::combine`] sums.
 const COMBINED: usize = 48;
@@ -83,24 +83,17 @@ impl<'e, 'k> Circuit<'e, 'k> {
     /// Noise: bounds add. Cost: one addition per word, plus a switch if the levels differ.
     ///
     /// # Errors
-    /// If an operand belongs to another set.
+    /// [`Error::TooNoisy`]; if an operand belongs to another set.
     pub fn add(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext> {
-        let level = self.common_level(&[a, b])?;
-        let [a, b] = [a, b].map(|c| self.eval.lowered(c, level));
-        Ok(self.eval.add(&a, &b))
+        self.eval.add(a, b)
     }
 
-    /// Slot-wise sum with public bytes, one per slot; missing ones are zero.
-    ///
-    /// Noise: plus that of a plaintext, 2^6.5 at n = 32768. Cost: one encoding.
+    /// Slot-wise sum with public bytes. Noise, cost and errors: as [`Evaluator::add_public`].
     ///
     /// # Errors
-    /// If there are more bytes than slots, or `a` belongs to another set.
+    /// As [`Evaluator::add_public`].
     pub fn add_public(&self, a: &Ciphertext, bytes: &[u8]) -> Result<Ciphertext> {
-        self.common_level(&[a])?;
-        let mut out = a.clone();
-        self.eval.add_public(&mut out, bytes)?;
-        Ok(out)
+        self.eval.add_public(a, bytes)
     }
 
     /// Sum with the same public byte in every slot.
@@ -108,12 +101,11 @@ impl<'e, 'k> Circuit<'e, 'k> {
     /// Noise: plus at most 2^2 in the mean, as a constant is a sum of at most eight powers of ζ_17. Cost: one addition per word.
     ///
     /// # Errors
-    /// If `a` belongs to another set.
+    /// [`Error::TooNoisy`]; if `a` belongs to another set.
     pub fn add_byte(&self, a: &Ciphertext, c: u8) -> Result<Ciphertext> {
-        self.common_level(&[a])?;
         let params = self.params();
         let exponents = params.slots().constant(c);
-        let mut out = a.clone();
+        let mut out = self.eval.entered(a)?;
         for (limb, &i) in out.parts[0].limbs.iter_mut().zip(params.basis(a.level)) {
             let m = params.modulus(i);
             let values = LinearLayer::by_row(params, i, &exponents, 1);
@@ -123,40 +115,33 @@ impl<'e, 'k> Circuit<'e, 'k> {
                     .for_each(|x| *x = m.add(m.canonical(*x), value));
             }
         }
-        let one = Noise::carried(0.0, 0.0);
-        out.noise = a
-            .noise
-            .plus_dependent(Noise::combination(&[(one, row_powers(&exponents))]));
-        Ok(out)
+        let largest = row_powers(&exponents).into_iter().fold(0.0, f64::max);
+        out.history = out.history.one(|b| b.with_public(0.5 * largest.log2()));
+        self.eval.checked("sum with a byte", out)
     }
 
-    /// Slot-wise product with one public byte. Level: kept. Noise and cost: as [`Evaluator::scale`].
+    /// Slot-wise product with one public byte. Level: kept. Noise, cost and errors: as [`Evaluator::scale`].
     ///
     /// # Errors
-    /// If `a` belongs to another set.
+    /// As [`Evaluator::scale`].
     pub fn multiply_byte(&self, a: &Ciphertext, c: u8) -> Result<Ciphertext> {
-        self.common_level(&[a])?;
-        Ok(self.eval.scale(a, c))
+        self.eval.scale(a, c)
     }
 
     /// Slot-wise product with public bytes, one per slot; missing ones are zero. Level: kept.
     ///
-    /// Noise: times the lifted polynomial, whose embeddings are computed: 2^6.5 in the mean at n = 32768 for random bytes,
-    /// half a bit more with [`Lift::Signs`]. Cost: one encoding, an embedding in double precision (a tenth of a second at n =
+    /// Noise: times the largest embedding of the lifted polynomial, which is computed: 2^6.5 in the root mean square at n = 32768 for random
+    /// bytes, half a bit more with [`Lift::Signs`]; at most 2^13.4 for the worst. Cost: one encoding, an embedding in double precision (15 ms at n =
     /// 32768) and one product per word.
     ///
     /// # Errors
-    /// If there are more bytes than slots, or `a` belongs to another set.
+    /// [`Error::TooNoisy`]; if there are more bytes than slots, or `a` belongs to another set.
     pub fn multiply_public(&self, a: &Ciphertext, bytes: &[u8], lift: Lift) -> Result<Ciphertext> {
-        self.common_level(&[a])?;
         let params = self.params();
+        let mut out = self.eval.entered(a)?;
         let coefficients = lifted(params, &padded(params, bytes)?, lift);
-        let real: Vec<f64> = coefficients.iter().map(|&c| c as f64).collect();
-        let squares = homaes_math::embed::squared_magnitudes(params.ring(), &real);
-        let mean = squares.iter().sum::<f64>() / squares.len() as f64;
-        let largest = squares.into_iter().fold(0.0, f64::max);
+        let largest = largest_embedding_log2(params, &coefficients);
         let factor = Poly::from_signed(params, params.basis(a.level), &coefficients);
-        let mut out = a.clone();
         for (at, &i) in params.basis(a.level).iter().enumerate() {
             let m = params.modulus(i);
             for part in &mut out.parts {
@@ -165,28 +150,27 @@ impl<'e, 'k> Circuit<'e, 'k> {
                 }
             }
         }
-        out.noise = a.noise.times_constant(mean, largest);
-        Ok(out)
+        let mean = coefficients.iter().map(|c| (c * c) as f64).sum::<f64>();
+        out.noise = a.noise.scaled(mean);
+        let by = Scalar::polynomial(params.ring(), &coefficients);
+        out.history = out.history.one(|b| b.scaled(largest, by));
+        self.eval.checked("product with public bytes", out)
     }
 
     /// Σ c_i·x_i with public bytes c_i, at the lowest level of the x_i.
     ///
-    /// Noise: mean squares, times the powers of the constants, add row by row; the x_i are taken as independent. Cost: one
-    /// product per word and term, in one pass.
+    /// Noise: bounds, times the constants, add row by row. Cost: one product per word and term, in one pass.
     ///
     /// # Errors
-    /// If there are no terms, or one belongs to another set.
+    /// [`Error::TooNoisy`]; if there are no terms, or one belongs to another set.
     pub fn combine(&self, terms: &[(&Ciphertext, u8)]) -> Result<Ciphertext> {
         let (params, n) = (self.params(), self.params().ring().n());
         let level = self.common_level(&terms.iter().map(|t| t.0).collect::<Vec<_>>())?;
         let exponents: Vec<Vec<u8>> = terms.iter().map(|t| params.slots().constant(t.1)).collect();
-        let inputs: Vec<Cow<'_, Ciphertext>> = terms
+        let inputs: Vec<Ciphertext> = terms
             .iter()
-            .map(|&(c, _)| match c.level == level {
-                true => Cow::Borrowed(c),
-                false => Cow::Owned(self.eval.lowered(c, level)),
-            })
-            .collect();
+            .map(|&(c, _)| Ok(self.eval.lowered(&self.eval.entered(c)?, level)))
+            .collect::<Result<_>>()?;
         let basis = params.basis(level);
         let mut parts = [(); 2].map(|()| Poly::zeroed(n, basis.len()));
         let pieces = inputs
@@ -206,11 +190,20 @@ impl<'e, 'k> Circuit<'e, 'k> {
             .zip(&exponents)
             .map(|(c, e)| (c.noise, row_powers(e)))
             .collect();
-        Ok(Ciphertext {
+        let bounds: Vec<_> = inputs.iter().map(|c| c.bound(params)).collect();
+        let bounds: Vec<_> = bounds
+            .iter()
+            .zip(&exponents)
+            .map(|(b, e)| (&**b, row_powers(e), Scalar::constant(params.ring(), e)))
+            .collect();
+        let bound = Bound::combination(&bounds, params.noise().bounds());
+        let out = Ciphertext {
             level,
             parts,
             noise: Noise::combination(&noises),
-        })
+            history: History::known(bound),
+        };
+        self.eval.checked("combination", out)
     }
 
     /// Slot-wise product.
@@ -239,15 +232,15 @@ impl<'e, 'k> Circuit<'e, 'k> {
         if k >= crate::keys::PRODUCT_KEYS {
             return self.multiply(a, &self.conjugate(b, k)?);
         }
-        let level = self.product_level(&[a, b], |level, noise| {
-            self.product_outcome(level, k, noise)
+        if k == 0 && same(a, b) {
+            return self.eval.square(a);
+        }
+        let level = self.product_level(&[a, b], |level, x| match x {
+            [x, y] => self.product_outcome(level, k, x, y),
+            _ => unreachable!("two factors"),
         })?;
-        let x = self.eval.lowered(a, level);
-        let y = if core::ptr::eq(a, b) {
-            x.clone()
-        } else {
-            self.eval.lowered(b, level)
-        };
+        let x = self.eval.lowered(&self.eval.entered(a)?, level);
+        let y = self.eval.lowered(&self.eval.entered(b)?, level);
         self.eval.relinearize(&self.eval.mul_frobenius(&x, &y, k)?)
     }
 
@@ -264,10 +257,13 @@ impl<'e, 'k> Circuit<'e, 'k> {
         c: &Ciphertext,
     ) -> Result<Ciphertext> {
         let params = self.params();
-        let outcome = |level, noise| three_way_outcome(params, level, noise);
-        let level = self.product_level(&[a, b, c], outcome)?;
-        let [a, b, c] = [a, b, c].map(|x| self.eval.lowered(x, level));
-        self.eval.multiply_three(&a, &b, &c)
+        let level = self.product_level(&[a, b, c], |level, x| match x {
+            [x, y, z] => three_way_outcome(params, level, [x, y, z]),
+            _ => unreachable!("three factors"),
+        })?;
+        let down =
+            |x| -> Result<Ciphertext> { Ok(self.eval.lowered(&self.eval.entered(x)?, level)) };
+        self.eval.multiply_three(&down(a)?, &down(b)?, &down(c)?)
     }
 
     /// Slot-wise x^(2^k), k modulo 8. Level: kept. Noise: key switching and ρ are added. Cost: a key switch.
@@ -275,41 +271,47 @@ impl<'e, 'k> Circuit<'e, 'k> {
     /// # Errors
     /// If the key is missing, or `a` belongs to another set.
     pub fn conjugate(&self, a: &Ciphertext, k: usize) -> Result<Ciphertext> {
-        self.common_level(&[a])?;
         self.eval.frobenius(a, k)
     }
 
     /// Level and noise after the relinearised product at `level`.
-    fn product_outcome(&self, level: usize, k: usize, product: Noise) -> (usize, Noise) {
-        let plan = self.params().switching(level);
+    fn product_outcome(&self, level: usize, k: usize, x: &Bound, y: &Bound) -> (usize, Bound) {
+        let params = self.params();
+        let plan = params.switching(level);
         let pieces = if k == 0 { 1 } else { 2 };
+        let product = product_bound(params, x, y, k);
         (
             plan.to_level,
-            noise_after(self.params(), plan, product, pieces),
+            relinearized_bound(params, plan, &product, pieces),
         )
     }
 
-    /// The level at which a product of `factors` is best computed: see the module's text. `outcome(level, noise)` is the level and
-    /// noise of the product from the factors' noise multiplied.
+    /// The level at which a product of `factors` is best computed: see the module's text. `outcome(level, bounds)` is the level and
+    /// noise of the product from those of the factors.
     fn product_level(
         &self,
         factors: &[&Ciphertext],
-        outcome: impl Fn(usize, Noise) -> (usize, Noise),
+        outcome: impl Fn(usize, &[Bound]) -> (usize, Bound),
     ) -> Result<usize> {
         let params = self.params();
+        let bounds = params.noise().bounds();
         let top = self.common_level(factors)?;
         let at = |level: usize| {
-            let noises = factors.iter().map(|c| noise_at(params, c, level));
-            let product = noises.reduce(Noise::times);
-            outcome(level, product.unwrap_or(Noise::carried(0.0, 0.0)))
+            let factors: Vec<Bound> = factors.iter().map(|c| bound_at(params, c, level)).collect();
+            outcome(level, &factors)
         };
-        let room = |(level, noise): (usize, Noise)| params.log2_modulus(level) - noise.bound_log2();
+        let room =
+            |(level, b): &(usize, Bound)| params.log2_modulus(*level) - b.largest_log2(bounds);
         let mut best = (top, at(top));
-        while best.0 > 1 && room(at(best.0 - 1)) > room(best.1) {
-            best = (best.0 - 1, at(best.0 - 1));
+        while best.0 > 1 {
+            let next = at(best.0 - 1);
+            if room(&next) <= room(&best.1) {
+                break;
+            }
+            best = (best.0 - 1, next);
         }
-        let (level, (out, noise)) = best;
-        if capacity(params, out, noise) < MIN_CAPACITY_BITS {
+        let (level, (out, bound)) = best;
+        if bound.failure_log2(bounds, params.log2_modulus(out)) > LOG2_P_FAIL {
             return Err(self.too_deep(1, 0));
         }
         Ok(level)
@@ -336,26 +338,37 @@ impl<'e, 'k> Circuit<'e, 'k> {
     }
 }
 
-/// The noise of `c` brought down to `level`.
-fn noise_at(params: &Params, c: &Ciphertext, level: usize) -> Noise {
-    let drop = params.log2_modulus(c.level) - params.log2_modulus(level);
+/// The bound of `c` brought down to `level`.
+fn bound_at(params: &Params, c: &Ciphertext, level: usize) -> Bound {
+    let bound = c.bound(params);
     if c.level == level {
-        c.noise
-    } else {
-        c.noise.switched(drop, params.noise())
+        return Bound::clone(&bound);
     }
+    let drop = params.log2_modulus(c.level) - params.log2_modulus(level);
+    lowered_bound(params, &bound, drop, level)
+}
+
+/// Whether these are the same ciphertext, or copies.
+fn same(a: &Ciphertext, b: &Ciphertext) -> bool {
+    let limbs = |c| -> Vec<&[u64]> {
+        let c: &Ciphertext = c;
+        c.parts
+            .iter()
+            .flat_map(|p| p.limbs.iter().map(|l| &**l))
+            .collect()
+    };
+    core::ptr::eq(a, b) || a.level == b.level && limbs(a) == limbs(b)
 }
 
 /// The coefficients of the polynomial with `bytes` in its slots.
 fn lifted(params: &Params, bytes: &[u8], lift: Lift) -> Vec<i64> {
-    let mut bits = vec![0u64; params.ring().n()];
-    params.slots().encode(bytes, &mut bits);
-    let plain = bits.iter().map(|&b| b as i64);
+    let plain = plain_coefficients(params, bytes);
     match lift {
-        Lift::ZeroOne => plain.collect(),
+        Lift::ZeroOne => plain,
         Lift::Signs(seed) => {
             let mut rng = ChaCha20Rng::from_seed(seed);
             plain
+                .into_iter()
                 .map(|b| b * (1 - 2 * i64::from(rng.next_u32() & 1)))
                 .collect()
         }
@@ -366,7 +379,7 @@ fn lifted(params: &Params, bytes: &[u8], lift: Lift) -> Vec<i64> {
 fn combined_limb(
     params: &Params,
     (at, i): (usize, usize),
-    inputs: &[Cow<'_, Ciphertext>],
+    inputs: &[Ciphertext],
     exponents: &[Vec<u8>],
 ) -> Poly {
     let constants: Vec<Vec<u64>> = exponents

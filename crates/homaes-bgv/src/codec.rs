@@ -15,7 +15,7 @@
 //! digit·2^8)·2^8 + prime for the evaluation key and (c·round + i)·2^8 + prime for ciphertext i of the c of a
 //! layout in the wrapped key, primes numbered last, low, middle, base, special.
 
-use crate::ciphertext::Ciphertext;
+use crate::ciphertext::{Ciphertext, History};
 use crate::course::{Course, offered};
 use crate::error::{Error, Result};
 use crate::keys::{EvalKey, SecretKey, Target, key_stream, spread, uniform_poly};
@@ -40,6 +40,8 @@ const SEED_BYTES: u64 = 32;
 const META_BYTES: u64 = 4;
 const PART_BYTES: u64 = 3 + SEED_BYTES;
 const NOISE_BYTES: usize = 17;
+/// Public blocks taken to have been added to a ciphertext from a file: by a mode of operation, and once more.
+const FILE_SUMMANDS: u32 = 2;
 
 fn header(params: &Params, kind: Kind, id: KeyId, contents: Contents) -> Result<Header> {
     let name = params.set().name.as_str();
@@ -404,6 +406,7 @@ fn read_part<R: Read>(
                 level,
                 parts: [c0, c1],
                 noise: params.noise().fresh(),
+                history: History::Aes(0),
             })
         });
         rounds.push(keys.collect::<Result<_>>()?);
@@ -491,6 +494,7 @@ pub fn decode_batch(params: &Params, layout: Layout, level: usize, body: &[u8]) 
             level,
             parts: [part()?, part()?],
             noise,
+            history: History::Aes(FILE_SUMMANDS),
         })
     });
     let ciphertexts = ciphertexts.collect::<Result<_>>()?;

@@ -4,7 +4,8 @@
 //! minima, slots are encoded and decoded by masked linear maps, phases are rounded as integers. What does show is whether a decryption
 //! failed.
 
-use crate::ciphertext::Ciphertext;
+use crate::bound::{Bound, hash};
+use crate::ciphertext::{Ciphertext, History};
 use crate::error::{Error, Result};
 use crate::keys::{PublicKey, SecretKey, uniform_poly};
 use crate::meter::Meter;
@@ -37,6 +38,20 @@ pub(crate) fn encode(params: &Params, bytes: &[u8], level: usize) -> Poly {
     Poly::from_signed(params, params.basis(level), &signed)
 }
 
+/// The coefficients 0 and 1 of the plaintext polynomial of public `bytes`, one per slot.
+pub(crate) fn plain_coefficients(params: &Params, bytes: &[u8]) -> Vec<i64> {
+    let mut bits = vec![0u64; params.ring().n()];
+    params.slots().encode(bytes, &mut bits);
+    bits.into_iter().map(|b| b as i64).collect()
+}
+
+/// log2 of the largest canonical embedding of a public polynomial.
+pub(crate) fn largest_embedding_log2(params: &Params, coefficients: &[i64]) -> f64 {
+    let real: Vec<f64> = coefficients.iter().map(|&c| c as f64).collect();
+    let squares = homaes_math::embed::squared_magnitudes(params.ring(), &real);
+    0.5 * squares.into_iter().fold(0.0, f64::max).log2()
+}
+
 impl SecretKey {
     /// Encrypts one byte per slot at `level`; the uniform half is stream `stream` of `seed`.
     ///
@@ -57,6 +72,7 @@ impl SecretKey {
             level,
             parts: [b, a],
             noise: params.noise().fresh(),
+            history: History::Aes(0),
         }
     }
 
@@ -69,7 +85,11 @@ impl SecretKey {
         let mut seed = Seed::default();
         rng.fill_bytes(&mut seed);
         let top = self.params().top_level();
-        Ok(self.encrypt_seeded(&bytes, top, (&seed, 0), rng))
+        let bound = Bound::encrypted(self.params().noise().bounds(), hash(&seed));
+        Ok(Ciphertext {
+            history: History::known(bound),
+            ..self.encrypt_seeded(&bytes, top, (&seed, 0), rng)
+        })
     }
 
     /// c0 + c1·s in coefficient form modulo each prime of the ciphertext's level, canonical and plain.
@@ -128,9 +148,13 @@ impl SecretKey {
     /// # Errors
     /// [`Error::NotBytes`] if the result is no vector of bytes: another key, or noise beyond the
     /// modulus. Detected with certainty up to 2^-(n/2) where 257 divides m. [`Error::OtherShape`] if the
-    /// ciphertext belongs to another parameter set and shows it by its level or its size.
+    /// ciphertext belongs to another parameter set and shows it by its level or its size. [`Error::TooNoisy`] for results of
+    /// circuits that were made without looking at their noise ([`crate::BgvBytes`]).
     #[inline(never)]
     pub fn decrypt(&self, c: &Ciphertext) -> Result<(Vec<u8>, f64)> {
+        if let History::Known(_) = c.history {
+            c.checked(self.params(), "decryption")?;
+        }
         let (bits, largest) = self.message(c)?;
         let bytes = self.params().slots().decode(&bits);
         // of 1/2 over `largest` 2^-63; a noise of nothing counts as one unit
@@ -230,13 +254,14 @@ impl PublicKey {
             .into_iter()
             .map(|p| crate::keyswitch::mod_down(params, &meter, plan, &p));
         let parts = [(); 2].map(|()| down.next().expect("two parts"));
+        let (model, fresh) = (params.noise(), params.noise().fresh_public());
+        let carried = fresh.bound_log2() - plan.log2_drop;
+        let id = hash(&parts[1].limbs[0][..64].to_vec());
         Ok(Ciphertext {
             level: params.top_level(),
             parts,
-            noise: params
-                .noise()
-                .fresh_public()
-                .switched(plan.log2_drop, params.noise()),
+            noise: fresh.switched(plan.log2_drop, model),
+            history: History::known(Bound::rounded(model.bounds(), id, carried)),
         })
     }
 }
@@ -249,6 +274,7 @@ pub(crate) fn trivial(params: &Params, bytes: &[u8], level: usize) -> Ciphertext
         level,
         parts: [message, zero],
         noise: Noise::plaintext(params.noise()),
+        history: History::Aes(0),
     }
 }
 

@@ -74,6 +74,26 @@ pub enum Error {
         /// the set
         set: &'static str,
     },
+    /// An operation of users' circuits would leave a ciphertext whose noise may not fit its modulus.
+    #[error(
+        "{what} at level {level} of set {set}: the noise may reach 2^{noise_bits:.1} under a modulus of 2^{modulus_bits:.1}, and the result be \
+         wrong with probability 2^{failure_log2:.0} or more, at most 2^-64 is allowed; switch the operands down or multiply them earlier, add or scale \
+         less, or use a set with more levels"
+    )]
+    TooNoisy {
+        /// what would have been computed
+        what: &'static str,
+        /// log2 of the bound on the probability of a wrong result
+        failure_log2: f64,
+        /// log2 of the bound on the noise
+        noise_bits: f64,
+        /// log2 of the modulus
+        modulus_bits: f64,
+        /// level of the result
+        level: usize,
+        /// the set
+        set: &'static str,
+    },
     /// There is no key for an operation of users' circuits, or not at this level.
     #[error(
         "no key for a {what} at level {level} of set {set}: {}",

@@ -3,8 +3,9 @@
 //! [`Evaluator`] is for users' own circuits and for tests; AES itself runs on the fused round of
 //! [`crate::sliced`], which shares the two building blocks underneath ([`crate::keyswitch`]).
 
-use crate::ciphertext::{Ciphertext, Product};
-use crate::encrypt::{encode, padded, trivial};
+use crate::bound::{Bound, Scalar, image_bound, lowered_bound, product_bound, relinearized_bound};
+use crate::ciphertext::{Ciphertext, History, Product};
+use crate::encrypt::{encode, largest_embedding_log2, padded, plain_coefficients, trivial};
 use crate::error::{Error, Result};
 use crate::images::Image;
 use crate::keys::{EvalKey, Target};
@@ -12,14 +13,14 @@ use crate::keyswitch::{Addend, Job, Pass, Shape, mod_down};
 use crate::linear::LinearLayer;
 use crate::meter::{Meter, MeterReading, Stage};
 use crate::noise::Noise;
-use crate::params::{Params, SwitchPlan};
+use crate::params::{DownPlan, Params, SwitchPlan};
 use crate::poly::Poly;
 use homaes_aes::EvalError;
 use homaes_math::kernel::{self, Tensor};
 use rayon::prelude::*;
 
-/// Least capacity a product may be left with: sixteen standard deviations.
-pub(crate) const MIN_CAPACITY_BITS: f64 = 4.0;
+/// Least capacity that a product of the bit-sliced AES may be left with: sixteen standard deviations.
+const MIN_CAPACITY_BITS: f64 = 4.0;
 
 /// Levels that one switch may drop: ten base primes and the tail, as many as a base conversion takes.
 const HOP: usize = 30;
@@ -64,39 +65,87 @@ impl<'k> Evaluator<'k> {
     /// If there are more bytes than slots.
     pub fn public(&self, bytes: &[u8]) -> Result<Ciphertext> {
         let params = self.params();
-        Ok(trivial(params, &padded(params, bytes)?, params.top_level()))
+        let bytes = padded(params, bytes)?;
+        let largest = largest_embedding_log2(params, &plain_coefficients(params, &bytes));
+        Ok(Ciphertext {
+            history: History::known(Bound::public(largest)),
+            ..trivial(params, &bytes, params.top_level())
+        })
+    }
+
+    /// `a` with its bound.
+    pub(crate) fn entered(&self, a: &Ciphertext) -> Result<Ciphertext> {
+        a.check_shape(self.params())?;
+        Ok(Ciphertext {
+            history: History::Known(a.bound(self.params())),
+            ..a.clone()
+        })
+    }
+
+    /// `c`, if it decrypts rightly but for a probability of 2^[`LOG2_P_FAIL`].
+    pub(crate) fn checked(&self, what: &'static str, c: Ciphertext) -> Result<Ciphertext> {
+        c.checked(self.params(), what)?;
+        Ok(c)
     }
 
     /// Slot-wise sum. Operands at different levels meet at the lower one.
     ///
-    /// Noise: mean squares add, and bounds. Cost: one addition per word (plus switches).
-    pub fn add(&self, a: &Ciphertext, b: &Ciphertext) -> Ciphertext {
+    /// Noise: bounds add. Cost: one addition per word (plus switches).
+    ///
+    /// # Errors
+    /// [`Error::TooNoisy`]; if an operand belongs to another set.
+    pub fn add(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext> {
+        let sum = self.sum(&self.entered(a)?, &self.entered(b)?);
+        self.checked("sum", sum)
+    }
+
+    /// [`Evaluator::add`] without looking at the result, and of outputs of AES without a bound.
+    pub(crate) fn sum(&self, a: &Ciphertext, b: &Ciphertext) -> Ciphertext {
         let (mut out, other) = self.level_off(a, b);
-        let basis = self.params().basis(out.level);
+        let params = self.params();
+        let basis = params.basis(out.level);
         for (x, y) in out.parts.iter_mut().zip(&other.parts) {
-            x.add_assign(self.params(), basis, y);
+            x.add_assign(params, basis, y);
         }
         out.noise = out.noise.plus_dependent(other.noise);
+        let bounds = params.noise().bounds();
+        out.history = out.history.both(&other.history, |a, b| a.plus(b, bounds));
         out
     }
 
-    /// Slot-wise sum with public bytes. Noise: plus that of a plaintext.
+    /// Slot-wise sum with public bytes, one per slot; missing ones are zero.
+    ///
+    /// Noise: plus the largest embedding of the plaintext, which is computed. Cost: one encoding, an embedding in double precision (15
+    /// ms at n = 32768).
     ///
     /// # Errors
-    /// If there are more bytes than slots.
-    pub fn add_public(&self, a: &mut Ciphertext, bytes: &[u8]) -> Result<()> {
+    /// [`Error::TooNoisy`]; if there are more bytes than slots, or `a` belongs to another set.
+    pub fn add_public(&self, a: &Ciphertext, bytes: &[u8]) -> Result<Ciphertext> {
         let params = self.params();
-        let message = encode(params, &padded(params, bytes)?, a.level);
-        a.parts[0].add_assign(params, params.basis(a.level), &message);
-        a.noise = a.noise.plus(Noise::plaintext(params.noise()));
-        Ok(())
+        let mut out = self.entered(a)?;
+        let bytes = padded(params, bytes)?;
+        let largest = largest_embedding_log2(params, &plain_coefficients(params, &bytes));
+        let message = encode(params, &bytes, a.level);
+        out.parts[0].add_assign(params, params.basis(a.level), &message);
+        out.noise = a.noise.plus(Noise::plaintext(params.noise()));
+        out.history = out.history.one(|b| b.with_public(largest));
+        self.checked("sum with public bytes", out)
     }
 
     /// Slot-wise product with one public byte.
     ///
     /// Noise: times the power of the byte's representation in Z\[ζ_17\], at most 8·9/16 in the mean; the bound takes the
     /// largest of its sixteen values.
-    pub fn scale(&self, a: &Ciphertext, c: u8) -> Ciphertext {
+    ///
+    /// # Errors
+    /// [`Error::TooNoisy`]; if `a` belongs to another set.
+    pub fn scale(&self, a: &Ciphertext, c: u8) -> Result<Ciphertext> {
+        let out = self.scaled_by(&self.entered(a)?, c);
+        self.checked("product with a byte", out)
+    }
+
+    /// [`Evaluator::scale`] without looking at the result.
+    pub(crate) fn scaled_by(&self, a: &Ciphertext, c: u8) -> Ciphertext {
         let params = self.params();
         let exponents = params.slots().constant(c);
         let mut out = a.clone();
@@ -118,6 +167,8 @@ impl<'k> Evaluator<'k> {
         let mean = powers.iter().sum::<f64>() / 16.0;
         let largest = powers.into_iter().fold(0.0, f64::max);
         out.noise = a.noise.times_constant(mean, largest);
+        let by = Scalar::constant(params.ring(), &exponents);
+        out.history = a.history.one(|b| b.scaled(0.5 * largest.log2(), by));
         out
     }
 
@@ -133,11 +184,19 @@ impl<'k> Evaluator<'k> {
         }
         let params = self.params();
         let plan = params.down_plan(params.basis(a.level), params.basis(level));
-        let down = |p| mod_down(params, &self.meter, &plan, p);
+        self.down(a, &plan, level)
+    }
+
+    /// One switch to `level`.
+    fn down(&self, a: &Ciphertext, plan: &DownPlan, level: usize) -> Ciphertext {
+        let params = self.params();
+        let down = |p| mod_down(params, &self.meter, plan, p);
+        let drop = plan.log2_drop;
         Ciphertext {
             level,
             parts: a.parts.each_ref().map(down),
-            noise: a.noise.switched(plan.log2_drop, params.noise()),
+            noise: a.noise.switched(drop, params.noise()),
+            history: a.history.one(|b| lowered_bound(params, b, drop, level)),
         }
     }
 
@@ -147,42 +206,38 @@ impl<'k> Evaluator<'k> {
     /// dropped or kept, for each part.
     ///
     /// # Errors
-    /// At level 1.
+    /// At level 1; [`Error::TooNoisy`]; if `a` belongs to another set.
     pub fn mod_switch(&self, a: &Ciphertext) -> Result<Ciphertext> {
+        let out = self.one_down(&self.entered(a)?)?;
+        self.checked("modulus switch", out)
+    }
+
+    /// [`Evaluator::mod_switch`] without looking at the result, and of outputs of AES without a bound.
+    pub(crate) fn one_down(&self, a: &Ciphertext) -> Result<Ciphertext> {
         if a.level <= 1 {
             return Err(out_of_depth(1, 0));
         }
-        let params = self.params();
-        let plan = params.plain(a.level);
-        Ok(Ciphertext {
-            level: a.level - 1,
-            parts: a
-                .parts
-                .each_ref()
-                .map(|p| mod_down(params, &self.meter, plan, p)),
-            noise: a.noise.switched(plan.log2_drop, params.noise()),
-        })
+        Ok(self.down(a, self.params().plain(a.level), a.level - 1))
     }
 
     /// Both operands at the lower of their levels.
     fn level_off(&self, a: &Ciphertext, b: &Ciphertext) -> (Ciphertext, Ciphertext) {
-        let (mut a, mut b) = (a.clone(), b.clone());
-        while a.level != b.level {
-            let higher = if a.level > b.level { &mut a } else { &mut b };
-            *higher = self
-                .mod_switch(higher)
-                .expect("the higher level is above 1");
-        }
-        (a, b)
+        let level = a.level.min(b.level);
+        (self.lowered(a, level), self.lowered(b, level))
     }
 
     /// Slot-wise product x·y^(2^k), unrelinearised, at the lower level of the two; k at most 3.
     ///
-    /// Noise: mean squares multiply. Cost: four products per word.
+    /// Noise: that of the factors multiplied. Cost: four products per word.
     ///
     /// # Errors
-    /// If there is no key for this k.
+    /// If there is no key for this k, or a factor belongs to another set.
     pub fn mul_frobenius(&self, x: &Ciphertext, y: &Ciphertext, k: usize) -> Result<Product> {
+        self.raw_product(&self.entered(x)?, &self.entered(y)?, k)
+    }
+
+    /// [`Evaluator::mul_frobenius`], of outputs of AES without a bound.
+    pub(crate) fn raw_product(&self, x: &Ciphertext, y: &Ciphertext, k: usize) -> Result<Product> {
         self.key.key(Target::Product(k))?;
         let (x, y) = self.level_off(x, y);
         Ok(self.tensor(&x, &y, k, self.params().switching(x.level)))
@@ -224,10 +279,13 @@ impl<'k> Evaluator<'k> {
             frobenius: k,
             parts,
             noise: x.noise.times(y.noise),
+            history: x
+                .history
+                .both(&y.history, |x, y| product_bound(params, x, y, k)),
         }
     }
 
-    /// Sum of two products with the same automorphism and level; their noises are taken as independent.
+    /// Sum of two products with the same automorphism and level. Noise: bounds add.
     ///
     /// # Errors
     /// If they differ in either.
@@ -249,6 +307,8 @@ impl<'k> Evaluator<'k> {
             x.add_assign(self.params(), basis, y);
         }
         a.noise = a.noise.plus(b.noise);
+        let bounds = self.params().noise().bounds();
+        a.history = a.history.both(&b.history, |a, b| a.plus(b, bounds));
         Ok(a)
     }
 
@@ -256,7 +316,7 @@ impl<'k> Evaluator<'k> {
     /// same division.
     ///
     /// # Errors
-    /// If the key is missing, or at level 1 the noise no longer fits.
+    /// If the key is missing, or the noise no longer fits.
     pub fn relinearize(&self, p: &Product) -> Result<Ciphertext> {
         let params = self.params();
         let plan = params.switching(p.level);
@@ -276,12 +336,20 @@ impl<'k> Evaluator<'k> {
         }
         let jobs = [Job::Stored { pieces, addends }];
         let pass = self.pass(plan, &shape, &jobs);
-        let mut out = self.finish(plan, pass.run(|_, _| ()), &[p.noise], shape.uses.len());
-        let c = out.pop().expect("one product in, one ciphertext out");
-        if c.capacity_bits(self.params()) < MIN_CAPACITY_BITS {
-            return Err(out_of_depth(1, 0));
+        let pieces = shape.uses.len();
+        let mut out = self.finish(plan, pass.run(|_, _| ()), &[p.noise], pieces);
+        let mut c = out.pop().expect("one product in, one ciphertext out");
+        c.history = p
+            .history
+            .one(|b| relinearized_bound(params, plan, b, pieces));
+        match c.history {
+            History::Known(_) => self.checked("product", c),
+            // bits of AES: their bookkeeping is an estimate
+            History::Aes(_) if c.capacity_bits(params) < MIN_CAPACITY_BITS => {
+                Err(out_of_depth(1, 0))
+            }
+            History::Aes(_) => Ok(c),
         }
-        Ok(c)
     }
 
     /// The products x_i·σ_k(y_i) of ciphertexts of one level, k at least 1, relinearised with or without
@@ -391,6 +459,7 @@ impl<'k> Evaluator<'k> {
                 level: plan.to_level,
                 parts,
                 noise: noise_after(params, plan, *noise, pieces),
+                history: History::Aes(0),
             })
             .collect()
     }
@@ -402,22 +471,36 @@ impl<'k> Evaluator<'k> {
     /// a modulus switch or a product should follow. Cost: one key switching.
     ///
     /// # Errors
-    /// If the key is missing, or holds no level with the middle prime as high as this one ([`Error::NoKey`]).
+    /// [`Error::TooNoisy`]; if the key is missing, or holds no level with the middle prime as high as this one ([`Error::NoKey`]), or `a`
+    /// belongs to another set.
     pub fn frobenius(&self, a: &Ciphertext, k: usize) -> Result<Ciphertext> {
+        let a = self.entered(a)?;
         if k.is_multiple_of(8) {
-            return Ok(a.clone());
+            return self.checked("Frobenius map", a);
         }
-        let target = Target::Frobenius(k % 8);
         let plan = self.params().staying(a.level);
-        self.key.key_at(target, plan, a.level)?;
-        Ok(self.image(a, Image::new(self.key, target, vec![0])?))
+        self.image(&a, Target::Frobenius(k % 8), plan)
     }
 
-    /// The image of one ciphertext, at its level.
-    pub(crate) fn image(&self, a: &Ciphertext, image: Image<'_>) -> Ciphertext {
-        let plan = self.params().staying(a.level);
+    /// Slot-wise square by the Frobenius map, with the switch to the level below in the same division.
+    ///
+    /// # Errors
+    /// As [`Evaluator::frobenius`].
+    pub(crate) fn square(&self, a: &Ciphertext) -> Result<Ciphertext> {
+        let plan = self.params().switching(a.level);
+        self.image(&self.entered(a)?, Target::Frobenius(1), plan)
+    }
+
+    /// The image of one ciphertext under the automorphism of `target`.
+    fn image(&self, a: &Ciphertext, target: Target, plan: &SwitchPlan) -> Result<Ciphertext> {
+        let params = self.params();
+        self.key.key_at(target, plan, a.level)?;
+        let image = Image::new(self.key, target, vec![0])?;
         let mut out = self.sum_of_images(plan, &[image], &[a], 1.0, |_, _| ());
-        out.pop().expect("one input, one output")
+        let mut out = out.pop().expect("one input, one output");
+        let galois = params.ring().exponent(target.map(params).source(0));
+        out.history = a.history.one(|b| image_bound(params, plan, b, galois));
+        self.checked("automorphism", out)
     }
 
     /// Slots moved by a translation, at the level of `a`.
@@ -425,14 +508,12 @@ impl<'k> Evaluator<'k> {
     /// # Errors
     /// If there is no key for the step, or not at this level.
     pub(crate) fn translate(&self, a: &Ciphertext, step: [usize; 3]) -> Result<Ciphertext> {
-        let plan = self.params().staying(a.level);
-        let targets = [Target::Translate(step), Target::Rotate(step)];
-        let target = match self.key.key(targets[0]) {
-            Ok(_) => targets[0],
-            Err(_) => targets[1],
+        let a = self.entered(a)?;
+        let target = match self.key.key(Target::Translate(step)) {
+            Ok(_) => Target::Translate(step),
+            Err(_) => Target::Rotate(step),
         };
-        self.key.key_at(target, plan, a.level)?;
-        Ok(self.image(a, Image::new(self.key, target, vec![0])?))
+        self.image(&a, target, self.params().staying(a.level))
     }
 
     /// `poly` times the plan's scale.

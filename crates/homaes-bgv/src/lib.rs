@@ -67,6 +67,7 @@
 
 mod aes;
 mod bits;
+mod bound;
 mod card;
 mod ciphertext;
 mod circuit;

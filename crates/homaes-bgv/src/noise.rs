@@ -33,6 +33,7 @@
 //! unnoticed: [`crate::Circuit`] switches by the bound. Tests hold measured noise against the bound after every
 //! operation and every AES round, and along chains of squarings and constants.
 
+use crate::bound::BoundModel;
 use homaes_math::Ring;
 use homaes_math::sample::SIGMA;
 
@@ -218,6 +219,7 @@ pub struct NoiseModel {
     /// log2 of the mean square ratio of coefficients to embeddings, halved
     coefficient_log2: f64,
     weight: f64,
+    bounds: BoundModel,
 }
 
 impl NoiseModel {
@@ -229,12 +231,19 @@ impl NoiseModel {
             .filter(|&&r| ring.m().is_multiple_of(r))
             .count() as u32;
         let dual = f64::from(2u32.pow(primes)) / ring.m() as f64;
+        let rho_log2 = 0.5 * (n / 3.0 * (1.0 + weight as f64)).log2();
         Self {
             n,
-            rho_log2: 0.5 * (n / 3.0 * (1.0 + weight as f64)).log2(),
+            rho_log2,
+            bounds: BoundModel::new(ring, rho_log2),
             coefficient_log2: 0.5 * dual.log2(),
             weight: weight as f64,
         }
+    }
+
+    /// What the bounds of users' circuits need.
+    pub(crate) fn bounds(&self) -> &BoundModel {
+        &self.bounds
     }
 
     /// Of a fresh symmetric encryption.

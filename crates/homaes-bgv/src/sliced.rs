@@ -23,7 +23,7 @@
 //! every pass over its keys. All threads go through the steps together, so that the keys of a step are
 //! read from memory once for all of them.
 
-use crate::ciphertext::Ciphertext;
+use crate::ciphertext::{Ciphertext, History};
 use crate::error::Result;
 use crate::evaluate::Evaluator;
 use crate::fused::{FusedRound, check_level};
@@ -124,6 +124,7 @@ impl<'k> SlicedAes<'k> {
                 level,
                 parts: [(); 2].map(|()| Poly::scratch(n, basis.len())),
                 noise: c.noise.scaled(power),
+                history: History::Aes(0),
             })
             .collect();
         for (at, &i) in basis.iter().enumerate() {

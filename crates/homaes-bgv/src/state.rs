@@ -1,6 +1,6 @@
 //! The state of one batch of blocks.
 
-use crate::ciphertext::Ciphertext;
+use crate::ciphertext::{Ciphertext, History};
 use crate::encrypt::{Decrypted, trivial};
 use crate::error::{Error, Result};
 use crate::evaluate::Evaluator;
@@ -87,6 +87,13 @@ impl State {
         for (s, p) in self.ciphertexts.iter_mut().zip(&public.ciphertexts) {
             s.parts[0].add_assign(params, params.basis(level), &p.parts[0]);
             s.noise = s.noise.plus(p.noise);
+            match &mut s.history {
+                History::Aes(summands) => *summands = summands.saturating_add(1),
+                History::Known(bound) => {
+                    let message = params.noise().bounds().message_log2();
+                    *bound = bound.with_public(message).into();
+                }
+            }
         }
         Ok(())
     }
@@ -95,7 +102,7 @@ impl State {
     pub(crate) fn plus(&self, eval: &Evaluator<'_>, key: &[Ciphertext]) -> Self {
         let sums = self.ciphertexts.iter().zip(key);
         Self {
-            ciphertexts: sums.map(|(a, b)| eval.add(a, b)).collect(),
+            ciphertexts: sums.map(|(a, b)| eval.sum(a, b)).collect(),
             ..*self
         }
     }

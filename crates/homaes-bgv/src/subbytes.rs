@@ -24,7 +24,7 @@ impl Evaluator<'_> {
         let c3: Vec<&Ciphertext> = c3.iter().collect();
         let copies: Vec<Ciphertext> = c
             .par_iter()
-            .map(|c| self.mod_switch(c))
+            .map(|c| self.one_down(c))
             .collect::<Result<_>>()?;
         let copies: Vec<&Ciphertext> = copies.iter().collect();
         let c7 = self.multiply_many(&copies, &c3, 1, true)?;

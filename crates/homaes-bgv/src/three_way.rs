@@ -10,13 +10,13 @@
 //!
 //! The key for s³ covers the levels of users' circuits only ([`Params::rotation_level`](crate::Params::rotation_level)).
 
-use crate::ciphertext::Ciphertext;
+use crate::bound::{Bound, cubic_bound, relinearized_bound};
+use crate::ciphertext::{Ciphertext, History};
 use crate::error::{Error, Result};
-use crate::evaluate::{Evaluator, noise_after};
+use crate::evaluate::Evaluator;
 use crate::keys::Target;
 use crate::keyswitch::{Addend, Job, Shape};
 use crate::meter::Stage;
-use crate::noise::Noise;
 use crate::params::{Params, SwitchPlan};
 use crate::poly::Poly;
 use homaes_math::Words;
@@ -32,7 +32,7 @@ impl Evaluator<'_> {
     /// polynomials.
     ///
     /// # Errors
-    /// If there is no key for s³, or not at this level.
+    /// [`Error::TooNoisy`]; if there is no key for s³, or not at this level, or a factor belongs to another set.
     pub fn multiply_three(
         &self,
         x: &Ciphertext,
@@ -50,7 +50,8 @@ impl Evaluator<'_> {
                 set: params.set().name.as_str(),
             });
         }
-        let [x, y, z] = [x, y, z].map(|c| self.lowered(c, level));
+        let down = |c| -> Result<Ciphertext> { Ok(self.lowered(&self.entered(c)?, level)) };
+        let [x, y, z] = [down(x)?, down(y)?, down(z)?];
         let plan = three_way_plan(params, level);
         let [r0, r1, r2, r3] = self.tensor_three([&x, &y, &z], &plan);
         let id = params.frobenius(0);
@@ -74,7 +75,10 @@ impl Evaluator<'_> {
         let noise = x.noise.times(y.noise).times(z.noise);
         let parts = self.pass(&plan, &shape, &jobs).run(|_, _| ());
         let mut out = self.finish(&plan, parts, &[noise], PIECES);
-        Ok(out.pop().expect("one product in, one ciphertext out"))
+        let mut out = out.pop().expect("one product in, one ciphertext out");
+        let [x, y, z] = [x, y, z].map(|c| c.bound(params));
+        out.history = History::known(three_way_bound(params, &plan, [&x, &y, &z]));
+        self.checked("three-way product", out)
     }
 
     /// r0 … r3, the last two times the plan's scale.
@@ -128,7 +132,11 @@ fn three_way_plan(params: &Params, level: usize) -> SwitchPlan {
 }
 
 /// Level and noise of a three-way product at `level`.
-pub(crate) fn three_way_outcome(params: &Params, level: usize, product: Noise) -> (usize, Noise) {
+pub(crate) fn three_way_outcome(params: &Params, level: usize, x: [&Bound; 3]) -> (usize, Bound) {
     let plan = three_way_plan(params, level);
-    (plan.to_level, noise_after(params, &plan, product, PIECES))
+    (plan.to_level, three_way_bound(params, &plan, x))
+}
+
+fn three_way_bound(params: &Params, plan: &SwitchPlan, factors: [&Bound; 3]) -> Bound {
+    relinearized_bound(params, plan, &cubic_bound(params, factors), PIECES)
 }

@@ -11,6 +11,9 @@ use homaes_aes::{ByteEval, EvalError};
 /// Frobenius map at a level 3r with r > 3 adds about 2^22 of noise at n = 32768 and is best followed by a
 /// switch; the full ring's chain does not carry ten rounds of AES written against this view. Those, at
 /// speed, are [`crate::Aes`].
+///
+/// Sums and products with a byte cannot fail here, so their result may be too noisy; products and Frobenius maps of it are
+/// refused, and so is its decryption ([`Ciphertext::failure_log2`] tells).
 pub struct BgvBytes<'k>(pub Evaluator<'k>);
 
 impl From<Error> for EvalError {
@@ -20,6 +23,13 @@ impl From<Error> for EvalError {
             Error::Eval(e) => e,
             _ => Self::MissingKey { what: "matching" },
         }
+    }
+}
+
+impl BgvBytes<'_> {
+    /// `a` with its bound, or as it is if it belongs elsewhere, which the next product finds out.
+    fn known(&self, a: &Ciphertext) -> Ciphertext {
+        self.0.entered(a).unwrap_or_else(|_| a.clone())
     }
 }
 
@@ -38,11 +48,11 @@ impl ByteEval for BgvBytes<'_> {
     }
 
     fn add(&self, a: &Ciphertext, b: &Ciphertext) -> Ciphertext {
-        self.0.add(a, b)
+        self.0.sum(&self.known(a), &self.known(b))
     }
 
     fn scale(&self, a: &Ciphertext, c: u8) -> Ciphertext {
-        self.0.scale(a, c)
+        self.0.scaled_by(&self.known(a), c)
     }
 
     fn frobenius(&self, a: &Ciphertext, k: u32) -> Result<Ciphertext, EvalError> {

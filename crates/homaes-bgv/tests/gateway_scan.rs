@@ -62,7 +62,7 @@ fn scanned(message: &[u8], signatures: &[Signature], seed: u8) -> Outcome {
         let line = verdict.packed[0].summary(&params);
         let (found, margin) = scan::open(&secret, &at, &verdict, s.bytes.len())?;
         assert!(
-            margin > 3.0 && line.capacity_bits > 4.0,
+            margin > 3.0 && line.room_bits > 1.0 && line.failure_log2 <= -64.0,
             "{}: {margin}, {line}",
             s.name
         );

@@ -1,0 +1,553 @@
+//! Bound on the noise of users' circuits, for every sequence of operations.
+//!
+//! [`crate::stability`] bounds one circuit, AES. A user's circuit is known only as it is evaluated, so every ciphertext carries a
+//! [`Bound`] along, and an operation is refused if its result could not be decrypted with certainty: if the bound on the
+//! probability that it decrypts wrongly would exceed 2^[`LOG2_P_FAIL`].
+//!
+//! # What is bounded
+//!
+//! ν_j is the value of the noise polynomial at embedding j. Its sources are *atoms*: the noises R of fresh encryptions, of
+//! roundings and of key switches. An atom's values are taken as circular normal, of variance at most
+//!
+//! - ρ²·[`PEAK`] for a rounding, ρ² = n(1+h)/3: key generation refuses keys with a larger max_j (1+|s_j|²)/(1+h);
+//! - 4nσ² for a fresh encryption;
+//! - the mean of the key-switching noise times 1 + √(2tΣw²) + t·max w for a key switch, w the shares of its digits: the errors of
+//!   a key are drawn once, the squares of their values at one embedding are exponential variables, and by Laurent and Massart's
+//!   inequality (*Ann. Statist.* 28, 2000, lemma 1) their weighted sum exceeds this with probability e^-t. t is [`KEY_NATS`]: outside an event of 2^-64
+//!   at key generation it holds at all embeddings of all keys of a set.
+//!
+//! Outside *truncations* (below) ν_j is a sum of monomials, each a number times values of different atoms, or of one atom at
+//! different embeddings, times factors that are bounded. Atoms enter as they are, not as complex conjugates. A bound is, for q = 1 … [`ORDERS`] and
+//! at the worst embedding,
+//!
+//! - `clean`: a bound on the norm ‖C‖ = E\[|C|^2q\]^(1/2q) of the sum C of the monomials without bounded factors;
+//! - `rest`: a bound on the sum of the norms of the other monomials, their bounded factors at their largest;
+//! - `atoms`: every atom that enters, and the Galois elements under which it does: after σ_t the value at j is that at jt.
+//!
+//! # The rules
+//!
+//! Norms are computed as if values of different atoms, and of one atom at different embeddings, were all independent, with
+//! variances raised by the slack of [`atoms::Correlation`]. That is allowed: C is a holomorphic polynomial in the atoms, so |C|^2q is plurisubharmonic,
+//! and its mean can only grow if independent circular normal noise is added to them. The true covariance, plus some such noise, is the raised
+//! diagonal wherever `Correlation` admits the places; where it does not, the operation does as if nothing were known (*grounding*).
+//!
+//! - *Sum*: norms add (Minkowski's inequality), whether the terms depend on each other or not.
+//! - *Constant, public polynomial*: norms times its largest embedding, computed; for Z\[ζ_17\] the larger of sixteen values. A public
+//!   *summand* is a bounded factor: its largest embedding, computed; for an encrypted message the largest of any 0/1 vector,
+//!   n/π in good approximation, because bytes can be chosen.
+//! - *Product xy of disjoint atoms*: C_x·C_y has the product of the norms; the rest (C_x + rest_x)(C_y + rest_y) - C_x·C_y likewise.
+//! - *Switch by X, adding a new atom R*: norms over X, then E|C + R|^2q = Σ_i C(q,i)² (q-i)! v^(q-i) E|C|^2i, since R is circular and
+//!   independent of C; the rest does not change.
+//! - *Automorphism σ_t*: the Galois elements of the atoms times t.
+//! - *Truncation*: by Markov's inequality at the best q, |ν_j| ≤ B at all embeddings outside an event of probability
+//!   2^-[`EVENT_BITS`]. Outside it ν is a bounded factor: clean norms 0, rest B, no atoms. An event is counted in `events`; it is
+//!   done to one factor of a product whose atoms are not disjoint, where nothing else is known, and to what a switch carries over as soon as it is small
+//!   beside the new noise, so that later products need not ask where it came from.
+//!
+//! # Which noises are the same
+//!
+//! Operations are deterministic. The same rounding done twice gives the same errors, and so does that of c1 plus a public
+//! polynomial, or of ζ·c1. Atoms are therefore named by what determines them: a rounding to level ℓ by the family of c1
+//! ([`form::Form`]), a key switch by the families of its operands. Lowering the modulus in one step or in several leaves the same last rounding,
+//! so a family outlives switches.
+//!
+//! # Decryption
+//!
+//! A coefficient in the normal basis is Σ_j d_j ν_j with Σ_j |d_j| ≤ Π_r Σ_{a=1}^{r-1} |ζ_r^a - 1|/r (dual basis), 2.3 for
+//! m = 65535. So no coefficient exceeds Q/4 unless some |ν_j| exceeds Q/4 over that sum: Markov's inequality once more, times n/2
+//! embeddings (the others are conjugates), plus 2^-[`EVENT_BITS`] for each truncation in the history, of which 2^32 are counted at most (no
+//! evaluation makes more). Half of Q/2 stays in hand, because `decrypt` treats less than one bit as lost.
+//!
+//! # What is proved and what is not
+//!
+//! The rules are proofs for the atoms as described. Approximations, as in [`crate::stability`]: noises at one embedding are normal;
+//! roundings and digits of different families are independent (they are uncorrelated, and sums of n terms); complex conjugates of an atom at other
+//! embeddings are independent of it (their correlations are at most 2^-7 for m = 65535). What [`crate::Aes`] outputs
+//! enters as a rounding with what stability allows it to carry: the probability is one *given* that AES went right, which
+//! has its own bound.
+
+mod atoms;
+mod form;
+mod operations;
+
+use form::Form;
+pub(crate) use form::Scalar;
+pub(crate) use operations::{
+    cubic_bound, image_bound, lowered_bound, product_bound, relinearized_bound,
+};
+
+use atoms::{Atoms, Correlation};
+use homaes_math::Ring;
+use homaes_math::sample::SIGMA;
+use std::f64::consts::{LN_2, TAU};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::OnceLock;
+
+/// log2 of the largest probability of a wrong decryption that an operation on ciphertexts may leave.
+pub(crate) const LOG2_P_FAIL: f64 = -64.0;
+
+/// Largest (1+|s_j|²)/(1+h) over embeddings that a secret key may have. Random keys exceed it with probability 3 % at n = 32768.
+pub(crate) const PEAK: f64 = 13.0;
+
+/// log2 of the probability of a truncation, negated.
+const EVENT_BITS: f64 = 100.0;
+/// Most truncations that are counted.
+const MOST_EVENTS: f64 = 4_294_967_296.0;
+/// Nats of the event that a key's errors are larger than assumed at some embedding.
+const KEY_NATS: f64 = 60.0;
+/// Half the highest order of norms.
+const ORDERS: usize = 64;
+/// log2 of ρ over which what a switch carries over stays apart from the new noise.
+const SMALL_LOG2: f64 = -1.0;
+
+/// log2 of the norms of orders 2, 4, …, 2·[`ORDERS`].
+type Norms = [f64; ORDERS];
+
+const NOTHING: f64 = f64::NEG_INFINITY;
+
+/// A number that tells values apart.
+pub(crate) fn hash(what: &impl Hash) -> u64 {
+    let mut state = DefaultHasher::new();
+    what.hash(&mut state);
+    state.finish()
+}
+
+/// log2(2^a + 2^b).
+fn plus(a: f64, b: f64) -> f64 {
+    let (hi, lo) = if a > b { (a, b) } else { (b, a) };
+    if lo == NOTHING {
+        return hi;
+    }
+    hi + (lo - hi).exp2().ln_1p() / LN_2
+}
+
+fn sum(a: &Norms, b: &Norms) -> Norms {
+    core::array::from_fn(|q| plus(a[q], b[q]))
+}
+
+/// The constants of a ring and a secret's weight.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct BoundModel {
+    n: f64,
+    m: u32,
+    rho_log2: f64,
+    /// log2 of the largest embedding of a polynomial with coefficients 0 and 1
+    message_log2: f64,
+    /// log2 of the sum of the dual basis's embeddings
+    dual_log2: f64,
+    within: Correlation,
+}
+
+impl BoundModel {
+    pub(crate) fn new(ring: &Ring, rho_log2: f64) -> Self {
+        let m = ring.m() as u32;
+        let primes: Vec<u32> = [3, 5, 17, 257]
+            .into_iter()
+            .filter(|r| m.is_multiple_of(*r))
+            .collect();
+        let dual = primes.iter().map(|&r| {
+            let chord = |a| 2.0 * (TAU / 2.0 * f64::from(a) / f64::from(r)).sin();
+            (1..r).map(chord).sum::<f64>() / f64::from(r)
+        });
+        Self {
+            n: ring.n() as f64,
+            m,
+            rho_log2,
+            message_log2: largest_subset_sum(ring).log2(),
+            dual_log2: dual.product::<f64>().log2(),
+            within: Correlation::new(m, primes),
+        }
+    }
+
+    /// log2 of the largest embedding of any polynomial with coefficients 0 and 1.
+    pub(crate) fn message_log2(&self) -> f64 {
+        self.message_log2
+    }
+
+    /// Norms of a normal variable of this variance's logarithm, raised by the slack.
+    fn normal(&self, variance_log2: f64) -> Norms {
+        with_normal(&[NOTHING; ORDERS], variance_log2 + self.raise())
+    }
+
+    fn raise(&self) -> f64 {
+        (1.0 + self.within.slack).log2()
+    }
+
+    /// log2 of the variance of a rounding at the worst embedding.
+    fn rounding_log2(&self) -> f64 {
+        2.0 * self.rho_log2 + PEAK.log2()
+    }
+
+    /// The number that norms exceed at some embedding with probability at most 2^-`bits`.
+    fn quantile(&self, norms: impl Fn(usize) -> f64, bits: f64) -> f64 {
+        let bits = bits + (self.n / 2.0).log2();
+        (0..ORDERS)
+            .map(|i| norms(i) + bits / (2 * (i + 1)) as f64)
+            .fold(f64::INFINITY, f64::min)
+    }
+}
+
+/// The largest |Σ_{k ∈ S} ζ^k| over sets S of units: those of a half plane.
+fn largest_subset_sum(ring: &Ring) -> f64 {
+    let m = ring.m() as f64;
+    let mut units: Vec<u64> = (0..ring.n()).map(|i| ring.exponent(i)).collect();
+    units.sort_unstable();
+    let points: Vec<(f64, f64)> = units
+        .iter()
+        .map(|&k| (TAU * k as f64 / m).sin_cos())
+        .collect();
+    // a window of half a turn around the circle
+    let (mut end, mut sum, mut largest) = (0, (0.0, 0.0), 0.0f64);
+    for start in 0..units.len() {
+        let inside = |end: usize| {
+            let turn = ring.m() * (end / units.len()) as u64;
+            2 * (units[end % units.len()] + turn - units[start]) < ring.m()
+        };
+        while end < start + units.len() && inside(end) {
+            let (y, x) = points[end % units.len()];
+            sum = (sum.0 + y, sum.1 + x);
+            largest = largest.max(f64::hypot(sum.0, sum.1));
+            end += 1;
+        }
+        let (y, x) = points[start];
+        sum = (sum.0 - y, sum.1 - x);
+        largest = largest.max(f64::hypot(sum.0, sum.1));
+    }
+    largest
+}
+
+/// log2 of C(q,i)²·(q-i)!.
+fn weights() -> &'static [[f64; ORDERS + 1]; ORDERS + 1] {
+    static TABLE: OnceLock<Box<[[f64; ORDERS + 1]; ORDERS + 1]>> = OnceLock::new();
+    TABLE.get_or_init(|| {
+        let mut factorial = [0.0; ORDERS + 1];
+        for k in 1..=ORDERS {
+            factorial[k] = factorial[k - 1] + (k as f64).log2();
+        }
+        let mut out = Box::new([[NOTHING; ORDERS + 1]; ORDERS + 1]);
+        for (q, row) in out.iter_mut().enumerate() {
+            for (i, w) in row[..=q].iter_mut().enumerate() {
+                *w = 2.0 * (factorial[q] - factorial[i]) - factorial[q - i];
+            }
+        }
+        out
+    })
+}
+
+/// Norms of C + R, R circular normal and independent of C.
+fn with_normal(norms: &Norms, variance_log2: f64) -> Norms {
+    let weights = weights();
+    core::array::from_fn(|at| {
+        let q = at + 1;
+        let term = |i: usize| {
+            let power = match i {
+                0 => 0.0,
+                _ => (2 * i) as f64 * norms[i - 1],
+            };
+            weights[q][i] + (q - i) as f64 * variance_log2 + power
+        };
+        let lead = (0..=q).map(term).fold(NOTHING, f64::max);
+        if !lead.is_finite() {
+            return lead;
+        }
+        let sum: f64 = (0..=q).map(|i| (term(i) - lead).exp2()).sum();
+        (lead + sum.log2()) / (2 * q) as f64
+    })
+}
+
+/// What a key switch or a rounding adds.
+struct Fresh {
+    /// log2 of the variance of key switching at the worst embedding, after the division; none if keys are not involved
+    key_switch_log2: f64,
+    /// what determines the digits, with the Galois element under which they enter
+    digits: Vec<(Option<u64>, u64)>,
+    /// what determines the rounding
+    rounding: Option<u64>,
+}
+
+/// See the module's text. All numbers are logarithms to base 2.
+#[derive(Clone, Debug)]
+pub(crate) struct Bound {
+    clean: Norms,
+    rest: Norms,
+    atoms: Atoms,
+    /// truncations in the history
+    events: f64,
+    form: Form,
+}
+
+impl Bound {
+    /// A trivial encryption, whose noise has no embedding above 2^`largest_log2`.
+    pub(crate) fn public(largest_log2: f64) -> Self {
+        Self {
+            clean: [NOTHING; ORDERS],
+            rest: [largest_log2; ORDERS],
+            atoms: Atoms::none(),
+            events: 0.0,
+            form: Form::TRIVIAL,
+        }
+    }
+
+    /// A fresh encryption by the secret key, told from others by `id`.
+    pub(crate) fn encrypted(model: &BoundModel, id: u64) -> Self {
+        Self {
+            clean: model.normal((model.n * 4.0 * SIGMA * SIGMA).log2()),
+            rest: [model.message_log2; ORDERS],
+            atoms: Atoms::new(vec![(id, 1)]),
+            events: 0.0,
+            form: Form::root(id),
+        }
+    }
+
+    /// A rounding noise, told from others by `id`, and a carried noise with no embedding above 2^`carried_log2`.
+    pub(crate) fn rounded(model: &BoundModel, id: u64, carried_log2: f64) -> Self {
+        Self {
+            clean: model.normal(model.rounding_log2()),
+            rest: [carried_log2; ORDERS],
+            ..Self::encrypted(model, id)
+        }
+    }
+
+    /// An output of AES, or a state between its rounds, which carries at most `carried`·ρ, and public blocks added this often.
+    pub(crate) fn of_aes(model: &BoundModel, id: u64, carried: f64, summands: u32) -> Self {
+        let public = f64::from(summands).log2() + model.message_log2;
+        Self::rounded(model, id, plus(carried.log2() + model.rho_log2, public))
+    }
+
+    /// A noise with no embedding above 2^`largest_log2`, about which nothing else is known.
+    pub(crate) fn unknown(id: u64, largest_log2: f64) -> Self {
+        Self {
+            form: Form::root(id),
+            ..Self::public(largest_log2)
+        }
+    }
+
+    fn with_form(self, form: Form) -> Self {
+        Self { form, ..self }
+    }
+
+    fn norm(&self, at: usize) -> f64 {
+        plus(self.clean[at], self.rest[at])
+    }
+
+    /// log2 of what no embedding exceeds outside an event of probability 2^-[`EVENT_BITS`].
+    pub(crate) fn largest_log2(&self, model: &BoundModel) -> f64 {
+        if self.atoms.is_empty() {
+            return self.norm(0);
+        }
+        model.quantile(|at| self.norm(at), EVENT_BITS)
+    }
+
+    /// log2 of the bound on the root mean square at the worst embedding.
+    #[cfg(test)]
+    pub(crate) fn rms_log2(&self) -> f64 {
+        self.norm(0)
+    }
+
+    /// log2 of the bound on the largest coefficient.
+    pub(crate) fn coefficient_log2(&self, model: &BoundModel) -> f64 {
+        self.largest_log2(model) + model.dual_log2
+    }
+
+    /// log2 of the bound on the probability that a coefficient comes within a bit of half the modulus, or that the bound does not
+    /// hold.
+    pub(crate) fn failure_log2(&self, model: &BoundModel, modulus_log2: f64) -> f64 {
+        let limit = modulus_log2 - 2.0 - model.dual_log2;
+        let largest = (0..ORDERS)
+            .map(|at| (2 * (at + 1)) as f64 * (self.norm(at) - limit))
+            .fold(0.0, f64::min);
+        let embeddings = (model.n / 2.0).log2();
+        // a bounded noise below the limit does not fail
+        // without atoms the noise is bounded
+        let largest = match self.atoms.is_empty() && largest < 0.0 {
+            true => NOTHING,
+            false => largest + embeddings,
+        };
+        plus(largest, self.events.log2() - EVENT_BITS).min(0.0)
+    }
+
+    /// The truncation of the module's text.
+    fn grounded(&self, model: &BoundModel) -> Self {
+        if self.atoms.is_empty() {
+            return self.clone();
+        }
+        self.truncated(model)
+    }
+
+    fn events_of(&self, other: &Self) -> f64 {
+        (self.events + other.events).min(MOST_EVENTS)
+    }
+
+    /// Of a sum.
+    pub(crate) fn plus(&self, other: &Self, model: &BoundModel) -> Self {
+        let sum = Self {
+            clean: sum(&self.clean, &other.clean),
+            rest: sum(&self.rest, &other.rest),
+            events: self.events_of(other),
+            form: self.form.plus(other.form),
+            atoms: self.atoms.clone(),
+        };
+        match self.atoms.union(&other.atoms, false, &model.within) {
+            Some(atoms) => Self { atoms, ..sum },
+            None => sum.truncated(model),
+        }
+    }
+
+    fn truncated(&self, model: &BoundModel) -> Self {
+        Self {
+            events: (self.events + 1.0).min(MOST_EVENTS),
+            form: self.form,
+            ..Self::public(self.largest_log2(model))
+        }
+    }
+
+    /// Of Σ c_i x_i, from |c_i|² at each of the sixteen rows.
+    pub(crate) fn combination(terms: &[(&Self, [f64; 16], Scalar)], model: &BoundModel) -> Self {
+        let Some((&(first, ..), _)) = terms.split_first() else {
+            return Self::public(NOTHING);
+        };
+        // powers without their largest exponent, so that nothing overflows
+        let lead = terms
+            .iter()
+            .map(|t| t.0.norm(ORDERS - 1))
+            .fold(NOTHING, f64::max);
+        if lead == NOTHING {
+            return Self::public(NOTHING);
+        }
+        let row_sum = |norm: &dyn Fn(&Self) -> f64| {
+            let sizes: Vec<f64> = terms.iter().map(|t| (norm(t.0) - lead).exp2()).collect();
+            let row = |row: usize| -> f64 {
+                let terms = terms.iter().zip(&sizes);
+                terms.map(|(t, size)| t.1[row].sqrt() * size).sum()
+            };
+            match (0..16).map(row).fold(0.0, f64::max) {
+                0.0 => NOTHING,
+                largest => lead + largest.log2(),
+            }
+        };
+        let mut out = Self {
+            clean: core::array::from_fn(|q| row_sum(&|b| b.clean[q])),
+            rest: core::array::from_fn(|q| row_sum(&|b| b.rest[q])),
+            atoms: first.atoms.clone(),
+            events: 0.0,
+            form: Form::TRIVIAL,
+        };
+        let mut known = true;
+        for (term, _, constant) in terms {
+            out.events = out.events_of(term);
+            out.form = out.form.plus(term.form.times(*constant));
+            match out.atoms.union(&term.atoms, false, &model.within) {
+                Some(atoms) if known => out.atoms = atoms,
+                _ => known = false,
+            }
+        }
+        if known { out } else { out.truncated(model) }
+    }
+
+    /// After multiplication by something of which no embedding exceeds 2^`largest_log2`.
+    pub(crate) fn scaled(&self, largest_log2: f64, by: Scalar) -> Self {
+        Self {
+            clean: self.clean.map(|x| x + largest_log2),
+            rest: self.rest.map(|x| x + largest_log2),
+            form: self.form.times(by),
+            ..self.clone()
+        }
+    }
+
+    /// With a public summand of which no embedding exceeds 2^`largest_log2`.
+    pub(crate) fn with_public(&self, largest_log2: f64) -> Self {
+        Self {
+            rest: sum(&self.rest, &[largest_log2; ORDERS]),
+            ..self.clone()
+        }
+    }
+
+    /// The noise of a product, whose form is not yet that of a ciphertext.
+    fn times(&self, other: &Self, model: &BoundModel) -> Self {
+        let Some(atoms) = self.atoms.union(&other.atoms, true, &model.within) else {
+            let smaller = self.largest_log2(model) < other.largest_log2(model);
+            let (cut, kept) = if smaller {
+                (self, other)
+            } else {
+                (other, self)
+            };
+            return cut.grounded(model).times(kept, model);
+        };
+        let clean: Norms = core::array::from_fn(|q| self.clean[q] + other.clean[q]);
+        let rest = |q: usize| {
+            let mixed = plus(self.clean[q] + other.rest[q], self.rest[q] + other.clean[q]);
+            plus(mixed, self.rest[q] + other.rest[q])
+        };
+        Self {
+            clean,
+            rest: core::array::from_fn(rest),
+            atoms,
+            events: self.events_of(other),
+            form: self.form,
+        }
+    }
+
+    /// After the automorphism ζ -> ζ^`galois`; the form stays.
+    fn moved(&self, galois: u64, model: &BoundModel) -> Self {
+        Self {
+            atoms: self.atoms.moved(galois, model.m),
+            ..self.clone()
+        }
+    }
+
+    /// After a division by 2^`drop`.
+    fn divided(&self, drop: f64, fresh: &Fresh, model: &BoundModel) -> Self {
+        let divided = |norms: &Norms| norms.map(|x| x - drop);
+        let carried = Self {
+            clean: divided(&self.clean),
+            rest: divided(&self.rest),
+            ..self.clone()
+        };
+        let variance = plus(fresh.key_switch_log2, model.rounding_log2());
+        let digits = fresh
+            .digits
+            .iter()
+            .map(|&(id, t)| Some((id?, (t % u64::from(model.m)) as u32)));
+        let all = digits.chain([fresh.rounding.map(|id| (id, 1))]);
+        let new: Option<Vec<(u64, u32)>> = all.collect();
+        let Some(new) = new else {
+            // nothing is known of what is new: it is bounded
+            let noise = model.normal(variance);
+            let largest = model.quantile(|at| noise[at], EVENT_BITS);
+            // the rounding of a trivial encryption is whatever its plaintext makes it
+            let out = carried.with_public(largest.max(model.message_log2 + 1.0));
+            return Self {
+                events: (out.events + 1.0).min(MOST_EVENTS),
+                ..out
+            };
+        };
+        let new = Atoms::new(new);
+        let small = carried.largest_log2(model) <= model.rho_log2 + SMALL_LOG2;
+        let carried = if small {
+            carried.grounded(model)
+        } else {
+            carried
+        };
+        let (carried, atoms) = match carried.atoms.union(&new, true, &model.within) {
+            Some(atoms) => (carried, atoms),
+            None => (carried.grounded(model), new),
+        };
+        Self {
+            clean: with_normal(&carried.clean, variance + model.raise()),
+            atoms,
+            ..carried
+        }
+    }
+}
+
+/// log2 of the variance of a key switch at the worst embedding, from that of its mean and the shares of its digits.
+fn worst_key_switch_log2(mean_log2: f64, shares: &[f64]) -> f64 {
+    let total: f64 = shares.iter().sum();
+    let weights = || shares.iter().map(|w| w / total);
+    let squares: f64 = weights().map(|w| w * w).sum();
+    let largest = weights().fold(0.0, f64::max);
+    mean_log2 + (1.0 + (2.0 * KEY_NATS * squares).sqrt() + KEY_NATS * largest).log2()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,110 @@
+//! The bounds of the operations of [`crate::Evaluator`], and the names of the noises they add.
+
+use super::{Bound, Form, Fresh, hash, worst_key_switch_log2};
+use crate::params::{Digit, Params, SwitchPlan};
+
+/// Kinds of operations, to tell their noises apart.
+#[derive(Hash)]
+enum Kind {
+    Switch,
+    Digits,
+    Image,
+    Product,
+    Relinearized,
+}
+
+/// What determines the noise of one operation on c1 of `form`; none if that is not known, or c1 is 0 and so has none.
+fn name(kind: Kind, form: Form, how: (usize, usize, u64)) -> Option<u64> {
+    let family = form.family().filter(|_| !form.is_trivial());
+    family.map(|f| hash(&(kind, f, how)))
+}
+
+/// After a modulus switch to `level` by `drop` bits.
+pub(crate) fn lowered_bound(params: &Params, b: &Bound, drop: f64, level: usize) -> Bound {
+    let fresh = Fresh {
+        key_switch_log2: f64::NEG_INFINITY,
+        digits: Vec::new(),
+        // whatever the level before
+        rounding: name(Kind::Switch, b.form, (0, level, 0)),
+    };
+    b.divided(drop, &fresh, params.noise().bounds())
+}
+
+/// Of the product of three, before its key switch.
+pub(crate) fn cubic_bound(params: &Params, [x, y, z]: [&Bound; 3]) -> Bound {
+    let bounds = params.noise().bounds();
+    let product = x.times(y, bounds).times(z, bounds);
+    product.with_form(product_form(
+        params,
+        &[(x.form, 0), (y.form, 0), (z.form, 0)],
+    ))
+}
+
+/// Of x·σ_k(y), before its key switch.
+pub(crate) fn product_bound(params: &Params, x: &Bound, y: &Bound, k: usize) -> Bound {
+    let bounds = params.noise().bounds();
+    let product = x.times(&y.moved(frobenius(params, k), bounds), bounds);
+    product.with_form(product_form(params, &[(x.form, 0), (y.form, k)]))
+}
+
+/// The form of Π σ_k(x) over forms and k.
+fn product_form(params: &Params, factors: &[(Form, usize)]) -> Form {
+    let factors = factors
+        .iter()
+        .map(|&(form, k)| (form, frobenius(params, k)));
+    let factors: Vec<_> = factors.collect();
+    Form::switched(&factors, hash(&Kind::Product), params.ring().m())
+}
+
+/// 2^k modulo m.
+fn frobenius(params: &Params, k: usize) -> u64 {
+    (0..k).fold(1, |t, _| 2 * t % params.ring().m())
+}
+
+/// log2 of the variance that key switching `pieces` polynomials by `plan` adds at the worst embedding, after the division.
+fn key_switch_bound_log2(params: &Params, plan: &SwitchPlan, pieces: usize) -> f64 {
+    let model = params.noise();
+    let mean = model.key_switch_log2(pieces, plan.digits.len(), plan.log2_digit_excess);
+    let drop = plan.down.log2_drop - plan.log2_special(params);
+    let own = |d: &Digit| params.log2(d.own.iter().map(|&at| plan.from[at]));
+    let digits: Vec<f64> = plan.digits.iter().map(own).collect();
+    let largest = digits.iter().copied().fold(0.0, f64::max);
+    let shares = (0..pieces).flat_map(|_| digits.iter().map(|d| (2.0 * (d - largest)).exp2()));
+    worst_key_switch_log2(2.0 * (mean - drop), &shares.collect::<Vec<_>>())
+}
+
+/// After the key switch of a product by `plan`.
+pub(crate) fn relinearized_bound(
+    params: &Params,
+    plan: &SwitchPlan,
+    b: &Bound,
+    pieces: usize,
+) -> Bound {
+    let how = (plan.from.len(), plan.to_level, pieces as u64);
+    let fresh = Fresh {
+        key_switch_log2: key_switch_bound_log2(params, plan, pieces),
+        digits: vec![(name(Kind::Digits, b.form, (0, 0, 0)), 1)],
+        rounding: name(Kind::Relinearized, b.form, how),
+    };
+    let kind = hash(&(Kind::Relinearized, how));
+    let drop = plan.down.log2_drop - plan.log2_special(params);
+    let form = Form::switched(&[(b.form, 1)], kind, params.ring().m());
+    b.divided(drop, &fresh, params.noise().bounds())
+        .with_form(form)
+}
+
+/// Of σ_t(x), with the key switch by `plan`.
+pub(crate) fn image_bound(params: &Params, plan: &SwitchPlan, b: &Bound, galois: u64) -> Bound {
+    let how = (plan.from.len(), plan.to_level, galois);
+    let fresh = Fresh {
+        key_switch_log2: key_switch_bound_log2(params, plan, 1),
+        digits: vec![(name(Kind::Digits, b.form, (0, 0, 0)), galois)],
+        rounding: name(Kind::Image, b.form, how),
+    };
+    let (bounds, m) = (params.noise().bounds(), params.ring().m());
+    let drop = plan.down.log2_drop - plan.log2_special(params);
+    let kind = hash(&(Kind::Image, how));
+    let form = Form::switched(&[(b.form, galois)], kind, m);
+    let image = b.moved(galois, bounds).divided(drop, &fresh, bounds);
+    image.with_form(form)
+}
