@@ -72,6 +72,8 @@ mod operations;
 
 use form::Form;
 pub(crate) use form::Scalar;
+#[cfg(test)]
+pub(crate) use operations::key_switch_variance_log2;
 pub(crate) use operations::{
     cubic_bound, image_bound, lowered_bound, product_bound, relinearized_bound,
 };
@@ -239,19 +241,21 @@ fn with_normal(norms: &Norms, variance_log2: f64) -> Norms {
     let weights = weights();
     core::array::from_fn(|at| {
         let q = at + 1;
-        let term = |i: usize| {
+        let mut terms = [NOTHING; ORDERS + 1];
+        for (i, term) in terms[..=q].iter_mut().enumerate() {
             let power = match i {
                 0 => 0.0,
                 _ => (2 * i) as f64 * norms[i - 1],
             };
-            weights[q][i] + (q - i) as f64 * variance_log2 + power
-        };
-        let lead = (0..=q).map(term).fold(NOTHING, f64::max);
+            *term = weights[q][i] + (q - i) as f64 * variance_log2 + power;
+        }
+        let lead = terms.iter().copied().fold(NOTHING, f64::max);
         if !lead.is_finite() {
             return lead;
         }
-        let sum: f64 = (0..=q).map(|i| (term(i) - lead).exp2()).sum();
-        (lead + sum.log2()) / (2 * q) as f64
+        // terms below 2^-70 of the largest are lost in rounding anyway
+        let terms = terms.iter().map(|t| t - lead).filter(|t| *t > -70.0);
+        (lead + terms.map(f64::exp2).sum::<f64>().log2()) / (2 * q) as f64
     })
 }
 
@@ -336,12 +340,6 @@ impl Bound {
             return self.norm(0);
         }
         model.quantile(|at| self.norm(at), EVENT_BITS)
-    }
-
-    /// log2 of the bound on the root mean square at the worst embedding.
-    #[cfg(test)]
-    pub(crate) fn rms_log2(&self) -> f64 {
-        self.norm(0)
     }
 
     /// log2 of the bound on the largest coefficient.

@@ -3,21 +3,27 @@
 //! [`Circuit`] is a thin layer over [`Evaluator`]: every operation checks its operands, decides from the noise they carry at
 //! which level to work, and says what to do where levels or keys are missing. A level ℓ means ℓ - 1 multiplications left.
 //!
+//! **Results are right.** Every ciphertext carries a bound on its noise that holds for any sequence of operations, dependent operands
+//! and chosen public bytes included, with the probability that it decrypts wrongly ([`Ciphertext::failure_log2`]). An operation that would leave more than
+//! 2^-64 is refused ([`Error::TooNoisy`], [`Error::TooDeep`]). The bound knows which noises are independent; where operands share
+//! noise it takes the worst case, so products of values that were computed from each other may take a level more.
+//! A product of a ciphertext with itself is its Frobenius image, which does not square the noise.
+//!
 //! **When the modulus is switched.** Sums, constants, Frobenius maps and rotations stay at the level of their operands; operands
 //! at different levels meet at the lower one. Only a multiplication switches, as only it squares noise: the product at level ℓ
 //! is relinearised with the switch to ℓ - 1 merged in. With noises ρ·u and ρ·v it leaves ρ·u·v/D, D = 2^drop/ρ; so from u
 //! = v = D on, a chain of products would grow. Switching both factors first makes them ρ, at the price of one drop of the
-//! modulus. [`Circuit`] computes both outcomes with the rules of [`crate::noise`] and switches first exactly if that leaves a
-//! product with more room under its modulus (modulus over noise bound, in bits). What still has room can come
-//! down later and is never worse off, so no level is spent before it pays. For equal factors u·ρ, with bounds 2^5·u·ρ, this asks
-//! for u > √(D·2^(drop-5)), 2^6 at the small drops of the declared sets. That is more than the D from which products
-//! grow: noise that has grown can still come down by a switch of its own, at the same price, if another product follows.
+//! modulus. [`Circuit`] computes the bound of both outcomes and switches first exactly if that leaves a
+//! product with more room under its modulus (modulus over bound, in bits). What still has room can come
+//! down later and is never worse off, so no level is spent before it pays. What AES outputs carries noise of its last round and the
+//! message, so a chain of many products spends one level on bringing it down first.
 //!
 //! | operation | levels | cost |
 //! |---|---|---|
 //! | sums, [`Circuit::add_public`], constants | 0 | words only |
 //! | [`Circuit::conjugate`], [`Circuit::rotate`] | 0 | a key switch; one per bit of the step |
 //! | [`Circuit::multiply`] | 1, plus those that noise asks for | a key switch |
+//! | … of a ciphertext with itself | 1 | a key switch |
 //! | [`Circuit::is_zero`], [`Circuit::equals_byte`] | 3 | 4 key switches |
 //! | [`Circuit::all`], [`Circuit::any`] of k | ⌈log2 k⌉ | k - 1 key switches |
 //! | [`Circuit::equals_block`] | 7 | 79 key switches |
@@ -212,7 +218,7 @@ impl<'e, 'k> Circuit<'e, 'k> {
     /// it (see the module's text); at level 1 it stays. Noise: the product's, divided by the drop, plus ρ. Cost: a key switch.
     ///
     /// # Errors
-    /// [`Error::TooDeep`] if the product would not leave four bits of capacity; also if the key is missing or an
+    /// [`Error::TooDeep`] if the product would not fit its modulus at any level; also if the key is missing or an
     /// operand belongs to another set.
     pub fn multiply(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext> {
         self.multiply_conjugate(a, b, 0)

@@ -76,9 +76,9 @@ pub enum Error {
     },
     /// An operation of users' circuits would leave a ciphertext whose noise may not fit its modulus.
     #[error(
-        "{what} at level {level} of set {set}: the noise may reach 2^{noise_bits:.1} under a modulus of 2^{modulus_bits:.1}, and the result be \
-         wrong with probability 2^{failure_log2:.0} or more, at most 2^-64 is allowed; switch the operands down or multiply them earlier, add or scale \
-         less, or use a set with more levels"
+        "{what} at level {level} of set {set}: the noise may reach 2^{noise_bits:.1} under a modulus of 2^{modulus_bits:.1}, and the bound on the \
+         probability of a wrong result would be 2^{failure_log2:.0}, above 2^-64; switch the operands down or multiply them earlier, add or \
+         scale less, or use a set with more levels"
     )]
     TooNoisy {
         /// what would have been computed

@@ -14,7 +14,7 @@
 //! | levels q_0 < … < q_{L-1}, §2.1 | [`Params`]: three moduli per AES round (bits: four) |
 //! | SwitchKey with special modulus, §3.1 | `keyswitch::Pass`, with digits |
 //! | Scale in evaluation form, §3.2 | `keyswitch::mod_down`, which may also add primes |
-//! | noise estimate ν, §2.2, §3.3 | [`noise::Noise`] in every ciphertext; [`Circuit`] switches by it |
+//! | noise estimate ν, §2.2, §3.3 | [`noise::Noise`] in every ciphertext; [`Circuit`] switches by a bound that holds for any circuit |
 //! | randomised ±1 lifts, §3.4 | [`Lift::Signs`]; not the default: 0/1 coefficients of the normal basis are smaller |
 //! | three-way products, appendix A | [`Evaluator::multiply_three`] |
 //! | packed AES, §4.1 | [`Aes`] with `packed`, placed by `placement` |

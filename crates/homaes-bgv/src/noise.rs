@@ -25,13 +25,14 @@
 //! many of its embeddings to be extreme at once. The probability of it is what [`crate::stability`] bounds,
 //! for each secret key at generation, and what a set's failure probability states.
 //!
-//! So the bound forgets a product only where the rounding noise outweighs it: after a switch, a carried bound of at most
+//! Users' circuits are another matter: which operations follow each other is not known, and operands may depend on each other.
+//! They carry a bound of their own beside these numbers (`bound.rs`), which decides what they may do.
+//!
+//! So the bound of this module forgets a product only where the rounding noise outweighs it: after a switch, a carried bound of at most
 //! 2^(5 + 2.5)·ρ is no longer told apart from a rounding noise with its tail of 2^5. A product of two noises ρ is that
 //! small at D ≥ 2^2.5, which is what AES needs. Reaching 2^5 times the joint root mean square would take several normal
-//! variables beyond three standard deviations each at an embedding with |s_j|² = 16 h. Anything larger (sums,
-//! constants, products of what has not come down yet) stays in the bound as it is, so users' circuits cannot run away
-//! unnoticed: [`crate::Circuit`] switches by the bound. Tests hold measured noise against the bound after every
-//! operation and every AES round, and along chains of squarings and constants.
+//! variables beyond three standard deviations each at an embedding with |s_j|² = 16 h. Tests hold measured noise against this bound after
+//! every AES round.
 
 use crate::bound::BoundModel;
 use homaes_math::Ring;

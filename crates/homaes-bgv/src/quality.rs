@@ -1,5 +1,6 @@
 //! Key quality: the failure bound of [`crate::stability`] for one secret under one parameter set.
 
+use crate::bound::PEAK;
 use crate::params::Params;
 use crate::stability::{Circuit, KeyProfile, LinearGains, StabilityModel, TAPS};
 
@@ -98,7 +99,8 @@ pub(crate) fn key_spread(weights: &[f64]) -> f64 {
 }
 
 /// Whether the failure probability of a batch under this secret is at most 2^[`LOG2_P_FAIL`],
-/// whichever circuit of the byte layouts evaluates it.
+/// whichever circuit of the byte layouts evaluates it, and no embedding of the secret is larger than the bounds of users'
+/// circuits allow ([`PEAK`]).
 ///
 /// Cost: 3.3 seconds at n = 32768 on two processors for all four circuits. The running time depends on the secret
 /// through the number of passes that its bounds take; a server never sees key generation.
@@ -106,7 +108,7 @@ pub(crate) fn accepts(params: &Params, coefficients: &[i64]) -> bool {
     let modulus_bits = params.log2_modulus(1);
     KeyProfile::from_secret(params.ring(), coefficients).is_some_and(|key| {
         let mut models = models(params).into_iter();
-        models.all(|m| m.accepts(&key, -LOG2_P_FAIL, modulus_bits))
+        key.peak() <= PEAK && models.all(|m| m.accepts(&key, -LOG2_P_FAIL, modulus_bits))
     })
 }
 

@@ -9,6 +9,7 @@ use rand_core::{Rng, SeedableRng};
 use std::sync::Arc;
 
 mod aes;
+mod bounds;
 mod circuit;
 mod embeddings;
 mod memcheck;

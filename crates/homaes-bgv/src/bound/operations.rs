@@ -62,7 +62,7 @@ fn frobenius(params: &Params, k: usize) -> u64 {
 }
 
 /// log2 of the variance that key switching `pieces` polynomials by `plan` adds at the worst embedding, after the division.
-fn key_switch_bound_log2(params: &Params, plan: &SwitchPlan, pieces: usize) -> f64 {
+pub(crate) fn key_switch_variance_log2(params: &Params, plan: &SwitchPlan, pieces: usize) -> f64 {
     let model = params.noise();
     let mean = model.key_switch_log2(pieces, plan.digits.len(), plan.log2_digit_excess);
     let drop = plan.down.log2_drop - plan.log2_special(params);
@@ -82,7 +82,7 @@ pub(crate) fn relinearized_bound(
 ) -> Bound {
     let how = (plan.from.len(), plan.to_level, pieces as u64);
     let fresh = Fresh {
-        key_switch_log2: key_switch_bound_log2(params, plan, pieces),
+        key_switch_log2: key_switch_variance_log2(params, plan, pieces),
         digits: vec![(name(Kind::Digits, b.form, (0, 0, 0)), 1)],
         rounding: name(Kind::Relinearized, b.form, how),
     };
@@ -97,7 +97,7 @@ pub(crate) fn relinearized_bound(
 pub(crate) fn image_bound(params: &Params, plan: &SwitchPlan, b: &Bound, galois: u64) -> Bound {
     let how = (plan.from.len(), plan.to_level, galois);
     let fresh = Fresh {
-        key_switch_log2: key_switch_bound_log2(params, plan, 1),
+        key_switch_log2: key_switch_variance_log2(params, plan, 1),
         digits: vec![(name(Kind::Digits, b.form, (0, 0, 0)), galois)],
         rounding: name(Kind::Image, b.form, how),
     };
