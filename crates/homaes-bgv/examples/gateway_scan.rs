@@ -83,8 +83,9 @@ fn main() -> Result<(), Box<dyn Error>> {
             format!("found at {found:?}")
         };
         println!(
-            "  {:<24} {answer} (decryption margin {margin:.1} bits)",
-            signature.name
+            "  {:<24} {answer} (decryption margin {margin:.1} bits, noise {:.1} bits below its bound)",
+            signature.name,
+            scan::tightness(&secret, &params, verdict)
         );
     }
     let windows = (message.len() * signatures.len()) as f64;

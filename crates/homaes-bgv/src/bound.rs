@@ -372,6 +372,12 @@ impl Bound {
         self.truncated(model)
     }
 
+    /// Truncations so far.
+    #[cfg(test)]
+    pub(crate) fn events(&self) -> f64 {
+        self.events
+    }
+
     fn events_of(&self, other: &Self) -> f64 {
         (self.events + other.events).min(MOST_EVENTS)
     }

@@ -127,11 +127,17 @@ impl Ciphertext {
         })
     }
 
-    /// log2 of half the modulus over the noise's standard deviation in coefficients, estimated: AES's own measure. A coefficient is
-    /// a sum over all embeddings and close to normal, so 4 bits are sixteen standard deviations. For results of circuits it is no bound
-    /// ([`Ciphertext::room_bits`] is).
+    /// For results of circuits, [`Ciphertext::room_bits`]. For what comes from AES, its own measure: log2 of half the modulus over the
+    /// noise's standard deviation in coefficients, estimated. A coefficient is a sum over all embeddings and close to normal, so 4
+    /// bits are sixteen standard deviations.
     pub fn capacity_bits(&self, params: &Params) -> f64 {
-        capacity(params, self.level, self.noise)
+        match self.history {
+            History::Known(_) => self.room_bits(params),
+            History::Aes(_) => {
+                let sd = params.noise().coefficients_log2(self.noise.safe_rms_log2());
+                params.log2_modulus(self.level) - 1.0 - sd
+            }
+        }
     }
 
     /// Level, multiplications left, noise bound, room and failure probability, for people.
@@ -167,12 +173,6 @@ impl Ciphertext {
         }
         Ok(())
     }
-}
-
-/// What a ciphertext of noise `noise` at `level` has as [`Ciphertext::capacity_bits`].
-pub(crate) fn capacity(params: &Params, level: usize, noise: Noise) -> f64 {
-    let sd = params.noise().coefficients_log2(noise.safe_rms_log2());
-    params.log2_modulus(level) - 1.0 - sd
 }
 
 /// What is left of a ciphertext. Displays as one line.

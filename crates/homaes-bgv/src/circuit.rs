@@ -47,6 +47,7 @@ use homaes_math::kernel::{self, RowTerm};
 use homaes_math::sample::Seed;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
+use std::borrow::Cow;
 
 /// Terms that one pass of [`Circuit::combine`] sums.
 const COMBINED: usize = 48;
@@ -173,9 +174,12 @@ impl<'e, 'k> Circuit<'e, 'k> {
         let (params, n) = (self.params(), self.params().ring().n());
         let level = self.common_level(&terms.iter().map(|t| t.0).collect::<Vec<_>>())?;
         let exponents: Vec<Vec<u8>> = terms.iter().map(|t| params.slots().constant(t.1)).collect();
-        let inputs: Vec<Ciphertext> = terms
+        let inputs: Vec<Cow<'_, Ciphertext>> = terms
             .iter()
-            .map(|&(c, _)| Ok(self.eval.lowered(&self.eval.entered(c)?, level)))
+            .map(|&(c, _)| match c.level == level {
+                true => Ok(Cow::Borrowed(c)),
+                false => Ok(Cow::Owned(self.eval.lowered(&self.eval.entered(c)?, level))),
+            })
             .collect::<Result<_>>()?;
         let basis = params.basis(level);
         let mut parts = [(); 2].map(|()| Poly::zeroed(n, basis.len()));
@@ -385,7 +389,7 @@ fn lifted(params: &Params, bytes: &[u8], lift: Lift) -> Vec<i64> {
 fn combined_limb(
     params: &Params,
     (at, i): (usize, usize),
-    inputs: &[Ciphertext],
+    inputs: &[Cow<'_, Ciphertext>],
     exponents: &[Vec<u8>],
 ) -> Poly {
     let constants: Vec<Vec<u64>> = exponents

@@ -66,6 +66,9 @@ fn scanned(message: &[u8], signatures: &[Signature], seed: u8) -> Outcome {
             "{}: {margin}, {line}",
             s.name
         );
+        let bits = scan::tightness(&secret, &params, &verdict);
+        println!("{}: noise {bits:.1} bits below its bound; {line}", s.name);
+        assert!((0.0..=12.0).contains(&bits), "{}: {bits}, {line}", s.name);
         Ok(found)
     });
     found.collect()

@@ -219,6 +219,15 @@ impl<'c> Scanner<'c> {
     }
 }
 
+/// By how many bits the noise of an answer stays below its bound, at most.
+pub(crate) fn tightness(secret: &SecretKey, params: &Params, verdict: &Verdict) -> f64 {
+    let bits = verdict
+        .packed
+        .iter()
+        .map(|c| c.bound_bits(params) - secret.measure_noise(c).1);
+    bits.fold(f64::NEG_INFINITY, f64::max)
+}
+
 /// Σ α_p s_p.
 fn inner(alpha: &[u8], s: &[u8]) -> u8 {
     let products = alpha

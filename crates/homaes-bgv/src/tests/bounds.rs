@@ -412,7 +412,7 @@ fn random_programs(set: &ParamSet, programs: core::ops::Range<u64>) {
 
 #[test]
 fn random_programs_are_right_or_refused() {
-    random_programs(&sets::TOY_255, 0..200);
+    random_programs(&sets::TOY_255, 0..1000);
 }
 
 /// ```text
@@ -487,4 +487,90 @@ fn roundings_and_key_switches_have_the_law_that_is_assumed() {
         bound.log2()
     );
     assert!(largest(&switching) < bound);
+}
+
+/// Pairs that share noise although they are computed apart, and pairs that do not.
+#[test]
+fn the_same_noise_is_recognised() {
+    let mut f = fixture(Params::new(&sets::TOY_4369).unwrap(), 44);
+    let n = f.params.slots().count();
+    let fresh = |f: &mut Fixture| {
+        let c = f.secret.encrypt(&random_bytes(&mut f.rng, n), &mut f.rng);
+        lowered(f, &c.unwrap(), 9)
+    };
+    let [x, y, z] = [(); 3].map(|()| fresh(&mut f));
+    let eval = Evaluator::new(&f.eval);
+    let c = Circuit::new(&eval);
+    let shifted = c.add_public(&x, &[1, 2, 3]).unwrap();
+    let slots = f.params.slots();
+    // the sum of ζ_17^3·ζ_257^i over all i but 0 is -ζ_17^3
+    let third = |i| u64::from(f.params.ring().exponent(i) % 17 == 3);
+    let unit: Vec<u64> = (0..f.params.ring().n()).map(third).collect();
+    let unit = slots.decode(&unit).unwrap();
+    let scaled = c.multiply_public(&x, &unit, Lift::ZeroOne).unwrap();
+    let twice = c.add(&x, &x).unwrap();
+    let down = |c: &Ciphertext, level| eval.lowered(c, level);
+    let conjugate = |a: &Ciphertext| c.conjugate(a, 1).unwrap();
+    let rotate = |a: &Ciphertext| c.rotate(a, Axis::E257, 1).unwrap();
+    let times =
+        |a: &Ciphertext, b: &Ciphertext| eval.relinearize(&eval.mul(a, b).unwrap()).unwrap();
+    let three =
+        |a: &Ciphertext, b: &Ciphertext, d: &Ciphertext| eval.multiply_three(a, b, d).unwrap();
+    let sum = |b: u8| down(&c.combine(&[(&x, 1), (&y, b)]).unwrap(), 8);
+    // whether noises of the two are taken as shared
+    let shared = |a: &Ciphertext, b: &Ciphertext| {
+        let level = a.level.min(b.level);
+        let [a, b] = [a, b].map(|c| down(c, level).bound(&f.params));
+        let product = bound::product_bound(&f.params, &a, &b, 0);
+        product.events() > a.events() + b.events()
+    };
+    let same = [
+        ("switch, public summand", down(&x, 8), down(&shifted, 8)),
+        ("switch in two steps", down(&x, 7), down(&down(&x, 8), 7)),
+        ("switch, times a unit", down(&x, 8), down(&scaled, 8)),
+        ("switch, twice", down(&x, 8), down(&twice, 8)),
+        ("Frobenius map", conjugate(&x), conjugate(&shifted)),
+        (
+            "Frobenius map, times a unit",
+            conjugate(&x),
+            conjugate(&scaled),
+        ),
+        ("rotation", rotate(&x), rotate(&shifted)),
+        (
+            "paths of automorphisms",
+            conjugate(&rotate(&x)),
+            rotate(&conjugate(&x)),
+        ),
+        ("product", times(&x, &y), times(&y, &shifted)),
+        (
+            "three-way product",
+            three(&x, &y, &z),
+            three(&z, &shifted, &y),
+        ),
+        (
+            "sums of what was switched",
+            c.add(&down(&x, 8), &down(&y, 8)).unwrap(),
+            down(&y, 8),
+        ),
+    ];
+    for (what, a, b) in &same {
+        assert!(shared(a, b), "{what}");
+    }
+    let apart = [
+        ("fresh ones", x.clone(), y.clone()),
+        ("forms", sum(3), sum(7)),
+        ("Frobenius images", x.clone(), conjugate(&x)),
+        (
+            "rotations",
+            rotate(&x),
+            c.rotate(&x, Axis::E257, 2).unwrap(),
+        ),
+        ("product and another", times(&x, &y), z.clone()),
+    ];
+    for (what, a, b) in &apart {
+        assert!(!shared(a, b), "{what}");
+    }
+    // what is known of public factors: nothing
+    let one = eval.lowered(&eval.public(&[1; 1]).unwrap(), 9);
+    assert!(!shared(&times(&x, &one), &y), "bounded noise");
 }
