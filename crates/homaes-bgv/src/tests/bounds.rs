@@ -197,6 +197,7 @@ impl Outcome {
 }
 
 /// One operation on values of `pool`, mostly of the latest.
+#[allow(clippy::too_many_lines, reason = "a list of verbs")]
 fn random_step(
     f: &Fixture,
     pool: &[Value],
@@ -425,11 +426,6 @@ fn many_random_programs_are_right_or_refused() {
     random_programs(&sets::TOY_4369, 0..100);
 }
 
-/// The values of the noise at all embeddings, squared.
-fn noise_embeddings(f: &Fixture, c: &Ciphertext) -> Vec<f64> {
-    f.secret.noise_embeddings(c)
-}
-
 /// Mean over samples at every embedding, over the variance that the bound takes for its law; the largest and how often single values exceed
 /// t times their own mean.
 #[test]
@@ -445,13 +441,13 @@ fn roundings_and_key_switches_have_the_law_that_is_assumed() {
         let x = random_bytes(&mut f.rng, f.params.slots().count());
         let fresh = f.secret.encrypt(&x, &mut f.rng).unwrap();
         let c = eval.lowered(&fresh, 9);
-        for (j, square) in noise_embeddings(&f, &c).into_iter().enumerate() {
+        for (j, square) in f.secret.noise_embeddings(&c).iter().enumerate() {
             let own = square / (n as f64 / 3.0 * (1.0 + kappa[j]));
             rounding[j] += own / f64::from(samples);
             above[0] += usize::from(own > 4.0);
         }
         let image = eval.frobenius(&c, 1).unwrap();
-        for (j, square) in noise_embeddings(&f, &image).into_iter().enumerate() {
+        for (j, square) in f.secret.noise_embeddings(&image).iter().enumerate() {
             switching[j] += square / f64::from(samples);
         }
         above[1] += 1;
