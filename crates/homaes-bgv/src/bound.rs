@@ -99,8 +99,9 @@ const MOST_EVENTS: f64 = 4_294_967_296.0;
 const KEY_NATS: f64 = 60.0;
 /// Half the highest order of norms.
 const ORDERS: usize = 64;
-/// log2 of ρ over which what a switch carries over stays apart from the new noise.
-const SMALL_LOG2: f64 = -1.0;
+/// log2 of the largest noise, over ρ, that is truncated when a switch carries it over: so small that eight products in a row lose about a
+/// bit of room by it.
+const SMALL_LOG2: f64 = 1.0;
 
 /// log2 of the norms of orders 2, 4, …, 2·[`ORDERS`].
 type Norms = [f64; ORDERS];
