@@ -196,144 +196,132 @@ impl Outcome {
     }
 }
 
-/// One operation on values of `pool`, mostly of the latest.
-#[allow(clippy::too_many_lines, reason = "a list of verbs")]
-fn random_step(
-    f: &Fixture,
-    pool: &[Value],
-    rng: &mut ChaCha20Rng,
-) -> (&'static str, Result<Ciphertext>, Vec<u8>) {
+/// An operation of a random program: its name, its result, and what that should hold.
+type Step = (&'static str, Result<Ciphertext>, Vec<u8>);
+
+fn zipped(a: &[u8], b: &[u8], g: impl Fn(u8, u8) -> u8) -> Vec<u8> {
+    a.iter().zip(b).map(|(&a, &b)| g(a, b)).collect()
+}
+
+/// One of `pool`, mostly of the latest.
+fn any<'p>(pool: &'p [Value], rng: &mut ChaCha20Rng) -> &'p Value {
+    let most = match rng.next_u32() % 3 {
+        0 => pool.len(),
+        _ => pool.len().min(3),
+    };
+    &pool[pool.len() - 1 - rng.next_u32() as usize % most]
+}
+
+/// Sums, constants and automorphisms.
+fn linear_step(f: &Fixture, pool: &[Value], rng: &mut ChaCha20Rng) -> Step {
     let eval = Evaluator::new(&f.eval);
     let c = Circuit::new(&eval);
     let n = f.params.slots().count();
-    let any = |rng: &mut ChaCha20Rng| {
-        let back = match rng.next_u32() % 3 {
-            0 => rng.next_u32() as usize % pool.len(),
-            _ => rng.next_u32() as usize % pool.len().min(3),
-        };
-        &pool[pool.len() - 1 - back]
-    };
-    let (x, y, z) = (any(rng), any(rng), any(rng));
+    let ((x, a), (y, b)) = (any(pool, rng), any(pool, rng));
     let byte = rng.next_u32() as u8;
-    let map = |g: &dyn Fn(u8) -> u8| -> Vec<u8> { x.1.iter().map(|&x| g(x)).collect() };
-    let zip = |a: &[u8], b: &[u8], g: &dyn Fn(u8, u8) -> u8| -> Vec<u8> {
-        a.iter().zip(b).map(|(&a, &b)| g(a, b)).collect()
-    };
-    let k = rng.next_u32() as usize % 8;
+    let (k, steps) = (rng.next_u32() as usize % 8, rng.next_u32() as usize % 200);
     let axis = Axis::ALL[rng.next_u32() as usize % 3];
-    let steps = rng.next_u32() as usize % 200;
-    let product = zip(&x.1, &y.1, &gf256::mul);
-    let sum = zip(&x.1, &y.1, &|a, b| a ^ b);
-    let frobenius = |x: u8| gf256::frobenius(x, k as u32);
-    let is = |b: bool| u8::from(b);
-    match rng.next_u32() % 22 {
-        0 => ("add", c.add(&x.0, &y.0), sum),
-        1 | 2 => ("multiply", c.multiply(&x.0, &y.0), product),
-        3 => (
-            "multiply by itself",
-            c.multiply(&x.0, &x.0),
-            map(&|x| gf256::mul(x, x)),
-        ),
+    let map = |g: &dyn Fn(u8) -> u8| -> Vec<u8> { a.iter().map(|&x| g(x)).collect() };
+    let bytes = match byte % 3 {
+        0 => chosen_bytes(&f.params),
+        _ => random_bytes(rng, n),
+    };
+    let sum = |b: &[u8]| zipped(a, b, |a, b| a ^ b);
+    let moved = |e: usize| circuit::moved(f, a, axis, e);
+    match rng.next_u32() % 12 {
+        0 => ("add", c.add(x, y), sum(b)),
+        1 => ("add_public", c.add_public(x, &bytes), sum(&bytes)),
+        2 => ("add_byte", c.add_byte(x, byte), map(&|x| x ^ byte)),
+        3 => ("not", c.not(x), map(&|x| x ^ 1)),
         4 => {
-            let want = zip(&x.1, &y.1, &|a, b| gf256::mul(a, frobenius(b)));
-            (
-                "multiply_conjugate",
-                c.multiply_conjugate(&x.0, &y.0, k),
-                want,
-            )
+            let want = map(&|x| gf256::mul(x, byte));
+            ("multiply_byte", c.multiply_byte(x, byte), want)
         }
         5 => {
-            let want = zip(&product, &z.1, &gf256::mul);
-            ("multiply_three", c.multiply_three(&x.0, &y.0, &z.0), want)
-        }
-        6 => {
-            let bytes = random_bytes(rng, n);
-            (
-                "add_public",
-                c.add_public(&x.0, &bytes),
-                zip(&x.1, &bytes, &|a, b| a ^ b),
-            )
-        }
-        7 => {
-            let bytes = chosen_bytes(&f.params);
-            (
-                "add_public, chosen",
-                c.add_public(&x.0, &bytes),
-                zip(&x.1, &bytes, &|a, b| a ^ b),
-            )
-        }
-        8 => ("add_byte", c.add_byte(&x.0, byte), map(&|x| x ^ byte)),
-        9 => (
-            "multiply_byte",
-            c.multiply_byte(&x.0, byte),
-            map(&|x| gf256::mul(x, byte)),
-        ),
-        10 => {
-            let bytes = random_bytes(rng, n);
             let lift = match byte % 2 {
                 0 => Lift::ZeroOne,
                 _ => Lift::Signs([byte; 32]),
             };
-            let want = zip(&x.1, &bytes, &gf256::mul);
-            (
-                "multiply_public",
-                c.multiply_public(&x.0, &bytes, lift),
-                want,
-            )
+            let want = zipped(a, &bytes, gf256::mul);
+            ("multiply_public", c.multiply_public(x, &bytes, lift), want)
         }
-        11 | 12 => {
+        6 | 7 => {
             let terms: Vec<(&Value, u8)> = (0..1 + rng.next_u32() % 70)
-                .map(|_| (any(rng), rng.next_u32() as u8))
+                .map(|_| (any(pool, rng), rng.next_u32() as u8))
                 .collect();
             let want = terms.iter().fold(vec![0; n], |sum, (v, c)| {
-                zip(&sum, &v.1, &|s, x| s ^ gf256::mul(x, *c))
+                zipped(&sum, &v.1, |s, x| s ^ gf256::mul(x, *c))
             });
             let terms: Vec<_> = terms.iter().map(|(v, c)| (&v.0, *c)).collect();
             ("combine", c.combine(&terms), want)
         }
-        13 => ("conjugate", c.conjugate(&x.0, k), map(&frobenius)),
-        14 => (
-            "rotate",
-            c.rotate(&x.0, axis, steps),
-            circuit::moved(f, &x.1, axis, steps),
-        ),
-        15 => {
-            let places = c.places(axis);
-            let want = (0..places).fold(vec![0; n], |sum, e| {
-                zip(&sum, &circuit::moved(f, &x.1, axis, e), &|a, b| a ^ b)
-            });
-            ("sum_slots", c.sum_slots(&x.0, &[axis]), want)
+        8 => {
+            let want = map(&|x| gf256::frobenius(x, k as u32));
+            ("conjugate", c.conjugate(x, k), want)
         }
-        16 => ("is_zero", c.is_zero(&x.0), map(&|x| is(x == 0))),
-        17 => (
-            "equals_byte",
-            c.equals_byte(&x.0, byte),
-            map(&|x| is(x == byte)),
-        ),
-        18 => (
-            "or",
-            c.or(&x.0, &y.0),
-            zip(&x.1, &y.1, &|a, b| 1 ^ gf256::mul(1 ^ a, 1 ^ b)),
-        ),
-        19 => ("mod_switch", eval.mod_switch(&x.0), x.1.clone()),
-        20 => {
+        9 => ("rotate", c.rotate(x, axis, steps), moved(steps)),
+        10 => {
+            let want = (0..c.places(axis))
+                .fold(vec![0; n], |sum, e| zipped(&sum, &moved(e), |a, b| a ^ b));
+            ("sum_slots", c.sum_slots(x, &[axis]), want)
+        }
+        _ => ("mod_switch", eval.mod_switch(x), a.clone()),
+    }
+}
+
+/// Products, comparisons and logic.
+fn product_step(f: &Fixture, pool: &[Value], rng: &mut ChaCha20Rng) -> Step {
+    let eval = Evaluator::new(&f.eval);
+    let c = Circuit::new(&eval);
+    let n = f.params.slots().count();
+    let [(x, a), (y, b), (z, d)] = [any(pool, rng), any(pool, rng), any(pool, rng)];
+    let byte = rng.next_u32() as u8;
+    let k = rng.next_u32() as usize % 8;
+    let axis = Axis::ALL[rng.next_u32() as usize % 3];
+    let map = |g: &dyn Fn(u8) -> u8| -> Vec<u8> { a.iter().map(|&x| g(x)).collect() };
+    let product = zipped(a, b, gf256::mul);
+    let cubic = zipped(&product, d, gf256::mul);
+    let frobenius = |x: u8| gf256::frobenius(x, k as u32);
+    let or = |a: u8, b: u8| 1 ^ gf256::mul(1 ^ a, 1 ^ b);
+    match rng.next_u32() % 14 {
+        0 | 1 => ("multiply", c.multiply(x, y), product),
+        2 => ("square", c.multiply(x, x), map(&|x| gf256::mul(x, x))),
+        3 => {
+            let want = zipped(a, b, |a, b| gf256::mul(a, frobenius(b)));
+            ("multiply_conjugate", c.multiply_conjugate(x, y, k), want)
+        }
+        4 => ("multiply_three", c.multiply_three(x, y, z), cubic),
+        5 => ("is_zero", c.is_zero(x), map(&|x| u8::from(x == 0))),
+        6 => {
+            let want = map(&|x| u8::from(x == byte));
+            ("equals_byte", c.equals_byte(x, byte), want)
+        }
+        7 => {
+            let bytes = random_bytes(rng, n);
+            let want = zipped(a, &bytes, |a, b| u8::from(a == b));
+            ("equals_public", c.equals_public(x, &bytes), want)
+        }
+        8 => ("and", c.and(x, y), product),
+        9 => ("or", c.or(x, y), zipped(a, b, or)),
+        10 => {
             let k = k % 4;
-            let p = eval.mul_frobenius(&x.0, &y.0, k);
-            let p = p.and_then(|p| eval.add_product(eval.mul_frobenius(&y.0, &x.0, k)?, &p));
+            let p = eval.mul_frobenius(x, y, k);
+            let p = p.and_then(|p| eval.add_product(eval.mul_frobenius(y, x, k)?, &p));
             let frob = |x: u8| gf256::frobenius(x, k as u32);
-            let want = zip(&x.1, &y.1, &|a, b| {
-                gf256::mul(a, frob(b)) ^ gf256::mul(b, frob(a))
-            });
-            (
-                "sum of products",
-                p.and_then(|p| eval.relinearize(&p)),
-                want,
-            )
+            let want = zipped(a, b, |a, b| gf256::mul(a, frob(b)) ^ gf256::mul(b, frob(a)));
+            let out = p.and_then(|p| eval.relinearize(&p));
+            ("sum of products", out, want)
+        }
+        11 => ("all", c.all(&[x, y, z]), cubic),
+        12 => {
+            let want = zipped(&zipped(a, b, or), d, or);
+            ("any", c.any(&[x, y, z]), want)
         }
         _ => {
-            let masks = [x, y, z].map(|v| &v.0);
-            let want = zip(&product, &z.1, &gf256::mul);
-            ("all", c.all(&masks), want)
+            let want = (0..c.places(axis)).fold(vec![1; n], |product, e| {
+                zipped(&product, &circuit::moved(f, a, axis, e), gf256::mul)
+            });
+            ("all_slots", c.all_slots(x, &[axis]), want)
         }
     }
 }
@@ -344,7 +332,10 @@ fn random_program(f: &Fixture, start: &[Value], seed: u64) -> Outcome {
     let mut pool = start.to_vec();
     let mut out = Outcome::default();
     for step in 0..1 + rng.next_u32() % 60 {
-        let (name, result, want) = random_step(f, &pool, &mut rng);
+        let (name, result, want) = match rng.next_u32() % 2 {
+            0 => linear_step(f, &pool, &mut rng),
+            _ => product_step(f, &pool, &mut rng),
+        };
         match result {
             Ok(c) => {
                 out.slack.push(sound(
