@@ -162,6 +162,27 @@ pub(crate) struct Decrypt {
     /// AES key, as in wrap-key: checks the tag of a GCM message, and writes nothing if it is wrong
     #[arg(long, value_name = "FILE")]
     pub(crate) key_file: Option<PathBuf>,
+    /// Decrypt a GCM message without its AES key: the tag is not checked, anybody may have changed
+    /// the bytes
+    #[arg(long, conflicts_with = "key_file")]
+    pub(crate) unauthenticated: bool,
+    /// Refuse a message of another mode
+    #[arg(long, value_enum, value_name = "MODE")]
+    pub(crate) expect_mode: Option<Mode>,
+    /// Refuse a message with another nonce of GCM (24 hex digits), or with another initial counter of
+    /// CTR or IV of CBC (32 hex digits)
+    #[arg(long, value_name = "HEX")]
+    pub(crate) expect_nonce: Option<String>,
+    /// Refuse a GCM message with other associated data
+    #[arg(long, value_name = "FILE")]
+    pub(crate) expect_aad: Option<PathBuf>,
+    /// Refuse a message of another length; with --unpad that without padding
+    #[arg(long, value_name = "N")]
+    pub(crate) expect_bytes: Option<u64>,
+    /// Replay log, made if it is missing: refuse a GCM message that is in it, and record one that is
+    /// accepted. Keep one log per AES key, wherever its messages are decrypted
+    #[arg(long, value_name = "FILE", requires = "key_file")]
+    pub(crate) seen: Option<PathBuf>,
     /// Remove the PKCS#7 padding of an ECB or CBC message, as 'openssl enc' adds it
     #[arg(long)]
     pub(crate) unpad: bool,
@@ -312,6 +333,17 @@ pub(crate) enum Mode {
     Gcm,
 }
 
+impl Mode {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Ecb => "ecb",
+            Self::Cbc => "cbc",
+            Self::Ctr => "ctr",
+            Self::Gcm => "gcm",
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Progress {
     Auto,
@@ -364,6 +396,15 @@ pub(crate) fn parse_nonce(text: &str) -> Result<[u8; 12], String> {
     Ok(std::array::from_fn(|i| bytes[i + 4]))
 }
 
+/// The bytes of a nonce of GCM, or of an initial counter or an IV.
+pub(crate) fn parse_expected_nonce(text: &str) -> Result<Vec<u8>, String> {
+    if text.len() == 24 {
+        return parse_nonce(text).map(Vec::from);
+    }
+    let what = "that of CTR or CBC, or 24 for a nonce of GCM";
+    parse_iv(text, what).map(Vec::from)
+}
+
 fn check_hex(text: &str, digits: usize, what: &str) -> Result<(), String> {
     if let Some(other) = text.chars().find(|c| !c.is_ascii_hexdigit()) {
         return Err(format!("found {other:?}, expected {digits} hex digits"));
@@ -393,6 +434,14 @@ mod tests {
         assert_eq!(parse_iv(digits, "").unwrap()[11..13], [11, 12]);
         let nonce = parse_nonce(&digits[..24]).unwrap();
         assert!(nonce.into_iter().eq(0..12));
+        for len in [24, 32] {
+            assert!(
+                parse_expected_nonce(&digits[..len])
+                    .unwrap()
+                    .into_iter()
+                    .eq(0..len as u8 / 2)
+            );
+        }
         for bad in [
             "",
             "00",
@@ -405,6 +454,7 @@ mod tests {
         ] {
             assert!(parse_iv(bad, "").is_err(), "{bad:?}");
             assert!(parse_nonce(bad).is_err(), "{bad:?}");
+            assert!(parse_expected_nonce(bad).is_err(), "{bad:?}");
         }
     }
 

@@ -12,9 +12,9 @@ pub(crate) mod wrap_key;
 
 use crate::args::Variant;
 use crate::console::{self, Failure};
-use homaes::{AesKey, Error, Layout, Scheme, SecretKey, Set};
+use homaes::{AesKey, Error, Layout, MAX_AAD_BYTES, Scheme, SecretKey, Set};
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::path::Path;
 
 /// The set that the command line names; it is the command line that is wrong if there is none.
@@ -75,6 +75,18 @@ fn read_aes_key(path: &Path) -> Result<AesKey, Failure> {
         );
     }
     Ok(key)
+}
+
+/// The associated data, or a little more than is allowed.
+fn read_aad(path: &Path) -> Result<Vec<u8>, Failure> {
+    let mut aad = Vec::new();
+    let most = MAX_AAD_BYTES as u64 + 1;
+    let read = open_file(path)?.take(most).read_to_end(&mut aad);
+    read.map_err(|source| Error::Io {
+        path: path.to_owned(),
+        source,
+    })?;
+    Ok(aad)
 }
 
 /// Opens a file that is not one of the project's.

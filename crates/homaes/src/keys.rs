@@ -84,7 +84,7 @@ impl KeySet {
     pub fn create(set: &Set, folder: impl AsRef<Path>, force: bool) -> Result<Self> {
         let path = folder.as_ref();
         let _folder = Folder::create(path)?;
-        let secret = Output::private(&path.join(SECRET_KEY_FILE), force)?;
+        let secret = Output::private(path.join(SECRET_KEY_FILE), force)?;
         let eval = Output::create(path.join(EVAL_KEY_FILE), force)?;
         let keys = Self::generate(set)?;
         let eval = write(eval, keys.eval.key.header(), |w| keys.eval.key.write(w))?;

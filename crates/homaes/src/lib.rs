@@ -22,7 +22,7 @@
 //! assert_eq!((report.bytes, report.blocks), (3, 1));
 //!
 //! // Client.
-//! keys.secret.decrypt(at("o.hct"), Output::create(at("plain"), false)?)?;
+//! keys.secret.decrypt(at("o.hct"), Output::private(at("plain"), false)?)?;
 //! assert_eq!(std::fs::read(at("plain"))?.len(), 3);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -34,7 +34,7 @@
 //! | `scheme` | parameter sets, and the one match from names to schemes; a module per scheme |
 //! | `keys`, `random` | key files and the AES key; the operating system's randomness |
 //! | `transcipher`, `decrypt`, `inspect` | the verbs on files |
-//! | `gcm` | the tag of a GCM message, checked at decryption |
+//! | `gcm`, `expect`, `seen` | what is checked at decryption: the tag of a GCM message, what is expected of it, the replay log |
 //! | `meta` | the records of an `.hct` file beside the ciphertexts |
 //! | `output` | files that appear whole or not at all |
 //! | `report`, `error` | what a run measured; what went wrong, where, and the remedy |
@@ -47,6 +47,7 @@ mod batch;
 mod decrypt;
 mod error;
 mod evaluate;
+mod expect;
 mod gcm;
 mod inspect;
 mod job;
@@ -56,11 +57,13 @@ mod output;
 mod random;
 mod report;
 mod scheme;
+mod seen;
 mod transcipher;
 
 pub use batch::Split;
 pub use decrypt::{DecryptOptions, DecryptReport, Tag};
 pub use error::{Error, Result};
+pub use expect::Expect;
 pub use homaes_aes::{Block, Direction, KeySize, Layout, Mode};
 pub use homaes_params::{Estimate, Published, Purpose, SecretWeight, SetCard};
 pub use homaes_tfhe::Expansion;

@@ -47,10 +47,14 @@ impl Output {
         Self::with(path.as_ref(), OutputOptions { force, private })
     }
 
-    /// As [`create`](Self::create), readable by the owner alone.
-    pub(crate) fn private(path: &Path, force: bool) -> Result<Self> {
+    /// As [`create`](Self::create), readable and writable by the owner alone (mode 0600 on Unix) from the first byte on: for
+    /// plaintexts and keys.
+    ///
+    /// # Errors
+    /// As [`create`](Self::create).
+    pub fn private(path: impl AsRef<Path>, force: bool) -> Result<Self> {
         let private = true;
-        Self::with(path, OutputOptions { force, private })
+        Self::with(path.as_ref(), OutputOptions { force, private })
     }
 
     fn with(path: &Path, options: OutputOptions) -> Result<Self> {
@@ -86,6 +90,21 @@ impl Output {
         self.file
             .commit()
             .map_err(|source| Error::output(&path, source))
+    }
+
+    /// Gives this file its name and then `second` its own: together, as far as an [`interrupt`] is concerned. If the second fails,
+    /// the first is removed.
+    pub(crate) fn commit_with(self, second: Self) -> Result<()> {
+        let [path, second_path] = [&self, &second].map(|file| file.path().to_owned());
+        let _gate = gate();
+        self.file
+            .commit()
+            .map_err(|source| Error::output(&path, source))?;
+        second.file.commit().map_err(|source| {
+            // The first error is the one to report.
+            let _ = fs::remove_file(&path);
+            Error::output(&second_path, source)
+        })
     }
 }
 

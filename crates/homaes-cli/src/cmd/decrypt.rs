@@ -1,22 +1,37 @@
 //! `homaes decrypt`
 
-use super::{open_secret, read_aes_key, refuse_own_input};
-use crate::args::Decrypt;
+use super::{open_secret, read_aad, read_aes_key, refuse_own_input};
+use crate::args::{Decrypt, parse_expected_nonce};
 use crate::console::{self, Failure};
 use crate::progress::spin;
 use crate::table;
-use homaes::{DecryptOptions, Output, Tag};
+use homaes::{DecryptOptions, DecryptReport, Expect, Output, Tag};
 
 pub(crate) fn run(args: &Decrypt) -> Result<(), Failure> {
-    let key_file = args.key_file.as_deref().unwrap_or(&args.input);
-    refuse_own_input(&args.out, &[&args.secret, &args.input, key_file])?;
+    let nonce = args.expect_nonce.as_deref().map(parse_expected_nonce);
+    let nonce = nonce
+        .transpose()
+        .map_err(|reason| Failure::Usage(format!("--expect-nonce: {reason}")))?;
+    let mut inputs = vec![args.secret.as_path(), &args.input];
+    let others = [&args.key_file, &args.expect_aad, &args.seen];
+    inputs.extend(others.into_iter().flatten().map(|path| path.as_path()));
+    refuse_own_input(&args.out, &inputs)?;
+    let aad = args.expect_aad.as_deref().map(read_aad).transpose()?;
     let secret = open_secret(&args.secret)?;
     let aes_key = args.key_file.as_deref().map(read_aes_key).transpose()?;
     let options = DecryptOptions {
         aes_key: aes_key.as_ref(),
+        unauthenticated: args.unauthenticated,
         unpad: args.unpad,
+        expect: Expect {
+            mode: args.expect_mode.map(|mode| mode.name()),
+            nonce: nonce.as_deref(),
+            aad: aad.as_deref(),
+            bytes: args.expect_bytes,
+        },
+        seen: args.seen.as_deref(),
     };
-    let output = Output::create(&args.out, args.force)?;
+    let output = Output::private(&args.out, args.force)?;
     let report = spin("decrypting", || {
         secret.decrypt_with(&args.input, output, options)
     })?;
@@ -26,19 +41,37 @@ pub(crate) fn run(args: &Decrypt) -> Result<(), Failure> {
             args.input.display()
         ));
     }
-    let tag = match report.tag {
-        Tag::None => "",
-        Tag::Unchecked => ", GCM tag not checked",
-        Tag::Verified => ", GCM tag right",
-    };
+    console::print(&format!(
+        "{}: {}\n",
+        args.out.display(),
+        summary(args, &report)
+    ))
+}
+
+fn summary(args: &Decrypt, report: &DecryptReport) -> String {
+    let bytes = table::count(report.bytes, "byte", "bytes");
     let left = table::noise_left(report.margin_bits);
     // not above the standard deviation, as where noise is estimated
     let what = report
         .margin_bits
         .map_or("", |_| " above the largest measured");
-    console::print(&format!(
-        "{}: {}, noise left: {left}{what}{tag}\n",
-        args.out.display(),
-        table::count(report.bytes, "byte", "bytes"),
-    ))
+    let mode = report.mode.name();
+    let mut text = format!("{bytes}, noise left: {left}{what}, ");
+    text += &match report.tag {
+        Tag::None => table::unauthenticated(mode),
+        Tag::Unchecked => "unauthenticated: GCM tag not checked".to_owned(),
+        Tag::Verified => "GCM tag right".to_owned(),
+    };
+    if !report.mode.iv().is_empty() {
+        let name = table::iv_name(report.mode);
+        text += &format!(", {name} {}", table::hex(report.mode.iv()));
+    }
+    if report.tag != Tag::None {
+        let data = table::associated_data(report.aad_bytes, &report.aad_sha256);
+        text += &format!(", associated data {data}");
+    }
+    if let (Some(log), Some(number)) = (&args.seen, report.recorded) {
+        text += &format!(", message {number} in {}", log.display());
+    }
+    text
 }

@@ -3,7 +3,7 @@
 use crate::args::Inspect;
 use crate::console::{self, Failure};
 use crate::progress::{spin, steps_json};
-use crate::table::{self, Rows};
+use crate::table::{self, Rows, hex};
 use homaes::{Inspection, KeySize, Messages, Scheme, Set, Wrapped, inspect};
 use serde_json::{Value, json};
 
@@ -67,13 +67,15 @@ fn add_messages(rows: &mut Rows, scheme: Scheme, messages: &Messages) {
         format!("AES-{bits}-{mode}, layout {}", meta.layout),
     );
     if !meta.mode.iv().is_empty() {
-        let name = if meta.tag.is_some() { "nonce" } else { "iv" };
-        rows.add(name, hex(meta.mode.iv()));
+        rows.add(table::iv_name(meta.mode), hex(meta.mode.iv()));
     }
-    if let Some(tag) = meta.tag {
-        rows.add("tag", format!("{} (not checked)", hex(&tag)));
-        let aad = table::count(meta.aad.len() as u64, "byte", "bytes");
-        rows.add("associated data", aad);
+    match meta.tag {
+        None => rows.add("authentication", table::unauthenticated(mode)),
+        Some(tag) => {
+            rows.add("tag", format!("{} (not checked)", hex(&tag)));
+            let data = table::associated_data(meta.aad.len() as u64, &meta.aad_sha256());
+            rows.add("associated data", data);
+        }
     }
     rows.add(
         "message",
@@ -125,6 +127,8 @@ fn messages_json(messages: &Messages, left: impl Fn(usize) -> Option<usize>) -> 
         "iv": hex(meta.mode.iv()),
         "tag": meta.tag.map(|tag| hex(&tag)),
         "aad_bytes": meta.aad.len(),
+        "aad_sha256": meta.tag.map(|_| hex(&meta.aad_sha256())),
+        "authentication": if meta.tag.is_some() { "tag, not checked" } else { "none" },
         "aes_key_bits": bits(meta.key_size),
         "bytes": split.bytes,
         "blocks": split.blocks(),
@@ -156,8 +160,4 @@ fn wrapped_json(wrapped: &Wrapped, left: impl Fn(usize) -> Option<usize>) -> Val
 
 fn bits(size: KeySize) -> usize {
     8 * size.key_bytes()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,18 +1,16 @@
 //! `homaes transcipher`
 
-use super::{open_file, refuse_own_input};
+use super::{read_aad, refuse_own_input};
 use crate::args::{self, Mode, parse_iv, parse_nonce};
 use crate::console::{self, Failure};
 use crate::progress::{Follower, report_json, spin, steps_json};
 use crate::table;
 use homaes::{
-    Error, EvalKey, Expansion, Job, MAX_AAD_BYTES, Output, Progress, Report, Step, Transcipher,
-    WrappedKey,
+    Error, EvalKey, Expansion, Job, Output, Progress, Report, Step, Transcipher, WrappedKey,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
-use std::path::Path;
+use std::io::Write;
 
 pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
     if args.report.as_ref() == Some(&args.out) {
@@ -108,18 +106,6 @@ fn open_job(args: &args::Transcipher) -> Result<Job, Failure> {
             "--aad: only mode gcm has associated data; leave it out".into(),
         )),
     }
-}
-
-/// The associated data, or a little more than is allowed.
-fn read_aad(path: &Path) -> Result<Vec<u8>, Failure> {
-    let mut aad = Vec::new();
-    let most = MAX_AAD_BYTES as u64 + 1;
-    let read = open_file(path)?.take(most).read_to_end(&mut aad);
-    read.map_err(|source| Error::Io {
-        path: path.to_owned(),
-        source,
-    })?;
-    Ok(aad)
 }
 
 /// The steps of every batch, in order.
