@@ -229,6 +229,23 @@ mod tests {
     }
 
     #[test]
+    fn of_two_files_both_appear_or_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let [a, b] = ["a", "b"].map(|name| folder.path().join(name));
+        let files = || [&a, &b].map(|path| Output::create(path, false).unwrap());
+        let [first, second] = files();
+        fs::write(&b, b"taken").unwrap();
+        let error = first.commit_with(second).unwrap_err();
+        assert!(matches!(error, Error::AlreadyExists { path } if path == b));
+        assert!(!a.exists() && fs::read(&b).unwrap() == b"taken");
+        fs::remove_file(&b).unwrap();
+        let [first, second] = files();
+        first.commit_with(second).unwrap();
+        assert!(a.exists() && b.exists());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+    }
+
+    #[test]
     fn a_folder_below_a_file_is_refused() {
         let file = tempfile::NamedTempFile::new().unwrap();
         assert!(Folder::create(&file.path().join("a")).is_err());

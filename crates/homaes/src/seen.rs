@@ -11,6 +11,9 @@
 //! time (RFC 3339), the length and the id of the FHE key are for the reader. `check` is the front of a hash of the line and of the
 //! check before it, so that a change, a lost line and a line cut short are noticed. Lines lost at the end are not: no file can tell
 //! that by itself.
+//!
+//! A new line is written with a copy of the log, which then replaces it: no line is ever there in part. So the cost of a decryption
+//! grows with the log, by some 250 bytes for each message in it.
 
 use crate::error::hex;
 use crate::meta::sha256;
