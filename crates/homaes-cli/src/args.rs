@@ -22,6 +22,7 @@ pub(crate) enum Command {
     Transcipher(Transcipher),
     Decrypt(Decrypt),
     Inspect(Inspect),
+    Passphrase(ChangePassphrase),
     Bench(Bench),
 }
 
@@ -62,6 +63,12 @@ pub(crate) struct Keygen {
     /// Folder for secret.hsk and eval.hek; made if it is missing
     #[arg(short, long, value_name = "DIR")]
     pub(crate) out: PathBuf,
+    /// Store the secret key under the passphrase in this file, its only line; '-' reads standard input
+    #[arg(long, value_name = "FILE")]
+    pub(crate) passphrase_file: Option<PathBuf>,
+    /// Store the secret key under a passphrase that is asked for on the terminal
+    #[arg(long, conflicts_with = "passphrase_file")]
+    pub(crate) passphrase: bool,
     /// Make keys for a set that offers no security, for tests
     #[arg(long)]
     pub(crate) accept_insecure: bool,
@@ -76,6 +83,10 @@ pub(crate) struct WrapKey {
     /// Secret key (.hsk)
     #[arg(long, value_name = "FILE")]
     pub(crate) secret: PathBuf,
+    /// Passphrase of the secret key, the only line of this file; '-' reads standard input [default:
+    /// asked for on the terminal if the key has one]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) passphrase_file: Option<PathBuf>,
     /// AES key: 16, 24 or 32 raw bytes, or 32, 48 or 64 hex digits; '-' reads standard input.
     /// 32 bytes that all are hex digits are taken as hex
     #[arg(long, value_name = "FILE")]
@@ -153,6 +164,10 @@ pub(crate) struct Decrypt {
     /// Secret key (.hsk)
     #[arg(long, value_name = "FILE")]
     pub(crate) secret: PathBuf,
+    /// Passphrase of the secret key, the only line of this file; '-' reads standard input [default:
+    /// asked for on the terminal if the key has one]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) passphrase_file: Option<PathBuf>,
     /// FHE ciphertexts (.hct)
     #[arg(value_name = "IN")]
     pub(crate) input: PathBuf,
@@ -180,7 +195,7 @@ pub(crate) struct Decrypt {
     #[arg(long, value_name = "N")]
     pub(crate) expect_bytes: Option<u64>,
     /// Replay log, made if it is missing: refuse a GCM message that is in it, and record one that is
-    /// accepted. Keep one log per AES key, wherever its messages are decrypted
+    /// accepted. It knows what was decrypted with it and nothing else; FILE.lock lets runs take turns
     #[arg(long, value_name = "FILE", requires = "key_file")]
     pub(crate) seen: Option<PathBuf>,
     /// Remove the PKCS#7 padding of an ECB or CBC message, as 'openssl enc' adds it
@@ -199,6 +214,25 @@ pub(crate) struct Inspect {
     /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Protect a secret key with a passphrase, change the passphrase, or remove it
+#[derive(Debug, clap::Args)]
+pub(crate) struct ChangePassphrase {
+    /// Secret key (.hsk), which is replaced
+    #[arg(long, value_name = "FILE")]
+    pub(crate) secret: PathBuf,
+    /// Present passphrase, the only line of this file; '-' reads standard input [default: asked for
+    /// on the terminal if the key has one]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) passphrase_file: Option<PathBuf>,
+    /// New passphrase, the only line of this file; '-' reads standard input [default: asked for on
+    /// the terminal]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) new_passphrase_file: Option<PathBuf>,
+    /// Store the key without a passphrase from now on
+    #[arg(long, conflicts_with = "new_passphrase_file")]
+    pub(crate) remove: bool,
 }
 
 /// Measure one full run, or the kernels beside their reference

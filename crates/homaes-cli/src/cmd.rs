@@ -6,13 +6,16 @@ pub(crate) mod demo;
 pub(crate) mod inspect;
 pub(crate) mod keygen;
 pub(crate) mod params;
+pub(crate) mod passphrase;
 mod sample;
 pub(crate) mod transcipher;
 pub(crate) mod wrap_key;
 
 use crate::args::Variant;
 use crate::console::{self, Failure};
-use homaes::{AesKey, Error, Layout, MAX_AAD_BYTES, Scheme, SecretKey, Set};
+use crate::progress::spin;
+use crate::terminal;
+use homaes::{AesKey, Error, Layout, MAX_AAD_BYTES, Passphrase, Scheme, SecretKey, Set};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -49,12 +52,31 @@ fn set_of_scheme(
     }
 }
 
-/// Opens a secret key and warns if it, or its set, protects nothing.
-fn open_secret(path: &Path) -> Result<SecretKey, Failure> {
-    let secret = SecretKey::open(path)?;
+/// Opens a secret key, with its passphrase if it has one, and warns if it, or its set, protects nothing.
+fn open_secret(path: &Path, passphrase_file: Option<&Path>) -> Result<SecretKey, Failure> {
+    let secret = match SecretKey::open(path) {
+        Err(Error::Protected { .. }) => {
+            let passphrase = match passphrase_file {
+                Some(file) => read_passphrase(file)?,
+                None => {
+                    let prompt = format!("passphrase of {}", path.display());
+                    terminal::ask(&prompt, "--passphrase-file")?
+                }
+            };
+            spin("opening the secret key", || {
+                SecretKey::unlock(path, &passphrase)
+            })?
+        }
+        secret => secret?,
+    };
+    let path = path.display();
     console::warn_insecure(secret.set());
+    if passphrase_file.is_some() && !secret.is_protected() {
+        console::warn(&format!(
+            "{path}: this secret key has no passphrase, and the one given is not used"
+        ));
+    }
     if secret.is_exposed() {
-        let path = path.display();
         console::warn(&format!(
             "{path}: others than the owner have access to this secret key; chmod 600 it"
         ));
@@ -62,10 +84,47 @@ fn open_secret(path: &Path) -> Result<SecretKey, Failure> {
     Ok(secret)
 }
 
+/// A passphrase to be: from a file, or asked for on the terminal; `option` names the one for the file.
+fn new_passphrase(secret: &Path, file: Option<&Path>, option: &str) -> Result<Passphrase, Failure> {
+    match file {
+        Some(file) => read_passphrase(file),
+        None => {
+            let prompt = format!("new passphrase of {}", secret.display());
+            terminal::ask_new(&prompt, option)
+        }
+    }
+}
+
+/// Reads a passphrase, from standard input if the path is `-`.
+fn read_passphrase(path: &Path) -> Result<Passphrase, Failure> {
+    Ok(if is_standard_input(path) {
+        Passphrase::read(io::stdin().lock(), STANDARD_INPUT)?
+    } else {
+        Passphrase::read(open_file(path)?, path)?
+    })
+}
+
+/// Refuses to read two things from standard input.
+fn one_standard_input(files: &[Option<&Path>]) -> Result<(), Failure> {
+    let files = files.iter().flatten();
+    match files.filter(|path| is_standard_input(path)).count() {
+        0 | 1 => Ok(()),
+        _ => Err(Failure::Usage(
+            "two files are to be read from standard input; give one of them by name".into(),
+        )),
+    }
+}
+
+const STANDARD_INPUT: &str = "standard input";
+
+fn is_standard_input(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
 /// Reads an AES key, from standard input if the path is `-`; warns if it could be read in another way.
 fn read_aes_key(path: &Path) -> Result<AesKey, Failure> {
-    let key = if path.as_os_str() == "-" {
-        AesKey::read(io::stdin().lock(), "standard input")?
+    let key = if is_standard_input(path) {
+        AesKey::read(io::stdin().lock(), STANDARD_INPUT)?
     } else {
         AesKey::read(open_file(path)?, path)?
     };

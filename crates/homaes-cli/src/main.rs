@@ -11,6 +11,7 @@ mod console;
 mod progress;
 mod scratch;
 mod table;
+mod terminal;
 
 use args::{Args, Command};
 use clap::Parser;
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
         homaes::interrupt();
         scratch::remove();
         progress::clear();
+        terminal::restore();
         console::error("interrupted; no partial output is left");
         std::process::exit(INTERRUPTED);
     });
@@ -62,6 +64,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::WrapKey(args) => cmd::wrap_key::run(&args),
         Command::Transcipher(args) => cmd::transcipher::run(&args),
         Command::Decrypt(args) => cmd::decrypt::run(&args),
+        Command::Passphrase(args) => cmd::passphrase::run(&args),
         Command::Inspect(args) => cmd::inspect::run(&args),
         Command::Bench(args) => cmd::bench::run(&args),
     }

@@ -236,6 +236,40 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// The bytes are no passphrase.
+    #[error("{}: not a passphrase: found {found}, expected one line of 1 to 1024 bytes", path.display())]
+    Passphrase {
+        /// The file.
+        path: PathBuf,
+        /// What it holds.
+        found: &'static str,
+    },
+    /// The secret key is protected with a passphrase, and none was given.
+    #[error("{}: the secret key is protected with a passphrase, found none", path.display())]
+    Protected {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A passphrase was given for a secret key that has none.
+    #[error("{}: the secret key is not protected with a passphrase, found one for it", path.display())]
+    NotProtected {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The passphrase does not decrypt the secret key.
+    #[error("{}: the passphrase does not open this secret key", path.display())]
+    WrongPassphrase {
+        /// The file.
+        path: PathBuf,
+    },
+    /// There is not enough memory for the key derivation that the file of the secret key asks for.
+    #[error("{}: no memory for the passphrase: Argon2id needs {wanted} bytes", path.display())]
+    KdfMemory {
+        /// The file.
+        path: PathBuf,
+        /// Bytes.
+        wanted: u64,
+    },
     /// The operating system gives no randomness.
     #[error("no randomness from the operating system: {0}")]
     Random(getrandom::Error),
@@ -302,6 +336,13 @@ impl Error {
             Self::Padding { .. } => {
                 "check mode, IV and AES key, or decrypt without --unpad if the message was not padded"
             }
+            Self::Passphrase { .. } => "give a file with the passphrase as its only line",
+            Self::Protected { .. } => "give the passphrase with --passphrase-file",
+            Self::NotProtected { .. } => "leave the passphrase out",
+            Self::WrongPassphrase { .. } => {
+                "check the passphrase; if it is right, the file was changed: take a copy of it"
+            }
+            Self::KdfMemory { .. } => "free memory, or raise the memory limit",
             Self::Random(_) => "make the system's random source available",
             Self::Threads { .. } => "ask for fewer threads",
         }

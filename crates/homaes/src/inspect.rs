@@ -1,8 +1,9 @@
 //! What a file says about itself, and whether it is undamaged. Needs no secret.
 
 use crate::decrypt::Ciphertexts;
+use crate::keys::Protection;
 use crate::meta::Meta;
-use crate::{Error, Expansion, Quality, Result, Set, Step, scheme};
+use crate::{Error, Expansion, KdfCost, Quality, Result, Set, Step, scheme};
 use homaes_aes::{Direction, KeySize, Layout};
 use homaes_wire::{KeyId, Kind, Reader};
 use std::collections::BTreeMap;
@@ -31,6 +32,8 @@ pub struct Inspection {
     pub messages: Option<Messages>,
     /// What an `.hwk` file holds; `None` for other files and unknown sets.
     pub wrapped: Option<Wrapped>,
+    /// What it costs to try a passphrase, if the file is a secret key that is protected with one.
+    pub protection: Option<KdfCost>,
 }
 
 /// The ciphertexts of an `.hct` file.
@@ -90,7 +93,12 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<Inspection> {
         records,
         messages: None,
         wrapped: None,
+        protection: None,
     };
+    if inspection.kind == Kind::SecretKey {
+        let protection = Protection::read(&mut open()?).map_err(error)?;
+        inspection.protection = protection.map(|protection| protection.cost);
+    }
     if let Some(set) = &inspection.set {
         let reader = open()?;
         reader.check_set(set.name(), set.digest()).map_err(error)?;

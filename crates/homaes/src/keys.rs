@@ -4,8 +4,11 @@
 //! kind, set, digest and key id before it reads the rest.
 
 mod aes;
+mod protect;
 
 pub use aes::{AesKey, MAX_AES_KEY_FILE_BYTES};
+pub(crate) use protect::Protection;
+pub use protect::{KdfCost, MAX_PASSPHRASE_BYTES, Passphrase};
 
 use crate::output::{Container, Folder};
 use crate::{Error, Output, Result, SchemeError, Set, random, scheme};
@@ -13,8 +16,11 @@ use core::fmt;
 use homaes_aes::{Direction, KeySize, Layout};
 use homaes_tfhe::Expansion;
 use homaes_wire::{AtomicFile, Header, KeyId, Kind, Reader, Writer};
+use protect::Sealed;
 use std::fs::File;
+use std::io::Read;
 use std::path::Path;
+use zeroize::Zeroizing;
 
 /// Name of the secret key within the folder of [`KeySet::create`].
 pub const SECRET_KEY_FILE: &str = "secret.hsk";
@@ -46,6 +52,39 @@ fn write(
     Ok(file)
 }
 
+/// Writes a secret key, under a passphrase if there is one.
+fn write_secret(
+    output: Output,
+    key: &scheme::SecretKey,
+    lock: Option<(&Passphrase, KdfCost)>,
+) -> Result<Container> {
+    let Some((passphrase, cost)) = lock else {
+        return write(output, key.header(), |w| key.write(w));
+    };
+    let path = output.path().to_owned();
+    let header = key.header();
+    let header = header.map_err(|source| Error::content(&path, source))?;
+    let plain = plain_file(key, &header, &path)?;
+    let sealed = Sealed::seal(plain, &header, passphrase, cost, &path)?;
+    let mut file = output.container(sealed.header)?;
+    for (tag, body) in sealed.records {
+        file.record(tag, 0, &body)?;
+    }
+    Ok(file)
+}
+
+/// The bytes of the unprotected file of a secret key; `path` names it in errors.
+fn plain_file(key: &scheme::SecretKey, header: &Header, path: &Path) -> Result<Zeroizing<Vec<u8>>> {
+    let error = |source| Error::output(path, source);
+    // With its final capacity, so that no copy stays behind.
+    let mut plain = Zeroizing::new(Vec::with_capacity(header.file_bytes() as usize));
+    let mut writer = Writer::new(&mut *plain, header.clone()).map_err(error)?;
+    key.write(&mut writer)
+        .map_err(|source| Error::content(path, source))?;
+    writer.finish().map_err(error)?;
+    Ok(plain)
+}
+
 /// A secret key and the evaluation key made with it.
 #[derive(Debug)]
 pub struct KeySet {
@@ -68,6 +107,7 @@ impl KeySet {
             key: secret,
             set: set.clone(),
             exposed: false,
+            protected: false,
         };
         let set = set.clone();
         Ok(Self {
@@ -82,15 +122,35 @@ impl KeySet {
     /// # Errors
     /// As [`generate`](Self::generate); [`Error::AlreadyExists`] or [`Error::Io`].
     pub fn create(set: &Set, folder: impl AsRef<Path>, force: bool) -> Result<Self> {
-        let path = folder.as_ref();
+        Self::create_with(set, folder.as_ref(), force, None)
+    }
+
+    /// As [`create`](Self::create), with the secret key under a passphrase.
+    ///
+    /// # Errors
+    /// As [`create`](Self::create), and [`Error::KdfMemory`].
+    pub fn create_protected(
+        set: &Set,
+        folder: impl AsRef<Path>,
+        force: bool,
+        passphrase: &Passphrase,
+        cost: KdfCost,
+    ) -> Result<Self> {
+        Self::create_with(set, folder.as_ref(), force, Some((passphrase, cost)))
+    }
+
+    fn create_with(
+        set: &Set,
+        path: &Path,
+        force: bool,
+        lock: Option<(&Passphrase, KdfCost)>,
+    ) -> Result<Self> {
         let _folder = Folder::create(path)?;
         let secret = Output::private(path.join(SECRET_KEY_FILE), force)?;
         let eval = Output::create(path.join(EVAL_KEY_FILE), force)?;
         let keys = Self::generate(set)?;
         let eval = write(eval, keys.eval.key.header(), |w| keys.eval.key.write(w))?;
-        let secret = write(secret, keys.secret.key.header(), |w| {
-            keys.secret.key.write(w)
-        })?;
+        let secret = write_secret(secret, &keys.secret.key, lock)?;
         Container::commit_all([eval, secret], force)?;
         Ok(keys)
     }
@@ -101,24 +161,74 @@ pub struct SecretKey {
     pub(crate) key: scheme::SecretKey,
     pub(crate) set: Set,
     exposed: bool,
+    protected: bool,
 }
 
 impl SecretKey {
-    /// Reads a `.hsk` file.
+    /// Reads a `.hsk` file that is not protected with a passphrase.
     ///
     /// # Errors
-    /// The first thing that is wrong with the file.
+    /// [`Error::Protected`] if it is; the first thing that is wrong with the file.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let reader = open(path, Kind::SecretKey)?;
         let set = set_of(path, &reader)?;
+        let mut first = open(path, Kind::SecretKey)?;
+        let protection = Protection::read(&mut first);
+        if protection
+            .map_err(|source| Error::file(path, source))?
+            .is_some()
+        {
+            let path = path.to_owned();
+            return Err(Error::Protected { path });
+        }
+        Self::read(set, reader, path)
+    }
+
+    /// Reads a `.hsk` file that is protected with this passphrase.
+    ///
+    /// # Errors
+    /// [`Error::NotProtected`], [`Error::WrongPassphrase`], [`Error::KdfMemory`]; the first thing that is wrong with the file.
+    pub fn unlock(path: impl AsRef<Path>, passphrase: &Passphrase) -> Result<Self> {
+        let path = path.as_ref();
+        let error = |source| Error::file(path, source);
+        let reader = open(path, Kind::SecretKey)?;
+        let set = set_of(path, &reader)?;
+        reader.check_set(set.name(), set.digest()).map_err(error)?;
+        let id = reader.header().key_id();
+        let plain = protect::open(reader, passphrase, path)?;
+        let inner = Reader::from_slice(&plain, Kind::SecretKey).map_err(error)?;
+        inner.check_key(id).map_err(error)?;
+        let key = Self::read(set, inner, path)?;
+        Ok(Self {
+            protected: true,
+            ..key
+        })
+    }
+
+    fn read<R: Read>(set: Set, reader: Reader<R>, path: &Path) -> Result<Self> {
         let key = scheme::SecretKey::read(set.params(), reader)
             .map_err(|source| Error::content(path, source))?;
         Ok(Self {
             key,
             set,
             exposed: readable_by_others(path),
+            protected: false,
         })
+    }
+
+    /// Writes it to the file `path`, readable by the owner alone, under a passphrase if there is one; `force` allows to replace an
+    /// existing file. The bytes of a file that is replaced stay on the disk until they are written over.
+    ///
+    /// # Errors
+    /// [`Error::AlreadyExists`], [`Error::Io`], and with a passphrase [`Error::Random`] or [`Error::KdfMemory`].
+    pub fn save(
+        &self,
+        path: impl AsRef<Path>,
+        force: bool,
+        lock: Option<(&Passphrase, KdfCost)>,
+    ) -> Result<()> {
+        write_secret(Output::private(path, force)?, &self.key, lock)?.commit()
     }
 
     /// Its parameter set.
@@ -131,6 +241,12 @@ impl SecretKey {
     #[must_use]
     pub fn id(&self) -> KeyId {
         self.key.id()
+    }
+
+    /// Whether the file it came from is protected with a passphrase.
+    #[must_use]
+    pub fn is_protected(&self) -> bool {
+        self.protected
     }
 
     /// Whether others than the owner could read the file it came from. Only known on Unix.

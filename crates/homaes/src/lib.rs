@@ -32,7 +32,7 @@
 //! | `evaluate` | the pipeline: the place to start reading |
 //! | `job`, `batch` | a validated input file, cut into batches |
 //! | `scheme` | parameter sets, and the one match from names to schemes; a module per scheme |
-//! | `keys`, `random` | key files and the AES key; the operating system's randomness |
+//! | `keys`, `random` | key files, passphrases and the AES key; the operating system's randomness |
 //! | `transcipher`, `decrypt`, `inspect` | the verbs on files |
 //! | `gcm`, `expect`, `seen` | what is checked at decryption: the tag of a GCM message, what is expected of it, the replay log |
 //! | `meta` | the records of an `.hct` file beside the ciphertexts |
@@ -71,8 +71,8 @@ pub use homaes_wire::{KeyId, Kind};
 pub use inspect::{Inspection, Messages, Wrapped, inspect};
 pub use job::{Job, MAX_AAD_BYTES};
 pub use keys::{
-    AesKey, EVAL_KEY_FILE, EvalKey, KeySet, MAX_AES_KEY_FILE_BYTES, SECRET_KEY_FILE, SecretKey,
-    WrappedKey, Wrapping,
+    AesKey, EVAL_KEY_FILE, EvalKey, KdfCost, KeySet, MAX_AES_KEY_FILE_BYTES, MAX_PASSPHRASE_BYTES,
+    Passphrase, SECRET_KEY_FILE, SecretKey, WrappedKey, Wrapping,
 };
 pub use meta::Meta;
 pub use output::{Output, interrupt};

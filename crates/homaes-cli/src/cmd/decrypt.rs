@@ -1,6 +1,6 @@
 //! `homaes decrypt`
 
-use super::{open_secret, read_aad, read_aes_key, refuse_own_input};
+use super::{one_standard_input, open_secret, read_aad, read_aes_key, refuse_own_input};
 use crate::args::{Decrypt, parse_expected_nonce};
 use crate::console::{self, Failure};
 use crate::progress::spin;
@@ -12,12 +12,19 @@ pub(crate) fn run(args: &Decrypt) -> Result<(), Failure> {
     let nonce = nonce
         .transpose()
         .map_err(|reason| Failure::Usage(format!("--expect-nonce: {reason}")))?;
+    let passphrase = args.passphrase_file.as_deref();
+    one_standard_input(&[args.key_file.as_deref(), passphrase])?;
     let mut inputs = vec![args.secret.as_path(), &args.input];
-    let others = [&args.key_file, &args.expect_aad, &args.seen];
+    let others = [
+        &args.key_file,
+        &args.passphrase_file,
+        &args.expect_aad,
+        &args.seen,
+    ];
     inputs.extend(others.into_iter().flatten().map(|path| path.as_path()));
     refuse_own_input(&args.out, &inputs)?;
     let aad = args.expect_aad.as_deref().map(read_aad).transpose()?;
-    let secret = open_secret(&args.secret)?;
+    let secret = open_secret(&args.secret, passphrase)?;
     let aes_key = args.key_file.as_deref().map(read_aes_key).transpose()?;
     let options = DecryptOptions {
         aes_key: aes_key.as_ref(),

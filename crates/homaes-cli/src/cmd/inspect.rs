@@ -4,7 +4,7 @@ use crate::args::Inspect;
 use crate::console::{self, Failure};
 use crate::progress::{spin, steps_json};
 use crate::table::{self, Rows, hex};
-use homaes::{Inspection, KeySize, Messages, Scheme, Set, Wrapped, inspect};
+use homaes::{Inspection, KdfCost, KeySize, Kind, Messages, Scheme, Set, Wrapped, inspect};
 use serde_json::{Value, json};
 
 pub(crate) fn run(args: &Inspect) -> Result<(), Failure> {
@@ -33,6 +33,9 @@ fn text(found: &Inspection) -> String {
         .iter()
         .map(|(tag, count)| format!("{count} with tag {tag}"));
     rows.add("records", records.collect::<Vec<_>>().join(", "));
+    if found.kind == Kind::SecretKey {
+        rows.add("passphrase", passphrase(found.protection));
+    }
     // There is content for known sets only.
     let scheme = found.set.as_ref().map(Set::scheme);
     if let (Some(scheme), Some(wrapped)) = (scheme, &found.wrapped) {
@@ -49,6 +52,17 @@ fn text(found: &Inspection) -> String {
             format!("{}\n{}", rows.text(), table::steps(scheme, steps))
         }
     }
+}
+
+fn passphrase(protection: Option<KdfCost>) -> String {
+    protection.map_or("none".into(), |cost| {
+        let memory = table::bytes(u64::from(cost.memory_kib) << 10);
+        let (passes, lanes) = (
+            table::count(cost.passes.into(), "pass", "passes"),
+            table::count(cost.lanes.into(), "lane", "lanes"),
+        );
+        format!("needed (Argon2id: {memory}, {passes}, {lanes})")
+    })
 }
 
 fn add_wrapped(rows: &mut Rows, scheme: Scheme, wrapped: &Wrapped) {
@@ -114,6 +128,7 @@ fn inspection_json(found: &Inspection) -> Value {
         "file_bytes": found.file_bytes,
         "records_by_tag": records,
         "messages": found.messages.as_ref().map(|messages| messages_json(messages, left)),
+        "secret_key": (found.kind == Kind::SecretKey).then(|| secret_json(found.protection)),
         "wrapped_key": found.wrapped.as_ref().map(|wrapped| wrapped_json(wrapped, left)),
     })
 }
@@ -139,6 +154,17 @@ fn messages_json(messages: &Messages, left: impl Fn(usize) -> Option<usize>) -> 
         "noise_bits": messages.quality.map(|quality| quality.noise_bits),
         "capacity_bits": messages.quality.map(|quality| quality.capacity_bits),
         "steps": steps_json(&messages.steps),
+    })
+}
+
+fn secret_json(protection: Option<KdfCost>) -> Value {
+    json!({
+        "protected": protection.is_some(),
+        "argon2id": protection.map(|cost| json!({
+            "memory_kib": cost.memory_kib,
+            "passes": cost.passes,
+            "lanes": cost.lanes,
+        })),
     })
 }
 
