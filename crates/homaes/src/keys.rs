@@ -231,6 +231,24 @@ impl SecretKey {
         write_secret(Output::private(path, force)?, &self.key, lock)?.commit()
     }
 
+    /// Replaces its file `path` by one under another passphrase, or under none. As [`save`](Self::save), but the file must be of this key.
+    ///
+    /// # Errors
+    /// As [`save`](Self::save); [`Error::File`] if another key has come to be there, which would be lost.
+    pub fn protect(
+        &self,
+        path: impl AsRef<Path>,
+        lock: Option<(&Passphrase, KdfCost)>,
+    ) -> Result<()> {
+        let path = path.as_ref();
+        let file = write_secret(Output::private(path, true)?, &self.key, lock)?;
+        // As late as possible: the key derivation took its time.
+        open(path, Kind::SecretKey)?
+            .check_key(self.id())
+            .map_err(|source| Error::file(path, source))?;
+        file.commit()
+    }
+
     /// Its parameter set.
     #[must_use]
     pub fn set(&self) -> &Set {

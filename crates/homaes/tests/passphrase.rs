@@ -145,6 +145,24 @@ fn keys_are_made_under_a_passphrase() {
     }
 }
 
+#[test]
+fn another_key_in_the_same_place_is_not_lost() {
+    let world = World::new("tfhe/toy");
+    let (path, lock) = (world.at("locked"), Some((&world.passphrase, COST)));
+    let key = world.unlock("locked").unwrap();
+    let before = fs::read(&path).unwrap();
+    key.protect(&path, lock).unwrap();
+    assert_ne!(fs::read(&path).unwrap(), before);
+    // As when keys are made anew while a passphrase is typed.
+    let other = KeySet::generate(&world.set).unwrap().secret;
+    other.save(&path, true, None).unwrap();
+    let there = fs::read(&path).unwrap();
+    let error = key.protect(&path, lock).unwrap_err().to_string();
+    assert!(error.contains("file belongs to key"), "{error}");
+    assert_eq!(fs::read(&path).unwrap(), there);
+    assert!(key.protect(world.at("missing"), lock).is_err() && !world.at("missing").exists());
+}
+
 /// Checksums find accidents only; here they are made right again.
 #[test]
 fn no_change_passes_unnoticed() {

@@ -24,7 +24,7 @@ pub(crate) fn run(args: &ChangePassphrase) -> Result<(), Failure> {
     };
     spin("writing the secret key", || {
         let lock = passphrase.as_ref();
-        secret.save(path, true, lock.map(|lock| (lock, KdfCost::default())))
+        secret.protect(path, lock.map(|lock| (lock, KdfCost::default())))
     })?;
     let state = match args.remove {
         true => "no longer protected",
