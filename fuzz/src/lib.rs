@@ -445,7 +445,11 @@ pub fn run(kind: Kind, script: &[u8]) {
         _ => {
             let key = AesKey::from_bytes(&AES_KEY).expect("16 bytes are a key");
             for (aes_key, unpad) in [(Some(&key), false), (None, true)] {
-                let options = DecryptOptions { aes_key, unpad };
+                let options = DecryptOptions {
+                    aes_key,
+                    unpad,
+                    ..DecryptOptions::default()
+                };
                 let output = Output::held("memory", io::sink());
                 let _ = world.secret.decrypt_with(&path, output, options);
             }

@@ -114,17 +114,16 @@ impl SecretKey {
     /// # Errors
     /// As [`SecretKey::decrypt`]; [`Error::NotBytes`] also if a slot of a bit holds something else.
     pub fn decrypt_blocks(&self, state: &State) -> Result<Decrypted> {
-        let decrypted: Vec<(Vec<u8>, f64)> = state
-            .ciphertexts
-            .iter()
-            .map(|c| self.decrypt(c))
-            .collect::<Result<_>>()?;
-        let margins = decrypted.iter().map(|d| d.1);
-        let margin_bits = margins.fold(f64::INFINITY, f64::min);
-        let slots: Vec<_> = decrypted.into_iter().map(|d| Zeroizing::new(d.0)).collect();
+        let mut margin_bits = f64::INFINITY;
+        let slots = state.ciphertexts.iter().map(|c| {
+            let (slots, margin) = self.decrypt(c)?;
+            margin_bits = margin_bits.min(margin);
+            Ok(Zeroizing::new(slots))
+        });
+        let slots = slots.collect::<Result<Vec<_>>>()?;
         let blocks = from_slots(self.params(), state.layout, &slots).ok_or(Error::NotBytes)?;
         Ok(Decrypted {
-            blocks,
+            blocks: Zeroizing::new(blocks),
             margin_bits,
         })
     }

@@ -181,7 +181,9 @@ fn fips_197_vector_through_the_fused_and_the_generic_circuit() {
     let wrapped = WrappedKey::encrypt(&f.secret, &keys, Wrapping::default(), &mut f.rng).unwrap();
     let aes = Aes::new(&f.eval, &wrapped, Layout::Sliced).unwrap();
     let state = aes.evaluate(&[plain]).unwrap();
-    assert_eq!(f.secret.decrypt_blocks(&state).unwrap().blocks[0], want);
+    let decrypted = f.secret.decrypt_blocks(&state).unwrap();
+    assert_eq!(decrypted.blocks[0], want);
+    assert_eq!(format!("{decrypted:?}"), "Decrypted(16 blocks)");
 
     // two rounds of the generic circuit over the byte view, against the clear interpreter
     let round_keys: Vec<Block> = keys.as_slice()[..3].to_vec();

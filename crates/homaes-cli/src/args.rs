@@ -23,6 +23,7 @@ pub(crate) enum Command {
     Transcipher(Transcipher),
     Decrypt(Decrypt),
     Inspect(Inspect),
+    Passphrase(ChangePassphrase),
     Bench(Bench),
 }
 
@@ -63,6 +64,12 @@ pub(crate) struct Keygen {
     /// Folder for secret.hsk and eval.hek; made if it is missing
     #[arg(short, long, value_name = "DIR", value_parser = file_path())]
     pub(crate) out: PathBuf,
+    /// Store the secret key under the passphrase in this file, its only line; '-' reads standard input
+    #[arg(long, value_name = "FILE")]
+    pub(crate) passphrase_file: Option<PathBuf>,
+    /// Store the secret key under a passphrase that is asked for on the terminal
+    #[arg(long, conflicts_with = "passphrase_file")]
+    pub(crate) passphrase: bool,
     /// Make keys for a set that offers no security, for tests
     #[arg(long)]
     pub(crate) accept_insecure: bool,
@@ -77,6 +84,10 @@ pub(crate) struct WrapKey {
     /// Secret key (.hsk)
     #[arg(long, value_name = "FILE", value_parser = file_path())]
     pub(crate) secret: PathBuf,
+    /// Passphrase of the secret key, the only line of this file; '-' reads standard input [default:
+    /// asked for on the terminal if the key has one]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) passphrase_file: Option<PathBuf>,
     /// AES key: 16, 24 or 32 raw bytes, or 32, 48 or 64 hex digits; '-' reads standard input.
     /// 32 bytes that all are hex digits are taken as hex
     #[arg(long, value_name = "FILE")]
@@ -155,6 +166,10 @@ pub(crate) struct Decrypt {
     /// Secret key (.hsk)
     #[arg(long, value_name = "FILE", value_parser = file_path())]
     pub(crate) secret: PathBuf,
+    /// Passphrase of the secret key, the only line of this file; '-' reads standard input [default:
+    /// asked for on the terminal if the key has one]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) passphrase_file: Option<PathBuf>,
     /// FHE ciphertexts (.hct)
     #[arg(value_name = "IN", value_parser = file_path())]
     pub(crate) input: PathBuf,
@@ -164,6 +179,27 @@ pub(crate) struct Decrypt {
     /// AES key, as in wrap-key: checks the tag of a GCM message, and writes nothing if it is wrong
     #[arg(long, value_name = "FILE")]
     pub(crate) key_file: Option<PathBuf>,
+    /// Decrypt a GCM message without its AES key: the tag is not checked, anybody may have changed
+    /// the bytes
+    #[arg(long, conflicts_with = "key_file")]
+    pub(crate) unauthenticated: bool,
+    /// Refuse a message of another mode
+    #[arg(long, value_enum, value_name = "MODE")]
+    pub(crate) expect_mode: Option<Mode>,
+    /// Refuse a message with another nonce of GCM (24 hex digits), or with another initial counter of
+    /// CTR or IV of CBC (32 hex digits)
+    #[arg(long, value_name = "HEX")]
+    pub(crate) expect_nonce: Option<String>,
+    /// Refuse a GCM message with other associated data
+    #[arg(long, value_name = "FILE", value_parser = file_path())]
+    pub(crate) expect_aad: Option<PathBuf>,
+    /// Refuse a message of another length; with --unpad that without padding
+    #[arg(long, value_name = "N")]
+    pub(crate) expect_bytes: Option<u64>,
+    /// Replay log, made if it is missing: refuse a GCM message that is in it, and record one that is
+    /// accepted. It knows what was decrypted with it and nothing else; FILE.lock lets runs take turns
+    #[arg(long, value_name = "FILE", requires = "key_file", value_parser = file_path())]
+    pub(crate) seen: Option<PathBuf>,
     /// Remove the PKCS#7 padding of an ECB or CBC message, as 'openssl enc' adds it
     #[arg(long)]
     pub(crate) unpad: bool,
@@ -181,6 +217,25 @@ pub(crate) struct Inspect {
     /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Protect a secret key with a passphrase, change the passphrase, or remove it
+#[derive(Debug, clap::Args)]
+pub(crate) struct ChangePassphrase {
+    /// Secret key (.hsk), which is replaced
+    #[arg(long, value_name = "FILE", value_parser = file_path())]
+    pub(crate) secret: PathBuf,
+    /// Present passphrase, the only line of this file; '-' reads standard input [default: asked for
+    /// on the terminal if the key has one]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) passphrase_file: Option<PathBuf>,
+    /// New passphrase, the only line of this file; '-' reads standard input [default: asked for on
+    /// the terminal]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) new_passphrase_file: Option<PathBuf>,
+    /// Store the key without a passphrase from now on
+    #[arg(long, conflicts_with = "new_passphrase_file")]
+    pub(crate) remove: bool,
 }
 
 /// Measure one full run, or the kernels beside their reference
@@ -315,6 +370,17 @@ pub(crate) enum Mode {
     Gcm,
 }
 
+impl Mode {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Ecb => "ecb",
+            Self::Cbc => "cbc",
+            Self::Ctr => "ctr",
+            Self::Gcm => "gcm",
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Progress {
     Auto,
@@ -382,6 +448,15 @@ pub(crate) fn parse_nonce(text: &str) -> Result<[u8; 12], String> {
     Ok(std::array::from_fn(|i| bytes[i + 4]))
 }
 
+/// The bytes of a nonce of GCM, or of an initial counter or an IV.
+pub(crate) fn parse_expected_nonce(text: &str) -> Result<Vec<u8>, String> {
+    if text.len() == 24 {
+        return parse_nonce(text).map(Vec::from);
+    }
+    let what = "that of CTR or CBC, or 24 for a nonce of GCM";
+    parse_iv(text, what).map(Vec::from)
+}
+
 fn check_hex(text: &str, digits: usize, what: &str) -> Result<(), String> {
     if let Some(other) = text.chars().find(|c| !c.is_ascii_hexdigit()) {
         return Err(format!("found {other:?}, expected {digits} hex digits"));
@@ -411,6 +486,14 @@ mod tests {
         assert_eq!(parse_iv(digits, "").unwrap()[11..13], [11, 12]);
         let nonce = parse_nonce(&digits[..24]).unwrap();
         assert!(nonce.into_iter().eq(0..12));
+        for len in [24, 32] {
+            assert!(
+                parse_expected_nonce(&digits[..len])
+                    .unwrap()
+                    .into_iter()
+                    .eq(0..len as u8 / 2)
+            );
+        }
         for bad in [
             "",
             "00",
@@ -423,6 +506,7 @@ mod tests {
         ] {
             assert!(parse_iv(bad, "").is_err(), "{bad:?}");
             assert!(parse_nonce(bad).is_err(), "{bad:?}");
+            assert!(parse_expected_nonce(bad).is_err(), "{bad:?}");
         }
     }
 

@@ -7,15 +7,18 @@ pub(crate) mod inspect;
 mod inspect_folder;
 pub(crate) mod keygen;
 pub(crate) mod params;
+pub(crate) mod passphrase;
 mod sample;
 pub(crate) mod transcipher;
 pub(crate) mod wrap_key;
 
 use crate::args::{Variant, is_stream};
 use crate::console::{self, Failure};
-use homaes::{AesKey, Error, Layout, Output, Scheme, SecretKey, Set};
+use crate::progress::spin;
+use crate::terminal;
+use homaes::{AesKey, Error, Layout, MAX_AAD_BYTES, Output, Passphrase, Scheme, SecretKey, Set};
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::path::Path;
 
 /// The set that the command line names; it is the command line that is wrong if there is none.
@@ -50,12 +53,31 @@ fn set_of_scheme(
     }
 }
 
-/// Opens a secret key and warns if it, or its set, protects nothing.
-fn open_secret(path: &Path) -> Result<SecretKey, Failure> {
-    let secret = SecretKey::open(path)?;
+/// Opens a secret key, with its passphrase if it has one, and warns if it, or its set, protects nothing.
+fn open_secret(path: &Path, passphrase_file: Option<&Path>) -> Result<SecretKey, Failure> {
+    let secret = match SecretKey::open(path) {
+        Err(Error::Protected { .. }) => {
+            let passphrase = match passphrase_file {
+                Some(file) => read_passphrase(file)?,
+                None => {
+                    let prompt = format!("passphrase of {}", path.display());
+                    terminal::ask(&prompt, "--passphrase-file")?
+                }
+            };
+            spin("opening the secret key", || {
+                SecretKey::unlock(path, &passphrase)
+            })?
+        }
+        secret => secret?,
+    };
+    let path = path.display();
     console::warn_insecure(secret.set());
+    if passphrase_file.is_some() && !secret.is_protected() {
+        console::warn(&format!(
+            "{path}: this secret key has no passphrase, and the one given is not used"
+        ));
+    }
     if secret.is_exposed() {
-        let path = path.display();
         console::warn(&format!(
             "{path}: others than the owner have access to this secret key; chmod 600 it"
         ));
@@ -63,10 +85,43 @@ fn open_secret(path: &Path) -> Result<SecretKey, Failure> {
     Ok(secret)
 }
 
+/// A passphrase to be: from a file, or asked for on the terminal; `option` names the one for the file.
+fn new_passphrase(secret: &Path, file: Option<&Path>, option: &str) -> Result<Passphrase, Failure> {
+    match file {
+        Some(file) => read_passphrase(file),
+        None => {
+            let prompt = format!("new passphrase of {}", secret.display());
+            terminal::ask_new(&prompt, option)
+        }
+    }
+}
+
+/// Reads a passphrase, from standard input if the path is `-`.
+fn read_passphrase(path: &Path) -> Result<Passphrase, Failure> {
+    Ok(if is_stream(path) {
+        Passphrase::read(io::stdin().lock(), STANDARD_INPUT)?
+    } else {
+        Passphrase::read(open_file(path)?, path)?
+    })
+}
+
+/// Refuses to read two things from standard input.
+fn one_standard_input(files: &[Option<&Path>]) -> Result<(), Failure> {
+    let files = files.iter().flatten();
+    match files.filter(|path| is_stream(path)).count() {
+        0 | 1 => Ok(()),
+        _ => Err(Failure::Usage(
+            "two files are to be read from standard input; give one of them by name".into(),
+        )),
+    }
+}
+
+const STANDARD_INPUT: &str = "standard input";
+
 /// Reads an AES key, from standard input if the path is `-`; warns if it could be read in another way.
 fn read_aes_key(path: &Path) -> Result<AesKey, Failure> {
     let key = if is_stream(path) {
-        AesKey::read(io::stdin().lock(), "standard input")?
+        AesKey::read(io::stdin().lock(), STANDARD_INPUT)?
     } else {
         AesKey::read(open_file(path)?, path)?
     };
@@ -76,6 +131,18 @@ fn read_aes_key(path: &Path) -> Result<AesKey, Failure> {
         );
     }
     Ok(key)
+}
+
+/// The associated data, or a little more than is allowed.
+fn read_aad(path: &Path) -> Result<Vec<u8>, Failure> {
+    let mut aad = Vec::new();
+    let most = MAX_AAD_BYTES as u64 + 1;
+    let read = open_file(path)?.take(most).read_to_end(&mut aad);
+    read.map_err(|source| Error::Io {
+        path: path.to_owned(),
+        source,
+    })?;
+    Ok(aad)
 }
 
 /// Opens a file that is not one of the project's.
@@ -104,12 +171,23 @@ fn layout_of_set(set: &Set, layout: Option<Layout>) -> Result<Layout, Failure> {
 
 /// Reserves an output, in a folder that is cleared of what killed runs have left.
 fn reserve(path: &Path, force: bool) -> Result<Output, Failure> {
+    remove_leftovers_beside(path);
+    Ok(Output::create(path, force)?)
+}
+
+/// As [`reserve`], readable by the owner alone.
+fn reserve_private(path: &Path, force: bool) -> Result<Output, Failure> {
+    remove_leftovers_beside(path);
+    Ok(Output::private(path, force)?)
+}
+
+/// Removes what killed runs have left in the folder of a file, and says so.
+fn remove_leftovers_beside(path: &Path) {
     // A link is followed when its file is replaced.
     let real = path.canonicalize();
     if let Some(folder) = real.as_deref().unwrap_or(path).parent() {
         remove_leftovers(folder);
     }
-    Ok(Output::create(path, force)?)
 }
 
 /// Removes what killed runs have left in a folder, and says so.
@@ -130,6 +208,9 @@ fn remove_leftovers(folder: &Path) {
 /// Refuses an output that is one of the command's own inputs: even with `--force` that destroys what is read, a secret
 /// key among it.
 pub(crate) fn refuse_own_input(out: &Path, inputs: &[&Path]) -> Result<(), Failure> {
+    if is_stream(out) {
+        return Ok(());
+    }
     let Ok(out_file) = out.canonicalize() else {
         return Ok(()); // it does not exist yet
     };

@@ -11,6 +11,7 @@ mod console;
 mod progress;
 mod scratch;
 mod table;
+mod terminal;
 
 use args::{Args, Command};
 use clap::Parser;
@@ -29,6 +30,7 @@ const INTERRUPTED: i32 = 130;
 static ALLOCATOR: Guarded = Guarded::new(|| {
     homaes::interrupt_without_memory();
     scratch::remove_without_waiting();
+    terminal::restore();
 });
 
 fn main() -> ExitCode {
@@ -73,9 +75,11 @@ fn guarded() -> ExitCode {
 
 /// Whether a command is called for files that it makes, the first of which is complete only with all the work.
 fn makes_files(command: &Command) -> bool {
-    use Command::{Bench, Decrypt, Demo, Inspect, Keygen, Params, Transcipher, WrapKey};
+    use Command::{
+        Bench, Decrypt, Demo, Inspect, Keygen, Params, Passphrase, Transcipher, WrapKey,
+    };
     match command {
-        Keygen(_) | WrapKey(_) | Transcipher(_) | Decrypt(_) => true,
+        Keygen(_) | WrapKey(_) | Transcipher(_) | Decrypt(_) | Passphrase(_) => true,
         Demo(_) | Params(_) | Inspect(_) | Bench(_) => false,
     }
 }
@@ -85,6 +89,7 @@ fn stop(makes_files: bool) {
     let completed = homaes::interrupt();
     scratch::remove();
     progress::clear();
+    terminal::restore();
     if makes_files && completed > 0 {
         console::warn("interrupted when the output was complete");
         std::process::exit(0);
@@ -95,6 +100,7 @@ fn stop(makes_files: bool) {
 
 /// Lets signals end the program without a thread that could clean up.
 fn stop_at_once() {
+    terminal::never_hide();
     #[cfg(unix)]
     for signal in [
         signal_hook::consts::SIGINT,
@@ -126,6 +132,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::WrapKey(args) => cmd::wrap_key::run(&args),
         Command::Transcipher(args) => cmd::transcipher::run(&args),
         Command::Decrypt(args) => cmd::decrypt::run(&args),
+        Command::Passphrase(args) => cmd::passphrase::run(&args),
         Command::Inspect(args) => cmd::inspect::run(&args),
         Command::Bench(args) => cmd::bench::run(&args),
     }

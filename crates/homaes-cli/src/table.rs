@@ -1,6 +1,6 @@
 //! Texts for people: tables, sizes, times, security.
 
-use homaes::{Direction, Expansion, Layout, Purpose, Quality, Scheme, SetCard, Step};
+use homaes::{Direction, Expansion, Layout, Mode, Purpose, Quality, Scheme, SetCard, Step};
 use std::fmt::Write;
 
 /// Rows of a name and a value, the values in one column.
@@ -64,6 +64,29 @@ pub(crate) fn blocks(blocks: u64, batches: u64) -> String {
     let blocks = count(blocks, "block", "blocks");
     let batches = count(batches, "batch", "batches");
     format!("{blocks} in {batches}")
+}
+
+/// What is to be said about a result of a mode without a tag.
+pub(crate) fn unauthenticated(mode: &str) -> String {
+    format!("unauthenticated: mode {mode} has no tag")
+}
+
+/// What the public value of a mode is called.
+pub(crate) fn iv_name(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Gcm { .. } => "nonce",
+        _ => "iv",
+    }
+}
+
+/// Length and hash of the associated data of GCM.
+pub(crate) fn associated_data(bytes: u64, sha256: &[u8]) -> String {
+    let bytes = count(bytes, "byte", "bytes");
+    format!("{bytes}, SHA-256 {}", hex(sha256))
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// A number of bytes, with its unit.

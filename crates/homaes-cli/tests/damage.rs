@@ -82,7 +82,10 @@ fn damaged(file: &str, salt: u64, line: &str) {
 }
 
 fn damaged_of(set: &str, file: &str, salt: u64, line: &str) {
-    let world = World::of(set);
+    damaged_in(&World::of(set), set, file, salt, line);
+}
+
+fn damaged_in(world: &World, set: &str, file: &str, salt: u64, line: &str) {
     let seed = seed();
     let mut random = Random(seed ^ salt);
     let good = world.read(file);
@@ -98,6 +101,17 @@ fn damaged_of(set: &str, file: &str, salt: u64, line: &str) {
 #[test]
 fn secret_key() {
     damaged("keys/secret.hsk", 1, "decrypt --secret bad o.hct -o x");
+}
+
+#[test]
+fn secret_key_under_a_passphrase() {
+    for set in SETS {
+        let world = World::of(set);
+        world.write("pass", b"passphrase");
+        world.ok("passphrase --secret keys/secret.hsk --new-passphrase-file pass");
+        let line = "decrypt --secret bad --passphrase-file pass o.hct -o x";
+        damaged_in(&world, set, "keys/secret.hsk", 5, line);
+    }
 }
 
 #[test]

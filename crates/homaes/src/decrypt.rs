@@ -1,15 +1,17 @@
 //! From `.hct` file back to bytes, batch by batch.
 //!
-//! What is checked about the whole message, the tag of GCM and the padding of ECB and CBC, is checked before the output
-//! gets its name: bytes that fail a check never appear.
+//! What the file says of the message is held against what is expected before the first byte is decrypted. What is checked about the
+//! whole message, the tag of GCM and the padding of ECB and CBC, is checked before the output gets its name: bytes that fail a check
+//! never appear.
 
 use crate::gcm::TagCheck;
 use crate::meta::{MAX_META_BYTES, Meta, TAG_BATCH, TAG_META, TAG_STEPS};
 use crate::pool::Pool;
 use crate::scheme::Shape;
-use crate::{AesKey, Error, Output, Result, SchemeError, SecretKey, Set, Step};
+use crate::seen::Seen;
+use crate::{AesKey, Error, Expect, Output, Result, SchemeError, SecretKey, Set, Step};
 use homaes_aes::Mode;
-use homaes_wire::{Kind, Reader, WireError};
+use homaes_wire::{KeyId, Kind, Reader, WireError};
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -21,11 +23,20 @@ const MIN_MARGIN_BITS: f64 = 1.0;
 /// What to check and remove at decryption, beyond what is always checked.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DecryptOptions<'k> {
-    /// The AES key: the tag of a GCM message is computed anew and compared. A right tag also shows that the server
-    /// evaluated what it was given.
+    /// The AES key: the tag of a GCM message is computed anew and compared. A right tag shows that a holder of the AES key encrypted
+    /// this message with the nonce and the associated data that the file names. It does not show that this is the message that the
+    /// server was asked for ([`expect`](Self::expect)), nor that it was not returned before ([`seen`](Self::seen)).
     pub aes_key: Option<&'k AesKey>,
+    /// Decrypt a GCM message without an AES key, and so without a check of its tag: anybody may have changed it.
+    pub unauthenticated: bool,
     /// Remove the PKCS#7 padding of an ECB or CBC message.
     pub unpad: bool,
+    /// What the message must be.
+    pub expect: Expect<'k>,
+    /// A replay log, made if it is missing: a message in it is refused, and one that is accepted is recorded when the output is in
+    /// place. Needs `aes_key`, for without a checked tag nothing tells which message it is. A file beside it, its name with `.lock`
+    /// added, lets runs that share it take turns.
+    pub seen: Option<&'k Path>,
 }
 
 /// What became of the tag of a message.
@@ -49,14 +60,23 @@ pub struct DecryptReport {
     pub margin_bits: Option<f64>,
     /// Whether the message is authentic, as far as that is known.
     pub tag: Tag,
+    /// The mode, with nonce or IV.
+    pub mode: Mode,
+    /// Length of the associated data.
+    pub aad_bytes: u64,
+    /// SHA-256 of the associated data.
+    pub aad_sha256: [u8; 32],
+    /// Number of messages in the replay log, this one included, if one was given.
+    pub recorded: Option<u64>,
 }
 
 impl SecretKey {
-    /// Decrypts the `.hct` file `path` into `output`, without checking a tag and with any padding.
+    /// Decrypts the `.hct` file `path` into `output`, which should be [private](Output::private), with any padding. Not for GCM, whose
+    /// tag is there to be checked.
     ///
     /// # Errors
     /// The first thing that is wrong with the file, another set or another secret key included; `output` then does not
-    /// appear.
+    /// appear. [`Error::NoAesKey`] for a GCM message.
     pub fn decrypt(&self, path: impl AsRef<Path>, output: Output) -> Result<DecryptReport> {
         self.decrypt_with(path, output, DecryptOptions::default())
     }
@@ -65,7 +85,8 @@ impl SecretKey {
     ///
     /// # Errors
     /// As [`decrypt`](Self::decrypt); [`Error::NotOfMode`] or [`Error::AesKeySize`] if an option does not go with the
-    /// file; [`Error::Tag`] or [`Error::Padding`] if a check fails.
+    /// file; [`Error::Tag`], [`Error::Padding`], [`Error::Unexpected`] or [`Error::Seen`] if a check fails;
+    /// [`Error::SeenDamaged`], [`Error::SeenUnchecked`] or [`Error::SeenIsOutput`] if the replay log cannot be used.
     pub fn decrypt_with(
         &self,
         path: impl AsRef<Path>,
@@ -80,7 +101,8 @@ impl SecretKey {
         });
         let reader = reader.map_err(|source| Error::file(path, source))?;
         let mut messages = Ciphertexts::new(reader, &self.set)?;
-        let mut sink = Sink::new(output, &messages, options)?;
+        options.expect.check(path, &messages.meta, options.unpad)?;
+        let mut sink = Sink::new(output, &messages, options, self.id())?;
         let mut margin_bits: Option<f64> = None;
         let pool = Pool::new(0);
         while let Some(batch) = messages.next(&self.set)? {
@@ -101,28 +123,39 @@ impl SecretKey {
             let used = messages.meta.split.batch_bytes(index) as usize;
             sink.write(&decrypted.blocks.as_flattened()[..used])?;
         }
-        messages.finish()?;
-        let (bytes, tag) = sink.finish(path)?;
+        let (meta, _) = messages.finish()?;
+        let (bytes, tag, recorded) = sink.finish(path)?;
         Ok(DecryptReport {
             bytes,
             margin_bits,
             tag,
+            mode: meta.mode,
+            aad_bytes: meta.aad.len() as u64,
+            aad_sha256: meta.aad_sha256(),
+            recorded,
         })
     }
 }
 
 /// The output, behind the checks.
-struct Sink {
+struct Sink<'k> {
     output: Output,
     written: u64,
     tag: Tag,
     check: Option<TagCheck>,
+    expect: Expect<'k>,
+    seen: Option<Seen>,
     /// The last block so far, if padding is to be removed from it.
     held: Option<Zeroizing<Vec<u8>>>,
 }
 
-impl Sink {
-    fn new(output: Output, file: &Ciphertexts, options: DecryptOptions<'_>) -> Result<Self> {
+impl<'k> Sink<'k> {
+    fn new(
+        output: Output,
+        file: &Ciphertexts,
+        options: DecryptOptions<'k>,
+        key_id: KeyId,
+    ) -> Result<Self> {
         let meta = &file.meta;
         let not_of_mode = |option| Error::NotOfMode {
             path: file.path.clone(),
@@ -133,6 +166,10 @@ impl Sink {
             return Err(not_of_mode("padding to remove"));
         }
         let check = match (options.aes_key, meta.mode, meta.tag) {
+            (None, _, Some(_)) if !options.unauthenticated => {
+                let path = file.path.clone();
+                return Err(Error::NoAesKey { path });
+            }
             (None, ..) => None,
             (Some(key), Mode::Gcm { nonce }, Some(tag)) => {
                 check_size(&file.path, key, meta)?;
@@ -140,8 +177,21 @@ impl Sink {
             }
             (Some(_), ..) => return Err(not_of_mode("tag to check with an AES key")),
         };
+        let seen = match (options.seen, &check, meta.tag) {
+            (None, ..) => None,
+            (Some(log), Some(_), Some(tag)) => {
+                let path = &file.path;
+                Some(Seen::open(log, &output, path, meta, tag, key_id)?)
+            }
+            (Some(_), ..) => {
+                let path = file.path.clone();
+                return Err(Error::SeenUnchecked { path });
+            }
+        };
         Ok(Self {
             output,
+            expect: options.expect,
+            seen,
             written: 0,
             tag: match (meta.tag, &check) {
                 (None, _) => Tag::None,
@@ -174,8 +224,8 @@ impl Sink {
         written.map_err(|source| Error::io(self.output.path(), source))
     }
 
-    /// Lets the output appear if all is right.
-    fn finish(mut self, path: &Path) -> Result<(u64, Tag)> {
+    /// Lets the output appear if all is right, and records its message.
+    fn finish(mut self, path: &Path) -> Result<(u64, Tag, Option<u64>)> {
         if self.check.take().is_some_and(|check| !check.verify()) {
             let path = path.to_owned();
             return Err(Error::Tag { path });
@@ -185,8 +235,15 @@ impl Sink {
             let kept = unpadded(&last).ok_or(Error::Padding { path })?;
             self.put(kept)?;
         }
-        self.output.commit()?;
-        Ok((self.written, self.tag))
+        self.expect.length(path, self.written)?;
+        let recorded = match self.seen {
+            None => {
+                self.output.commit()?;
+                None
+            }
+            Some(seen) => Some(seen.commit(self.output, path)?),
+        };
+        Ok((self.written, self.tag, recorded))
     }
 }
 

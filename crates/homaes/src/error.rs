@@ -172,6 +172,61 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// A GCM message is to be decrypted without the AES key, and that was not asked for.
+    #[error("{}: a message of mode gcm, found no AES key to check its tag with", path.display())]
+    NoAesKey {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The message is not the one that is expected.
+    #[error("{}: {what}: found {found}, expected {expected}", path.display())]
+    Unexpected {
+        /// The file.
+        path: PathBuf,
+        /// What differs.
+        what: &'static str,
+        /// What the file has.
+        found: String,
+        /// What was expected.
+        expected: String,
+    },
+    /// A message is to be recorded in a replay log, but nothing proves which message it is.
+    #[error("{}: found no checked tag, expected one: the replay log is for authenticated messages", path.display())]
+    SeenUnchecked {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The message was accepted before.
+    #[error(
+        "{}: expected a message that was not accepted before, found the one that was accepted on {time} ({}, line {line})",
+        path.display(), log.display()
+    )]
+    Seen {
+        /// The file.
+        path: PathBuf,
+        /// When it was accepted first, in the words of the log.
+        time: String,
+        /// The replay log.
+        log: PathBuf,
+        /// Its line, from 1.
+        line: u64,
+    },
+    /// The replay log is not as it was written.
+    #[error("{}: the replay log is damaged: line {line}: expected {expected}", path.display())]
+    SeenDamaged {
+        /// The replay log.
+        path: PathBuf,
+        /// The first line that is wrong, from 1.
+        line: u64,
+        /// What it should be.
+        expected: &'static str,
+    },
+    /// The replay log and the output are one file.
+    #[error("{}: is the output and the replay log", path.display())]
+    SeenIsOutput {
+        /// The file.
+        path: PathBuf,
+    },
     /// The message does not end with padding.
     #[error(
         "{}: the message does not end with PKCS#7 padding, expected n bytes of value n, n from 1 to 16",
@@ -181,11 +236,45 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// The bytes are no passphrase.
+    #[error("{}: not a passphrase: found {found}, expected one line of 1 to 1024 bytes", path.display())]
+    Passphrase {
+        /// The file.
+        path: PathBuf,
+        /// What it holds.
+        found: &'static str,
+    },
+    /// The secret key is protected with a passphrase, and none was given.
+    #[error("{}: the secret key is protected with a passphrase, found none", path.display())]
+    Protected {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A passphrase was given for a secret key that has none.
+    #[error("{}: the secret key is not protected with a passphrase, found one for it", path.display())]
+    NotProtected {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The passphrase does not decrypt the secret key.
+    #[error("{}: the passphrase does not open this secret key", path.display())]
+    WrongPassphrase {
+        /// The file.
+        path: PathBuf,
+    },
+    /// There is not enough memory for the key derivation that the file of the secret key asks for.
+    #[error("{}: no memory for the passphrase: Argon2id needs {wanted} bytes", path.display())]
+    KdfMemory {
+        /// The file.
+        path: PathBuf,
+        /// Bytes.
+        wanted: u64,
+    },
     /// The operating system gives no randomness.
     #[error("no randomness from the operating system: {0}")]
     Random(getrandom::Error),
-    /// Another process makes keys in the folder.
-    #[error("{}: another process is making keys in this folder", path.display())]
+    /// Another process makes keys in the folder, or changes a passphrase there.
+    #[error("{}: another process is writing keys in this folder", path.display())]
     Locked {
         /// The folder.
         path: PathBuf,
@@ -241,9 +330,32 @@ impl Error {
             Self::Tag { .. } => {
                 "do not use this message; check the nonce, the associated data and the AES key"
             }
+            Self::NoAesKey { .. } => {
+                "give the AES key with --key-file, or take bytes that anybody may have changed with --unauthenticated"
+            }
+            Self::Unexpected { .. } => {
+                "give the file of the message that is expected; if this is what the server returned, do not use it"
+            }
+            Self::SeenUnchecked { .. } => {
+                "give the AES key of a GCM message, or decrypt without --seen"
+            }
+            Self::Seen { .. } => {
+                "do not use it again: the server returned an old message, or it was decrypted twice"
+            }
+            Self::SeenDamaged { .. } => {
+                "restore the log from a copy; a new log under another name knows of no message yet"
+            }
+            Self::SeenIsOutput { .. } => "choose another name for one of them",
             Self::Padding { .. } => {
                 "check mode, IV and AES key, or decrypt without --unpad if the message was not padded"
             }
+            Self::Passphrase { .. } => "give a file with the passphrase as its only line",
+            Self::Protected { .. } => "give the passphrase with --passphrase-file",
+            Self::NotProtected { .. } => "leave the passphrase out",
+            Self::WrongPassphrase { .. } => {
+                "check the passphrase; if it is right, the file was changed: take a copy of it"
+            }
+            Self::KdfMemory { .. } => "free memory, or raise the memory limit",
             Self::Random(_) => "make the system's random source available",
             Self::Locked { .. } => "wait for it to end, or choose another folder",
             Self::HalfReplaced { .. } => {
@@ -312,6 +424,10 @@ impl Error {
             error => error,
         }
     }
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn prefix(path: &Option<PathBuf>) -> String {

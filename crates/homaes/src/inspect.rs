@@ -1,9 +1,10 @@
 //! What a file says about itself, and whether it is undamaged. Needs no secret.
 
 use crate::decrypt::Ciphertexts;
+use crate::keys::Protection;
 use crate::meta::Meta;
 use crate::pool::Pool;
-use crate::{Error, Expansion, Quality, Result, SchemeError, Set, Step, memory, scheme};
+use crate::{Error, Expansion, KdfCost, Quality, Result, SchemeError, Set, Step, memory, scheme};
 use homaes_aes::{Direction, KeySize, Layout};
 use homaes_wire::{Header, KeyId, Kind, Reader};
 use std::collections::BTreeMap;
@@ -32,6 +33,8 @@ pub struct Inspection {
     pub messages: Option<Messages>,
     /// What an `.hwk` file holds; `None` for other files and unknown sets.
     pub wrapped: Option<Wrapped>,
+    /// What it costs to try a passphrase, if the file is a secret key that is protected with one.
+    pub protection: Option<KdfCost>,
 }
 
 /// The ciphertexts of an `.hct` file.
@@ -91,7 +94,12 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<Inspection> {
         records,
         messages: None,
         wrapped: None,
+        protection: None,
     };
+    if inspection.kind == Kind::SecretKey {
+        let protection = Protection::read(&mut open()?).map_err(error)?;
+        inspection.protection = protection.map(|protection| protection.cost);
+    }
     if let Some(set) = &inspection.set {
         let reader = open()?;
         reader.check_set(set.name(), set.digest()).map_err(error)?;

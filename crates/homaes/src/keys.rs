@@ -5,21 +5,27 @@
 
 mod aes;
 mod folder;
+mod protect;
 
 pub use aes::{AesKey, MAX_AES_KEY_FILE_BYTES};
 pub use folder::{
     FolderInspection, KeyFile, KeyFolder, Pair, REPLACED_KEY_FILE, Repair, inspect_folder,
 };
+pub(crate) use protect::Protection;
+pub use protect::{KdfCost, MAX_PASSPHRASE_BYTES, Passphrase};
 
-use crate::output::Container;
+use crate::output::{Container, folder_of};
 use crate::pool::Pool;
 use crate::{Error, Output, Result, SchemeError, Set, memory, random, scheme};
 use core::fmt;
 use homaes_aes::{Direction, KeySize, Layout};
 use homaes_tfhe::Expansion;
 use homaes_wire::{AtomicFile, Header, KeyId, Kind, Reader, Writer};
+use protect::Sealed;
 use std::fs::File;
+use std::io::Read;
 use std::path::Path;
+use zeroize::Zeroizing;
 
 /// Name of the secret key within the folder of [`KeySet::create`].
 pub const SECRET_KEY_FILE: &str = "secret.hsk";
@@ -51,6 +57,39 @@ fn write(
     Ok(file)
 }
 
+/// Writes a secret key, under a passphrase if there is one.
+fn write_secret(
+    output: Output,
+    key: &scheme::SecretKey,
+    lock: Option<(&Passphrase, KdfCost)>,
+) -> Result<Container> {
+    let Some((passphrase, cost)) = lock else {
+        return write(output, key.header(), |w| key.write(w));
+    };
+    let path = output.path().to_owned();
+    let header = key.header();
+    let header = header.map_err(|source| Error::content(&path, source))?;
+    let plain = plain_file(key, &header, &path)?;
+    let sealed = Sealed::seal(plain, &header, passphrase, cost, &path)?;
+    let mut file = output.container(sealed.header)?;
+    for (tag, body) in sealed.records {
+        file.record(tag, 0, &body)?;
+    }
+    Ok(file)
+}
+
+/// The bytes of the unprotected file of a secret key; `path` names it in errors.
+fn plain_file(key: &scheme::SecretKey, header: &Header, path: &Path) -> Result<Zeroizing<Vec<u8>>> {
+    let error = |source| Error::output(path, source);
+    // With its final capacity, so that no copy stays behind.
+    let mut plain = Zeroizing::new(Vec::with_capacity(header.file_bytes() as usize));
+    let mut writer = Writer::new(&mut *plain, header.clone()).map_err(error)?;
+    key.write(&mut writer)
+        .map_err(|source| Error::content(path, source))?;
+    writer.finish().map_err(error)?;
+    Ok(plain)
+}
+
 /// A secret key and the evaluation key made with it.
 #[derive(Debug)]
 pub struct KeySet {
@@ -80,6 +119,7 @@ impl KeySet {
             key: secret,
             set: set.clone(),
             exposed: false,
+            protected: false,
         };
         let set = set.clone();
         Ok(Self {
@@ -94,7 +134,21 @@ impl KeySet {
     /// # Errors
     /// As [`KeyFolder::open`] and [`KeyFolder::create`].
     pub fn create(set: &Set, folder: impl AsRef<Path>, force: bool) -> Result<Self> {
-        KeyFolder::open(folder)?.create(set, force)
+        KeyFolder::open(folder)?.create(set, force, None)
+    }
+
+    /// As [`create`](Self::create), with the secret key under a passphrase.
+    ///
+    /// # Errors
+    /// As [`create`](Self::create), and [`Error::KdfMemory`].
+    pub fn create_protected(
+        set: &Set,
+        folder: impl AsRef<Path>,
+        force: bool,
+        passphrase: &Passphrase,
+        cost: KdfCost,
+    ) -> Result<Self> {
+        KeyFolder::open(folder)?.create(set, force, Some((passphrase, cost)))
     }
 }
 
@@ -103,17 +157,52 @@ pub struct SecretKey {
     pub(crate) key: scheme::SecretKey,
     pub(crate) set: Set,
     exposed: bool,
+    protected: bool,
 }
 
 impl SecretKey {
-    /// Reads a `.hsk` file.
+    /// Reads a `.hsk` file that is not protected with a passphrase.
     ///
     /// # Errors
-    /// The first thing that is wrong with the file.
+    /// [`Error::Protected`] if it is; the first thing that is wrong with the file.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let reader = open(path, Kind::SecretKey)?;
         let set = set_of(path, &reader)?;
+        let mut first = open(path, Kind::SecretKey)?;
+        let protection = Protection::read(&mut first);
+        if protection
+            .map_err(|source| Error::file(path, source))?
+            .is_some()
+        {
+            let path = path.to_owned();
+            return Err(Error::Protected { path });
+        }
+        Self::read(set, reader, path)
+    }
+
+    /// Reads a `.hsk` file that is protected with this passphrase.
+    ///
+    /// # Errors
+    /// [`Error::NotProtected`], [`Error::WrongPassphrase`], [`Error::KdfMemory`]; the first thing that is wrong with the file.
+    pub fn unlock(path: impl AsRef<Path>, passphrase: &Passphrase) -> Result<Self> {
+        let path = path.as_ref();
+        let error = |source| Error::file(path, source);
+        let reader = open(path, Kind::SecretKey)?;
+        let set = set_of(path, &reader)?;
+        reader.check_set(set.name(), set.digest()).map_err(error)?;
+        let id = reader.header().key_id();
+        let plain = protect::open(reader, passphrase, path)?;
+        let inner = Reader::from_slice(&plain, Kind::SecretKey).map_err(error)?;
+        inner.check_key(id).map_err(error)?;
+        let key = Self::read(set, inner, path)?;
+        Ok(Self {
+            protected: true,
+            ..key
+        })
+    }
+
+    fn read<R: Read + Send>(set: Set, reader: Reader<R>, path: &Path) -> Result<Self> {
         let key = Pool::new(0)
             .install(|| scheme::SecretKey::read(set.params(), reader))
             .map_err(|source| Error::content(path, source))?;
@@ -121,7 +210,43 @@ impl SecretKey {
             key,
             set,
             exposed: readable_by_others(path),
+            protected: false,
         })
+    }
+
+    /// Writes it to the file `path`, readable by the owner alone, under a passphrase if there is one; `force` allows to replace an
+    /// existing file. The bytes of a file that is replaced stay on the disk until they are written over.
+    ///
+    /// # Errors
+    /// [`Error::AlreadyExists`], [`Error::Io`], and with a passphrase [`Error::Random`] or [`Error::KdfMemory`].
+    pub fn save(
+        &self,
+        path: impl AsRef<Path>,
+        force: bool,
+        lock: Option<(&Passphrase, KdfCost)>,
+    ) -> Result<()> {
+        write_secret(Output::private(path, force)?, &self.key, lock)?.commit()
+    }
+
+    /// Replaces its file `path` by one under another passphrase, or under none. As [`save`](Self::save), but the file must be of this key.
+    ///
+    /// # Errors
+    /// As [`save`](Self::save); [`Error::File`] if another key has come to be there, which would be lost; [`Error::Locked`]
+    /// if another process makes keys in its folder.
+    pub fn protect(
+        &self,
+        path: impl AsRef<Path>,
+        lock: Option<(&Passphrase, KdfCost)>,
+    ) -> Result<()> {
+        let path = path.as_ref();
+        let output = Output::private(path, true)?;
+        let _locked = folder::lock(folder_of(output.path()))?;
+        let file = write_secret(output, &self.key, lock)?;
+        // As late as possible: not every file system has locks.
+        open(path, Kind::SecretKey)?
+            .check_key(self.id())
+            .map_err(|source| Error::file(path, source))?;
+        file.commit()
     }
 
     /// Its parameter set.
@@ -134,6 +259,12 @@ impl SecretKey {
     #[must_use]
     pub fn id(&self) -> KeyId {
         self.key.id()
+    }
+
+    /// Whether the file it came from is protected with a passphrase.
+    #[must_use]
+    pub fn is_protected(&self) -> bool {
+        self.protected
     }
 
     /// Whether others than the owner could read the file it came from. Only known on Unix.

@@ -22,7 +22,7 @@
 //! assert_eq!((report.bytes, report.blocks), (3, 1));
 //!
 //! // Client.
-//! keys.secret.decrypt(at("o.hct"), Output::create(at("plain"), false)?)?;
+//! keys.secret.decrypt(at("o.hct"), Output::private(at("plain"), false)?)?;
 //! assert_eq!(std::fs::read(at("plain"))?.len(), 3);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -32,9 +32,9 @@
 //! | `evaluate` | the pipeline: the place to start reading |
 //! | `job`, `batch` | a validated input file, cut into batches |
 //! | `scheme` | parameter sets, and the one match from names to schemes; a module per scheme |
-//! | `keys`, `random` | key files and the AES key; the operating system's randomness |
+//! | `keys`, `random` | key files, passphrases and the AES key; the operating system's randomness |
 //! | `transcipher`, `decrypt`, `inspect` | the verbs on files |
-//! | `gcm` | the tag of a GCM message, checked at decryption |
+//! | `gcm`, `expect`, `seen` | what is checked at decryption: the tag of a GCM message, what is expected of it, the replay log |
 //! | `meta` | the records of an `.hct` file beside the ciphertexts |
 //! | `output` | files that appear whole or not at all |
 //! | `pool`, `memory` | as many threads as there can be; jobs that fit into memory |
@@ -49,6 +49,7 @@ mod batch;
 mod decrypt;
 mod error;
 mod evaluate;
+mod expect;
 mod gcm;
 mod inspect;
 mod job;
@@ -60,11 +61,13 @@ mod pool;
 mod random;
 mod report;
 mod scheme;
+mod seen;
 mod transcipher;
 
 pub use batch::Split;
 pub use decrypt::{DecryptOptions, DecryptReport, Tag};
 pub use error::{Error, Result};
+pub use expect::Expect;
 pub use homaes_aes::{Block, Direction, KeySize, Layout, Mode};
 pub use homaes_params::{Estimate, Published, Purpose, SecretWeight, SetCard};
 pub use homaes_tfhe::Expansion;
@@ -72,9 +75,9 @@ pub use homaes_wire::{KeyId, Kind, Temporary, claim};
 pub use inspect::{Inspection, Messages, Wrapped, inspect};
 pub use job::{Job, MAX_AAD_BYTES};
 pub use keys::{
-    AesKey, EVAL_KEY_FILE, EvalKey, FolderInspection, KeyFile, KeyFolder, KeySet,
-    MAX_AES_KEY_FILE_BYTES, Pair, REPLACED_KEY_FILE, Repair, SECRET_KEY_FILE, SecretKey,
-    WrappedKey, Wrapping, inspect_folder,
+    AesKey, EVAL_KEY_FILE, EvalKey, FolderInspection, KdfCost, KeyFile, KeyFolder, KeySet,
+    MAX_AES_KEY_FILE_BYTES, MAX_PASSPHRASE_BYTES, Pair, Passphrase, REPLACED_KEY_FILE, Repair,
+    SECRET_KEY_FILE, SecretKey, WrappedKey, Wrapping, inspect_folder,
 };
 pub use memory::check_keys as check_memory;
 pub use meta::Meta;

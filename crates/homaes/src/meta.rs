@@ -14,6 +14,7 @@ use crate::{Quality, Step};
 use homaes_aes::mode::MAX_GCM_BYTES;
 use homaes_aes::{Block, KeySize, Layout, Mode};
 use homaes_wire::{Decoder, Encoder, WireError};
+use sha2::{Digest, Sha256};
 
 /// Tag of the first record.
 pub(crate) const TAG_META: u16 = 1;
@@ -72,6 +73,12 @@ impl Meta {
             level,
             split,
         }
+    }
+
+    /// SHA-256 of the associated data, as `sha256sum` prints it.
+    #[must_use]
+    pub fn aad_sha256(&self) -> [u8; 32] {
+        sha256(&self.aad)
     }
 
     pub(crate) fn encode(&self) -> Vec<u8> {
@@ -155,6 +162,10 @@ impl Meta {
         decoder.finish("record of steps")?;
         Ok(steps)
     }
+}
+
+pub(crate) fn sha256(bytes: &[u8]) -> [u8; 32] {
+    Sha256::digest(bytes).into()
 }
 
 /// The body of the last record.

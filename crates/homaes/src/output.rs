@@ -109,10 +109,14 @@ impl Output {
         Self::with(path.as_ref(), OutputOptions { force, private })
     }
 
-    /// As [`create`](Self::create), readable by the owner alone.
-    pub(crate) fn private(path: &Path, force: bool) -> Result<Self> {
+    /// As [`create`](Self::create), readable and writable by the owner alone (mode 0600 on Unix) from the first byte on: for
+    /// plaintexts and keys.
+    ///
+    /// # Errors
+    /// As [`create`](Self::create).
+    pub fn private(path: impl AsRef<Path>, force: bool) -> Result<Self> {
         let private = true;
-        Self::with(path, OutputOptions { force, private })
+        Self::with(path.as_ref(), OutputOptions { force, private })
     }
 
     /// An output without a file: it is held in memory, overwritten when dropped, and goes to `writer` when it is
@@ -157,17 +161,21 @@ impl Output {
         }
     }
 
-    /// Starts a container of this project.
-    pub(crate) fn container(self, header: Header) -> Result<Container> {
-        let path = self.path;
-        let writer = match self.sink {
-            Sink::File(file) => Writer::new(file, header),
+    /// The file and its path, unless it is held in memory.
+    fn into_file(self) -> Result<(AtomicFile, PathBuf)> {
+        match self.sink {
+            Sink::File(file) => Ok((file, self.path)),
             Sink::Held(_) => {
                 let source = io::Error::new(io::ErrorKind::InvalidInput, "not a file");
-                return Err(Error::io(&path, source));
+                Err(Error::io(&self.path, source))
             }
-        };
-        match writer {
+        }
+    }
+
+    /// Starts a container of this project.
+    pub(crate) fn container(self, header: Header) -> Result<Container> {
+        let (file, path) = self.into_file()?;
+        match Writer::new(file, header) {
             Ok(writer) => Ok(Container { writer, path }),
             Err(source) => Err(Error::output(&path, source)),
         }
@@ -190,15 +198,40 @@ impl Output {
             }
         }
     }
+
+    /// Completes this output and then `second`, which must be a file: together, as far as an [`interrupt`] is concerned. If the
+    /// second fails, the first is removed; what was handed over cannot be taken back.
+    pub(crate) fn commit_with(self, second: Self) -> Result<()> {
+        if let Sink::Held(_) = self.sink {
+            self.commit()?;
+            return second.commit();
+        }
+        let (first, path) = self.into_file()?;
+        let (second, second_path) = second.into_file()?;
+        completing(2, || {
+            let committed = first.commit();
+            committed.map_err(|source| Error::output(&path, source))?;
+            second.commit().map_err(|source| {
+                // The first error is the one to report.
+                let _ = fs::remove_file(&path);
+                Error::output(&second_path, source)
+            })
+        })
+    }
 }
 
 /// The path of a file that need not exist, in a folder that does.
 fn absolute(path: &Path) -> Option<PathBuf> {
-    let folder = match path.parent()? {
-        here if here.as_os_str().is_empty() => Path::new("."),
-        folder => folder,
-    };
-    Some(folder.canonicalize().ok()?.join(path.file_name()?))
+    let folder = folder_of(path).canonicalize().ok()?;
+    Some(folder.join(path.file_name()?))
+}
+
+/// The folder that a file is in, by its path.
+pub(crate) fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
 }
 
 /// Bytes of one part of what is held.
@@ -408,6 +441,23 @@ mod tests {
         let mut received = Vec::new();
         io::Read::read_to_end(&mut reader, &mut received).unwrap();
         assert!(received.is_empty());
+    }
+
+    #[test]
+    fn of_two_files_both_appear_or_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let [a, b] = ["a", "b"].map(|name| folder.path().join(name));
+        let files = || [&a, &b].map(|path| Output::create(path, false).unwrap());
+        let [first, second] = files();
+        fs::write(&b, b"taken").unwrap();
+        let error = first.commit_with(second).unwrap_err();
+        assert!(matches!(error, Error::AlreadyExists { path } if path == b));
+        assert!(!a.exists() && fs::read(&b).unwrap() == b"taken");
+        fs::remove_file(&b).unwrap();
+        let [first, second] = files();
+        first.commit_with(second).unwrap();
+        assert!(a.exists() && b.exists());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
     }
 
     #[test]

@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use homaes::{
-    AesKey, EvalKey, Job, KeySet, Mode, Output, SecretKey, Set, Transcipher, WrappedKey, Wrapping,
-    inspect,
+    AesKey, DecryptOptions, Error, EvalKey, Expect, Job, KeySet, Mode, Output, SecretKey, Set,
+    Transcipher, WrappedKey, Wrapping, inspect,
 };
 use homaes_wire::{Contents, Encoder, Header, KeyId, Kind, OutputOptions, Reader, Writer};
 use std::fs;
@@ -205,6 +205,60 @@ fn the_message_record_must_fit_the_file() {
         let error = world.refused(&records);
         assert!(error.contains(words), "{words}: {error}");
     }
+}
+
+/// The mode is the server's word: a message of GCM can be called one of CTR, which has no tag.
+#[test]
+fn a_tag_can_be_left_out_unless_it_is_asked_for() {
+    let world = World::new();
+    let body = Encoder::new().str("gcm").str("sliced").u16(128).u16(1);
+    let body = [33 * 16, 33, 16].into_iter().fold(body, Encoder::u64);
+    let body = body.sized_bytes(&[2; 12]).sized_bytes(&[3; 16]);
+    let mut gcm = world.records.clone();
+    gcm[0] = (1, 0, body.sized_bytes(b"aad").finish());
+    let key = AesKey::from_bytes(&[1; 16]).unwrap();
+    let any = DecryptOptions::default();
+    let with_key = DecryptOptions {
+        aes_key: Some(&key),
+        ..any
+    };
+    let expected = DecryptOptions {
+        expect: Expect {
+            mode: Some("gcm"),
+            ..Expect::default()
+        },
+        ..any
+    };
+    let log = world.at("log");
+    let recorded = DecryptOptions {
+        seen: Some(&log),
+        ..any
+    };
+    let decrypt = |records: &[Record], options| {
+        let path = world.write(&world.claims(Kind::Ciphertext), records);
+        let output = Output::private(world.at("x"), true).unwrap();
+        world.keys.secret.decrypt_with(path, output, options)
+    };
+    let error = decrypt(&gcm, any).unwrap_err();
+    assert!(matches!(error, Error::NoAesKey { .. }), "{error}");
+    let error = decrypt(&gcm, with_key).unwrap_err();
+    assert!(matches!(error, Error::Tag { .. }), "{error}");
+    // Called CTR, nothing is missed but what was asked for.
+    let ctr = &world.records;
+    let error = decrypt(ctr, with_key).unwrap_err();
+    assert!(matches!(error, Error::NotOfMode { .. }), "{error}");
+    let error = decrypt(ctr, expected).unwrap_err();
+    assert!(matches!(error, Error::Unexpected { .. }), "{error}");
+    let error = decrypt(ctr, recorded).unwrap_err();
+    assert!(matches!(error, Error::SeenUnchecked { .. }), "{error}");
+    let unchecked = DecryptOptions {
+        unauthenticated: true,
+        ..recorded
+    };
+    let error = decrypt(&gcm, unchecked).unwrap_err();
+    assert!(matches!(error, Error::SeenUnchecked { .. }), "{error}");
+    assert!(!log.exists() && !world.at("x").exists());
+    assert_eq!(decrypt(ctr, any).unwrap().bytes, 33 * 16);
 }
 
 #[test]

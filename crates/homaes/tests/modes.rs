@@ -13,8 +13,8 @@ use aes::cipher::{
 use aes::{Aes128, Aes192, Aes256};
 use aes_gcm::aead::{Aead, Payload};
 use homaes::{
-    AesKey, Block, DecryptOptions, DecryptReport, Direction, Error, Job, KeySet, Layout, Mode,
-    Output, Result, Set, Tag, Transcipher, WrappedKey, Wrapping, inspect,
+    AesKey, Block, DecryptOptions, DecryptReport, Direction, Error, Expect, Job, KeySet, Layout,
+    Mode, Output, Result, Set, Tag, Transcipher, WrappedKey, Wrapping, inspect,
 };
 use std::fs;
 use std::path::PathBuf;
@@ -101,6 +101,7 @@ impl World {
         let options = DecryptOptions {
             aes_key: gcm.then_some(&key),
             unpad: mode.whole_blocks(),
+            ..DecryptOptions::default()
         };
         let (message, report) = self.decrypt(options)?;
         assert_eq!(report.tag, if gcm { Tag::Verified } else { Tag::None });
@@ -300,8 +301,14 @@ fn what_was_tampered_with_is_refused_and_without_the_key_only_told() {
         change(&mut input);
         let error = world.recover(&wrapped, &key, &input).unwrap_err();
         assert!(matches!(error, Error::Tag { .. }), "{error}");
-        // Without the key, the bytes come out, and the report says what they are worth.
-        let (_, report) = world.decrypt(DecryptOptions::default()).unwrap();
+        // Without the key, the bytes come out if that is asked for, and the report says what they are worth.
+        let error = world.decrypt(DecryptOptions::default()).unwrap_err();
+        assert!(matches!(error, Error::NoAesKey { .. }), "{error}");
+        let unauthenticated = DecryptOptions {
+            unauthenticated: true,
+            ..DecryptOptions::default()
+        };
+        let (_, report) = world.decrypt(unauthenticated).unwrap();
         assert_eq!(report.tag, Tag::Unchecked);
     };
     changed(&|input| input.file[0] ^= 1);
@@ -317,7 +324,7 @@ fn what_was_tampered_with_is_refused_and_without_the_key_only_told() {
         let aes_key = AesKey::from_bytes(bytes).unwrap();
         let options = DecryptOptions {
             aes_key: Some(&aes_key),
-            unpad: false,
+            ..DecryptOptions::default()
         };
         world.decrypt(options)
     };
@@ -330,6 +337,58 @@ fn what_was_tampered_with_is_refused_and_without_the_key_only_told() {
             .contains("the message is of AES-128, found a key for AES-192"),
         "{error}"
     );
+}
+
+/// As the command, by calls alone; the command's tests have every mismatch.
+#[test]
+fn replays_and_other_messages_are_refused() {
+    let world = World::new("bgv/toy-255", Layout::Sliced);
+    let key = key(16);
+    let wrapped = world.wrap(&key, Direction::Encrypt);
+    let input = encrypted(Mode::Gcm { nonce: NONCE }, &key, &message(40));
+    world.transcipher(&wrapped, &input);
+    let (aes_key, log) = (AesKey::from_bytes(&key).unwrap(), world.at("log"));
+    let right = Expect {
+        mode: Some("gcm"),
+        nonce: Some(&NONCE),
+        aad: Some(AAD),
+        bytes: Some(40),
+    };
+    let options = |expect| DecryptOptions {
+        aes_key: Some(&aes_key),
+        expect,
+        seen: Some(&log),
+        ..DecryptOptions::default()
+    };
+    let wrong = Expect {
+        nonce: Some(&[0; 12]),
+        ..right
+    };
+    let error = world.decrypt(options(wrong)).unwrap_err();
+    assert!(matches!(error, Error::Unexpected { .. }), "{error}");
+    let (found, report) = world.decrypt(options(right)).unwrap();
+    assert_eq!((found, report.recorded), (message(40), Some(1)));
+    assert_eq!(report.mode, Mode::Gcm { nonce: NONCE });
+    assert_eq!(report.aad_bytes, AAD.len() as u64);
+    let error = world.decrypt(options(right)).unwrap_err();
+    assert!(matches!(error, Error::Seen { line: 2, .. }), "{error}");
+    // Padding is known at the end only.
+    let wrapped = world.wrap(&key, Direction::Decrypt);
+    let input = encrypted(Mode::Ecb, &key, &message(40));
+    world.transcipher(&wrapped, &input);
+    let unpad = |bytes| DecryptOptions {
+        unpad: true,
+        expect: Expect {
+            bytes: Some(bytes),
+            ..Expect::default()
+        },
+        ..DecryptOptions::default()
+    };
+    assert_eq!(world.decrypt(unpad(40)).unwrap().0, message(40));
+    for bytes in [39, 41, 48, 56] {
+        let error = world.decrypt(unpad(bytes)).unwrap_err();
+        assert!(matches!(error, Error::Unexpected { .. }), "{error}");
+    }
 }
 
 #[test]
@@ -347,7 +406,7 @@ fn nonces_may_come_with_the_file() {
     let aes_key = AesKey::from_bytes(&key).unwrap();
     let options = DecryptOptions {
         aes_key: Some(&aes_key),
-        unpad: false,
+        ..DecryptOptions::default()
     };
     assert_eq!(world.decrypt(options).unwrap().0, message(33));
 }
@@ -358,12 +417,12 @@ fn padding_is_removed_if_it_is_right_and_options_must_fit_the_mode() {
     let key = key(16);
     let aes_key = AesKey::from_bytes(&key).unwrap();
     let unpad = DecryptOptions {
-        aes_key: None,
         unpad: true,
+        ..DecryptOptions::default()
     };
     let check = DecryptOptions {
         aes_key: Some(&aes_key),
-        unpad: false,
+        ..DecryptOptions::default()
     };
     let wrapped = world.wrap(&key, Direction::Decrypt);
     let mut input = encrypted(Mode::Ecb, &key, &message(300));

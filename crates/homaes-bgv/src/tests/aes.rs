@@ -172,7 +172,7 @@ fn bit_rounds(set: &ParamSet, level: usize, rounds: usize) {
             }
         }
         let got = f.secret.decrypt_blocks(state).unwrap();
-        assert!(got.blocks == current, "round {round}");
+        assert!(*got.blocks == current, "round {round}");
         let (rms, largest) = f.secret.measure_noise(&state.ciphertexts[17]);
         let c = &state.ciphertexts[17];
         println!(

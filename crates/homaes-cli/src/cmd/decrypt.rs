@@ -1,26 +1,41 @@
 //! `homaes decrypt`
 
-use super::{open_secret, read_aes_key, refuse_own_input, reserve};
-use crate::args::{Decrypt, is_stream};
+use super::{
+    one_standard_input, open_secret, read_aad, read_aes_key, refuse_own_input, reserve_private,
+};
+use crate::args::{Decrypt, is_stream, parse_expected_nonce};
 use crate::console::{self, Failure};
 use crate::progress::spin;
 use crate::table;
-use homaes::{DecryptOptions, Output, Tag};
+use homaes::{DecryptOptions, DecryptReport, Error, Expect, Output, Tag};
 use std::io;
 
 pub(crate) fn run(args: &Decrypt) -> Result<(), Failure> {
-    let key_file = args.key_file.as_deref().unwrap_or(&args.input);
-    refuse_own_input(&args.out, &[&args.secret, &args.input, key_file])?;
-    let to_stream = is_stream(&args.out);
-    let output = match to_stream {
-        true => Output::held("standard output", io::stdout()),
-        false => reserve(&args.out, args.force)?,
-    };
-    let secret = open_secret(&args.secret)?;
+    let nonce = args.expect_nonce.as_deref().map(parse_expected_nonce);
+    let nonce = nonce
+        .transpose()
+        .map_err(|reason| Failure::Usage(format!("--expect-nonce: {reason}")))?;
+    let passphrase = args.passphrase_file.as_deref();
+    one_standard_input(&[args.key_file.as_deref(), passphrase])?;
+    let mut inputs = vec![args.secret.as_path(), &args.input];
+    let others = [&args.key_file, &args.passphrase_file, &args.expect_aad];
+    inputs.extend(others.into_iter().flatten().map(|path| path.as_path()));
+    refuse_own_input(&args.out, &inputs)?;
+    let output = output(args)?;
+    let aad = args.expect_aad.as_deref().map(read_aad).transpose()?;
+    let secret = open_secret(&args.secret, passphrase)?;
     let aes_key = args.key_file.as_deref().map(read_aes_key).transpose()?;
     let options = DecryptOptions {
         aes_key: aes_key.as_ref(),
+        unauthenticated: args.unauthenticated,
         unpad: args.unpad,
+        expect: Expect {
+            mode: args.expect_mode.map(|mode| mode.name()),
+            nonce: nonce.as_deref(),
+            aad: aad.as_deref(),
+            bytes: args.expect_bytes,
+        },
+        seen: args.seen.as_deref(),
     };
     let report = spin("decrypting", || {
         secret.decrypt_with(&args.input, output, options)
@@ -31,25 +46,55 @@ pub(crate) fn run(args: &Decrypt) -> Result<(), Failure> {
             args.input.display()
         ));
     }
-    let tag = match report.tag {
-        Tag::None => "",
-        Tag::Unchecked => ", GCM tag not checked",
-        Tag::Verified => ", GCM tag right",
+    let summary = summary(args, &report);
+    match is_stream(&args.out) {
+        true => console::tell(&format!("{STANDARD_OUTPUT}: {summary}\n")),
+        false => console::print_done(&format!("{}: {summary}\n", args.out.display())),
+    }
+    Ok(())
+}
+
+const STANDARD_OUTPUT: &str = "standard output";
+
+/// The output. It is no replay log, and nothing stands in the way of the log either.
+fn output(args: &Decrypt) -> Result<Output, Failure> {
+    let output = match is_stream(&args.out) {
+        true => Output::held(STANDARD_OUTPUT, io::stdout()),
+        false => reserve_private(&args.out, args.force)?,
     };
+    if let Some(log) = &args.seen
+        && reserve_private(log, true)?.is_same(&output)
+    {
+        let path = log.clone();
+        return Err(Error::SeenIsOutput { path }.into());
+    }
+    Ok(output)
+}
+
+fn summary(args: &Decrypt, report: &DecryptReport) -> String {
+    let bytes = table::count(report.bytes, "byte", "bytes");
     let left = table::noise_left(report.margin_bits);
     // not above the standard deviation, as where noise is estimated
     let what = report
         .margin_bits
         .map_or("", |_| " above the largest measured");
-    let name = match to_stream {
-        true => "standard output".into(),
-        false => args.out.display().to_string(),
+    let mode = report.mode.name();
+    let mut text = format!("{bytes}, noise left: {left}{what}, ");
+    text += &match report.tag {
+        Tag::None => table::unauthenticated(mode),
+        Tag::Unchecked => "unauthenticated: GCM tag not checked".to_owned(),
+        Tag::Verified => "GCM tag right".to_owned(),
     };
-    let bytes = table::count(report.bytes, "byte", "bytes");
-    let done = format!("{name}: {bytes}, noise left: {left}{what}{tag}\n");
-    match to_stream {
-        true => console::tell(&done),
-        false => console::print_done(&done),
+    if !report.mode.iv().is_empty() {
+        let name = table::iv_name(report.mode);
+        text += &format!(", {name} {}", table::hex(report.mode.iv()));
     }
-    Ok(())
+    if report.tag != Tag::None {
+        let data = table::associated_data(report.aad_bytes, &report.aad_sha256);
+        text += &format!(", associated data {data}");
+    }
+    if let (Some(log), Some(number)) = (&args.seen, report.recorded) {
+        text += &format!(", message {number} in {}", log.display());
+    }
+    text
 }

@@ -115,7 +115,7 @@ fn whole_way(
     let run = lap();
 
     // The client decrypts what the server computed; here, the text itself.
-    let output = Output::create(&files.plain, false)?;
+    let output = Output::private(&files.plain, false)?;
     let decrypted = spin("client: decrypting", || secret.decrypt(&files.fhe, output))?;
     let times = [
         ("keygen", keygen),

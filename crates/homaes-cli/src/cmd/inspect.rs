@@ -3,8 +3,8 @@
 use crate::args::Inspect;
 use crate::console::{self, Failure};
 use crate::progress::{spin, steps_json};
-use crate::table::{self, Rows};
-use homaes::{Inspection, KeySize, Messages, Scheme, Set, Wrapped, inspect};
+use crate::table::{self, Rows, hex};
+use homaes::{Inspection, KdfCost, KeySize, Kind, Messages, Scheme, Set, Wrapped, inspect};
 use serde_json::{Value, json};
 
 pub(crate) fn run(args: &Inspect) -> Result<(), Failure> {
@@ -36,6 +36,9 @@ fn text(found: &Inspection) -> String {
         .iter()
         .map(|(tag, count)| format!("{count} with tag {tag}"));
     rows.add("records", records.collect::<Vec<_>>().join(", "));
+    if found.kind == Kind::SecretKey {
+        rows.add("passphrase", passphrase(found.protection));
+    }
     // There is content for known sets only.
     let scheme = found.set.as_ref().map(Set::scheme);
     if let (Some(scheme), Some(wrapped)) = (scheme, &found.wrapped) {
@@ -54,6 +57,17 @@ fn text(found: &Inspection) -> String {
     }
 }
 
+fn passphrase(protection: Option<KdfCost>) -> String {
+    protection.map_or("none".into(), |cost| {
+        let memory = table::bytes(u64::from(cost.memory_kib) << 10);
+        let (passes, lanes) = (
+            table::count(cost.passes.into(), "pass", "passes"),
+            table::count(cost.lanes.into(), "lane", "lanes"),
+        );
+        format!("needed (Argon2id: {memory}, {passes}, {lanes})")
+    })
+}
+
 fn add_wrapped(rows: &mut Rows, scheme: Scheme, wrapped: &Wrapped) {
     let bits = bits(wrapped.key_size);
     let direction = table::direction(wrapped.direction);
@@ -70,13 +84,15 @@ fn add_messages(rows: &mut Rows, scheme: Scheme, messages: &Messages) {
         format!("AES-{bits}-{mode}, layout {}", meta.layout),
     );
     if !meta.mode.iv().is_empty() {
-        let name = if meta.tag.is_some() { "nonce" } else { "iv" };
-        rows.add(name, hex(meta.mode.iv()));
+        rows.add(table::iv_name(meta.mode), hex(meta.mode.iv()));
     }
-    if let Some(tag) = meta.tag {
-        rows.add("tag", format!("{} (not checked)", hex(&tag)));
-        let aad = table::count(meta.aad.len() as u64, "byte", "bytes");
-        rows.add("associated data", aad);
+    match meta.tag {
+        None => rows.add("authentication", table::unauthenticated(mode)),
+        Some(tag) => {
+            rows.add("tag", format!("{} (not checked)", hex(&tag)));
+            let data = table::associated_data(meta.aad.len() as u64, &meta.aad_sha256());
+            rows.add("associated data", data);
+        }
     }
     rows.add(
         "message",
@@ -115,6 +131,7 @@ fn inspection_json(found: &Inspection) -> Value {
         "file_bytes": found.file_bytes,
         "records_by_tag": records,
         "messages": found.messages.as_ref().map(|messages| messages_json(messages, left)),
+        "secret_key": (found.kind == Kind::SecretKey).then(|| secret_json(found.protection)),
         "wrapped_key": found.wrapped.as_ref().map(|wrapped| wrapped_json(wrapped, left)),
     })
 }
@@ -128,6 +145,8 @@ fn messages_json(messages: &Messages, left: impl Fn(usize) -> Option<usize>) -> 
         "iv": hex(meta.mode.iv()),
         "tag": meta.tag.map(|tag| hex(&tag)),
         "aad_bytes": meta.aad.len(),
+        "aad_sha256": meta.tag.map(|_| hex(&meta.aad_sha256())),
+        "authentication": if meta.tag.is_some() { "tag, not checked" } else { "none" },
         "aes_key_bits": bits(meta.key_size),
         "bytes": split.bytes,
         "blocks": split.blocks(),
@@ -138,6 +157,17 @@ fn messages_json(messages: &Messages, left: impl Fn(usize) -> Option<usize>) -> 
         "noise_bits": messages.quality.map(|quality| quality.noise_bits),
         "capacity_bits": messages.quality.map(|quality| quality.capacity_bits),
         "steps": steps_json(&messages.steps),
+    })
+}
+
+fn secret_json(protection: Option<KdfCost>) -> Value {
+    json!({
+        "protected": protection.is_some(),
+        "argon2id": protection.map(|cost| json!({
+            "memory_kib": cost.memory_kib,
+            "passes": cost.passes,
+            "lanes": cost.lanes,
+        })),
     })
 }
 
@@ -159,8 +189,4 @@ fn wrapped_json(wrapped: &Wrapped, left: impl Fn(usize) -> Option<usize>) -> Val
 
 fn bits(size: KeySize) -> usize {
     8 * size.key_bytes()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

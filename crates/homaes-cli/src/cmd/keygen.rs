@@ -1,10 +1,10 @@
 //! `homaes keygen`
 
-use super::{named_set, remove_leftovers};
+use super::{named_set, new_passphrase, remove_leftovers};
 use crate::args::Keygen;
 use crate::console::{self, Failure};
 use crate::progress::spin;
-use homaes::{EVAL_KEY_FILE, KeyFolder, Repair, SECRET_KEY_FILE};
+use homaes::{EVAL_KEY_FILE, KdfCost, KeyFolder, Repair, SECRET_KEY_FILE};
 
 pub(crate) fn run(args: &Keygen) -> Result<(), Failure> {
     let set = named_set(&args.set)?;
@@ -15,6 +15,15 @@ pub(crate) fn run(args: &Keygen) -> Result<(), Failure> {
         )));
     }
     console::warn_insecure(&set);
+    let secret = args.out.join(SECRET_KEY_FILE);
+    let passphrase = match (&args.passphrase_file, args.passphrase) {
+        (None, false) => None,
+        (file, _) => Some(new_passphrase(
+            &secret,
+            file.as_deref(),
+            "--passphrase-file",
+        )?),
+    };
     let folder = KeyFolder::open(&args.out)?;
     if let Some(repair) = folder.repair() {
         let what = match repair {
@@ -25,10 +34,18 @@ pub(crate) fn run(args: &Keygen) -> Result<(), Failure> {
         console::warn(&format!("{path}: a key generation was stopped {what}"));
     }
     remove_leftovers(&args.out);
-    let keys = spin("making keys", || folder.create(&set, args.force))?;
+    let keys = spin("making keys", || {
+        let lock = passphrase.as_ref();
+        let lock = lock.map(|lock| (lock, KdfCost::default()));
+        folder.create(&set, args.force, lock)
+    })?;
+    let under = match passphrase {
+        None => "",
+        Some(_) => ", under the passphrase",
+    };
     console::print_done(&format!(
-        "{} (keep it secret) and {}: set {}, key {}\n",
-        args.out.join(SECRET_KEY_FILE).display(),
+        "{} (keep it secret{under}) and {}: set {}, key {}\n",
+        secret.display(),
         args.out.join(EVAL_KEY_FILE).display(),
         set.name(),
         keys.secret.id(),

@@ -1,20 +1,18 @@
 //! `homaes transcipher`
 
-use super::{open_file, refuse_own_input, reserve};
+use super::{read_aad, refuse_own_input, reserve};
 use crate::args::{self, Mode, is_stream, parse_iv, parse_nonce};
 use crate::console::{self, Failure};
 use crate::progress::{Follower, report_json, spin, steps_json};
 use crate::table;
 use homaes::{
-    Error, EvalKey, Expansion, Job, MAX_AAD_BYTES, Output, Progress, Report, Step, Transcipher,
-    WrappedKey,
+    Error, EvalKey, Expansion, Job, Output, Progress, Report, Step, Transcipher, WrappedKey,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::num::NonZeroUsize;
-use std::path::Path;
 use std::thread::available_parallelism;
 
 pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
@@ -176,18 +174,6 @@ fn spooled_input() -> Result<File, Failure> {
         Ok(file)
     });
     spool.map_err(|error| Failure::system("standard input", error))
-}
-
-/// The associated data, or a little more than is allowed.
-fn read_aad(path: &Path) -> Result<Vec<u8>, Failure> {
-    let mut aad = Vec::new();
-    let most = MAX_AAD_BYTES as u64 + 1;
-    let read = open_file(path)?.take(most).read_to_end(&mut aad);
-    read.map_err(|source| Error::Io {
-        path: path.to_owned(),
-        source,
-    })?;
-    Ok(aad)
 }
 
 /// The steps of every batch, in order.

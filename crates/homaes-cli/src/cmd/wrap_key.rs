@@ -1,6 +1,6 @@
 //! `homaes wrap-key`
 
-use super::{open_secret, read_aes_key, refuse_own_input, reserve};
+use super::{one_standard_input, open_secret, read_aes_key, refuse_own_input, reserve};
 use crate::args::WrapKey;
 use crate::console::{self, Failure};
 use crate::progress::spin;
@@ -8,9 +8,12 @@ use crate::table;
 use homaes::{Error, WrappedKey, Wrapping};
 
 pub(crate) fn run(args: &WrapKey) -> Result<(), Failure> {
-    refuse_own_input(&args.out, &[&args.secret, &args.key_file])?;
+    let passphrase = args.passphrase_file.as_deref();
+    one_standard_input(&[Some(&args.key_file), passphrase])?;
+    let others = passphrase.unwrap_or(&args.key_file);
+    refuse_own_input(&args.out, &[&args.secret, &args.key_file, others])?;
     let output = reserve(&args.out, args.force)?;
-    let secret = open_secret(&args.secret)?;
+    let secret = open_secret(&args.secret, passphrase)?;
     let aes_key = read_aes_key(&args.key_file)?;
     let wrapping = Wrapping {
         direction: args.direction.get(),

@@ -14,7 +14,7 @@
 //! New files are on the disk before the first step, and the folder is synchronised after each one. A lock on the folder
 //! keeps other runs out from the start to the end.
 
-use super::{EVAL_KEY_FILE, KeySet, SECRET_KEY_FILE, write};
+use super::{EVAL_KEY_FILE, KdfCost, KeySet, Passphrase, SECRET_KEY_FILE, write, write_secret};
 use crate::output::{Container, Folder, completing};
 use crate::{Error, Output, Result, Set};
 use homaes_wire::{AtomicFile, KeyId, Reader, Temporary, WireError};
@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 /// Name of the secret key that is being replaced, within the folder of a pair of keys.
 pub const REPLACED_KEY_FILE: &str = "secret.hsk.replaced";
 
-/// A folder for a pair of keys, locked against other processes that make keys there.
+/// A folder for a pair of keys, locked against other processes that make keys or change a passphrase there.
 pub struct KeyFolder {
     path: PathBuf,
     _folder: Folder,
@@ -78,12 +78,17 @@ impl KeyFolder {
     }
 
     /// New keys: [`SECRET_KEY_FILE`], readable by the owner alone, and [`EVAL_KEY_FILE`]. `force` allows to replace
-    /// existing ones. Both appear or none; a process that is killed meanwhile leaves what [`open`](Self::open) brings in
+    /// existing ones, and `lock` puts the secret key under a passphrase. Both appear or none; a process that is killed meanwhile leaves what [`open`](Self::open) brings in
     /// order, and never an evaluation key without the secret key that fits it, if that was there before.
     ///
     /// # Errors
-    /// As [`KeySet::generate`]; [`Error::AlreadyExists`] or [`Error::Io`].
-    pub fn create(self, set: &Set, force: bool) -> Result<KeySet> {
+    /// As [`KeySet::generate`]; [`Error::AlreadyExists`] or [`Error::Io`]; with a passphrase [`Error::KdfMemory`].
+    pub fn create(
+        self,
+        set: &Set,
+        force: bool,
+        lock: Option<(&Passphrase, KdfCost)>,
+    ) -> Result<KeySet> {
         let (secret, eval) = (
             self.path.join(SECRET_KEY_FILE),
             self.path.join(EVAL_KEY_FILE),
@@ -95,9 +100,7 @@ impl KeyFolder {
         let eval = Output::create(eval, force)?;
         let keys = KeySet::generate(set)?;
         let eval = write(eval, keys.eval.key.header(), |w| keys.eval.key.write(w))?;
-        let secret = write(secret, keys.secret.key.header(), |w| {
-            keys.secret.key.write(w)
-        })?;
+        let secret = write_secret(secret, &keys.secret.key, lock)?;
         self.commit(secret, eval)?;
         Ok(keys)
     }
@@ -131,7 +134,7 @@ fn refuse_link(path: &Path) -> Result<()> {
 
 /// The lock on a folder, until it is closed.
 #[cfg(unix)]
-fn lock(path: &Path) -> Result<Option<File>> {
+pub(super) fn lock(path: &Path) -> Result<Option<File>> {
     let folder = File::open(path).map_err(|source| Error::io(path, source))?;
     match folder.try_lock() {
         Ok(()) => Ok(Some(folder)),
@@ -144,7 +147,7 @@ fn lock(path: &Path) -> Result<Option<File>> {
 }
 
 #[cfg(not(unix))]
-fn lock(_: &Path) -> Result<Option<File>> {
+pub(super) fn lock(_: &Path) -> Result<Option<File>> {
     Ok(None) // a folder cannot be opened as a file
 }
 
@@ -378,7 +381,7 @@ mod tests {
     }
 
     fn make(folder: &Path, force: bool) -> Result<KeyId> {
-        let keys = KeyFolder::open(folder)?.create(&set(), force)?;
+        let keys = KeyFolder::open(folder)?.create(&set(), force, None)?;
         Ok(keys.secret.id())
     }
 

@@ -8,7 +8,6 @@ use homaes_aes::{Block, Layout, RoundKeys};
 use homaes_bgv::{Aes, EvalKey, Params, Result, SecretKey, State, WrappedKey};
 use homaes_tfhe::Expansion;
 use rand_core::CryptoRng;
-use zeroize::Zeroizing;
 
 /// There is no circuit for the key schedule.
 pub(super) const EXPANSION: Expansion = Expansion::Client;
@@ -56,7 +55,7 @@ pub(super) fn decode(params: &Params, shape: Shape, body: &[u8]) -> Result<State
 pub(super) fn decrypt(key: &SecretKey, shape: Shape, body: &[u8]) -> Result<Decrypted> {
     let decrypted = key.decrypt_blocks(&decode(key.params(), shape, body)?)?;
     Ok(Decrypted {
-        blocks: Zeroizing::new(decrypted.blocks),
+        blocks: decrypted.blocks,
         margin_bits: decrypted.margin_bits,
     })
 }

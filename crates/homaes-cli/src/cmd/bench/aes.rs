@@ -137,7 +137,7 @@ fn evaluate(
         .watch(|event| follower.event(event))
         .run(job, Output::create(&fhe, true)?)?;
     follower.finish(&report);
-    let decrypted = keys.secret.decrypt(&fhe, Output::create(&plain, true)?)?;
+    let decrypted = keys.secret.decrypt(&fhe, Output::private(&plain, true)?)?;
     if fs::read(&plain).map_err(system)? != sample.message {
         let message = "the results decrypt to other blocks than were encrypted; please report this";
         return Err(Failure::Work(message.into()));

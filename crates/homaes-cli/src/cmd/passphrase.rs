@@ -1,0 +1,41 @@
+//! `homaes passphrase`
+
+use super::{new_passphrase, one_standard_input, open_secret, remove_leftovers_beside};
+use crate::args::ChangePassphrase;
+use crate::console::{self, Failure};
+use crate::progress::spin;
+use homaes::{Error, KdfCost};
+
+pub(crate) fn run(args: &ChangePassphrase) -> Result<(), Failure> {
+    let (present, new) = (
+        args.passphrase_file.as_deref(),
+        args.new_passphrase_file.as_deref(),
+    );
+    one_standard_input(&[present, new])?;
+    let secret = open_secret(&args.secret, present)?;
+    let path = &args.secret;
+    if args.remove && !secret.is_protected() {
+        let path = path.clone();
+        return Err(Error::NotProtected { path }.into());
+    }
+    let passphrase = match args.remove {
+        true => None,
+        false => Some(new_passphrase(path, new, "--new-passphrase-file")?),
+    };
+    remove_leftovers_beside(path);
+    spin("writing the secret key", || {
+        let lock = passphrase.as_ref();
+        secret.protect(path, lock.map(|lock| (lock, KdfCost::default())))
+    })?;
+    let state = match args.remove {
+        true => "no longer protected",
+        false => "protected with the new passphrase",
+    };
+    console::print_done(&format!(
+        "{}: {state}; set {}, key {}\n",
+        path.display(),
+        secret.set().name(),
+        secret.id()
+    ));
+    Ok(())
+}

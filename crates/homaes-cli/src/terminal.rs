@@ -1,0 +1,118 @@
+//! Passphrases asked for on the terminal, which is `/dev/tty` whatever the standard streams are.
+
+use crate::console::Failure;
+use homaes::Passphrase;
+
+/// Asks once; `option` is what to use where there is no terminal.
+pub(crate) fn ask(prompt: &str, option: &str) -> Result<Passphrase, Failure> {
+    let line = tty::read_line(prompt).map_err(|error| {
+        Failure::Work(format!(
+            "{prompt}: there is no terminal to ask on ({error}); give it with {option}"
+        ))
+    })?;
+    Ok(Passphrase::new(&line)?)
+}
+
+/// Asks for a new passphrase, twice.
+pub(crate) fn ask_new(prompt: &str, option: &str) -> Result<Passphrase, Failure> {
+    let first = ask(prompt, option)?;
+    let second = ask(&format!("{prompt}, again"), option)?;
+    if first == second {
+        Ok(first)
+    } else {
+        Err(Failure::Work(
+            "the two passphrases differ; enter the same one twice".into(),
+        ))
+    }
+}
+
+pub(crate) use tty::{never_hide, restore};
+
+#[cfg(unix)]
+mod tty {
+    use homaes::MAX_PASSPHRASE_BYTES;
+    use rustix::termios::{LocalModes, OptionalActions, Termios, isatty, tcgetattr, tcsetattr};
+    use std::fs::File;
+    use std::io::{self, Read, Write};
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::{Mutex, MutexGuard, PoisonError};
+    use zeroize::Zeroizing;
+
+    /// The terminal and its settings, while it does not show what is typed.
+    static QUIET: Mutex<Option<(File, Termios)>> = Mutex::new(None);
+
+    /// Whether a signal would leave the terminal as it is.
+    static NEVER: AtomicBool = AtomicBool::new(false);
+
+    /// Lets no passphrase be asked for: nothing would let the terminal show what is typed again after a signal.
+    pub(crate) fn never_hide() {
+        NEVER.store(true, Ordering::Relaxed);
+    }
+
+    fn quiet() -> MutexGuard<'static, Option<(File, Termios)>> {
+        QUIET.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets the terminal show what is typed again: also before an exit on a signal.
+    pub(crate) fn restore() {
+        if let Some((tty, settings)) = quiet().take() {
+            // Nobody is left to tell if this fails.
+            let _ = tcsetattr(&tty, OptionalActions::Flush, &settings);
+        }
+    }
+
+    struct Restore;
+
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            restore();
+        }
+    }
+
+    pub(super) fn read_line(prompt: &str) -> io::Result<Zeroizing<Vec<u8>>> {
+        if NEVER.load(Ordering::Relaxed) {
+            return Err(io::Error::other("no thread waits for signals"));
+        }
+        let mut tty = File::options().read(true).write(true).open("/dev/tty")?;
+        if !isatty(&tty) {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        let _restore = Restore;
+        {
+            // Held, so that a signal finds either both or none.
+            let mut guard = quiet();
+            let settings = tcgetattr(&tty)?;
+            let mut hidden = settings.clone();
+            hidden.local_modes.remove(LocalModes::ECHO);
+            hidden
+                .local_modes
+                .insert(LocalModes::ICANON | LocalModes::ECHONL);
+            tcsetattr(&tty, OptionalActions::Flush, &hidden)?;
+            *guard = Some((tty.try_clone()?, settings));
+        }
+        tty.write_all(format!("{}: ", prompt.escape_debug()).as_bytes())?;
+        // With its final capacity, so that no copy stays behind; one byte more shows that it is too long.
+        let mut line = Zeroizing::new(Vec::with_capacity(MAX_PASSPHRASE_BYTES + 1));
+        let mut byte = Zeroizing::new([0]);
+        while tty.read(&mut *byte)? == 1 && *byte != *b"\n" {
+            if line.len() < line.capacity() {
+                line.push(byte[0]);
+            }
+        }
+        Ok(line)
+    }
+}
+
+#[cfg(not(unix))]
+mod tty {
+    use std::io;
+    use zeroize::Zeroizing;
+
+    pub(crate) fn never_hide() {}
+
+    pub(crate) fn restore() {}
+
+    pub(super) fn read_line(_: &str) -> io::Result<Zeroizing<Vec<u8>>> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}

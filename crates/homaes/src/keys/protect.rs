@@ -1,0 +1,364 @@
+//! Secret keys under a passphrase.
+//!
+//! ```text
+//! tag 2, index 0   method (1): 1 ‖ memory in KiB (4) ‖ passes (4) ‖ lanes (4) ‖ salt (16) ‖ nonce (24)
+//! tag 3, index 0   the bytes of the unprotected file, encrypted ‖ authentication tag (16)
+//!
+//! key = Argon2id, version 0x13, of passphrase and salt (RFC 9106), 32 bytes
+//! tag 3 = XChaCha20-Poly1305 under key and nonce, with the associated data
+//!         "homaes protected secret key" ‖ set name (text) ‖ set digest (32) ‖ key id (16) ‖ body of tag 2
+//! ```
+//!
+//! Whoever changes the cost in the file makes the key another one; what a file can ask for is bounded before work starts.
+
+use crate::{Error, Result};
+use argon2::{Algorithm, Argon2, Block, Params, Version};
+use chacha20poly1305::aead::{AeadInOut, KeyInit};
+use chacha20poly1305::{Tag, XChaCha20Poly1305, XNonce};
+use core::fmt;
+use homaes_wire::{Contents, Decoder, Encoder, Header, Kind, Reader, WireError};
+use std::io::Read;
+use std::path::Path;
+use zeroize::Zeroizing;
+
+/// Tag of the record that says how a key is protected. An unprotected key has one record, of tag 1.
+const TAG_PROTECTION: u16 = 2;
+
+/// Tag of the encrypted key.
+const TAG_SEALED: u16 = 3;
+
+/// The one method there is.
+const METHOD: u8 = 1;
+
+const SALT_BYTES: usize = 16;
+const NONCE_BYTES: usize = 24;
+const AEAD_TAG_BYTES: usize = 16;
+const PROTECTION_BYTES: u64 = 1 + 3 * 4 + (SALT_BYTES + NONCE_BYTES) as u64;
+
+/// Longer than any secret key.
+const MAX_SEALED_BYTES: u64 = 1 << 20;
+
+/// Longest passphrase in bytes.
+pub const MAX_PASSPHRASE_BYTES: usize = 1024;
+
+/// A passphrase, of 1 to [`MAX_PASSPHRASE_BYTES`] bytes. Overwritten when dropped; `Debug` shows nothing of it.
+pub struct Passphrase(Zeroizing<Vec<u8>>);
+
+impl Passphrase {
+    /// These bytes.
+    ///
+    /// # Errors
+    /// [`Error::Passphrase`] if there are none, or too many.
+    pub fn new(bytes: &[u8]) -> Result<Self> {
+        Self::checked(bytes, Path::new("<memory>"))
+    }
+
+    /// Reads a file of one line, whose end is not a part of the passphrase; `name` names the file in errors.
+    ///
+    /// # Errors
+    /// [`Error::Passphrase`] if the line is empty or too long, or not the only one; [`Error::Io`].
+    pub fn read(input: impl Read, name: impl AsRef<Path>) -> Result<Self> {
+        let name = name.as_ref();
+        // With its final capacity, so that no copy stays behind.
+        let most = MAX_PASSPHRASE_BYTES + 3;
+        let mut content = Zeroizing::new(Vec::with_capacity(most));
+        let read = input.take(most as u64).read_to_end(&mut content);
+        read.map_err(|source| Error::io(name, source))?;
+        let line = content.strip_suffix(b"\n").unwrap_or(&content);
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        Self::checked(line, name)
+    }
+
+    fn checked(bytes: &[u8], name: &Path) -> Result<Self> {
+        let found = match bytes {
+            [] => "nothing",
+            _ if bytes.len() > MAX_PASSPHRASE_BYTES => "more than 1024 bytes",
+            _ if bytes.contains(&b'\n') => "more than one line",
+            _ => return Ok(Self(Zeroizing::new(bytes.to_vec()))),
+        };
+        Err(Error::Passphrase {
+            path: name.to_owned(),
+            found,
+        })
+    }
+}
+
+impl PartialEq for Passphrase {
+    /// Time depends on the lengths, and on where they first differ: for comparing what one person typed twice.
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl fmt::Debug for Passphrase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Passphrase(..)")
+    }
+}
+
+/// What it costs to try one passphrase: the parameters of Argon2id.
+///
+/// The default is the second recommendation of RFC 9106, section 4: 64 MiB, three passes, four lanes. Time grows with `memory_kib` times
+/// `passes`. The lanes run one after the other here; an attacker can run them side by side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KdfCost {
+    /// Memory in KiB, at least 8 per lane and at most [`MAX_MEMORY_KIB`](Self::MAX_MEMORY_KIB).
+    pub memory_kib: u32,
+    /// Passes over the memory, at least 1; times `memory_kib` at most [`MAX_WORK_KIB`](Self::MAX_WORK_KIB).
+    pub passes: u32,
+    /// Lanes, 1 to [`MAX_LANES`](Self::MAX_LANES).
+    pub lanes: u32,
+}
+
+impl KdfCost {
+    /// Most memory that is used, whatever a file asks for: 1 GiB.
+    pub const MAX_MEMORY_KIB: u32 = 1 << 20;
+
+    /// Most memory times passes: 4 GiB, some seconds.
+    pub const MAX_WORK_KIB: u64 = 1 << 22;
+
+    /// Most lanes.
+    pub const MAX_LANES: u32 = 64;
+
+    fn check(self) -> Result<Self, WireError> {
+        let Self {
+            memory_kib,
+            passes,
+            lanes,
+        } = self;
+        let work = u64::from(memory_kib) * u64::from(passes);
+        for (what, found, expected) in [
+            ("lanes of Argon2id", lanes.into(), Self::MAX_LANES.into()),
+            (
+                "memory of Argon2id in KiB",
+                memory_kib.into(),
+                Self::MAX_MEMORY_KIB.into(),
+            ),
+            (
+                "memory times passes of Argon2id in KiB",
+                work,
+                Self::MAX_WORK_KIB,
+            ),
+        ] {
+            if found > expected {
+                return Err(WireError::ValueTooLarge {
+                    what,
+                    found,
+                    expected,
+                });
+            }
+        }
+        match Params::new(memory_kib, passes, lanes, None) {
+            Ok(_) => Ok(self),
+            Err(_) => Err(WireError::Malformed {
+                what: "cost of Argon2id",
+                expected: "1 lane and 1 pass at least, and 8 KiB of memory per lane",
+            }),
+        }
+    }
+}
+
+impl Default for KdfCost {
+    fn default() -> Self {
+        Self {
+            memory_kib: 1 << 16,
+            passes: 3,
+            lanes: 4,
+        }
+    }
+}
+
+/// How a key is protected: everything but the passphrase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Protection {
+    pub(crate) cost: KdfCost,
+    salt: [u8; SALT_BYTES],
+    nonce: [u8; NONCE_BYTES],
+}
+
+impl Protection {
+    /// With a new salt and a new nonce.
+    fn new(cost: KdfCost) -> Result<Self> {
+        let (mut salt, mut nonce) = ([0; SALT_BYTES], [0; NONCE_BYTES]);
+        getrandom::fill(&mut salt).map_err(Error::Random)?;
+        getrandom::fill(&mut nonce).map_err(Error::Random)?;
+        Ok(Self { cost, salt, nonce })
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        Encoder::new()
+            .u8(METHOD)
+            .u32(self.cost.memory_kib)
+            .u32(self.cost.passes)
+            .u32(self.cost.lanes)
+            .bytes(&self.salt)
+            .bytes(&self.nonce)
+            .finish()
+    }
+
+    fn decode(body: &[u8]) -> Result<Self, WireError> {
+        let mut decoder = Decoder::new(body);
+        if decoder.u8("protection")? != METHOD {
+            return Err(WireError::Malformed {
+                what: "protection",
+                expected: "method 1 (Argon2id and XChaCha20-Poly1305)",
+            });
+        }
+        let mut number = |what| decoder.u32(what);
+        let cost = KdfCost {
+            memory_kib: number("memory of Argon2id")?,
+            passes: number("passes of Argon2id")?,
+            lanes: number("lanes of Argon2id")?,
+        };
+        let protection = Self {
+            cost: cost.check()?,
+            salt: decoder.array("salt")?,
+            nonce: decoder.array("nonce")?,
+        };
+        decoder.finish("protection")?;
+        Ok(protection)
+    }
+
+    /// Reads the first record, if it says that the key is protected.
+    pub(crate) fn read<R: Read>(reader: &mut Reader<R>) -> Result<Option<Self>, WireError> {
+        let Some(mut record) = reader.begin_any()? else {
+            return Ok(None);
+        };
+        let head = record.head();
+        if head.tag != TAG_PROTECTION {
+            return Ok(None);
+        }
+        if head.len != PROTECTION_BYTES {
+            return Err(WireError::Length {
+                what: "protection",
+                found: head.len,
+                expected: PROTECTION_BYTES,
+            });
+        }
+        let mut body = [0; PROTECTION_BYTES as usize];
+        record.read_exact(&mut body)?;
+        record.finish()?;
+        Self::decode(&body).map(Some)
+    }
+
+    /// What is authenticated beside the key.
+    fn associated_data(&self, header: &Header) -> Vec<u8> {
+        Encoder::new()
+            .bytes(b"homaes protected secret key")
+            .str(header.set())
+            .bytes(header.digest())
+            .bytes(&header.key_id().0)
+            .bytes(&self.encode())
+            .finish()
+    }
+
+    fn cipher(&self, passphrase: &Passphrase, path: &Path) -> Result<XChaCha20Poly1305> {
+        let cost = self.cost.check();
+        let KdfCost {
+            memory_kib,
+            passes,
+            lanes,
+        } = cost.map_err(|source| Error::file(path, source))?;
+        let params = Params::new(memory_kib, passes, lanes, None).expect("the cost was checked");
+        // Not by the crate, whose memory is neither overwritten nor refused with a figure.
+        let count = params.block_count();
+        let mut memory = Zeroizing::new(Vec::new());
+        memory
+            .try_reserve_exact(count)
+            .map_err(|_| Error::KdfMemory {
+                path: path.to_owned(),
+                wanted: count as u64 * Block::SIZE as u64,
+            })?;
+        memory.resize(count, Block::new());
+        let mut key = Zeroizing::new([0; 32]);
+        Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
+            .hash_password_into_with_memory(
+                &passphrase.0,
+                &self.salt,
+                key.as_mut_slice(),
+                memory.as_mut_slice(),
+            )
+            .expect("lengths and memory are right");
+        Ok(XChaCha20Poly1305::new((&*key).into()))
+    }
+}
+
+/// A secret key's file, encrypted: a header and two records.
+pub(crate) struct Sealed {
+    pub(crate) header: Header,
+    pub(crate) records: [(u16, Vec<u8>); 2],
+}
+
+impl Sealed {
+    /// Encrypts `plain`, the bytes of a file with header `header`; `path` is where it will be, for errors.
+    pub(crate) fn seal(
+        mut plain: Zeroizing<Vec<u8>>,
+        header: &Header,
+        passphrase: &Passphrase,
+        cost: KdfCost,
+        path: &Path,
+    ) -> Result<Self> {
+        let protection = Protection::new(cost)?;
+        let body = protection.encode();
+        let cipher = protection.cipher(passphrase, path)?;
+        let tag = cipher
+            .encrypt_inout_detached(
+                &XNonce::from(protection.nonce),
+                &protection.associated_data(header),
+                plain.as_mut_slice().into(),
+            )
+            .expect("a secret key is short enough");
+        let sealed = [plain.as_slice(), tag.as_slice()].concat();
+        let contents = [&body, &sealed]
+            .iter()
+            .fold(Contents::default(), |sum, body| {
+                sum.record(body.len() as u64)
+            });
+        let header = Header::new(
+            Kind::SecretKey,
+            header.set(),
+            *header.digest(),
+            header.key_id(),
+            contents,
+        );
+        Ok(Self {
+            header: header.map_err(|source| Error::output(path, source))?,
+            records: [(TAG_PROTECTION, body), (TAG_SEALED, sealed)],
+        })
+    }
+}
+
+/// Decrypts the bytes of the unprotected file; `reader` has read nothing but the header.
+pub(crate) fn open<R: Read>(
+    mut reader: Reader<R>,
+    passphrase: &Passphrase,
+    path: &Path,
+) -> Result<Zeroizing<Vec<u8>>> {
+    let error = |source| Error::file(path, source);
+    let Some(protection) = Protection::read(&mut reader).map_err(error)? else {
+        let path = path.to_owned();
+        return Err(Error::NotProtected { path });
+    };
+    let sealed = reader.next_record(TAG_SEALED, MAX_SEALED_BYTES);
+    let mut plain = Zeroizing::new(sealed.map_err(error)?);
+    let header = reader.header().clone();
+    reader.finish().map_err(error)?;
+    let wrong = || Error::WrongPassphrase {
+        path: path.to_owned(),
+    };
+    let (_, tag) = plain
+        .split_last_chunk::<AEAD_TAG_BYTES>()
+        .ok_or_else(wrong)?;
+    let (tag, len) = (Tag::from(*tag), plain.len() - AEAD_TAG_BYTES);
+    let cipher = protection.cipher(passphrase, path)?;
+    cipher
+        .decrypt_inout_detached(
+            &XNonce::from(protection.nonce),
+            &protection.associated_data(&header),
+            plain[..len].as_mut().into(),
+            &tag,
+        )
+        .map_err(|_| wrong())?;
+    plain.truncate(len);
+    Ok(plain)
+}
