@@ -185,6 +185,50 @@ fn a_replayed_message_is_refused() {
 }
 
 #[test]
+fn a_message_on_standard_output_is_recorded() {
+    let world = World::new();
+    gcm(&world, "a", 1, b"abc", b"pay 100");
+    let line = format!("{DECRYPT} --seen log -o - a.hct");
+    let run = world.ok(&line);
+    assert_eq!(run.out, "pay 100");
+    assert!(run.err.ends_with(", message 1 in log\n"), "{run:?}");
+    let refused = world.fails(1, &line, "expected a message that was not accepted before");
+    assert_eq!(refused.out, "");
+}
+
+/// What could not be handed over can be decrypted again.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_message_that_is_not_handed_over_is_not_recorded() {
+    let world = World::new();
+    gcm(&world, "a", 1, b"abc", b"pay 100");
+    let line = format!("{DECRYPT} --seen log -o - a.hct");
+    let full = fs::File::options().write(true).open("/dev/full").unwrap();
+    let output = world.command(&line).stdout(full).output().unwrap();
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{err}");
+    assert!(err.contains("error: standard output: "), "{err}");
+    assert!(!world.at("log").exists());
+    assert_eq!(world.ok(&line).out, "pay 100");
+}
+
+#[test]
+fn the_log_is_checked_before_keys_are_read() {
+    let world = World::new();
+    let line = "decrypt --secret none --key-file k o.hct --force";
+    let same = "is the output and the replay log";
+    world.fails(1, &format!("{line} --seen log -o ./log"), same);
+    world.write("log", b"");
+    world.fails(1, &format!("{line} --seen log -o ./log"), same);
+    world.fails(
+        1,
+        &format!("{line} --seen none/log -o x"),
+        "none/log: No such file",
+    );
+    world.fails(2, &format!("{line} --seen - -o x"), "'--seen <FILE>'");
+}
+
+#[test]
 fn what_is_not_accepted_is_not_recorded() {
     let world = World::new();
     gcm(&world, "a", 1, b"abc", b"message");

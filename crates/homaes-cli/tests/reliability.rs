@@ -82,7 +82,7 @@ fn four_key_generations_at_once_leave_a_pair() {
                 Some(0) => done += 1,
                 code => {
                     assert_eq!(code, Some(1), "{err}");
-                    assert!(err.contains("another process is making keys"), "{err}");
+                    assert!(err.contains("another process is writing keys"), "{err}");
                 }
             }
         }
