@@ -159,6 +159,7 @@ impl SecretKey {
     /// circuits that were made without looking at their noise ([`crate::BgvBytes`]).
     #[inline(never)]
     pub fn decrypt(&self, c: &Ciphertext) -> Result<(Vec<u8>, f64)> {
+        c.check_shape(self.params())?;
         if let History::Known(_) = c.history {
             c.checked(self.params(), "decryption")?;
         }
