@@ -157,12 +157,18 @@ impl SecretKey {
     /// modulus. Detected with certainty up to 2^-(n/2) where 257 divides m. [`Error::OtherShape`] if the
     /// ciphertext belongs to another parameter set and shows it by its level or its size. [`Error::TooNoisy`] for results of
     /// circuits that were made without looking at their noise ([`crate::BgvBytes`]).
-    #[inline(never)]
     pub fn decrypt(&self, c: &Ciphertext) -> Result<(Vec<u8>, f64)> {
         c.check_shape(self.params())?;
+        // public: the bound that the ciphertext carries
         if let History::Known(_) = c.history {
             c.checked(self.params(), "decryption")?;
         }
+        self.bytes_and_margin(c)
+    }
+
+    /// [`SecretKey::decrypt`] from where the secret comes in.
+    #[inline(never)]
+    fn bytes_and_margin(&self, c: &Ciphertext) -> Result<(Vec<u8>, f64)> {
         let (bits, largest) = self.message(c)?;
         let bytes = self.params().slots().decode(&bits);
         // of 1/2 over `largest` 2^-63; a noise of nothing counts as one unit

@@ -41,7 +41,7 @@ const WAYS: [&[&str]; 10] = [
     &["homaes_math", "slots", "Slots", "decode"],
     &["homaes_bgv", "keys", "SecretKey", "mask"],
     &["homaes_bgv", "encrypt", "encode"],
-    &["homaes_bgv", "encrypt", "decrypt"],
+    &["homaes_bgv", "encrypt", "bytes_and_margin"],
     &["homaes_tfhe", "ring", "RingSecret", "encrypt"],
     &["homaes_tfhe", "state", "decrypt_blocks"],
 ];
