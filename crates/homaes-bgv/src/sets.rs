@@ -16,7 +16,7 @@
 //!
 //! A set with T base primes and one more carries T + 1 times three levels. A cipher of R rounds that
 //! starts at 3t ends at 3(t - R), or at 1 for t = R. The largest modulus under which anything is published is QP: last, low, base and
-//! special primes, the middle prime standing in keys of their own ([`crate::params`]). Fewer special primes mean more digits and
+//! special primes, the middle prime standing in keys of their own (module `params`). Fewer special primes mean more digits and
 //! slower, larger keys.
 //!
 //! | set | h | levels | digits (base primes, first with the tail) | special | log2 QP |
