@@ -11,7 +11,8 @@
 //! (a chain may carry more rounds than a cipher has: those left over are levels for users' circuits),
 //! so one base prime is dropped per round and the tail takes the fine steps; a switch drops some
 //! primes and adds others in one operation. A multiplication consumes one level; at level 1, a
-//! single prime, one last product fits without a switch.
+//! single prime, one last product fits without a switch in AES and in small rings; users' circuits are refused it where it cannot be
+//! proved right, which is so at n = 32768 ([`crate::bound`]).
 //!
 //! No level has the middle prime together with last or low, so no key needs them together either: a key-switching key comes in
 //! two parts, one for S0 and S2 modulo last, low, base and special primes, one for S1 modulo middle, base and special primes

@@ -27,9 +27,9 @@
 //! | aes256, aes192+5 | 384 | 42 | 1, 3, 3, 3, 3 | 3 × 45.6 | 803.4 |
 //! | aes256+2 | 384 | 45 | 0, 2, 2, 2, 2, 2, 2, 2 | 2 × 45.1 | 803.8 |
 //!
-//! The weight 384 is for the long chains, where it gives 130 bits with the ring's rotations counted: at h = 256 the same chains
-//! end 36 bits of modulus earlier at 128, and save 13. Below h = 384 that exchange gets worse, above it the primes no longer stay
-//! below 2^47.
+//! The weight 384 is for the long chains, where it gives 130 bits with the ring's rotations counted (`tools/estimate`). At h = 256 such a
+//! chain is 13 bits shorter, 790 bits, and that is where 128 bits end; at h = 384 they end at 818. A larger weight would need base primes
+//! above 2^47 for the same D.
 
 use crate::params::{Chain, ParamSet};
 use homaes_aes::Layout;
