@@ -2,7 +2,7 @@
 
 use crate::bound::PEAK;
 use crate::params::Params;
-use crate::stability::{Circuit, KeyProfile, LinearGains, StabilityModel, TAPS};
+use crate::stability::{Circuit, KeyProfile, LinearGains, ORDERS, StabilityModel, TAPS};
 
 /// log2 of the bound on a batch's failure probability that every accepted key meets.
 ///
@@ -14,8 +14,6 @@ pub const LOG2_P_FAIL: f64 = -64.0;
 const MOST_ROUNDS: usize = 14;
 /// Polynomials that a product switches: those under σ(s) and under s·σ(s).
 const PRODUCT_POLYS: usize = 2;
-/// Highest moment that the bound uses.
-const ORDERS: usize = 32;
 /// Polynomials whose switching noise enters one output of the linear layer unswitched: two of the
 /// product `x^127`, one of its conjugates, one of the rotations in the packed layout.
 const UNSWITCHED_POLYS: usize = 4;
@@ -139,7 +137,12 @@ mod tests {
     #[test]
     fn random_keys_are_accepted() {
         // the secure sets between these two have fewer rounds or digits than one of them
-        for set in [&sets::AES128, &sets::TOY_255, &sets::TOY_21845] {
+        for set in [
+            &sets::AES128,
+            &sets::AES256_2,
+            &sets::TOY_255,
+            &sets::TOY_21845,
+        ] {
             refused(set, 11);
         }
     }

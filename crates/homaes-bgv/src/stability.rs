@@ -112,6 +112,7 @@ mod recursion;
 pub use gains::{Lifts, LinearGains};
 pub use profile::KeyProfile;
 
+pub(crate) use moments::ORDERS;
 use moments::{quantile, sum_of_independent};
 use rayon::prelude::*;
 use recursion::Recursion;

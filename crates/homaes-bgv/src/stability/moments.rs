@@ -3,7 +3,7 @@
 use std::array::from_fn;
 
 /// Highest moment in use.
-pub(super) const ORDERS: usize = 32;
+pub(crate) const ORDERS: usize = 32;
 
 /// Coefficients of `t^0 … t^ORDERS`.
 pub(super) type Series = [f64; ORDERS + 1];
