@@ -1,6 +1,7 @@
 //! AES on encrypted blocks under one wrapped key, whatever the layout.
 
 use crate::bits::BitsAes;
+use crate::ciphertext::History;
 use crate::error::{Error, Result};
 use crate::evaluate::{Evaluator, out_of_depth};
 use crate::fused::Fused;
@@ -133,7 +134,7 @@ impl<'k> Aes<'k> {
         };
         let state = State::public(self.params(), course.layout, input, at)?;
         let keys = &self.part.rounds;
-        let out = match &self.circuit {
+        let mut out = match &self.circuit {
             Circuit::Sliced(c) => cipher_observed(&Fused(c), dir, &state, keys, observe),
             Circuit::Packed(c) => cipher_observed(&Fused(c), dir, &state, keys, observe),
             Circuit::Bits(c) => cipher_observed(c, dir, &state, keys, observe),
@@ -144,6 +145,14 @@ impl<'k> Aes<'k> {
                 course.output_level() as u32,
                 out.level() as u32,
             ));
+        }
+        if course.layout != Layout::Bits {
+            for c in &mut out.ciphertexts {
+                c.history = History::Aes {
+                    finished: true,
+                    summands: 0,
+                };
+            }
         }
         Ok(out)
     }

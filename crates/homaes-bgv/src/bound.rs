@@ -62,9 +62,15 @@
 //!
 //! The rules are proofs for the atoms as described. Approximations, as in [`crate::stability`]: noises at one embedding are normal;
 //! roundings and digits of different families are independent (they are uncorrelated, and sums of n terms); complex conjugates of an atom at other
-//! embeddings are independent of it (their correlations are at most 2^-7 for m = 65535). What [`crate::Aes`] outputs
-//! enters as a rounding with what stability allows it to carry: the probability is one *given* that AES went right, which
-//! has its own bound.
+//! embeddings are independent of it (their correlations are at most 2^-7 for m = 65535).
+//!
+//! # Outputs of AES
+//!
+//! An output of AES in a byte layout is Z' + R: the rounding of its last switch, and what the last round hands on. The norms of Z' are
+//! bounded by [`crate::stability`] for every accepted key ([`handed_on_limit`]; those of higher orders by a truncation). Z' is a bounded
+//! factor with norms of its own: those of different ciphertexts are independent, its values at different embeddings are not, so
+//! its atom counts as one at all places ([`atoms::WHOLE`]). A state between rounds is bounded, by a truncation of R and
+//! stability's [`CARRIED_LIMIT`]. The probability is one *given* that AES went right, which has its own bound.
 
 mod atoms;
 mod form;
@@ -78,7 +84,8 @@ pub(crate) use operations::{
     cubic_bound, image_bound, lowered_bound, product_bound, relinearized_bound,
 };
 
-use atoms::{Atoms, Correlation};
+use crate::stability::{self, CARRIED_LIMIT, handed_on_limit};
+use atoms::{Atoms, Correlation, WHOLE};
 use homaes_math::Ring;
 use homaes_math::sample::SIGMA;
 use std::f64::consts::{LN_2, TAU};
@@ -112,7 +119,7 @@ const NOTHING: f64 = f64::NEG_INFINITY;
 pub(crate) fn hash(what: &impl Hash) -> u64 {
     let mut state = DefaultHasher::new();
     what.hash(&mut state);
-    state.finish()
+    state.finish() & !WHOLE
 }
 
 /// log2(2^a + 2^b).
@@ -304,6 +311,14 @@ impl Bound {
         }
     }
 
+    /// A rounding noise, told from others by `id`, and an independent one of the given norms.
+    fn rounded_with(model: &BoundModel, id: u64, carried: Norms) -> Self {
+        Self {
+            rest: carried,
+            ..Self::rounded(model, id, NOTHING)
+        }
+    }
+
     /// A rounding noise, told from others by `id`, and a carried noise with no embedding above 2^`carried_log2`.
     pub(crate) fn rounded(model: &BoundModel, id: u64, carried_log2: f64) -> Self {
         Self {
@@ -313,10 +328,30 @@ impl Bound {
         }
     }
 
-    /// An output of AES, or a state between its rounds, which carries at most `carried`·ρ, and public blocks added this often.
-    pub(crate) fn of_aes(model: &BoundModel, id: u64, carried: f64, summands: u32) -> Self {
+    /// A state of AES, `finished` if it is an output of a byte layout, with public blocks added this often.
+    pub(crate) fn of_aes(model: &BoundModel, id: u64, finished: bool, summands: u32) -> Self {
         let public = f64::from(summands).log2() + model.message_log2;
-        Self::rounded(model, id, plus(carried.log2() + model.rho_log2, public))
+        if !finished {
+            let carried = plus(CARRIED_LIMIT.log2() + model.rho_log2, public);
+            let state = Self::rounded(model, id, carried);
+            // its rounding noise goes on into what the cipher hands on
+            return state.truncated(model);
+        }
+        let known = |m: usize| handed_on_limit(m as u32).log2() + model.rho_log2;
+        // higher norms of what is truncated where it is exceeded with probability 2^-EVENT_BITS
+        let bits = EVENT_BITS + (model.n / 2.0).log2();
+        let largest = (1..=stability::ORDERS)
+            .map(|m| known(m) + bits / (2 * m) as f64)
+            .fold(f64::INFINITY, f64::min);
+        let carried = core::array::from_fn(|at| {
+            let (m, most) = (at + 1, stability::ORDERS.min(at + 1));
+            let norm = (known(most) * most as f64 + largest * (m - most) as f64) / m as f64;
+            plus(norm, public)
+        });
+        Self {
+            events: 1.0,
+            ..Self::rounded_with(model, id | WHOLE, carried)
+        }
     }
 
     /// A noise with no embedding above 2^`largest_log2`, about which nothing else is known.
@@ -545,13 +580,13 @@ impl Bound {
     }
 }
 
-/// log2 of the variance of a key switch at the worst embedding, from that of its mean and the shares of its digits.
-fn worst_key_switch_log2(mean_log2: f64, shares: &[f64]) -> f64 {
+/// By how much the variance of a key switch may exceed its mean at the worst embedding, from the shares of its digits.
+pub(crate) fn worst_spread(shares: &[f64]) -> f64 {
     let total: f64 = shares.iter().sum();
     let weights = || shares.iter().map(|w| w / total);
     let squares: f64 = weights().map(|w| w * w).sum();
     let largest = weights().fold(0.0, f64::max);
-    mean_log2 + (1.0 + (2.0 * KEY_NATS * squares).sqrt() + KEY_NATS * largest).log2()
+    1.0 + (2.0 * KEY_NATS * squares).sqrt() + KEY_NATS * largest
 }
 
 #[cfg(test)]

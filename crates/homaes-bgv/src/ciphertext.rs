@@ -19,13 +19,24 @@ pub struct Ciphertext {
 /// Where a ciphertext comes from, as far as its [`Bound`] needs it.
 #[derive(Clone)]
 pub(crate) enum History {
-    /// from AES, in this process or in another, with this many public blocks added
-    Aes(u32),
+    /// from AES, in this process or in another
+    Aes {
+        /// after the last round of a byte layout, whose noise is known best
+        finished: bool,
+        /// public blocks added since
+        summands: u32,
+    },
     /// from the verbs of [`crate::Evaluator`]
     Known(Arc<Bound>),
 }
 
 impl History {
+    /// Inside AES.
+    pub(crate) const AES: Self = Self::Aes {
+        finished: false,
+        summands: 0,
+    };
+
     pub(crate) fn known(bound: Bound) -> Self {
         Self::Known(Arc::new(bound))
     }
@@ -34,7 +45,7 @@ impl History {
     pub(crate) fn both(&self, other: &Self, f: impl FnOnce(&Bound, &Bound) -> Bound) -> Self {
         match (self, other) {
             (Self::Known(a), Self::Known(b)) => Self::known(f(a, b)),
-            _ => Self::Aes(0),
+            _ => Self::AES,
         }
     }
 
@@ -44,8 +55,6 @@ impl History {
     }
 }
 
-/// Largest noise, over ρ, that an output of AES may have carried over from the rounds: [`crate::stability`] accepts no key that needs more.
-const CARRIED: f64 = 60.0;
 /// log2 of the tail that the noise of an output of AES has.
 const AES_TAIL: f64 = 6.0;
 /// Words of c1 by which ciphertexts from outside are told apart.
@@ -70,9 +79,9 @@ impl Ciphertext {
 
     /// What is known of the noise; for what comes from AES, what its key test allows.
     pub(crate) fn bound(&self, params: &Params) -> Arc<Bound> {
-        let summands = match &self.history {
+        let (finished, summands) = match &self.history {
             History::Known(bound) => return bound.clone(),
-            History::Aes(summands) => *summands,
+            History::Aes { finished, summands } => (*finished, *summands),
         };
         let (model, noise) = (params.noise(), self.noise.bound_log2());
         let words = self.parts[1].limbs[0].iter().take(ID_WORDS);
@@ -80,7 +89,7 @@ impl Ciphertext {
         let id = bound::hash(&words.map(|&x| modulus.canonical(x)).collect::<Vec<_>>());
         let bounds = model.bounds();
         Arc::new(if noise <= model.rho_log2 + AES_TAIL {
-            Bound::of_aes(bounds, id, CARRIED, summands)
+            Bound::of_aes(bounds, id, finished, summands)
         } else {
             Bound::unknown(id, noise)
         })
@@ -133,7 +142,7 @@ impl Ciphertext {
     pub fn capacity_bits(&self, params: &Params) -> f64 {
         match self.history {
             History::Known(_) => self.room_bits(params),
-            History::Aes(_) => {
+            History::Aes { .. } => {
                 let sd = params.noise().coefficients_log2(self.noise.safe_rms_log2());
                 params.log2_modulus(self.level) - 1.0 - sd
             }

@@ -406,7 +406,7 @@ fn read_part<R: Read>(
                 level,
                 parts: [c0, c1],
                 noise: params.noise().fresh(),
-                history: History::Aes(0),
+                history: History::AES,
             })
         });
         rounds.push(keys.collect::<Result<_>>()?);
@@ -456,6 +456,12 @@ pub fn encode_batch(params: &Params, state: &State) -> Result<Vec<u8>> {
         if c.level != level {
             return Err(field("level", c.level as u64, level as u64));
         }
+        // the reader takes the noise for that of a last round
+        if state.layout != Layout::Bits
+            && matches!(c.history, History::Aes { finished, .. } if !finished)
+        {
+            return Err(field("finished state", 0u64, 1));
+        }
         out = out
             .u8(c.level as u8)
             .f64(c.noise.rms_log2)
@@ -494,7 +500,10 @@ pub fn decode_batch(params: &Params, layout: Layout, level: usize, body: &[u8]) 
             level,
             parts: [part()?, part()?],
             noise,
-            history: History::Aes(FILE_SUMMANDS),
+            history: History::Aes {
+                finished: layout != Layout::Bits,
+                summands: FILE_SUMMANDS,
+            },
         })
     });
     let ciphertexts = ciphertexts.collect::<Result<_>>()?;

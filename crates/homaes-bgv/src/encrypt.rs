@@ -79,7 +79,7 @@ impl SecretKey {
             level,
             parts: [b, a],
             noise: params.noise().fresh(),
-            history: History::Aes(0),
+            history: History::AES,
         }
     }
 
@@ -288,7 +288,7 @@ pub(crate) fn trivial(params: &Params, bytes: &[u8], level: usize) -> Ciphertext
         level,
         parts: [message, zero],
         noise: Noise::plaintext(params.noise()),
-        history: History::Aes(0),
+        history: History::AES,
     }
 }
 

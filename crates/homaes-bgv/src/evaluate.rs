@@ -345,10 +345,10 @@ impl<'k> Evaluator<'k> {
         match c.history {
             History::Known(_) => self.checked("product", c),
             // bits of AES: their bookkeeping is an estimate
-            History::Aes(_) if c.capacity_bits(params) < MIN_CAPACITY_BITS => {
+            History::Aes { .. } if c.capacity_bits(params) < MIN_CAPACITY_BITS => {
                 Err(out_of_depth(1, 0))
             }
-            History::Aes(_) => Ok(c),
+            History::Aes { .. } => Ok(c),
         }
     }
 
@@ -459,7 +459,7 @@ impl<'k> Evaluator<'k> {
                 level: plan.to_level,
                 parts,
                 noise: noise_after(params, plan, *noise, pieces),
-                history: History::Aes(0),
+                history: History::AES,
             })
             .collect()
     }
@@ -540,7 +540,7 @@ pub(crate) fn noise_after(
 ) -> Noise {
     let model = params.noise();
     let added = model.key_switch_log2(pieces, plan.digits.len(), plan.log2_digit_excess);
-    let drop = plan.down.log2_drop - plan.log2_special(params);
+    let drop = plan.log2_drop(params);
     noise.with(added).switched(drop, model)
 }
 

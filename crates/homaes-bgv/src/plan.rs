@@ -167,6 +167,11 @@ impl SwitchPlan {
         self.digits.iter().map(move |d| own(d) - special)
     }
 
+    /// Bits by which the switch lowers the modulus.
+    pub(crate) fn log2_drop(&self, params: &Params) -> f64 {
+        self.down.log2_drop - self.log2_special(params)
+    }
+
     /// log2 of the special primes in use.
     pub(crate) fn log2_special(&self, params: &Params) -> f64 {
         params.log2(self.extended[self.from.len()..].iter().copied())

@@ -1,6 +1,6 @@
 //! Key quality: the failure bound of [`crate::stability`] for one secret under one parameter set.
 
-use crate::bound::PEAK;
+use crate::bound::{PEAK, worst_spread};
 use crate::params::Params;
 use crate::stability::{Circuit, KeyProfile, LinearGains, ORDERS, StabilityModel, TAPS};
 
@@ -34,19 +34,19 @@ pub fn model(params: &Params) -> StabilityModel {
     let top = params.top_level();
     let drops = [0, 1, 2].map(|i| {
         let plan = params.switching(top - i);
-        plan.down.log2_drop - plan.log2_special(params)
+        plan.log2_drop(params)
     });
     let noise = params.noise();
     let gains = LinearGains::of(params.slots());
-    // variance over `unit`², with the spread of the key's errors
-    let share = |level: usize, polys: usize, unit: f64, taps: &[[f64; TAPS]]| {
+    // variance over `unit`², with a spread of the key's errors
+    let share = |level: usize, polys: usize, unit: f64, taps: &[[f64; TAPS]], of: Spread| {
         let plan = params.switching(level);
         let digits = plan.digit_excesses(params).map(|bits| (2.0 * bits).exp2());
         let digits: Vec<f64> = digits.collect();
         let ks = noise.key_switch_log2(polys, digits.len(), plan.log2_digit_excess);
         let spread = |taps: &[f64; TAPS]| {
             let by_digit = |tap: &f64| digits.iter().map(|d| tap * d).collect::<Vec<_>>();
-            key_spread(&vec![taps.iter().flat_map(by_digit).collect::<Vec<_>>(); polys].concat())
+            of(&vec![taps.iter().flat_map(by_digit).collect::<Vec<_>>(); polys].concat())
         };
         (2.0 * (ks - unit)).exp2() * taps.iter().map(spread).fold(1.0, f64::max)
     };
@@ -57,17 +57,24 @@ pub fn model(params: &Params) -> StabilityModel {
         let levels = (1..=top).filter(|l| l % 3 == residue);
         levels.map(share).fold(0.0, f64::max)
     };
-    let switched =
-        |residue, drop: f64| largest(residue, &|l| share(l, PRODUCT_POLYS, drop + rho, &one));
     let taps = gains.taps();
-    let unswitched = |l| share(l, UNSWITCHED_POLYS, 2.0 * rho, &taps);
+    let switched = |of: Spread| {
+        [(0, drops[0]), (2, drops[1])].map(|(residue, drop)| {
+            largest(residue, &|l| share(l, PRODUCT_POLYS, drop + rho, &one, of))
+        })
+    };
+    let unswitched = |l, of: Spread| share(l, UNSWITCHED_POLYS, 2.0 * rho, &taps, of);
     // each division by P alone rounds once, by ρ
     let rounding = 2.0 * (-2.0 * rho).exp2();
     StabilityModel {
-        ks_switched: [switched(0, drops[0]), switched(2, drops[1])],
-        ks_unswitched: largest(1, &unswitched) + rounding,
+        ks_switched: switched(key_spread),
+        ks_unswitched: largest(1, &|l| unswitched(l, key_spread)) + rounding,
         // each round further up has a base prime more, 46 bits, for at most a few bits of noise
-        ks_last: unswitched(1) + rounding,
+        ks_last: unswitched(1, key_spread) + rounding,
+        ks_worst: (
+            switched(worst_spread),
+            largest(1, &|l| unswitched(l, worst_spread)) + rounding,
+        ),
         ..StabilityModel::aes(
             drops,
             params.rounds().min(MOST_ROUNDS) as u32,
@@ -76,6 +83,9 @@ pub fn model(params: &Params) -> StabilityModel {
         )
     }
 }
+
+/// Of the errors of a key: from the shares of its digits to a factor on the variance.
+type Spread = fn(&[f64]) -> f64;
 
 /// By how much the key-switching noise at one embedding may exceed its mean over keys, in variance.
 ///

@@ -124,7 +124,7 @@ impl<'k> SlicedAes<'k> {
                 level,
                 parts: [(); 2].map(|()| Poly::scratch(n, basis.len())),
                 noise: c.noise.scaled(power),
-                history: History::Aes(0),
+                history: History::AES,
             })
             .collect();
         for (at, &i) in basis.iter().enumerate() {

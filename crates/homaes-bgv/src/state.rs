@@ -88,7 +88,7 @@ impl State {
             s.parts[0].add_assign(params, params.basis(level), &p.parts[0]);
             s.noise = s.noise.plus(p.noise);
             match &mut s.history {
-                History::Aes(summands) => *summands = summands.saturating_add(1),
+                History::Aes { summands, .. } => *summands = summands.saturating_add(1),
                 History::Known(bound) => {
                     let message = params.noise().bounds().message_log2();
                     *bound = bound.with_public(message).into();

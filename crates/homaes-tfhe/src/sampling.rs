@@ -86,33 +86,47 @@ pub(crate) fn describe(what: &str, keys: &[Moments], sigma: f64, variance: f64) 
     found * found
 }
 
-/// Second moment of all digits of a uniform word together, over that of the model.
+/// Second moments of the digits of a uniform word, over that of the model, top digit first: by pair of levels.
 ///
 /// A digit of ±B/2 takes the sign of the digit above, which then is the smaller for the carry: the model's [`digit_moment`], of digits by
-/// themselves, is an upper bound, by 3 % at B = 8, 12 % at B = 4 and 32 % at B = 2. From B = 2^10 on signs are left alone.
-pub(crate) fn moment_of_digits(gadget: Gadget) -> f64 {
+/// themselves, is an upper bound, by 3 % at B = 8, 12 % at B = 4 and 32 % at B = 2. And the two then have one sign, so that
+/// neighbours are correlated: 0.12 at B = 8. From B = 2^10 on signs are left alone.
+pub(crate) fn moments_of_digits(gadget: Gadget) -> Vec<Vec<f64>> {
     let (b, levels) = (gadget.base_log, gadget.levels);
+    let mut sums = vec![vec![0i64; levels]; levels];
     if b >= 10 {
-        return 1.0;
+        let one = |l: usize| (0..levels).map(|m| f64::from(u8::from(l == m))).collect();
+        return (0..levels).map(one).collect();
     }
     let base = 1i64 << b;
     let mut words = vec![0; 1 << 20];
     torus::uniform(&[3; 32], 0, &mut words);
-    let square = |x: u64| {
+    for x in &words {
         // what is above the top digit is any bit
         let top = 64 - levels as u32 * b;
         let mut rest = (x >> top | (x & 1) << (64 - top + b - 1)) as i64;
-        (0..levels).fold(0, |sum, _| {
+        let mut digits = vec![0; levels];
+        for place in digits.iter_mut().rev() {
             let digit = rest & (base - 1);
             rest >>= b;
             let up = digit > base / 2 || digit == base / 2 && rest & (base / 2) != 0;
             rest += i64::from(up);
-            let digit = digit - i64::from(up) * base;
-            sum + digit * digit
-        })
-    };
-    let sum: i64 = words.iter().map(|&x| square(x)).sum();
-    sum as f64 / words.len() as f64 / (levels as f64 * digit_moment(gadget))
+            *place = digit - i64::from(up) * base;
+        }
+        for (row, d) in sums.iter_mut().zip(&digits) {
+            row.iter_mut().zip(&digits).for_each(|(s, e)| *s += d * e);
+        }
+    }
+    let unit = words.len() as f64 * digit_moment(gadget);
+    let row = |row: &Vec<i64>| row.iter().map(|&s| s as f64 / unit).collect();
+    sums.iter().map(row).collect()
+}
+
+/// The mean of [`moments_of_digits`] over the levels, each with itself.
+pub(crate) fn moment_of_digits(gadget: Gadget) -> f64 {
+    let moments = moments_of_digits(gadget);
+    let own = moments.iter().enumerate().map(|(l, row)| row[l]);
+    own.sum::<f64>() / moments.len() as f64
 }
 
 #[test]
@@ -122,6 +136,12 @@ fn moments_of_small_digits() {
         let found = moment_of_digits(Gadget { base_log, levels });
         assert!((found - want).abs() < 0.002, "{base_log}: {found}");
     }
+    let moments = moments_of_digits(Gadget {
+        base_log: 3,
+        levels: 4,
+    });
+    // neighbours, and others
+    assert!((moments[1][2] - 0.119).abs() < 0.002 && moments[0][2].abs() < 0.002);
 }
 
 /// Holds the samples of several keys against the `exact` model, and prints what they say. They must agree to half a bit in the exponent

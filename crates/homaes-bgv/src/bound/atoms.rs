@@ -5,6 +5,10 @@ use std::sync::Arc;
 /// Most noises told apart in one ciphertext.
 const MOST: usize = 4096;
 
+/// Set in the number of a noise whose values at different embeddings may depend on each other, and in no other: such a noise counts as
+/// one.
+pub(super) const WHOLE: u64 = 1 << 63;
+
 /// The noises behind a ciphertext, each with the Galois elements t under which it enters: at embedding j, with its value at jt.
 /// Sorted.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -117,7 +121,8 @@ impl Atoms {
                 out[start..].sort_unstable();
                 out.dedup();
                 let places: Vec<u32> = out[start..].iter().map(|x| x.1).collect();
-                if disjoint && places.len() < m + n || !within.admits(&places) {
+                let met = disjoint && (id & WHOLE != 0 || places.len() < m + n);
+                if met || !within.admits(&places) {
                     return None;
                 }
             }

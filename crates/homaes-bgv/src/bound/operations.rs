@@ -1,6 +1,6 @@
 //! The bounds of the operations of [`crate::Evaluator`], and the names of the noises they add.
 
-use super::{Bound, Form, Fresh, hash, worst_key_switch_log2};
+use super::{Bound, Form, Fresh, hash, worst_spread};
 use crate::params::{Digit, Params, SwitchPlan};
 
 /// Kinds of operations, to tell their noises apart.
@@ -65,12 +65,12 @@ fn frobenius(params: &Params, k: usize) -> u64 {
 pub(crate) fn key_switch_variance_log2(params: &Params, plan: &SwitchPlan, pieces: usize) -> f64 {
     let model = params.noise();
     let mean = model.key_switch_log2(pieces, plan.digits.len(), plan.log2_digit_excess);
-    let drop = plan.down.log2_drop - plan.log2_special(params);
+    let drop = plan.log2_drop(params);
     let own = |d: &Digit| params.log2(d.own.iter().map(|&at| plan.from[at]));
     let digits: Vec<f64> = plan.digits.iter().map(own).collect();
     let largest = digits.iter().copied().fold(0.0, f64::max);
     let shares = (0..pieces).flat_map(|_| digits.iter().map(|d| (2.0 * (d - largest)).exp2()));
-    worst_key_switch_log2(2.0 * (mean - drop), &shares.collect::<Vec<_>>())
+    2.0 * (mean - drop) + worst_spread(&shares.collect::<Vec<_>>()).log2()
 }
 
 /// After the key switch of a product by `plan`.
@@ -87,7 +87,7 @@ pub(crate) fn relinearized_bound(
         rounding: name(Kind::Relinearized, b.form, how),
     };
     let kind = hash(&(Kind::Relinearized, how));
-    let drop = plan.down.log2_drop - plan.log2_special(params);
+    let drop = plan.log2_drop(params);
     let form = Form::switched(&[(b.form, 1)], kind, params.ring().m());
     b.divided(drop, &fresh, params.noise().bounds())
         .with_form(form)
@@ -102,7 +102,7 @@ pub(crate) fn image_bound(params: &Params, plan: &SwitchPlan, b: &Bound, galois:
         rounding: name(Kind::Image, b.form, how),
     };
     let (bounds, m) = (params.noise().bounds(), params.ring().m());
-    let drop = plan.down.log2_drop - plan.log2_special(params);
+    let drop = plan.log2_drop(params);
     let kind = hash(&(Kind::Image, how));
     let form = Form::switched(&[(b.form, galois)], kind, m);
     let image = b.moved(galois, bounds).divided(drop, &fresh, bounds);

@@ -101,3 +101,42 @@ fn squarings_run_away() {
     }
     assert!(x.failure_log2(&model, modulus(1)) > -64.0);
 }
+
+/// Outputs of AES: 256 multiplied in a tree, and nine one after the other with public blocks added to them.
+#[test]
+fn eight_products_of_outputs_of_aes_fit_nine_levels() {
+    let model = model(256.0);
+    let leaf = |id: u64, summands| Bound::of_aes(&model, hash(&id), true, summands);
+    let mut tree: Vec<Bound> = (0..256).map(|id| leaf(id, 0)).collect();
+    let mut chain = leaf(0, 2);
+    for level in (2..=9).rev() {
+        let pairs = tree.chunks(2);
+        tree = pairs
+            .map(|c| product(&c[0], &c[1], level, &model))
+            .collect();
+        chain = product(&chain, &leaf(1000 + level as u64, 2), level, &model);
+        report("tree", &tree[0], level - 1, &model);
+        report("chain", &chain, level - 1, &model);
+    }
+    assert!(tree[0].failure_log2(&model, modulus(1)) < -64.0);
+    assert!(chain.failure_log2(&model, modulus(1)) < -64.0);
+}
+
+#[test]
+fn what_aes_hands_on_counts_once() {
+    let model = model(256.0);
+    let [x, y] = [1, 2].map(|id: u64| Bound::of_aes(&model, hash(&id), true, 0));
+    let product = |a: &Bound, b: &Bound| a.times(b, &model).events;
+    assert_eq!(product(&x, &y), x.events + y.events);
+    // its values at other embeddings depend on each other: one factor is truncated
+    assert_eq!(product(&x, &x.moved(2, &model)), 2.0 * x.events + 1.0);
+    let fresh = Bound::encrypted(&model, hash(&3));
+    assert_eq!(product(&fresh, &fresh.moved(2, &model)), 0.0);
+    // between rounds nothing is known but a limit
+    let between = Bound::of_aes(&model, hash(&1), false, 0);
+    assert!(between.atoms.is_empty() && between.largest_log2(&model) > x.norm(ORDERS - 1));
+    // orders beyond those of stability: between the last known one and the limit
+    let norm = |q: usize| x.rest[q - 1] - model.rho_log2;
+    assert!((norm(32) - (32.0f64 / 5.0).log2()).abs() < 1e-9);
+    assert!((33..=ORDERS).all(|q| norm(q) > norm(q - 1) && norm(q) < 5.0));
+}

@@ -193,6 +193,10 @@ fn batches_with_wrong_level_noise_or_length() {
         ..state.clone()
     };
     assert!(encode_batch(&params, &between).is_err());
+    let mut rounds = Vec::new();
+    aes.evaluate_observed(&[[0; 16]], |_, s| rounds.push(encode_batch(&params, s)))
+        .unwrap();
+    assert!(rounds.len() == 11 && rounds.iter().all(|r| r.is_err()));
     let mut mixed = state;
     mixed.ciphertexts[3] = f.secret.encrypt(&[1], &mut f.rng).unwrap();
     let error = encode_batch(&params, &mixed).unwrap_err();

@@ -64,6 +64,7 @@ impl LinearGains {
             let (re, im) = value(&lifts.two, j);
             let three = (1.0 + re).powi(2) + im * im;
             let gamma = lifts.gamma.each_ref().map(|g| norm(value(g, j)));
+            // the last byte's constant is 1
             [norm((re, im)), three, 1.0, 1.0].map(|b| gamma.map(|g| b * g))
         };
         let decrypt = |j: u32| {
@@ -112,6 +113,15 @@ impl LinearGains {
             &self.encrypt
         };
         &gains[(class % MODULUS) as usize]
+    }
+
+    /// Power of each tap in the last round, which has no MixColumns: `γ_k`, and when decrypting σ alone.
+    pub(super) fn alone(&self, decrypt: bool, class: u32) -> [f64; TAPS] {
+        if decrypt {
+            from_fn(|k| f64::from(u8::from(k == 0)))
+        } else {
+            self.at(false, class)[BYTES - 1]
+        }
     }
 
     /// By direction and class, the power of each tap, summed over the bytes of a column.

@@ -12,7 +12,7 @@ const STATES: usize = 13;
 const PASSES: usize = 24;
 const SLACK: f64 = 1.02;
 /// Carried-in noise, over `ρ`, beyond which a component counts as not settling.
-const CARRIED_LIMIT: f64 = 60.0;
+pub(crate) const CARRIED_LIMIT: f64 = 20.0;
 
 /// The good event of one component.
 pub(super) struct Good {
@@ -20,6 +20,8 @@ pub(super) struct Good {
     pub(super) carried: f64,
     /// Norms of the component's share of the variance of a coefficient of the result.
     pub(super) last_round: Norms,
+    /// Norms of what the last round hands on, the largest of any position.
+    pub(super) handed_on: Norms,
 }
 
 impl Recursion<'_> {
@@ -38,6 +40,7 @@ impl Recursion<'_> {
         let mut good = Good {
             carried: f64::INFINITY,
             last_round: from_fn(|_| f64::INFINITY),
+            handed_on: from_fn(|_| f64::INFINITY),
         };
         while high - low > 1.0 {
             let middle = 0.5 * (low + high);
@@ -95,6 +98,7 @@ impl Recursion<'_> {
                 return Some(Good {
                     carried,
                     last_round,
+                    handed_on: self.handed_on(component, &ladder[RUNGS - 1]),
                 });
             }
         }

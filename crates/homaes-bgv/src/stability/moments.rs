@@ -116,6 +116,14 @@ pub(super) fn normal_of_variance(log_moments: &Norms) -> Norms {
     from_fn(|i| log_moments[i] - INVERSE_FACTORIAL[i + 1].ln())
 }
 
+/// Norms of `|Z|`, `Z` circular normal given its variance, from those of the variance.
+pub(super) fn normal_norms(variance: &Norms) -> Norms {
+    from_fn(|i| {
+        let m = (i + 1) as f64;
+        (variance[i] / INVERSE_FACTORIAL[i + 1].powf(1.0 / m)).sqrt()
+    })
+}
+
 /// The number that a variable exceeds with probability at most `exp(-nats)`, from the logarithms
 /// of its moments.
 pub(super) fn quantile(log_moments: &Norms, nats: f64) -> f64 {

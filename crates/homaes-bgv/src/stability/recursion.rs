@@ -1,7 +1,9 @@
 //! One round of the recursion: from bounds on the carried-in noise to moments of the next one.
 
 use super::gains::{BYTES, Power};
-use super::moments::{Law, Norms, normal_of_variance, raise, sum_of_independent, weighted_sum};
+use super::moments::{
+    Law, Norms, ORDERS, normal_norms, normal_of_variance, raise, sum_of_independent, weighted_sum,
+};
 use super::profile::STEPS;
 use super::{KeyProfile, StabilityModel, TAPS};
 use std::array::from_fn;
@@ -95,19 +97,19 @@ impl<'a> Recursion<'a> {
         let enlarged = |by: &f64| {
             let orbits = component.kappa.chunks_exact(n).zip(carried.chunks_exact(n));
             orbits
-                .flat_map(|(k, z)| self.orbit_shares(k, z, *by))
+                .flat_map(|(k, z)| self.orbit_shares(k, z, *by, self.model.ks_switched))
                 .collect()
         };
         let factors = if self.model.circuit.packed { 2 } else { 1 };
         ENLARGED[..factors].iter().map(enlarged).collect()
     }
 
-    fn orbit_shares(&self, kappa: &[f64], carried: &[f64], by: f64) -> Vec<Norms> {
+    fn orbit_shares(&self, kappa: &[f64], carried: &[f64], by: f64, ks: [f64; 2]) -> Vec<Norms> {
         let n = kappa.len();
         let [d1, d2] = self.ratios;
         let laws = |f: &dyn Fn(usize) -> Law| (0..n).map(f).collect::<Vec<Law>>();
         let state = laws(&|i| Law::offset_normal(carried[i], by * kappa[i].max(self.fresh)));
-        let [first, second] = self.model.ks_switched.map(|ks| {
+        let [first, second] = ks.map(|ks| {
             let with = |k: &f64| by * (k + ks);
             kappa.iter().map(with).collect::<Vec<f64>>()
         });
@@ -132,6 +134,28 @@ impl<'a> Recursion<'a> {
             normal_of_variance(&variance)
         };
         (0..component.kappa.len()).map(at).collect()
+    }
+
+    /// Norms of `|Z'|` after the last round, the largest of any position, if the carried-in noise is at most `carried`. The outputs of
+    /// different bytes are independent then: each comes from one byte. So they are under every key whose errors are not larger
+    /// than [`StabilityModel::ks_worst`].
+    pub(super) fn handed_on(&self, component: &Component, carried: &[f64]) -> Norms {
+        let n = self.key.orbit_len();
+        let (switched, unswitched) = self.model.ks_worst;
+        let mut out = [0.0; ORDERS];
+        for (orbit, kappa) in component.kappa.chunks_exact(n).enumerate() {
+            let at = orbit * n..(orbit + 1) * n;
+            let shares = self.orbit_shares(kappa, &carried[at.clone()], 1.0, switched);
+            for (i, class) in component.class[at].iter().enumerate() {
+                let gains = self.model.gains.alone(self.model.circuit.decrypt, *class);
+                // tap k reads position i+k+1, as between rounds
+                let taps = (1..=TAPS).map(|step| &shares[(i + step % TAPS) % n]);
+                let noise = unswitched * gains.iter().sum::<f64>();
+                let variance = weighted_sum(gains.into_iter().zip(taps)).map(|v| v + noise);
+                raise(&mut out, &normal_norms(&variance).map(|z| self.last * z));
+            }
+        }
+        out
     }
 
     fn power(&self, component: &Component, j: usize) -> &'a Power {

@@ -272,6 +272,46 @@ fn one_round_bound_covers_simulation() {
 }
 
 #[test]
+fn what_the_last_round_hands_on_covers_simulation() {
+    for circuit in Circuit::ALL {
+        let key = profile_in(65535, 16, 3);
+        let unit = key.unit().log2();
+        let mut model = model(unit + 1.6, unit + 6.0).with_circuit(circuit);
+        model.fresh_bits = unit - 1.0;
+        let recursion = Recursion::new(&model, &key);
+        let component = recursion.component(0);
+        let carried = vec![0.8; component.kappa.len()];
+        let bounds = recursion.handed_on(&component, &carried);
+        let mut rng = ChaCha20Rng::seed_from_u64(6);
+        let carried: Vec<Complex> = carried.iter().map(|&c| (c, 0.0)).collect();
+        let simulated = Simulated::new(&model, &key, 0, false);
+        // means of |Z'|² and of |Z'|⁴ by position
+        let samples = 4000;
+        let mut found = vec![[0.0; 2]; carried.len()];
+        for _ in 0..samples {
+            let b = simulated.power_127(&carried, false, &mut rng);
+            let out = simulated.last_round(circuit.decrypt, &b);
+            for (sums, z) in found.iter_mut().zip(out) {
+                let square = z.0.mul_add(z.0, z.1 * z.1) / f64::from(samples).sqrt();
+                *sums = [
+                    sums[0] + square / f64::from(samples).sqrt(),
+                    sums[1] + square * square,
+                ];
+            }
+        }
+        for (i, bound) in bounds[..2].iter().enumerate() {
+            let root = |sums: &[f64; 2]| sums[i].powf(0.5 / (i + 1) as f64);
+            let largest = found.iter().map(root).fold(0.0, f64::max);
+            println!(
+                "{circuit:?}, order {}: {bound:.4}, found {largest:.4}",
+                2 * (i + 1)
+            );
+            assert!(largest < 1.05 * bound && *bound < 1.5 * largest);
+        }
+    }
+}
+
+#[test]
 fn bound_covers_escapes() {
     let key = profile(2);
     let peak = (0..key.kappa().len())

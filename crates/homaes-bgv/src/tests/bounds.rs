@@ -3,7 +3,6 @@
 use super::*;
 use crate::circuit::{Axis, Circuit, Lift};
 use crate::params::ParamSet;
-use homaes_math::embed::squared_magnitudes;
 use rayon::prelude::*;
 use std::f64::consts::TAU;
 
@@ -404,7 +403,7 @@ fn random_programs(set: &ParamSet, programs: core::ops::Range<u64>) {
 
 #[test]
 fn random_programs_are_right_or_refused() {
-    random_programs(&sets::TOY_255, 0..1000);
+    random_programs(&sets::TOY_255, 0..2000);
 }
 
 /// ```text
@@ -413,67 +412,8 @@ fn random_programs_are_right_or_refused() {
 #[test]
 #[ignore = "minutes"]
 fn many_random_programs_are_right_or_refused() {
-    random_programs(&sets::TOY_255, 0..2000);
+    random_programs(&sets::TOY_255, 2000..6000);
     random_programs(&sets::TOY_4369, 0..100);
-}
-
-/// Mean over samples at every embedding, over the variance that the bound takes for its law; the largest and how often single values exceed
-/// t times their own mean.
-#[test]
-fn roundings_and_key_switches_have_the_law_that_is_assumed() {
-    let mut f = fixture(Params::new(&sets::TOY_4369).unwrap(), 43);
-    let (n, eval) = (f.params.ring().n(), Evaluator::new(&f.eval));
-    let s: Vec<f64> = f.secret.coefficients().iter().map(|&c| c as f64).collect();
-    let kappa = squared_magnitudes(f.params.ring(), &s);
-    let samples = 60;
-    let (mut rounding, mut switching) = (vec![0.0; n], vec![0.0; n]);
-    let mut above = [0usize; 2];
-    for _ in 0..samples {
-        let x = random_bytes(&mut f.rng, f.params.slots().count());
-        let fresh = f.secret.encrypt(&x, &mut f.rng).unwrap();
-        let c = eval.lowered(&fresh, 9);
-        for (j, square) in f.secret.noise_embeddings(&c).iter().enumerate() {
-            let own = square / (n as f64 / 3.0 * (1.0 + kappa[j]));
-            rounding[j] += own / f64::from(samples);
-            above[0] += usize::from(own > 4.0);
-        }
-        let image = eval.frobenius(&c, 1).unwrap();
-        for (j, square) in f.secret.noise_embeddings(&image).iter().enumerate() {
-            switching[j] += square / f64::from(samples);
-        }
-        above[1] += 1;
-    }
-    let expected = (-4.0f64).exp() * (n * samples as usize) as f64;
-    println!(
-        "rounding: {} values above 4 times their variance, {expected:.0} expected",
-        above[0]
-    );
-    assert!((above[0] as f64 / expected - 1.0).abs() < 0.1);
-    let largest = |v: &[f64]| v.iter().copied().fold(0.0, f64::max);
-    let mean = rounding.iter().sum::<f64>() / n as f64;
-    // means of 60 exponential variables, at 4096 embeddings
-    println!(
-        "rounding: mean {mean:.3}, largest mean at an embedding {:.2}",
-        largest(&rounding)
-    );
-    assert!((mean - 1.0).abs() < 0.02 && largest(&rounding) < 1.8);
-    // the embeddings where the secret is largest
-    let mut order: Vec<usize> = (0..n).collect();
-    order.sort_by(|&a, &b| kappa[b].total_cmp(&kappa[a]));
-    let peak = order[..40].iter().map(|&j| rounding[j]).sum::<f64>() / 40.0;
-    println!("rounding at the 40 largest |s_j|: {peak:.3}");
-    assert!((peak - 1.0).abs() < 0.1);
-    // key switching at level 9 outweighs the rounding here or not: the bound covers both
-    let plan = f.params.staying(9);
-    let bound = bound::key_switch_variance_log2(&f.params, plan, 1).exp2()
-        + 2.0f64.powf(2.0 * f.params.noise().rho_log2) * 2.0 * bound::PEAK;
-    println!(
-        "key switching at level 9: largest mean square 2^{:.1} at an embedding, {:.1} times the mean; bound 2^{:.1}",
-        largest(&switching).log2(),
-        largest(&switching) / (switching.iter().sum::<f64>() / n as f64),
-        bound.log2()
-    );
-    assert!(largest(&switching) < bound);
 }
 
 /// Pairs that share noise although they are computed apart, and pairs that do not.

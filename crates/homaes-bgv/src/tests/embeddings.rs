@@ -1,19 +1,22 @@
-//! The scheme's noise at single embeddings, against what [`crate::stability`] and [`crate::quality`] take it to be.
+//! The scheme's noise at single embeddings, against what [`crate::stability`], [`crate::quality`] and [`crate::bound`] take it to be.
 
 use super::*;
+use crate::bound::key_switch_variance_log2;
 use crate::quality;
 
 /// Embeddings looked at: those where the secret is largest, one of each conjugate pair.
 const WORST: usize = 16;
 
-/// Mean over `samples` of the squared noise at every embedding, and of its square at the embeddings `at`.
+/// Mean over `samples` of the squared noise at every embedding, and of its square at the embeddings `at`; and the share of all
+/// squares above `tail` times their variance.
 fn sampled(
     f: &mut Fixture,
     samples: usize,
-    at: &[usize],
+    (at, variances, tail): (&[usize], &[f64], f64),
     mut noise: impl FnMut(&mut Fixture) -> Ciphertext,
-) -> (Vec<f64>, Vec<f64>) {
+) -> (Vec<f64>, Vec<f64>, f64) {
     let (mut second, mut fourth) = (vec![0.0; f.params.ring().n()], vec![0.0; at.len()]);
+    let mut above = 0usize;
     for _ in 0..samples {
         let c = noise(f);
         let squares = f.secret.noise_embeddings(&c);
@@ -23,8 +26,11 @@ fn sampled(
         for (sum, &j) in fourth.iter_mut().zip(at) {
             *sum += squares[j].powi(2) / samples as f64;
         }
+        let pairs = squares.iter().zip(variances);
+        above += pairs.filter(|(s, v)| **s > tail * **v).count();
     }
-    (second, fourth)
+    let all = (samples * variances.len()).max(1) as f64;
+    (second, fourth, above as f64 / all)
 }
 
 /// The embeddings at which `values` is largest, one of each conjugate pair.
@@ -52,7 +58,9 @@ fn check_embeddings(mut f: Fixture, samples: usize) {
 
     // rounding: a fresh encryption switched down, whose own noise the switch divides by 2^13.5 or more
     let unit = ring.n() as f64 / 3.0;
-    let (second, fourth) = sampled(&mut f, samples, &at, |f| {
+    let tail = 4.0;
+    let variances: Vec<f64> = kappa.iter().map(|k| unit * k).collect();
+    let (second, fourth, above) = sampled(&mut f, samples, (&at, &variances, tail), |f| {
         let bytes = random_bytes(&mut f.rng, f.params.slots().count());
         let c = f.secret.encrypt(&bytes, &mut f.rng).unwrap();
         Evaluator::new(&f.eval).mod_switch(&c).unwrap()
@@ -72,6 +80,17 @@ fn check_embeddings(mut f: Fixture, samples: usize) {
         mean[0],
         mean[1],
     );
+    let normal = (-tail).exp();
+    println!(
+        "all embeddings: {above:.5} of the squares above {tail} times their variance, normal {normal:.5}"
+    );
+    // one of each conjugate pair, four standard deviations
+    let count = (samples * ring.n() / 2) as f64;
+    let deviation = (normal / count).sqrt();
+    assert!(
+        (above - normal).abs() < 4.0 * deviation + 0.02 * normal,
+        "{above}"
+    );
     let several = slack / (WORST as f64).sqrt();
     assert!((mean[0] - 1.0).abs() < several, "{}", mean[0]);
     assert!((mean[1] - 1.0).abs() < 3.0 * several, "{}", mean[1]);
@@ -87,7 +106,7 @@ fn check_embeddings(mut f: Fixture, samples: usize) {
         .map(|bits| (2.0 * bits).exp2())
         .collect();
     let spread = quality::key_spread(&weights);
-    let (second, _) = sampled(&mut f, samples, &[], |f| {
+    let (second, ..) = sampled(&mut f, samples, (&[], &[], tail), |f| {
         let bytes = random_bytes(&mut f.rng, f.params.slots().count());
         let c = f.secret.encrypt(&bytes, &mut f.rng).unwrap();
         Evaluator::new(&f.eval).frobenius(&c, 1).unwrap()
@@ -106,6 +125,12 @@ fn check_embeddings(mut f: Fixture, samples: usize) {
     );
     assert!((mean - 1.0).abs() < 0.1, "{mean}");
     assert!(largest < spread * (1.0 + slack), "{largest} above {spread}");
+    let bound = key_switch_variance_log2(&params, plan, 1);
+    let most = variance + largest.log2();
+    println!(
+        "key switching: 2^{most:.1} at the worst embedding, bound of users' circuits 2^{bound:.1}"
+    );
+    assert!(most < bound);
 }
 
 #[test]

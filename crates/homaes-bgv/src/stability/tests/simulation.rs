@@ -149,6 +149,22 @@ impl Simulated {
         (0..self.sigma.len()).map(at).collect()
     }
 
+    /// The linear layer of the last round from its one byte.
+    pub(super) fn last_round(&self, decrypt: bool, b: &[Complex]) -> Vec<Complex> {
+        let at = |j: usize| {
+            let z = if decrypt {
+                b[self.along(j, 1)]
+            } else {
+                let tap = |k: usize| mul(self.gains[j][2][k], b[self.along(j, (k + 1) % TAPS)]);
+                (0..TAPS)
+                    .map(tap)
+                    .fold((0.0, 0.0), |s, t| (s.0 + t.0, s.1 + t.1))
+            };
+            (self.last * z.0, self.last * z.1)
+        };
+        (0..self.sigma.len()).map(at).collect()
+    }
+
     /// Whether a column (ShiftRows left out), or a packed ciphertext with slopes in turn, runs away
     /// within the rounds.
     pub(super) fn runs_away(&self, rounds: usize, rng: &mut ChaCha20Rng) -> bool {

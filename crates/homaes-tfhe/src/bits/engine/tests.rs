@@ -7,7 +7,7 @@ use crate::noise::{
 use crate::params::Variant;
 use crate::parts::Shape;
 use crate::ring::Automorphism;
-use crate::sampling::{Moments, Reading, describe, judge, moment_of_digits};
+use crate::sampling::{Moments, Reading, describe, judge, moment_of_digits, moments_of_digits};
 use crate::sets;
 use crate::trial::{Trial, phase};
 use homaes_aes::Direction;
@@ -397,8 +397,9 @@ fn noise_at_full_size_has_the_distribution_of_the_model() {
 /// see [`judge`]. Every bit that is looked up is 1: then rounding counts in every CMux, as the model takes it. Of `bytes` of them, each
 /// key's samples share the noise of circuit bootstraps.
 ///
-/// The exact model is the structured one, with [`moment_of_digits`] for small digits and with the noise of blind rotation as it is measured
-/// here: the model has a bound on the precision of its transforms.
+/// The exact model is the structured one, with [`moments_of_digits`] for small digits and with the noise of blind rotation as it is measured
+/// here: the model has a bound on the precision of its transforms. The levels of one GGSW ciphertext are neighbouring coefficients of one
+/// rotation, whose noises are correlated, as neighbouring digits are; both count.
 fn reading(set: &BitsSet, keys: u8, bytes: usize, samples_per_key: usize) {
     let model = NoiseModel::new(set, Accounting::Structured);
     let bound = NoiseModel::new(set, Accounting::Uniform);
@@ -409,7 +410,19 @@ fn reading(set: &BitsSet, keys: u8, bytes: usize, samples_per_key: usize) {
         step: f64::from(1 << set.many) / (2 * set.degree) as f64,
     };
     let sigma = declared.sigma();
-    let found: Vec<[Moments; 5]> = (0..keys)
+    let (levels, digits) = (set.ggsw.levels, moments_of_digits(set.ggsw));
+    // Σ E[d_l d_m] e_l e_m over the levels, in the mean over the bits
+    let in_rows = |errors: &[f64]| {
+        let pairs = |e: &[f64]| -> f64 {
+            let row = |(row, x): (&Vec<f64>, &f64)| {
+                row.iter().zip(e).map(|(d, y)| d * x * y).sum::<f64>()
+            };
+            digits.iter().zip(e).map(row).sum()
+        };
+        let sum: f64 = errors.chunks_exact(levels).map(pairs).sum();
+        sum / errors.len() as f64
+    };
+    let found: Vec<([Moments; 5], f64)> = (0..keys)
         .into_par_iter()
         .with_max_len(1)
         .map(|key| {
@@ -423,27 +436,35 @@ fn reading(set: &BitsSet, keys: u8, bytes: usize, samples_per_key: usize) {
                 modulus_switch,
                 all,
             } = parts;
-            [rotation, linear, key_switch, modulus_switch, all].map(|e| Moments::new(e, sigma))
+            let in_rows = in_rows(&rotation);
+            let parts = [rotation, linear, key_switch, modulus_switch, all];
+            (parts.map(|e| Moments::new(e, sigma)), in_rows)
         })
         .collect();
-    let of_keys = |part: usize| found.iter().map(|f| f[part]).collect::<Vec<_>>();
+    let of_keys = |part: usize| found.iter().map(|f| f.0[part]).collect::<Vec<_>>();
     let describe = |part, what, variance| describe(what, &of_keys(part), sigma, variance);
     let rotation = describe(0, "blind rotation", model.rotation.total());
     assert!(rotation < model.rotation.total() && rotation > 0.8 * model.rotation.total());
+    let moment = moment_of_digits(set.ggsw);
+    let in_rows = found.iter().map(|f| f.1).sum::<f64>() / found.len() as f64 / moment;
+    println!(
+        "  {:.4} times as much in rows, for the correlation of levels",
+        in_rows / rotation
+    );
     let (trace, switch) = (&model.trace, model.scheme_switch);
-    let product = external_product(set, Accounting::Structured, rotation, trace, switch);
+    let product = external_product(set, Accounting::Structured, in_rows, trace, switch);
     // the first CMux chooses between public polynomials, which takes no digits of the mask
     let depth = f64::from(LINEAR_TERMS * (LOOK_UP_DEPTH - 1));
-    let linear = depth * (product.rounding + moment_of_digits(set.ggsw) * product.rows);
+    let linear = depth * (product.rounding + moment * product.rows);
     let dimension = (set.rank * set.degree) as f64;
     let rounded = dimension * rounding(set.key_switch) / 4.0;
-    let digits = moment_of_digits(set.key_switch) * (model.key_switch - rounded);
+    let switched = rounded + moment_of_digits(set.key_switch) * (model.key_switch - rounded);
     describe(1, "linear layer", linear);
-    describe(2, "key switch", rounded + digits);
+    describe(2, "key switch", switched);
     describe(3, "modulus switch", model.modulus_switch);
     // no round key is added here
     let exact = Reading {
-        variance: linear + rounded + digits + model.modulus_switch,
+        variance: linear + switched + model.modulus_switch,
         ..declared
     };
     judge("bits when read", &of_keys(4), sigma, exact, declared);
