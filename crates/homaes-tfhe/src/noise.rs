@@ -65,7 +65,8 @@ pub enum Accounting {
     /// on the variance.
     Uniform,
     /// The scalar of the trace times the secret key, see the module, with the tail of a sum of products; and the first
-    /// CMux of a look-up chooses between plain tables, which adds nothing.
+    /// CMux of a look-up chooses between plain tables, which adds nothing. Not counted: the scalars of a GGSW ciphertext's levels are
+    /// neighbouring coefficients of one rotation and correlated, as neighbouring digits are; 4 to 5 % of the rows' variance at base 8, sampled.
     Structured,
 }
 
