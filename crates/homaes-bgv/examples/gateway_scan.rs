@@ -90,7 +90,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let windows = (message.len() * signatures.len()) as f64;
     let bits = 8.0 * ROWS as f64 - windows.log2();
-    println!("  probability that one of {windows} comparisons is wrong: at most 2^-{bits:.1}");
+    println!(
+        "  probability that one of {windows} comparisons is a false match, by design of the test: at most 2^-{bits:.1}"
+    );
     Ok(())
 }
 

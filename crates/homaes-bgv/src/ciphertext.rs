@@ -61,7 +61,7 @@ const AES_TAIL: f64 = 6.0;
 const ID_WORDS: usize = 64;
 
 impl Ciphertext {
-    /// Position in the chain of moduli; multiplications left, counting one without a switch at 1.
+    /// Position in the chain of moduli: at level ℓ, ℓ - 1 multiplications are left.
     pub fn level(&self) -> usize {
         self.level
     }

@@ -9,6 +9,9 @@
 //! noise it takes the worst case, so products of values that were computed from each other may take a level more.
 //! A product of a ciphertext with itself is its Frobenius image, which does not square the noise.
 //!
+//! **Slots without a block.** A batch that is not full has been completed with blocks of zeros. Their slots hold AES of a zero block, or its inverse;
+//! under a key of GCM that is the key of its tags. [`Circuit::sum_slots`] and products over slots take them in: multiply by a public mask first.
+//!
 //! **When the modulus is switched.** Sums, constants, Frobenius maps and rotations stay at the level of their operands; operands
 //! at different levels meet at the lower one. Only a multiplication switches, as only it squares noise: the product at level ℓ
 //! is relinearised with the switch to ℓ - 1 merged in. With noises ρ·u and ρ·v it leaves ρ·u·v/D, D = 2^drop/ρ; so from u
@@ -219,7 +222,7 @@ impl<'e, 'k> Circuit<'e, 'k> {
     /// Slot-wise product.
     ///
     /// Level: one below the level the factors are brought to, which is the lower of the two, or less where their noise asks for
-    /// it (see the module's text); at level 1 it stays. Noise: the product's, divided by the drop, plus ρ. Cost: a key switch.
+    /// it; at level 1 it stays, if that modulus holds a product (not at n = 32768). Noise: the product's, divided by the drop, plus ρ. Cost: a key switch.
     ///
     /// # Errors
     /// [`Error::TooDeep`] if the product would not fit its modulus at any level; also if the key is missing or an

@@ -84,7 +84,7 @@
 //!
 //! 8. *Circuits on the output.* What the last round hands on, `Z'`, is one byte's, without MixColumns. Given the good event of the
 //!    round before, its moments are those of step 4 with the single byte's gains; given also the errors of the key, which enter at
-//!    their worst, those of different ciphertexts are independent. [`crate::bound`] goes on from them.
+//!    their worst, those of different ciphertexts are independent. `bound.rs` goes on from them.
 //!
 //! # What is proved and what is not
 //!
@@ -185,7 +185,7 @@ pub struct StabilityModel {
     /// smallest.
     pub ks_last: f64,
     /// `ks_switched` and `ks_unswitched` at the embedding where the errors of a key are largest, but for keys of probability 2^-64
-    /// ([`crate::bound`]).
+    /// (`bound.rs`).
     pub ks_worst: ([f64; 2], f64),
     /// Gains of the linear layers.
     pub gains: LinearGains,

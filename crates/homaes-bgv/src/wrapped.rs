@@ -46,7 +46,8 @@ pub struct Wrapping<'a> {
     pub direction: Direction,
     /// layouts the server may choose from
     pub layouts: &'a [Layout],
-    /// multiplications to be left on the output; by default what the set declares, as far as it goes
+    /// multiplications to be left on the output, rounded up to the next number that the chain of moduli has after a round (2, 5, 8 …); by
+    /// default 8 in `bgv/aes128+8` and so on, and 0 in sets without a number in their name
     pub levels_left: Option<usize>,
 }
 

@@ -194,7 +194,7 @@ pub(crate) fn judge(what: &str, keys: &[Moments], sigma: f64, exact: Reading, de
         let normal = |t: f64| log2_erfc(t / SQRT_2).exp2() * all.count;
         let most = normal(own - half_step);
         println!(
-            "  beyond {own:.2} σ: {found}, normal {:.1}, at most {most:.1}",
+            "  beyond {own:.2} σ: {found}, normal {:.1}, with rounding to steps at most {most:.1}, and four times its root for chance",
             normal(own)
         );
         // samples of one look-up hang together, hence some room

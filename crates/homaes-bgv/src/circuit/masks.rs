@@ -64,12 +64,21 @@ impl Circuit<'_, '_> {
                 expected: block.len() as u64,
             });
         }
+        // three levels for the comparisons, four for the products
+        let needed = 7;
+        let all: Vec<&Ciphertext> = bytes.iter().collect();
+        let left = (self.common_level(&all)? - 1).min(needed - 1);
+        let deep = |e| match e {
+            Error::TooDeep { .. } => self.too_deep(needed, left),
+            e => e,
+        };
         let masks: Vec<Ciphertext> = bytes
             .par_iter()
             .zip(block)
             .map(|(x, &b)| self.equals_byte(x, b))
-            .collect::<Result<_>>()?;
-        self.all(&masks.iter().collect::<Vec<_>>())
+            .collect::<Result<_>>()
+            .map_err(deep)?;
+        self.all(&masks.iter().collect::<Vec<_>>()).map_err(deep)
     }
 
     /// 1 - a of a mask. Level and noise: kept. Cost: one addition per word.

@@ -194,6 +194,7 @@ impl Run {
             "security": {
                 "bits_claimed": card.security_bits_claimed,
                 "bits_estimated": card.security_bits_estimated(),
+                "bits_with_rotations": card.security_bits_with_rotations(),
                 "log2_p_fail": card.log2_p_fail,
             },
             "version": env!("CARGO_PKG_VERSION"),
