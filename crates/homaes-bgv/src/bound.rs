@@ -354,9 +354,10 @@ impl Bound {
         }
     }
 
-    /// A noise with no embedding above 2^`largest_log2`, about which nothing else is known.
+    /// A noise with no embedding above 2^`largest_log2` but for a truncation, about which nothing else is known.
     pub(crate) fn unknown(id: u64, largest_log2: f64) -> Self {
         Self {
+            events: 1.0,
             form: Form::root(id),
             ..Self::public(largest_log2)
         }

@@ -113,8 +113,18 @@ impl Ciphertext {
     ///
     /// It is a probability over the noises of encryption, rounding and key switching, under the approximations named in the source
     /// (`bound.rs`), and given that the AES batches behind the ciphertext are right: each has its own probability of at most 2^-64. No
-    /// operation returns a ciphertext with more than 2^-64 here.
+    /// operation returns a ciphertext with more than 2^-64 here, and an output of AES has no more: that is what key generation
+    /// tests. At level 1 that may be all that is known of an output; operations on it are refused then.
     pub fn failure_log2(&self, params: &Params) -> f64 {
+        let found = self.bounded_failure_log2(params);
+        match self.history {
+            History::Known(_) => found,
+            History::Aes { .. } => found.min(LOG2_P_FAIL),
+        }
+    }
+
+    /// By the bound alone.
+    fn bounded_failure_log2(&self, params: &Params) -> f64 {
         let bounds: &BoundModel = params.noise().bounds();
         self.bound(params)
             .failure_log2(bounds, params.log2_modulus(self.level))
@@ -122,7 +132,7 @@ impl Ciphertext {
 
     /// Refuses what may decrypt wrongly with a probability above 2^[`LOG2_P_FAIL`]; `what` names it.
     pub(crate) fn checked(&self, params: &Params, what: &'static str) -> Result<()> {
-        let failure_log2 = self.failure_log2(params);
+        let failure_log2 = self.bounded_failure_log2(params);
         if failure_log2 <= LOG2_P_FAIL {
             return Ok(());
         }

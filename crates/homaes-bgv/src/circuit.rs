@@ -19,7 +19,8 @@
 //! modulus. [`Circuit`] computes the bound of both outcomes and switches first exactly if that leaves a
 //! product with more room under its modulus (modulus over bound, in bits). What still has room can come
 //! down later and is never worse off, so no level is spent before it pays. What AES outputs carries noise of its last round and the
-//! message, so a chain of many products spends one level on bringing it down first.
+//! message, so a chain of many products spends one level on bringing it down first. At level 1 the noise of the last round has not been switched
+//! down: at n = 32768 not even a sum of such outputs is known to be right, and it is refused. Leave one multiplication at least.
 //!
 //! | operation | levels | cost |
 //! |---|---|---|
