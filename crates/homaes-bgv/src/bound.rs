@@ -169,6 +169,11 @@ impl BoundModel {
         }
     }
 
+    /// log2 of the largest embedding of a sum of this many public blocks.
+    fn blocks_log2(&self, summands: u32) -> f64 {
+        f64::from(summands).log2() + self.message_log2
+    }
+
     /// log2 of the largest embedding of any polynomial with coefficients 0 and 1.
     pub(crate) fn message_log2(&self) -> f64 {
         self.message_log2
@@ -330,7 +335,7 @@ impl Bound {
 
     /// A state of AES, `finished` if it is an output of a byte layout, with public blocks added this often.
     pub(crate) fn of_aes(model: &BoundModel, id: u64, finished: bool, summands: u32) -> Self {
-        let public = f64::from(summands).log2() + model.message_log2;
+        let public = model.blocks_log2(summands);
         if !finished {
             let carried = plus(CARRIED_LIMIT.log2() + model.rho_log2, public);
             let state = Self::rounded(model, id, carried);
@@ -350,16 +355,19 @@ impl Bound {
         });
         Self {
             events: 1.0,
+            // c1 is that of the state before it was finished
+            form: Form::root(id),
             ..Self::rounded_with(model, id | WHOLE, carried)
         }
     }
 
-    /// A noise with no embedding above 2^`largest_log2` but for a truncation, about which nothing else is known.
-    pub(crate) fn unknown(id: u64, largest_log2: f64) -> Self {
+    /// A noise with no embedding above 2^`largest_log2` but for a truncation, about which nothing else is known, and public blocks added this
+    /// often.
+    pub(crate) fn unknown(model: &BoundModel, id: u64, largest_log2: f64, summands: u32) -> Self {
         Self {
             events: 1.0,
             form: Form::root(id),
-            ..Self::public(largest_log2)
+            ..Self::public(plus(largest_log2, model.blocks_log2(summands)))
         }
     }
 

@@ -5,11 +5,14 @@ use crate::error::{Error, Result};
 use crate::noise::Noise;
 use crate::params::Params;
 use crate::poly::Poly;
+use homaes_wire::KeyId;
 use std::sync::Arc;
 
 /// (c0, c1) modulo the primes of a level, decrypting as c0 + c1·s.
 #[derive(Clone)]
 pub struct Ciphertext {
+    /// the secret key; none of public bytes, and of a record without its file
+    pub(crate) key: Option<KeyId>,
     pub(crate) level: usize,
     pub(crate) parts: [Poly; 2],
     pub(crate) noise: Noise,
@@ -88,10 +91,14 @@ impl Ciphertext {
         let modulus = params.modulus(params.basis(self.level)[0]);
         let id = bound::hash(&words.map(|&x| modulus.canonical(x)).collect::<Vec<_>>());
         let bounds = model.bounds();
-        Arc::new(if noise <= model.rho_log2 + AES_TAIL {
-            Bound::of_aes(bounds, id, finished, summands)
-        } else {
-            Bound::unknown(id, noise)
+        // what the last round leaves at level 1, and bits
+        let unswitched = match finished {
+            true => self.level == 1,
+            false => noise > model.rho_log2 + AES_TAIL,
+        };
+        Arc::new(match unswitched {
+            true => Bound::unknown(bounds, id, noise, summands),
+            false => Bound::of_aes(bounds, id, finished, summands),
         })
     }
 
@@ -169,6 +176,12 @@ impl Ciphertext {
         }
     }
 
+    /// Whether this is of the secret key called `id` and has the level and the size that `params` give a ciphertext.
+    pub(crate) fn check(&self, params: &Params, id: KeyId) -> Result<()> {
+        self.check_shape(params)?;
+        check_key(self.key, id)
+    }
+
     /// Whether this has the level and the size that `params` give a ciphertext.
     pub(crate) fn check_shape(&self, params: &Params) -> Result<()> {
         let (n, top) = (params.ring().n(), params.top_level());
@@ -191,6 +204,17 @@ impl Ciphertext {
             }
         }
         Ok(())
+    }
+}
+
+fn check_key(found: Option<KeyId>, expected: KeyId) -> Result<()> {
+    match found {
+        Some(found) if found != expected => Err(Error::OtherKey {
+            what: "ciphertext",
+            found,
+            expected,
+        }),
+        _ => Ok(()),
     }
 }
 
@@ -238,6 +262,7 @@ impl core::fmt::Debug for Ciphertext {
 /// be lost work to relinearise before all terms are summed.
 #[derive(Clone)]
 pub struct Product {
+    pub(crate) key: Option<KeyId>,
     pub(crate) level: usize,
     /// k of the automorphism σ_{2^k} on the second factor
     pub(crate) frobenius: usize,
@@ -247,6 +272,26 @@ pub struct Product {
 }
 
 impl Product {
+    /// Whether this is of the secret key called `id` and has the level and the size that `params` give a product.
+    pub(crate) fn check(&self, params: &Params, id: KeyId) -> Result<()> {
+        let limbs = match (1..=params.top_level()).contains(&self.level) {
+            true => params.basis(self.level).len(),
+            false => 0,
+        };
+        let n = params.ring().n();
+        for part in &self.parts {
+            let found = part.limbs.len();
+            if limbs == 0 || found != limbs || part.limbs.iter().any(|l| l.len() != n) {
+                return Err(Error::OtherShape {
+                    what: "primes",
+                    found,
+                    expected: limbs,
+                });
+            }
+        }
+        check_key(self.key, id)
+    }
+
     /// Level of the factors.
     pub fn level(&self) -> usize {
         self.level

@@ -212,6 +212,7 @@ impl<'e, 'k> Circuit<'e, 'k> {
             .collect();
         let bound = Bound::combination(&bounds, params.noise().bounds());
         let out = Ciphertext {
+            key: inputs.iter().find_map(|c| c.key),
             level,
             parts,
             noise: Noise::combination(&noises),
@@ -337,7 +338,7 @@ impl<'e, 'k> Circuit<'e, 'k> {
     /// If there are none, or one has not the shape of this set's ciphertexts.
     fn common_level(&self, all: &[&Ciphertext]) -> Result<usize> {
         for c in all {
-            c.check_shape(self.params())?;
+            c.check(self.params(), self.eval.id())?;
         }
         let levels = all.iter().map(|c| c.level);
         levels.min().ok_or(Error::NoOperands)

@@ -403,6 +403,7 @@ fn read_part<R: Read>(
             input.finish("wrapped key")?;
             let c1 = uniform_poly(params, &seed, stream(course.layout, round, i), basis);
             Ok(Ciphertext {
+                key: None,
                 level,
                 parts: [c0, c1],
                 noise: params.noise().fresh(),
@@ -450,17 +451,24 @@ pub fn batch_bytes(params: &Params, layout: Layout, level: usize) -> u64 {
 /// If the ciphertexts are at different levels, or the state is not finished.
 pub fn encode_batch(params: &Params, state: &State) -> Result<Vec<u8>> {
     let level = state.level();
+    for c in &state.ciphertexts {
+        c.check_shape(params)?;
+    }
     let size = batch_bytes(params, state.layout, level);
     let mut out = Encoder::with_capacity(size as usize);
     for c in &state.ciphertexts {
         if c.level != level {
             return Err(field("level", c.level as u64, level as u64));
         }
-        // the reader takes the noise for that of a last round
-        if state.layout != Layout::Bits
-            && matches!(c.history, History::Aes { finished, .. } if !finished)
-        {
-            return Err(field("finished state", 0u64, 1));
+        // the reader takes the noise for that of a last round, with so many public blocks at most
+        if let History::Aes { finished, summands } = c.history {
+            if !finished && state.layout != Layout::Bits {
+                return Err(field("finished state", 0u64, 1));
+            }
+            if summands > FILE_SUMMANDS {
+                let most = u64::from(FILE_SUMMANDS);
+                return Err(field("public blocks added to a state", summands, most));
+            }
         }
         out = out
             .u8(c.level as u8)
@@ -497,6 +505,7 @@ pub fn decode_batch(params: &Params, layout: Layout, level: usize, body: &[u8]) 
         );
         let mut part = || take_poly(params, params.basis(level), "ciphertext", &mut input);
         Ok(Ciphertext {
+            key: None,
             level,
             parts: [part()?, part()?],
             noise,

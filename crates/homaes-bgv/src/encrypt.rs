@@ -76,6 +76,7 @@ impl SecretKey {
         let a = uniform_poly(params, seed, stream, basis);
         let b = self.mask(basis, &a, &message, rng);
         Ciphertext {
+            key: Some(self.id()),
             level,
             parts: [b, a],
             noise: params.noise().fresh(),
@@ -158,7 +159,7 @@ impl SecretKey {
     /// ciphertext belongs to another parameter set and shows it by its level or its size. [`Error::TooNoisy`] for results of
     /// circuits that were made without looking at their noise ([`crate::BgvBytes`]).
     pub fn decrypt(&self, c: &Ciphertext) -> Result<(Vec<u8>, f64)> {
-        c.check_shape(self.params())?;
+        c.check(self.params(), self.id())?;
         // public: the bound that the ciphertext carries
         if let History::Known(_) = c.history {
             c.checked(self.params(), "decryption")?;
@@ -272,6 +273,7 @@ impl PublicKey {
         let carried = fresh.bound_log2() - plan.log2_drop;
         let id = hash(&parts[1].limbs[0][..64].to_vec());
         Ok(Ciphertext {
+            key: Some(self.id),
             level: params.top_level(),
             parts,
             noise: fresh.switched(plan.log2_drop, model),
@@ -285,6 +287,7 @@ pub(crate) fn trivial(params: &Params, bytes: &[u8], level: usize) -> Ciphertext
     let message = encode(params, bytes, level);
     let zero = Poly::zeroed(params.ring().n(), message.limbs.len());
     Ciphertext {
+        key: None,
         level,
         parts: [message, zero],
         noise: Noise::plaintext(params.noise()),

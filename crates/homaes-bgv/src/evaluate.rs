@@ -17,6 +17,7 @@ use crate::params::{DownPlan, Params, SwitchPlan};
 use crate::poly::Poly;
 use homaes_aes::EvalError;
 use homaes_math::kernel::{self, Tensor};
+use homaes_wire::KeyId;
 use rayon::prelude::*;
 
 /// Least capacity that a product of the bit-sliced AES may be left with: sixteen standard deviations.
@@ -50,6 +51,11 @@ impl<'k> Evaluator<'k> {
         self.key
     }
 
+    /// The secret key's id.
+    pub(crate) fn id(&self) -> KeyId {
+        self.key.id
+    }
+
     pub(crate) fn meter(&self) -> &Meter {
         &self.meter
     }
@@ -75,7 +81,7 @@ impl<'k> Evaluator<'k> {
 
     /// `a` with its bound.
     pub(crate) fn entered(&self, a: &Ciphertext) -> Result<Ciphertext> {
-        a.check_shape(self.params())?;
+        a.check(self.params(), self.key.id)?;
         Ok(Ciphertext {
             history: History::Known(a.bound(self.params())),
             ..a.clone()
@@ -107,6 +113,7 @@ impl<'k> Evaluator<'k> {
         for (x, y) in out.parts.iter_mut().zip(&other.parts) {
             x.add_assign(params, basis, y);
         }
+        out.key = out.key.or(other.key);
         out.noise = out.noise.plus_dependent(other.noise);
         let bounds = params.noise().bounds();
         out.history = out.history.both(&other.history, |a, b| a.plus(b, bounds));
@@ -193,6 +200,7 @@ impl<'k> Evaluator<'k> {
         let down = |p| mod_down(params, &self.meter, plan, p);
         let drop = plan.log2_drop;
         Ciphertext {
+            key: a.key,
             level,
             parts: a.parts.each_ref().map(down),
             noise: a.noise.switched(drop, params.noise()),
@@ -275,6 +283,7 @@ impl<'k> Evaluator<'k> {
             });
         }
         Product {
+            key: x.key.or(y.key),
             level: x.level,
             frobenius: k,
             parts,
@@ -288,8 +297,11 @@ impl<'k> Evaluator<'k> {
     /// Sum of two products with the same automorphism and level. Noise: bounds add.
     ///
     /// # Errors
-    /// If they differ in either.
+    /// If they differ in either, or belong to another set or key.
     pub fn add_product(&self, mut a: Product, b: &Product) -> Result<Product> {
+        for p in [&a, b] {
+            p.check(self.params(), self.key.id)?;
+        }
         for (what, found, expected) in [
             ("level of a product", b.level, a.level),
             ("automorphism of a product", b.frobenius, a.frobenius),
@@ -306,6 +318,7 @@ impl<'k> Evaluator<'k> {
         for (x, y) in a.parts.iter_mut().zip(&b.parts) {
             x.add_assign(self.params(), basis, y);
         }
+        a.key = a.key.or(b.key);
         a.noise = a.noise.plus(b.noise);
         let bounds = self.params().noise().bounds();
         a.history = a.history.both(&b.history, |a, b| a.plus(b, bounds));
@@ -319,6 +332,7 @@ impl<'k> Evaluator<'k> {
     /// If the key is missing, or the noise no longer fits.
     pub fn relinearize(&self, p: &Product) -> Result<Ciphertext> {
         let params = self.params();
+        p.check(params, self.key.id)?;
         let plan = params.switching(p.level);
         let special = self.special_constants(plan.special, &plan.from, &[0]);
         let whole = self.special_constants(params.special_count(), &plan.from, &[0]);
@@ -456,6 +470,7 @@ impl<'k> Evaluator<'k> {
             .into_iter()
             .zip(noises)
             .map(|(parts, noise)| Ciphertext {
+                key: Some(self.key.id),
                 level: plan.to_level,
                 parts,
                 noise: noise_after(params, plan, *noise, pieces),

@@ -241,7 +241,7 @@ impl core::fmt::Debug for SecretKey {
 /// An encryption of zero with which anyone can encrypt.
 pub struct PublicKey {
     pub(crate) params: Arc<Params>,
-    id: KeyId,
+    pub(crate) id: KeyId,
     pub(crate) basis: Vec<usize>,
     pub(crate) parts: [Poly; 2],
 }

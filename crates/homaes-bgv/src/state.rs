@@ -83,6 +83,9 @@ impl State {
                 expected: level as u64,
             });
         }
+        for c in &self.ciphertexts {
+            c.check_shape(params)?;
+        }
         let public = Self::public(params, self.layout, blocks, (level, self.slope))?;
         for (s, p) in self.ciphertexts.iter_mut().zip(&public.ciphertexts) {
             s.parts[0].add_assign(params, params.basis(level), &p.parts[0]);

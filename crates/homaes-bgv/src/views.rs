@@ -1,6 +1,7 @@
 //! BGV as the byte view of `homaes-aes`.
 
-use crate::ciphertext::{Ciphertext, Product};
+use crate::bound::Bound;
+use crate::ciphertext::{Ciphertext, History, Product};
 use crate::error::Error;
 use crate::evaluate::Evaluator;
 use homaes_aes::{ByteEval, EvalError};
@@ -26,13 +27,6 @@ impl From<Error> for EvalError {
     }
 }
 
-impl BgvBytes<'_> {
-    /// `a` with its bound, or as it is if it belongs elsewhere, which the next product finds out.
-    fn known(&self, a: &Ciphertext) -> Ciphertext {
-        self.0.entered(a).unwrap_or_else(|_| a.clone())
-    }
-}
-
 impl ByteEval for BgvBytes<'_> {
     type Byte = Ciphertext;
     type Product = Product;
@@ -48,11 +42,19 @@ impl ByteEval for BgvBytes<'_> {
     }
 
     fn add(&self, a: &Ciphertext, b: &Ciphertext) -> Ciphertext {
-        self.0.sum(&self.known(a), &self.known(b))
+        match (self.0.entered(a), self.0.entered(b)) {
+            (Ok(a), Ok(b)) => self.0.sum(&a, &b),
+            // what belongs elsewhere, which the next product finds out
+            (Err(_), _) => a.clone(),
+            (_, Err(_)) => b.clone(),
+        }
     }
 
     fn scale(&self, a: &Ciphertext, c: u8) -> Ciphertext {
-        self.0.scaled_by(&self.known(a), c)
+        match self.0.entered(a) {
+            Ok(a) => self.0.scaled_by(&a, c),
+            Err(_) => a.clone(),
+        }
     }
 
     fn frobenius(&self, a: &Ciphertext, k: u32) -> Result<Ciphertext, EvalError> {
@@ -64,7 +66,12 @@ impl ByteEval for BgvBytes<'_> {
     }
 
     fn add_product(&self, a: Product, b: &Product) -> Product {
-        self.0.add_product(a, b).expect("products of one level")
+        let nothing = Product {
+            history: History::known(Bound::public(f64::INFINITY)),
+            ..a.clone()
+        };
+        // which cannot be relinearised
+        self.0.add_product(a, b).unwrap_or(nothing)
     }
 
     fn relinearize(&self, p: Product) -> Result<Ciphertext, EvalError> {

@@ -4,7 +4,12 @@
 //! pseudorandom c1 of fresh encryptions and of key switches, and one form is no multiple of the other: the rounding errors of uniform u
 //! and u·a + v·b are uncorrelated. Multiples (c1 and ζ·c1, c1 and 2·c1, the same computed twice) must be recognised. A [`Form`] is the image of
 //! the linear form under a ring homomorphism ζ_m ↦ ω of Z\[ζ_m\] to the integers modulo a prime p near 2^61, with three pseudorandom
-//! elements for each root. Multiples have proportional images; other forms have them with probability 2^-61 at most.
+//! elements for each root. Multiples have proportional images; other forms have them with probability 2^-61 at most. Images under σ_{2^k}, k up
+//! to 3, are kept as well.
+//!
+//! A product is named by its part under s·σ_k(s), which is c1·σ_k(c1') in the factors or a sum of such: the image of a product is the product
+//! of the images, so equal polynomials have equal images however they were computed (x·z + y·z and (x + y)·z). Products that
+//! differ in their other parts alone count as the same noise, which is to the safe side.
 
 use super::hash;
 use homaes_math::Ring;
@@ -37,9 +42,12 @@ fn pow(base: u64, mut e: u64) -> u64 {
     out
 }
 
-/// The image of an element of Z\[ζ_m\].
+/// Automorphisms σ_{2^k} whose images are kept: those of products, without a key switch.
+const IMAGES: usize = crate::keys::PRODUCT_KEYS;
+
+/// The images of an element of Z\[ζ_m\] and of its conjugates under σ_{2^k}.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Scalar(u64);
+pub(crate) struct Scalar([u64; IMAGES]);
 
 impl Scalar {
     /// Of Σ ζ_17^e over `exponents`.
@@ -51,8 +59,11 @@ impl Scalar {
             .find(|e| e % 17 == 1)
             .unwrap_or(1);
         let omega = pow(OMEGA, 65535 / ring.m() * unit);
-        let powers = exponents.iter().map(|&e| pow(omega, u64::from(e)));
-        Self(powers.fold(0, add))
+        let at = |k: usize| {
+            let powers = exponents.iter().map(|&e| pow(omega, u64::from(e) << k));
+            powers.fold(0, add)
+        };
+        Self(core::array::from_fn(at))
     }
 
     /// Of a polynomial in the normal basis.
@@ -62,53 +73,78 @@ impl Scalar {
         for k in 1..powers.len() {
             powers[k] = mul(powers[k - 1], omega);
         }
-        let terms = coefficients.iter().enumerate().filter(|t| *t.1 != 0);
-        Self(terms.fold(0, |sum, (i, &c)| {
+        let mut out = [0; IMAGES];
+        for (i, &c) in coefficients.iter().enumerate().filter(|t| *t.1 != 0) {
             let c = i128::from(c).rem_euclid(i128::from(P)) as u64;
-            add(sum, mul(c, powers[ring.exponent(i) as usize]))
-        }))
+            for (k, out) in out.iter_mut().enumerate() {
+                let power = (ring.exponent(i) << k) % ring.m();
+                *out = add(*out, mul(c, powers[power as usize]));
+            }
+        }
+        Self(out)
     }
 }
 
 /// See the module's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// c1 is a linear form in pseudorandom polynomials; all zero for a trivial encryption, whose c1 is 0
-    Linear([u64; 3]),
+    /// c1 is a linear form in pseudorandom polynomials, by automorphism and element; all zero for a trivial encryption, whose c1 is 0. Of
+    /// a product, whose image under σ is not needed, without automorphism only
+    Known([[u64; 3]; IMAGES]),
     /// nothing is known: nothing may be taken as independent of this
     Unknown,
 }
 
 impl Form {
     /// c1 = 0.
-    pub(crate) const TRIVIAL: Self = Self::Linear([0; 3]);
+    pub(crate) const TRIVIAL: Self = Self::Known([[0; 3]; IMAGES]);
 
     /// A new pseudorandom polynomial, told from others by `seed`.
     pub(crate) fn root(seed: u64) -> Self {
-        Self::Linear([0u64, 1, 2].map(|i| 1 + hash(&(seed, i)) % (P - 1)))
+        let image = |k| [0u64, 1, 2].map(|i| 1 + hash(&(seed, i, k)) % (P - 1));
+        Self::Known(core::array::from_fn(image))
     }
 
     pub(crate) fn is_trivial(self) -> bool {
-        self == Self::TRIVIAL
+        matches!(self, Self::Known([[0, 0, 0], ..]))
     }
 
     pub(crate) fn plus(self, other: Self) -> Self {
-        let (Self::Linear(a), Self::Linear(b)) = (self, other) else {
+        let (Self::Known(a), Self::Known(b)) = (self, other) else {
             return Self::Unknown;
         };
-        Self::Linear([0, 1, 2].map(|i| add(a[i], b[i])))
+        let image = |k: usize| [0, 1, 2].map(|i| add(a[k][i], b[k][i]));
+        Self::Known(core::array::from_fn(image))
     }
 
     pub(crate) fn times(self, c: Scalar) -> Self {
         match self {
-            Self::Linear(a) => Self::Linear(a.map(|x| mul(x, c.0))),
+            Self::Known(a) => {
+                let image = |k: usize| a[k].map(|x| mul(x, c.0[k]));
+                Self::Known(core::array::from_fn(image))
+            }
             Self::Unknown => Self::Unknown,
         }
     }
 
+    /// The part of Π σ_{2^k}(x) under all the secrets, over forms and k.
+    pub(crate) fn product(factors: &[(Self, usize)]) -> Self {
+        let mut out = [[0; 3]; IMAGES];
+        out[0] = [1; 3];
+        for &(factor, k) in factors {
+            let Self::Known(a) = factor else {
+                return Self::Unknown;
+            };
+            out[0] = [0, 1, 2].map(|i| mul(out[0][i], a[k][i]));
+        }
+        Self::Known(out)
+    }
+
     /// The same for all multiples of a form, and for nothing else; none if nothing is known.
     pub(crate) fn family(self) -> Option<u64> {
-        let Self::Linear(a) = self else { return None };
+        let Self::Known([a, ..]) = self else {
+            return None;
+        };
         let inverse = a.into_iter().find(|&x| x != 0).map(|x| pow(x, P - 2));
         Some(hash(&a.map(|x| mul(x, inverse.unwrap_or(0)))))
     }
@@ -116,34 +152,28 @@ impl Form {
     /// ±ω^k and a number that tells the form from all but its multiples by such units, so that the form is ±ω^k times one
     /// that depends on the number alone.
     fn split(self) -> Option<(u64, u64)> {
-        let Self::Linear(a) = self else { return None };
+        let Self::Known([a, ..]) = self else {
+            return None;
+        };
         let pivot = a.into_iter().find(|&x| x != 0)?;
         let unit = pow(pivot, SIGNED);
         let inverse = pow(unit, P - 2);
         Some((unit, hash(&a.map(|x| mul(x, inverse)))))
     }
 
-    /// The c1 that a key switch of the product Π σ_i(x_i) makes, for the x_i of the given forms and Galois elements.
+    /// The c1 that a key switch of σ_t(x) makes, for x of this form or a product's part of it.
     ///
-    /// Units ±ζ^k of the x_i come out again as ±σ_i(ζ)^k, because digits and automorphisms commute with them; apart from that, the
+    /// Units ±ζ^k of x come out again as ±σ_t(ζ)^k, because digits and automorphisms commute with them; apart from that, the
     /// result is pseudorandom.
-    pub(crate) fn switched(factors: &[(Self, u64)], kind: u64, m: u64) -> Self {
-        if factors.iter().all(|f| f.0.is_trivial()) {
-            return Self::TRIVIAL;
-        }
-        let mut unit = 1;
-        let mut seeds = Vec::with_capacity(factors.len());
-        for &(form, galois) in factors {
-            // a factor without c1 multiplies by a public polynomial
-            let Some((own, seed)) = form.split() else {
-                return Self::Unknown;
-            };
-            // odd, so that the sign stays
-            unit = mul(unit, pow(own, galois + m * (1 - galois % 2)));
-            seeds.push((seed, galois));
-        }
-        seeds.sort_unstable();
-        Self::root(hash(&(kind, seeds))).times(Scalar(unit))
+    pub(crate) fn switched(self, galois: u64, kind: u64, m: u64) -> Self {
+        // without that part, c1 is made of others, of which nothing is known
+        let Some((unit, seed)) = self.split() else {
+            return Self::Unknown;
+        };
+        // odd, so that the sign stays
+        let unit = pow(unit, galois + m * (1 - galois % 2));
+        let units = core::array::from_fn(|k| pow(unit, 1 + (m + 1) * ((1 << k) - 1)));
+        Self::root(hash(&(kind, seed, galois))).times(Scalar(units))
     }
 }
 
@@ -194,31 +224,53 @@ mod tests {
         assert_eq!(Form::Unknown.plus(a), Form::Unknown);
         // the polynomial 1 is minus the sum of the normal basis of an odd number of primes
         let ones = vec![1; ring.n()];
-        assert_eq!(
-            a.times(Scalar::polynomial(&ring, &ones)),
-            a.times(Scalar(P - 1))
-        );
+        assert_eq!(a.times(Scalar::polynomial(&ring, &ones)), a.times(MINUS));
     }
+
+    const MINUS: Scalar = Scalar([P - 1; IMAGES]);
 
     #[test]
     fn key_switches_commute_with_units_only() {
         let ring = Ring::new(255).unwrap();
         let zeta = |k: u8| Scalar::constant(&ring, &[k]);
-        let (x, y) = (Form::root(1), Form::root(2));
-        let image = |f, g| Form::switched(&[(f, g)], 7, 255);
+        let x = Form::root(1);
+        let image = |f: Form, g| f.switched(g, 7, 255);
         assert_eq!(image(x.times(zeta(3)), 2), image(x, 2).times(zeta(6)));
-        assert_eq!(
-            image(x.times(Scalar(P - 1)), 2),
-            image(x, 2).times(Scalar(P - 1))
-        );
+        assert_eq!(image(x.times(MINUS), 2), image(x, 2).times(MINUS));
         let twice = x.plus(x);
         assert_ne!(image(twice, 2).family(), image(x, 2).family());
         assert_ne!(image(x, 4).family(), image(x, 2).family());
-        let product = |a, b| Form::switched(&[(a, 1), (b, 1)], 8, 255);
-        assert_eq!(product(x, y), product(y, x));
-        assert_eq!(product(x.times(zeta(3)), y), product(x, y.times(zeta(3))));
-        assert_ne!(product(x, y).family(), product(x, x).family());
-        assert_eq!(product(x, Form::TRIVIAL), Form::Unknown);
-        assert_eq!(product(Form::TRIVIAL, Form::TRIVIAL), Form::TRIVIAL);
+        assert_eq!(image(Form::TRIVIAL, 2), Form::Unknown);
+    }
+
+    #[test]
+    fn products_are_bilinear() {
+        let ring = Ring::new(255).unwrap();
+        let c = |e: &[u8]| Scalar::constant(&ring, e);
+        let [x, y, z] = [1, 2, 3].map(Form::root);
+        for k in 0..IMAGES {
+            let product = |a, b| Form::product(&[(a, 0), (b, k)]);
+            let whole = product(x.plus(y), z);
+            assert_eq!(whole, product(x, z).plus(product(y, z)));
+            assert_eq!(product(z, x.plus(y)), product(z, x).plus(product(z, y)));
+            // σ_{2^k} of a constant, before and after
+            let e = [1u8, 5];
+            let image = e.map(|e| (u32::from(e) << k) as u8 % 17);
+            let scaled = product(x, z.times(c(&e)));
+            assert_eq!(scaled, product(x.times(c(&image)), z));
+            assert_eq!(scaled.family(), product(x, z).times(c(&image)).family());
+            assert_ne!(product(x, y).family(), product(x, z).family());
+            assert_ne!(product(x, x).family(), product(x, z).family());
+            assert!(product(x, Form::TRIVIAL).is_trivial());
+            assert_eq!(product(x, Form::Unknown), Form::Unknown);
+        }
+        assert_eq!(
+            Form::product(&[(x, 0), (y, 0)]),
+            Form::product(&[(y, 0), (x, 0)])
+        );
+        assert_ne!(
+            Form::product(&[(x, 0), (y, 0)]),
+            Form::product(&[(x, 0), (y, 1)])
+        );
     }
 }

@@ -9,7 +9,6 @@ enum Kind {
     Switch,
     Digits,
     Image,
-    Product,
     Relinearized,
 }
 
@@ -34,26 +33,14 @@ pub(crate) fn lowered_bound(params: &Params, b: &Bound, drop: f64, level: usize)
 pub(crate) fn cubic_bound(params: &Params, [x, y, z]: [&Bound; 3]) -> Bound {
     let bounds = params.noise().bounds();
     let product = x.times(y, bounds).times(z, bounds);
-    product.with_form(product_form(
-        params,
-        &[(x.form, 0), (y.form, 0), (z.form, 0)],
-    ))
+    product.with_form(Form::product(&[(x.form, 0), (y.form, 0), (z.form, 0)]))
 }
 
 /// Of x·σ_k(y), before its key switch.
 pub(crate) fn product_bound(params: &Params, x: &Bound, y: &Bound, k: usize) -> Bound {
     let bounds = params.noise().bounds();
     let product = x.times(&y.moved(frobenius(params, k), bounds), bounds);
-    product.with_form(product_form(params, &[(x.form, 0), (y.form, k)]))
-}
-
-/// The form of Π σ_k(x) over forms and k.
-fn product_form(params: &Params, factors: &[(Form, usize)]) -> Form {
-    let factors = factors
-        .iter()
-        .map(|&(form, k)| (form, frobenius(params, k)));
-    let factors: Vec<_> = factors.collect();
-    Form::switched(&factors, hash(&Kind::Product), params.ring().m())
+    product.with_form(Form::product(&[(x.form, 0), (y.form, k)]))
 }
 
 /// 2^k modulo m.
@@ -88,7 +75,7 @@ pub(crate) fn relinearized_bound(
     };
     let kind = hash(&(Kind::Relinearized, how));
     let drop = plan.log2_drop(params);
-    let form = Form::switched(&[(b.form, 1)], kind, params.ring().m());
+    let form = b.form.switched(1, kind, params.ring().m());
     b.divided(drop, &fresh, params.noise().bounds())
         .with_form(form)
 }
@@ -104,7 +91,7 @@ pub(crate) fn image_bound(params: &Params, plan: &SwitchPlan, b: &Bound, galois:
     let (bounds, m) = (params.noise().bounds(), params.ring().m());
     let drop = plan.log2_drop(params);
     let kind = hash(&(Kind::Image, how));
-    let form = Form::switched(&[(b.form, galois)], kind, m);
+    let form = b.form.switched(galois, kind, m);
     let image = b.moved(galois, bounds).divided(drop, &fresh, bounds);
     image.with_form(form)
 }

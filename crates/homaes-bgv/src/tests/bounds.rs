@@ -3,6 +3,7 @@
 use super::*;
 use crate::circuit::{Axis, Circuit, Lift};
 use crate::params::ParamSet;
+use homaes_aes::ByteEval;
 use rayon::prelude::*;
 use std::f64::consts::TAU;
 
@@ -416,6 +417,112 @@ fn many_random_programs_are_right_or_refused() {
     random_programs(&sets::TOY_4369, 0..100);
 }
 
+/// Public blocks added so often that the noise they make outgrows what AES leaves, in one process and across a file.
+#[test]
+fn public_blocks_are_counted() {
+    let mut f = toy(45);
+    let n = f.params.slots().count();
+    let keys = RoundKeys::expand(&[3; 16]).unwrap();
+    let how = Wrapping {
+        levels_left: Some(8),
+        ..Wrapping::default()
+    };
+    let wrapped = WrappedKey::encrypt(&f.secret, &keys, how, &mut f.rng).unwrap();
+    let aes = Aes::new(&f.eval, &wrapped, Layout::Sliced).unwrap();
+    let mut state = aes.evaluate(&[[7; 16]]).unwrap();
+    let chosen: Vec<Block> = chosen_bytes(&f.params).iter().map(|&b| [b; 16]).collect();
+    let below = |state: &State| {
+        let c = &state.ciphertexts()[0];
+        assert!(f.secret.measure_noise(c).1 <= c.bound_bits(&f.params));
+    };
+    for times in 0..20_000u32 {
+        if times.is_power_of_two() {
+            below(&state);
+        }
+        let written = encode_batch(&f.params, &state);
+        match written {
+            Ok(body) => {
+                let read = decode_batch(&f.params, Layout::Sliced, state.level(), &body);
+                below(&read.unwrap());
+            }
+            Err(Error::Field { found, .. }) => assert!(found == u64::from(times) && times > 2),
+            Err(e) => panic!("{e}"),
+        }
+        state.xor_public(&f.params, &chosen).unwrap();
+    }
+    below(&state);
+    let product =
+        Circuit::new(aes.evaluator()).all(&state.ciphertexts().iter().collect::<Vec<_>>());
+    let want = f
+        .secret
+        .decrypt_blocks(&aes.evaluate(&[[7; 16]]).unwrap())
+        .unwrap();
+    match product {
+        Ok(c) => {
+            let bytes = &want.blocks[..n];
+            let product = |b: &Block| b.iter().fold(1, |p, &x| gf256::mul(p, x));
+            let want: Vec<u8> = bytes.iter().map(product).collect();
+            sound(&f, &c, &want, "product of all bytes");
+        }
+        Err(e) => assert!(
+            matches!(e, Error::TooNoisy { .. } | Error::TooDeep { .. }),
+            "{e}"
+        ),
+    }
+}
+
+/// Objects of other keys and other sets are refused wherever they enter.
+#[test]
+fn what_belongs_elsewhere_is_refused() {
+    let [mut f, mut other] = [toy(47), toy(48)];
+    let mut foreign = fixture(Params::new(&sets::TOY_4369).unwrap(), 46);
+    let [x, y, z] =
+        [&mut f, &mut other, &mut foreign].map(|f| f.secret.encrypt(&[1], &mut f.rng).unwrap());
+    let [eval, eval_y, eval_z] = [&f, &other, &foreign].map(|f| Evaluator::new(&f.eval));
+    let c = Circuit::new(&eval);
+    for alien in [&y, &z] {
+        let found = [
+            c.add(&x, alien),
+            c.add(alien, &x),
+            c.multiply(alien, alien),
+            c.combine(&[(&x, 1), (alien, 1)]),
+            c.add_byte(alien, 1),
+            c.conjugate(alien, 1),
+            eval.mod_switch(alien),
+        ];
+        for (at, found) in found.into_iter().enumerate() {
+            let error = found.unwrap_err();
+            assert!(
+                matches!(error, Error::OtherKey { .. } | Error::OtherShape { .. }),
+                "{at}: {error}"
+            );
+        }
+        assert!(f.secret.decrypt(alien).is_err());
+    }
+    let own = || eval.mul(&x, &x).unwrap();
+    for alien in [eval_y.mul(&y, &y).unwrap(), eval_z.mul(&z, &z).unwrap()] {
+        assert!(eval.add_product(own(), &alien).is_err());
+        assert!(eval.add_product(alien.clone(), &own()).is_err());
+        assert!(eval.relinearize(&alien).is_err());
+    }
+    // the byte view cannot say so at once
+    let view = BgvBytes(Evaluator::new(&f.eval));
+    for sum in [view.add(&x, &z), view.add(&z, &x), view.scale(&z, 3)] {
+        assert!(view.mul(&sum, &x).is_err());
+    }
+    let lower = eval.mod_switch(&x).unwrap();
+    let mixed = view.add_product(own(), &eval.mul(&lower, &lower).unwrap());
+    assert!(view.relinearize(mixed).is_err());
+    let keys = RoundKeys::expand(&[3; 16]).unwrap();
+    let wrapped = WrappedKey::encrypt(&f.secret, &keys, Wrapping::default(), &mut f.rng).unwrap();
+    let mut state = Aes::new(&f.eval, &wrapped, Layout::Sliced)
+        .unwrap()
+        .evaluate(&[])
+        .unwrap();
+    assert!(state.xor_public(&foreign.params, &[[1; 16]]).is_err());
+    assert!(encode_batch(&foreign.params, &state).is_err());
+}
+
 /// Pairs that share noise although they are computed apart, and pairs that do not.
 #[test]
 fn the_same_noise_is_recognised() {
@@ -443,6 +550,15 @@ fn the_same_noise_is_recognised() {
         |a: &Ciphertext, b: &Ciphertext| eval.relinearize(&eval.mul(a, b).unwrap()).unwrap();
     let three =
         |a: &Ciphertext, b: &Ciphertext, d: &Ciphertext| eval.multiply_three(a, b, d).unwrap();
+    let mul = |a: &Ciphertext, b: &Ciphertext| eval.mul(a, b).unwrap();
+    let relinearized = |p: &Product| eval.relinearize(p).unwrap();
+    let both = |a: &Ciphertext, b: &Ciphertext| c.add(a, b).unwrap();
+    let by_three = |a: &Ciphertext| c.multiply_byte(a, 3).unwrap();
+    let bytes = random_bytes(&mut f.rng, n);
+    let public = |a: &Ciphertext| c.multiply_public(a, &bytes, Lift::ZeroOne).unwrap();
+    let split = eval.add_product(mul(&x, &z), &mul(&y, &z)).unwrap();
+    let frobenius = |a: &Ciphertext| eval.mul_frobenius(a, &z, 1).unwrap();
+    let split_frobenius = eval.add_product(frobenius(&x), &frobenius(&y)).unwrap();
     let sum = |b: u8| down(&c.combine(&[(&x, 1), (&y, b)]).unwrap(), 8);
     // whether noises of the two are taken as shared
     let shared = |a: &Ciphertext, b: &Ciphertext| {
@@ -473,6 +589,36 @@ fn the_same_noise_is_recognised() {
             "three-way product",
             three(&x, &y, &z),
             three(&z, &shifted, &y),
+        ),
+        (
+            "products distribute",
+            times(&both(&x, &y), &z),
+            relinearized(&split),
+        ),
+        (
+            "products with a Frobenius image distribute",
+            relinearized(&frobenius(&both(&x, &y))),
+            relinearized(&split_frobenius),
+        ),
+        (
+            "twice either factor",
+            times(&twice, &z),
+            times(&x, &both(&z, &z)),
+        ),
+        (
+            "a constant at either factor",
+            times(&by_three(&x), &z),
+            times(&x, &by_three(&z)),
+        ),
+        (
+            "a public polynomial at either factor",
+            times(&public(&x), &z),
+            times(&x, &public(&z)),
+        ),
+        (
+            "twice either of three",
+            three(&twice, &y, &z),
+            three(&x, &y, &both(&z, &z)),
         ),
         (
             "sums of what was switched",
