@@ -62,7 +62,8 @@
 //!
 //! The rules are proofs for the atoms as described. Approximations, as in [`crate::stability`]: noises at one embedding are normal;
 //! roundings and digits of different families are independent (they are uncorrelated, and sums of n terms); complex conjugates of an atom at other
-//! embeddings are independent of it (their correlations are at most 2^-7 for m = 65535).
+//! embeddings are independent of it (their correlations are at most 2^-7 for m = 65535). Public summands may be any, but are
+//! chosen without a look at c0: the rounding of c0 plus such a summand is a noise like any other.
 //!
 //! # Outputs of AES
 //!

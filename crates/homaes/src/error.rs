@@ -27,6 +27,12 @@ pub enum Error {
         /// The output.
         path: PathBuf,
     },
+    /// The output would replace a secret key.
+    #[error("{}: holds a secret key, which an output of this kind does not replace", path.display())]
+    HoldsSecretKey {
+        /// The output.
+        path: PathBuf,
+    },
     /// A file is damaged or belongs elsewhere.
     #[error("{}: {source}", path.display())]
     File {
@@ -303,6 +309,7 @@ impl Error {
         match self {
             Self::Io { source, .. } => io_remedy(source.kind()),
             Self::AlreadyExists { .. } => "choose another name or overwrite with --force",
+            Self::HoldsSecretKey { .. } => "choose another name, or remove the key by hand",
             Self::File { source, .. } => wire_remedy(source),
             Self::Content { source, .. } | Self::Batch { source, .. } | Self::Keys(source) => {
                 source.remedy()

@@ -4,7 +4,7 @@
 //! back, so after the clean-up no file can appear.
 
 use crate::{Error, Result};
-use homaes_wire::{AtomicFile, Header, OutputOptions, Registry, WireError, Writer};
+use homaes_wire::{AtomicFile, Header, Kind, OutputOptions, Reader, Registry, WireError, Writer};
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -64,6 +64,17 @@ pub fn remove_leftovers(folder: &Path) -> Vec<PathBuf> {
     homaes_wire::remove_leftovers(folder).unwrap_or_default()
 }
 
+/// Refuses a path at which a secret key is, which `force` would replace.
+fn spare_secret_key(path: &Path, force: bool) -> Result<()> {
+    let held = force && path.is_file() && Reader::open(path, Kind::SecretKey).is_ok();
+    match held {
+        true => Err(Error::HoldsSecretKey {
+            path: path.to_owned(),
+        }),
+        false => Ok(()),
+    }
+}
+
 /// Runs `complete`, which gives `count` outputs their names: together, as far as an [`interrupt`] is concerned.
 pub(crate) fn completing<T, E>(
     count: usize,
@@ -100,12 +111,13 @@ impl core::fmt::Debug for Sink {
 }
 
 impl Output {
-    /// Reserves `path`; `force` allows to replace an existing file. The new file allows no more than the old one did.
+    /// Reserves `path`; `force` allows to replace an existing file, but no secret key. The new file allows no more than the old one did.
     ///
     /// # Errors
-    /// [`Error::AlreadyExists`] or [`Error::Io`].
+    /// [`Error::AlreadyExists`], [`Error::HoldsSecretKey`] or [`Error::Io`].
     pub fn create(path: impl AsRef<Path>, force: bool) -> Result<Self> {
         let private = false;
+        spare_secret_key(path.as_ref(), force)?;
         Self::with(path.as_ref(), OutputOptions { force, private })
     }
 
@@ -115,8 +127,14 @@ impl Output {
     /// # Errors
     /// As [`create`](Self::create).
     pub fn private(path: impl AsRef<Path>, force: bool) -> Result<Self> {
+        spare_secret_key(path.as_ref(), force)?;
+        Self::secret_key(path.as_ref(), force)
+    }
+
+    /// As [`private`](Self::private), for a secret key, which may replace another.
+    pub(crate) fn secret_key(path: &Path, force: bool) -> Result<Self> {
         let private = true;
-        Self::with(path.as_ref(), OutputOptions { force, private })
+        Self::with(path, OutputOptions { force, private })
     }
 
     /// An output without a file: it is held in memory, overwritten when dropped, and goes to `writer` when it is
@@ -394,6 +412,23 @@ mod tests {
             .unwrap();
         drop(folder);
         assert!(deep.join("f").exists());
+    }
+
+    #[test]
+    fn a_secret_key_is_not_replaced() {
+        let base = tempfile::tempdir().unwrap();
+        let path = base.path().join("k");
+        let keys = crate::KeySet::generate(&crate::Set::named("bgv/toy-255").unwrap()).unwrap();
+        keys.secret.save(&path, false, None).unwrap();
+        for make in [Output::create, Output::private] {
+            let error = make(&path, true).unwrap_err();
+            assert!(matches!(error, Error::HoldsSecretKey { .. }), "{error}");
+            let error = make(&path, false).unwrap_err();
+            assert!(matches!(error, Error::AlreadyExists { .. }), "{error}");
+        }
+        keys.secret.save(&path, true, None).unwrap();
+        fs::write(&path, "no key").unwrap();
+        Output::create(&path, true).unwrap().commit().unwrap();
     }
 
     #[test]

@@ -17,7 +17,7 @@
 use super::{EVAL_KEY_FILE, KdfCost, KeySet, Passphrase, SECRET_KEY_FILE, write, write_secret};
 use crate::output::{Container, Folder, completing};
 use crate::{Error, Output, Result, Set};
-use homaes_wire::{AtomicFile, KeyId, Reader, Temporary, WireError};
+use homaes_wire::{AtomicFile, KeyId, Kind, Reader, Temporary, WireError};
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -96,7 +96,7 @@ impl KeyFolder {
         for path in [&secret, &eval] {
             refuse_link(path)?;
         }
-        let secret = Output::private(&secret, force)?;
+        let secret = Output::secret_key(&secret, force)?;
         let eval = Output::create(eval, force)?;
         let keys = KeySet::generate(set)?;
         let eval = write(eval, keys.eval.key.header(), |w| keys.eval.key.write(w))?;
@@ -229,7 +229,7 @@ enum Verdict {
 
 /// Nothing but the evaluation key in place decides; `None` if no secret key was set aside.
 fn half_replaced(folder: &Path) -> Result<Option<Verdict>> {
-    let id = |name| key_id(&folder.join(name));
+    let id = |name| key_id(folder, name);
     let aside = match id(REPLACED_KEY_FILE) {
         Id::Missing => return Ok(None),
         found => found,
@@ -239,21 +239,35 @@ fn half_replaced(folder: &Path) -> Result<Option<Verdict>> {
     Ok(Some(match own {
         Id::Missing => Verdict::PutBack,
         ref own if fits(own) => Verdict::Complete,
-        _ if fits(&aside) => Verdict::PutBack,
+        // a file that is no readable key is not replaced
+        Id::Of(_) if fits(&aside) => Verdict::PutBack,
         _ => Verdict::Unknown,
     }))
 }
 
-/// Which secret key a file belongs to, by its header.
+/// Which secret key a file belongs to.
 enum Id {
     Missing,
     Of(KeyId),
     Unreadable(WireError),
 }
 
-fn key_id(path: &Path) -> Id {
-    match Reader::open_any(path) {
-        Ok(reader) => Id::Of(reader.header().key_id()),
+/// By the header of an evaluation key, and by a secret key that is whole.
+fn key_id(folder: &Path, name: &str) -> Id {
+    let found = || -> Result<KeyId, WireError> {
+        let path = folder.join(name);
+        if name == EVAL_KEY_FILE {
+            return Ok(Reader::open(path, Kind::EvalKey)?.header().key_id());
+        }
+        let mut reader = Reader::open(path, Kind::SecretKey)?;
+        // the next call checks what this one has begun
+        while reader.begin_any()?.is_some() {}
+        let id = reader.header().key_id();
+        reader.finish()?;
+        Ok(id)
+    };
+    match found() {
+        Ok(id) => Id::Of(id),
         Err(WireError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
             Id::Missing
         }
@@ -322,14 +336,14 @@ pub struct FolderInspection {
     pub others: Vec<PathBuf>,
 }
 
-/// Looks at the files of a folder by their names and headers, and changes nothing.
+/// Looks at the files of a folder, secret keys whole and the others by their names and headers, and changes nothing.
 ///
 /// # Errors
 /// [`Error::Io`] if the folder cannot be read.
 pub fn inspect_folder(path: impl AsRef<Path>) -> Result<FolderInspection> {
     let path = path.as_ref();
     let error = |source| Error::io(path, source);
-    let file = |name| match key_id(&path.join(name)) {
+    let file = |name| match key_id(path, name) {
         Id::Missing => KeyFile::Missing,
         Id::Of(id) => KeyFile::Of(id),
         Id::Unreadable(error) => KeyFile::Unreadable(error.to_string()),
@@ -386,7 +400,7 @@ mod tests {
     }
 
     fn id(folder: &Path, name: &str) -> Option<KeyId> {
-        match key_id(&folder.join(name)) {
+        match key_id(folder, name) {
             Id::Of(id) => Some(id),
             _ => None,
         }
@@ -414,7 +428,7 @@ mod tests {
     fn kills(folder: &Path, force: bool) -> Vec<(Step, BTreeMap<String, Vec<u8>>)> {
         let (secret, eval) = (folder.join(SECRET_KEY_FILE), folder.join(EVAL_KEY_FILE));
         let keys = KeySet::generate(&set()).unwrap();
-        let secret = Output::private(&secret, force).unwrap();
+        let secret = Output::secret_key(&secret, force).unwrap();
         let eval = Output::create(eval, force).unwrap();
         let eval = write(eval, keys.eval.key.header(), |w| keys.eval.key.write(w)).unwrap();
         let secret = write(secret, keys.secret.key.header(), |w| {
@@ -502,6 +516,23 @@ mod tests {
             assert_eq!(inspect_folder(killed.path()).unwrap().pair, Pair::Unknown);
             assert!(contents(killed.path()) == before);
         }
+        // what is in place of the secret key is no key that is whole: the one set aside stays
+        let (_, files) = kills(folder.path(), true).swap_remove(2);
+        for spoil in [
+            |at: &Path| fs::copy(at.join(EVAL_KEY_FILE), at.join(SECRET_KEY_FILE)).map(drop),
+            |at: &Path| {
+                let mut bytes = fs::read(at.join(SECRET_KEY_FILE))?;
+                *bytes.last_mut().unwrap() ^= 1;
+                fs::write(at.join(SECRET_KEY_FILE), bytes)
+            },
+        ] {
+            let killed = folder_with(&files);
+            spoil(killed.path()).unwrap();
+            let before = contents(killed.path());
+            let error = KeyFolder::open(killed.path()).unwrap_err();
+            assert!(matches!(error, Error::HalfReplaced { .. }), "{error}");
+            assert!(contents(killed.path()) == before);
+        }
     }
 
     #[test]
@@ -517,7 +548,7 @@ mod tests {
                 fs::remove_file(&secret).unwrap();
             }
             fs::remove_file(&eval).unwrap();
-            let new_secret = Output::private(&secret, true).unwrap();
+            let new_secret = Output::secret_key(&secret, true).unwrap();
             let new_eval = Output::create(&eval, true).unwrap();
             let keys = KeySet::generate(&set()).unwrap();
             let new_secret = write(new_secret, keys.secret.key.header(), |w| {
