@@ -128,7 +128,7 @@ enum Shared<'a, B> {
     Wire(Rc<B>),
 }
 
-// Derived, it would ask for `B: Clone`, and clone nothing of it.
+// `derive` would require `B: Clone` needlessly.
 impl<B> Clone for Shared<'_, B> {
     fn clone(&self) -> Self {
         match self {

@@ -121,7 +121,7 @@ impl<'k> Aes<'k> {
         let at = (course.start, slope(course, dir, 0));
         let mapped: Vec<Block>;
         let input = match (course.layout, dir) {
-            // the wrapped key 0 brings the constant 0x63
+            // round key 0 already contains A⁻¹(0x63)
             (Layout::Sliced | Layout::Packed, Direction::Decrypt) => {
                 let zero = before_inversion(0);
                 mapped = blocks

@@ -24,7 +24,7 @@ pub struct Aes<'k> {
     circuit: Circuit<'k>,
 }
 
-/// Is told rounds, and the ciphertexts after them.
+/// Callback after every round: its number, and the LWE ciphertexts of the state.
 pub(crate) type Observe<'o> = &'o mut dyn FnMut(usize, Words);
 
 /// The same with states.

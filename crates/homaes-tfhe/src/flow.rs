@@ -1,7 +1,6 @@
 //! Work in layers, without a barrier between them: an item starts as soon as what it needs of the layer before is there.
 //!
-//! A block of AES has 16 look-ups per round, each a fair share of the round's time. Threads that waited for each other
-//! after every round would lose what their speeds differ by, ten times over.
+//! A block of AES has 16 look-ups per round. A barrier after every round would make each round as slow as its slowest thread.
 
 use rayon::prelude::*;
 use std::collections::VecDeque;

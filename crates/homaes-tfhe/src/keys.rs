@@ -82,8 +82,8 @@ impl fmt::Debug for SecretKey {
 
 /// The server's key.
 ///
-/// One that was generated is what a file of it holds, a third (bits) or half (digits) of the memory that evaluation needs; with the first evaluation it becomes both.
-/// One that was read from a file is ready for evaluation and nothing else.
+/// A generated key holds the form of a file, which takes a third (bits) or half (digits) of the memory that evaluation needs. The spectra for evaluation are
+/// added at the first use. A key read from a file holds the spectra only, and cannot be written again.
 pub struct EvalKey {
     pub(crate) params: Arc<Params>,
     pub(crate) id: KeyId,

@@ -19,7 +19,7 @@ use rayon::prelude::*;
 use std::io::Read;
 use std::time::Instant;
 
-/// Fewest bits between the noise's standard deviation and failure: sixteen standard deviations, which is never exceeded.
+/// Results closer than 2^4 standard deviations of the noise to failure are refused.
 const MIN_CAPACITY_BITS: f64 = 4.0;
 
 /// What the pipeline asks of a scheme: AES on one batch, and the bytes of the result.

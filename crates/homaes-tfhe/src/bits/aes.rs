@@ -176,7 +176,7 @@ impl<'k> BitsAes<'k> {
     }
 }
 
-/// Which of a layer's different bytes the bytes of every block are.
+/// By block and byte: index into the layer's distinct bytes.
 type Places = Vec<[usize; 16]>;
 
 /// The different bytes, i-th of a block, that the first round looks up.
@@ -197,7 +197,7 @@ fn shifted(direction: Direction, before: &[[usize; 16]]) -> (Vec<(usize, usize)>
     distinct(before, |block, i| (i, block[shift_source(direction, i)]))
 }
 
-/// What makes the bytes of all blocks, each once.
+/// The inputs of all blocks without repetitions, and the place of each byte among them.
 fn distinct<B, K: Copy + Eq + Hash>(
     blocks: &[B],
     key: impl Fn(&B, usize) -> K,

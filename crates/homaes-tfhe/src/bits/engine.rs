@@ -76,7 +76,7 @@ impl<'k> Engine<'k> {
     }
 
     /// Blind rotation: X^-phase · `test` for every LWE ciphertext under the LWE key, the phase being rounded to multiples of
-    /// 2^grid of its 2N steps. Of several test polynomials the ciphertexts take one after the other, again and again.
+    /// 2^grid of its 2N steps. Ciphertext i uses test polynomial i modulo their number.
     pub(crate) fn blind_rotate(&self, lwes: &[u64], tests: &[u64], grid: u32) -> Words {
         let (set, n) = (self.set, self.set.degree);
         let count = lwes.len() / (set.lwe_dimension + 1);
@@ -132,7 +132,7 @@ impl<'k> Engine<'k> {
 
     /// The same bits with the noise of one blind rotation. One LWE ciphertext after the other, in and out.
     ///
-    /// `units` are what the outputs hold for 1, used in turn: 2^63 alone to go on with AES.
+    /// Output i encodes 1 as `units[i mod len]`; AES goes on with 2^63 alone.
     pub(crate) fn refresh(&self, lwes: &[u64], units: &[u64]) -> Words {
         let (set, n) = (self.set, self.set.degree);
         let small = self.meter.time(Stage::KeySwitch, || self.key_switch(lwes));

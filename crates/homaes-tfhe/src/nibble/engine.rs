@@ -44,7 +44,7 @@ pub(crate) struct Engine<'k> {
     pub(crate) meter: Arc<Meter>,
 }
 
-/// Functions of a first digit, and second digits: every function meets every second digit.
+/// Functions of a first digit, and second digits. All pairs of a function and a second digit are evaluated.
 pub(crate) struct Group<'a> {
     pub(crate) first: &'a [u64],
     pub(crate) seconds: Vec<&'a [u64]>,
