@@ -47,9 +47,9 @@
 //! # Which noises are the same
 //!
 //! Operations are deterministic. The same rounding done twice gives the same errors, and so does that of c1 plus a public
-//! polynomial, or of ζ·c1. Atoms are therefore named by what determines them: a rounding to level ℓ by the family of c1
-//! ([`form::Form`]), a key switch by the families of its operands. Lowering the modulus in one step or in several leaves the same last rounding,
-//! so a family outlives switches.
+//! polynomial, or of ζ·c1. Atoms are therefore named by what determines them: a rounding by the family of c1
+//! ([`form::Form`]), a key switch by the families of its operands. Levels are no part of a name: lowering the modulus in one step or in several leaves the same
+//! last rounding, in a division of its own or in that of a key switch, and suitable multiples have the same rounding at different levels.
 //!
 //! # Decryption
 //!
@@ -62,8 +62,9 @@
 //!
 //! The rules are proofs for the atoms as described. Approximations, as in [`crate::stability`]: noises at one embedding are normal;
 //! roundings and digits of different families are independent (they are uncorrelated, and sums of n terms); complex conjugates of an atom at other
-//! embeddings are independent of it (their correlations are at most 2^-7 for m = 65535). Public summands may be any, but are
-//! chosen without a look at c0: the rounding of c0 plus such a summand is a noise like any other.
+//! embeddings are independent of it (their correlations are at most 2^-7 for m = 65535). Public summands,
+//! constants, operands and their order may be any, but are chosen without a look at the ciphertexts: who knows c1 can compute the errors of its rounding, and
+//! choose the largest of many.
 //!
 //! # Outputs of AES
 //!

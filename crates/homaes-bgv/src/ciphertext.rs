@@ -60,6 +60,8 @@ impl History {
 
 /// log2 of the tail that the noise of an output of AES has.
 const AES_TAIL: f64 = 6.0;
+/// Public blocks that a state is taken to have been given by a mode of operation, and once more.
+pub(crate) const MODE_SUMMANDS: u32 = 2;
 /// Words of c1 by which ciphertexts from outside are told apart.
 const ID_WORDS: usize = 64;
 
@@ -91,14 +93,14 @@ impl Ciphertext {
         let modulus = params.modulus(params.basis(self.level)[0]);
         let id = bound::hash(&words.map(|&x| modulus.canonical(x)).collect::<Vec<_>>());
         let bounds = model.bounds();
-        // what the last round leaves at level 1, and bits
-        let unswitched = match finished {
-            true => self.level == 1,
-            false => noise > model.rho_log2 + AES_TAIL,
-        };
-        Arc::new(match unswitched {
-            true => Bound::unknown(bounds, id, noise, summands),
-            false => Bound::of_aes(bounds, id, finished, summands),
+        Arc::new(if finished && self.level == 1 {
+            // it has not been switched down, and a file may say anything
+            Bound::unknown(bounds, id, params.log2_modulus(1), summands)
+        } else if !finished && noise > model.rho_log2 + AES_TAIL {
+            // bits
+            Bound::unknown(bounds, id, noise, summands)
+        } else {
+            Bound::of_aes(bounds, id, finished, summands)
         })
     }
 
@@ -126,7 +128,9 @@ impl Ciphertext {
         let found = self.bounded_failure_log2(params);
         match self.history {
             History::Known(_) => found,
-            History::Aes { .. } => found.min(LOG2_P_FAIL),
+            // not with public blocks beyond those of a mode
+            History::Aes { summands, .. } if summands <= MODE_SUMMANDS => found.min(LOG2_P_FAIL),
+            History::Aes { .. } => found,
         }
     }
 

@@ -360,7 +360,7 @@ fn bound_at(params: &Params, c: &Ciphertext, level: usize) -> Bound {
         return Bound::clone(&bound);
     }
     let drop = params.log2_modulus(c.level) - params.log2_modulus(level);
-    lowered_bound(params, &bound, drop, level)
+    lowered_bound(params, &bound, drop)
 }
 
 /// Whether these are the same ciphertext, or copies.

@@ -15,7 +15,7 @@
 //! digit·2^8)·2^8 + prime for the evaluation key and (c·round + i)·2^8 + prime for ciphertext i of the c of a
 //! layout in the wrapped key, primes numbered last, low, middle, base, special.
 
-use crate::ciphertext::{Ciphertext, History};
+use crate::ciphertext::{Ciphertext, History, MODE_SUMMANDS};
 use crate::course::{Course, offered};
 use crate::error::{Error, Result};
 use crate::keys::{EvalKey, SecretKey, Target, key_stream, spread, uniform_poly};
@@ -40,8 +40,6 @@ const SEED_BYTES: u64 = 32;
 const META_BYTES: u64 = 4;
 const PART_BYTES: u64 = 3 + SEED_BYTES;
 const NOISE_BYTES: usize = 17;
-/// Public blocks taken to have been added to a ciphertext from a file: by a mode of operation, and once more.
-const FILE_SUMMANDS: u32 = 2;
 
 fn header(params: &Params, kind: Kind, id: KeyId, contents: Contents) -> Result<Header> {
     let name = params.set().name.as_str();
@@ -465,8 +463,8 @@ pub fn encode_batch(params: &Params, state: &State) -> Result<Vec<u8>> {
             if !finished && state.layout != Layout::Bits {
                 return Err(field("finished state", 0u64, 1));
             }
-            if summands > FILE_SUMMANDS {
-                let most = u64::from(FILE_SUMMANDS);
+            if summands > MODE_SUMMANDS {
+                let most = u64::from(MODE_SUMMANDS);
                 return Err(field("public blocks added to a state", summands, most));
             }
         }
@@ -484,11 +482,18 @@ pub fn encode_batch(params: &Params, state: &State) -> Result<Vec<u8>> {
     }
 }
 
-/// The ciphertexts of `layout` at `level` from the body of one batch record.
+/// The ciphertexts of `layout` at `level` from the body of one batch record. `key` is that of the file's header: without it, the ciphertexts
+/// are taken for those of whichever key they are used with.
 ///
 /// # Errors
 /// Names what is wrong with the record.
-pub fn decode_batch(params: &Params, layout: Layout, level: usize, body: &[u8]) -> Result<State> {
+pub fn decode_batch(
+    params: &Params,
+    key: Option<KeyId>,
+    layout: Layout,
+    level: usize,
+    body: &[u8],
+) -> Result<State> {
     let mut input = Decoder::new(body);
     offered(params, layout)?;
     if level == 0 || level > params.top_level() {
@@ -505,13 +510,13 @@ pub fn decode_batch(params: &Params, layout: Layout, level: usize, body: &[u8]) 
         );
         let mut part = || take_poly(params, params.basis(level), "ciphertext", &mut input);
         Ok(Ciphertext {
-            key: None,
+            key,
             level,
             parts: [part()?, part()?],
             noise,
             history: History::Aes {
                 finished: layout != Layout::Bits,
-                summands: FILE_SUMMANDS,
+                summands: MODE_SUMMANDS,
             },
         })
     });

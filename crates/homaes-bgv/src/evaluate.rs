@@ -204,7 +204,7 @@ impl<'k> Evaluator<'k> {
             level,
             parts: a.parts.each_ref().map(down),
             noise: a.noise.switched(drop, params.noise()),
-            history: a.history.one(|b| lowered_bound(params, b, drop, level)),
+            history: a.history.one(|b| lowered_bound(params, b, drop)),
         }
     }
 

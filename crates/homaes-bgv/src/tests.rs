@@ -167,7 +167,10 @@ fn another_key_is_noticed() {
     let other = SecretKey::generate(&f.params, &mut f.rng).unwrap();
     let c = f.secret.encrypt(&[1, 2, 3], &mut f.rng).unwrap();
     assert_eq!(f.secret.decrypt(&c).unwrap().0[..4], [1, 2, 3, 0]);
-    assert!(matches!(other.decrypt(&c), Err(Error::NotBytes)));
+    assert!(matches!(other.decrypt(&c), Err(Error::OtherKey { .. })));
+    // from a record without its file
+    let unknown = Ciphertext { key: None, ..c };
+    assert!(matches!(other.decrypt(&unknown), Err(Error::NotBytes)));
 }
 
 #[test]
@@ -279,10 +282,10 @@ fn files_round_trip_and_wrong_ones_are_named() {
     state.xor_public(p, &[[0xaa; 16]]).unwrap();
     let body = encode_batch(p, &state).unwrap();
     assert_eq!(body.len() as u64, batch_bytes(p, Layout::Sliced, 1));
-    let state = decode_batch(p, Layout::Sliced, 1, &body).unwrap();
+    let state = decode_batch(p, None, Layout::Sliced, 1, &body).unwrap();
     let want = clear::encrypt_block([3; 16], &keys).map(|x| x ^ 0xaa);
     assert_eq!(secret.decrypt_blocks(&state).unwrap().blocks[0], want);
-    assert!(decode_batch(p, Layout::Sliced, 1, &body[..body.len() - 1]).is_err());
+    assert!(decode_batch(p, None, Layout::Sliced, 1, &body[..body.len() - 1]).is_err());
     assert!(aes.evaluate(&[[0; 16]; 17]).is_err());
 
     let other_set = Params::new(&sets::TOY_4369).unwrap();

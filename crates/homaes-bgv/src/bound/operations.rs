@@ -13,18 +13,19 @@ enum Kind {
 }
 
 /// What determines the noise of one operation on c1 of `form`; none if that is not known, or c1 is 0 and so has none.
-fn name(kind: Kind, form: Form, how: (usize, usize, u64)) -> Option<u64> {
+///
+/// No level enters: multiples a·c1 and b·c1 have the same rounding errors at two levels if the moduli are as b to a, and a digit may vanish.
+fn name(kind: Kind, form: Form) -> Option<u64> {
     let family = form.family().filter(|_| !form.is_trivial());
-    family.map(|f| hash(&(kind, f, how)))
+    family.map(|f| hash(&(kind, f)))
 }
 
-/// After a modulus switch to `level` by `drop` bits.
-pub(crate) fn lowered_bound(params: &Params, b: &Bound, drop: f64, level: usize) -> Bound {
+/// After a modulus switch by `drop` bits.
+pub(crate) fn lowered_bound(params: &Params, b: &Bound, drop: f64) -> Bound {
     let fresh = Fresh {
         key_switch_log2: f64::NEG_INFINITY,
         digits: Vec::new(),
-        // whatever the level before
-        rounding: name(Kind::Switch, b.form, (0, level, 0)),
+        rounding: name(Kind::Switch, b.form),
     };
     b.divided(drop, &fresh, params.noise().bounds())
 }
@@ -67,31 +68,30 @@ pub(crate) fn relinearized_bound(
     b: &Bound,
     pieces: usize,
 ) -> Bound {
-    let how = (plan.from.len(), plan.to_level, pieces as u64);
+    let form = b
+        .form
+        .switched(1, hash(&Kind::Relinearized), params.ring().m());
     let fresh = Fresh {
         key_switch_log2: key_switch_variance_log2(params, plan, pieces),
-        digits: vec![(name(Kind::Digits, b.form, (0, 0, 0)), 1)],
-        rounding: name(Kind::Relinearized, b.form, how),
+        digits: vec![(name(Kind::Digits, b.form), 1)],
+        // as that of a switch after the key switch, which the division does as well
+        rounding: name(Kind::Switch, form),
     };
-    let kind = hash(&(Kind::Relinearized, how));
     let drop = plan.log2_drop(params);
-    let form = b.form.switched(1, kind, params.ring().m());
     b.divided(drop, &fresh, params.noise().bounds())
         .with_form(form)
 }
 
 /// Of σ_t(x), with the key switch by `plan`.
 pub(crate) fn image_bound(params: &Params, plan: &SwitchPlan, b: &Bound, galois: u64) -> Bound {
-    let how = (plan.from.len(), plan.to_level, galois);
+    let (bounds, m) = (params.noise().bounds(), params.ring().m());
+    let form = b.form.switched(galois, hash(&Kind::Image), m);
     let fresh = Fresh {
         key_switch_log2: key_switch_variance_log2(params, plan, 1),
-        digits: vec![(name(Kind::Digits, b.form, (0, 0, 0)), galois)],
-        rounding: name(Kind::Image, b.form, how),
+        digits: vec![(name(Kind::Digits, b.form), galois)],
+        rounding: name(Kind::Switch, form),
     };
-    let (bounds, m) = (params.noise().bounds(), params.ring().m());
     let drop = plan.log2_drop(params);
-    let kind = hash(&(Kind::Image, how));
-    let form = b.form.switched(galois, kind, m);
     let image = b.moved(galois, bounds).divided(drop, &fresh, bounds);
     image.with_form(form)
 }

@@ -139,11 +139,11 @@ fn batches_with_wrong_level_noise_or_length() {
     let wrapped = WrappedKey::encrypt(&f.secret, &keys, Wrapping::default(), &mut f.rng).unwrap();
     let aes = Aes::new(&eval, &wrapped, Layout::Sliced).unwrap();
     let good = encode_batch(&params, &aes.evaluate(&[[0; 16]]).unwrap()).unwrap();
-    assert!(decode_batch(&params, Layout::Sliced, 1, &good).is_ok());
+    assert!(decode_batch(&params, None, Layout::Sliced, 1, &good).is_ok());
     let changed = |at: usize, with: &[u8]| {
         let mut bad = good.clone();
         bad[at..at + with.len()].copy_from_slice(with);
-        decode_batch(&params, Layout::Sliced, 1, &bad).unwrap_err()
+        decode_batch(&params, None, Layout::Sliced, 1, &bad).unwrap_err()
     };
     for level in [0u8, 2, 255] {
         match changed(0, &[level]) {
@@ -175,7 +175,7 @@ fn batches_with_wrong_level_noise_or_length() {
     let error = changed(17, &[0xff; 8]);
     assert!(matches!(error, Error::Wire(_)), "{error}");
     for len in (0..good.len()).step_by(101).chain([good.len() - 1]) {
-        let error = decode_batch(&params, Layout::Sliced, 1, &good[..len]).unwrap_err();
+        let error = decode_batch(&params, None, Layout::Sliced, 1, &good[..len]).unwrap_err();
         assert!(
             matches!(error, Error::Wire(WireError::ValueTruncated { .. })),
             "{len}: {error}"
@@ -183,7 +183,7 @@ fn batches_with_wrong_level_noise_or_length() {
     }
     let mut long = good.clone();
     long.push(0);
-    let error = decode_batch(&params, Layout::Sliced, 1, &long).unwrap_err();
+    let error = decode_batch(&params, None, Layout::Sliced, 1, &long).unwrap_err();
     assert!(matches!(error, Error::Wire(_)), "{error}");
 
     // states between rounds are not written, nor those at several levels

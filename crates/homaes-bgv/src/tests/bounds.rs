@@ -442,7 +442,7 @@ fn public_blocks_are_counted() {
         let written = encode_batch(&f.params, &state);
         match written {
             Ok(body) => {
-                let read = decode_batch(&f.params, Layout::Sliced, state.level(), &body);
+                let read = decode_batch(&f.params, None, Layout::Sliced, state.level(), &body);
                 below(&read.unwrap());
             }
             Err(Error::Field { found, .. }) => assert!(found == u64::from(times) && times > 2),
@@ -619,6 +619,21 @@ fn the_same_noise_is_recognised() {
             "twice either of three",
             three(&twice, &y, &z),
             three(&x, &y, &both(&z, &z)),
+        ),
+        (
+            "a switch in the division of a key switch, and after it",
+            c.multiply(&x, &x).unwrap(),
+            down(&conjugate(&x), 8),
+        ),
+        (
+            "an image at another level",
+            down(&conjugate(&x), 6),
+            conjugate(&down(&x, 6)),
+        ),
+        (
+            "multiples at other levels",
+            down(&x, 8),
+            down(&by_three(&x), 6),
         ),
         (
             "sums of what was switched",

@@ -48,7 +48,7 @@ pub(super) fn wrap(
 
 /// The state of a batch.
 pub(super) fn decode(params: &Params, shape: Shape, body: &[u8]) -> Result<State> {
-    homaes_bgv::decode_batch(params, shape.layout, shape.level, body)
+    homaes_bgv::decode_batch(params, None, shape.layout, shape.level, body)
 }
 
 /// The blocks of a batch; places without a block of the message follow.
