@@ -263,11 +263,11 @@ fn what_is_not_accepted_is_not_recorded() {
     for file in ["k", "keys/secret.hsk", "a.hct", "a.aad"] {
         let before = world.read(file);
         let line = format!("{DECRYPT} -o x a.hct --seen {file}");
-        world.fails(
-            1,
-            &line,
-            &format!("{file}: the replay log is damaged: line 1"),
-        );
+        let why = match file {
+            "keys/secret.hsk" => "holds a secret key",
+            _ => "the replay log is damaged: line 1",
+        };
+        world.fails(1, &line, &format!("{file}: {why}"));
         assert_eq!(world.read(file), before);
     }
     assert!(!world.at("log").exists());

@@ -225,7 +225,7 @@ impl SecretKey {
         force: bool,
         lock: Option<(&Passphrase, KdfCost)>,
     ) -> Result<()> {
-        write_secret(Output::secret_key(path.as_ref(), force)?, &self.key, lock)?.commit()
+        write_secret(Output::replacing(path.as_ref(), force)?, &self.key, lock)?.commit()
     }
 
     /// Replaces its file `path` by one under another passphrase, or under none. As [`save`](Self::save), but the file must be of this key.
@@ -239,7 +239,7 @@ impl SecretKey {
         lock: Option<(&Passphrase, KdfCost)>,
     ) -> Result<()> {
         let path = path.as_ref();
-        let output = Output::secret_key(path, true)?;
+        let output = Output::replacing(path, true)?;
         let _locked = folder::lock(folder_of(output.path()))?;
         let file = write_secret(output, &self.key, lock)?;
         // As late as possible: not every file system has locks.

@@ -128,11 +128,11 @@ impl Output {
     /// As [`create`](Self::create).
     pub fn private(path: impl AsRef<Path>, force: bool) -> Result<Self> {
         spare_secret_key(path.as_ref(), force)?;
-        Self::secret_key(path.as_ref(), force)
+        Self::replacing(path.as_ref(), force)
     }
 
     /// As [`private`](Self::private), for a secret key, which may replace another.
-    pub(crate) fn secret_key(path: &Path, force: bool) -> Result<Self> {
+    pub(crate) fn replacing(path: &Path, force: bool) -> Result<Self> {
         let private = true;
         Self::with(path, OutputOptions { force, private })
     }

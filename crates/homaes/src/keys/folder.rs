@@ -96,7 +96,7 @@ impl KeyFolder {
         for path in [&secret, &eval] {
             refuse_link(path)?;
         }
-        let secret = Output::secret_key(&secret, force)?;
+        let secret = Output::replacing(&secret, force)?;
         let eval = Output::create(eval, force)?;
         let keys = KeySet::generate(set)?;
         let eval = write(eval, keys.eval.key.header(), |w| keys.eval.key.write(w))?;
@@ -428,7 +428,7 @@ mod tests {
     fn kills(folder: &Path, force: bool) -> Vec<(Step, BTreeMap<String, Vec<u8>>)> {
         let (secret, eval) = (folder.join(SECRET_KEY_FILE), folder.join(EVAL_KEY_FILE));
         let keys = KeySet::generate(&set()).unwrap();
-        let secret = Output::secret_key(&secret, force).unwrap();
+        let secret = Output::replacing(&secret, force).unwrap();
         let eval = Output::create(eval, force).unwrap();
         let eval = write(eval, keys.eval.key.header(), |w| keys.eval.key.write(w)).unwrap();
         let secret = write(secret, keys.secret.key.header(), |w| {
@@ -548,7 +548,7 @@ mod tests {
                 fs::remove_file(&secret).unwrap();
             }
             fs::remove_file(&eval).unwrap();
-            let new_secret = Output::secret_key(&secret, true).unwrap();
+            let new_secret = Output::replacing(&secret, true).unwrap();
             let new_eval = Output::create(&eval, true).unwrap();
             let keys = KeySet::generate(&set()).unwrap();
             let new_secret = write(new_secret, keys.secret.key.header(), |w| {
