@@ -79,6 +79,7 @@ mod form;
 mod operations;
 
 use form::Form;
+use form::LARGEST_LOG2;
 pub(crate) use form::Scalar;
 #[cfg(test)]
 pub(crate) use operations::key_switch_variance_log2;
@@ -293,6 +294,8 @@ pub(crate) struct Bound {
     /// truncations in the history
     events: f64,
     form: Form,
+    /// log2 of a bound on the sum of the magnitudes of the form's coefficients
+    size: f64,
 }
 
 impl Bound {
@@ -304,6 +307,7 @@ impl Bound {
             atoms: Atoms::none(),
             events: 0.0,
             form: Form::TRIVIAL,
+            size: 0.0,
         }
     }
 
@@ -315,6 +319,7 @@ impl Bound {
             atoms: Atoms::new(vec![(id, 1)]),
             events: 0.0,
             form: Form::root(id),
+            size: 0.0,
         }
     }
 
@@ -373,8 +378,19 @@ impl Bound {
         }
     }
 
-    fn with_form(self, form: Form) -> Self {
-        Self { form, ..self }
+    fn with_form(self, form: Form, size: f64) -> Self {
+        Self { form, size, ..self }.named()
+    }
+
+    /// Without a form that is too large to tell noises apart by it.
+    fn named(self) -> Self {
+        match self.size > LARGEST_LOG2 {
+            true => Self {
+                form: Form::Unknown,
+                ..self
+            },
+            false => self,
+        }
     }
 
     fn norm(&self, at: usize) -> f64 {
@@ -419,6 +435,12 @@ impl Bound {
         self.truncated(model)
     }
 
+    /// What names the form, if anything is known of it.
+    #[cfg(test)]
+    pub(crate) fn family(&self) -> Option<u64> {
+        self.form.family()
+    }
+
     /// Truncations so far.
     #[cfg(test)]
     pub(crate) fn events(&self) -> f64 {
@@ -436,8 +458,10 @@ impl Bound {
             rest: sum(&self.rest, &other.rest),
             events: self.events_of(other),
             form: self.form.plus(other.form),
+            size: plus(self.size, other.size),
             atoms: self.atoms.clone(),
-        };
+        }
+        .named();
         match self.atoms.union(&other.atoms, false, &model.within) {
             Some(atoms) => Self { atoms, ..sum },
             None => sum.truncated(model),
@@ -448,6 +472,7 @@ impl Bound {
         Self {
             events: (self.events + 1.0).min(MOST_EVENTS),
             form: self.form,
+            size: self.size,
             ..Self::public(self.largest_log2(model))
         }
     }
@@ -482,16 +507,19 @@ impl Bound {
             atoms: first.atoms.clone(),
             events: 0.0,
             form: Form::TRIVIAL,
+            size: NOTHING,
         };
         let mut known = true;
         for (term, _, constant) in terms {
             out.events = out.events_of(term);
             out.form = out.form.plus(term.form.times(*constant));
+            out.size = plus(out.size, term.size + constant.1);
             match out.atoms.union(&term.atoms, false, &model.within) {
                 Some(atoms) if known => out.atoms = atoms,
                 _ => known = false,
             }
         }
+        let out = out.named();
         if known { out } else { out.truncated(model) }
     }
 
@@ -501,8 +529,10 @@ impl Bound {
             clean: self.clean.map(|x| x + largest_log2),
             rest: self.rest.map(|x| x + largest_log2),
             form: self.form.times(by),
+            size: self.size + by.1,
             ..self.clone()
         }
+        .named()
     }
 
     /// With a public summand of which no embedding exceeds 2^`largest_log2`.
@@ -535,6 +565,7 @@ impl Bound {
             atoms,
             events: self.events_of(other),
             form: self.form,
+            size: self.size + other.size,
         }
     }
 

@@ -7,6 +7,10 @@
 //! elements for each root. Multiples have proportional images; other forms have them with probability 2^-61 at most. Images under σ_{2^k}, k up
 //! to 3, are kept as well.
 //!
+//! That is so for small coefficients. Modulo a prime that a switch drops, a multiple of the prime vanishes, and x + p·y has the errors of x. A form
+//! is therefore given up once the sum of its coefficients' magnitudes exceeds 2^[`LARGEST_LOG2`], far below every prime: then no form vanishes modulo
+//! one, and forms that are proportional there have ratios of large integers, by which rounding errors are not correlated.
+//!
 //! A product is named by its part under s·σ_k(s), which is c1·σ_k(c1') in the factors or a sum of such: the image of a product is the product
 //! of the images, so equal polynomials have equal images however they were computed (x·z + y·z and (x + y)·z). Products that
 //! differ in their other parts alone count as the same noise, which is to the safe side.
@@ -42,12 +46,15 @@ fn pow(base: u64, mut e: u64) -> u64 {
     out
 }
 
+/// See the module's text; the smallest prime has 27 bits.
+pub(super) const LARGEST_LOG2: f64 = 20.0;
+
 /// Automorphisms σ_{2^k} whose images are kept: those of products, without a key switch.
 const IMAGES: usize = crate::keys::PRODUCT_KEYS;
 
-/// The images of an element of Z\[ζ_m\] and of its conjugates under σ_{2^k}.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Scalar([u64; IMAGES]);
+/// The images of an element of Z\[ζ_m\] and of its conjugates under σ_{2^k}, and log2 of the sum of its coefficients' magnitudes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Scalar([u64; IMAGES], pub(super) f64);
 
 impl Scalar {
     /// Of Σ ζ_17^e over `exponents`.
@@ -63,7 +70,7 @@ impl Scalar {
             let powers = exponents.iter().map(|&e| pow(omega, u64::from(e) << k));
             powers.fold(0, add)
         };
-        Self(core::array::from_fn(at))
+        Self(core::array::from_fn(at), (exponents.len() as f64).log2())
     }
 
     /// Of a polynomial in the normal basis.
@@ -73,15 +80,16 @@ impl Scalar {
         for k in 1..powers.len() {
             powers[k] = mul(powers[k - 1], omega);
         }
-        let mut out = [0; IMAGES];
+        let (mut out, mut size) = ([0; IMAGES], 0.0);
         for (i, &c) in coefficients.iter().enumerate().filter(|t| *t.1 != 0) {
+            size += c.unsigned_abs() as f64;
             let c = i128::from(c).rem_euclid(i128::from(P)) as u64;
             for (k, out) in out.iter_mut().enumerate() {
                 let power = (ring.exponent(i) << k) % ring.m();
                 *out = add(*out, mul(c, powers[power as usize]));
             }
         }
-        Self(out)
+        Self(out, size.log2())
     }
 }
 
@@ -173,7 +181,7 @@ impl Form {
         // odd, so that the sign stays
         let unit = pow(unit, galois + m * (1 - galois % 2));
         let units = core::array::from_fn(|k| pow(unit, 1 + (m + 1) * ((1 << k) - 1)));
-        Self::root(hash(&(kind, seed, galois))).times(Scalar(units))
+        Self::root(hash(&(kind, seed, galois))).times(Scalar(units, 0.0))
     }
 }
 
@@ -227,7 +235,7 @@ mod tests {
         assert_eq!(a.times(Scalar::polynomial(&ring, &ones)), a.times(MINUS));
     }
 
-    const MINUS: Scalar = Scalar([P - 1; IMAGES]);
+    const MINUS: Scalar = Scalar([P - 1; IMAGES], 0.0);
 
     #[test]
     fn key_switches_commute_with_units_only() {

@@ -34,14 +34,19 @@ pub(crate) fn lowered_bound(params: &Params, b: &Bound, drop: f64) -> Bound {
 pub(crate) fn cubic_bound(params: &Params, [x, y, z]: [&Bound; 3]) -> Bound {
     let bounds = params.noise().bounds();
     let product = x.times(y, bounds).times(z, bounds);
-    product.with_form(Form::product(&[(x.form, 0), (y.form, 0), (z.form, 0)]))
+    let size = product.size;
+    product.with_form(
+        Form::product(&[(x.form, 0), (y.form, 0), (z.form, 0)]),
+        size,
+    )
 }
 
 /// Of x·σ_k(y), before its key switch.
 pub(crate) fn product_bound(params: &Params, x: &Bound, y: &Bound, k: usize) -> Bound {
     let bounds = params.noise().bounds();
     let product = x.times(&y.moved(frobenius(params, k), bounds), bounds);
-    product.with_form(Form::product(&[(x.form, 0), (y.form, k)]))
+    let size = product.size;
+    product.with_form(Form::product(&[(x.form, 0), (y.form, k)]), size)
 }
 
 /// 2^k modulo m.
@@ -79,7 +84,7 @@ pub(crate) fn relinearized_bound(
     };
     let drop = plan.log2_drop(params);
     b.divided(drop, &fresh, params.noise().bounds())
-        .with_form(form)
+        .with_form(form, 0.0)
 }
 
 /// Of σ_t(x), with the key switch by `plan`.
@@ -93,5 +98,5 @@ pub(crate) fn image_bound(params: &Params, plan: &SwitchPlan, b: &Bound, galois:
     };
     let drop = plan.log2_drop(params);
     let image = b.moved(galois, bounds).divided(drop, &fresh, bounds);
-    image.with_form(form)
+    image.with_form(form, 0.0)
 }

@@ -644,6 +644,26 @@ fn the_same_noise_is_recognised() {
     for (what, a, b) in &same {
         assert!(shared(a, b), "{what}");
     }
+    // sums in which a term vanishes modulo the primes that a switch drops, or may
+    let multiple = |a: &Ciphertext, k: u64| {
+        let doubled = (0..64).scan(a.clone(), |p, i| {
+            let now = p.clone();
+            *p = c.add(p, p).unwrap();
+            Some((i, now))
+        });
+        let terms: Vec<Ciphertext> = doubled
+            .take(64 - k.leading_zeros() as usize)
+            .filter(|(i, _)| k >> i & 1 == 1)
+            .map(|t| t.1)
+            .collect();
+        c.combine(&terms.iter().map(|t| (t, 1)).collect::<Vec<_>>())
+            .unwrap()
+    };
+    let hidden = c
+        .add(&x, &multiple(&y, f.params.set().chain.middle))
+        .unwrap();
+    assert_eq!(hidden.bound(&f.params).family(), None);
+    assert!(multiple(&y, 1000).bound(&f.params).family().is_some());
     let apart = [
         ("fresh ones", x.clone(), y.clone()),
         ("forms", sum(3), sum(7)),
