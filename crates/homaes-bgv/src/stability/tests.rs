@@ -230,13 +230,19 @@ fn moments_of_known_laws() {
     assert!(quantile(&huge, 1.0) == f64::INFINITY);
 }
 
+/// A key and a model whose noise is not far from running away.
+fn tight(circuit: Circuit) -> (KeyProfile, StabilityModel) {
+    let key = profile_in(65535, 16, 3);
+    let unit = key.unit().log2();
+    let mut model = model(unit + 1.6, unit + 6.0).with_circuit(circuit);
+    model.fresh_bits = unit - 1.0;
+    (key, model)
+}
+
 #[test]
 fn one_round_bound_covers_simulation() {
     for circuit in Circuit::ALL {
-        let key = profile_in(65535, 16, 3);
-        let unit = key.unit().log2();
-        let mut model = model(unit + 1.6, unit + 6.0).with_circuit(circuit);
-        model.fresh_bits = unit - 1.0;
+        let (key, model) = tight(circuit);
         let recursion = Recursion::new(&model, &key);
         let component = recursion.component(0);
         let carried = vec![0.8; component.kappa.len()];
@@ -274,10 +280,7 @@ fn one_round_bound_covers_simulation() {
 #[test]
 fn what_the_last_round_hands_on_covers_simulation() {
     for circuit in Circuit::ALL {
-        let key = profile_in(65535, 16, 3);
-        let unit = key.unit().log2();
-        let mut model = model(unit + 1.6, unit + 6.0).with_circuit(circuit);
-        model.fresh_bits = unit - 1.0;
+        let (key, model) = tight(circuit);
         let recursion = Recursion::new(&model, &key);
         let component = recursion.component(0);
         let carried = vec![0.8; component.kappa.len()];

@@ -371,12 +371,7 @@ fn random_programs(set: &ParamSet, programs: core::ops::Range<u64>) {
     }
     let x = random_bytes(&mut f.rng, n);
     start.push((eval.lowered(&eval.public(&x).unwrap(), 12), x));
-    let keys = RoundKeys::expand(&[3; 16]).unwrap();
-    let how = Wrapping {
-        levels_left: Some(8),
-        ..Wrapping::default()
-    };
-    let wrapped = WrappedKey::encrypt(&f.secret, &keys, how, &mut f.rng).unwrap();
+    let wrapped = wrapped_for_circuits(&mut f);
     let aes = Aes::new(&f.eval, &wrapped, Layout::Sliced).unwrap();
     let mut state = aes.evaluate(&[[7; 16]]).unwrap();
     state.xor_public(&f.params, &vec![[0xff; 16]; n]).unwrap();
@@ -417,17 +412,22 @@ fn many_random_programs_are_right_or_refused() {
     random_programs(&sets::TOY_4369, 0..100);
 }
 
-/// Public blocks added so often that the noise they make outgrows what AES leaves, in one process and across a file.
-#[test]
-fn public_blocks_are_counted() {
-    let mut f = toy(45);
-    let n = f.params.slots().count();
+/// An AES key whose outputs have eight multiplications left.
+fn wrapped_for_circuits(f: &mut Fixture) -> WrappedKey {
     let keys = RoundKeys::expand(&[3; 16]).unwrap();
     let how = Wrapping {
         levels_left: Some(8),
         ..Wrapping::default()
     };
-    let wrapped = WrappedKey::encrypt(&f.secret, &keys, how, &mut f.rng).unwrap();
+    WrappedKey::encrypt(&f.secret, &keys, how, &mut f.rng).unwrap()
+}
+
+/// Public blocks added so often that the noise they make outgrows what AES leaves, in one process and across a file.
+#[test]
+fn public_blocks_are_counted() {
+    let mut f = toy(45);
+    let n = f.params.slots().count();
+    let wrapped = wrapped_for_circuits(&mut f);
     let aes = Aes::new(&f.eval, &wrapped, Layout::Sliced).unwrap();
     let mut state = aes.evaluate(&[[7; 16]]).unwrap();
     let chosen: Vec<Block> = chosen_bytes(&f.params).iter().map(|&b| [b; 16]).collect();
