@@ -78,9 +78,8 @@ mod atoms;
 mod form;
 mod operations;
 
-use form::Form;
-use form::LARGEST_LOG2;
 pub(crate) use form::Scalar;
+use form::{Form, LARGEST_LOG2};
 #[cfg(test)]
 pub(crate) use operations::key_switch_variance_log2;
 pub(crate) use operations::{

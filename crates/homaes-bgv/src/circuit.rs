@@ -94,7 +94,7 @@ impl<'e, 'k> Circuit<'e, 'k> {
     /// Noise: bounds add. Cost: one addition per word, plus a switch if the levels differ.
     ///
     /// # Errors
-    /// [`Error::TooNoisy`]; if an operand belongs to another set.
+    /// [`Error::TooNoisy`]; if an operand belongs to another set or key.
     pub fn add(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext> {
         self.eval.add(a, b)
     }
@@ -112,7 +112,7 @@ impl<'e, 'k> Circuit<'e, 'k> {
     /// Noise: plus at most 2^2 in the mean, as a constant is a sum of at most eight powers of ζ_17. Cost: one addition per word.
     ///
     /// # Errors
-    /// [`Error::TooNoisy`]; if `a` belongs to another set.
+    /// [`Error::TooNoisy`]; if `a` belongs to another set or key.
     pub fn add_byte(&self, a: &Ciphertext, c: u8) -> Result<Ciphertext> {
         let params = self.params();
         let exponents = params.slots().constant(c);
@@ -146,7 +146,7 @@ impl<'e, 'k> Circuit<'e, 'k> {
     /// 32768) and one product per word.
     ///
     /// # Errors
-    /// [`Error::TooNoisy`]; if there are more bytes than slots, or `a` belongs to another set.
+    /// [`Error::TooNoisy`]; if there are more bytes than slots, or `a` belongs to another set or key.
     pub fn multiply_public(&self, a: &Ciphertext, bytes: &[u8], lift: Lift) -> Result<Ciphertext> {
         let params = self.params();
         let mut out = self.eval.entered(a)?;
@@ -173,7 +173,7 @@ impl<'e, 'k> Circuit<'e, 'k> {
     /// Noise: bounds, times the constants, add row by row. Cost: one product per word and term, in one pass.
     ///
     /// # Errors
-    /// [`Error::TooNoisy`]; if there are no terms, or one belongs to another set.
+    /// [`Error::TooNoisy`]; if there are no terms, or one belongs to another set or key.
     pub fn combine(&self, terms: &[(&Ciphertext, u8)]) -> Result<Ciphertext> {
         let (params, n) = (self.params(), self.params().ring().n());
         let level = self.common_level(&terms.iter().map(|t| t.0).collect::<Vec<_>>())?;
@@ -228,7 +228,7 @@ impl<'e, 'k> Circuit<'e, 'k> {
     ///
     /// # Errors
     /// [`Error::TooDeep`] if the product would not fit its modulus at any level; also if the key is missing or an
-    /// operand belongs to another set.
+    /// operand belongs to another set or key.
     pub fn multiply(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext> {
         self.multiply_conjugate(a, b, 0)
     }
@@ -284,7 +284,7 @@ impl<'e, 'k> Circuit<'e, 'k> {
     /// Slot-wise x^(2^k), k modulo 8. Level: kept. Noise: key switching and ρ are added. Cost: a key switch.
     ///
     /// # Errors
-    /// If the key is missing, or `a` belongs to another set.
+    /// If the key is missing, or `a` belongs to another set or key.
     pub fn conjugate(&self, a: &Ciphertext, k: usize) -> Result<Ciphertext> {
         self.eval.frobenius(a, k)
     }

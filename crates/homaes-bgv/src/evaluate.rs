@@ -99,7 +99,7 @@ impl<'k> Evaluator<'k> {
     /// Noise: bounds add. Cost: one addition per word (plus switches).
     ///
     /// # Errors
-    /// [`Error::TooNoisy`]; if an operand belongs to another set.
+    /// [`Error::TooNoisy`]; if an operand belongs to another set or key.
     pub fn add(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext> {
         let sum = self.sum(&self.entered(a)?, &self.entered(b)?);
         self.checked("sum", sum)
@@ -126,7 +126,7 @@ impl<'k> Evaluator<'k> {
     /// ms at n = 32768).
     ///
     /// # Errors
-    /// [`Error::TooNoisy`]; if there are more bytes than slots, or `a` belongs to another set.
+    /// [`Error::TooNoisy`]; if there are more bytes than slots, or `a` belongs to another set or key.
     pub fn add_public(&self, a: &Ciphertext, bytes: &[u8]) -> Result<Ciphertext> {
         let params = self.params();
         let mut out = self.entered(a)?;
@@ -145,7 +145,7 @@ impl<'k> Evaluator<'k> {
     /// largest of its sixteen values.
     ///
     /// # Errors
-    /// [`Error::TooNoisy`]; if `a` belongs to another set.
+    /// [`Error::TooNoisy`]; if `a` belongs to another set or key.
     pub fn scale(&self, a: &Ciphertext, c: u8) -> Result<Ciphertext> {
         let out = self.scaled_by(&self.entered(a)?, c);
         self.checked("product with a byte", out)
@@ -214,7 +214,7 @@ impl<'k> Evaluator<'k> {
     /// dropped or kept, for each part.
     ///
     /// # Errors
-    /// At level 1; [`Error::TooNoisy`]; if `a` belongs to another set.
+    /// At level 1; [`Error::TooNoisy`]; if `a` belongs to another set or key.
     pub fn mod_switch(&self, a: &Ciphertext) -> Result<Ciphertext> {
         let out = self.one_down(&self.entered(a)?)?;
         self.checked("modulus switch", out)
@@ -239,7 +239,7 @@ impl<'k> Evaluator<'k> {
     /// Noise: that of the factors multiplied. Cost: four products per word.
     ///
     /// # Errors
-    /// If there is no key for this k, or a factor belongs to another set.
+    /// If there is no key for this k, or a factor belongs to another set or key.
     pub fn mul_frobenius(&self, x: &Ciphertext, y: &Ciphertext, k: usize) -> Result<Product> {
         self.raw_product(&self.entered(x)?, &self.entered(y)?, k)
     }
@@ -487,7 +487,7 @@ impl<'k> Evaluator<'k> {
     ///
     /// # Errors
     /// [`Error::TooNoisy`]; if the key is missing, or holds no level with the middle prime as high as this one ([`Error::NoKey`]), or `a`
-    /// belongs to another set.
+    /// belongs to another set or key.
     pub fn frobenius(&self, a: &Ciphertext, k: usize) -> Result<Ciphertext> {
         let a = self.entered(a)?;
         if k.is_multiple_of(8) {

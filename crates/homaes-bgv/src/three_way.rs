@@ -32,7 +32,7 @@ impl Evaluator<'_> {
     /// polynomials.
     ///
     /// # Errors
-    /// [`Error::TooNoisy`]; if there is no key for s³, or not at this level, or a factor belongs to another set.
+    /// [`Error::TooNoisy`]; if there is no key for s³, or not at this level, or a factor belongs to another set or key.
     pub fn multiply_three(
         &self,
         x: &Ciphertext,

@@ -84,7 +84,7 @@ impl Circuit<'_, '_> {
     /// 1 - a of a mask. Level and noise: kept. Cost: one addition per word.
     ///
     /// # Errors
-    /// If `a` belongs to another set.
+    /// If `a` belongs to another set or key.
     pub fn not(&self, a: &Ciphertext) -> Result<Ciphertext> {
         self.add_byte(a, 1)
     }
