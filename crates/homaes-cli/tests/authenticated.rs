@@ -216,7 +216,8 @@ fn a_message_that_is_not_handed_over_is_not_recorded() {
 fn the_log_is_checked_before_keys_are_read() {
     let world = World::new();
     let line = "decrypt --secret none --key-file k o.hct --force";
-    let same = "is the output and the replay log";
+    let same = "is the output and the replay log or its lock file";
+    world.fails(1, &format!("{line} --seen log -o log.lock"), same);
     world.fails(1, &format!("{line} --seen log -o ./log"), same);
     world.write("log", b"");
     world.fails(1, &format!("{line} --seen log -o ./log"), same);

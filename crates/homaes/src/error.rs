@@ -227,10 +227,10 @@ pub enum Error {
         /// What it should be.
         expected: &'static str,
     },
-    /// The replay log and the output are one file.
-    #[error("{}: is the output and the replay log", path.display())]
+    /// The output is the replay log or its lock file.
+    #[error("{}: is the output and the replay log or its lock file", path.display())]
     SeenIsOutput {
-        /// The file.
+        /// The log.
         path: PathBuf,
     },
     /// The message does not end with padding.

@@ -170,10 +170,15 @@ impl Output {
     /// Whether both will be one file.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
-        let (Sink::File(_), Sink::File(_)) = (&self.sink, &other.sink) else {
+        matches!(other.sink, Sink::File(_)) && self.is_at(&other.path)
+    }
+
+    /// Whether it will be the file at `path`, links to the file itself not followed.
+    pub(crate) fn is_at(&self, path: &Path) -> bool {
+        if !matches!(self.sink, Sink::File(_)) {
             return false;
-        };
-        match (absolute(&self.path), absolute(&other.path)) {
+        }
+        match (absolute(&self.path), absolute(path)) {
             (Some(own), Some(other)) => own == other,
             _ => false,
         }

@@ -56,7 +56,7 @@ impl Seen {
         key: KeyId,
     ) -> Result<Self> {
         let output = Output::private(log, true)?;
-        if output.is_same(out) {
+        if out.is_log(&output) {
             let path = log.to_owned();
             return Err(Error::SeenIsOutput { path });
         }
@@ -86,10 +86,8 @@ impl Seen {
             note,
         } = self;
         let error = |source| Error::io(&log, source);
-        // Held until both files have their names. A file of its own, for the log is replaced.
-        let mut lock = log.clone().into_os_string();
-        lock.push(".lock");
-        let lock = PathBuf::from(lock);
+        // Held until both files have their names.
+        let lock = lock_path(&log);
         let lock = open_lock(&lock).map_err(|source| Error::io(&lock, source))?;
         let end = scan(&log, path, &name, |line| {
             output.write_all(line).map_err(error)
@@ -201,6 +199,21 @@ fn scan(
         1 => Err(damaged(1, HEAD)),
         _ => Ok(end),
     }
+}
+
+impl Output {
+    /// Whether it will be the file of the replay log `log`, or the lock file beside it.
+    #[must_use]
+    pub fn is_log(&self, log: &Self) -> bool {
+        self.is_same(log) || self.is_at(&lock_path(log.path()))
+    }
+}
+
+/// The file that is locked. Not the log, which is replaced.
+fn lock_path(log: &Path) -> PathBuf {
+    let mut lock = log.as_os_str().to_owned();
+    lock.push(".lock");
+    lock.into()
 }
 
 /// Opens and locks the lock file; it stays where it is, empty.

@@ -80,9 +80,11 @@ fn measure<I>(
     mut make: impl FnMut(bool, usize) -> I,
     mut run: impl FnMut(&mut I),
 ) -> f64 {
-    // places of the two classes take turns
-    let mut pool: Vec<I> = (0..2 * POOL).map(|i| make(i % 2 == 1, i / 2)).collect();
     let mut order = ChaCha20Rng::from_seed([9; 32]);
+    // drawn, because places in turn would give each class its own alignment in memory
+    let classes: Vec<bool> = (0..2 * POOL).map(|_| order.next_u32() & 1 == 1).collect();
+    let inputs = classes.iter().enumerate();
+    let mut pool: Vec<I> = inputs.map(|(i, class)| make(*class, i)).collect();
     let mut times = Vec::with_capacity(count);
     for i in 0..count + count / 10 {
         let at = order.next_u64() as usize % pool.len();
@@ -91,7 +93,7 @@ fn measure<I>(
         let time: Duration = start.elapsed();
         // the first ones warm up
         if i >= count / 10 {
-            times.push((at % 2 == 1, time.as_nanos() as f64));
+            times.push((classes[at], time.as_nanos() as f64));
         }
     }
     let worst = greatest(&times);

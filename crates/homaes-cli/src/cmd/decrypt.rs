@@ -63,7 +63,7 @@ fn output(args: &Decrypt) -> Result<Output, Failure> {
         false => reserve_private(&args.out, args.force)?,
     };
     if let Some(log) = &args.seen
-        && reserve_private(log, true)?.is_same(&output)
+        && output.is_log(&reserve_private(log, true)?)
     {
         let path = log.clone();
         return Err(Error::SeenIsOutput { path }.into());
