@@ -100,6 +100,7 @@ impl BitEval for BitsAes<'_> {
         for (x, y) in a.parts.iter_mut().zip(&b.parts) {
             x.add_assign(params, params.basis(a.level), y);
         }
+        a.owner = a.owner.with(b.owner);
         a.noise = a.noise.plus(b.noise);
     }
 

@@ -481,24 +481,22 @@ impl Bound {
         let Some((&(first, ..), _)) = terms.split_first() else {
             return Self::public(NOTHING);
         };
-        // powers without their largest exponent, so that nothing overflows
-        let lead = terms
-            .iter()
-            .map(|t| t.0.norm(ORDERS - 1))
-            .fold(NOTHING, f64::max);
-        if lead == NOTHING {
-            return Self::public(NOTHING);
-        }
+        // in logarithms: norms differ by more than exponents of numbers can
+        let factors = terms.iter().map(|t| t.1.map(|c| c.log2() / 2.0));
+        let factors: Vec<[f64; 16]> = factors.collect();
         let row_sum = |norm: &dyn Fn(&Self) -> f64| {
-            let sizes: Vec<f64> = terms.iter().map(|t| (norm(t.0) - lead).exp2()).collect();
-            let row = |row: usize| -> f64 {
-                let terms = terms.iter().zip(&sizes);
-                terms.map(|(t, size)| t.1[row].sqrt() * size).sum()
+            let row = |row: usize| {
+                let terms = terms.iter().zip(&factors);
+                let terms = terms.filter(|(_, factor)| factor[row] > NOTHING);
+                terms.fold(NOTHING, |sum, (t, factor)| {
+                    plus(sum, factor[row] + norm(t.0))
+                })
             };
-            match (0..16).map(row).fold(0.0, f64::max) {
-                0.0 => NOTHING,
-                largest => lead + largest.log2(),
-            }
+            let rows = (0..16).map(row);
+            rows.fold(NOTHING, |most, row| match row.is_nan() {
+                true => f64::INFINITY,
+                false => most.max(row),
+            })
         };
         let mut out = Self {
             clean: core::array::from_fn(|q| row_sum(&|b| b.clean[q])),

@@ -11,8 +11,7 @@ use std::sync::Arc;
 /// (c0, c1) modulo the primes of a level, decrypting as c0 + c1·s.
 #[derive(Clone)]
 pub struct Ciphertext {
-    /// the secret key; none of public bytes, and of a record without its file
-    pub(crate) key: Option<KeyId>,
+    pub(crate) owner: Owner,
     pub(crate) level: usize,
     pub(crate) parts: [Poly; 2],
     pub(crate) noise: Noise,
@@ -104,14 +103,21 @@ impl Ciphertext {
         })
     }
 
-    /// log2 of a bound on the largest canonical embedding of the noise, which holds outside an event of probability 2^-100.
+    /// log2 of a bound on the largest canonical embedding of the noise, which holds outside an event of probability 2^-100; infinite
+    /// under another set's parameters.
     pub fn bound_bits(&self, params: &Params) -> f64 {
+        if !self.owner.is_of(params) {
+            return f64::INFINITY;
+        }
         self.bound(params).largest_log2(params.noise().bounds())
     }
 
     /// log2 of half the modulus over the largest coefficient that the noise can have, but for an event of probability 2^-100: by how
-    /// much it may still grow.
+    /// much it may still grow. -∞ under another set's parameters.
     pub fn room_bits(&self, params: &Params) -> f64 {
+        if !self.owner.is_of(params) {
+            return f64::NEG_INFINITY;
+        }
         let bounds = params.noise().bounds();
         let coefficient = self.bound(params).coefficient_log2(bounds);
         params.log2_modulus(self.level) - 1.0 - coefficient
@@ -123,8 +129,12 @@ impl Ciphertext {
     /// It is a probability over the noises of encryption, rounding and key switching, under the approximations named in the source
     /// (`bound.rs`), and given that the AES batches behind the ciphertext are right: each has its own probability of at most 2^-64. No
     /// operation returns a ciphertext with more than 2^-64 here, and an output of AES has no more: that is what key generation
-    /// tests. At level 1 that may be all that is known of an output; operations on it are refused then.
+    /// tests. At level 1 that may be all that is known of an output; operations on it are refused then. 0 under another set's
+    /// parameters.
     pub fn failure_log2(&self, params: &Params) -> f64 {
+        if !self.owner.is_of(params) {
+            return 0.0;
+        }
         let found = self.bounded_failure_log2(params);
         match self.history {
             History::Known(_) => found,
@@ -159,8 +169,11 @@ impl Ciphertext {
 
     /// For results of circuits, [`Ciphertext::room_bits`]. For what comes from AES, its own measure: log2 of half the modulus over the
     /// noise's standard deviation in coefficients, estimated. A coefficient is a sum over all embeddings and close to normal, so 4
-    /// bits are sixteen standard deviations.
+    /// bits are sixteen standard deviations. -∞ under another set's parameters.
     pub fn capacity_bits(&self, params: &Params) -> f64 {
+        if !self.owner.is_of(params) {
+            return f64::NEG_INFINITY;
+        }
         match self.history {
             History::Known(_) => self.room_bits(params),
             History::Aes { .. } => {
@@ -183,11 +196,12 @@ impl Ciphertext {
     /// Whether this is of the secret key called `id` and has the level and the size that `params` give a ciphertext.
     pub(crate) fn check(&self, params: &Params, id: KeyId) -> Result<()> {
         self.check_shape(params)?;
-        check_key(self.key, id)
+        self.owner.check(id)
     }
 
-    /// Whether this has the level and the size that `params` give a ciphertext.
+    /// Whether this is of the set and has the level and the size that `params` give a ciphertext.
     pub(crate) fn check_shape(&self, params: &Params) -> Result<()> {
+        self.owner.check_set(params)?;
         let (n, top) = (params.ring().n(), params.top_level());
         let same = |what, found, expected| {
             if found == expected {
@@ -211,14 +225,85 @@ impl Ciphertext {
     }
 }
 
-fn check_key(found: Option<KeyId>, expected: KeyId) -> Result<()> {
-    match found {
-        Some(found) if found != expected => Err(Error::OtherKey {
-            what: "ciphertext",
-            found,
-            expected,
-        }),
-        _ => Ok(()),
+/// The parameter set and the secret key that something belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Owner {
+    /// name of the set, and the front of its digest
+    set: (&'static str, u64),
+    key: OwnerKey,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum OwnerKey {
+    /// public bytes, and a record without its file
+    Any,
+    One(KeyId),
+    /// made of what belongs to two keys: of no use with either
+    Mixed([KeyId; 2]),
+}
+
+impl Owner {
+    /// The set, and the secret key if it is known.
+    pub(crate) fn new(params: &Params, key: Option<KeyId>) -> Self {
+        let front = params.digest().first_chunk();
+        Self {
+            set: (
+                params.set().name.as_str(),
+                u64::from_le_bytes(*front.expect("a digest has 32 bytes")),
+            ),
+            key: key.map_or(OwnerKey::Any, OwnerKey::One),
+        }
+    }
+
+    /// Of what is made of both; they are of one set.
+    pub(crate) fn with(self, other: Self) -> Self {
+        let key = match (self.key, other.key) {
+            (OwnerKey::Any, key) | (key, OwnerKey::Any) => key,
+            (OwnerKey::One(a), OwnerKey::One(b)) if a != b => OwnerKey::Mixed([a, b]),
+            (OwnerKey::Mixed(both), _) | (_, OwnerKey::Mixed(both)) => OwnerKey::Mixed(both),
+            (key, _) => key,
+        };
+        Self { key, ..self }
+    }
+
+    /// Of what is of no use at all.
+    pub(crate) fn nowhere(self) -> Self {
+        let key = OwnerKey::Mixed([KeyId([0; 16]), KeyId([0xff; 16])]);
+        Self { key, ..self }
+    }
+
+    /// Whether it can be used with the secret key called `expected`.
+    fn check(self, expected: KeyId) -> Result<()> {
+        let other = match self.key {
+            OwnerKey::Any => None,
+            OwnerKey::One(found) => (found != expected).then_some(found),
+            OwnerKey::Mixed([a, b]) => Some(if a == expected { b } else { a }),
+        };
+        match other {
+            None => Ok(()),
+            Some(found) => Err(Error::OtherKey {
+                what: "ciphertext",
+                found,
+                expected,
+            }),
+        }
+    }
+
+    /// Whether it is of the set.
+    pub(crate) fn check_set(self, params: &Params) -> Result<()> {
+        match self.is_of(params) {
+            true => Ok(()),
+            false => Err(Error::OtherSet {
+                what: "ciphertext",
+                found: self.set.0,
+                expected: params.set().name.as_str(),
+            }),
+        }
+    }
+
+    /// Whether it is of the set.
+    pub(crate) fn is_of(self, params: &Params) -> bool {
+        self.set == Self::new(params, None).set
     }
 }
 
@@ -266,7 +351,7 @@ impl core::fmt::Debug for Ciphertext {
 /// be lost work to relinearise before all terms are summed.
 #[derive(Clone)]
 pub struct Product {
-    pub(crate) key: Option<KeyId>,
+    pub(crate) owner: Owner,
     pub(crate) level: usize,
     /// k of the automorphism σ_{2^k} on the second factor
     pub(crate) frobenius: usize,
@@ -278,6 +363,7 @@ pub struct Product {
 impl Product {
     /// Whether this is of the secret key called `id` and has the level and the size that `params` give a product.
     pub(crate) fn check(&self, params: &Params, id: KeyId) -> Result<()> {
+        self.owner.check_set(params)?;
         let limbs = match (1..=params.top_level()).contains(&self.level) {
             true => params.basis(self.level).len(),
             false => 0,
@@ -293,7 +379,7 @@ impl Product {
                 });
             }
         }
-        check_key(self.key, id)
+        self.owner.check(id)
     }
 
     /// Level of the factors.

@@ -38,7 +38,7 @@ mod moves;
 pub use moves::Axis;
 
 use crate::bound::{Bound, LOG2_P_FAIL, Scalar, lowered_bound, product_bound, relinearized_bound};
-use crate::ciphertext::{Ciphertext, History};
+use crate::ciphertext::{Ciphertext, History, Owner};
 use crate::encrypt::{largest_embedding_log2, padded, plain_coefficients};
 use crate::error::{Error, Result};
 use crate::evaluate::{Evaluator, row_powers};
@@ -211,8 +211,10 @@ impl<'e, 'k> Circuit<'e, 'k> {
             .map(|(b, e)| (&**b, row_powers(e), Scalar::constant(params.ring(), e)))
             .collect();
         let bound = Bound::combination(&bounds, params.noise().bounds());
+        let owners = inputs.iter().map(|c| c.owner);
+        let owner = owners.reduce(Owner::with).ok_or(Error::NoOperands)?;
         let out = Ciphertext {
-            key: inputs.iter().find_map(|c| c.key),
+            owner,
             level,
             parts,
             noise: Noise::combination(&noises),

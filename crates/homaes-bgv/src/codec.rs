@@ -15,35 +15,36 @@
 //! digit·2^8)·2^8 + prime for the evaluation key and (c·round + i)·2^8 + prime for ciphertext i of the c of a
 //! layout in the wrapped key, primes numbered last, low, middle, base, special.
 
-use crate::ciphertext::{Ciphertext, History, MODE_SUMMANDS};
+use crate::ciphertext::{Ciphertext, History, MODE_SUMMANDS, Owner};
 use crate::course::{Course, offered};
 use crate::error::{Error, Result};
-use crate::keys::{EvalKey, SecretKey, Target, key_stream, spread, uniform_poly};
+use crate::keys::{EvalKey, EvalKeyFile, SecretKey, Target, key_stream, spread, uniform_poly};
 use crate::keyswitch::SwitchKey;
 use crate::noise::Noise;
 use crate::params::{Params, Tail};
 use crate::poly::Poly;
 use crate::state::State;
-use crate::wrapped::{Part, WrappedKey, stream};
+use crate::wrapped::{Part, WrappedKey, WrappedKeyFile, stream};
 use homaes_aes::{Direction, KeySize, Layout};
 use homaes_math::Words;
 use homaes_math::sample::Seed;
-use homaes_wire::{Contents, Decoder, Encoder, Header, KeyId, Kind, Reader, Writer, packed_len};
-use std::io::{Read, Write};
+use homaes_scheme::read::{self, SEED_BYTES};
+use homaes_scheme::{Expansion, FieldError, Record, Records, SetId, Wrapped};
+use homaes_wire::{Contents, Decoder, Encoder, Header, KeyId, Kind, Reader, WireError, packed_len};
+use std::io::Read;
 use std::sync::Arc;
 use zeroize::{Zeroize, Zeroizing};
 
 const META: u16 = 1;
 const LIMBS: u16 = 2;
-const SEED_BYTES: u64 = 32;
 /// Bytes of a wrapped key's first record: fixed, and per layout.
 const META_BYTES: u64 = 4;
 const PART_BYTES: u64 = 3 + SEED_BYTES;
 const NOISE_BYTES: usize = 17;
 
-fn header(params: &Params, kind: Kind, id: KeyId, contents: Contents) -> Result<Header> {
-    let name = params.set().name.as_str();
-    Ok(Header::new(kind, name, *params.digest(), id, contents)?)
+fn set(params: &Params) -> SetId<'_> {
+    let (name, digest) = (params.set().name.as_str(), params.digest());
+    SetId { name, digest }
 }
 
 /// Bytes of one polynomial modulo the primes of `basis`.
@@ -54,18 +55,9 @@ fn poly_bytes(params: &Params, basis: &[usize]) -> u64 {
         .sum()
 }
 
-fn put_poly(params: &Params, basis: &[usize], poly: &Poly, out: Encoder) -> Encoder {
-    put_limbs(params, basis, poly.limbs.iter(), out)
-}
-
-fn put_limbs<'a>(
-    params: &Params,
-    basis: &[usize],
-    limbs: impl Iterator<Item = &'a Words>,
-    mut out: Encoder,
-) -> Encoder {
+fn put_poly(params: &Params, basis: &[usize], poly: &Poly, mut out: Encoder) -> Encoder {
     let mut canonical = Words::scratch(params.ring().n());
-    for (limb, &i) in limbs.zip(basis) {
+    for (limb, &i) in poly.limbs.iter().zip(basis) {
         let m = params.modulus(i);
         for (c, &x) in canonical.iter_mut().zip(limb.iter()) {
             *c = m.canonical(x);
@@ -93,21 +85,9 @@ fn take_poly(
     })
 }
 
-fn check_set<R: Read>(params: &Params, r: &Reader<R>) -> Result<()> {
-    Ok(r.check_set(params.set().name.as_str(), params.digest())?)
-}
-
-/// The next record, which must be number `expected`.
+/// The next record, which must be number `expected` and have `len` bytes.
 fn record<R: Read>(r: &mut Reader<R>, tag: u16, expected: u64, len: u64) -> Result<Vec<u8>> {
-    let (found, body) = r.next_indexed(tag, len)?;
-    if found != expected {
-        return Err(Error::Field {
-            what: "record number",
-            found,
-            expected,
-        });
-    }
-    Ok(body)
+    read::record(r, tag, expected, len)
 }
 
 impl SecretKey {
@@ -115,32 +95,12 @@ impl SecretKey {
         packed_len(params.ring().n(), 2) as u64
     }
 
-    /// The container header of this key.
-    ///
-    /// # Errors
-    /// None in practice: names and sizes are those of a checked set.
-    pub fn header(&self) -> Result<Header> {
-        let contents = Contents::default().record(Self::body_bytes(self.params()));
-        header(self.params(), Kind::SecretKey, self.id(), contents)
-    }
-
-    /// Writes all records.
-    ///
-    /// # Errors
-    /// If the output fails.
-    pub fn write<W: Write>(&self, w: &mut Writer<W>) -> Result<()> {
-        let residues = self.coefficients().iter().map(|&c| c.rem_euclid(3) as u64);
-        let residues = Zeroizing::new(residues.collect::<Vec<u64>>());
-        let body = Zeroizing::new(Encoder::new().residues(3, &residues).finish());
-        Ok(w.write_record(META, 0, &body)?)
-    }
-
     /// Reads a key of `params`.
     ///
     /// # Errors
     /// Names what is wrong with the file.
     pub fn read<R: Read>(params: &Arc<Params>, mut r: Reader<R>) -> Result<Self> {
-        check_set(params, &r)?;
+        read::check_set(set(params), &r)?;
         let id = r.header().key_id();
         let body = Zeroizing::new(record(&mut r, META, 0, Self::body_bytes(params))?);
         r.finish()?;
@@ -156,13 +116,28 @@ impl SecretKey {
         let weight = coefficients.iter().map(|c| c * c).sum::<i64>() as usize;
         if weight != params.set().weight {
             coefficients.zeroize();
-            return Err(Error::Field {
+            return Err(Error::Field(FieldError {
                 what: "weight of the secret",
                 found: weight as u64,
                 expected: params.set().weight as u64,
-            });
+            }));
         }
         Ok(Self::from_coefficients(params, id, coefficients))
+    }
+}
+
+impl Records for SecretKey {
+    fn header(&self) -> Result<Header, WireError> {
+        let contents = Contents::default().record(Self::body_bytes(self.params()));
+        set(self.params()).header(Kind::SecretKey, self.id(), contents)
+    }
+
+    fn record(&self, _: u64) -> Record {
+        Record {
+            tag: META,
+            index: 0,
+            body: self.packed(),
+        }
     }
 }
 
@@ -177,50 +152,14 @@ impl EvalKey {
         })
     }
 
-    /// The container header of this key.
-    ///
-    /// # Errors
-    /// None in practice: names and sizes are those of a checked set.
-    pub fn header(&self) -> Result<Header> {
-        header(
-            &self.params,
-            Kind::EvalKey,
-            self.id,
-            Self::contents(&self.params),
-        )
-    }
-
-    /// Writes all records.
-    ///
-    /// # Errors
-    /// If the output fails.
-    pub fn write<W: Write>(&self, w: &mut Writer<W>) -> Result<()> {
-        let params = &self.params;
-        w.write_record(META, 0, &self.seed)?;
-        let mut index = 0;
-        for (target, key) in self.targets.iter().zip(&self.keys) {
-            for (tail, digits) in Tail::ALL.into_iter().zip(&key.parts) {
-                let primes = target.primes(params, tail);
-                let size = poly_bytes(params, &primes) as usize;
-                for [b, _] in digits {
-                    let limbs = primes.iter().map(|&i| &b.limbs[i]);
-                    let body = put_limbs(params, &primes, limbs, Encoder::with_capacity(size));
-                    w.write_record(LIMBS, index, &body.finish())?;
-                    index += 1;
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// Reads a key of `params` and expands its second halves.
     ///
     /// # Errors
     /// Names what is wrong with the file.
     pub fn read<R: Read>(params: &Arc<Params>, mut r: Reader<R>) -> Result<Self> {
-        check_set(params, &r)?;
+        read::check_set(set(params), &r)?;
         let id = r.header().key_id();
-        let seed = seed(&record(&mut r, META, 0, SEED_BYTES)?)?;
+        let seed = read::seed(&record(&mut r, META, 0, SEED_BYTES)?)?;
         let targets = Target::all(params);
         let mut keys = Vec::with_capacity(targets.len());
         let mut index = 0;
@@ -246,18 +185,29 @@ impl EvalKey {
         Ok(Self {
             params: params.clone(),
             id,
-            seed,
             targets,
             keys,
         })
     }
 }
 
-fn seed(bytes: &[u8]) -> Result<Seed> {
-    let mut input = Decoder::new(bytes);
-    let seed = input.array::<32>("seed")?;
-    input.finish("seed")?;
-    Ok(seed)
+impl Records for EvalKeyFile<'_> {
+    fn header(&self) -> Result<Header, WireError> {
+        let contents = EvalKey::contents(self.params());
+        set(self.params()).header(Kind::EvalKey, self.id(), contents)
+    }
+
+    fn record(&self, number: u64) -> Record {
+        let Some(index) = number.checked_sub(1) else {
+            return Record::new(META, 0, self.seed.to_vec());
+        };
+        let part = &self.digits[index as usize];
+        let [b, _] = self.pair(part);
+        let size = poly_bytes(self.params(), &part.primes) as usize;
+        let body = Encoder::with_capacity(size);
+        let body = put_poly(self.params(), &part.primes, &b, body);
+        Record::new(LIMBS, index, body.finish())
+    }
 }
 
 impl WrappedKey {
@@ -272,61 +222,22 @@ impl WrappedKey {
         })
     }
 
-    /// Length of the file of a key before it is made, with what [`encrypt`](Self::encrypt) takes.
+    /// What it holds.
+    pub fn describe(&self) -> Wrapped {
+        let courses = self.parts.iter().map(|part| &part.course);
+        described(self.size, self.direction, courses)
+    }
+
+    /// What a file of `params` holds, by its first record and its length.
     ///
     /// # Errors
-    /// If a layout is not offered by the set, or the set has too few levels.
-    pub fn planned_bytes(
-        params: &Params,
-        size: KeySize,
-        layouts: &[Layout],
-        levels_left: Option<usize>,
-    ) -> Result<u64> {
-        let courses = layouts
-            .iter()
-            .map(|&layout| Course::new(params, layout, size, levels_left))
-            .collect::<Result<Vec<_>>>()?;
+    /// Names what is wrong with the file.
+    pub fn describe_file<R: Read>(params: &Params, mut r: Reader<R>) -> Result<Wrapped> {
+        let head = read_head(params, &mut r)?;
+        let courses: Vec<Course> = head.parts.iter().map(|part| part.0).collect();
         let contents = Self::contents(params, &courses);
-        Ok(header(params, Kind::WrappedKey, KeyId([0; 16]), contents)?.file_bytes())
-    }
-
-    /// The container header of this key.
-    ///
-    /// # Errors
-    /// None in practice: names and sizes are those of a checked set.
-    pub fn header(&self) -> Result<Header> {
-        let courses: Vec<Course> = self.parts.iter().map(|p| p.course).collect();
-        let contents = Self::contents(&self.params, &courses);
-        header(&self.params, Kind::WrappedKey, self.id, contents)
-    }
-
-    /// Writes all records.
-    ///
-    /// # Errors
-    /// If the output fails.
-    pub fn write<W: Write>(&self, w: &mut Writer<W>) -> Result<()> {
-        let bits = (self.size.key_bytes() * 8) as u16;
-        let direction = u8::from(self.direction == Direction::Decrypt);
-        let mut meta = Encoder::new()
-            .u16(bits)
-            .u8(direction)
-            .u8(self.parts.len() as u8);
-        for part in &self.parts {
-            meta = meta
-                .u8(layout_code(part.course.layout))
-                .u16(part.course.start as u16)
-                .bytes(&part.seed);
-        }
-        w.write_record(META, 0, &meta.finish())?;
-        let all = self.parts.iter().flat_map(|p| p.rounds.iter().flatten());
-        for (index, c) in (0..).zip(all) {
-            let basis = self.params.basis(c.level);
-            let size = poly_bytes(&self.params, basis) as usize;
-            let body = Encoder::with_capacity(size);
-            let body = put_poly(&self.params, basis, &c.parts[0], body);
-            w.write_record(LIMBS, index, &body.finish())?;
-        }
-        Ok(())
+        read::check_length::<Error>(set(params), r.header(), contents)?;
+        Ok(described(head.size, head.direction, courses.iter()))
     }
 
     /// Reads a wrapped key of `params` and expands its second halves.
@@ -334,42 +245,16 @@ impl WrappedKey {
     /// # Errors
     /// Names what is wrong with the file.
     pub fn read<R: Read>(params: &Arc<Params>, mut r: Reader<R>) -> Result<Self> {
-        check_set(params, &r)?;
         let id = r.header().key_id();
-        let most = META_BYTES + PART_BYTES * Layout::ALL.len() as u64;
-        let meta = r.next_record(META, most)?;
-        let mut input = Decoder::new(&meta);
-        let bits = input.u16("AES key bits")?;
-        let size = KeySize::from_key_bytes(usize::from(bits) / 8)
-            .ok()
-            .filter(|_| bits.is_multiple_of(8));
-        let size = size.ok_or_else(|| field("AES key bits", bits, 128))?;
-        let direction = match input.u8("direction")? {
-            0 => Direction::Encrypt,
-            1 => Direction::Decrypt,
-            found => return Err(field("direction", found, 0)),
-        };
-        let mut heads: Vec<(Course, Seed)> = Vec::new();
-        let count = input.u8("layouts")?;
-        if count == 0 {
-            return Err(field("layouts", count, 1));
-        }
-        for _ in 0..count {
-            let code = input.u8("layout")?;
-            let layout = Layout::ALL.into_iter().find(|&l| layout_code(l) == code);
-            let layout = layout.ok_or_else(|| field("layout", code, 0))?;
-            if heads.iter().any(|h| h.0.layout == layout) {
-                return Err(Error::LayoutTwice { layout });
-            }
-            let start = usize::from(input.u16("starting level")?);
-            let course = Course::at(params, layout, size, start)?;
-            heads.push((course, input.array::<32>("seed")?));
-        }
-        input.finish("wrapped key")?;
+        let Head {
+            size,
+            direction,
+            parts: heads,
+        } = read_head(params, &mut r)?;
         let mut index = 0;
         let parts = heads
             .into_iter()
-            .map(|head| read_part(params, head, &mut index, &mut r))
+            .map(|head| read_part(params, id, head, &mut index, &mut r))
             .collect::<Result<_>>()?;
         r.finish()?;
         Ok(Self {
@@ -382,9 +267,128 @@ impl WrappedKey {
     }
 }
 
+fn described<'c>(
+    key_size: KeySize,
+    direction: Direction,
+    courses: impl Iterator<Item = &'c Course>,
+) -> Wrapped {
+    Wrapped {
+        key_size,
+        direction,
+        expansion: Expansion::Client,
+        layouts: courses
+            .map(|course| (course.layout, course.output_level()))
+            .collect(),
+    }
+}
+
+/// The first record of a wrapped key.
+struct Head {
+    size: KeySize,
+    direction: Direction,
+    parts: Vec<(Course, Seed)>,
+}
+
+fn read_head<R: Read>(params: &Params, r: &mut Reader<R>) -> Result<Head> {
+    read::check_set(set(params), r)?;
+    let most = META_BYTES + PART_BYTES * Layout::ALL.len() as u64;
+    let meta = r.next_record(META, most)?;
+    let mut input = Decoder::new(&meta);
+    let (size, direction) = read::take_cipher::<Error>(&mut input)?;
+    let mut parts: Vec<(Course, Seed)> = Vec::new();
+    let count = input.u8("layouts")?;
+    if count == 0 {
+        return Err(field("layouts", count, 1));
+    }
+    for _ in 0..count {
+        let code = input.u8("layout")?;
+        let layout = Layout::ALL.into_iter().find(|&l| layout_code(l) == code);
+        let layout = layout.ok_or_else(|| field("layout", code, 0))?;
+        if parts.iter().any(|part| part.0.layout == layout) {
+            return Err(Error::LayoutTwice { layout });
+        }
+        let start = usize::from(input.u16("starting level")?);
+        let course = Course::at(params, layout, size, start)?;
+        parts.push((course, input.array::<32>("seed")?));
+    }
+    input.finish("wrapped key")?;
+    Ok(Head {
+        size,
+        direction,
+        parts,
+    })
+}
+
+/// The first record: the cipher, and of each layout the course and the seed.
+fn meta<'a>(
+    size: KeySize,
+    direction: Direction,
+    parts: impl ExactSizeIterator<Item = (&'a Course, &'a Seed)>,
+) -> Record {
+    let meta = read::put_cipher(Encoder::new(), size, direction).u8(parts.len() as u8);
+    let meta = parts.fold(meta, |meta, (course, seed)| {
+        meta.u8(layout_code(course.layout))
+            .u16(course.start as u16)
+            .bytes(seed)
+    });
+    Record::new(META, 0, meta.finish())
+}
+
+/// The record of one ciphertext of a round key.
+fn round_key(params: &Params, index: u64, c: &Ciphertext) -> Record {
+    let basis = params.basis(c.level);
+    let body = Encoder::with_capacity(poly_bytes(params, basis) as usize);
+    let body = put_poly(params, basis, &c.parts[0], body);
+    Record::new(LIMBS, index, body.finish())
+}
+
+impl Records for WrappedKey {
+    fn header(&self) -> Result<Header, WireError> {
+        let courses: Vec<Course> = self.parts.iter().map(|part| part.course).collect();
+        let contents = Self::contents(&self.params, &courses);
+        set(&self.params).header(Kind::WrappedKey, self.id, contents)
+    }
+
+    fn record(&self, number: u64) -> Record {
+        let Some(index) = number.checked_sub(1) else {
+            let parts = self.parts.iter().map(|part| (&part.course, &part.seed));
+            return meta(self.size, self.direction, parts);
+        };
+        let mut all = self.parts.iter().flat_map(|p| p.rounds.iter().flatten());
+        let c = all.nth(index as usize).expect("a record of the file");
+        round_key(&self.params, index, c)
+    }
+}
+
+impl WrappedKeyFile<'_> {
+    /// What it holds.
+    pub fn describe(&self) -> Wrapped {
+        let courses = self.parts.iter().map(|part| &part.course);
+        described(self.size, self.direction, courses)
+    }
+}
+
+impl Records for WrappedKeyFile<'_> {
+    fn header(&self) -> Result<Header, WireError> {
+        let courses: Vec<Course> = self.parts.iter().map(|part| part.course).collect();
+        let contents = WrappedKey::contents(self.params(), &courses);
+        set(self.params()).header(Kind::WrappedKey, self.id(), contents)
+    }
+
+    fn record(&self, number: u64) -> Record {
+        let Some(index) = number.checked_sub(1) else {
+            let parts = self.parts.iter().map(|part| (&part.course, &part.seed));
+            return meta(self.size, self.direction, parts);
+        };
+        let c = self.ciphertext(index as usize);
+        round_key(self.params(), index, &c)
+    }
+}
+
 /// The round keys of one layout.
 fn read_part<R: Read>(
     params: &Params,
+    id: KeyId,
     (course, seed): (Course, Seed),
     index: &mut u64,
     r: &mut Reader<R>,
@@ -401,7 +405,7 @@ fn read_part<R: Read>(
             input.finish("wrapped key")?;
             let c1 = uniform_poly(params, &seed, stream(course.layout, round, i), basis);
             Ok(Ciphertext {
-                key: None,
+                owner: Owner::new(params, Some(id)),
                 level,
                 parts: [c0, c1],
                 noise: params.noise().fresh(),
@@ -418,11 +422,7 @@ fn read_part<R: Read>(
 }
 
 fn field(what: &'static str, found: impl Into<u64>, expected: u64) -> Error {
-    Error::Field {
-        what,
-        found: found.into(),
-        expected,
-    }
+    FieldError::new(what, found, expected).into()
 }
 
 /// The number of a layout in files.
@@ -510,7 +510,7 @@ pub fn decode_batch(
         );
         let mut part = || take_poly(params, params.basis(level), "ciphertext", &mut input);
         Ok(Ciphertext {
-            key,
+            owner: Owner::new(params, key),
             level,
             parts: [part()?, part()?],
             noise,
@@ -541,7 +541,11 @@ fn bounded(bits: f64) -> Result<f64> {
 /// the first layout.
 pub(crate) fn file_bytes(params: &Params) -> [u64; 3] {
     let id = KeyId([0; 16]);
-    let size = |kind, contents| header(params, kind, id, contents).map_or(0, |h| h.file_bytes());
+    let size = |kind, contents| {
+        set(params)
+            .header(kind, id, contents)
+            .map_or(0, |h| h.file_bytes())
+    };
     let secret = Contents::default().record(SecretKey::body_bytes(params));
     [
         size(Kind::SecretKey, secret),

@@ -3,6 +3,7 @@
 use crate::error::{Error, Result};
 use crate::params::Params;
 use homaes_aes::{KeySize, Layout};
+use homaes_scheme::FieldError;
 
 /// The way of one cipher through the chain of moduli.
 ///
@@ -67,11 +68,11 @@ impl Course {
         let least = Self::least_start(layout, size);
         let step = if layout == Layout::Bits { 1 } else { 3 };
         if start < least || start > params.top_level() || !(start - least).is_multiple_of(step) {
-            return Err(Error::Field {
+            return Err(Error::Field(FieldError {
                 what: "starting level",
                 found: start as u64,
                 expected: least as u64,
-            });
+            }));
         }
         Ok(Self {
             layout,

@@ -5,7 +5,7 @@
 //! failed.
 
 use crate::bound::{Bound, hash};
-use crate::ciphertext::{Ciphertext, History};
+use crate::ciphertext::{Ciphertext, History, Owner};
 use crate::error::{Error, Result};
 use crate::keys::{PublicKey, SecretKey, uniform_poly};
 use crate::meter::Meter;
@@ -76,7 +76,7 @@ impl SecretKey {
         let a = uniform_poly(params, seed, stream, basis);
         let b = self.mask(basis, &a, &message, rng);
         Ciphertext {
-            key: Some(self.id()),
+            owner: Owner::new(params, Some(self.id())),
             level,
             parts: [b, a],
             noise: params.noise().fresh(),
@@ -273,7 +273,7 @@ impl PublicKey {
         let carried = fresh.bound_log2() - plan.log2_drop;
         let id = hash(&parts[1].limbs[0][..64].to_vec());
         Ok(Ciphertext {
-            key: Some(self.id),
+            owner: Owner::new(params, Some(self.id)),
             level: params.top_level(),
             parts,
             noise: fresh.switched(plan.log2_drop, model),
@@ -287,7 +287,7 @@ pub(crate) fn trivial(params: &Params, bytes: &[u8], level: usize) -> Ciphertext
     let message = encode(params, bytes, level);
     let zero = Poly::zeroed(params.ring().n(), message.limbs.len());
     Ciphertext {
-        key: None,
+        owner: Owner::new(params, None),
         level,
         parts: [message, zero],
         noise: Noise::plaintext(params.noise()),

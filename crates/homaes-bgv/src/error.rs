@@ -1,6 +1,9 @@
 //! What a file, a key or a choice of parameters can cause.
 
 use homaes_aes::{KeySize, Layout};
+use homaes_scheme::FieldError;
+use homaes_scheme::failure::{Failure, remedy};
+use homaes_wire::WireError;
 
 /// Errors of the BGV scheme and of its files.
 #[derive(Debug, thiserror::Error)]
@@ -8,7 +11,7 @@ use homaes_aes::{KeySize, Layout};
 pub enum Error {
     /// The container is damaged or belongs elsewhere.
     #[error(transparent)]
-    Wire(#[from] homaes_wire::WireError),
+    Wire(#[from] WireError),
     /// The circuit could not be evaluated.
     #[error(transparent)]
     Eval(#[from] homaes_aes::EvalError),
@@ -18,15 +21,8 @@ pub enum Error {
     )]
     NotBytes,
     /// A field of a file has a value outside its range.
-    #[error("record {what}: found {found}, expected {expected}")]
-    Field {
-        /// which field
-        what: &'static str,
-        /// value found
-        found: u64,
-        /// what it should be
-        expected: u64,
-    },
+    #[error(transparent)]
+    Field(#[from] FieldError),
     /// A noise figure in a file is outside what any chain can hold.
     #[error("record noise bits: found {found}, expected -64 to 4096")]
     NoiseBits {
@@ -185,6 +181,36 @@ pub enum Error {
         /// secrets drawn
         tries: usize,
     },
+}
+
+impl Failure for Error {
+    fn remedy(&self) -> &'static str {
+        match self {
+            Self::Wire(error) => error.remedy(),
+            Self::NotBytes => remedy::WRONG_KEY,
+            Self::Levels { most: None, .. } => {
+                "choose a parameter set for this size of AES key (see 'homaes params')"
+            }
+            Self::Levels { .. } => {
+                "choose a parameter set with more levels (see 'homaes params'), a shorter AES key, or fewer --levels-left"
+            }
+            Self::NoLayout { .. } => "choose a layout that the set offers, see 'homaes params'",
+            Self::NoLayouts | Self::LayoutTwice { .. } => "name every layout once",
+            Self::TooDeep { .. } => "choose a set with more levels left, or more --levels-left",
+            Self::NotWrapped { .. } => "wrap the AES key for this layout, or choose another one",
+            Self::OtherSet { .. } | Self::OtherShape { .. } => remedy::OTHER_SET,
+            Self::OtherKey { .. } => remedy::OTHER_KEY,
+            Self::Eval(_) => "choose a parameter set with more levels, or make the keys anew",
+            _ => remedy::ANEW,
+        }
+    }
+
+    fn into_wire(self: Box<Self>) -> Result<WireError, Box<dyn Failure>> {
+        match *self {
+            Self::Wire(error) => Ok(error),
+            error => Err(Box::new(error)),
+        }
+    }
 }
 
 /// `AES-128`.

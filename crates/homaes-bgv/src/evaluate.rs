@@ -4,7 +4,7 @@
 //! [`crate::sliced`], which shares the two building blocks underneath ([`crate::keyswitch`]).
 
 use crate::bound::{Bound, Scalar, image_bound, lowered_bound, product_bound, relinearized_bound};
-use crate::ciphertext::{Ciphertext, History, Product};
+use crate::ciphertext::{Ciphertext, History, Owner, Product};
 use crate::encrypt::{encode, largest_embedding_log2, padded, plain_coefficients, trivial};
 use crate::error::{Error, Result};
 use crate::images::Image;
@@ -17,6 +17,7 @@ use crate::params::{DownPlan, Params, SwitchPlan};
 use crate::poly::Poly;
 use homaes_aes::EvalError;
 use homaes_math::kernel::{self, Tensor};
+use homaes_scheme::FieldError;
 use homaes_wire::KeyId;
 use rayon::prelude::*;
 
@@ -113,7 +114,7 @@ impl<'k> Evaluator<'k> {
         for (x, y) in out.parts.iter_mut().zip(&other.parts) {
             x.add_assign(params, basis, y);
         }
-        out.key = out.key.or(other.key);
+        out.owner = out.owner.with(other.owner);
         out.noise = out.noise.plus_dependent(other.noise);
         let bounds = params.noise().bounds();
         out.history = out.history.both(&other.history, |a, b| a.plus(b, bounds));
@@ -200,7 +201,7 @@ impl<'k> Evaluator<'k> {
         let down = |p| mod_down(params, &self.meter, plan, p);
         let drop = plan.log2_drop;
         Ciphertext {
-            key: a.key,
+            owner: a.owner,
             level,
             parts: a.parts.each_ref().map(down),
             noise: a.noise.switched(drop, params.noise()),
@@ -283,7 +284,7 @@ impl<'k> Evaluator<'k> {
             });
         }
         Product {
-            key: x.key.or(y.key),
+            owner: x.owner.with(y.owner),
             level: x.level,
             frobenius: k,
             parts,
@@ -307,18 +308,18 @@ impl<'k> Evaluator<'k> {
             ("automorphism of a product", b.frobenius, a.frobenius),
         ] {
             if found != expected {
-                return Err(Error::Field {
+                return Err(Error::Field(FieldError {
                     what,
                     found: found as u64,
                     expected: expected as u64,
-                });
+                }));
             }
         }
         let basis = self.params().basis(a.level);
         for (x, y) in a.parts.iter_mut().zip(&b.parts) {
             x.add_assign(self.params(), basis, y);
         }
-        a.key = a.key.or(b.key);
+        a.owner = a.owner.with(b.owner);
         a.noise = a.noise.plus(b.noise);
         let bounds = self.params().noise().bounds();
         a.history = a.history.both(&b.history, |a, b| a.plus(b, bounds));
@@ -470,7 +471,7 @@ impl<'k> Evaluator<'k> {
             .into_iter()
             .zip(noises)
             .map(|(parts, noise)| Ciphertext {
-                key: Some(self.key.id),
+                owner: Owner::new(self.params(), Some(self.key.id)),
                 level: plan.to_level,
                 parts,
                 noise: noise_after(params, plan, *noise, pieces),

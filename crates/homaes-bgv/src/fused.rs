@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::evaluate::Evaluator;
 use crate::state::State;
 use homaes_aes::{Direction, EvalError, Rounds};
+use homaes_scheme::FieldError;
 
 /// A whole round of a byte layout in one piece.
 pub(crate) trait FusedRound {
@@ -66,10 +67,10 @@ impl<C: FusedRound> Rounds for Fused<'_, C> {
 pub(crate) fn check_level(level: usize, keys: &[&Ciphertext]) -> Result<()> {
     match keys.iter().find(|k| k.level != level) {
         None => Ok(()),
-        Some(key) => Err(Error::Field {
+        Some(key) => Err(Error::Field(FieldError {
             what: "level of a round key",
             found: key.level as u64,
             expected: level as u64,
-        }),
+        })),
     }
 }

@@ -32,7 +32,8 @@ use crate::secret::{self, lots, lots_mut};
 use homaes_aes::Layout;
 use homaes_math::sample::{self, Seed};
 use homaes_math::{GaloisMap, Words};
-use homaes_wire::KeyId;
+use homaes_scheme::file::error_seed;
+use homaes_wire::{Encoder, KeyId};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, SeedableRng};
 use rayon::prelude::*;
@@ -189,6 +190,14 @@ impl SecretKey {
         self.id
     }
 
+    /// The coefficients as a file has them: 0, 1, 2 for 0, 1, -1.
+    pub(crate) fn packed(&self) -> Zeroizing<Vec<u8>> {
+        let residues = self.coefficients.iter().map(|&c| c.rem_euclid(3) as u64);
+        let residues = Zeroizing::new(residues.collect::<Vec<u64>>());
+        Zeroizing::new(Encoder::new().residues(3, &residues).finish())
+    }
+
+    #[cfg(test)]
     pub(crate) fn coefficients(&self) -> &[i64] {
         &self.coefficients
     }
@@ -289,7 +298,6 @@ impl core::fmt::Debug for PublicKey {
 pub struct EvalKey {
     pub(crate) params: Arc<Params>,
     pub(crate) id: KeyId,
-    pub(crate) seed: Seed,
     /// what the keys switch from
     pub(crate) targets: Vec<Target>,
     pub(crate) keys: Vec<SwitchKey>,
@@ -302,26 +310,28 @@ impl EvalKey {
     /// `bgv/aes128`.
     pub fn generate(secret: &SecretKey, rng: &mut impl CryptoRng) -> Self {
         let params = secret.params();
-        let mut seed = Seed::default();
-        rng.fill_bytes(&mut seed);
-        let targets = Target::all(params);
-        let keys = targets
-            .iter()
-            .zip(children(rng, targets.len()))
-            .enumerate()
-            .collect::<Vec<_>>()
-            .into_par_iter()
-            .map(|(index, (&target, mut rng))| {
-                let from = switched_secret(secret, target);
-                switch_key(secret, target, &from, (&seed, index), &mut rng)
+        let file = EvalKeyFile::generate(secret, rng);
+        let mut pairs: Vec<_> = file
+            .digits
+            .par_iter()
+            .map(|digit| {
+                file.pair(digit)
+                    .map(|half| spread(params, &digit.primes, half))
             })
             .collect();
+        let mut pairs = pairs.drain(..);
+        let targets = Target::all(params);
+        let keys = targets.iter().map(|target| SwitchKey {
+            parts: Tail::ALL.map(|tail| {
+                let digits = target.digits(params, tail);
+                pairs.by_ref().take(digits).collect()
+            }),
+        });
         Self {
             params: params.clone(),
             id: secret.id(),
-            seed,
+            keys: keys.collect(),
             targets,
-            keys,
         }
     }
 
@@ -375,68 +385,121 @@ impl core::fmt::Debug for EvalKey {
     }
 }
 
-/// Independent generators for parallel sampling, seeded by `rng`: results do not depend on threads.
-pub(crate) fn children(rng: &mut impl CryptoRng, count: usize) -> Vec<ChaCha20Rng> {
-    (0..count)
-        .map(|_| {
-            let mut seed = [0; 32];
-            rng.fill_bytes(&mut seed);
-            let child = ChaCha20Rng::from_seed(seed);
-            seed.zeroize();
-            child
-        })
-        .collect()
+/// The file of the evaluation key of a secret key, made digit by digit.
+pub struct EvalKeyFile<'s> {
+    secret: &'s SecretKey,
+    /// of the uniform halves
+    pub(crate) seed: Seed,
+    errors: Zeroizing<Seed>,
+    /// in the order of the file
+    pub(crate) digits: Vec<KeyDigit>,
 }
 
-/// The image of s, or for products s or s² times it, modulo every prime, stored and canonical.
-fn switched_secret(secret: &SecretKey, target: Target) -> SecretPoly {
+/// One digit of one part of a key-switching key.
+pub(crate) struct KeyDigit {
+    target: Target,
+    /// number of the target
+    key: usize,
+    tail: Tail,
+    digit: usize,
+    /// primes of the part
+    pub(crate) primes: Vec<usize>,
+    /// number among all digits, which names the stream of its errors
+    number: u64,
+}
+
+impl<'s> EvalKeyFile<'s> {
+    /// A new evaluation key.
+    pub fn generate(secret: &'s SecretKey, rng: &mut impl CryptoRng) -> Self {
+        let mut seed = Seed::default();
+        rng.fill_bytes(&mut seed);
+        Self::of_seed(secret, seed)
+    }
+
+    /// The evaluation key that begins with this seed.
+    pub fn of_seed(secret: &'s SecretKey, seed: Seed) -> Self {
+        let params = secret.params();
+        let mut digits = Vec::new();
+        for (key, target) in Target::all(params).into_iter().enumerate() {
+            for tail in Tail::ALL {
+                let primes = target.primes(params, tail);
+                digits.extend((0..target.digits(params, tail)).map(|digit| KeyDigit {
+                    target,
+                    key,
+                    tail,
+                    digit,
+                    primes: primes.clone(),
+                    number: 0,
+                }));
+            }
+        }
+        for (number, digit) in (0..).zip(&mut digits) {
+            digit.number = number;
+        }
+        Self {
+            secret,
+            seed,
+            errors: error_seed(&secret.packed(), &seed),
+            digits,
+        }
+    }
+
+    pub(crate) fn params(&self) -> &Params {
+        self.secret.params()
+    }
+
+    pub(crate) fn id(&self) -> KeyId {
+        self.secret.id()
+    }
+
+    /// Both halves: an encryption of P times what is switched from, modulo the primes of the digit, and 0 modulo the others.
+    pub(crate) fn pair(&self, part: &KeyDigit) -> [Poly; 2] {
+        let params = self.params();
+        let stream = key_stream(part.key, part.tail, part.digit);
+        let a = uniform_poly(params, &self.seed, stream, &part.primes);
+        let mut gadget = SecretPoly(Poly::zeroed(params.ring().n(), part.primes.len()));
+        for (limb, &i) in gadget.limbs.iter_mut().zip(&part.primes) {
+            if !params.is_special(i) && params.digit_of(i) == part.digit {
+                switched_secret(self.secret, part.target, i, limb);
+                let m = params.modulus(i);
+                let p = m.shoup(params.special_product(params.special_count(), i));
+                limb.iter_mut().for_each(|x| *x = m.scale(*x, p));
+            }
+        }
+        let mut rng = ChaCha20Rng::from_seed(*self.errors);
+        rng.set_stream(part.number);
+        let b = self.secret.mask(&part.primes, &a, &gadget, &mut rng);
+        [b, a]
+    }
+}
+
+impl core::fmt::Debug for EvalKeyFile<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("EvalKeyFile")
+            .field("id", &self.id())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The image of s, or for products s or s² times it, modulo prime `i`, stored and canonical.
+fn switched_secret(secret: &SecretKey, target: Target, i: usize, out: &mut Words) {
     let params = secret.params();
-    let mut out = SecretPoly(secret.poly.apply(&target.map(params)));
+    let m = params.modulus(i);
+    let s = &secret.poly.limbs[i];
+    let map = target.map(params);
+    for (at, x) in out.iter_mut().enumerate() {
+        *x = s[map.source(at)];
+    }
     let factors = match target {
         Target::Product(_) => 1,
         Target::Cube => 2,
         _ => 0,
     };
     for _ in 0..factors {
-        for (i, limb) in out.limbs.iter_mut().enumerate() {
-            let m = params.modulus(i);
-            for (x, &s) in limb.iter_mut().zip(secret.poly.limbs[i].iter()) {
-                *x = m.mul_stored(*x, s);
-            }
+        for (x, &s) in out.iter_mut().zip(s.iter()) {
+            *x = m.mul_stored(*x, s);
         }
     }
-    out
-}
-
-fn switch_key(
-    secret: &SecretKey,
-    target: Target,
-    from: &Poly,
-    (seed, index): (&Seed, usize),
-    rng: &mut impl CryptoRng,
-) -> SwitchKey {
-    let params = secret.params();
-    let mut pair = |tail: Tail, primes: &[usize], digit: usize| {
-        let a = uniform_poly(params, seed, key_stream(index, tail, digit), primes);
-        let mut gadget = SecretPoly(Poly::zeroed(params.ring().n(), primes.len()));
-        for (limb, &i) in gadget.limbs.iter_mut().zip(primes) {
-            if !params.is_special(i) && params.digit_of(i) == digit {
-                let m = params.modulus(i);
-                let p = m.shoup(params.special_product(params.special_count(), i));
-                for (x, &f) in limb.iter_mut().zip(from.limbs[i].iter()) {
-                    *x = m.scale(f, p);
-                }
-            }
-        }
-        let b = secret.mask(primes, &a, &gadget, rng);
-        [b, a].map(|half| spread(params, primes, half))
-    };
-    let parts = Tail::ALL.map(|tail| {
-        let primes = target.primes(params, tail);
-        let digits = 0..target.digits(params, tail);
-        digits.map(|digit| pair(tail, &primes, digit)).collect()
-    });
-    SwitchKey { parts }
 }
 
 /// The limbs of `poly` at the numbers of their primes among all primes; empty ones elsewhere.

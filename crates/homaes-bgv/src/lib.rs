@@ -106,12 +106,13 @@ pub use codec::{batch_bytes, decode_batch, encode_batch};
 pub use encrypt::Decrypted;
 pub use error::{Error, Result};
 pub use evaluate::Evaluator;
-pub use keys::{EvalKey, PublicKey, SecretKey};
+pub use homaes_scheme::Records;
+pub use keys::{EvalKey, EvalKeyFile, PublicKey, SecretKey};
 pub use meter::MeterReading;
 pub use params::{Chain, ParamSet, Params, ParamsError};
 pub use state::State;
 pub use views::BgvBytes;
-pub use wrapped::{WrappedKey, Wrapping};
+pub use wrapped::{WrappedKey, WrappedKeyFile, Wrapping};
 
 #[cfg(test)]
 mod tests;

@@ -25,6 +25,7 @@
 
 use crate::noise::NoiseModel;
 use homaes_aes::Layout;
+use homaes_math::sample::LOT;
 use homaes_math::slots::Slots;
 use homaes_math::{GaloisMap, Modulus, Ring, Transform};
 use homaes_params::{DigestBuilder, Purpose, SetName};
@@ -92,8 +93,10 @@ pub struct ParamSet {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParamsError {
-    /// The conductor is not a product of distinct primes 3, 5, 17, 257 that includes 17.
-    #[error("conductor {m}: expected a product of distinct primes 3, 5, 17, 257 that includes 17")]
+    /// The conductor is not a product of distinct primes 3, 5, 17, 257 that includes 17, or too small.
+    #[error(
+        "conductor {m}: expected a product of distinct primes 3, 5, 17, 257 that includes 17, of a ring whose degree is a multiple of {LOT}"
+    )]
     Conductor {
         /// found
         m: u64,
@@ -215,6 +218,8 @@ impl Params {
 
     fn with_ring(set: &ParamSet, ring: Option<Ring>) -> Result<Arc<Self>, ParamsError> {
         let conductor = ParamsError::Conductor { m: set.m };
+        // secrets are taken by lots of so many coefficients
+        let ring = ring.filter(|ring| ring.n().is_multiple_of(LOT));
         let ring = ring.ok_or(conductor.clone())?;
         let slots = Slots::new(&ring, crate::linear::SECOND_CLASS).ok_or(conductor)?;
         if set.weight == 0 || set.weight > ring.n() {
@@ -361,9 +366,10 @@ impl Params {
         &self.noise
     }
 
-    /// log2 of the ciphertext modulus at `level`.
+    /// log2 of the ciphertext modulus at `level`; 0 if there is no such level.
     pub fn log2_modulus(&self, level: usize) -> f64 {
-        self.log2(self.basis(level).iter().copied())
+        let basis = self.levels.get(level).map_or(&[][..], |basis| basis);
+        self.log2(basis.iter().copied())
     }
 
     /// log2 of the largest modulus that anything is published under: base and special primes with the larger tail.

@@ -61,22 +61,33 @@ pub(crate) fn to_slots(
             expected: capacity,
         });
     }
-    let count = params.slots().count();
-    let mut out = vec![Zeroizing::new(vec![0u8; count]); layout.ciphertexts()];
+    let all = 0..layout.ciphertexts();
+    Ok(all
+        .map(|at| slots_of(params, layout, blocks, slope, at))
+        .collect())
+}
+
+/// Slot bytes of ciphertext `at` of a batch; the layout is offered, and the blocks fit.
+pub(crate) fn slots_of(
+    params: &Params,
+    layout: Layout,
+    blocks: &[Block],
+    slope: usize,
+    at: usize,
+) -> SlotBytes {
+    let mut out = Zeroizing::new(vec![0u8; params.slots().count()]);
     for (b, block) in blocks.iter().enumerate() {
-        for (i, &byte) in block.iter().enumerate() {
-            match layout {
-                Layout::Packed => out[0][packed_slot(params, b, i, slope)] = byte,
-                Layout::Sliced => out[i][b] = byte,
-                Layout::Bits => {
-                    for (j, bits) in out[8 * i..8 * i + 8].iter_mut().enumerate() {
-                        bits[b] = byte >> j & 1;
-                    }
+        match layout {
+            Layout::Packed => {
+                for (i, &byte) in block.iter().enumerate() {
+                    out[packed_slot(params, b, i, slope)] = byte;
                 }
             }
+            Layout::Sliced => out[b] = block[at],
+            Layout::Bits => out[b] = block[at / 8] >> (at % 8) & 1,
         }
     }
-    Ok(out)
+    out
 }
 
 /// The blocks of a batch from its slot bytes, slope 0: inverse of [`to_slots`].

@@ -2,7 +2,7 @@
 
 use crate::params::Params;
 use core::ops::{Deref, DerefMut};
-use homaes_math::{GaloisMap, Words};
+use homaes_math::Words;
 use zeroize::Zeroize;
 
 /// Residues of one ring element, `limbs[i]` modulo the i-th prime of a basis the owner knows.
@@ -56,20 +56,6 @@ impl Poly {
         for ((a, b), &i) in self.limbs.iter_mut().zip(&other.limbs).zip(basis) {
             let m = params.modulus(i);
             homaes_math::kernel::scale_add(params.ring(), m, b, m.shoup(1), a);
-        }
-    }
-
-    /// The image under an automorphism.
-    pub(crate) fn apply(&self, map: &GaloisMap) -> Self {
-        let limbs = self.limbs.iter().map(|limb| {
-            let mut out = Words::scratch(limb.len());
-            for (i, o) in out.iter_mut().enumerate() {
-                *o = limb[map.source(i)];
-            }
-            out
-        });
-        Self {
-            limbs: limbs.collect(),
         }
     }
 }

@@ -121,7 +121,7 @@ impl<'k> SlicedAes<'k> {
         let mut out: Vec<Ciphertext> = b
             .iter()
             .map(|c| Ciphertext {
-                key: c.key,
+                owner: c.owner,
                 level,
                 parts: [(); 2].map(|()| Poly::scratch(n, basis.len())),
                 noise: c.noise.scaled(power),

@@ -8,6 +8,7 @@ use crate::keys::SecretKey;
 use crate::params::Params;
 use crate::placement::{from_slots, to_slots};
 use homaes_aes::{Block, Layout};
+use homaes_scheme::FieldError;
 use rayon::prelude::*;
 use zeroize::Zeroizing;
 
@@ -77,11 +78,11 @@ impl State {
     pub fn xor_public(&mut self, params: &Params, blocks: &[Block]) -> Result<()> {
         let level = self.level();
         if let Some(other) = self.ciphertexts.iter().find(|c| c.level != level) {
-            return Err(Error::Field {
+            return Err(Error::Field(FieldError {
                 what: "level of a state byte",
                 found: other.level as u64,
                 expected: level as u64,
-            });
+            }));
         }
         for c in &self.ciphertexts {
             c.check_shape(params)?;
@@ -89,7 +90,8 @@ impl State {
         let public = Self::public(params, self.layout, blocks, (level, self.slope))?;
         for (s, p) in self.ciphertexts.iter_mut().zip(&public.ciphertexts) {
             s.parts[0].add_assign(params, params.basis(level), &p.parts[0]);
-            s.noise = s.noise.plus(p.noise);
+            // the same blocks can be added again
+            s.noise = s.noise.plus_dependent(p.noise);
             match &mut s.history {
                 History::Aes { summands, .. } => *summands = summands.saturating_add(1),
                 History::Known(bound) => {

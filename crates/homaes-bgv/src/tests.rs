@@ -1,6 +1,7 @@
 //! Encrypted runs on toy sets: every verb and every AES round against the clear.
 
 use super::*;
+use crate::ciphertext::Owner;
 use homaes_aes::{Block, Bytewise, Direction, Layout, RoundKeys, Sliced, clear, gf256};
 use homaes_math::Backend;
 use homaes_wire::{Reader, Writer};
@@ -169,7 +170,8 @@ fn another_key_is_noticed() {
     assert_eq!(f.secret.decrypt(&c).unwrap().0[..4], [1, 2, 3, 0]);
     assert!(matches!(other.decrypt(&c), Err(Error::OtherKey { .. })));
     // from a record without its file
-    let unknown = Ciphertext { key: None, ..c };
+    let owner = Owner::new(&f.params, None);
+    let unknown = Ciphertext { owner, ..c };
     assert!(matches!(other.decrypt(&unknown), Err(Error::NotBytes)));
 }
 
@@ -238,15 +240,9 @@ fn threads_and_backends_do_not_change_a_bit() {
     assert!(outputs.windows(2).all(|w| w[0] == w[1]));
 }
 
-fn written<E>(
-    header: homaes_wire::Header,
-    write: impl FnOnce(&mut Writer<Vec<u8>>) -> Result<(), E>,
-) -> Vec<u8>
-where
-    E: core::fmt::Debug,
-{
-    let mut w = Writer::new(Vec::new(), header).unwrap();
-    write(&mut w).unwrap();
+fn written(key: &impl Records) -> Vec<u8> {
+    let mut w = Writer::new(Vec::new(), key.header().unwrap()).unwrap();
+    homaes_scheme::file::write(key, &mut w).unwrap();
     w.finish().unwrap()
 }
 
@@ -255,9 +251,10 @@ fn files_round_trip_and_wrong_ones_are_named() {
     let mut f = toy(7);
     let keys = RoundKeys::expand(&[1; 16]).unwrap();
     let wrapped = WrappedKey::encrypt(&f.secret, &keys, Wrapping::default(), &mut f.rng).unwrap();
-    let s = written(f.secret.header().unwrap(), |w| f.secret.write(w));
-    let e = written(f.eval.header().unwrap(), |w| f.eval.write(w));
-    let k = written(wrapped.header().unwrap(), |w| wrapped.write(w));
+    let rng = f.rng.clone();
+    let s = written(&f.secret);
+    let e = written(&EvalKeyFile::generate(&f.secret, &mut rng.clone()));
+    let k = written(&wrapped);
     let card = f.params.card();
     let sizes = [
         card.secret_key_bytes,
@@ -267,7 +264,7 @@ fn files_round_trip_and_wrong_ones_are_named() {
     // the card states the size for AES-256
     let long = RoundKeys::expand(&[1; 32]).unwrap();
     let long = WrappedKey::encrypt(&f.secret, &long, Wrapping::default(), &mut f.rng).unwrap();
-    let l = written(long.header().unwrap(), |w| long.write(w));
+    let l = written(&long);
     assert_eq!([&s, &e, &l].map(|b| b.len() as u64), sizes);
 
     use homaes_wire::Kind;
@@ -275,10 +272,18 @@ fn files_round_trip_and_wrong_ones_are_named() {
     assert!(read(&s, Kind::EvalKey).is_err());
     let p = &f.params;
     let secret = SecretKey::read(p, Reader::from_slice(&s, Kind::SecretKey).unwrap()).unwrap();
+    // made anew from the same randomness, in memory: the same key
+    let made = EvalKey::generate(&f.secret, &mut rng.clone());
     let eval = EvalKey::read(p, Reader::from_slice(&e, Kind::EvalKey).unwrap()).unwrap();
     let wrapped = WrappedKey::read(p, Reader::from_slice(&k, Kind::WrappedKey).unwrap()).unwrap();
+    let in_memory = Aes::new(&made, &wrapped, Layout::Sliced).unwrap();
     let aes = Aes::new(&eval, &wrapped, Layout::Sliced).unwrap();
     let mut state = aes.evaluate(&[[3; 16]]).unwrap();
+    let same = in_memory.evaluate(&[[3; 16]]).unwrap();
+    assert_eq!(
+        encode_batch(p, &state).unwrap(),
+        encode_batch(p, &same).unwrap()
+    );
     state.xor_public(p, &[[0xaa; 16]]).unwrap();
     let body = encode_batch(p, &state).unwrap();
     assert_eq!(body.len() as u64, batch_bytes(p, Layout::Sliced, 1));

@@ -27,6 +27,13 @@ impl From<Error> for EvalError {
     }
 }
 
+/// A sum or multiple that cannot be had: the operand belongs to another key, or nothing is known of its noise. Every use
+/// and every decryption of it is refused.
+fn nowhere(a: &Ciphertext) -> Ciphertext {
+    let owner = a.owner.nowhere();
+    Ciphertext { owner, ..a.clone() }
+}
+
 impl ByteEval for BgvBytes<'_> {
     type Byte = Ciphertext;
     type Product = Product;
@@ -44,16 +51,14 @@ impl ByteEval for BgvBytes<'_> {
     fn add(&self, a: &Ciphertext, b: &Ciphertext) -> Ciphertext {
         match (self.0.entered(a), self.0.entered(b)) {
             (Ok(a), Ok(b)) => self.0.sum(&a, &b),
-            // what belongs elsewhere, which the next product finds out
-            (Err(_), _) => a.clone(),
-            (_, Err(_)) => b.clone(),
+            _ => nowhere(a),
         }
     }
 
     fn scale(&self, a: &Ciphertext, c: u8) -> Ciphertext {
         match self.0.entered(a) {
             Ok(a) => self.0.scaled_by(&a, c),
-            Err(_) => a.clone(),
+            Err(_) => nowhere(a),
         }
     }
 

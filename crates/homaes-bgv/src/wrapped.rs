@@ -11,13 +11,14 @@
 use crate::ciphertext::Ciphertext;
 use crate::course::Course;
 use crate::error::{Error, Result};
-use crate::keys::{SecretKey, children};
+use crate::keys::SecretKey;
 use crate::params::Params;
-use crate::placement::to_slots;
+use crate::placement::slots_of;
 use homaes_aes::{Block, Direction, KeySize, Layout, RoundKeys, gf256};
 use homaes_math::sample::Seed;
 use homaes_wire::KeyId;
-use rand_core::CryptoRng;
+use rand_chacha::ChaCha20Rng;
+use rand_core::{CryptoRng, SeedableRng};
 use rayon::prelude::*;
 use std::sync::Arc;
 use zeroize::Zeroizing;
@@ -74,29 +75,7 @@ impl WrappedKey {
         wrapping: Wrapping<'_>,
         rng: &mut impl CryptoRng,
     ) -> Result<Self> {
-        let params = secret.params();
-        if wrapping.layouts.is_empty() {
-            return Err(Error::NoLayouts);
-        }
-        let parts = wrapping
-            .layouts
-            .iter()
-            .enumerate()
-            .map(|(i, &layout)| {
-                if wrapping.layouts[..i].contains(&layout) {
-                    return Err(Error::LayoutTwice { layout });
-                }
-                let course = Course::new(params, layout, keys.size(), wrapping.levels_left)?;
-                Part::encrypt(secret, keys, wrapping.direction, course, rng)
-            })
-            .collect::<Result<_>>()?;
-        Ok(Self {
-            params: params.clone(),
-            id: secret.id(),
-            size: keys.size(),
-            direction: wrapping.direction,
-            parts,
-        })
+        Ok(WrappedKeyFile::generate(secret, keys, wrapping, rng)?.all())
     }
 
     /// The secret key this was made under.
@@ -140,64 +119,150 @@ impl WrappedKey {
     }
 }
 
-impl Part {
-    fn encrypt(
-        secret: &SecretKey,
+/// The file of a wrapped key, made ciphertext by ciphertext.
+pub struct WrappedKeyFile<'s> {
+    pub(crate) secret: &'s SecretKey,
+    pub(crate) size: KeySize,
+    pub(crate) direction: Direction,
+    pub(crate) parts: Vec<PartFile>,
+}
+
+/// The round keys for one layout, in the clear.
+pub(crate) struct PartFile {
+    pub(crate) course: Course,
+    /// of the uniform halves
+    pub(crate) seed: Seed,
+    errors: Zeroizing<Seed>,
+    /// the round keys of every block: block b has those of `schedules[b % len]`
+    schedules: Vec<Zeroizing<Vec<Block>>>,
+}
+
+impl<'s> WrappedKeyFile<'s> {
+    /// The file of what [`WrappedKey::encrypt`] makes.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn generate(
+        secret: &'s SecretKey,
         keys: &RoundKeys,
-        direction: Direction,
-        course: Course,
+        wrapping: Wrapping<'_>,
         rng: &mut impl CryptoRng,
     ) -> Result<Self> {
+        let params = secret.params();
+        if wrapping.layouts.is_empty() {
+            return Err(Error::NoLayouts);
+        }
+        let (size, direction) = (keys.size(), wrapping.direction);
         let schedule = keys.schedule(direction);
-        let rounds = wrapped_schedule(schedule.as_slice(), course.layout, direction)
-            .iter()
-            .enumerate()
-            .map(|(r, key)| {
-                let blocks = secret.params().blocks_per_batch(course.layout);
-                // not by `vec!`, which looks whether all bytes are zero
-                let mut all = Zeroizing::new(Vec::with_capacity(blocks));
-                all.resize(blocks, *key);
-                to_slots(
-                    secret.params(),
-                    course.layout,
-                    &all,
-                    slope(&course, direction, r),
-                )
-            })
-            .collect::<Result<Vec<_>>>()?;
-        Ok(Self::encrypt_slots(secret, course, &rounds, rng))
+        let mut parts = Vec::new();
+        for (i, &layout) in wrapping.layouts.iter().enumerate() {
+            if wrapping.layouts[..i].contains(&layout) {
+                return Err(Error::LayoutTwice { layout });
+            }
+            let course = Course::new(params, layout, size, wrapping.levels_left)?;
+            let rounds = wrapped_schedule(schedule.as_slice(), layout, direction);
+            parts.push(PartFile::new(course, vec![rounds], rng));
+        }
+        Ok(Self {
+            secret,
+            size,
+            direction,
+            parts,
+        })
     }
 
-    /// From the slot bytes of all ciphertexts of all round keys.
-    pub(crate) fn encrypt_slots(
-        secret: &SecretKey,
+    pub(crate) fn params(&self) -> &Params {
+        self.secret.params()
+    }
+
+    pub(crate) fn id(&self) -> KeyId {
+        self.secret.id()
+    }
+
+    /// Ciphertext `index` of the file.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub(crate) fn ciphertext(&self, mut index: usize) -> Ciphertext {
+        for part in &self.parts {
+            if index < part.len() {
+                return part.ciphertext(self.secret, self.direction, index);
+            }
+            index -= part.len();
+        }
+        unreachable!("the file has fewer ciphertexts")
+    }
+
+    /// All of it in memory.
+    fn all(&self) -> WrappedKey {
+        let parts = self.parts.iter();
+        let parts = parts.map(|part| part.all(self.secret, self.direction));
+        WrappedKey {
+            params: self.secret.params().clone(),
+            id: self.id(),
+            size: self.size,
+            direction: self.direction,
+            parts: parts.collect(),
+        }
+    }
+}
+
+impl PartFile {
+    /// Draws the seeds.
+    pub(crate) fn new(
         course: Course,
-        rounds: &[Vec<Zeroizing<Vec<u8>>>],
+        schedules: Vec<Zeroizing<Vec<Block>>>,
         rng: &mut impl CryptoRng,
     ) -> Self {
-        let mut seed = Seed::default();
+        let (mut seed, mut errors) = (Seed::default(), Zeroizing::new(Seed::default()));
         rng.fill_bytes(&mut seed);
-        let width = course.layout.ciphertexts();
-        let mut encrypted = children(rng, width * rounds.len())
-            .into_par_iter()
-            .enumerate()
-            .map(|(at, mut rng)| {
-                let (r, i) = (at / width, at % width);
-                let level = course.key_level(r);
-                let stream = stream(course.layout, r, i);
-                secret.encrypt_seeded(&rounds[r][i], level, (&seed, stream), &mut rng)
-            })
-            .collect::<Vec<_>>()
-            .into_iter();
-        let rounds = rounds
-            .iter()
-            .map(|_| encrypted.by_ref().take(width).collect())
-            .collect();
+        rng.fill_bytes(errors.as_mut());
         Self {
             course,
             seed,
-            rounds,
+            errors,
+            schedules,
         }
+    }
+
+    /// Number of ciphertexts.
+    fn len(&self) -> usize {
+        (self.course.size.rounds() + 1) * self.course.layout.ciphertexts()
+    }
+
+    /// All of it in memory.
+    pub(crate) fn all(&self, secret: &SecretKey, direction: Direction) -> Part {
+        let mut made: Vec<_> = (0..self.len())
+            .into_par_iter()
+            .map(|index| self.ciphertext(secret, direction, index))
+            .collect();
+        let width = self.course.layout.ciphertexts();
+        let mut made = made.drain(..);
+        let rounds = 0..=self.course.size.rounds();
+        Part {
+            course: self.course,
+            seed: self.seed,
+            rounds: rounds
+                .map(|_| made.by_ref().take(width).collect())
+                .collect(),
+        }
+    }
+
+    /// Ciphertext `index` of the layout, round by round.
+    fn ciphertext(&self, secret: &SecretKey, direction: Direction, index: usize) -> Ciphertext {
+        let (params, layout) = (secret.params(), self.course.layout);
+        let (r, i) = (index / layout.ciphertexts(), index % layout.ciphertexts());
+        let mut rng = ChaCha20Rng::from_seed(*self.errors);
+        rng.set_stream(index as u64);
+        let stream = (&self.seed, stream(layout, r, i));
+        let slope = slope(&self.course, direction, r);
+        // not by `vec!`, which looks whether all bytes are zero
+        let blocks = params.blocks_per_batch(layout);
+        let mut keys = Zeroizing::new(Vec::with_capacity(blocks));
+        let schedules = self.schedules.iter().cycle();
+        keys.extend(schedules.map(|key| key[r]).take(blocks));
+        let slots = slots_of(params, layout, &keys, slope, i);
+        secret.encrypt_seeded(&slots, self.course.key_level(r), stream, &mut rng)
     }
 }
 
@@ -254,4 +319,14 @@ impl core::fmt::Debug for WrappedKey {
 /// Stream of the uniform half of ciphertext `i` of round key `r`.
 pub(crate) fn stream(layout: Layout, r: usize, i: usize) -> u64 {
     (r * layout.ciphertexts() + i) as u64
+}
+
+impl core::fmt::Debug for WrappedKeyFile<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("WrappedKeyFile")
+            .field("id", &self.id())
+            .field("size", &self.size)
+            .field("direction", &self.direction)
+            .finish_non_exhaustive()
+    }
 }

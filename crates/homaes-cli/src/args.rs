@@ -1,10 +1,11 @@
 //! The command line. Choices that are not evaluated yet are no values of these enums, so they are refused by name.
 
-use clap::builder::{PathBufValueParser, TypedValueParser};
+use clap::builder::{PathBufValueParser, PossibleValue, TypedValueParser};
 use clap::{Parser, Subcommand, ValueEnum};
 use homaes::{Block, KeySize};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 /// Turn AES ciphertexts into FHE ciphertexts without seeing key or data
 #[derive(Debug, Parser)]
@@ -31,18 +32,18 @@ pub(crate) enum Command {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Demo {
     /// FHE scheme; its 128-bit secure set is taken
-    #[arg(long, value_enum, default_value_t = Scheme::Bgv)]
+    #[arg(long, value_enum, default_value_t = default_scheme())]
     pub(crate) scheme: Scheme,
     /// Parameter set instead of the scheme's default (see 'homaes params')
     #[arg(long, value_name = "NAME")]
     pub(crate) set: Option<String>,
-    /// How scheme tfhe evaluates AES: the default set of this variant is taken
+    /// How the scheme evaluates AES, if it has several ways: the default set of this one is taken
     #[arg(long, value_enum, conflicts_with = "set")]
     pub(crate) variant: Option<Variant>,
     /// How blocks are laid out in ciphertexts; auto: see 'homaes transcipher --help'
     #[arg(long, value_enum, default_value_t = Layout::Auto)]
     pub(crate) layout: Layout,
-    /// AES blocks of text [default: one full batch; with scheme tfhe 2]
+    /// AES blocks of text [default: one full batch, or 2 with schemes that are fast at few]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_BLOCKS))]
     pub(crate) blocks: Option<u64>,
 }
@@ -70,6 +71,10 @@ pub(crate) struct Keygen {
     /// Store the secret key under a passphrase that is asked for on the terminal
     #[arg(long, conflicts_with = "passphrase_file")]
     pub(crate) passphrase: bool,
+    /// Keep what is made if the run is stopped, in secret.hsk.unfinished and eval.hek.unfinished, and
+    /// go on from there if they are in the folder
+    #[arg(long)]
+    pub(crate) resume: bool,
     /// Make keys for a set that offers no security, for tests
     #[arg(long)]
     pub(crate) accept_insecure: bool,
@@ -100,7 +105,7 @@ pub(crate) struct WrapKey {
     #[arg(long, value_enum, default_value_t = Direction::Encrypt)]
     pub(crate) direction: Direction,
     /// Multiplications to be left on the results [default: what the set declares, as far as its
-    /// levels go; see 'homaes params']; not with scheme tfhe, which has no levels
+    /// levels go; see 'homaes params']; not with schemes without levels
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u16))]
     pub(crate) levels_left: Option<u16>,
     /// Who expands the AES key; auto: the server, under encryption, where the scheme has a circuit
@@ -248,7 +253,7 @@ pub(crate) struct Bench {
     /// scheme alone
     #[arg(long, value_name = "NAME")]
     pub(crate) set: Option<String>,
-    /// How scheme tfhe evaluates AES: the default set of this variant is taken
+    /// How the scheme evaluates AES, if it has several ways: the default set of this one is taken
     #[arg(long, value_enum, conflicts_with = "set")]
     pub(crate) variant: Option<Variant>,
     /// Worker threads [default: all cores]
@@ -263,8 +268,8 @@ pub(crate) struct Bench {
     /// Direction of AES: encrypt runs a file in mode ctr, decrypt in mode ecb
     #[arg(long, value_enum, default_value_t = Direction::Encrypt)]
     pub(crate) direction: Direction,
-    /// AES blocks; more than a batch has make several batches [default: one full batch; with scheme
-    /// tfhe 1]
+    /// AES blocks; more than a batch has make several batches [default: one full batch, or 1 with
+    /// schemes that are fast at few]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_BLOCKS))]
     pub(crate) blocks: Option<u64>,
     /// Print one JSON document
@@ -272,37 +277,45 @@ pub(crate) struct Bench {
     pub(crate) json: bool,
 }
 
-/// The schemes, as on the command line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Scheme {
-    Bgv,
-    Tfhe,
-}
+/// One of the library's schemes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Scheme(pub(crate) homaes::Scheme);
 
-impl Scheme {
-    pub(crate) fn get(self) -> homaes::Scheme {
-        match self {
-            Self::Bgv => homaes::Scheme::Bgv,
-            Self::Tfhe => homaes::Scheme::Tfhe,
-        }
+impl ValueEnum for Scheme {
+    fn value_variants<'a>() -> &'a [Self] {
+        static ALL: LazyLock<Vec<Scheme>> = LazyLock::new(|| schemes().map(Scheme).collect());
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.0.name()))
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Variant {
-    /// bit by bit, with circuit bootstrapping
-    Bits,
-    /// digit by digit, with trees of tables
-    Nibble,
+fn schemes() -> impl Iterator<Item = homaes::Scheme> {
+    homaes::Scheme::ALL.iter().copied()
 }
 
-impl Variant {
-    /// The set to take for data that matter.
-    pub(crate) const fn default_set(self) -> &'static str {
-        match self {
-            Self::Bits => homaes::Scheme::Tfhe.default_set(),
-            Self::Nibble => "tfhe/nibble128",
-        }
+/// The scheme that is taken where none is named.
+fn default_scheme() -> Scheme {
+    Scheme::value_variants()[0]
+}
+
+/// One of the ways in which schemes evaluate AES.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Variant(pub(crate) homaes::Variant);
+
+impl ValueEnum for Variant {
+    fn value_variants<'a>() -> &'a [Self] {
+        static ALL: LazyLock<Vec<Variant>> = LazyLock::new(|| {
+            let variants = schemes().flat_map(homaes::Scheme::variants);
+            variants.copied().map(Variant).collect()
+        });
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.0.name).help(self.0.about))
     }
 }
 
@@ -388,12 +401,30 @@ pub(crate) enum Progress {
     None,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+/// What 'bench' measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Target {
-    Bgv,
-    Tfhe,
+    Scheme(homaes::Scheme),
     Kernels,
     All,
+}
+
+impl ValueEnum for Target {
+    fn value_variants<'a>() -> &'a [Self] {
+        static ALL: LazyLock<Vec<Target>> = LazyLock::new(|| {
+            let schemes = schemes().map(Target::Scheme);
+            schemes.chain([Target::Kernels, Target::All]).collect()
+        });
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(match self {
+            Self::Scheme(scheme) => scheme.name(),
+            Self::Kernels => "kernels",
+            Self::All => "all",
+        }))
+    }
 }
 
 /// More text than demonstrations and benchmarks need: 1 GiB.

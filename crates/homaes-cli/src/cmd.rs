@@ -35,12 +35,17 @@ fn set_of_scheme(
     name: Option<&str>,
     variant: Option<Variant>,
 ) -> Result<Set, Failure> {
-    if variant.is_some() && scheme != Scheme::Tfhe {
-        let message =
-            "--variant: only scheme tfhe has variants; add --scheme tfhe, or leave it out";
-        return Err(Failure::Usage(message.into()));
+    if let Some(variant) = variant
+        && !scheme.variants().contains(&variant.0)
+    {
+        let has = |scheme: &&Scheme| scheme.variants().contains(&variant.0);
+        let other = Scheme::ALL.iter().find(has).map_or("", |s| s.name());
+        return Err(Failure::Usage(format!(
+            "--variant: {} is a way of scheme {other}; add --scheme {other}, or leave it out",
+            variant.0.name
+        )));
     }
-    let default = variant.map_or(scheme.default_set(), Variant::default_set);
+    let default = variant.map_or(scheme.default_set(), |variant| variant.0.default_set);
     let name = name.unwrap_or(default);
     let set = named_set(name)?;
     if set.scheme() == scheme {

@@ -125,6 +125,31 @@ impl Drop for Follower {
     }
 }
 
+/// A bar for work of known length.
+pub(crate) struct Counter(ProgressBar);
+
+impl Counter {
+    /// Shows a bar if there is a terminal.
+    pub(crate) fn new(what: &'static str) -> Self {
+        Self(show(
+            what,
+            "{spinner} {msg} {wide_bar} {percent}% eta {eta}",
+        ))
+    }
+
+    /// `done` of `all` parts are done.
+    pub(crate) fn set(&mut self, done: u64, all: u64) {
+        self.0.set_length(all);
+        self.0.set_position(done);
+    }
+}
+
+impl Drop for Counter {
+    fn drop(&mut self) {
+        clear();
+    }
+}
+
 /// Time between two pictures of a bar that turns.
 const TICK: Duration = Duration::from_millis(100);
 

@@ -1,6 +1,8 @@
 //! Texts for people: tables, sizes, times, security.
 
-use homaes::{Direction, Expansion, Layout, Mode, Purpose, Quality, Scheme, SetCard, Step};
+use homaes::{
+    Direction, Expansion, Layout, Mode, NoiseTerms, Purpose, Quality, Scheme, SetCard, Step,
+};
 use std::fmt::Write;
 
 /// Rows of a name and a value, the values in one column.
@@ -123,23 +125,9 @@ pub(crate) fn quality_left(quality: Option<Quality>) -> String {
     noise_left(quality.map(|quality| quality.capacity_bits))
 }
 
-/// The name of the noise figure, and what that and the noise left are.
-pub(crate) fn noise_terms(scheme: Scheme) -> (&'static str, &'static str) {
-    match scheme {
-        Scheme::Tfhe => (
-            "noise",
-            "noise: log2 of its standard deviation, in units of 2^-64 of the torus; noise left: log2 of the distance at which a\nbit or digit decrypts wrongly over that deviation.",
-        ),
-        _ => (
-            "noise bound",
-            "noise bound: log2 of the largest value at an embedding, which may exceed the modulus; noise left: log2 of half the\nmodulus over the standard deviation of a coefficient, which is what decryption needs.",
-        ),
-    }
-}
-
 /// The steps of AES, a row each.
 pub(crate) fn steps(scheme: Scheme, steps: &[Step]) -> String {
-    let (noise, terms) = noise_terms(scheme);
+    let NoiseTerms { noise, meaning } = scheme.noise_terms();
     let rows: Vec<_> = steps
         .iter()
         .enumerate()
@@ -154,7 +142,7 @@ pub(crate) fn steps(scheme: Scheme, steps: &[Step]) -> String {
         })
         .collect();
     let table = columns(["round", "level", noise, "noise left", "time"], &rows);
-    format!("{table}\n{terms} time: mean over batches.\n")
+    format!("{table}\n{meaning} time: mean over batches.\n")
 }
 
 /// The word of the option `--direction`.

@@ -42,8 +42,8 @@ impl<'k> Aes<'k> {
     /// If the two keys belong to different sets or secrets, or the set's noise leaves too little room anywhere in the rounds, before
     /// any work.
     pub fn new(key: &'k EvalKey, wrapped: &'k WrappedKey) -> Result<Self> {
-        let params: &Params = &key.params;
-        wrapped.check(params, key.id)?;
+        let params: &Params = key.params();
+        wrapped.check(params, key.key_id())?;
         let found = params.log2_p_fail(wrapped.size);
         if found.is_nan() || found > MAX_LOG2_P_FAIL {
             return Err(Error::TooNoisySet {

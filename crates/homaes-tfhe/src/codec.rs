@@ -12,58 +12,34 @@
 //! Words are little endian. Those of results are rounded to 32 bits, far below their noise.
 
 use crate::error::{Error, Result};
-use crate::keys::{EvalKey, SecretKey};
+use crate::keys::{EvalKey, EvalKeyFile, SecretKey};
 use crate::params::Params;
 use crate::state::State;
-use crate::wrapped::{Expansion, WrappedKey, Wrapping};
-use homaes_aes::{Direction, KeySize};
+use crate::wrapped::{WrappedKey, Wrapping};
+use homaes_aes::KeySize;
 use homaes_math::Words;
+use homaes_scheme::read::{self, SEED_BYTES};
+use homaes_scheme::{Expansion, FieldError, Record, Records, SetId, Wrapped};
 use homaes_wire::{
-    Contents, Decoder, Encoder, Header, KeyId, Kind, Reader, Writer, pack_bits, packed_len,
-    unpack_bits,
+    Contents, Decoder, Encoder, Header, KeyId, Kind, Reader, WireError, packed_len, unpack_bits,
 };
-use std::io::{Read, Write};
+use std::io::Read;
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
 const META: u16 = 1;
 const BODIES: u16 = 2;
-const SEED_BYTES: u64 = 32;
 const WRAPPED_META_BYTES: u64 = 4 + SEED_BYTES;
 const NOISE_BYTES: usize = 8;
 
-fn header(params: &Params, kind: Kind, id: KeyId, contents: Contents) -> Result<Header> {
-    let name = params.set().name.as_str();
-    Ok(Header::new(kind, name, *params.digest(), id, contents)?)
-}
-
-fn check_set<R: Read>(params: &Params, r: &Reader<R>) -> Result<()> {
-    Ok(r.check_set(params.set().name.as_str(), params.digest())?)
+fn set(params: &Params) -> SetId<'_> {
+    let (name, digest) = (params.set().name.as_str(), params.digest());
+    SetId { name, digest }
 }
 
 /// The next record, which must be number `expected` and have `len` bytes.
 fn record<R: Read>(r: &mut Reader<R>, tag: u16, expected: u64, len: u64) -> Result<Vec<u8>> {
-    let (found, body) = r.next_indexed(tag, len)?;
-    if body.len() as u64 != len {
-        return Err(field("length", body.len() as u64, len));
-    }
-    if found != expected {
-        let what = "record number";
-        return Err(Error::Field {
-            what,
-            found,
-            expected,
-        });
-    }
-    Ok(body)
-}
-
-fn field(what: &'static str, found: impl Into<u64>, expected: u64) -> Error {
-    Error::Field {
-        what,
-        found: found.into(),
-        expected,
-    }
+    read::record(r, tag, expected, len)
 }
 
 fn put_words(words: &[u64], mut out: Vec<u8>) -> Vec<u8> {
@@ -81,33 +57,12 @@ impl SecretKey {
         Contents::default().record(packed_len(Self::len(params), 1) as u64)
     }
 
-    /// The container header of this key.
-    ///
-    /// # Errors
-    /// None in practice: names and sizes are those of a checked set.
-    pub fn header(&self) -> Result<Header> {
-        let params = self.params();
-        header(params, Kind::SecretKey, self.id(), Self::contents(params))
-    }
-
-    /// Writes all records.
-    ///
-    /// # Errors
-    /// If the output fails.
-    pub fn write<W: Write>(&self, w: &mut Writer<W>) -> Result<()> {
-        let len = packed_len(Self::len(self.params()), 1);
-        // with its final capacity, so that no copy stays behind
-        let mut body = Zeroizing::new(Vec::with_capacity(len));
-        pack_bits(self.bits(), 1, &mut body);
-        Ok(w.write_record(META, 0, &body)?)
-    }
-
     /// Reads a key of `params`.
     ///
     /// # Errors
     /// Names what is wrong with the file.
     pub fn read<R: Read>(params: &Arc<Params>, mut r: Reader<R>) -> Result<Self> {
-        check_set(params, &r)?;
+        read::check_set(set(params), &r)?;
         let id = r.header().key_id();
         let len = Self::len(params);
         let body = Zeroizing::new(record(&mut r, META, 0, packed_len(len, 1) as u64)?);
@@ -118,6 +73,21 @@ impl SecretKey {
     }
 }
 
+impl Records for SecretKey {
+    fn header(&self) -> Result<Header, WireError> {
+        let params = self.params();
+        set(params).header(Kind::SecretKey, self.id(), Self::contents(params))
+    }
+
+    fn record(&self, _: u64) -> Record {
+        Record {
+            tag: META,
+            index: 0,
+            body: self.packed(),
+        }
+    }
+}
+
 impl EvalKey {
     fn contents(params: &Params) -> Contents {
         let start = Contents::default().record(SEED_BYTES);
@@ -125,37 +95,14 @@ impl EvalKey {
         lens.fold(start, |contents, len| contents.record(8 * len as u64))
     }
 
-    /// The container header of this key.
-    ///
-    /// # Errors
-    /// None in practice: names and sizes are those of a checked set.
-    pub fn header(&self) -> Result<Header> {
-        let contents = Self::contents(&self.params);
-        header(&self.params, Kind::EvalKey, self.id, contents)
-    }
-
-    /// Writes all records.
-    ///
-    /// # Errors
-    /// If the output fails, or the key was read from a file: what it was made of has been dropped then, copy the file.
-    pub fn write<W: Write>(&self, w: &mut Writer<W>) -> Result<()> {
-        let bodies = self.bodies.as_ref().ok_or(Error::OnlyRead)?;
-        w.write_record(META, 0, &self.seed)?;
-        for (index, words) in (0..).zip(bodies) {
-            let body = put_words(words, Vec::with_capacity(8 * words.len()));
-            w.write_record(BODIES, index, &body)?;
-        }
-        Ok(())
-    }
-
     /// Reads a key of `params` and makes its spectra, with the current thread pool.
     ///
     /// # Errors
     /// Names what is wrong with the file.
     pub fn read<R: Read>(params: &Arc<Params>, mut r: Reader<R>) -> Result<Self> {
-        check_set(params, &r)?;
+        read::check_set(set(params), &r)?;
         let id = r.header().key_id();
-        let seed = seed(&record(&mut r, META, 0, SEED_BYTES)?)?;
+        let seed = read::seed(&record(&mut r, META, 0, SEED_BYTES)?)?;
         let lens = (0..).zip(params.shape().body_lens());
         let bodies: Vec<Vec<u64>> = lens
             .map(|(index, len)| Ok(take_words(&record(&mut r, BODIES, index, 8 * len as u64)?)))
@@ -165,11 +112,23 @@ impl EvalKey {
     }
 }
 
-fn seed(bytes: &[u8]) -> Result<[u8; 32]> {
-    let mut input = Decoder::new(bytes);
-    let seed = input.array::<32>("seed")?;
-    input.finish("seed")?;
-    Ok(seed)
+impl Records for EvalKeyFile<'_> {
+    fn header(&self) -> Result<Header, WireError> {
+        let contents = EvalKey::contents(self.params());
+        set(self.params()).header(Kind::EvalKey, self.id(), contents)
+    }
+
+    fn record(&self, number: u64) -> Record {
+        let Some(index) = number.checked_sub(1) else {
+            return Record::new(META, 0, self.seed.to_vec());
+        };
+        let words = self.bodies(self.parts[index as usize]);
+        Record::new(
+            BODIES,
+            index,
+            put_words(&words, Vec::with_capacity(8 * words.len())),
+        )
+    }
 }
 
 impl WrappedKey {
@@ -179,27 +138,39 @@ impl WrappedKey {
         start.record(8 * digits as u64)
     }
 
-    /// The container header of this key.
-    ///
-    /// # Errors
-    /// None in practice: names and sizes are those of a checked set.
-    pub fn header(&self) -> Result<Header> {
-        let contents = Self::contents(&self.params, self.size, self.expansion());
-        header(&self.params, Kind::WrappedKey, self.id, contents)
+    /// Reads the first record: size of the AES key, wrapping, seed.
+    fn read_meta<R: Read>(
+        params: &Params,
+        r: &mut Reader<R>,
+    ) -> Result<(KeySize, Wrapping, [u8; 32])> {
+        read::check_set(set(params), r)?;
+        let meta = record(r, META, 0, WRAPPED_META_BYTES)?;
+        let mut input = Decoder::new(&meta);
+        let (size, direction) = read::take_cipher::<Error>(&mut input)?;
+        let expansion = read::take_expansion::<Error>(&mut input)?;
+        let seed = input.array::<32>("seed")?;
+        input.finish("wrapped key")?;
+        let wrapping = Wrapping {
+            direction,
+            expansion,
+        };
+        Ok((size, wrapping, seed))
     }
 
-    /// Writes all records.
+    /// What a file of `params` holds, by its first record and its length.
     ///
     /// # Errors
-    /// If the output fails.
-    pub fn write<W: Write>(&self, w: &mut Writer<W>) -> Result<()> {
-        let meta = Encoder::new()
-            .u16((self.size.key_bytes() * 8) as u16)
-            .u8(u8::from(self.direction() == Direction::Decrypt))
-            .u8(u8::from(self.expansion() == Expansion::Client))
-            .bytes(&self.seed);
-        w.write_record(META, 0, &meta.finish())?;
-        Ok(w.write_record(BODIES, 0, &put_words(&self.bodies, Vec::new()))?)
+    /// Names what is wrong with the file.
+    pub fn describe_file<R: Read>(params: &Params, mut r: Reader<R>) -> Result<Wrapped> {
+        let (size, wrapping, _) = Self::read_meta(params, &mut r)?;
+        let contents = Self::contents(params, size, wrapping.expansion);
+        read::check_length::<Error>(set(params), r.header(), contents)?;
+        Ok(described(params, size, wrapping))
+    }
+
+    /// What it holds.
+    pub fn describe(&self) -> Wrapped {
+        described(&self.params, self.size, self.wrapping)
     }
 
     /// Reads a wrapped key of `params`.
@@ -207,41 +178,45 @@ impl WrappedKey {
     /// # Errors
     /// Names what is wrong with the file.
     pub fn read<R: Read>(params: &Arc<Params>, mut r: Reader<R>) -> Result<Self> {
-        check_set(params, &r)?;
         let id = r.header().key_id();
-        let meta = record(&mut r, META, 0, WRAPPED_META_BYTES)?;
-        let mut input = Decoder::new(&meta);
-        let bits = input.u16("AES key bits")?;
-        let size = KeySize::from_key_bytes(usize::from(bits) / 8)
-            .ok()
-            .filter(|_| bits.is_multiple_of(8));
-        let size = size.ok_or_else(|| field("AES key bits", bits, 128))?;
-        let direction = match input.u8("direction")? {
-            0 => Direction::Encrypt,
-            1 => Direction::Decrypt,
-            found => return Err(field("direction", found, 0)),
-        };
-        let expansion = match input.u8("expansion")? {
-            0 => Expansion::Server,
-            1 => Expansion::Client,
-            found => return Err(field("expansion", found, 0)),
-        };
-        let seed = input.array::<32>("seed")?;
-        input.finish("wrapped key")?;
-        let digits = Self::digits(params, size, expansion);
+        let (size, wrapping, seed) = Self::read_meta(params, &mut r)?;
+        let digits = Self::digits(params, size, wrapping.expansion);
         let bodies = take_words(&record(&mut r, BODIES, 0, 8 * digits as u64)?);
         r.finish()?;
         Ok(Self {
             params: params.clone(),
             id,
             size,
-            wrapping: Wrapping {
-                direction,
-                expansion,
-            },
+            wrapping,
             seed,
             bodies,
         })
+    }
+}
+
+fn described(params: &Params, key_size: KeySize, wrapping: Wrapping) -> Wrapped {
+    let layouts = params.layouts().iter();
+    Wrapped {
+        key_size,
+        direction: wrapping.direction,
+        expansion: wrapping.expansion,
+        layouts: layouts.map(|&layout| (layout, 1)).collect(),
+    }
+}
+
+impl Records for WrappedKey {
+    fn header(&self) -> Result<Header, WireError> {
+        let contents = Self::contents(&self.params, self.size, self.expansion());
+        set(&self.params).header(Kind::WrappedKey, self.id, contents)
+    }
+
+    fn record(&self, number: u64) -> Record {
+        if number > 0 {
+            return Record::new(BODIES, 0, put_words(&self.bodies, Vec::new()));
+        }
+        let meta = read::put_cipher(Encoder::new(), self.size, self.direction());
+        let meta = read::put_expansion(meta, self.expansion()).bytes(&self.seed);
+        Record::new(META, 0, meta.finish())
     }
 }
 
@@ -280,7 +255,7 @@ pub fn decode_batch(params: &Params, blocks: usize, body: &[u8]) -> Result<State
     }
     let (found, expected) = (body.len() as u64, batch_bytes(params, blocks));
     if found != expected {
-        return Err(field("bytes of a batch", found, expected));
+        return Err(FieldError::new("bytes of a batch", found, expected).into());
     }
     let mut input = Decoder::new(body);
     let log2_sigma = input.f64("noise")?;
@@ -302,7 +277,11 @@ pub fn decode_batch(params: &Params, blocks: usize, body: &[u8]) -> Result<State
 /// server expands.
 pub(crate) fn file_bytes(params: &Params) -> [u64; 3] {
     let id = KeyId([0; 16]);
-    let size = |kind, contents| header(params, kind, id, contents).map_or(0, |h| h.file_bytes());
+    let size = |kind, contents| {
+        set(params)
+            .header(kind, id, contents)
+            .map_or(0, |h| h.file_bytes())
+    };
     let wrapped = WrappedKey::contents(params, KeySize::Aes256, Expansion::Server);
     [
         size(Kind::SecretKey, SecretKey::contents(params)),

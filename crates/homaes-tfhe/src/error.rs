@@ -1,18 +1,18 @@
 //! What a file, a key or a choice of parameters can cause.
 
+use homaes_scheme::{Failure, FieldError, failure::remedy};
+use homaes_wire::WireError;
+
 /// Errors of the TFHE scheme and of its files.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The container is damaged or belongs elsewhere.
     #[error(transparent)]
-    Wire(#[from] homaes_wire::WireError),
+    Wire(#[from] WireError),
     /// The decryption is not made of digits.
     #[error("the decryption is not a list of digits: wrong secret key, or the noise is too large")]
     NotDigits,
-    /// An evaluation key that was read cannot be written again.
-    #[error("an evaluation key that was read from a file cannot be written; copy the file")]
-    OnlyRead,
     /// The set's noise leaves too little room.
     #[error(
         "set {set} is too noisy: a batch comes out wrong with probability 2^{found:.1}, expected at most 2^{expected}"
@@ -32,15 +32,8 @@ pub enum Error {
         found: f64,
     },
     /// A field of a file has a value outside its range.
-    #[error("record {what}: found {found}, expected {expected}")]
-    Field {
-        /// which field
-        what: &'static str,
-        /// value found
-        found: u64,
-        /// what it should be
-        expected: u64,
-    },
+    #[error(transparent)]
+    Field(#[from] FieldError),
     /// More blocks than a batch holds, or other blocks than a state has.
     #[error("{found} blocks, expected {expected}")]
     Blocks {
@@ -106,3 +99,22 @@ pub enum Error {
 
 /// Result of this crate.
 pub type Result<T, E = Error> = core::result::Result<T, E>;
+
+impl Failure for Error {
+    fn remedy(&self) -> &'static str {
+        match self {
+            Self::Wire(error) => error.remedy(),
+            Self::OtherSet { .. } => remedy::OTHER_SET,
+            Self::OtherKey { .. } => remedy::OTHER_KEY,
+            Self::NotDigits => remedy::WRONG_KEY,
+            _ => remedy::ANEW,
+        }
+    }
+
+    fn into_wire(self: Box<Self>) -> Result<WireError, Box<dyn Failure>> {
+        match *self {
+            Self::Wire(error) => Ok(error),
+            error => Err(Box::new(error)),
+        }
+    }
+}

@@ -2,16 +2,17 @@
 
 use crate::error::Result;
 use crate::params::Params;
-use crate::parts::Spectra;
+use crate::parts::{Part, Spectra};
 use crate::rows::Secrets;
 use core::fmt;
 use homaes_math::sample::Seed;
 use homaes_math::torus;
-use homaes_wire::KeyId;
+use homaes_scheme::file::error_seed;
+use homaes_wire::{KeyId, pack_bits, packed_len};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, SeedableRng};
 use rayon::prelude::*;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use zeroize::Zeroizing;
 
 /// The client's key: the LWE key of blind rotation and the GLWE key, which flattened is the LWE key of everything that
@@ -46,8 +47,17 @@ impl SecretKey {
         params.shape().lwe_dimension + params.big_dimension()
     }
 
+    #[cfg(test)]
     pub(crate) fn bits(&self) -> &[u64] {
         &self.bits
+    }
+
+    /// Eight bits a byte.
+    pub(crate) fn packed(&self) -> Zeroizing<Vec<u8>> {
+        // with its final capacity, so that no copy stays behind
+        let mut out = Zeroizing::new(Vec::with_capacity(packed_len(self.bits.len(), 1)));
+        pack_bits(&self.bits, 1, &mut out);
+        out
     }
 
     /// Key of blind rotation.
@@ -80,46 +90,20 @@ impl fmt::Debug for SecretKey {
     }
 }
 
-/// The server's key.
-///
-/// A generated key holds the form of a file, which takes a third (bits) or half (digits) of the memory that evaluation needs. The spectra for evaluation are
-/// added at the first use. A key read from a file holds the spectra only, and cannot be written again.
+/// The server's key, as the spectra that evaluation multiplies by.
 pub struct EvalKey {
-    pub(crate) params: Arc<Params>,
-    pub(crate) id: KeyId,
-    pub(crate) seed: Seed,
-    pub(crate) bodies: Option<Vec<Vec<u64>>>,
-    spectra: OnceLock<Spectra>,
+    params: Arc<Params>,
+    id: KeyId,
+    spectra: Spectra,
 }
 
 impl EvalKey {
     /// The evaluation key of `secret`, with the current thread pool.
     pub fn generate(secret: &SecretKey, rng: &mut impl CryptoRng) -> Self {
-        let params = secret.params();
-        let mut seed = [0; 32];
-        rng.fill_bytes(&mut seed);
-        let shape = params.shape();
-        let parts: Vec<_> = shape
-            .parts()
-            .into_iter()
-            .map(|part| {
-                let mut seed = Zeroizing::new([0; 32]);
-                rng.fill_bytes(seed.as_mut());
-                (part, ChaCha20Rng::from_seed(*seed))
-            })
-            .collect();
-        let secrets = Secrets::new(params.fouriers(), secret.lwe(), secret.glwe());
-        let bodies: Vec<Vec<u64>> = parts
-            .into_par_iter()
-            .map(|(part, mut rng)| part.bodies(shape, &secrets, &seed, &mut rng))
-            .collect();
-        Self {
-            params: params.clone(),
-            id: secret.id(),
-            seed,
-            bodies: Some(bodies),
-            spectra: OnceLock::new(),
-        }
+        let file = EvalKeyFile::generate(secret, rng);
+        let parts = file.parts.par_iter();
+        let bodies: Vec<_> = parts.map(|&part| file.bodies(part)).collect();
+        Self::from_bodies(secret.params(), secret.id(), file.seed, &bodies)
     }
 
     pub(crate) fn from_bodies(
@@ -131,27 +115,12 @@ impl EvalKey {
         Self {
             params: params.clone(),
             id,
-            seed,
-            bodies: None,
-            spectra: OnceLock::from(Spectra::new(
-                params.shape(),
-                params.fouriers(),
-                &seed,
-                bodies,
-            )),
+            spectra: Spectra::new(params.shape(), params.fouriers(), &seed, bodies),
         }
     }
 
-    /// What evaluation needs, made with the current thread pool if it is not there.
     pub(crate) fn spectra(&self) -> &Spectra {
-        if let Some(spectra) = self.spectra.get() {
-            return spectra;
-        }
-        // not within `get_or_init`: this thread may take up other work of the pool meanwhile, which may want the same spectra
-        let bodies = self.bodies.as_deref().unwrap_or_default();
-        let (shape, fouriers) = (self.params.shape(), self.params.fouriers());
-        let made = Spectra::new(shape, fouriers, &self.seed, bodies);
-        self.spectra.get_or_init(|| made)
+        &self.spectra
     }
 
     /// Its parameters.
@@ -170,6 +139,62 @@ impl fmt::Debug for EvalKey {
         f.debug_struct("EvalKey")
             .field("set", &self.params.set().name)
             .field("id", &self.id)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The file of the evaluation key of a secret key, made part by part.
+pub struct EvalKeyFile<'s> {
+    secret: &'s SecretKey,
+    secrets: Secrets<'s>,
+    /// of the masks
+    pub(crate) seed: Seed,
+    errors: Zeroizing<Seed>,
+    pub(crate) parts: Vec<Part>,
+}
+
+impl<'s> EvalKeyFile<'s> {
+    /// A new evaluation key.
+    pub fn generate(secret: &'s SecretKey, rng: &mut impl CryptoRng) -> Self {
+        let mut seed = [0; 32];
+        rng.fill_bytes(&mut seed);
+        Self::of_seed(secret, seed)
+    }
+
+    /// The evaluation key that begins with this seed.
+    pub fn of_seed(secret: &'s SecretKey, seed: Seed) -> Self {
+        let params = secret.params();
+        Self {
+            secret,
+            secrets: Secrets::new(params.fouriers(), secret.lwe(), secret.glwe()),
+            seed,
+            errors: error_seed(&secret.packed(), &seed),
+            parts: params.shape().parts(),
+        }
+    }
+
+    pub(crate) fn params(&self) -> &Params {
+        self.secret.params()
+    }
+
+    pub(crate) fn id(&self) -> KeyId {
+        self.secret.id()
+    }
+
+    /// The bodies of the rows of a part.
+    pub(crate) fn bodies(&self, part: Part) -> Vec<u64> {
+        let shape = self.params().shape();
+        let mut rng = ChaCha20Rng::from_seed(*self.errors);
+        rng.set_stream(part.number(shape) as u64);
+        part.bodies(shape, &self.secrets, &self.seed, &mut rng)
+    }
+}
+
+impl fmt::Debug for EvalKeyFile<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EvalKeyFile")
+            .field("set", &self.params().set().name)
+            .field("id", &self.id())
             .finish_non_exhaustive()
     }
 }

@@ -97,11 +97,12 @@ mod wrapped;
 pub use aes::Aes;
 pub use codec::{batch_bytes, decode_batch, encode_batch};
 pub use error::{Error, Result};
-pub use keys::{EvalKey, SecretKey};
+pub use homaes_scheme::{Expansion, Records};
+pub use keys::{EvalKey, EvalKeyFile, SecretKey};
 pub use meter::MeterReading;
 pub use params::{BitsSet, Gadget, NibbleSet, ParamSet, Params, ParamsError, Variant};
 pub use state::{Decrypted, State};
-pub use wrapped::{Expansion, WrappedKey, Wrapping};
+pub use wrapped::{WrappedKey, Wrapping};
 
 #[cfg(test)]
 mod tests;

@@ -128,7 +128,7 @@ pub(crate) enum Part {
 
 impl Part {
     /// Number among [`Shape::parts`], which names the streams of its masks.
-    fn number(self, shape: &Shape) -> usize {
+    pub(crate) fn number(self, shape: &Shape) -> usize {
         let log = shape.degree.trailing_zeros() as usize;
         match self {
             Self::Step(step) => step,

@@ -7,6 +7,7 @@ use crate::secret::{self, lots};
 use core::fmt;
 use homaes_aes::Block;
 use homaes_math::{Words, torus};
+use homaes_scheme::FieldError;
 use rayon::prelude::*;
 use zeroize::Zeroizing;
 
@@ -53,11 +54,8 @@ impl State {
         if found == expected {
             return Ok(());
         }
-        Err(Error::Field {
-            what: "words of a state",
-            found: found as u64,
-            expected: expected as u64,
-        })
+        let error = FieldError::new("words of a state", found as u64, expected as u64);
+        Err(error.into())
     }
 }
 

@@ -11,33 +11,11 @@ use core::fmt;
 use homaes_aes::{Direction, KeySize, Layout, RoundKeys};
 use homaes_math::sample::Seed;
 use homaes_math::{Words, torus};
+use homaes_scheme::Expansion;
 use homaes_wire::KeyId;
 use rand_core::CryptoRng;
 use std::sync::Arc;
 use zeroize::Zeroizing;
-
-/// Who runs the AES key schedule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Expansion {
-    /// the server, under encryption, once per wrapped key: the file holds the key alone
-    #[default]
-    Server,
-    /// the client, in the clear: the file holds all round keys
-    Client,
-}
-
-impl Expansion {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Server, Self::Client];
-
-    /// The word on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Server => "server",
-            Self::Client => "client",
-        }
-    }
-}
 
 /// What to make of an AES key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

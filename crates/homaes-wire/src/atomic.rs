@@ -8,8 +8,8 @@
 
 use crate::leftover::{claim, temporary_name};
 use crate::{Registry, WireError};
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use zeroize::{Zeroize, Zeroizing};
 
@@ -56,6 +56,8 @@ pub struct AtomicFile {
     target: PathBuf,
     temporary: PathBuf,
     force: bool,
+    /// Whether it stays under its temporary name when it is dropped.
+    keep: bool,
     file: File,
     buffer: Zeroizing<Vec<u8>>,
 }
@@ -98,10 +100,58 @@ impl AtomicFile {
                 target,
                 temporary,
                 force,
+                keep: false,
                 file,
                 buffer,
             });
         }
+    }
+
+    /// As [`create`](Self::create), under a temporary name of its own, [`unfinished_path`], which stays when the file is not
+    /// committed: opened again, it holds what was written then. Writing begins where [`cut`](Self::cut) says.
+    ///
+    /// # Errors
+    /// As [`create`](Self::create), and if another process has it open.
+    pub fn resume(target: &Path, options: OutputOptions) -> Result<Self, WireError> {
+        let OutputOptions { force, private } = options;
+        check_name(target)?;
+        let (target, replaced) = resolve(target, force)?;
+        let temporary = unfinished_path(&target);
+        let error = |source| WireError::io(&temporary, source);
+        let mut options = open_options(private, replaced.as_ref());
+        let file = options.create_new(false).create(true).truncate(false);
+        let file = file.open(&temporary).map_err(error)?;
+        if matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
+            let in_use = io::Error::new(io::ErrorKind::ResourceBusy, "is in use");
+            return Err(error(in_use));
+        }
+        Ok(Self {
+            target,
+            temporary,
+            force,
+            keep: true,
+            file,
+            buffer: Zeroizing::new(Vec::with_capacity(BUFFER_BYTES)),
+        })
+    }
+
+    /// Gives up all but the first `bytes` of what is there, and goes on writing after them.
+    ///
+    /// # Errors
+    /// [`WireError::Io`].
+    pub fn cut(&mut self, bytes: u64) -> Result<(), WireError> {
+        let cut = self
+            .flush_buffer()
+            .and_then(|()| self.file.set_len(bytes))
+            .and_then(|()| self.file.seek(SeekFrom::Start(bytes)));
+        let cut = cut.map_err(|source| WireError::io(&self.temporary, source));
+        cut.map(|_| ())
+    }
+
+    /// Where the bytes are until then.
+    #[must_use]
+    pub fn temporary(&self) -> &Path {
+        &self.temporary
     }
 
     /// Where the file will be.
@@ -138,6 +188,7 @@ impl AtomicFile {
         } else {
             self.link()?;
         }
+        self.keep = false;
         sync_folder(&self.target);
         Ok(())
     }
@@ -187,10 +238,23 @@ impl Write for AtomicFile {
 
 impl Drop for AtomicFile {
     fn drop(&mut self) {
+        // What was written last goes to the file if it can: the next run looks how far that is.
+        if self.keep {
+            let _ = self.flush_buffer();
+            return;
+        }
         // Before it is off the list: clean-up must not miss it. After a clean-up, or a rename, there is nothing to remove.
         let _ = fs::remove_file(&self.temporary);
         LIVE.remove(&self.temporary);
     }
+}
+
+/// Where [`AtomicFile::resume`] keeps an unfinished file.
+#[must_use]
+pub fn unfinished_path(target: &Path) -> PathBuf {
+    let mut name = target.file_name().unwrap_or_default().to_owned();
+    name.push(".unfinished");
+    target.with_file_name(name)
 }
 
 fn not_a_file_name(target: &Path) -> WireError {

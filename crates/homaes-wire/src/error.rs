@@ -188,6 +188,22 @@ pub enum WireError {
 }
 
 impl WireError {
+    /// What to do, in one clause without a full stop.
+    #[must_use]
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Self::NotHomaes { .. } | Self::UnknownKind { .. } => "give a file made by homaes",
+            Self::WrongKind { .. } => "check which file goes with which option",
+            Self::NewerVersion { .. } => "use a newer version of homaes",
+            Self::OtherSet { .. } => "use files of one parameter set",
+            Self::OtherDigest { .. } => {
+                "use the version of homaes that made the file, or make it anew"
+            }
+            Self::OtherKey { .. } => "use files made with one secret key",
+            _ => "copy the file again, or make it anew",
+        }
+    }
+
     pub(crate) fn io(path: impl Into<PathBuf>, source: io::Error) -> Self {
         Self::Io {
             path: path.into(),

@@ -35,7 +35,7 @@ mod reader;
 mod registry;
 mod writer;
 
-pub use atomic::{AtomicFile, OutputOptions, cleanup_all, cleanup_without_memory};
+pub use atomic::{AtomicFile, OutputOptions, cleanup_all, cleanup_without_memory, unfinished_path};
 pub use bits::{pack_bits, packed_len, unpack_bits};
 pub use codec::{Decoder, Encoder};
 pub use error::WireError;
@@ -43,7 +43,7 @@ pub use header::{
     Contents, HEADER_FIXED_BYTES, Header, KeyId, Kind, MAGIC, MAX_SET_NAME_BYTES, VERSION,
 };
 pub use leftover::{Temporary, claim, remove_leftovers, temporaries};
-pub use reader::{Reader, RecordReader};
+pub use reader::{Front, Reader, RecordReader};
 pub use registry::Registry;
 pub use writer::{RecordWriter, Writer};
 

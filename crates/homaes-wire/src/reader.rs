@@ -9,7 +9,7 @@ use crate::{
     CHECKSUM_BYTES, Header, KeyId, Kind, RECORD_HEAD_BYTES, RECORD_OVERHEAD, RecordHead, WireError,
 };
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
@@ -99,6 +99,89 @@ impl<'b> Reader<&'b [u8]> {
     /// As [`Reader::open_any`].
     pub fn from_slice_any(bytes: &'b [u8]) -> Result<Self, WireError> {
         Self::new(bytes, bytes.len() as u64, None, PathBuf::from("<memory>"))
+    }
+}
+
+impl<'r, R: Read + Send + 'r> Reader<R> {
+    /// The same reader of a type that does not name its input.
+    #[must_use]
+    pub fn boxed(self) -> Reader<Box<dyn Read + Send + 'r>> {
+        Reader {
+            input: Box::new(self.input),
+            path: self.path,
+            header: self.header,
+            left: self.left,
+            next: self.next,
+            previous: self.previous,
+            open: self.open,
+        }
+    }
+}
+
+/// The front of a file that was not written to its end: the header and whole records.
+#[derive(Debug, Clone)]
+pub struct Front {
+    /// Records.
+    pub records: u64,
+    /// Bytes, the header included.
+    pub bytes: u64,
+    /// Bytes of the bodies.
+    pub(crate) body_bytes: u64,
+    pub(crate) previous: Checksum,
+}
+
+impl Front {
+    /// What is whole of the file at `path`, if it begins with this header. Every checksum is verified.
+    ///
+    /// # Errors
+    /// [`WireError::Io`] if it cannot be read; a header that is wrong, or another one, is `None`.
+    pub fn of(path: &Path, header: &Header) -> Result<Option<Self>, WireError> {
+        let error = |source| WireError::io(path, source);
+        let file = BufReader::new(File::open(path).map_err(error)?);
+        // As if the file were whole: where it ends, reading fails.
+        let (size, kind) = (header.file_bytes(), Some(header.kind()));
+        let mut reader = match Reader::new(file, size, kind, path.to_owned()) {
+            Ok(reader) if reader.header == *header => reader,
+            _ => return Ok(None),
+        };
+        let mut front = Self {
+            records: 0,
+            bytes: header.header_bytes(),
+            body_bytes: 0,
+            previous: reader.previous,
+        };
+        loop {
+            let len = match reader.begin_any() {
+                Ok(Some(record)) => record.head().len,
+                _ => return Ok(Some(front)),
+            };
+            if reader.close().is_err() {
+                return Ok(Some(front));
+            }
+            front.records += 1;
+            front.bytes += RECORD_OVERHEAD + len;
+            front.body_bytes += len;
+            front.previous = reader.previous;
+        }
+    }
+
+    /// The body of the first record of the file at `path`, at most `most` bytes, if it is whole.
+    #[must_use]
+    pub fn first_body(path: &Path, header: &Header, most: u64) -> Option<Vec<u8>> {
+        let file = BufReader::new(File::open(path).ok()?);
+        let (size, kind) = (header.file_bytes(), Some(header.kind()));
+        let mut reader = Reader::new(file, size, kind, path.to_owned()).ok()?;
+        let tag = {
+            let record = reader.begin_any().ok()??;
+            if record.head().len > most {
+                return None;
+            }
+            record.head()
+        };
+        let mut body = vec![0; tag.len as usize];
+        reader.body(&mut body).ok()?;
+        reader.close().ok()?;
+        Some(body)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Writing a file as a stream.
 
 use crate::hash::{Checksum, RecordHash};
-use crate::{AtomicFile, Header, OutputOptions, RECORD_OVERHEAD, RecordHead, WireError};
+use crate::{AtomicFile, Front, Header, OutputOptions, RECORD_OVERHEAD, RecordHead, WireError};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -64,10 +64,29 @@ impl<W: Write> Writer<W> {
         })
     }
 
+    /// Goes on with a file whose front is in `output` already.
+    #[must_use]
+    pub fn resume(output: W, header: Header, front: &Front) -> Self {
+        Self {
+            output,
+            path: PathBuf::from("<memory>"),
+            header,
+            records: front.records,
+            body_bytes: front.body_bytes,
+            previous: front.previous,
+        }
+    }
+
     /// The header.
     #[must_use]
     pub fn header(&self) -> &Header {
         &self.header
+    }
+
+    /// Records that the header announced and that are not begun.
+    #[must_use]
+    pub fn records_left(&self) -> u64 {
+        self.header.records() - self.records
     }
 
     /// Writes a whole record.

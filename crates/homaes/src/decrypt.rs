@@ -11,6 +11,7 @@ use crate::scheme::Shape;
 use crate::seen::Seen;
 use crate::{AesKey, Error, Expect, Output, Result, SchemeError, SecretKey, Set, Step};
 use homaes_aes::Mode;
+use homaes_scheme::FieldError;
 use homaes_wire::{KeyId, Kind, Reader, WireError};
 use std::fs::File;
 use std::io::Write;
@@ -356,19 +357,13 @@ fn check_meta(path: &Path, meta: &Meta, set: &Set) -> Result<()> {
     }
     let top = set.top_level();
     if level > top {
-        return Err(content(SchemeError::Field {
-            what: "level",
-            found: level as u64,
-            expected: top as u64,
-        }));
+        let error = FieldError::new("level", level as u64, top as u64);
+        return Err(content(error.into()));
     }
     let (found, expected) = (meta.split.blocks_per_batch, set.blocks_per_batch(layout));
     if found != expected {
-        return Err(content(SchemeError::Field {
-            what: "blocks per batch",
-            found,
-            expected,
-        }));
+        let error = FieldError::new("blocks per batch", found, expected);
+        return Err(content(error.into()));
     }
     Ok(())
 }

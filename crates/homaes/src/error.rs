@@ -27,6 +27,16 @@ pub enum Error {
         /// The output.
         path: PathBuf,
     },
+    /// The unfinished keys of a folder are of another set.
+    #[error("{}: is the unfinished secret key of set {found}, expected {expected}", path.display())]
+    UnfinishedOfSet {
+        /// The unfinished secret key.
+        path: PathBuf,
+        /// Its set.
+        found: String,
+        /// The set asked for.
+        expected: &'static str,
+    },
     /// The output would replace a secret key.
     #[error("{}: holds a secret key, which an output of this kind does not replace", path.display())]
     HoldsSecretKey {
@@ -49,6 +59,9 @@ pub enum Error {
         /// What is wrong with it.
         source: SchemeError,
     },
+    /// The run was cancelled.
+    #[error("cancelled")]
+    Cancelled,
     /// One batch of a run failed.
     #[error("{}batch {batch}: {source}", prefix(path))]
     Batch {
@@ -309,11 +322,13 @@ impl Error {
         match self {
             Self::Io { source, .. } => io_remedy(source.kind()),
             Self::AlreadyExists { .. } => "choose another name or overwrite with --force",
+            Self::UnfinishedOfSet { .. } => "name that set, or remove the unfinished files",
             Self::HoldsSecretKey { .. } => "choose another name, or remove the key by hand",
-            Self::File { source, .. } => wire_remedy(source),
+            Self::File { source, .. } => source.remedy(),
             Self::Content { source, .. } | Self::Batch { source, .. } | Self::Keys(source) => {
                 source.remedy()
             }
+            Self::Cancelled => "run it again",
             Self::Noise { .. } => {
                 "make the keys anew and transcipher again; if it stays so, please report it"
             }
@@ -412,6 +427,9 @@ impl Error {
     }
 
     pub(crate) fn batch(batch: u64, source: SchemeError) -> Self {
+        if source.is_cancelled() {
+            return Self::Cancelled;
+        }
         let path = None;
         Self::Batch {
             path,
@@ -471,20 +489,6 @@ fn io_remedy(kind: io::ErrorKind) -> &'static str {
             "let nothing write to the file while it is used, and try again"
         }
         _ => "check the file, the disk and their permissions, and try again",
-    }
-}
-
-pub(crate) fn wire_remedy(error: &WireError) -> &'static str {
-    match error {
-        WireError::NotHomaes { .. } | WireError::UnknownKind { .. } => "give a file made by homaes",
-        WireError::WrongKind { .. } => "check which file goes with which option",
-        WireError::NewerVersion { .. } => "use a newer version of homaes",
-        WireError::OtherSet { .. } => "use files of one parameter set",
-        WireError::OtherDigest { .. } => {
-            "use the version of homaes that made the file, or make it anew"
-        }
-        WireError::OtherKey { .. } => "use files made with one secret key",
-        _ => "copy the file again, or make it anew",
     }
 }
 

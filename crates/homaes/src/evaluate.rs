@@ -13,33 +13,15 @@
 //! not depend on the number of threads. TFHE has one batch in flight.
 
 use crate::batch::{Batch, Batches};
-use crate::{Error, Quality, Result, SchemeError, Step};
-use homaes_aes::{Block, Mode};
+use crate::scheme::Circuit;
+use crate::{Cancel, Error, Quality, Result, SchemeError, Step};
+use homaes_aes::Mode;
 use rayon::prelude::*;
 use std::io::Read;
 use std::time::Instant;
 
 /// Results closer than 2^4 standard deviations of the noise to failure are refused.
 const MIN_CAPACITY_BITS: f64 = 4.0;
-
-/// What the pipeline asks of a scheme: AES on one batch, and the bytes of the result.
-pub(crate) trait Evaluator: Sync {
-    /// Encrypted blocks of one batch.
-    type State;
-    /// AES of public blocks, at most a full batch, under the wrapped key, in its direction; `step` is called after each
-    /// round, 0 for the key addition.
-    fn evaluate(
-        &self,
-        public: &[Block],
-        step: impl FnMut(usize, Quality),
-    ) -> Result<Self::State, SchemeError>;
-    /// Adds public blocks.
-    fn xor_public(&self, state: &mut Self::State, blocks: &[Block]) -> Result<(), SchemeError>;
-    /// The body of the batch's record.
-    fn encode(&self, state: &Self::State) -> Result<Vec<u8>, SchemeError>;
-    /// How far the state is from failing.
-    fn quality(&self, state: &Self::State) -> Quality;
-}
 
 /// One evaluated batch.
 pub(crate) struct Evaluated {
@@ -52,9 +34,10 @@ pub(crate) struct Evaluated {
 /// Evaluates every batch with the current thread pool, `window` at a time, and hands the results to `write` in order.
 ///
 /// `watch(batch, round, step)` is called from the workers.
-pub(crate) fn transcipher<E: Evaluator>(
-    evaluator: &E,
+pub(crate) fn transcipher(
+    circuit: &dyn Circuit,
     mode: Mode,
+    cancel: &Cancel,
     input: &mut Batches<impl Read>,
     window: usize,
     watch: &(impl Fn(u64, usize, Step) + Sync),
@@ -67,7 +50,7 @@ pub(crate) fn transcipher<E: Evaluator>(
         }
         let results: Vec<_> = batches
             .par_iter()
-            .map(|batch| evaluate(evaluator, mode, batch, watch))
+            .map(|batch| evaluate(circuit, mode, cancel, batch, watch))
             .collect();
         for (batch, result) in batches.iter().zip(results) {
             let done = result.map_err(|source| Error::batch(batch.index, source))?;
@@ -90,29 +73,28 @@ fn trusted(done: Evaluated) -> Result<Evaluated> {
     })
 }
 
-fn evaluate<E: Evaluator>(
-    evaluator: &E,
+fn evaluate(
+    circuit: &dyn Circuit,
     mode: Mode,
+    cancel: &Cancel,
     batch: &Batch,
     watch: &(impl Fn(u64, usize, Step) + Sync),
 ) -> Result<Evaluated, SchemeError> {
     let (mut since, mut steps) = (Instant::now(), Vec::new());
     let input = mode.input(batch.first_block, &batch.blocks);
-    let mut state = evaluator.evaluate(&input, |round, quality| {
+    let mask = mode.mask(batch.before, &batch.blocks);
+    let mut step = |round, quality| {
         let seconds = since.elapsed().as_secs_f64();
         since = Instant::now();
         let step = Step { seconds, quality };
         steps.push(step);
         watch(batch.index, round, step);
-    })?;
-    let mask = mode.mask(batch.before, &batch.blocks);
-    if !mask.is_empty() {
-        evaluator.xor_public(&mut state, &mask)?;
-    }
+    };
+    let done = circuit.run(&input, &mask, cancel, &mut step)?;
     Ok(Evaluated {
         index: batch.index,
-        record: evaluator.encode(&state)?,
-        quality: evaluator.quality(&state),
+        record: done.record,
+        quality: done.quality,
         steps,
     })
 }

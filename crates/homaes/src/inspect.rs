@@ -4,8 +4,8 @@ use crate::decrypt::Ciphertexts;
 use crate::keys::Protection;
 use crate::meta::Meta;
 use crate::pool::Pool;
-use crate::{Error, Expansion, KdfCost, Quality, Result, SchemeError, Set, Step, memory, scheme};
-use homaes_aes::{Direction, KeySize, Layout};
+use crate::{Error, KdfCost, Quality, Result, Set, Step, Wrapped};
+use homaes_scheme::FieldError;
 use homaes_wire::{Header, KeyId, Kind, Reader};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -47,20 +47,6 @@ pub struct Messages {
     pub quality: Option<Quality>,
     /// The steps of AES on them: seconds averaged over the batches, the worst quality of any. Empty for an empty message.
     pub steps: Vec<Step>,
-}
-
-/// The encrypted round keys of an `.hwk` file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Wrapped {
-    /// Size of the AES key.
-    pub key_size: KeySize,
-    /// Direction of the cipher.
-    pub direction: Direction,
-    /// Who expands the key.
-    pub expansion: Expansion,
-    /// The layouts there are round keys for, with the level of the output of AES in each.
-    pub layouts: Vec<(Layout, usize)>,
 }
 
 /// Reads a file of any kind from front to back and verifies every checksum.
@@ -122,11 +108,7 @@ fn check_length(path: &Path, header: &Header, set: &Set) -> Result<()> {
     let what = "bytes of the evaluation key";
     Err(Error::content(
         path,
-        SchemeError::Field {
-            what,
-            found,
-            expected,
-        },
+        FieldError::new(what, found, expected).into(),
     ))
 }
 
@@ -148,17 +130,6 @@ fn messages(reader: Reader<File>, set: &Set) -> Result<Messages> {
 }
 
 fn wrapped(path: &Path, reader: Reader<File>, set: &Set) -> Result<Wrapped> {
-    memory::check_read(set, reader.header())?;
-    let key = Pool::new(0)
-        .install(|| scheme::WrappedKey::read(set.params(), reader))
-        .map_err(|source| Error::content(path, source))?;
-    let layouts = key.layouts().into_iter();
-    Ok(Wrapped {
-        key_size: key.key_size(),
-        direction: key.direction(),
-        expansion: key.expansion(),
-        layouts: layouts
-            .filter_map(|layout| Some((layout, key.output_level(layout)?)))
-            .collect(),
-    })
+    let described = set.params().describe_wrapped(reader.boxed());
+    described.map_err(|source| Error::content(path, source))
 }

@@ -16,12 +16,14 @@ pub use protect::{KdfCost, MAX_PASSPHRASE_BYTES, Passphrase};
 
 use crate::output::{Container, folder_of};
 use crate::pool::Pool;
-use crate::{Error, Output, Result, SchemeError, Set, memory, random, scheme};
+use crate::{Error, Output, Result, SchemeError, Set, Wrapped, memory, random, scheme};
 use core::fmt;
 use homaes_aes::{Direction, KeySize, Layout};
-use homaes_tfhe::Expansion;
-use homaes_wire::{AtomicFile, Header, KeyId, Kind, Reader, Writer};
+use homaes_scheme::{Expansion, Record, Records};
+use homaes_wire::{Header, KeyId, Kind, Reader, Writer};
 use protect::Sealed;
+use rand_chacha::ChaCha20Rng;
+use rayon::prelude::*;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -45,30 +47,57 @@ fn set_of(path: &Path, reader: &Reader<File>) -> Result<Set> {
 }
 
 /// Writes a key's header and records.
-fn write(
+fn write(output: Output, key: &(impl Records + ?Sized)) -> Result<Container> {
+    write_watched(output, key, &mut |_, _| ())
+}
+
+/// As [`write`]; calls `tick` with the records written and all records.
+fn write_watched(
     output: Output,
-    header: Result<Header, SchemeError>,
-    records: impl FnOnce(&mut Writer<AtomicFile>) -> Result<(), SchemeError>,
+    key: &(impl Records + ?Sized),
+    tick: &mut dyn FnMut(u64, u64),
 ) -> Result<Container> {
-    let path = output.path().to_owned();
-    let error = |source| Error::content(&path, source);
-    let mut file = output.container(header.map_err(error)?)?;
-    records(file.writer()).map_err(error)?;
+    let header = key.header();
+    let header = header.map_err(|source| Error::output(output.path(), source))?;
+    let file = output.container(header)?;
+    write_rest(file, key, tick)
+}
+
+/// Writes the records that are missing, a few made side by side; calls `tick` with the records written and all records.
+fn write_rest(
+    mut file: Container,
+    key: &(impl Records + ?Sized),
+    tick: &mut dyn FnMut(u64, u64),
+) -> Result<Container> {
+    let records = file.writer().header().records();
+    let mut next = records - file.records_left();
+    let pool = Pool::new(0);
+    tick(next, records);
+    while next < records {
+        let end = records.min(next + pool.threads() as u64);
+        let made = || (next..end).into_par_iter().map(|n| key.record(n)).collect();
+        let made: Vec<Record> = pool.install(made);
+        for Record { tag, index, body } in made {
+            file.record(tag, index, &body)?;
+        }
+        next = end;
+        tick(next, records);
+    }
     Ok(file)
 }
 
 /// Writes a secret key, under a passphrase if there is one.
 fn write_secret(
     output: Output,
-    key: &scheme::SecretKey,
+    key: &dyn scheme::SecretKey,
     lock: Option<(&Passphrase, KdfCost)>,
 ) -> Result<Container> {
     let Some((passphrase, cost)) = lock else {
-        return write(output, key.header(), |w| key.write(w));
+        return write(output, key);
     };
     let path = output.path().to_owned();
     let header = key.header();
-    let header = header.map_err(|source| Error::content(&path, source))?;
+    let header = header.map_err(|source| Error::output(&path, source))?;
     let plain = plain_file(key, &header, &path)?;
     let sealed = Sealed::seal(plain, &header, passphrase, cost, &path)?;
     let mut file = output.container(sealed.header)?;
@@ -79,13 +108,16 @@ fn write_secret(
 }
 
 /// The bytes of the unprotected file of a secret key; `path` names it in errors.
-fn plain_file(key: &scheme::SecretKey, header: &Header, path: &Path) -> Result<Zeroizing<Vec<u8>>> {
+fn plain_file(
+    key: &dyn scheme::SecretKey,
+    header: &Header,
+    path: &Path,
+) -> Result<Zeroizing<Vec<u8>>> {
     let error = |source| Error::output(path, source);
     // With its final capacity, so that no copy stays behind.
     let mut plain = Zeroizing::new(Vec::with_capacity(header.file_bytes() as usize));
     let mut writer = Writer::new(&mut *plain, header.clone()).map_err(error)?;
-    key.write(&mut writer)
-        .map_err(|source| Error::content(path, source))?;
+    homaes_scheme::file::write(key, &mut writer).map_err(error)?;
     writer.finish().map_err(error)?;
     Ok(plain)
 }
@@ -107,20 +139,9 @@ impl KeySet {
     pub fn generate(set: &Set) -> Result<Self> {
         let mut rng = random::generator()?;
         let eval_bytes = set.card().eval_key_bytes;
-        memory::check(memory::of_key(set.scheme(), Kind::EvalKey, eval_bytes))?;
-        let (secret, eval) = Pool::new(0)
-            .install(|| {
-                let secret = scheme::SecretKey::generate(set.params(), &mut rng)?;
-                let eval = scheme::EvalKey::generate(&secret, &mut rng);
-                Ok((secret, eval))
-            })
-            .map_err(Error::Keys)?;
-        let secret = SecretKey {
-            key: secret,
-            set: set.clone(),
-            exposed: false,
-            protected: false,
-        };
+        memory::check(set.scheme().memory_of_key(Kind::EvalKey, eval_bytes))?;
+        let secret = SecretKey::generate(set, &mut rng)?;
+        let eval = Pool::new(0).install(|| secret.key.eval_key(&mut rng));
         let set = set.clone();
         Ok(Self {
             secret,
@@ -134,7 +155,7 @@ impl KeySet {
     /// # Errors
     /// As [`KeyFolder::open`] and [`KeyFolder::create`].
     pub fn create(set: &Set, folder: impl AsRef<Path>, force: bool) -> Result<Self> {
-        KeyFolder::open(folder)?.create(set, force, None)
+        Self::create_in(set, folder.as_ref(), force, None)
     }
 
     /// As [`create`](Self::create), with the secret key under a passphrase.
@@ -148,19 +169,42 @@ impl KeySet {
         passphrase: &Passphrase,
         cost: KdfCost,
     ) -> Result<Self> {
-        KeyFolder::open(folder)?.create(set, force, Some((passphrase, cost)))
+        Self::create_in(set, folder.as_ref(), force, Some((passphrase, cost)))
+    }
+
+    fn create_in(
+        set: &Set,
+        folder: &Path,
+        force: bool,
+        lock: Option<(&Passphrase, KdfCost)>,
+    ) -> Result<Self> {
+        let eval_bytes = set.card().eval_key_bytes;
+        memory::check(set.scheme().memory_of_key(Kind::EvalKey, eval_bytes))?;
+        let secret = KeyFolder::open(folder)?.create(set, force, lock, &mut |_, _| ())?;
+        let eval = EvalKey::open(folder.join(EVAL_KEY_FILE))?;
+        Ok(Self { secret, eval })
     }
 }
 
 /// The client's key: wraps AES keys and decrypts results.
 pub struct SecretKey {
-    pub(crate) key: scheme::SecretKey,
+    pub(crate) key: Box<dyn scheme::SecretKey>,
     pub(crate) set: Set,
     exposed: bool,
     protected: bool,
 }
 
 impl SecretKey {
+    fn generate(set: &Set, rng: &mut ChaCha20Rng) -> Result<Self> {
+        let key = Pool::new(0).install(|| set.params().generate(rng));
+        Ok(Self {
+            key: key.map_err(Error::Keys)?,
+            set: set.clone(),
+            exposed: false,
+            protected: false,
+        })
+    }
+
     /// Reads a `.hsk` file that is not protected with a passphrase.
     ///
     /// # Errors
@@ -204,7 +248,7 @@ impl SecretKey {
 
     fn read<R: Read + Send>(set: Set, reader: Reader<R>, path: &Path) -> Result<Self> {
         let key = Pool::new(0)
-            .install(|| scheme::SecretKey::read(set.params(), reader))
+            .install(|| set.params().read_secret(reader.boxed()))
             .map_err(|source| Error::content(path, source))?;
         Ok(Self {
             key,
@@ -225,7 +269,7 @@ impl SecretKey {
         force: bool,
         lock: Option<(&Passphrase, KdfCost)>,
     ) -> Result<()> {
-        write_secret(Output::replacing(path.as_ref(), force)?, &self.key, lock)?.commit()
+        write_secret(Output::replacing(path.as_ref(), force)?, &*self.key, lock)?.commit()
     }
 
     /// Replaces its file `path` by one under another passphrase, or under none. As [`save`](Self::save), but the file must be of this key.
@@ -241,7 +285,7 @@ impl SecretKey {
         let path = path.as_ref();
         let output = Output::replacing(path, true)?;
         let _locked = folder::lock(folder_of(output.path()))?;
-        let file = write_secret(output, &self.key, lock)?;
+        let file = write_secret(output, &*self.key, lock)?;
         // As late as possible: not every file system has locks.
         open(path, Kind::SecretKey)?
             .check_key(self.id())
@@ -282,7 +326,7 @@ impl fmt::Debug for SecretKey {
 
 /// The server's key: evaluates, and decrypts nothing.
 pub struct EvalKey {
-    pub(crate) key: scheme::EvalKey,
+    pub(crate) key: Box<dyn scheme::EvalKey>,
     set: Set,
 }
 
@@ -297,7 +341,7 @@ impl EvalKey {
         let set = set_of(path, &reader)?;
         memory::check_read(&set, reader.header())?;
         let key = Pool::new(0)
-            .install(|| scheme::EvalKey::read(set.params(), reader))
+            .install(|| set.params().read_eval(reader.boxed()))
             .map_err(|source| Error::content(path, source))?;
         Ok(Self { key, set })
     }
@@ -315,11 +359,9 @@ impl EvalKey {
     }
 
     /// Size of its file.
-    ///
-    /// # Errors
-    /// [`Error::Keys`], never for a key that was made or read.
-    pub fn file_bytes(&self) -> Result<u64> {
-        Ok(self.key.header().map_err(Error::Keys)?.file_bytes())
+    #[must_use]
+    pub fn file_bytes(&self) -> u64 {
+        self.set.card().eval_key_bytes
     }
 
     /// Checks that both were made for one set with one secret key.
@@ -343,9 +385,10 @@ impl EvalKey {
         &'k self,
         wrapped: &'k WrappedKey,
         layout: Layout,
-    ) -> Result<scheme::Circuit<'k>> {
-        let circuit = scheme::Circuit::new(&self.key, &wrapped.key, layout).map_err(Error::Keys)?;
-        circuit.ok_or_else(|| self.other_set(wrapped))
+    ) -> Result<Box<dyn scheme::Circuit + 'k>> {
+        let circuit = self.key.circuit(&*wrapped.key, layout);
+        let circuit = circuit.ok_or_else(|| self.other_set(wrapped))?;
+        circuit.map_err(Error::Keys)
     }
 
     fn other_set(&self, wrapped: &WrappedKey) -> Error {
@@ -391,6 +434,13 @@ impl Default for Wrapping {
 }
 
 impl Wrapping {
+    /// What is wanted of `set`: its layouts by name, each once.
+    fn checked(&self, set: &Set) -> Result<Self> {
+        let layouts = self.layouts(set);
+        check_layouts(set, &layouts)?;
+        Ok(Self { layouts, ..*self })
+    }
+
     /// The layouts under `set`, each once.
     fn layouts(&self, set: &Set) -> Vec<Layout> {
         let mut layouts = self.layouts.clone();
@@ -414,7 +464,7 @@ impl Wrapping {
 
 /// An AES key under FHE: its round keys, or what the server makes them from.
 pub struct WrappedKey {
-    pub(crate) key: scheme::WrappedKey,
+    pub(crate) key: Box<dyn scheme::WrappedKey>,
     set: Set,
 }
 
@@ -425,21 +475,41 @@ impl WrappedKey {
     /// [`Error::Keys`] if the set does not offer a layout, has too few levels, or cannot expand the key as asked for;
     /// [`Error::Random`], [`Error::Memory`].
     pub fn encrypt(secret: &SecretKey, aes_key: &AesKey, wrapping: &Wrapping) -> Result<Self> {
-        let wrapping = Wrapping {
-            layouts: wrapping.layouts(&secret.set),
-            ..*wrapping
-        };
-        check_layouts(&secret.set, &wrapping.layouts)?;
+        let wrapping = wrapping.checked(&secret.set)?;
         let mut rng = random::generator()?;
         let round_keys = aes_key.round_keys();
-        let planned = scheme::WrappedKey::planned_bytes(&secret.key, aes_key.size(), &wrapping);
+        let planned = secret.key.wrap_file(round_keys, &wrapping, &mut rng);
+        let planned = planned.map_err(Error::Keys)?.header();
+        let planned = planned.map_err(|source| Error::Keys(source.into()))?;
         let scheme = secret.set.scheme();
-        memory::check(memory::of_key(scheme, Kind::WrappedKey, planned))?;
+        memory::check(scheme.memory_of_key(Kind::WrappedKey, planned.file_bytes()))?;
         let key = Pool::new(0)
-            .install(|| scheme::WrappedKey::encrypt(&secret.key, round_keys, &wrapping, &mut rng))
+            .install(|| secret.key.wrap(round_keys, &wrapping, &mut rng))
             .map_err(Error::Keys)?;
         let set = secret.set.clone();
         Ok(Self { key, set })
+    }
+
+    /// Encrypts `aes_key` into a file, without all of it in memory; `tick` is called with the records written and all
+    /// records.
+    ///
+    /// # Errors
+    /// As [`encrypt`](Self::encrypt); [`Error::AlreadyExists`] or [`Error::Io`].
+    pub fn write(
+        secret: &SecretKey,
+        aes_key: &AesKey,
+        wrapping: &Wrapping,
+        output: Output,
+        tick: &mut dyn FnMut(u64, u64),
+    ) -> Result<Wrapped> {
+        let wrapping = wrapping.checked(&secret.set)?;
+        let mut rng = random::generator()?;
+        let file = secret
+            .key
+            .wrap_file(aes_key.round_keys(), &wrapping, &mut rng)
+            .map_err(Error::Keys)?;
+        write_watched(output, &*file, tick)?.commit()?;
+        Ok(file.describe())
     }
 
     /// Encrypts `aes_key` into the file `path`; `force` allows to replace an existing one.
@@ -464,7 +534,7 @@ impl WrappedKey {
     /// # Errors
     /// [`Error::AlreadyExists`] or [`Error::Io`].
     pub fn save(&self, output: Output) -> Result<()> {
-        write(output, self.key.header(), |w| self.key.write(w))?.commit()
+        write(output, &*self.key)?.commit()
     }
 
     /// Reads a `.hwk` file to be used with `eval`.
@@ -481,7 +551,7 @@ impl WrappedKey {
             .map_err(|source| Error::file(path, source))?;
         memory::check_read(&set, reader.header())?;
         let key = Pool::new(0)
-            .install(|| scheme::WrappedKey::read(set.params(), reader))
+            .install(|| set.params().read_wrapped(reader.boxed()))
             .map_err(|source| Error::content(path, source))?;
         Ok(Self { key, set })
     }
@@ -495,32 +565,32 @@ impl WrappedKey {
     /// Size of the AES key.
     #[must_use]
     pub fn key_size(&self) -> KeySize {
-        self.key.key_size()
+        self.key.describe().key_size
     }
 
     /// Direction of the cipher.
     #[must_use]
     pub fn direction(&self) -> Direction {
-        self.key.direction()
+        self.key.describe().direction
     }
 
     /// Who expands the AES key.
     #[must_use]
     pub fn expansion(&self) -> Expansion {
-        self.key.expansion()
+        self.key.describe().expansion
     }
 
     /// The layouts there are round keys for.
     #[must_use]
     pub fn layouts(&self) -> Vec<Layout> {
-        self.key.layouts()
+        self.key.describe().layouts()
     }
 
     /// Level of the output of AES in `layout`, if there are round keys for it: one more than the multiplications left,
     /// if the scheme has levels.
     #[must_use]
     pub fn output_level(&self, layout: Layout) -> Option<usize> {
-        self.key.output_level(layout)
+        self.key.describe().output_level(layout)
     }
 
     /// Names the secret key it was made with.
@@ -534,7 +604,9 @@ impl WrappedKey {
     /// # Errors
     /// [`Error::Keys`], never for a key that was made or read.
     pub fn file_bytes(&self) -> Result<u64> {
-        Ok(self.key.header().map_err(Error::Keys)?.file_bytes())
+        let header = self.key.header();
+        let header = header.map_err(|source| Error::Keys(source.into()))?;
+        Ok(header.file_bytes())
     }
 }
 

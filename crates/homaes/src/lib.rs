@@ -31,7 +31,7 @@
 //! |---|---|
 //! | `evaluate` | the pipeline: the place to start reading |
 //! | `job`, `batch` | a validated input file, cut into batches |
-//! | `scheme` | parameter sets, and the one match from names to schemes; a module per scheme |
+//! | `scheme` | the schemes, a file each, and their parameter sets |
 //! | `keys`, `random` | key files, passphrases and the AES key; the operating system's randomness |
 //! | `transcipher`, `decrypt`, `inspect` | the verbs on files |
 //! | `gcm`, `expect`, `seen` | what is checked at decryption: the tag of a GCM message, what is expected of it, the replay log |
@@ -70,9 +70,9 @@ pub use error::{Error, Result};
 pub use expect::Expect;
 pub use homaes_aes::{Block, Direction, KeySize, Layout, Mode};
 pub use homaes_params::{Estimate, Published, Purpose, SecretWeight, SetCard};
-pub use homaes_tfhe::Expansion;
+pub use homaes_scheme::{Cancel, Expansion, Wrapped};
 pub use homaes_wire::{KeyId, Kind, Temporary, claim};
-pub use inspect::{Inspection, Messages, Wrapped, inspect};
+pub use inspect::{Inspection, Messages, inspect};
 pub use job::{Job, MAX_AAD_BYTES};
 pub use keys::{
     AesKey, EVAL_KEY_FILE, EvalKey, FolderInspection, KdfCost, KeyFile, KeyFolder, KeySet,
@@ -83,5 +83,5 @@ pub use memory::check_keys as check_memory;
 pub use meta::Meta;
 pub use output::{Output, interrupt, interrupt_without_memory, remove_leftovers};
 pub use report::{Progress, Quality, Report, Step};
-pub use scheme::{ParamsError, Scheme, SchemeError, Set};
+pub use scheme::{NoiseTerms, ParamsError, Scheme, SchemeError, Set, Variant, Yardstick};
 pub use transcipher::Transcipher;

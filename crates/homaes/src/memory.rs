@@ -3,18 +3,9 @@
 //! The amounts are lower bounds, so that nothing is refused that could run. What is missed by them is found when it
 //! happens.
 
-use crate::scheme::Shape;
 use crate::{Error, Result, Scheme, Set};
-use homaes_aes::Layout;
-use homaes_wire::{Header, Kind, Reader};
+use homaes_wire::{Header, Reader};
 use std::path::Path;
-
-/// A word of 64 bits holds a residue of at most 47 bits in memory, and a file packs them at the length of their prime.
-const WORD_BITS: (u64, u64) = (64, 47);
-
-/// States that evaluation holds at once, at least: what enters a round and what leaves it, each with a copy in the larger
-/// basis of key switching. Measured: 8.7 sliced and 50 packed.
-const STATES: u64 = 4;
 
 /// Refuses work for which this process cannot have `bytes` of memory.
 pub(crate) fn check(bytes: u64) -> Result<()> {
@@ -25,40 +16,10 @@ pub(crate) fn check(bytes: u64) -> Result<()> {
     }
 }
 
-/// Memory of a key of `scheme` whose file has `file_bytes`: the file holds seeds for the uniform halves of all polynomials.
-pub(crate) const fn of_key(scheme: Scheme, kind: Kind, file_bytes: u64) -> u64 {
-    match (scheme, kind) {
-        (Scheme::Bgv, Kind::EvalKey | Kind::WrappedKey) => words(file_bytes).saturating_mul(2),
-        // Spectra of both halves; measured: 3.0.
-        (Scheme::Tfhe, Kind::EvalKey) => file_bytes.saturating_mul(2),
-        _ => file_bytes,
-    }
-}
-
 /// Refuses to read a key for which this process cannot have the memory.
 pub(crate) fn check_read(set: &Set, header: &Header) -> Result<()> {
-    check(of_key(set.scheme(), header.kind(), header.file_bytes()))
-}
-
-const fn words(packed: u64) -> u64 {
-    let (word, residue) = WORD_BITS;
-    (packed / residue).saturating_mul(word)
-}
-
-/// Memory of an evaluation beside the keys.
-pub(crate) fn of_run(set: &Set, layout: Layout) -> u64 {
-    match set.scheme() {
-        Scheme::Bgv => {
-            let (level, blocks) = (set.top_level(), set.blocks_per_batch(layout) as usize);
-            let state = set.batch_bytes(Shape {
-                layout,
-                level,
-                blocks,
-            });
-            words(state).saturating_mul(STATES)
-        }
-        Scheme::Tfhe => 0,
-    }
+    let scheme = set.scheme();
+    check(scheme.memory_of_key(header.kind(), header.file_bytes()))
 }
 
 /// Refuses the use of these key files together for which this process cannot have the memory, by their headers.
@@ -71,7 +32,7 @@ pub fn check_keys(paths: &[&Path]) -> Result<()> {
         let reader = Reader::open_any(path).map_err(|source| Error::file(path, source))?;
         let header = reader.header();
         if let Some(scheme) = Scheme::of_set(header.set()) {
-            let bytes = of_key(scheme, header.kind(), header.file_bytes());
+            let bytes = scheme.memory_of_key(header.kind(), header.file_bytes());
             wanted = wanted.saturating_add(bytes);
         }
     }
@@ -81,17 +42,18 @@ pub fn check_keys(paths: &[&Path]) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{AesKey, KeySet, WrappedKey, Wrapping};
+    use crate::{AesKey, KeySet, Layout, WrappedKey, Wrapping};
+    use homaes_wire::Kind;
 
     #[test]
     fn amounts_are_those_of_the_keys_and_never_more() {
         // limbs of 256 KiB as counted in ARCHITECTURE.md: 1772 of the evaluation key, 2112 and 132 of the wrapped keys
         let set = Set::named("bgv/aes128").unwrap();
         let limb = 256 << 10;
-        let key = of_key(Scheme::Bgv, Kind::EvalKey, set.card().eval_key_bytes);
+        let key = Scheme::Bgv.memory_of_key(Kind::EvalKey, set.card().eval_key_bytes);
         assert!((1600 * limb..=1772 * limb).contains(&key), "{}", key / limb);
         // a sliced state at the top: 352 limbs
-        let run = of_run(&set, Layout::Sliced);
+        let run = set.memory_of_run(Layout::Sliced);
         assert!((4 * 320 * limb..=4 * 352 * limb).contains(&run));
     }
 

@@ -4,7 +4,9 @@
 //! back, so after the clean-up no file can appear.
 
 use crate::{Error, Result};
-use homaes_wire::{AtomicFile, Header, Kind, OutputOptions, Reader, Registry, WireError, Writer};
+use homaes_wire::{
+    AtomicFile, Front, Header, Kind, OutputOptions, Reader, Registry, WireError, Writer,
+};
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -184,6 +186,22 @@ impl Output {
         }
     }
 
+    /// As [`create`](Self::create) or, for a secret key, [`replacing`](Self::replacing), under a name that stays when the run is
+    /// stopped: opened again, what was written is there.
+    pub(crate) fn resumed(path: &Path, force: bool, private: bool) -> Result<Self> {
+        if !private {
+            spare_secret_key(path, force)?;
+        }
+        let _gate = gate();
+        let options = OutputOptions { force, private };
+        let file = AtomicFile::resume(path, options);
+        let file = file.map_err(|source| Error::output(path, source))?;
+        Ok(Self {
+            path: file.target().to_owned(),
+            sink: Sink::File(file),
+        })
+    }
+
     /// The file and its path, unless it is held in memory.
     fn into_file(self) -> Result<(AtomicFile, PathBuf)> {
         match self.sink {
@@ -195,13 +213,30 @@ impl Output {
         }
     }
 
+    /// Goes on with a container of which `front` is there; without it, starts one.
+    pub(crate) fn rest_of(self, header: Header, front: Option<&Front>) -> Result<Container> {
+        let (mut file, path) = self.into_file()?;
+        let bytes = front.map_or(0, |front| front.bytes);
+        file.cut(bytes)
+            .map_err(|source| Error::output(&path, source))?;
+        let writer = match front {
+            Some(front) => Writer::resume(file, header, front),
+            None => {
+                let new = Writer::new(file, header);
+                new.map_err(|source| Error::output(&path, source))?
+            }
+        };
+        Ok(Container { writer, path })
+    }
+
     /// Starts a container of this project.
     pub(crate) fn container(self, header: Header) -> Result<Container> {
-        let (file, path) = self.into_file()?;
-        match Writer::new(file, header) {
-            Ok(writer) => Ok(Container { writer, path }),
-            Err(source) => Err(Error::output(&path, source)),
-        }
+        self.rest_of(header, None)
+    }
+
+    /// The file, of which everything was written by an earlier run.
+    pub(crate) fn whole(self) -> Result<AtomicFile> {
+        Ok(self.into_file()?.0)
     }
 
     /// Gives the file its name, or hands over what was held: it is complete.
@@ -329,6 +364,11 @@ impl Container {
         let Self { writer, path } = self;
         let committed = completing(1, || writer.commit());
         committed.map_err(|source| Error::output(&path, source))
+    }
+
+    /// Records that are not yet written.
+    pub(crate) fn records_left(&self) -> u64 {
+        self.writer.records_left()
     }
 
     /// The file, complete and on the disk, still under its temporary name.

@@ -66,7 +66,7 @@ pub struct Progress {
 }
 
 /// What the kernels of a circuit have counted since it was prepared.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Meter {
     pub(crate) transforms: u64,
     pub(crate) rotations: u64,

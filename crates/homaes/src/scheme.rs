@@ -1,169 +1,130 @@
-//! Parameter sets by name, and the one match from names to schemes.
+//! The schemes and their parameter sets.
 //!
-//! What every scheme has of its own is here an enum with one variant for each, and every verb one match: `each!` where
-//! all schemes call it alike, written out where they do not.
-//!
-//! | type | one variant per scheme for |
-//! |---|---|
-//! | [`Scheme`] | its name |
-//! | `Params` | checked parameters, behind [`Set`] |
-//! | `SecretKey`, `EvalKey`, `WrappedKey` | the keys behind those of the library |
-//! | `Circuit` | AES under one wrapped key: an [`Evaluator`](crate::evaluate::Evaluator) each |
-//! | [`SchemeError`], [`ParamsError`] | its errors |
-//!
-//! What is special about a scheme is in the module of its name. To add one: a module beside `bgv` and `tfhe`, a variant
-//! for each row of the table, an arm of `each!`; the compiler names the matches that are left.
+//! To add a scheme: a file beside `bgv.rs` with the implementations of [`family`]'s traits, and a line in `schemes!` below.
 
-/// `$body` with `$inner` from whichever variant of the enum `$of` the value is.
-macro_rules! each {
-    ($of:ident, $value:expr, $inner:ident => $body:expr) => {
-        match $value {
-            $of::Bgv($inner) => $body,
-            $of::Tfhe($inner) => $body,
-        }
-    };
-}
-pub(crate) use each;
-
-mod bgv;
 mod error;
-mod keys;
-mod tfhe;
+mod family;
 
 pub use error::{ParamsError, SchemeError};
-pub(crate) use keys::{Circuit, EvalKey, SecretKey, WrappedKey};
+#[cfg(test)]
+pub(crate) use family::Finished;
+pub(crate) use family::{Circuit, EvalKey, Family, Params, SecretKey, Shape, WrappedKey};
+pub use family::{NoiseTerms, Variant, Yardstick};
 
 use crate::{Error, Quality, Result};
 use core::fmt;
-use homaes_aes::{Block, KeySize, Layout};
+use homaes_aes::{KeySize, Layout};
 use homaes_params::{Purpose, SetCard};
 use std::path::Path;
 use std::sync::Arc;
-use zeroize::Zeroizing;
 
-/// The FHE schemes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Scheme {
-    /// Brakerski, Gentry, Vaikuntanathan, in the form of Gentry, Halevi and Smart.
-    Bgv,
-    /// Chillotti, Gama, Georgieva, Izabachène, with circuit bootstrapping.
-    Tfhe,
+/// Declares the schemes: `Name in module: "documentation";`, after the condition of a cargo feature if it has one. The module's
+/// type `This` is the scheme.
+macro_rules! schemes {
+    ($($(#[cfg($cfg:meta)])? $name:ident in $module:ident: $doc:literal;)+) => {
+        $($(#[cfg($cfg)])? mod $module;)+
+
+        /// The FHE schemes.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Scheme {
+            $($(#[cfg($cfg)])? #[doc = $doc] $name,)+
+        }
+
+        impl Scheme {
+            /// Every scheme.
+            pub const ALL: &'static [Self] = &[$($(#[cfg($cfg)])? Self::$name,)+];
+
+            fn family(self) -> &'static dyn Family {
+                match self {
+                    $($(#[cfg($cfg)])? Self::$name => &$module::This,)+
+                }
+            }
+        }
+    };
+}
+
+schemes! {
+    Bgv in bgv: "Brakerski, Gentry, Vaikuntanathan, in the form of Gentry, Halevi and Smart.";
+    Tfhe in tfhe: "Chillotti, Gama, Georgieva, Izabachène, with circuit bootstrapping.";
 }
 
 impl Scheme {
-    /// Every scheme.
-    pub const ALL: [Self; 2] = [Self::Bgv, Self::Tfhe];
-
     /// The first part of its sets' names.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Bgv => "bgv",
-            Self::Tfhe => "tfhe",
-        }
+    pub fn name(self) -> &'static str {
+        self.family().name()
     }
 
     /// The set to take for data that matter.
     #[must_use]
-    pub const fn default_set(self) -> &'static str {
-        match self {
-            Self::Bgv => "bgv/aes128",
-            Self::Tfhe => "tfhe/p64",
-        }
+    pub fn default_set(self) -> &'static str {
+        self.family().default_set()
+    }
+
+    /// Its ways of evaluating AES, if there is more than one.
+    #[must_use]
+    pub fn variants(self) -> &'static [Variant] {
+        self.family().variants()
+    }
+
+    /// What its noise figures are.
+    #[must_use]
+    pub fn noise_terms(self) -> NoiseTerms {
+        self.family().noise_terms()
+    }
+
+    /// What its speed is measured by.
+    #[must_use]
+    pub fn yardstick(self) -> Yardstick {
+        self.family().yardstick()
     }
 
     /// Multiplications that ciphertexts of `level` allow; `None` if the scheme bootstraps, so that nothing runs out.
     #[must_use]
-    pub const fn multiplications_left(self, level: usize) -> Option<usize> {
-        match self {
-            Self::Bgv => Some(level.saturating_sub(1)),
-            Self::Tfhe => None,
-        }
+    pub fn multiplications_left(self, level: usize) -> Option<usize> {
+        self.family().multiplications_left(level)
     }
 
-    /// Batches to evaluate side by side with `threads` workers.
-    pub(crate) const fn batches_in_flight(self, threads: usize) -> usize {
-        match self {
-            // One batch keeps sixteen threads busy, and threads that work on the same batch share what they fetch of the
-            // keys; only beyond that does another batch help.
-            Self::Bgv => threads.div_ceil(16),
-            // The bits or digits of a batch are as many as any number of threads.
-            Self::Tfhe => 1,
-        }
+    /// Blocks that show what it can do in seconds; `None` for a full batch.
+    #[must_use]
+    pub fn blocks_to_show(self) -> Option<u64> {
+        self.family().blocks_to_show()
     }
 
-    /// The names of its sets, secure ones first.
-    fn set_names(self) -> Vec<&'static str> {
-        match self {
-            Self::Bgv => names(homaes_bgv::sets::ALL.iter().map(|set| set.name)),
-            Self::Tfhe => names(homaes_tfhe::sets::ALL.iter().map(|set| set.name)),
-        }
+    /// The scheme called `name`, if there is one.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|s| s.name() == name)
+    }
+
+    pub(crate) fn batches_in_flight(self, threads: usize) -> usize {
+        self.family().batches_in_flight(threads)
+    }
+
+    /// Memory that a key takes, at least, whose file has `file_bytes`.
+    pub(crate) fn memory_of_key(self, kind: homaes_wire::Kind, file_bytes: u64) -> u64 {
+        self.family().memory_of_key(kind, file_bytes)
     }
 
     pub(crate) fn of_set(name: &str) -> Option<Self> {
-        let (scheme, _) = name.split_once('/')?;
-        Self::ALL.into_iter().find(|s| s.name() == scheme)
+        Self::named(name.split_once('/')?.0)
     }
-}
-
-fn names(sets: impl Iterator<Item = homaes_params::SetName>) -> Vec<&'static str> {
-    sets.map(homaes_params::SetName::as_str).collect()
-}
-
-/// Checked parameters.
-#[derive(Clone)]
-pub(crate) enum Params {
-    Bgv(Arc<homaes_bgv::Params>),
-    Tfhe(Arc<homaes_tfhe::Params>),
-}
-
-impl Params {
-    /// Those of the set called `name`, if there is one.
-    fn named(name: &str) -> Result<Option<Self>, ParamsError> {
-        Ok(match Scheme::of_set(name) {
-            Some(Scheme::Bgv) => homaes_bgv::sets::by_name(name)
-                .map(homaes_bgv::Params::new)
-                .transpose()?
-                .map(Self::Bgv),
-            Some(Scheme::Tfhe) => homaes_tfhe::sets::by_name(name)
-                .map(homaes_tfhe::Params::new)
-                .transpose()?
-                .map(Self::Tfhe),
-            None => None,
-        })
-    }
-}
-
-/// What must be known of a batch to read its record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Shape {
-    pub(crate) layout: Layout,
-    pub(crate) level: usize,
-    /// AES blocks of the message in it, at most a full batch.
-    pub(crate) blocks: usize,
-}
-
-/// A decrypted batch.
-pub(crate) struct Decrypted {
-    /// At least the blocks of its shape.
-    pub(crate) blocks: Zeroizing<Vec<Block>>,
-    /// Bits between the largest noise and failure.
-    pub(crate) margin_bits: f64,
 }
 
 /// A checked parameter set with its precomputed tables. Cheap to clone.
 #[derive(Clone)]
 pub struct Set {
-    params: Params,
+    scheme: Scheme,
+    params: Arc<dyn Params>,
 }
 
 impl Set {
     /// The names of all sets, scheme by scheme, secure ones first.
     #[must_use]
     pub fn names() -> Vec<&'static str> {
-        let schemes = Scheme::ALL.into_iter();
-        schemes.flat_map(Scheme::set_names).collect()
+        let schemes = Scheme::ALL.iter();
+        schemes.flat_map(|scheme| scheme.family().sets()).collect()
     }
 
     /// The set called `name`. Takes about a tenth of a second for large sets.
@@ -171,12 +132,15 @@ impl Set {
     /// # Errors
     /// [`Error::UnknownSet`].
     pub fn named(name: &str) -> Result<Self> {
-        let params = Params::named(name).map_err(Error::Params)?;
-        let params = params.ok_or_else(|| Error::UnknownSet {
+        let found = Scheme::of_set(name).and_then(|scheme| {
+            let params = scheme.family().params(name)?;
+            Some(params.map(|params| Self { scheme, params }))
+        });
+        let set = found.ok_or_else(|| Error::UnknownSet {
             found: name.to_owned(),
             expected: Self::names().join(", "),
         })?;
-        Ok(Self { params })
+        set.map_err(Error::Params)
     }
 
     /// The set that a file names.
@@ -194,22 +158,19 @@ impl Set {
     /// Its name.
     #[must_use]
     pub fn name(&self) -> &'static str {
-        each!(Params, &self.params, params => params.set().name.as_str())
+        self.params.name()
     }
 
     /// Its scheme.
     #[must_use]
     pub fn scheme(&self) -> Scheme {
-        match self.params {
-            Params::Bgv(_) => Scheme::Bgv,
-            Params::Tfhe(_) => Scheme::Tfhe,
-        }
+        self.scheme
     }
 
     /// What it is for. Only [`Purpose::Secure`] sets protect anything.
     #[must_use]
     pub fn purpose(&self) -> Purpose {
-        each!(Params, &self.params, params => params.set().purpose)
+        self.params.purpose()
     }
 
     /// Whether it is for data that matter.
@@ -221,16 +182,13 @@ impl Set {
     /// Everything known about it.
     #[must_use]
     pub fn card(&self) -> SetCard {
-        each!(Params, &self.params, params => params.card())
+        self.params.card()
     }
 
     /// The layouts it offers, the fastest for full batches first.
     #[must_use]
     pub fn layouts(&self) -> &'static [Layout] {
-        match &self.params {
-            Params::Bgv(params) => params.set().layouts,
-            Params::Tfhe(params) => params.layouts(),
-        }
+        self.params.layouts()
     }
 
     /// Most AES blocks evaluated together in `layout`.
@@ -238,61 +196,52 @@ impl Set {
     /// BGV fills up a batch that has fewer, at the cost of a full one; in TFHE it costs less and takes less space.
     #[must_use]
     pub fn blocks_per_batch(&self, layout: Layout) -> u64 {
-        match &self.params {
-            Params::Bgv(params) => params.blocks_per_batch(layout) as u64,
-            Params::Tfhe(params) => params.blocks_per_batch() as u64,
-        }
+        self.params.blocks_per_batch(layout)
     }
 
     /// AES blocks that show what the set can do: what the scheme is best at, in seconds. A full batch of BGV, a single
     /// block of TFHE.
     #[must_use]
     pub fn default_blocks(&self, layout: Layout) -> u64 {
-        match self.scheme() {
-            Scheme::Bgv => self.blocks_per_batch(layout),
-            Scheme::Tfhe => 1,
-        }
+        let few = self.scheme.blocks_to_show();
+        few.unwrap_or_else(|| self.blocks_per_batch(layout))
     }
 
     /// Most multiplications that AES with keys of `size` can leave on its output in `layout`; `None` if the set carries
     /// no such AES. 0 in TFHE, whose output has no levels: see [`Scheme::multiplications_left`].
     #[must_use]
     pub fn levels_left(&self, layout: Layout, size: KeySize) -> Option<usize> {
-        each!(Params, &self.params, params => params.levels_left(layout, size))
+        self.params.levels_left(layout, size)
     }
 
     /// Digest of the numbers that define it.
     #[must_use]
     pub fn digest(&self) -> &[u8; 32] {
-        each!(Params, &self.params, params => params.digest())
+        self.params.digest()
     }
 
-    pub(crate) fn params(&self) -> &Params {
-        &self.params
+    pub(crate) fn params(&self) -> Arc<dyn Params> {
+        self.params.clone()
     }
 
     /// Highest level of a ciphertext.
     pub(crate) fn top_level(&self) -> usize {
-        match &self.params {
-            Params::Bgv(params) => params.top_level(),
-            Params::Tfhe(_) => tfhe::LEVEL,
-        }
+        self.params.top_level()
     }
 
     /// Length of the record of a batch.
     pub(crate) fn batch_bytes(&self, shape: Shape) -> u64 {
-        match &self.params {
-            Params::Bgv(params) => homaes_bgv::batch_bytes(params, shape.layout, shape.level),
-            Params::Tfhe(params) => homaes_tfhe::batch_bytes(params, shape.blocks),
-        }
+        self.params.batch_bytes(shape)
     }
 
     /// How far a batch is from failing, by its record.
     pub(crate) fn batch_quality(&self, shape: Shape, body: &[u8]) -> Result<Quality, SchemeError> {
-        Ok(match &self.params {
-            Params::Bgv(params) => bgv::quality(params, &bgv::decode(params, shape, body)?),
-            Params::Tfhe(params) => tfhe::quality(params, &tfhe::decode(params, shape, body)?),
-        })
+        self.params.batch_quality(shape, body)
+    }
+
+    /// Memory of an evaluation beside the keys, at least.
+    pub(crate) fn memory_of_run(&self, layout: Layout) -> u64 {
+        self.params.memory_of_run(layout)
     }
 }
 
@@ -308,9 +257,9 @@ mod tests {
 
     #[test]
     fn sets_are_found_by_name() {
-        for scheme in Scheme::ALL {
+        for &scheme in Scheme::ALL {
             assert_eq!(Scheme::of_set(scheme.default_set()), Some(scheme));
-            let names = scheme.set_names();
+            let names = scheme.family().sets();
             assert!(names.contains(&scheme.default_set()));
         }
         let set = Set::named("bgv/toy-255").unwrap();

@@ -5,10 +5,10 @@ use crate::evaluate::{Evaluated, transcipher};
 use crate::meta::{Meta, TAG_BATCH, TAG_META, TAG_STEPS, encode_steps};
 use crate::output::Container;
 use crate::pool::Pool;
-use crate::scheme::{Circuit, each};
+use crate::scheme::Circuit;
 use crate::{
-    Error, EvalKey, Job, Output, Progress, Report, Result, SchemeError, Set, Step, WrappedKey,
-    memory,
+    Cancel, Error, EvalKey, Job, Output, Progress, Report, Result, SchemeError, Set, Step,
+    WrappedKey, memory,
 };
 use homaes_aes::Layout;
 use homaes_wire::{Contents, Header, Kind};
@@ -26,8 +26,9 @@ pub struct Transcipher<'k> {
     wrapped: &'k WrappedKey,
     layout: Option<Layout>,
     /// One for each of [`Layout::ALL`], prepared when it is needed first.
-    circuits: [OnceLock<Circuit<'k>>; Layout::ALL.len()],
+    circuits: [OnceLock<Box<dyn Circuit + 'k>>; Layout::ALL.len()],
     pool: Pool,
+    cancel: Cancel,
     watch: Mutex<Watch<'k>>,
 }
 
@@ -59,6 +60,7 @@ impl<'k> Transcipher<'k> {
             layout: None,
             circuits: Default::default(),
             pool,
+            cancel: Cancel::new(),
             watch: Mutex::new(Box::new(|_| ())),
         })
     }
@@ -78,6 +80,12 @@ impl<'k> Transcipher<'k> {
     pub fn watch(self, watch: impl FnMut(Progress) + Send + 'k) -> Self {
         let watch: Mutex<Watch<'k>> = Mutex::new(Box::new(watch));
         Self { watch, ..self }
+    }
+
+    /// Ends runs when `cancel` is thrown, within a second: they then return [`Error::Cancelled`], and no output appears.
+    #[must_use]
+    pub fn cancel(self, cancel: Cancel) -> Self {
+        Self { cancel, ..self }
     }
 
     /// Threads that work.
@@ -130,7 +138,7 @@ impl<'k> Transcipher<'k> {
             bytes: job.bytes(),
             blocks_per_batch: self.set().blocks_per_batch(layout),
         };
-        memory::check(memory::of_run(self.set(), layout))?;
+        memory::check(self.set().memory_of_run(layout))?;
         let meta = self.meta(&job, layout, split)?;
         let mut file = self.start(&meta, output)?;
         let mut report = Report::new(self.set().scheme(), layout);
@@ -165,10 +173,17 @@ impl<'k> Transcipher<'k> {
             report.add(&done);
             file.record(TAG_BATCH, done.index, &done.record)
         };
+        let (mode, cancel) = (meta.mode, &self.cancel);
         self.pool.install(|| {
-            each!(Circuit, circuit, circuit => {
-                transcipher(circuit.as_ref(), meta.mode, &mut batches, in_flight, &watch, write)
-            })
+            transcipher(
+                circuit,
+                mode,
+                cancel,
+                &mut batches,
+                in_flight,
+                &watch,
+                write,
+            )
         })?;
         batches.finish()?;
         report.seconds = start.elapsed().as_secs_f64();
@@ -177,14 +192,14 @@ impl<'k> Transcipher<'k> {
     }
 
     /// The circuit of a layout, prepared once.
-    fn circuit(&self, layout: Layout) -> Result<&Circuit<'k>> {
+    fn circuit(&self, layout: Layout) -> Result<&(dyn Circuit + 'k)> {
         let place = &self.circuits[index(layout)];
         if let Some(circuit) = place.get() {
-            return Ok(circuit);
+            return Ok(&**circuit);
         }
         let prepare = || self.eval.circuit(self.wrapped, layout);
         let circuit = self.pool.install(prepare)?;
-        Ok(place.get_or_init(|| circuit))
+        Ok(&**place.get_or_init(|| circuit))
     }
 
     fn output_level(&self, layout: Layout) -> Result<usize> {

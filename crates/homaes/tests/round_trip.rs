@@ -166,7 +166,7 @@ fn keys_from_files_serve_as_those_from_memory() {
     assert!(!secret.is_exposed());
     assert_eq!(wrapped.expansion(), Expansion::Client);
     let size = |name| fs::metadata(world.at(name)).unwrap().len();
-    assert_eq!(eval.file_bytes().unwrap(), size("keys/eval.hek"));
+    assert_eq!(eval.file_bytes(), size("keys/eval.hek"));
     assert_eq!(wrapped.file_bytes().unwrap(), size("key.hwk"));
     let card = eval.set().card();
     assert_eq!(card.eval_key_bytes, size("keys/eval.hek"));

@@ -163,7 +163,7 @@ fn keys_from_files_serve_as_those_from_memory() {
         let secret = SecretKey::open(world.at("keys/secret.hsk")).unwrap();
         let read = WrappedKey::open(world.at("key.hwk"), &eval).unwrap();
         let size = |name| fs::metadata(world.at(name)).unwrap().len();
-        assert_eq!(eval.file_bytes().unwrap(), size("keys/eval.hek"));
+        assert_eq!(eval.file_bytes(), size("keys/eval.hek"));
         assert_eq!(read.file_bytes().unwrap(), size("key.hwk"));
         assert_eq!(eval.set().card().eval_key_bytes, size("keys/eval.hek"));
         assert_eq!(eval.set().card().secret_key_bytes, size("keys/secret.hsk"));

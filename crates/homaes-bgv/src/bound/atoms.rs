@@ -62,7 +62,8 @@ impl Correlation {
         let Some((first, rest)) = places.split_first() else {
             return true;
         };
-        // places that differ modulo 257 only: all correlations are -1/256, and no eigenvalue exceeds 257/256
+        // Places that differ modulo 257 only: correlations are -1/256 among themselves, so that no eigenvalue exceeds 257/256,
+        // and with conjugates the excess is 0.067, 0.020, 0.012 for m = 4369, 21845, 65535, below the slack as well.
         let run = |u: &u32| {
             let mut others = self.primes.iter().filter(|&&r| r != 257);
             others.all(|r| first % r == u % r)

@@ -171,8 +171,9 @@ impl Form {
 
     /// The c1 that a key switch of σ_t(x) makes, for x of this form or a product's part of it.
     ///
-    /// Units ±ζ^k of x come out again as ±σ_t(ζ)^k, because digits and automorphisms commute with them; apart from that, the
-    /// result is pseudorandom.
+    /// Units ±ζ^k of x come out again as ±σ_t(ζ)^k: digits commute with them where they permute the basis up to signs. Where they do not
+    /// (one element in r of each prime r), two different results get one name, which merges atoms and loses no correlation. Apart from
+    /// that, the result is pseudorandom.
     pub(crate) fn switched(self, galois: u64, kind: u64, m: u64) -> Self {
         // without that part, c1 is made of others, of which nothing is known
         let Some((unit, seed)) = self.split() else {

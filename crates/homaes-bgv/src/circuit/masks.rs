@@ -4,6 +4,7 @@ use super::Circuit;
 use crate::ciphertext::Ciphertext;
 use crate::error::{Error, Result};
 use homaes_aes::Block;
+use homaes_scheme::FieldError;
 use rayon::prelude::*;
 
 impl Circuit<'_, '_> {
@@ -58,11 +59,11 @@ impl Circuit<'_, '_> {
     /// As [`Circuit::multiply`]; if there are not sixteen ciphertexts.
     pub fn equals_block(&self, bytes: &[Ciphertext], block: &Block) -> Result<Ciphertext> {
         if bytes.len() != block.len() {
-            return Err(Error::Field {
+            return Err(Error::Field(FieldError {
                 what: "ciphertexts of a sliced state",
                 found: bytes.len() as u64,
                 expected: block.len() as u64,
-            });
+            }));
         }
         // three levels for the comparisons, four for the products
         let needed = 7;

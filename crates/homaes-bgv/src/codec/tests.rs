@@ -2,7 +2,7 @@
 use super::*;
 use crate::{Aes, Wrapping, sets};
 use homaes_aes::RoundKeys;
-use homaes_wire::WireError;
+use homaes_wire::Writer;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
@@ -23,10 +23,16 @@ fn toy() -> Fixture {
     }
 }
 
-fn file(header: Header, write: impl FnOnce(&mut Writer<Vec<u8>>) -> Result<()>) -> Vec<u8> {
+fn crafted(header: Header, write: impl FnOnce(&mut Writer<Vec<u8>>) -> Result<()>) -> Vec<u8> {
     let mut w = Writer::new(Vec::new(), header).unwrap();
     write(&mut w).unwrap();
     w.finish().unwrap()
+}
+
+fn file(key: &impl Records) -> Vec<u8> {
+    crafted(key.header().unwrap(), |w| {
+        Ok(homaes_scheme::file::write(key, w)?)
+    })
 }
 
 fn read_secret(params: &Arc<Params>, bytes: &[u8]) -> Result<SecretKey> {
@@ -40,7 +46,7 @@ fn read_wrapped(params: &Arc<Params>, bytes: &[u8]) -> Result<WrappedKey> {
 #[test]
 fn truncation_and_bit_flips() {
     let f = toy();
-    let good = file(f.secret.header().unwrap(), |w| f.secret.write(w));
+    let good = file(&f.secret);
     let read = read_secret(&f.params, &good).unwrap();
     assert_eq!(read.coefficients(), f.secret.coefficients());
     for len in 0..good.len() {
@@ -62,13 +68,13 @@ fn a_secret_of_another_weight() {
     let mut coefficients = f.secret.coefficients().to_vec();
     *coefficients.iter_mut().find(|c| **c != 0).unwrap() = 0;
     let light = SecretKey::from_coefficients(&f.params, f.secret.id(), coefficients);
-    let bytes = file(light.header().unwrap(), |w| light.write(w));
+    let bytes = file(&light);
     match read_secret(&f.params, &bytes).unwrap_err() {
-        Error::Field {
+        Error::Field(FieldError {
             what: "weight of the secret",
             found: w,
             expected,
-        } => assert_eq!((w, expected), (found, found + 1)),
+        }) => assert_eq!((w, expected), (found, found + 1)),
         e => panic!("{e}"),
     }
 }
@@ -76,8 +82,7 @@ fn a_secret_of_another_weight() {
 #[test]
 fn an_evaluation_key_cut_or_changed() {
     let mut f = toy();
-    let eval = EvalKey::generate(&f.secret, &mut f.rng);
-    let good = file(eval.header().unwrap(), |w| eval.write(w));
+    let good = file(&EvalKeyFile::generate(&f.secret, &mut f.rng));
     let read = |b: &[u8]| EvalKey::read(&f.params, Reader::from_slice(b, Kind::EvalKey)?);
     assert!(read(&good).is_ok());
     let step = good.len() / 29;
@@ -98,7 +103,7 @@ fn a_wrapped_key_with_wrong_fields() {
     let wrapped = WrappedKey::encrypt(&f.secret, &keys, Wrapping::default(), &mut f.rng).unwrap();
     let part = &wrapped.parts[0];
     let with = |bits: u16, direction: u8, (layout, start): (u8, u16)| {
-        file(wrapped.header().unwrap(), |w| {
+        crafted(wrapped.header().unwrap(), |w| {
             let meta = Encoder::new().u16(bits).u8(direction).u8(1);
             let meta = meta.u8(layout).u16(start).bytes(&part.seed).finish();
             w.write_record(META, 0, &meta)?;
@@ -113,7 +118,7 @@ fn a_wrapped_key_with_wrong_fields() {
     let read = read_wrapped(&f.params, &with(128, 0, (0, 30))).unwrap();
     assert_eq!(read.key_size(), KeySize::Aes128);
     let refused = |bytes: &[u8]| match read_wrapped(&f.params, bytes).unwrap_err() {
-        Error::Field { what, found, .. } => (what, found),
+        Error::Field(FieldError { what, found, .. }) => (what, found),
         error => panic!("{error}"),
     };
     for bits in [0, 64, 127, 129, 135, u16::MAX] {
@@ -147,11 +152,11 @@ fn batches_with_wrong_level_noise_or_length() {
     };
     for level in [0u8, 2, 255] {
         match changed(0, &[level]) {
-            Error::Field {
+            Error::Field(FieldError {
                 what: "level",
                 found,
                 expected: 1,
-            } => assert_eq!(found, u64::from(level)),
+            }) => assert_eq!(found, u64::from(level)),
             e => panic!("level {level}: {e}"),
         }
     }
@@ -200,7 +205,10 @@ fn batches_with_wrong_level_noise_or_length() {
     let mut mixed = state;
     mixed.ciphertexts[3] = f.secret.encrypt(&[1], &mut f.rng).unwrap();
     let error = encode_batch(&params, &mixed).unwrap_err();
-    assert!(matches!(error, Error::Field { what: "level", .. }));
+    assert!(matches!(
+        error,
+        Error::Field(FieldError { what: "level", .. })
+    ));
 }
 
 #[test]
@@ -210,10 +218,10 @@ fn ciphertexts_of_another_set_do_not_decrypt() {
     let stranger = SecretKey::generate(&other, &mut f.rng).unwrap();
     let c = stranger.encrypt(&[7; 256], &mut f.rng).unwrap();
     match f.secret.decrypt(&c).unwrap_err() {
-        Error::OtherShape {
-            what: "coefficients",
-            found: 4096,
-            expected: 128,
+        Error::OtherSet {
+            found: "bgv/toy-4369",
+            expected: "bgv/toy-255",
+            ..
         } => {}
         e => panic!("{e}"),
     }

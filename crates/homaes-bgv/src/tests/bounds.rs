@@ -445,7 +445,9 @@ fn public_blocks_are_counted() {
                 let read = decode_batch(&f.params, None, Layout::Sliced, state.level(), &body);
                 below(&read.unwrap());
             }
-            Err(Error::Field { found, .. }) => assert!(found == u64::from(times) && times > 2),
+            Err(Error::Field(homaes_scheme::FieldError { found, .. })) => {
+                assert!(found == u64::from(times) && times > 2)
+            }
             Err(e) => panic!("{e}"),
         }
         state.xor_public(&f.params, &chosen).unwrap();
@@ -493,7 +495,7 @@ fn what_belongs_elsewhere_is_refused() {
         for (at, found) in found.into_iter().enumerate() {
             let error = found.unwrap_err();
             assert!(
-                matches!(error, Error::OtherKey { .. } | Error::OtherShape { .. }),
+                matches!(error, Error::OtherKey { .. } | Error::OtherSet { .. }),
                 "{at}: {error}"
             );
         }
@@ -507,8 +509,14 @@ fn what_belongs_elsewhere_is_refused() {
     }
     // the byte view cannot say so at once
     let view = BgvBytes(Evaluator::new(&f.eval));
-    for sum in [view.add(&x, &z), view.add(&z, &x), view.scale(&z, 3)] {
+    for sum in [
+        view.add(&x, &z),
+        view.add(&z, &x),
+        view.add(&x, &y),
+        view.scale(&z, 3),
+    ] {
         assert!(view.mul(&sum, &x).is_err());
+        assert!(f.secret.decrypt(&sum).is_err() && other.secret.decrypt(&sum).is_err());
     }
     let lower = eval.mod_switch(&x).unwrap();
     let mixed = view.add_product(own(), &eval.mul(&lower, &lower).unwrap());
@@ -521,6 +529,101 @@ fn what_belongs_elsewhere_is_refused() {
         .unwrap();
     assert!(state.xor_public(&foreign.params, &[[1; 16]]).is_err());
     assert!(encode_batch(&foreign.params, &state).is_err());
+}
+
+/// Two sets with one ring and as many primes, in another order.
+#[test]
+fn another_set_of_the_same_ring_is_refused() {
+    let own = sets::TOY_255;
+    let base: Vec<u64> = own.chain.base.iter().rev().copied().collect();
+    let mut chain = own.chain;
+    chain.base = Box::leak(base.into_boxed_slice());
+    let mut f = toy(49);
+    let other = fixture(Params::new(&ParamSet { chain, ..own }).unwrap(), 50);
+    let x = f.secret.encrypt(&[7], &mut f.rng).unwrap();
+    let keys = RoundKeys::expand(&[3; 16]).unwrap();
+    let layouts = &[Layout::Sliced, Layout::Bits];
+    let wrapping = Wrapping {
+        layouts,
+        ..Wrapping::default()
+    };
+    let wrapped = WrappedKey::encrypt(&f.secret, &keys, wrapping, &mut f.rng).unwrap();
+    let [eval, alien] = [&f, &other].map(|f| Evaluator::new(&f.eval));
+    let public = alien.public(&[5]).unwrap();
+    let is_refused = |found: Result<Ciphertext>| {
+        let error = found.err();
+        assert!(matches!(error, Some(Error::OtherSet { .. })), "{error:?}");
+    };
+    is_refused(eval.add(&x, &public));
+    is_refused(eval.mod_switch(&public));
+    is_refused(eval.relinearize(&alien.mul(&public, &public).unwrap()));
+    assert!(eval.mul(&x, &public).is_err() && f.secret.decrypt(&public).is_err());
+    let none = public.summary(&f.params);
+    assert_eq!(
+        (none.room_bits, none.failure_log2),
+        (f64::NEG_INFINITY, 0.0)
+    );
+    assert_eq!(public.capacity_bits(&f.params), f64::NEG_INFINITY);
+    assert_eq!(f.params.log2_modulus(99), 0.0);
+
+    // as it comes from a file
+    let bytes = written(&wrapped);
+    let wrapped = Reader::from_slice(&bytes, homaes_wire::Kind::WrappedKey).unwrap();
+    let wrapped = WrappedKey::read(&f.params, wrapped).unwrap();
+    let stranger = fixture(f.params.clone(), 51);
+    for &layout in layouts {
+        let aes = Aes::new(&f.eval, &wrapped, layout).unwrap();
+        let mut first = None;
+        let observe = |round, state: &State| {
+            first = first.take().or((round == 0).then(|| state.clone()));
+        };
+        let mut state = aes.evaluate_observed(&[[1; 16]], observe).unwrap();
+        assert!(state.xor_public(&other.params, &[[9; 16]]).is_err());
+        assert!(encode_batch(&other.params, &state).is_err());
+        let first = first.unwrap();
+        let c = &first.ciphertexts()[0];
+        let error = Evaluator::new(&stranger.eval).add(c, c).err();
+        assert!(matches!(error, Some(Error::OtherKey { .. })), "{error:?}");
+    }
+}
+
+/// Norms of a high product and of a fresh ciphertext differ by more than exponents of numbers can.
+#[test]
+fn large_and_small_norms_are_summed_without_loss() {
+    let mut f = toy(52);
+    let n = f.params.slots().count();
+    let fresh: Vec<_> = (0..512)
+        .map(|_| f.secret.encrypt(&vec![1; n], &mut f.rng).unwrap())
+        .collect();
+    let eval = Evaluator::new(&f.eval);
+    let circuit = Circuit::new(&eval);
+    let lower = |c: &Ciphertext| eval.mod_switch(c).unwrap();
+    let mut row: Vec<_> = fresh.iter().map(lower).collect();
+    while row.len() > 1 {
+        for c in &mut row {
+            for _ in 0..4 {
+                *c = eval.add(c, c).unwrap();
+            }
+        }
+        let product = |pair: &[Ciphertext]| {
+            let product = eval.mul(&pair[0], &pair[1]).unwrap();
+            eval.relinearize(&product).unwrap()
+        };
+        row = row.par_chunks(2).map(product).collect();
+    }
+    let big = &row[0];
+    let (small, zeros) = (&fresh[0], vec![0; n]);
+    // four doublings a level: nine times, an even multiple of an encryption of ones
+    sound(&f, big, &zeros, "product");
+    sound(&f, &circuit.combine(&[(big, 1)]).unwrap(), &zeros, "one");
+    let both = circuit.combine(&[(big, 1), (small, 1)]).unwrap();
+    sound(&f, &both, &vec![1; n], "both");
+    let alone = circuit.combine(&[(big, 0), (small, 1)]).unwrap();
+    sound(&f, &alone, &vec![1; n], "small");
+    let bound = |c: &Ciphertext| c.bound_bits(&f.params);
+    assert!(
+        bound(&both) >= bound(big) && bound(&alone) >= bound(&lowered(&f, small, big.level)) - 1.0
+    );
 }
 
 /// A fixture with three fresh ciphertexts at level 9.

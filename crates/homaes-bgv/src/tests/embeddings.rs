@@ -123,7 +123,11 @@ fn check_embeddings(mut f: Fixture, samples: usize) {
         "key switching at level {top}: mean variance over embeddings {mean:.3} of the model's, at the worst embedding {largest:.2}, \
          spread allowed for {spread:.2}"
     );
-    assert!((mean - 1.0).abs() < 0.1, "{mean}");
+    // the key's errors are drawn once: the mean over half the embeddings is known so well, four standard deviations
+    let total: f64 = weights.iter().sum();
+    let squares: f64 = weights.iter().map(|w| (w / total).powi(2)).sum();
+    let sure = 4.0 * (squares * 2.0 / ring.n() as f64).sqrt();
+    assert!((mean - 1.0).abs() < sure.max(0.02), "{mean}, sure {sure}");
     assert!(largest < spread * (1.0 + slack), "{largest} above {spread}");
     let bound = key_switch_variance_log2(&params, plan, 1);
     let most = variance + largest.log2();

@@ -3,12 +3,10 @@
 
 use super::*;
 use crate::course::Course;
-use crate::placement::to_slots;
-use crate::wrapped::{Part, slope, wrapped_schedule};
+use crate::wrapped::{PartFile, wrapped_schedule};
 use homaes_aes::{KeySize, Layout};
 use rayon::prelude::*;
 use std::collections::BTreeSet;
-use zeroize::Zeroizing;
 
 #[path = "../../../homaes-aes/tests/vectors/mod.rs"]
 mod nist;
@@ -35,37 +33,19 @@ fn calls(direction: Direction, size: KeySize) -> Vec<Call> {
 
 /// A wrapped key that holds the key of call b for block b.
 fn wrap(f: &Fixture, course: Course, direction: Direction, calls: &[Call]) -> WrappedKey {
-    let schedules: Vec<Vec<Block>> = calls
-        .iter()
-        .map(|c| {
-            let keys = RoundKeys::expand(&c.0).unwrap();
-            wrapped_schedule(
-                keys.schedule(direction).as_slice(),
-                course.layout,
-                direction,
-            )
-            .to_vec()
-        })
-        .collect();
-    let rounds: Vec<Vec<Zeroizing<Vec<u8>>>> = (0..=course.size.rounds())
-        .map(|r| {
-            let keys: Vec<Block> = schedules.iter().map(|s| s[r]).collect();
-            to_slots(
-                &f.params,
-                course.layout,
-                &keys,
-                slope(&course, direction, r),
-            )
-            .unwrap()
-        })
-        .collect();
+    let schedules = calls.iter().map(|c| {
+        let keys = RoundKeys::expand(&c.0).unwrap();
+        let schedule = keys.schedule(direction);
+        wrapped_schedule(schedule.as_slice(), course.layout, direction)
+    });
     let mut rng = ChaCha20Rng::from_seed([calls.len() as u8; 32]);
+    let part = PartFile::new(course, schedules.collect(), &mut rng);
     WrappedKey {
         params: f.params.clone(),
         id: f.secret.id(),
         size: course.size,
         direction,
-        parts: vec![Part::encrypt_slots(&f.secret, course, &rounds, &mut rng)],
+        parts: vec![part.all(&f.secret, direction)],
     }
 }
 

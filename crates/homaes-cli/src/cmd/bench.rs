@@ -29,7 +29,7 @@ pub(crate) fn run(args: &Bench) -> Result<(), Failure> {
         .collect::<Result<_, Failure>>()?;
     let kernels = match args.target {
         Target::Kernels | Target::All => Some(kernels::measure()?),
-        Target::Bgv | Target::Tfhe => None,
+        Target::Scheme(_) => None,
     };
     if args.json {
         let runs = runs.iter().map(|run| (run.scheme().name(), run.json()));
@@ -56,8 +56,7 @@ pub(crate) fn run(args: &Bench) -> Result<(), Failure> {
 /// The schemes to measure: with a set, everything means its scheme.
 fn schemes(args: &Bench) -> Result<Vec<Scheme>, Failure> {
     Ok(match (args.target, &args.set) {
-        (Target::Bgv, _) => vec![Scheme::Bgv],
-        (Target::Tfhe, _) => vec![Scheme::Tfhe],
+        (Target::Scheme(scheme), _) => vec![scheme],
         (Target::Kernels, _) => Vec::new(),
         (Target::All, Some(set)) => vec![named_set(set)?.scheme()],
         (Target::All, None) => Scheme::ALL.to_vec(),

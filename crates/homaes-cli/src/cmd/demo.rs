@@ -37,7 +37,7 @@ struct Outcome {
 }
 
 pub(crate) fn run(args: &Demo) -> Result<(), Failure> {
-    let set = set_of_scheme(args.scheme.get(), args.set.as_deref(), args.variant)?;
+    let set = set_of_scheme(args.scheme.0, args.set.as_deref(), args.variant)?;
     console::warn_insecure(&set);
     let layout = args.layout.get();
     let default = set.default_blocks(layout_of_set(&set, layout)?);

@@ -108,7 +108,7 @@ fn add_messages(rows: &mut Rows, scheme: Scheme, messages: &Messages) {
     let bound = messages.quality.map_or("no ciphertext".into(), |quality| {
         format!("{:.1} bits", quality.noise_bits)
     });
-    let (noise, _) = table::noise_terms(scheme);
+    let noise = scheme.noise_terms().noise;
     rows.add(noise, bound);
     rows.add("noise left", table::quality_left(messages.quality));
 }

@@ -3,7 +3,7 @@
 use super::{named_set, new_passphrase, remove_leftovers};
 use crate::args::Keygen;
 use crate::console::{self, Failure};
-use crate::progress::spin;
+use crate::progress::Counter;
 use homaes::{EVAL_KEY_FILE, KdfCost, KeyFolder, Repair, SECRET_KEY_FILE};
 
 pub(crate) fn run(args: &Keygen) -> Result<(), Failure> {
@@ -34,11 +34,15 @@ pub(crate) fn run(args: &Keygen) -> Result<(), Failure> {
         console::warn(&format!("{path}: a key generation was stopped {what}"));
     }
     remove_leftovers(&args.out);
-    let keys = spin("making keys", || {
-        let lock = passphrase.as_ref();
-        let lock = lock.map(|lock| (lock, KdfCost::default()));
-        folder.create(&set, args.force, lock)
-    })?;
+    let lock = passphrase.as_ref();
+    let lock = lock.map(|lock| (lock, KdfCost::default()));
+    let mut bar = Counter::new("making keys");
+    let mut tick = |done, all| bar.set(done, all);
+    let key = match args.resume {
+        true => folder.resume(&set, args.force, lock, &mut tick)?,
+        false => folder.create(&set, args.force, lock, &mut tick)?,
+    };
+    drop(bar);
     let under = match passphrase {
         None => "",
         Some(_) => ", under the passphrase",
@@ -48,7 +52,7 @@ pub(crate) fn run(args: &Keygen) -> Result<(), Failure> {
         secret.display(),
         args.out.join(EVAL_KEY_FILE).display(),
         set.name(),
-        keys.secret.id(),
+        key.id(),
     ));
     Ok(())
 }

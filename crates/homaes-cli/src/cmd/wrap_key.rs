@@ -3,9 +3,9 @@
 use super::{one_standard_input, open_secret, read_aes_key, refuse_own_input, reserve};
 use crate::args::WrapKey;
 use crate::console::{self, Failure};
-use crate::progress::spin;
+use crate::progress::Counter;
 use crate::table;
-use homaes::{Error, WrappedKey, Wrapping};
+use homaes::{WrappedKey, Wrapping};
 
 pub(crate) fn run(args: &WrapKey) -> Result<(), Failure> {
     let passphrase = args.passphrase_file.as_deref();
@@ -21,23 +21,19 @@ pub(crate) fn run(args: &WrapKey) -> Result<(), Failure> {
         levels_left: args.levels_left.map(usize::from),
         expansion: args.expand.get(),
     };
-    let wrapped = spin("wrapping the AES key", || {
-        let wrapped = WrappedKey::encrypt(&secret, &aes_key, &wrapping)?;
-        wrapped.save(output)?;
-        Ok::<_, Error>(wrapped)
+    let mut bar = Counter::new("wrapping the AES key");
+    let wrapped = WrappedKey::write(&secret, &aes_key, &wrapping, output, &mut |done, all| {
+        bar.set(done, all);
     })?;
-    let layouts = wrapped.layouts().into_iter();
-    let layouts: Vec<_> = layouts
-        .filter_map(|layout| Some((layout, wrapped.output_level(layout)?)))
-        .collect();
+    drop(bar);
     console::print_done(&format!(
         "{}: AES-{} key wrapped for set {}, to {}{}; layouts: {}\n",
         args.out.display(),
-        8 * wrapped.key_size().key_bytes(),
-        wrapped.set().name(),
-        table::direction(wrapped.direction()),
-        table::expansion(wrapped.expansion()),
-        table::layouts(wrapped.set().scheme(), &layouts),
+        8 * wrapped.key_size.key_bytes(),
+        secret.set().name(),
+        table::direction(wrapped.direction),
+        table::expansion(wrapped.expansion),
+        table::layouts(secret.set().scheme(), &wrapped.layouts),
     ));
     Ok(())
 }

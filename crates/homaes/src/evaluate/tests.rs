@@ -2,6 +2,9 @@
 
 use super::*;
 use crate::batch::Split;
+use crate::report::Meter;
+use crate::scheme::Finished;
+use homaes_aes::Block;
 use homaes_aes::clear::{RoundKeys, decrypt_block, encrypt_block};
 use homaes_aes::state::xor;
 use homaes_aes::{Direction, EvalError, mode};
@@ -14,44 +17,44 @@ struct Clear {
     keys: RoundKeys,
     direction: Direction,
     fails_at: Option<Block>,
+    cancels_at: Option<Block>,
     quality: Quality,
 }
 
-impl Evaluator for Clear {
-    type State = Vec<Block>;
-
-    fn evaluate(
+impl Circuit for Clear {
+    fn run(
         &self,
-        public: &[Block],
-        mut step: impl FnMut(usize, Quality),
-    ) -> Result<Vec<Block>, SchemeError> {
-        if self.fails_at.is_some_and(|block| public.contains(&block)) {
+        input: &[Block],
+        mask: &[Block],
+        cancel: &Cancel,
+        step: &mut dyn FnMut(usize, Quality),
+    ) -> Result<Finished, SchemeError> {
+        if self.fails_at.is_some_and(|block| input.contains(&block)) {
             let error = EvalError::OutOfDepth { needed: 3, left: 1 };
             return Err(homaes_bgv::Error::from(error).into());
         }
+        if self.cancels_at.is_some_and(|block| input.contains(&block)) {
+            cancel.cancel();
+        }
+        cancel.check()?;
         (0..=10).for_each(|round| step(round, self.quality));
         let cipher = |&block| match self.direction {
             Direction::Encrypt => encrypt_block(block, &self.keys),
             Direction::Decrypt => decrypt_block(block, &self.keys),
         };
-        Ok(public.iter().map(cipher).collect())
+        let mut out: Vec<Block> = input.iter().map(cipher).collect();
+        assert!(mask.is_empty() || mask.len() == out.len());
+        for (out, mask) in out.iter_mut().zip(mask) {
+            *out = xor(out, mask);
+        }
+        Ok(Finished {
+            record: out.as_flattened().to_vec(),
+            quality: self.quality,
+        })
     }
 
-    fn xor_public(&self, state: &mut Vec<Block>, blocks: &[Block]) -> Result<(), SchemeError> {
-        assert_eq!(state.len(), blocks.len());
-        state
-            .iter_mut()
-            .zip(blocks)
-            .for_each(|(s, b)| *s = xor(s, b));
-        Ok(())
-    }
-
-    fn encode(&self, state: &Vec<Block>) -> Result<Vec<u8>, SchemeError> {
-        Ok(state.as_flattened().to_vec())
-    }
-
-    fn quality(&self, _: &Vec<Block>) -> Quality {
-        self.quality
+    fn meter(&self) -> Meter {
+        Meter::default()
     }
 }
 
@@ -60,6 +63,7 @@ fn clear(mode: Mode, fails_at: Option<Block>, capacity_bits: f64) -> Clear {
         keys: RoundKeys::expand(&[3; 16]).unwrap(),
         direction: mode.direction(),
         fails_at,
+        cancels_at: None,
         quality: Quality {
             level: 1,
             noise_bits: 2.0,
@@ -84,7 +88,8 @@ fn run(text: &[u8], mode: Mode, window: usize, clear: &Clear) -> Result<Vec<u8>>
         assert_eq!(step.quality, clear.quality);
         events.lock().unwrap().push((batch, round));
     };
-    transcipher(clear, mode, &mut input, window, &watch, |batch| {
+    let cancel = Cancel::new();
+    transcipher(clear, mode, &cancel, &mut input, window, &watch, |batch| {
         assert_eq!(batch.index as usize * 32, out.len());
         assert_eq!(batch.steps.len(), 11);
         out.extend(batch.record);
@@ -152,4 +157,14 @@ fn a_result_without_noise_left_is_refused() {
         error.to_string(),
         "batch 0: 3.5 bits of noise left, expected at least 4"
     );
+}
+
+#[test]
+fn a_cancelled_run_ends_at_the_batch_it_is_in() {
+    for window in [1, 3, 100] {
+        let mut clear = clear(CTR, None, 9.0);
+        clear.cancels_at = Some(mode::counter_block(IV, 7));
+        let error = run(&message(200), CTR, window, &clear).unwrap_err();
+        assert!(matches!(error, Error::Cancelled), "{error}");
+    }
 }

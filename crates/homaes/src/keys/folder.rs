@@ -14,10 +14,14 @@
 //! New files are on the disk before the first step, and the folder is synchronised after each one. A lock on the folder
 //! keeps other runs out from the start to the end.
 
-use super::{EVAL_KEY_FILE, KdfCost, KeySet, Passphrase, SECRET_KEY_FILE, write, write_secret};
+use super::{
+    EVAL_KEY_FILE, KdfCost, Passphrase, SECRET_KEY_FILE, SecretKey, write_rest, write_secret,
+    write_watched,
+};
 use crate::output::{Container, Folder, completing};
-use crate::{Error, Output, Result, Set};
-use homaes_wire::{AtomicFile, KeyId, Kind, Reader, Temporary, WireError};
+use crate::{Error, Output, Result, Set, random};
+use homaes_wire::{AtomicFile, Front, KeyId, Kind, Reader, Temporary, WireError, unfinished_path};
+use rand_core::Rng;
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -88,7 +92,8 @@ impl KeyFolder {
         set: &Set,
         force: bool,
         lock: Option<(&Passphrase, KdfCost)>,
-    ) -> Result<KeySet> {
+        tick: &mut dyn FnMut(u64, u64),
+    ) -> Result<SecretKey> {
         let (secret, eval) = (
             self.path.join(SECRET_KEY_FILE),
             self.path.join(EVAL_KEY_FILE),
@@ -98,11 +103,70 @@ impl KeyFolder {
         }
         let secret = Output::replacing(&secret, force)?;
         let eval = Output::create(eval, force)?;
-        let keys = KeySet::generate(set)?;
-        let eval = write(eval, keys.eval.key.header(), |w| keys.eval.key.write(w))?;
-        let secret = write_secret(secret, &keys.secret.key, lock)?;
+        let mut rng = random::generator()?;
+        let key = SecretKey::generate(set, &mut rng)?;
+        let mut seed = [0; 32];
+        rng.fill_bytes(&mut seed);
+        let secret = write_secret(secret, &*key.key, lock)?;
+        let eval = write_watched(eval, &*key.key.eval_file(seed), tick)?;
         self.commit(secret, eval)?;
-        Ok(keys)
+        Ok(key)
+    }
+
+    /// As [`create`](Self::create), with unfinished files that stay when the process is stopped, and that the next call goes on
+    /// with: `secret.hsk.unfinished`, readable by the owner alone and under the passphrase, and `eval.hek.unfinished`. The keys
+    /// are the same as without the stop.
+    ///
+    /// # Errors
+    /// As [`create`](Self::create); [`Error::UnfinishedOfSet`] if the unfinished keys are of another set;
+    /// [`Error::WrongPassphrase`] or [`Error::Protected`] if they are under another passphrase.
+    pub fn resume(
+        self,
+        set: &Set,
+        force: bool,
+        lock: Option<(&Passphrase, KdfCost)>,
+        tick: &mut dyn FnMut(u64, u64),
+    ) -> Result<SecretKey> {
+        let (secret_path, eval_path) = (
+            self.path.join(SECRET_KEY_FILE),
+            self.path.join(EVAL_KEY_FILE),
+        );
+        for path in [&secret_path, &eval_path] {
+            refuse_link(path)?;
+            refuse_link(&unfinished_path(path))?;
+        }
+        let secret = Output::resumed(&secret_path, force, true)?;
+        let eval = Output::resumed(&eval_path, force, false)?;
+        let found = unfinished_secret(&unfinished_path(&secret_path), set, lock)?;
+        let mut rng = random::generator()?;
+        let mut seed = [0; 32];
+        rng.fill_bytes(&mut seed);
+        let (key, secret) = match found {
+            // its file is whole
+            Some(key) => (key, secret.whole()?),
+            None => {
+                let key = SecretKey::generate(set, &mut rng)?;
+                let file = write_secret(secret, &*key.key, lock)?;
+                (key, file.synced()?)
+            }
+        };
+        let path = unfinished_path(&eval_path);
+        let header = key.key.eval_file(seed).header();
+        let header = header.map_err(|source| Error::output(&path, source))?;
+        let front = Front::of(&path, &header);
+        let front = front.map_err(|source| Error::file(&path, source))?;
+        let front = front.filter(|front| front.records > 0);
+        if front.is_some()
+            && let Some(first) = Front::first_body(&path, &header, seed.len() as u64)
+            && let Ok(first) = first.try_into()
+        {
+            seed = first;
+        }
+        let file = eval.rest_of(header, front.as_ref())?;
+        let eval = write_rest(file, &*key.key.eval_file(seed), tick)?;
+        let eval = eval.synced()?;
+        completing(2, || exchange(&self.path, secret, eval, |_| ()))?;
+        Ok(key)
     }
 
     fn commit(&self, secret: Container, eval: Container) -> Result<()> {
@@ -118,6 +182,36 @@ impl core::fmt::Debug for KeyFolder {
             .field("repair", &self.repair)
             .finish_non_exhaustive()
     }
+}
+
+/// The secret key of an unfinished key generation, if it was written to its end.
+fn unfinished_secret(
+    path: &Path,
+    set: &Set,
+    lock: Option<(&Passphrase, KdfCost)>,
+) -> Result<Option<SecretKey>> {
+    let whole = Reader::open(path, Kind::SecretKey).and_then(|reader| {
+        let found = reader.header().set().to_owned();
+        reader.verify()?;
+        Ok(found)
+    });
+    match whole {
+        Ok(found) if found == set.name() => {}
+        Ok(found) => {
+            return Err(Error::UnfinishedOfSet {
+                path: path.to_owned(),
+                found,
+                expected: set.name(),
+            });
+        }
+        Err(WireError::Io { source, .. }) => return Err(Error::io(path, source)),
+        Err(_) => return Ok(None),
+    }
+    let key = match lock {
+        None => SecretKey::open(path),
+        Some((passphrase, _)) => SecretKey::unlock(path, passphrase),
+    };
+    key.map(Some)
 }
 
 /// Replacing what a link leads to could set aside one file and replace another.
@@ -395,8 +489,8 @@ mod tests {
     }
 
     fn make(folder: &Path, force: bool) -> Result<KeyId> {
-        let keys = KeyFolder::open(folder)?.create(&set(), force, None)?;
-        Ok(keys.secret.id())
+        let key = KeyFolder::open(folder)?.create(&set(), force, None, &mut |_, _| ())?;
+        Ok(key.id())
     }
 
     fn id(folder: &Path, name: &str) -> Option<KeyId> {
@@ -424,17 +518,21 @@ mod tests {
         folder
     }
 
+    /// New keys in the two files.
+    fn written(secret: Output, eval: Output) -> (AtomicFile, AtomicFile) {
+        let mut rng = random::generator().unwrap();
+        let key = SecretKey::generate(&set(), &mut rng).unwrap();
+        let secret = super::super::write(secret, &*key.key).unwrap();
+        let eval = super::super::write(eval, &*key.key.eval_file([7; 32])).unwrap();
+        (secret.synced().unwrap(), eval.synced().unwrap())
+    }
+
     /// The folder as a kill leaves it after each step of making keys in it.
     fn kills(folder: &Path, force: bool) -> Vec<(Step, BTreeMap<String, Vec<u8>>)> {
         let (secret, eval) = (folder.join(SECRET_KEY_FILE), folder.join(EVAL_KEY_FILE));
-        let keys = KeySet::generate(&set()).unwrap();
         let secret = Output::replacing(&secret, force).unwrap();
         let eval = Output::create(eval, force).unwrap();
-        let eval = write(eval, keys.eval.key.header(), |w| keys.eval.key.write(w)).unwrap();
-        let secret = write(secret, keys.secret.key.header(), |w| {
-            keys.secret.key.write(w)
-        });
-        let (secret, eval) = (secret.unwrap().synced().unwrap(), eval.synced().unwrap());
+        let (secret, eval) = written(secret, eval);
         let mut states = Vec::new();
         exchange(folder, secret, eval, |step| {
             states.push((step, contents(folder)));
@@ -550,17 +648,9 @@ mod tests {
             fs::remove_file(&eval).unwrap();
             let new_secret = Output::replacing(&secret, true).unwrap();
             let new_eval = Output::create(&eval, true).unwrap();
-            let keys = KeySet::generate(&set()).unwrap();
-            let new_secret = write(new_secret, keys.secret.key.header(), |w| {
-                keys.secret.key.write(w)
-            });
-            let new_eval = write(new_eval, keys.eval.key.header(), |w| keys.eval.key.write(w));
+            let files = written(new_secret, new_eval);
             // no file can be renamed to a folder that is not empty
             fs::create_dir_all(eval.join("a")).unwrap();
-            let files = (
-                new_secret.unwrap().synced().unwrap(),
-                new_eval.unwrap().synced().unwrap(),
-            );
             assert!(exchange(folder.path(), files.0, files.1, |_| ()).is_err());
             fs::remove_dir_all(&eval).unwrap();
             let left = (!first).then_some(old);

@@ -1,19 +1,24 @@
 //! What schemes refuse or find wrong: each one's own errors, and those that are the same for all.
 
-use crate::error::wire_remedy;
 use homaes_aes::Layout;
+use homaes_scheme::failure::{Failure, remedy};
+use homaes_scheme::{Cancelled, FieldError};
 use homaes_wire::{KeyId, WireError};
+use std::error::Error;
 
 /// Errors about a scheme's keys, ciphertexts and parameters. Boxed, so that results stay small whatever the schemes.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchemeError {
-    /// An error of BGV.
+    /// An error of one scheme's own.
+    #[error("{0}")]
+    Own(Box<dyn Failure>),
+    /// The container is damaged or belongs elsewhere.
     #[error(transparent)]
-    Bgv(Box<homaes_bgv::Error>),
-    /// An error of TFHE.
+    Wire(#[from] WireError),
+    /// The run was cancelled.
     #[error(transparent)]
-    Tfhe(Box<homaes_tfhe::Error>),
+    Cancelled(#[from] Cancelled),
     /// The set has no keys for a layout.
     #[error(
         "set {set} does not offer layout {layout}, expected {}",
@@ -75,109 +80,60 @@ pub enum SchemeError {
         expected: KeyId,
     },
     /// A field of a file has a value that the set does not allow.
-    #[error("record {what}: found {found}, expected {expected}")]
-    Field {
-        /// Which field.
-        what: &'static str,
-        /// Value found.
-        found: u64,
-        /// What it should be; at most that, for levels.
-        expected: u64,
-    },
+    #[error(transparent)]
+    Field(#[from] FieldError),
 }
 
 /// Why a declared parameter set is unsound.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ParamsError {
-    /// A set of BGV.
-    #[error(transparent)]
-    Bgv(#[from] homaes_bgv::ParamsError),
-    /// A set of TFHE.
-    #[error(transparent)]
-    Tfhe(#[from] homaes_tfhe::ParamsError),
+#[error(transparent)]
+pub struct ParamsError(Box<dyn Error + Send + Sync>);
+
+impl ParamsError {
+    /// An error of one scheme's own.
+    pub(crate) fn of(error: impl Error + Send + Sync + 'static) -> Self {
+        Self(Box::new(error))
+    }
 }
 
 impl SchemeError {
+    /// An error of one scheme's own.
+    pub(crate) fn of(error: impl Failure) -> Self {
+        Self::Own(Box::new(error))
+    }
+
     /// What to do, in one clause.
     pub(crate) fn remedy(&self) -> &'static str {
         match self {
-            Self::Bgv(error) => bgv_remedy(error),
-            Self::Tfhe(error) => tfhe_remedy(error),
+            Self::Own(error) => error.remedy(),
+            Self::Wire(error) => error.remedy(),
+            Self::Cancelled(_) => "run it again",
             Self::NoLayout { .. } => "choose a layout that the set offers, see 'homaes params'",
             Self::NotWrapped { .. } => "wrap the AES key for this layout, or choose another one",
             Self::NoLevels { .. } => "leave --levels-left out",
-            Self::ClientExpands { .. } => "leave --expand out, or choose a set of scheme tfhe",
-            Self::OtherSet { .. } => OTHER_SET,
-            Self::OtherKey { .. } => OTHER_KEY,
-            Self::Field { .. } => ANEW,
+            Self::ClientExpands { .. } => {
+                "leave --expand out, or choose a scheme whose server can expand the key"
+            }
+            Self::OtherSet { .. } => remedy::OTHER_SET,
+            Self::OtherKey { .. } => remedy::OTHER_KEY,
+            Self::Field { .. } => remedy::ANEW,
+        }
+    }
+
+    pub(crate) fn is_cancelled(&self) -> bool {
+        match self {
+            Self::Own(error) => error.is_cancelled(),
+            error => matches!(error, Self::Cancelled(_)),
         }
     }
 
     /// The error of the container, if it is one; otherwise this error.
     pub(crate) fn into_wire(self) -> Result<WireError, Self> {
         match self {
-            Self::Bgv(error) => match *error {
-                homaes_bgv::Error::Wire(source) => Ok(source),
-                error => Err(error.into()),
-            },
-            Self::Tfhe(error) => match *error {
-                homaes_tfhe::Error::Wire(source) => Ok(source),
-                error => Err(error.into()),
-            },
+            Self::Own(error) => error.into_wire().map_err(Self::Own),
+            Self::Wire(error) => Ok(error),
             error => Err(error),
         }
-    }
-}
-
-impl From<homaes_bgv::Error> for SchemeError {
-    fn from(error: homaes_bgv::Error) -> Self {
-        Self::Bgv(Box::new(error))
-    }
-}
-
-impl From<homaes_tfhe::Error> for SchemeError {
-    fn from(error: homaes_tfhe::Error) -> Self {
-        Self::Tfhe(Box::new(error))
-    }
-}
-
-const OTHER_SET: &str = "use files of one parameter set";
-const OTHER_KEY: &str = "use files made with one secret key";
-const WRONG_KEY: &str = "check that the secret key belongs to the file, or transcipher again";
-const ANEW: &str = "make the file anew";
-
-fn bgv_remedy(error: &homaes_bgv::Error) -> &'static str {
-    use homaes_bgv::Error as Bgv;
-    match error {
-        Bgv::Wire(source) => wire_remedy(source),
-        Bgv::NotBytes => WRONG_KEY,
-        Bgv::Levels { most: None, .. } => {
-            "choose a parameter set for this size of AES key (see 'homaes params')"
-        }
-        Bgv::Levels { .. } => {
-            "choose a parameter set with more levels (see 'homaes params'), a shorter AES key, or fewer --levels-left"
-        }
-        Bgv::NoLayout { .. } => "choose a layout that the set offers, see 'homaes params'",
-        Bgv::NoLayouts | Bgv::LayoutTwice { .. } => "name every layout once",
-        Bgv::TooDeep { .. } => "choose a set with more levels left, or more --levels-left",
-        Bgv::NotWrapped { .. } => "wrap the AES key for this layout, or choose another one",
-        Bgv::OtherSet { .. } | Bgv::OtherShape { .. } => OTHER_SET,
-        Bgv::OtherKey { .. } => OTHER_KEY,
-        Bgv::Eval(_) => "choose a parameter set with more levels, or make the keys anew",
-        _ => ANEW,
-    }
-}
-
-fn tfhe_remedy(error: &homaes_tfhe::Error) -> &'static str {
-    use homaes_tfhe::Error as Tfhe;
-    match error {
-        Tfhe::Wire(source) => wire_remedy(source),
-        Tfhe::OtherSet { .. } => OTHER_SET,
-        Tfhe::OtherKey { .. } => OTHER_KEY,
-        Tfhe::NotDigits => WRONG_KEY,
-        Tfhe::OnlyRead => "copy the file",
-        _ => ANEW,
     }
 }
 
@@ -242,7 +198,7 @@ mod tests {
             SchemeError::from(homaes_bgv::Error::from(short())),
             homaes_tfhe::Error::from(short()).into(),
         ] {
-            assert_eq!(error.remedy(), wire_remedy(&short()));
+            assert_eq!(error.remedy(), short().remedy());
             assert_eq!(error.into_wire().unwrap().to_string(), short().to_string());
         }
         let other = SchemeError::from(homaes_bgv::Error::NotBytes);

@@ -1,57 +1,156 @@
-//! TFHE behind the pipeline: bootstrapped, so without levels, and with the blocks of a batch side by side, so that
-//! nothing is filled up.
+//! TFHE: bootstrapped, so without levels, and with the blocks of a batch side by side, so that nothing is filled up.
 
-use super::{Decrypted, SchemeError, Shape};
-use crate::evaluate::Evaluator;
+use super::family::{self, *};
+use super::{ParamsError, SchemeError};
 use crate::report::Meter;
 use crate::{Quality, Wrapping};
-use homaes_aes::{Block, RoundKeys};
-use homaes_tfhe::{Aes, EvalKey, Params, Result, SecretKey, State, WrappedKey};
-use rand_core::CryptoRng;
+use homaes_aes::{Block, KeySize, Layout, RoundKeys};
+use homaes_params::{Purpose, SetCard};
+use homaes_scheme::{Cancel, Records, Wrapped};
+use homaes_tfhe::{Aes, EvalKeyFile, Params, State, sets};
+use homaes_wire::{KeyId, Kind};
+use rand_chacha::ChaCha20Rng;
+use std::any::Any;
+use std::sync::Arc;
+
+type Result<T, E = SchemeError> = core::result::Result<T, E>;
+
+/// The scheme.
+pub(super) struct This;
 
 /// The level of everything.
-pub(super) const LEVEL: usize = 1;
+const LEVEL: usize = 1;
 
-/// Encrypts an AES key; unless the client is to expand it, the server will.
-pub(super) fn wrap(
-    secret: &SecretKey,
-    keys: &RoundKeys,
-    wrapping: &Wrapping,
-    rng: &mut impl CryptoRng,
-) -> Result<WrappedKey, SchemeError> {
-    let set = secret.params().set().name.as_str();
-    check_levels(wrapping.levels_left, set)?;
-    let wrapping = homaes_tfhe::Wrapping {
-        direction: wrapping.direction,
-        expansion: wrapping.expansion.unwrap_or_default(),
-    };
-    Ok(WrappedKey::encrypt(secret, keys, wrapping, rng)?)
-}
+impl Family for This {
+    fn name(&self) -> &'static str {
+        "tfhe"
+    }
 
-/// Refuses levels, which the output does not have.
-fn check_levels(levels_left: Option<usize>, set: &'static str) -> Result<(), SchemeError> {
-    match levels_left {
-        None | Some(0) => Ok(()),
-        Some(wanted) => Err(SchemeError::NoLevels { wanted, set }),
+    fn default_set(&self) -> &'static str {
+        "tfhe/p64"
+    }
+
+    fn variants(&self) -> &'static [Variant] {
+        &[
+            Variant {
+                name: "bits",
+                about: "bit by bit, with circuit bootstrapping",
+                default_set: "tfhe/p64",
+            },
+            Variant {
+                name: "nibble",
+                about: "digit by digit, with trees of tables",
+                default_set: "tfhe/nibble128",
+            },
+        ]
+    }
+
+    fn sets(&self) -> Vec<&'static str> {
+        sets::ALL.iter().map(|set| set.name.as_str()).collect()
+    }
+
+    fn params(&self, name: &str) -> Option<Result<Arc<dyn family::Params>, ParamsError>> {
+        let params = Params::new(sets::by_name(name)?);
+        Some(params.map(|p| p as _).map_err(ParamsError::of))
+    }
+
+    fn noise_terms(&self) -> NoiseTerms {
+        NoiseTerms {
+            noise: "noise",
+            meaning: "noise: log2 of its standard deviation, in units of 2^-64 of the torus; noise left: log2 of the distance at which a\nbit or digit decrypts wrongly over that deviation.",
+        }
+    }
+
+    fn yardstick(&self) -> Yardstick {
+        Yardstick::Bootstrap
+    }
+
+    fn multiplications_left(&self, _: usize) -> Option<usize> {
+        None
+    }
+
+    fn blocks_to_show(&self) -> Option<u64> {
+        Some(1)
+    }
+
+    fn memory_of_key(&self, kind: Kind, file_bytes: u64) -> u64 {
+        match kind {
+            // spectra of both halves; measured: 3.0
+            Kind::EvalKey => file_bytes.saturating_mul(2),
+            _ => file_bytes,
+        }
     }
 }
 
-/// The state of a batch.
-pub(super) fn decode(params: &Params, shape: Shape, body: &[u8]) -> Result<State> {
+impl family::Params for Params {
+    fn name(&self) -> &'static str {
+        self.set().name.as_str()
+    }
+
+    fn purpose(&self) -> Purpose {
+        self.set().purpose
+    }
+
+    fn card(&self) -> SetCard {
+        self.card()
+    }
+
+    fn digest(&self) -> &[u8; 32] {
+        self.digest()
+    }
+
+    fn layouts(&self) -> &'static [Layout] {
+        self.layouts()
+    }
+
+    /// A batch that has fewer costs less and takes less space.
+    fn blocks_per_batch(&self, _: Layout) -> u64 {
+        self.blocks_per_batch() as u64
+    }
+
+    fn levels_left(&self, layout: Layout, size: KeySize) -> Option<usize> {
+        self.levels_left(layout, size)
+    }
+
+    fn top_level(&self) -> usize {
+        LEVEL
+    }
+
+    fn batch_bytes(&self, shape: Shape) -> u64 {
+        homaes_tfhe::batch_bytes(self, shape.blocks)
+    }
+
+    fn batch_quality(&self, shape: Shape, body: &[u8]) -> Result<Quality> {
+        Ok(quality(self, &decode(self, shape, body)?))
+    }
+
+    fn generate(self: Arc<Self>, rng: &mut ChaCha20Rng) -> Result<Box<dyn SecretKey>> {
+        Ok(Box::new(homaes_tfhe::SecretKey::generate(&self, rng)?))
+    }
+
+    fn read_secret(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn SecretKey>> {
+        Ok(Box::new(homaes_tfhe::SecretKey::read(&self, file)?))
+    }
+
+    fn read_eval(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn EvalKey>> {
+        Ok(Box::new(homaes_tfhe::EvalKey::read(&self, file)?))
+    }
+
+    fn read_wrapped(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn WrappedKey>> {
+        Ok(Box::new(homaes_tfhe::WrappedKey::read(&self, file)?))
+    }
+
+    fn describe_wrapped(&self, file: Input<'_>) -> Result<Wrapped> {
+        Ok(homaes_tfhe::WrappedKey::describe_file(self, file)?)
+    }
+}
+
+fn decode(params: &Params, shape: Shape, body: &[u8]) -> homaes_tfhe::Result<State> {
     homaes_tfhe::decode_batch(params, shape.blocks, body)
 }
 
-/// The blocks of a batch.
-pub(super) fn decrypt(key: &SecretKey, shape: Shape, body: &[u8]) -> Result<Decrypted> {
-    let decrypted = key.decrypt_blocks(&decode(key.params(), shape, body)?)?;
-    Ok(Decrypted {
-        blocks: decrypted.blocks,
-        margin_bits: decrypted.margin_bits,
-    })
-}
-
 /// The worst of a state's ciphertexts.
-pub(super) fn quality(params: &Params, state: &State) -> Quality {
+fn quality(params: &Params, state: &State) -> Quality {
     Quality {
         level: state.level(),
         noise_bits: state.noise_bits(),
@@ -59,22 +158,131 @@ pub(super) fn quality(params: &Params, state: &State) -> Quality {
     }
 }
 
+impl SecretKey for homaes_tfhe::SecretKey {
+    fn id(&self) -> KeyId {
+        self.id()
+    }
+
+    fn decrypt_batch(&self, shape: Shape, body: &[u8]) -> Result<Decrypted> {
+        let decrypted = self.decrypt_blocks(&decode(self.params(), shape, body)?)?;
+        Ok(Decrypted {
+            blocks: decrypted.blocks,
+            margin_bits: decrypted.margin_bits,
+        })
+    }
+
+    fn eval_file(&self, seed: [u8; 32]) -> Box<dyn Records + '_> {
+        Box::new(EvalKeyFile::of_seed(self, seed))
+    }
+
+    fn eval_key(&self, rng: &mut ChaCha20Rng) -> Box<dyn EvalKey> {
+        Box::new(homaes_tfhe::EvalKey::generate(self, rng))
+    }
+
+    fn wrap(
+        &self,
+        keys: &RoundKeys,
+        wrapping: &Wrapping,
+        rng: &mut ChaCha20Rng,
+    ) -> Result<Box<dyn WrappedKey>> {
+        Ok(Box::new(wrapped(self, keys, wrapping, rng)?))
+    }
+
+    /// It is small.
+    fn wrap_file(
+        &self,
+        keys: &RoundKeys,
+        wrapping: &Wrapping,
+        rng: &mut ChaCha20Rng,
+    ) -> Result<Box<dyn WrappedFile + '_>> {
+        Ok(Box::new(wrapped(self, keys, wrapping, rng)?))
+    }
+}
+
+/// An AES key under FHE; unless the client is to expand it, the server will.
+fn wrapped(
+    secret: &homaes_tfhe::SecretKey,
+    keys: &RoundKeys,
+    wrapping: &Wrapping,
+    rng: &mut ChaCha20Rng,
+) -> Result<homaes_tfhe::WrappedKey> {
+    let set = secret.params().set().name.as_str();
+    check_levels(wrapping.levels_left, set)?;
+    let wrapping = homaes_tfhe::Wrapping {
+        direction: wrapping.direction,
+        expansion: wrapping.expansion.unwrap_or_default(),
+    };
+    let wrapped = homaes_tfhe::WrappedKey::encrypt(secret, keys, wrapping, rng)?;
+    Ok(wrapped)
+}
+
+/// Refuses levels, which the output does not have.
+fn check_levels(levels_left: Option<usize>, set: &'static str) -> Result<()> {
+    match levels_left {
+        None | Some(0) => Ok(()),
+        Some(wanted) => Err(SchemeError::NoLevels { wanted, set }),
+    }
+}
+
+impl EvalKey for homaes_tfhe::EvalKey {
+    fn key_id(&self) -> KeyId {
+        self.key_id()
+    }
+
+    /// May take seconds: the key is expanded under encryption if the client did not.
+    fn circuit<'k>(
+        &'k self,
+        wrapped: &'k dyn WrappedKey,
+        _: Layout,
+    ) -> Option<Result<Box<dyn Circuit + 'k>>> {
+        let wrapped: &dyn Any = wrapped;
+        let aes = Aes::new(self, wrapped.downcast_ref()?);
+        let params: &Params = self.params();
+        Some(match aes {
+            Ok(aes) => Ok(Box::new(Running { params, aes })),
+            Err(error) => Err(error.into()),
+        })
+    }
+}
+
+impl WrappedFile for homaes_tfhe::WrappedKey {
+    fn describe(&self) -> Wrapped {
+        self.describe()
+    }
+}
+
+impl WrappedKey for homaes_tfhe::WrappedKey {
+    fn key_id(&self) -> KeyId {
+        self.key_id()
+    }
+}
+
 /// AES under one wrapped key.
-pub(crate) struct Circuit<'k> {
+struct Running<'k> {
     params: &'k Params,
     aes: Aes<'k>,
 }
 
-impl<'k> Circuit<'k> {
-    /// May take seconds: the key is expanded under encryption if the client did not.
-    pub(super) fn new(eval: &'k EvalKey, wrapped: &'k WrappedKey) -> Result<Self> {
-        Ok(Self {
-            params: eval.params(),
-            aes: Aes::new(eval, wrapped)?,
+impl Circuit for Running<'_> {
+    fn run(
+        &self,
+        input: &[Block],
+        mask: &[Block],
+        _cancel: &Cancel,
+        step: &mut dyn FnMut(usize, Quality),
+    ) -> Result<Finished> {
+        let observe = |round, state: &State| step(round, quality(self.params, state));
+        let mut state = self.aes.evaluate_observed(input, observe)?;
+        if !mask.is_empty() {
+            self.aes.xor_public(&mut state, mask)?;
+        }
+        Ok(Finished {
+            record: homaes_tfhe::encode_batch(self.params, &state)?,
+            quality: quality(self.params, &state),
         })
     }
 
-    pub(super) fn meter(&self) -> Meter {
+    fn meter(&self) -> Meter {
         let reading = self.aes.meter();
         Meter {
             transforms: reading.transforms,
@@ -84,28 +292,9 @@ impl<'k> Circuit<'k> {
     }
 }
 
-impl Evaluator for Circuit<'_> {
-    type State = State;
-
-    fn evaluate(
-        &self,
-        public: &[Block],
-        mut step: impl FnMut(usize, Quality),
-    ) -> Result<State, SchemeError> {
-        let observe = |round, state: &State| step(round, quality(self.params, state));
-        Ok(self.aes.evaluate_observed(public, observe)?)
-    }
-
-    fn xor_public(&self, state: &mut State, blocks: &[Block]) -> Result<(), SchemeError> {
-        Ok(self.aes.xor_public(state, blocks)?)
-    }
-
-    fn encode(&self, state: &State) -> Result<Vec<u8>, SchemeError> {
-        Ok(homaes_tfhe::encode_batch(self.params, state)?)
-    }
-
-    fn quality(&self, state: &State) -> Quality {
-        quality(self.params, state)
+impl From<homaes_tfhe::Error> for SchemeError {
+    fn from(error: homaes_tfhe::Error) -> Self {
+        Self::of(error)
     }
 }
 

@@ -107,7 +107,7 @@ impl Plan {
             expansion: wrapped.expansion(),
             report,
             margin_bits,
-            eval_key_bytes: keys.eval.file_bytes()?,
+            eval_key_bytes: keys.eval.file_bytes(),
             wrapped_key_bytes: wrapped.file_bytes()?,
             peak_rss_bytes: peak_rss_bytes(),
             reference: clocks.read(),

@@ -12,7 +12,7 @@ mod pbs;
 use super::kernels::{self, Own, median};
 use crate::console::Failure;
 use crate::table::Rows;
-use homaes::{Report, Scheme, Set};
+use homaes::{Report, Set, Yardstick};
 use serde_json::{Map, Value, json};
 
 /// Transforms timed before and after the run.
@@ -56,13 +56,15 @@ pub(super) enum Reference {
 
 impl Clocks {
     pub(super) fn new(set: &Set) -> Result<Self, Failure> {
-        #[cfg(feature = "tfhe-rs")]
-        if set.scheme() == Scheme::Tfhe {
-            return Ok(Self::Pbs(Box::new(pbs::Pbs::new()?)));
+        match set.scheme().yardstick() {
+            Yardstick::Transform => Self::transforms(set),
+            #[cfg(feature = "tfhe-rs")]
+            Yardstick::Bootstrap => Ok(Self::Pbs(Box::new(pbs::Pbs::new()?))),
+            _ => Ok(Self::None),
         }
-        if set.scheme() != Scheme::Bgv {
-            return Ok(Self::None);
-        }
+    }
+
+    fn transforms(set: &Set) -> Result<Self, Failure> {
         // A set without a ring has no transform of its own to compare.
         let ring = set.card().ring;
         let m = ring.map_or(DEGREE * 2 - 1, |ring| ring.m);

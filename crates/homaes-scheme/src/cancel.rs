@@ -1,0 +1,66 @@
+//! Ending a run from outside: another thread, a signal handler.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A switch that ends the runs it was given to. Clones are the same switch.
+///
+/// A run looks at it several times a second, then returns [`Cancelled`] and leaves nothing behind.
+///
+/// ```
+/// let cancel = homaes_scheme::Cancel::new();
+/// assert!(cancel.check().is_ok());
+/// cancel.clone().cancel();
+/// assert!(cancel.check().is_err());
+/// ```
+#[derive(Clone, Default)]
+pub struct Cancel(Arc<AtomicBool>);
+
+/// A run was ended by [`Cancel::cancel`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cancelled;
+
+impl Cancel {
+    /// A switch that is not thrown.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Ends all runs that have this switch, for good.
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it was thrown.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// An error if it was thrown.
+    ///
+    /// # Errors
+    /// [`Cancelled`].
+    pub fn check(&self) -> Result<(), Cancelled> {
+        match self.is_cancelled() {
+            false => Ok(()),
+            true => Err(Cancelled),
+        }
+    }
+}
+
+impl fmt::Debug for Cancel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Cancel").field(&self.is_cancelled()).finish()
+    }
+}
+
+impl fmt::Display for Cancelled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("cancelled")
+    }
+}
+
+impl std::error::Error for Cancelled {}

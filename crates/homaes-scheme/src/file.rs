@@ -1,0 +1,93 @@
+//! Keys as lists of records.
+//!
+//! A record of a key depends on the key and the record's number alone. So the records can be made side by side, a few
+//! at a time, and the making can stop and go on: memory is that of the records in hand.
+
+use homaes_wire::{Contents, Header, KeyId, Kind, WireError, Writer};
+use std::io::Write;
+use zeroize::{Zeroize, Zeroizing};
+
+/// A parameter set as files name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SetId<'a> {
+    /// The name.
+    pub name: &'a str,
+    /// Digest of the numbers that define it.
+    pub digest: &'a [u8; 32],
+}
+
+impl SetId<'_> {
+    /// The header of a file of the set.
+    ///
+    /// # Errors
+    /// None for a checked set: names and sizes are in range.
+    pub fn header(self, kind: Kind, key: KeyId, contents: Contents) -> Result<Header, WireError> {
+        Header::new(kind, self.name, *self.digest, key, contents)
+    }
+}
+
+/// One record of a key.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Record {
+    /// What the body is.
+    pub tag: u16,
+    /// Which one of several with this tag.
+    pub index: u64,
+    /// The bytes; zeroised, for they may be secret.
+    pub body: Zeroizing<Vec<u8>>,
+}
+
+impl Record {
+    /// A record.
+    #[must_use]
+    pub fn new(tag: u16, index: u64, body: Vec<u8>) -> Self {
+        let body = Zeroizing::new(body);
+        Self { tag, index, body }
+    }
+}
+
+/// The seed of the errors of a key that is made from `secret` and the public `seed`.
+///
+/// The same secret and the same seed give the same errors, so key generation can go on where it was stopped with the
+/// secret key alone, and no record is ever made twice with different errors. It is the key derivation of BLAKE3:
+/// whoever does not know the secret cannot tell the result from a random one, for BLAKE3 as a random oracle.
+#[must_use]
+pub fn error_seed(secret: &[u8], seed: &[u8; 32]) -> Zeroizing<[u8; 32]> {
+    let mut hasher = blake3::Hasher::new_derive_key("homaes 2026-11 errors of evaluation keys");
+    hasher.update(seed);
+    hasher.update(secret);
+    let mut out = Zeroizing::new([0; 32]);
+    hasher.finalize_xof().fill(out.as_mut());
+    hasher.zeroize();
+    out
+}
+
+/// A key as a file.
+///
+/// Laws: `record(i)` is the same whenever it is asked for; the records 0, 1, … are as many and as long as the header
+/// says.
+pub trait Records: Sync {
+    /// The header.
+    ///
+    /// # Errors
+    /// None for a checked set.
+    fn header(&self) -> Result<Header, WireError>;
+
+    /// Record `number` of the file, from 0. Uses the current thread pool.
+    ///
+    /// # Panics
+    /// If the file has no such record.
+    fn record(&self, number: u64) -> Record;
+}
+
+/// Writes all records, one after the other.
+///
+/// # Errors
+/// If the output fails.
+pub fn write<W: Write>(file: &(impl Records + ?Sized), w: &mut Writer<W>) -> Result<(), WireError> {
+    for number in 0..file.header()?.records() {
+        let Record { tag, index, body } = file.record(number);
+        w.write_record(tag, index, &body)?;
+    }
+    Ok(())
+}

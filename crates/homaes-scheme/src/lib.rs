@@ -1,0 +1,27 @@
+//! What the FHE schemes have in common beside AES itself and the container of files.
+//!
+//! | module | content |
+//! |---|---|
+//! | [`file`] | a key as a list of records, each made on its own |
+//! | [`read`] | reading records back, with one wording of what is wrong with them |
+//! | [`expansion`] | who runs the AES key schedule |
+//! | [`cancel`] | ending a run from outside |
+//! | [`Wrapped`] | what a wrapped key holds |
+//! | [`failure`] | what an error of a scheme says beside its message |
+//!
+//! `homaes-bgv` and `homaes-tfhe` are the users; `homaes` joins them into one pipeline.
+#![forbid(unsafe_code)]
+
+pub mod cancel;
+pub mod expansion;
+pub mod failure;
+pub mod file;
+pub mod read;
+mod wrapped;
+
+pub use cancel::{Cancel, Cancelled};
+pub use expansion::Expansion;
+pub use failure::Failure;
+pub use file::{Record, Records, SetId};
+pub use read::FieldError;
+pub use wrapped::Wrapped;

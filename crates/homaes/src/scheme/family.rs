@@ -1,0 +1,239 @@
+//! What a scheme is to this crate: six traits, all of whose implementations stand in the file of the scheme.
+//!
+//! | trait | of | |
+//! |---|---|---|
+//! | [`Family`] | a unit type | name, parameter sets, words |
+//! | [`Params`] | the scheme's parameters | sizes, layouts, making and reading keys |
+//! | [`SecretKey`] | its secret key | wrapping, decrypting, the file of the evaluation key |
+//! | [`EvalKey`] | its evaluation key | a circuit together with a wrapped key |
+//! | [`WrappedKey`] | its wrapped key | what it holds |
+//! | [`Circuit`] | AES under both keys | runs batches |
+//!
+//! They are implemented for the types of the scheme's crate, and used as trait objects: a key knows its scheme by itself.
+
+use super::{ParamsError, SchemeError};
+use crate::report::Meter;
+use crate::{Quality, Wrapping};
+use homaes_aes::{Block, KeySize, Layout, RoundKeys};
+use homaes_params::{Purpose, SetCard};
+use homaes_scheme::{Cancel, Records, Wrapped};
+use homaes_wire::{KeyId, Kind, Reader};
+use rand_chacha::ChaCha20Rng;
+use std::any::Any;
+use std::io::Read;
+use std::sync::Arc;
+use zeroize::Zeroizing;
+
+type Result<T, E = SchemeError> = core::result::Result<T, E>;
+
+/// A key file, open.
+pub(crate) type Input<'r> = Reader<Box<dyn Read + Send + 'r>>;
+
+/// What the noise figures of a scheme are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NoiseTerms {
+    /// Name of [`Quality::noise_bits`].
+    pub noise: &'static str,
+    /// What that and [`Quality::capacity_bits`] are, in sentences.
+    pub meaning: &'static str,
+}
+
+/// A way in which a scheme evaluates AES, which has a default set of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Variant {
+    /// The word on the command line.
+    pub name: &'static str,
+    /// What it is.
+    pub about: &'static str,
+    /// The set to take for data that matter.
+    pub default_set: &'static str,
+}
+
+/// What a scheme's speed is measured by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Yardstick {
+    /// One transform of the crate `tfhe-ntt`, of 32768 points.
+    Transform,
+    /// One key switch and bootstrapping of the crate `tfhe`.
+    Bootstrap,
+    /// Nothing.
+    None,
+}
+
+/// A scheme.
+pub(crate) trait Family: Sync {
+    /// The first part of its sets' names.
+    fn name(&self) -> &'static str;
+
+    /// The set to take for data that matter.
+    fn default_set(&self) -> &'static str;
+
+    /// Its ways of evaluating AES, if there is more than one.
+    fn variants(&self) -> &'static [Variant] {
+        &[]
+    }
+
+    /// The names of its sets, secure ones first.
+    fn sets(&self) -> Vec<&'static str>;
+
+    /// The parameters of a set, if there is one of this name.
+    fn params(&self, name: &str) -> Option<Result<Arc<dyn Params>, ParamsError>>;
+
+    /// What its noise figures are.
+    fn noise_terms(&self) -> NoiseTerms;
+
+    /// What its speed is measured by.
+    fn yardstick(&self) -> Yardstick {
+        Yardstick::None
+    }
+
+    /// Multiplications that ciphertexts of `level` allow; `None` if nothing runs out.
+    fn multiplications_left(&self, level: usize) -> Option<usize>;
+
+    /// Batches to evaluate side by side with `threads` workers.
+    fn batches_in_flight(&self, _threads: usize) -> usize {
+        1
+    }
+
+    /// Blocks that show what it can do in seconds; `None` for a full batch.
+    fn blocks_to_show(&self) -> Option<u64> {
+        None
+    }
+
+    /// Memory that a key takes, at least, whose file has `file_bytes`.
+    fn memory_of_key(&self, kind: Kind, file_bytes: u64) -> u64;
+}
+
+/// What must be known of a batch to read its record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Shape {
+    pub(crate) layout: Layout,
+    pub(crate) level: usize,
+    /// AES blocks of the message in it, at most a full batch.
+    pub(crate) blocks: usize,
+}
+
+/// Checked parameters.
+pub(crate) trait Params: Send + Sync {
+    fn name(&self) -> &'static str;
+    fn purpose(&self) -> Purpose;
+    fn card(&self) -> SetCard;
+    fn digest(&self) -> &[u8; 32];
+
+    /// The layouts it offers, the fastest for full batches first.
+    fn layouts(&self) -> &'static [Layout];
+
+    /// Most AES blocks evaluated together.
+    fn blocks_per_batch(&self, layout: Layout) -> u64;
+
+    /// Most multiplications that AES can leave on its output; `None` if the set carries no such AES.
+    fn levels_left(&self, layout: Layout, size: KeySize) -> Option<usize>;
+
+    /// Highest level of a ciphertext.
+    fn top_level(&self) -> usize;
+
+    /// Length of the record of a batch.
+    fn batch_bytes(&self, shape: Shape) -> u64;
+
+    /// How far a batch is from failing, by its record.
+    fn batch_quality(&self, shape: Shape, body: &[u8]) -> Result<Quality>;
+
+    /// Memory of an evaluation beside the keys, at least.
+    fn memory_of_run(&self, _: Layout) -> u64 {
+        0
+    }
+
+    /// A new secret key.
+    fn generate(self: Arc<Self>, rng: &mut ChaCha20Rng) -> Result<Box<dyn SecretKey>>;
+
+    fn read_secret(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn SecretKey>>;
+    fn read_eval(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn EvalKey>>;
+    fn read_wrapped(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn WrappedKey>>;
+
+    /// What a wrapped key holds, by its first record and its length.
+    fn describe_wrapped(&self, file: Input<'_>) -> Result<Wrapped>;
+}
+
+/// A decrypted batch.
+pub(crate) struct Decrypted {
+    /// At least the blocks of its shape.
+    pub(crate) blocks: Zeroizing<Vec<Block>>,
+    /// Bits between the largest noise and failure.
+    pub(crate) margin_bits: f64,
+}
+
+/// The client's key.
+pub(crate) trait SecretKey: Records + Send + Sync {
+    fn id(&self) -> KeyId;
+
+    /// Decrypts a batch by its record.
+    fn decrypt_batch(&self, shape: Shape, body: &[u8]) -> Result<Decrypted>;
+
+    /// The file of the evaluation key that begins with `seed`.
+    fn eval_file(&self, seed: [u8; 32]) -> Box<dyn Records + '_>;
+
+    /// A new evaluation key.
+    fn eval_key(&self, rng: &mut ChaCha20Rng) -> Box<dyn EvalKey>;
+
+    /// Encrypts an AES key; the layouts of `wrapping` are those of the set that are wanted, each once.
+    fn wrap(
+        &self,
+        keys: &RoundKeys,
+        wrapping: &Wrapping,
+        rng: &mut ChaCha20Rng,
+    ) -> Result<Box<dyn WrappedKey>>;
+
+    /// The file of what [`wrap`](Self::wrap) makes, without all of it in memory.
+    fn wrap_file(
+        &self,
+        keys: &RoundKeys,
+        wrapping: &Wrapping,
+        rng: &mut ChaCha20Rng,
+    ) -> Result<Box<dyn WrappedFile + '_>>;
+}
+
+/// The server's key.
+pub(crate) trait EvalKey: Send + Sync {
+    fn key_id(&self) -> KeyId;
+
+    /// AES under both keys, with the current thread pool; `None` if the wrapped key is of another scheme.
+    fn circuit<'k>(
+        &'k self,
+        wrapped: &'k dyn WrappedKey,
+        layout: Layout,
+    ) -> Option<Result<Box<dyn Circuit + 'k>>>;
+}
+
+/// The file of a wrapped key.
+pub(crate) trait WrappedFile: Records {
+    fn describe(&self) -> Wrapped;
+}
+
+/// An AES key under FHE.
+pub(crate) trait WrappedKey: WrappedFile + Any + Send + Sync {
+    fn key_id(&self) -> KeyId;
+}
+
+/// The result of a batch.
+pub(crate) struct Finished {
+    /// Body of its record.
+    pub(crate) record: Vec<u8>,
+    pub(crate) quality: Quality,
+}
+
+/// AES under one wrapped key, in one layout.
+pub(crate) trait Circuit: Send + Sync {
+    /// AES of public blocks, at most a full batch, in the direction of the wrapped key, plus `mask`, which is empty or as
+    /// long; `step` is called after each round, 0 for the key addition.
+    fn run(
+        &self,
+        input: &[Block],
+        mask: &[Block],
+        cancel: &Cancel,
+        step: &mut dyn FnMut(usize, Quality),
+    ) -> Result<Finished>;
+
+    /// What its kernels have counted so far.
+    fn meter(&self) -> Meter;
+}
