@@ -108,6 +108,16 @@ impl Noise {
         }
     }
 
+    /// Of a sum with public bytes, which may be those that were added before: bounds add.
+    pub(crate) fn plus_public(self, other: Self) -> Self {
+        let sum = self.plus(other);
+        let bound = log2_sum(self.bound_log2(), other.bound_log2());
+        Self {
+            tail_log2: bound - sum.rms_log2,
+            ..sum
+        }
+    }
+
     /// Of a sum of two that may depend on one another.
     pub(crate) fn plus_dependent(self, other: Self) -> Self {
         Self::of(

@@ -91,7 +91,7 @@ impl State {
         for (s, p) in self.ciphertexts.iter_mut().zip(&public.ciphertexts) {
             s.parts[0].add_assign(params, params.basis(level), &p.parts[0]);
             // the same blocks can be added again
-            s.noise = s.noise.plus_dependent(p.noise);
+            s.noise = s.noise.plus_public(p.noise);
             match &mut s.history {
                 History::Aes { summands, .. } => *summands = summands.saturating_add(1),
                 History::Known(bound) => {

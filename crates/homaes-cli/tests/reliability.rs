@@ -68,6 +68,47 @@ fn pair(world: &World, folder: &str) -> String {
     found["pair"].as_str().unwrap().to_owned()
 }
 
+/// Killed at any moment, key generation goes on: the keys are those of a run without a stop.
+#[test]
+fn a_killed_key_generation_is_resumed() {
+    let world = World::new();
+    let line = "keygen --set tfhe/p64 --out made --resume";
+    let unfinished = |name: &str| world.at(&format!("made/{name}.unfinished"));
+    let mut seen = 0;
+    for kill in 0..10u64 {
+        let mut child = spawn(&world, line);
+        // some 10 MB a second, from the first records to half of the key
+        let most = 100_000 << kill.min(7);
+        wait_until("records", || {
+            let len = fs::metadata(unfinished("eval.hek")).map_or(0, |file| file.len());
+            len > seen.max(most) || child.try_wait().unwrap().is_some()
+        });
+        child.kill().unwrap();
+        child.wait().unwrap();
+        if world.at("made/eval.hek").exists() {
+            break;
+        }
+        // at most the buffer of the record in hand is lost
+        let len = fs::metadata(unfinished("eval.hek")).unwrap().len();
+        assert!(len + (1 << 22) > seen, "{len} after {seen}");
+        seen = len;
+        assert_eq!(pair(&world, "made"), "none");
+    }
+    if !world.at("made/eval.hek").exists() {
+        assert!(world.ok("inspect made").out.contains("eval.hek.unfinished"));
+        world.ok(line);
+    }
+    assert_eq!(pair(&world, "made"), "fits");
+    // from the secret key and the public seed, which the first record holds, the same in one run
+    let whole = fs::read(world.at("made/eval.hek")).unwrap();
+    fs::rename(world.at("made/secret.hsk"), unfinished("secret.hsk")).unwrap();
+    fs::remove_file(world.at("made/eval.hek")).unwrap();
+    fs::write(unfinished("eval.hek"), &whole[..400]).unwrap();
+    world.ok(line);
+    assert!(fs::read(world.at("made/eval.hek")).unwrap() == whole);
+    assert_eq!(fs::read_dir(world.at("made")).unwrap().count(), 2);
+}
+
 #[test]
 fn four_key_generations_at_once_leave_a_pair() {
     let world = World::new();

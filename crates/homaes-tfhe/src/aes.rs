@@ -12,6 +12,7 @@ use crate::state::State;
 use crate::wrapped::WrappedKey;
 use homaes_aes::{Block, Layout};
 use homaes_math::Words;
+use homaes_scheme::Cancel;
 use std::sync::Arc;
 
 /// log2 of the largest probability with which a batch may come out wrong: above it there is no use in starting.
@@ -42,6 +43,14 @@ impl<'k> Aes<'k> {
     /// If the two keys belong to different sets or secrets, or the set's noise leaves too little room anywhere in the rounds, before
     /// any work.
     pub fn new(key: &'k EvalKey, wrapped: &'k WrappedKey) -> Result<Self> {
+        Self::new_until(key, wrapped, &Cancel::new())
+    }
+
+    /// As [`new`](Self::new), unless `cancel` ends it: that is looked at before every look-up.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), and [`Error::Cancelled`].
+    pub fn new_until(key: &'k EvalKey, wrapped: &'k WrappedKey, cancel: &Cancel) -> Result<Self> {
         let params: &Params = key.params();
         wrapped.check(params, key.key_id())?;
         let found = params.log2_p_fail(wrapped.size);
@@ -56,14 +65,17 @@ impl<'k> Aes<'k> {
         let (fouriers, spectra) = (params.fouriers(), key.spectra());
         let circuit = match &params.set().variant {
             Variant::Bits(set) => {
-                let engine = Engine::new(set, fouriers, spectra);
+                let mut engine = Engine::new(set, fouriers, spectra);
+                engine.cancel = cancel.clone();
                 Circuit::Bits(BitsAes::new(engine, kind, wrapped.lwes()))
             }
             Variant::Nibble(set) => {
-                let engine = nibble::Engine::new(set, fouriers, spectra, Arc::default());
+                let mut engine = nibble::Engine::new(set, fouriers, spectra, Arc::default());
+                engine.cancel = cancel.clone();
                 Circuit::Nibble(NibbleAes::new(engine, kind, wrapped.lwes()))
             }
         };
+        cancel.check()?;
         Ok(Self {
             params,
             rounds: wrapped.size.rounds(),
@@ -94,7 +106,7 @@ impl<'k> Aes<'k> {
     /// # Errors
     /// If there are too many blocks.
     pub fn evaluate(&self, blocks: &[Block]) -> Result<State> {
-        self.run(blocks, None)
+        self.run(blocks, &Cancel::new(), None)
     }
 
     /// The cipher, in the direction of the wrapped key, on at most [`Params::blocks_per_batch`] public `blocks`, with the
@@ -108,10 +120,28 @@ impl<'k> Aes<'k> {
         blocks: &[Block],
         mut observe: impl FnMut(usize, &State),
     ) -> Result<State> {
-        self.run(blocks, Some(&mut observe))
+        self.run(blocks, &Cancel::new(), Some(&mut observe))
     }
 
-    fn run(&self, blocks: &[Block], observe: Option<ObserveStates<'_>>) -> Result<State> {
+    /// As [`evaluate_observed`](Self::evaluate_observed), unless `cancel` ends it: that is looked at before every look-up.
+    ///
+    /// # Errors
+    /// As there, and [`Error::Cancelled`].
+    pub fn evaluate_until(
+        &self,
+        blocks: &[Block],
+        cancel: &Cancel,
+        mut observe: impl FnMut(usize, &State),
+    ) -> Result<State> {
+        self.run(blocks, cancel, Some(&mut observe))
+    }
+
+    fn run(
+        &self,
+        blocks: &[Block],
+        cancel: &Cancel,
+        observe: Option<ObserveStates<'_>>,
+    ) -> Result<State> {
         let expected = self.params.blocks_per_batch();
         if blocks.len() > expected {
             let found = blocks.len();
@@ -122,13 +152,28 @@ impl<'k> Aes<'k> {
             blocks: blocks.len(),
             log2_sigma: self.params.state_log2_sigma(round, self.rounds),
         };
-        let mut observe =
-            observe.map(|observe| |round: usize, lwes: Words| observe(round, &state(round, lwes)));
+        let mut observe = observe.map(|observe| {
+            |round: usize, lwes: Words| {
+                // after that states are of no use
+                if !cancel.is_cancelled() {
+                    observe(round, &state(round, lwes));
+                }
+            }
+        });
         let observe = observe.as_mut().map(|observe| observe as Observe<'_>);
         let lwes = match &self.circuit {
-            Circuit::Bits(aes) => aes.evaluate(blocks, observe),
-            Circuit::Nibble(aes) => aes.evaluate(blocks, observe),
+            Circuit::Bits(aes) => {
+                let mut aes = aes.clone();
+                aes.engine.cancel = cancel.clone();
+                aes.evaluate(blocks, observe)
+            }
+            Circuit::Nibble(aes) => {
+                let mut aes = aes.clone();
+                aes.engine.cancel = cancel.clone();
+                aes.evaluate(blocks, observe)
+            }
         };
+        cancel.check()?;
         Ok(state(self.rounds, lwes))
     }
 

@@ -1,6 +1,6 @@
 //! What a file, a key or a choice of parameters can cause.
 
-use homaes_scheme::{Failure, FieldError, failure::remedy};
+use homaes_scheme::{Cancelled, Failure, FieldError, failure::remedy};
 use homaes_wire::WireError;
 
 /// Errors of the TFHE scheme and of its files.
@@ -10,6 +10,9 @@ pub enum Error {
     /// The container is damaged or belongs elsewhere.
     #[error(transparent)]
     Wire(#[from] WireError),
+    /// The run was cancelled.
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
     /// The decryption is not made of digits.
     #[error("the decryption is not a list of digits: wrong secret key, or the noise is too large")]
     NotDigits,
@@ -109,6 +112,10 @@ impl Failure for Error {
             Self::NotDigits => remedy::WRONG_KEY,
             _ => remedy::ANEW,
         }
+    }
+
+    fn is_cancelled(&self) -> bool {
+        matches!(self, Self::Cancelled(_))
     }
 
     fn into_wire(self: Box<Self>) -> Result<WireError, Box<dyn Failure>> {

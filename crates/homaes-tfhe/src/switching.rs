@@ -4,6 +4,7 @@
 use crate::params::Gadget;
 use crate::ring::{Automorphism, extract};
 use homaes_math::{Fourier, Reals, Words};
+use std::sync::Arc;
 
 /// From the flattened GLWE key to the LWE key of n bits.
 ///
@@ -63,24 +64,24 @@ impl KeySwitch<'_> {
 }
 
 /// The automorphisms X -> X^(2^t + 1) of GLWE ciphertexts, with the switch back to the key.
+#[derive(Clone)]
 pub(crate) struct Automorphisms<'k> {
     fourier: &'k Fourier,
     /// t = 1, 2, …: k · levels rows, k + 1 columns
     keys: &'k [Reals],
     gadget: Gadget,
-    maps: Vec<Automorphism>,
+    maps: Arc<Vec<Automorphism>>,
 }
 
 impl<'k> Automorphisms<'k> {
     pub(crate) fn new(fourier: &'k Fourier, keys: &'k [Reals], gadget: Gadget) -> Self {
         let maps = (1..).take(keys.len());
+        let maps = maps.map(|t| Automorphism::new(fourier.degree(), t));
         Self {
             fourier,
             keys,
             gadget,
-            maps: maps
-                .map(|t| Automorphism::new(fourier.degree(), t))
-                .collect(),
+            maps: Arc::new(maps.collect()),
         }
     }
 

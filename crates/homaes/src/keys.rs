@@ -16,16 +16,18 @@ pub use protect::{KdfCost, MAX_PASSPHRASE_BYTES, Passphrase};
 
 use crate::output::{Container, folder_of};
 use crate::pool::Pool;
-use crate::{Error, Output, Result, SchemeError, Set, Wrapped, memory, random, scheme};
+use crate::{Cancel, Error, Output, Result, SchemeError, Set, Wrapped, memory, random, scheme};
 use core::fmt;
 use homaes_aes::{Direction, KeySize, Layout};
 use homaes_scheme::{Expansion, Record, Records};
-use homaes_wire::{Header, KeyId, Kind, Reader, Writer};
+use homaes_wire::{KeyId, Kind, Reader, WireError, Writer};
 use protect::Sealed;
 use rand_chacha::ChaCha20Rng;
+use rand_core::Rng;
 use rayon::prelude::*;
 use std::fs::File;
 use std::io::Read;
+use std::ops::Range;
 use std::path::Path;
 use zeroize::Zeroizing;
 
@@ -74,16 +76,45 @@ fn write_rest(
     let pool = Pool::new(0);
     tick(next, records);
     while next < records {
-        let end = records.min(next + pool.threads() as u64);
-        let made = || (next..end).into_par_iter().map(|n| key.record(n)).collect();
-        let made: Vec<Record> = pool.install(made);
-        for Record { tag, index, body } in made {
+        for Record { tag, index, body } in some_records(key, &pool, next..records) {
             file.record(tag, index, &body)?;
+            next += 1;
         }
-        next = end;
         tick(next, records);
     }
     Ok(file)
+}
+
+/// The bytes of a key's file.
+fn in_memory(key: &(impl Records + ?Sized)) -> Result<Zeroizing<Vec<u8>>, WireError> {
+    let header = key.header()?;
+    let records = header.records();
+    // With its final capacity, so that no copy stays behind.
+    let mut bytes = Zeroizing::new(Vec::with_capacity(header.file_bytes() as usize));
+    let mut writer = Writer::new(&mut *bytes, header)?;
+    let pool = Pool::new(0);
+    let mut next = 0;
+    while next < records {
+        for Record { tag, index, body } in some_records(key, &pool, next..records) {
+            writer.write_record(tag, index, &body)?;
+            next += 1;
+        }
+    }
+    writer.finish()?;
+    Ok(bytes)
+}
+
+/// The first of these records, one for each thread.
+fn some_records(
+    key: &(impl Records + ?Sized),
+    pool: &Pool,
+    Range { start, end }: Range<u64>,
+) -> Vec<Record> {
+    let end = end.min(start + pool.threads() as u64);
+    pool.install(|| {
+        let numbers = (start..end).into_par_iter();
+        numbers.map(|number| key.record(number)).collect()
+    })
 }
 
 /// Writes a secret key, under a passphrase if there is one.
@@ -98,28 +129,13 @@ fn write_secret(
     let path = output.path().to_owned();
     let header = key.header();
     let header = header.map_err(|source| Error::output(&path, source))?;
-    let plain = plain_file(key, &header, &path)?;
+    let plain = in_memory(key).map_err(|source| Error::output(&path, source))?;
     let sealed = Sealed::seal(plain, &header, passphrase, cost, &path)?;
     let mut file = output.container(sealed.header)?;
     for (tag, body) in sealed.records {
         file.record(tag, 0, &body)?;
     }
     Ok(file)
-}
-
-/// The bytes of the unprotected file of a secret key; `path` names it in errors.
-fn plain_file(
-    key: &dyn scheme::SecretKey,
-    header: &Header,
-    path: &Path,
-) -> Result<Zeroizing<Vec<u8>>> {
-    let error = |source| Error::output(path, source);
-    // With its final capacity, so that no copy stays behind.
-    let mut plain = Zeroizing::new(Vec::with_capacity(header.file_bytes() as usize));
-    let mut writer = Writer::new(&mut *plain, header.clone()).map_err(error)?;
-    homaes_scheme::file::write(key, &mut writer).map_err(error)?;
-    writer.finish().map_err(error)?;
-    Ok(plain)
 }
 
 /// A secret key and the evaluation key made with it.
@@ -141,11 +157,18 @@ impl KeySet {
         let eval_bytes = set.card().eval_key_bytes;
         memory::check(set.scheme().memory_of_key(Kind::EvalKey, eval_bytes))?;
         let secret = SecretKey::generate(set, &mut rng)?;
-        let eval = Pool::new(0).install(|| secret.key.eval_key(&mut rng));
-        let set = set.clone();
+        let mut seed = [0; 32];
+        rng.fill_bytes(&mut seed);
+        let file = in_memory(&*secret.key.eval_file(seed));
+        let file = file.map_err(|source| Error::Keys(source.into()))?;
+        let eval = Pool::new(0).install(|| {
+            let reader = Reader::from_slice(&file, Kind::EvalKey)?;
+            set.params().read_eval(reader.boxed())
+        });
+        let (key, set) = (eval.map_err(Error::Keys)?, set.clone());
         Ok(Self {
             secret,
-            eval: EvalKey { key: eval, set },
+            eval: EvalKey { key, set },
         })
     }
 
@@ -385,10 +408,14 @@ impl EvalKey {
         &'k self,
         wrapped: &'k WrappedKey,
         layout: Layout,
+        cancel: &Cancel,
     ) -> Result<Box<dyn scheme::Circuit + 'k>> {
-        let circuit = self.key.circuit(&*wrapped.key, layout);
+        let circuit = self.key.circuit(&*wrapped.key, layout, cancel);
         let circuit = circuit.ok_or_else(|| self.other_set(wrapped))?;
-        circuit.map_err(Error::Keys)
+        circuit.map_err(|source| match source.is_cancelled() {
+            true => Error::Cancelled,
+            false => Error::Keys(source),
+        })
     }
 
     fn other_set(&self, wrapped: &WrappedKey) -> Error {
@@ -478,15 +505,17 @@ impl WrappedKey {
         let wrapping = wrapping.checked(&secret.set)?;
         let mut rng = random::generator()?;
         let round_keys = aes_key.round_keys();
-        let planned = secret.key.wrap_file(round_keys, &wrapping, &mut rng);
-        let planned = planned.map_err(Error::Keys)?.header();
-        let planned = planned.map_err(|source| Error::Keys(source.into()))?;
-        let scheme = secret.set.scheme();
-        memory::check(scheme.memory_of_key(Kind::WrappedKey, planned.file_bytes()))?;
-        let key = Pool::new(0)
-            .install(|| secret.key.wrap(round_keys, &wrapping, &mut rng))
-            .map_err(Error::Keys)?;
+        let file = secret.key.wrap_file(round_keys, &wrapping, &mut rng);
+        let file = file.map_err(Error::Keys)?;
+        let header = file.header().map_err(|source| Error::Keys(source.into()))?;
         let set = secret.set.clone();
+        memory::check_read(&set, &header)?;
+        let file = in_memory(&*file).map_err(|source| Error::Keys(source.into()))?;
+        let key = Pool::new(0).install(|| {
+            let reader = Reader::from_slice(&file, Kind::WrappedKey)?;
+            set.params().read_wrapped(reader.boxed())
+        });
+        let key = key.map_err(Error::Keys)?;
         Ok(Self { key, set })
     }
 

@@ -117,6 +117,7 @@ impl Scheme {
 pub struct Set {
     scheme: Scheme,
     params: Arc<dyn Params>,
+    card: Arc<SetCard>,
 }
 
 impl Set {
@@ -134,7 +135,11 @@ impl Set {
     pub fn named(name: &str) -> Result<Self> {
         let found = Scheme::of_set(name).and_then(|scheme| {
             let params = scheme.family().params(name)?;
-            Some(params.map(|params| Self { scheme, params }))
+            Some(params.map(|params| Self {
+                scheme,
+                card: Arc::new(params.card()),
+                params,
+            }))
         });
         let set = found.ok_or_else(|| Error::UnknownSet {
             found: name.to_owned(),
@@ -158,7 +163,7 @@ impl Set {
     /// Its name.
     #[must_use]
     pub fn name(&self) -> &'static str {
-        self.params.name()
+        self.card.name.as_str()
     }
 
     /// Its scheme.
@@ -170,7 +175,7 @@ impl Set {
     /// What it is for. Only [`Purpose::Secure`] sets protect anything.
     #[must_use]
     pub fn purpose(&self) -> Purpose {
-        self.params.purpose()
+        self.card.purpose
     }
 
     /// Whether it is for data that matter.
@@ -181,8 +186,8 @@ impl Set {
 
     /// Everything known about it.
     #[must_use]
-    pub fn card(&self) -> SetCard {
-        self.params.card()
+    pub fn card(&self) -> &SetCard {
+        &self.card
     }
 
     /// The layouts it offers, the fastest for full batches first.

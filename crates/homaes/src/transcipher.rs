@@ -197,7 +197,7 @@ impl<'k> Transcipher<'k> {
         if let Some(circuit) = place.get() {
             return Ok(&**circuit);
         }
-        let prepare = || self.eval.circuit(self.wrapped, layout);
+        let prepare = || self.eval.circuit(self.wrapped, layout, &self.cancel);
         let circuit = self.pool.install(prepare)?;
         Ok(&**place.get_or_init(|| circuit))
     }

@@ -140,7 +140,7 @@ fn rows(set: &Set, sample: &Sample, files: &Files, outcome: &Outcome) -> Result<
     let (card, report) = (set.card(), &outcome.report);
     let mut rows = Rows::default();
     rows.add("set", set.name());
-    rows.add("security", table::security(&card));
+    rows.add("security", table::security(card));
     rows.add("p_fail", format!("2^{:.1} per batch", card.log2_p_fail));
     rows.add("cipher", format!("AES-128-CTR, layout {}", report.layout));
     let blocks = table::blocks(report.blocks, report.batches);

@@ -25,7 +25,7 @@ fn text(found: &Inspection) -> String {
     rows.add("set", found.set_name.as_str());
     let security = found.set.as_ref().map_or(
         "unknown set: only the checksums were verified".into(),
-        |set| table::security(&set.card()),
+        |set| table::security(set.card()),
     );
     rows.add("security", security);
     rows.add("set digest", hex(&found.digest));

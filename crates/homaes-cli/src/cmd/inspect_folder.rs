@@ -30,6 +30,10 @@ fn text(found: &FolderInspection) -> String {
     for path in &found.others {
         rows.add("also here", name(path));
     }
+    for path in &found.unfinished {
+        let what = "of a key generation that was stopped; 'keygen --resume' goes on with it";
+        rows.add("unfinished", format!("{}: {what}", name(path)));
+    }
     for file in &found.temporaries {
         let what = match file.in_use {
             true => "being written",
@@ -92,6 +96,7 @@ fn folder_json(found: &FolderInspection) -> Value {
         "replaced": file(&found.replaced),
         "pair": pair(found.pair).0,
         "others": found.others.iter().map(|path| name(path)).collect::<Vec<_>>(),
+        "unfinished": found.unfinished.iter().map(|path| name(path)).collect::<Vec<_>>(),
         "temporaries": temporaries
             .map(|file| json!({ "name": name(&file.path), "in_use": file.in_use }))
             .collect::<Vec<_>>(),

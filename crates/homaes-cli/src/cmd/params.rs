@@ -15,7 +15,7 @@ pub(crate) fn run(args: &Params) -> Result<(), Failure> {
     if args.json {
         return console::print_json(&sets.iter().map(set_json).collect());
     }
-    let rows: Vec<_> = sets.iter().map(|set| row(&set.card())).collect();
+    let rows: Vec<_> = sets.iter().map(|set| row(set.card())).collect();
     let head = [
         "set",
         "purpose",
@@ -100,7 +100,7 @@ fn layout_json(set: &Set, layout: Layout) -> Value {
 fn set_json(set: &Set) -> Value {
     let layouts = set.layouts().iter();
     let layouts = layouts.map(|&layout| layout_json(set, layout));
-    let mut document = card_json(&set.card());
+    let mut document = card_json(set.card());
     document["layouts"] = layouts.collect();
     document
 }

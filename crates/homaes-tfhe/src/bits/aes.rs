@@ -23,17 +23,18 @@ use std::sync::Arc;
 /// Bytes whose bits are rotated together: 16 bits make good use of one pass over the key.
 const BYTES_PER_TASK: usize = 2;
 
-/// AES under one wrapped key.
+/// AES under one wrapped key. Cheap to clone.
+#[derive(Clone)]
 pub(crate) struct BitsAes<'k> {
     pub(crate) engine: Engine<'k>,
     direction: Direction,
     /// 128 LWE ciphertexts each; those of round key 0 serve the observer of round 0 alone
-    round_keys: Vec<Words>,
+    round_keys: Arc<Vec<Words>>,
     /// the bits of round key 0
-    first: Vec<Ggsw>,
-    entries: Vec<Entry>,
+    first: Arc<Vec<Ggsw>>,
+    entries: Arc<Vec<Entry>>,
     /// tables of the middle rounds and of the last one
-    tables: [Vec<u64>; 2],
+    tables: Arc<[Vec<u64>; 2]>,
 }
 
 impl<'k> BitsAes<'k> {
@@ -58,12 +59,12 @@ impl<'k> BitsAes<'k> {
         let entries = entries(direction, false);
         let last = super::table::entries(direction, true);
         Self {
-            tables: [polynomials(&entries, 0), polynomials(&last, 0)],
+            tables: Arc::new([polynomials(&entries, 0), polynomials(&last, 0)]),
             engine,
             direction,
-            round_keys,
-            first,
-            entries,
+            round_keys: Arc::new(round_keys),
+            first: Arc::new(first),
+            entries: Arc::new(entries),
         }
     }
 

@@ -12,15 +12,20 @@ use crate::rows::unit;
 use crate::switching::{Automorphisms, KeySwitch, centre};
 use homaes_math::fourier::GROUP;
 use homaes_math::{Fourier, Reals, Words};
+use homaes_scheme::Cancel;
+use std::sync::Arc;
 
-/// Everything that bootstrapping needs.
+/// Everything that bootstrapping needs. Cheap to clone.
+#[derive(Clone)]
 pub(crate) struct Engine<'k> {
     pub(crate) set: &'k BitsSet,
     pub(crate) fourier: &'k Fourier,
     small: &'k Fourier,
     key: &'k Spectra,
     automorphisms: Automorphisms<'k>,
-    pub(crate) meter: Meter,
+    pub(crate) meter: Arc<Meter>,
+    /// once thrown, look-ups give nothing of use, and at once
+    pub(crate) cancel: Cancel,
 }
 
 /// A bit as GGSW ciphertext: spectra of (k + 1) · levels rows, k + 1 columns.
@@ -38,7 +43,8 @@ impl<'k> Engine<'k> {
             small,
             key,
             automorphisms: Automorphisms::new(fourier, &key.automorphisms, set.trace),
-            meter: Meter::default(),
+            meter: Arc::default(),
+            cancel: Cancel::new(),
         }
     }
 
@@ -321,6 +327,10 @@ impl<'k> Engine<'k> {
     /// Looks bytes up, byte i in `tables[i]`: `bytes` are 8 LWE bits each, one byte after the other. Coefficients 0 … 31 of a result are the
     /// entry's bits.
     pub(crate) fn look_up(&self, bytes: &[u64], tables: &[&[u64]]) -> Vec<Words> {
+        if self.cancel.is_cancelled() {
+            let nothing = tables.iter().map(|_| Words::zeroed(self.glwe_len()));
+            return nothing.collect();
+        }
         let rotated = self.rotate_for_ggsw(bytes);
         let mut work = Work::new(self);
         let mut ggsw = Reals::zeroed(self.ggsw_len());
@@ -340,6 +350,10 @@ impl<'k> Engine<'k> {
 
     /// Bits as GGSW ciphertexts, for look-ups of other bytes with the same key byte.
     pub(crate) fn circuit_bootstrap(&self, lwes: &[u64]) -> Vec<Ggsw> {
+        if self.cancel.is_cancelled() {
+            let nothing = lwes.chunks_exact(self.lwe_len());
+            return nothing.map(|_| Reals::zeroed(self.ggsw_len())).collect();
+        }
         let mut work = Work::new(self);
         let rotated = self.rotate_for_ggsw(lwes);
         let each = rotated.chunks_exact(self.glwe_len());
@@ -353,6 +367,9 @@ impl<'k> Engine<'k> {
 
     /// Looks up the byte of eight GGSW bits.
     pub(crate) fn look_up_ggsw(&self, bits: &[Ggsw], table: &[u64]) -> Words {
+        if self.cancel.is_cancelled() {
+            return Words::zeroed(self.glwe_len());
+        }
         let mut work = Work::new(self);
         let mut tree = Tree::new(table);
         self.meter.time(Stage::LookUp, || {

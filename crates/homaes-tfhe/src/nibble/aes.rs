@@ -15,18 +15,20 @@ use homaes_aes::state::shift_source;
 use homaes_aes::{Block, Direction, KeySize};
 use homaes_math::Words;
 use rayon::prelude::*;
+use std::sync::Arc;
 
-/// AES under one wrapped key.
+/// AES under one wrapped key. Cheap to clone.
+#[derive(Clone)]
 pub(crate) struct NibbleAes<'k> {
     pub(crate) engine: Engine<'k>,
     direction: Direction,
-    first: FirstKey,
+    first: Arc<FirstKey>,
     /// test polynomials of exclusive or with the digits of round keys 1, 2, …: 32 each
-    round_keys: Vec<Words>,
+    round_keys: Arc<Vec<Words>>,
     /// of exclusive or, alone
-    xor: Vec<Table>,
+    xor: Arc<Vec<Table>>,
     /// of the middle rounds and of the last one
-    tables: [Vec<Table>; 2],
+    tables: Arc<[Vec<Table>; 2]>,
 }
 
 /// Round key 0.
@@ -85,10 +87,10 @@ impl<'k> NibbleAes<'k> {
         Self {
             engine,
             direction,
-            first,
-            round_keys,
-            xor,
-            tables,
+            first: Arc::new(first),
+            round_keys: Arc::new(round_keys),
+            xor: Arc::new(xor),
+            tables: Arc::new(tables),
         }
     }
 

@@ -25,6 +25,7 @@ use crate::ring::{add, extract, rotate, sub};
 use crate::rotation::{BlindRotation, exponents, step_log};
 use crate::switching::{Automorphisms, KeySwitch};
 use homaes_math::{Fourier, Reals, Words};
+use homaes_scheme::Cancel;
 use rayon::prelude::*;
 use std::sync::Arc;
 
@@ -34,7 +35,8 @@ const BATCH: usize = 32;
 /// First digits of one task: as many rotations share a pass over the key, and several times as many follow.
 const DIGITS_PER_TASK: usize = 16;
 
-/// Everything that bootstrapping needs.
+/// Everything that bootstrapping needs. Cheap to clone.
+#[derive(Clone)]
 pub(crate) struct Engine<'k> {
     pub(crate) set: &'k NibbleSet,
     pub(crate) fourier: &'k Fourier,
@@ -42,6 +44,8 @@ pub(crate) struct Engine<'k> {
     key: &'k Spectra,
     automorphisms: Automorphisms<'k>,
     pub(crate) meter: Arc<Meter>,
+    /// once thrown, rotations give nothing of use, and at once
+    pub(crate) cancel: Cancel,
 }
 
 /// Functions of a first digit, and second digits. All pairs of a function and a second digit are evaluated.
@@ -69,6 +73,7 @@ impl<'k> Engine<'k> {
             key,
             automorphisms: Automorphisms::new(fourier, &key.automorphisms, set.packing),
             meter,
+            cancel: Cancel::new(),
         }
     }
 
@@ -124,6 +129,9 @@ impl<'k> Engine<'k> {
     fn blind_rotate(&self, jobs: &[Job<'_>]) -> Words {
         let (set, n, len) = (self.set, self.set.degree, self.glwe_len());
         let mut accumulators = Words::zeroed(jobs.len() * len);
+        if self.cancel.is_cancelled() {
+            return accumulators;
+        }
         for (acc, (amounts, test)) in accumulators.chunks_exact_mut(len).zip(jobs) {
             let body = amounts[set.lwe_dimension];
             rotate(test, n, 2 * n - body, &mut acc[len - test.len()..]);

@@ -422,6 +422,8 @@ pub struct FolderInspection {
     pub eval: KeyFile,
     /// [`REPLACED_KEY_FILE`], left by a run that was killed.
     pub replaced: KeyFile,
+    /// Files of a key generation that was stopped, for [`KeyFolder::resume`].
+    pub unfinished: Vec<PathBuf>,
     /// How they go together.
     pub pair: Pair,
     /// Temporary files of this project's programs.
@@ -467,7 +469,12 @@ pub fn inspect_folder(path: impl AsRef<Path>) -> Result<FolderInspection> {
         }
     }
     others.sort();
+    let unfinished = [SECRET_KEY_FILE, EVAL_KEY_FILE].map(|name| unfinished_path(&path.join(name)));
     Ok(FolderInspection {
+        unfinished: unfinished
+            .into_iter()
+            .filter(|path| path.exists())
+            .collect(),
         secret,
         eval,
         replaced,
@@ -483,6 +490,12 @@ mod tests {
     use crate::SecretKey;
     use std::collections::BTreeMap;
     use tempfile::TempDir;
+
+    const CHEAP: KdfCost = KdfCost {
+        memory_kib: 8,
+        passes: 1,
+        lanes: 1,
+    };
 
     fn set() -> Set {
         Set::named("bgv/toy-255").unwrap()
@@ -715,5 +728,97 @@ mod tests {
         assert!(matches!(inspect().secret, KeyFile::Unreadable(_)));
         assert_eq!(inspect().pair, Pair::Incomplete);
         assert!(inspect_folder(&secret).is_err());
+    }
+
+    /// Key files of a folder, finished or not.
+    fn files(folder: &Path) -> [Vec<u8>; 2] {
+        [SECRET_KEY_FILE, EVAL_KEY_FILE].map(|name| fs::read(folder.join(name)).unwrap())
+    }
+
+    fn resume(folder: &Path, lock: Option<(&Passphrase, KdfCost)>) -> Result<(u64, u64)> {
+        let mut first = None;
+        let mut tick = |done, all| {
+            first = first.or(Some((done, all)));
+        };
+        let set = set();
+        KeyFolder::open(folder)?.resume(&set, false, lock, &mut tick)?;
+        Ok(first.unwrap())
+    }
+
+    #[test]
+    fn a_stopped_key_generation_goes_on_to_the_same_keys() {
+        let passphrase = Passphrase::read(&b"horse"[..], "p").unwrap();
+        for lock in [None, Some((&passphrase, CHEAP))] {
+            let folder = tempfile::tempdir().unwrap();
+            let at = |name: &str| folder.path().join(name);
+            let (done, records) = resume(folder.path(), lock).unwrap();
+            assert!(done == 0 && records > 20, "{records}");
+            let [secret, eval] = files(folder.path());
+            let mut furthest = 0;
+            for cut in (0..eval.len()).step_by(eval.len() / 23).chain([eval.len()]) {
+                for name in [SECRET_KEY_FILE, EVAL_KEY_FILE] {
+                    fs::rename(at(name), unfinished_path(&at(name))).unwrap();
+                }
+                fs::write(unfinished_path(&at(EVAL_KEY_FILE)), &eval[..cut]).unwrap();
+                let (done, _) = resume(folder.path(), lock).unwrap();
+                assert!(done >= furthest, "records are kept");
+                furthest = done;
+                let [same_secret, same_eval] = files(folder.path());
+                assert_eq!(same_secret, secret);
+                // of nothing, or the header alone, another public seed is drawn
+                assert_eq!(same_eval == eval, done > 0, "cut at {cut}");
+                fs::write(at(EVAL_KEY_FILE), &eval).unwrap();
+            }
+            assert_eq!(furthest, records);
+            assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+        }
+    }
+
+    #[test]
+    fn unfinished_keys_that_are_damaged_or_foreign_are_not_used() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let unfinished = |name: &str| unfinished_path(&at(name));
+        resume(folder.path(), None).unwrap();
+        let [secret, eval] = files(folder.path());
+        let restart = |secret: &[u8], eval: &[u8]| {
+            for name in [SECRET_KEY_FILE, EVAL_KEY_FILE] {
+                let _ = fs::remove_file(at(name));
+            }
+            fs::write(unfinished(SECRET_KEY_FILE), secret).unwrap();
+            fs::write(unfinished(EVAL_KEY_FILE), eval).unwrap();
+            resume(folder.path(), None)
+        };
+        // a secret key that is not whole: both are made anew
+        let (done, _) = restart(&secret[..secret.len() - 1], &eval).unwrap();
+        assert_eq!(done, 0);
+        let [other, other_eval] = files(folder.path());
+        assert!(other != secret && other_eval != eval);
+        // an evaluation key of another secret key, and one with a wrong byte
+        assert_eq!(restart(&secret, &other_eval).unwrap().0, 0);
+        let mut wrong = eval.clone();
+        wrong[eval.len() / 2] ^= 1;
+        let (done, records) = restart(&secret, &wrong).unwrap();
+        assert!(
+            (records / 4..records).contains(&done),
+            "{done} of {records}"
+        );
+        assert_eq!(files(folder.path())[1], eval);
+        // another set, and a passphrase that is not there
+        let error = {
+            fs::rename(at(SECRET_KEY_FILE), unfinished(SECRET_KEY_FILE)).unwrap();
+            fs::remove_file(at(EVAL_KEY_FILE)).unwrap();
+            let other = Set::named("bgv/toy-4369").unwrap();
+            let folder = KeyFolder::open(folder.path()).unwrap();
+            folder.resume(&other, false, None, &mut |_, _| ())
+        };
+        assert!(matches!(error, Err(Error::UnfinishedOfSet { .. })));
+        let passphrase = Passphrase::read(&b"horse"[..], "p").unwrap();
+        let error = resume(folder.path(), Some((&passphrase, CHEAP)));
+        assert!(matches!(error, Err(Error::NotProtected { .. })));
+        resume(folder.path(), None).unwrap();
+        // keys that are there
+        let error = resume(folder.path(), None);
+        assert!(matches!(error, Err(Error::AlreadyExists { .. })));
     }
 }

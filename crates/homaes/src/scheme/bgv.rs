@@ -6,7 +6,7 @@ use crate::report::Meter;
 use crate::{Quality, Wrapping};
 use homaes_aes::{Block, KeySize, Layout, RoundKeys};
 use homaes_bgv::{Aes, EvalKeyFile, Params, State, WrappedKeyFile, sets};
-use homaes_params::{Purpose, SetCard};
+use homaes_params::SetCard;
 use homaes_scheme::{Cancel, Expansion, Records, Wrapped};
 use homaes_wire::{KeyId, Kind};
 use rand_chacha::ChaCha20Rng;
@@ -79,14 +79,6 @@ impl Family for This {
 }
 
 impl family::Params for Params {
-    fn name(&self) -> &'static str {
-        self.set().name.as_str()
-    }
-
-    fn purpose(&self) -> Purpose {
-        self.set().purpose
-    }
-
     fn card(&self) -> SetCard {
         self.card()
     }
@@ -177,21 +169,6 @@ impl SecretKey for homaes_bgv::SecretKey {
         Box::new(EvalKeyFile::of_seed(self, seed))
     }
 
-    fn eval_key(&self, rng: &mut ChaCha20Rng) -> Box<dyn EvalKey> {
-        Box::new(homaes_bgv::EvalKey::generate(self, rng))
-    }
-
-    fn wrap(
-        &self,
-        keys: &RoundKeys,
-        wrapping: &Wrapping,
-        rng: &mut ChaCha20Rng,
-    ) -> Result<Box<dyn WrappedKey>> {
-        let wrapping = checked(self.params(), keys.size(), wrapping)?;
-        let wrapped = homaes_bgv::WrappedKey::encrypt(self, keys, wrapping, rng)?;
-        Ok(Box::new(wrapped))
-    }
-
     fn wrap_file(
         &self,
         keys: &RoundKeys,
@@ -245,6 +222,7 @@ impl EvalKey for homaes_bgv::EvalKey {
         &'k self,
         wrapped: &'k dyn WrappedKey,
         layout: Layout,
+        _: &Cancel,
     ) -> Option<Result<Box<dyn Circuit + 'k>>> {
         let wrapped: &dyn Any = wrapped;
         let aes = Aes::new(self, wrapped.downcast_ref()?, layout);

@@ -15,7 +15,7 @@ use super::{ParamsError, SchemeError};
 use crate::report::Meter;
 use crate::{Quality, Wrapping};
 use homaes_aes::{Block, KeySize, Layout, RoundKeys};
-use homaes_params::{Purpose, SetCard};
+use homaes_params::SetCard;
 use homaes_scheme::{Cancel, Records, Wrapped};
 use homaes_wire::{KeyId, Kind, Reader};
 use rand_chacha::ChaCha20Rng;
@@ -89,7 +89,9 @@ pub(crate) trait Family: Sync {
     }
 
     /// Multiplications that ciphertexts of `level` allow; `None` if nothing runs out.
-    fn multiplications_left(&self, level: usize) -> Option<usize>;
+    fn multiplications_left(&self, _level: usize) -> Option<usize> {
+        None
+    }
 
     /// Batches to evaluate side by side with `threads` workers.
     fn batches_in_flight(&self, _threads: usize) -> usize {
@@ -102,7 +104,9 @@ pub(crate) trait Family: Sync {
     }
 
     /// Memory that a key takes, at least, whose file has `file_bytes`.
-    fn memory_of_key(&self, kind: Kind, file_bytes: u64) -> u64;
+    fn memory_of_key(&self, _: Kind, file_bytes: u64) -> u64 {
+        file_bytes
+    }
 }
 
 /// What must be known of a batch to read its record.
@@ -116,8 +120,6 @@ pub(crate) struct Shape {
 
 /// Checked parameters.
 pub(crate) trait Params: Send + Sync {
-    fn name(&self) -> &'static str;
-    fn purpose(&self) -> Purpose;
     fn card(&self) -> SetCard;
     fn digest(&self) -> &[u8; 32];
 
@@ -131,7 +133,9 @@ pub(crate) trait Params: Send + Sync {
     fn levels_left(&self, layout: Layout, size: KeySize) -> Option<usize>;
 
     /// Highest level of a ciphertext.
-    fn top_level(&self) -> usize;
+    fn top_level(&self) -> usize {
+        1
+    }
 
     /// Length of the record of a batch.
     fn batch_bytes(&self, shape: Shape) -> u64;
@@ -173,18 +177,7 @@ pub(crate) trait SecretKey: Records + Send + Sync {
     /// The file of the evaluation key that begins with `seed`.
     fn eval_file(&self, seed: [u8; 32]) -> Box<dyn Records + '_>;
 
-    /// A new evaluation key.
-    fn eval_key(&self, rng: &mut ChaCha20Rng) -> Box<dyn EvalKey>;
-
-    /// Encrypts an AES key; the layouts of `wrapping` are those of the set that are wanted, each once.
-    fn wrap(
-        &self,
-        keys: &RoundKeys,
-        wrapping: &Wrapping,
-        rng: &mut ChaCha20Rng,
-    ) -> Result<Box<dyn WrappedKey>>;
-
-    /// The file of what [`wrap`](Self::wrap) makes, without all of it in memory.
+    /// The file of an AES key under this one; the layouts of `wrapping` are those of the set that are wanted, each once.
     fn wrap_file(
         &self,
         keys: &RoundKeys,
@@ -202,6 +195,7 @@ pub(crate) trait EvalKey: Send + Sync {
         &'k self,
         wrapped: &'k dyn WrappedKey,
         layout: Layout,
+        cancel: &Cancel,
     ) -> Option<Result<Box<dyn Circuit + 'k>>>;
 }
 

@@ -5,7 +5,7 @@ use super::{ParamsError, SchemeError};
 use crate::report::Meter;
 use crate::{Quality, Wrapping};
 use homaes_aes::{Block, KeySize, Layout, RoundKeys};
-use homaes_params::{Purpose, SetCard};
+use homaes_params::SetCard;
 use homaes_scheme::{Cancel, Records, Wrapped};
 use homaes_tfhe::{Aes, EvalKeyFile, Params, State, sets};
 use homaes_wire::{KeyId, Kind};
@@ -17,9 +17,6 @@ type Result<T, E = SchemeError> = core::result::Result<T, E>;
 
 /// The scheme.
 pub(super) struct This;
-
-/// The level of everything.
-const LEVEL: usize = 1;
 
 impl Family for This {
     fn name(&self) -> &'static str {
@@ -65,10 +62,6 @@ impl Family for This {
         Yardstick::Bootstrap
     }
 
-    fn multiplications_left(&self, _: usize) -> Option<usize> {
-        None
-    }
-
     fn blocks_to_show(&self) -> Option<u64> {
         Some(1)
     }
@@ -83,14 +76,6 @@ impl Family for This {
 }
 
 impl family::Params for Params {
-    fn name(&self) -> &'static str {
-        self.set().name.as_str()
-    }
-
-    fn purpose(&self) -> Purpose {
-        self.set().purpose
-    }
-
     fn card(&self) -> SetCard {
         self.card()
     }
@@ -110,10 +95,6 @@ impl family::Params for Params {
 
     fn levels_left(&self, layout: Layout, size: KeySize) -> Option<usize> {
         self.levels_left(layout, size)
-    }
-
-    fn top_level(&self) -> usize {
-        LEVEL
     }
 
     fn batch_bytes(&self, shape: Shape) -> u64 {
@@ -175,19 +156,6 @@ impl SecretKey for homaes_tfhe::SecretKey {
         Box::new(EvalKeyFile::of_seed(self, seed))
     }
 
-    fn eval_key(&self, rng: &mut ChaCha20Rng) -> Box<dyn EvalKey> {
-        Box::new(homaes_tfhe::EvalKey::generate(self, rng))
-    }
-
-    fn wrap(
-        &self,
-        keys: &RoundKeys,
-        wrapping: &Wrapping,
-        rng: &mut ChaCha20Rng,
-    ) -> Result<Box<dyn WrappedKey>> {
-        Ok(Box::new(wrapped(self, keys, wrapping, rng)?))
-    }
-
     /// It is small.
     fn wrap_file(
         &self,
@@ -234,9 +202,10 @@ impl EvalKey for homaes_tfhe::EvalKey {
         &'k self,
         wrapped: &'k dyn WrappedKey,
         _: Layout,
+        cancel: &Cancel,
     ) -> Option<Result<Box<dyn Circuit + 'k>>> {
         let wrapped: &dyn Any = wrapped;
-        let aes = Aes::new(self, wrapped.downcast_ref()?);
+        let aes = Aes::new_until(self, wrapped.downcast_ref()?, cancel);
         let params: &Params = self.params();
         Some(match aes {
             Ok(aes) => Ok(Box::new(Running { params, aes })),
@@ -268,11 +237,11 @@ impl Circuit for Running<'_> {
         &self,
         input: &[Block],
         mask: &[Block],
-        _cancel: &Cancel,
+        cancel: &Cancel,
         step: &mut dyn FnMut(usize, Quality),
     ) -> Result<Finished> {
         let observe = |round, state: &State| step(round, quality(self.params, state));
-        let mut state = self.aes.evaluate_observed(input, observe)?;
+        let mut state = self.aes.evaluate_until(input, cancel, observe)?;
         if !mask.is_empty() {
             self.aes.xor_public(&mut state, mask)?;
         }
