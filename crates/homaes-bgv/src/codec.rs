@@ -29,7 +29,7 @@ use homaes_aes::{Direction, KeySize, Layout};
 use homaes_math::Words;
 use homaes_math::sample::Seed;
 use homaes_scheme::read::{self, SEED_BYTES};
-use homaes_scheme::{Expansion, FieldError, Record, Records, SetId, Wrapped};
+use homaes_scheme::{FieldError, Record, Records, SetId, Wrapped};
 use homaes_wire::{Contents, Decoder, Encoder, Header, KeyId, Kind, Reader, WireError, packed_len};
 use std::io::Read;
 use std::sync::Arc;
@@ -43,8 +43,7 @@ const PART_BYTES: u64 = 3 + SEED_BYTES;
 const NOISE_BYTES: usize = 17;
 
 fn set(params: &Params) -> SetId<'_> {
-    let (name, digest) = (params.set().name.as_str(), params.digest());
-    SetId { name, digest }
+    SetId::new(params.set().name.as_str(), params.digest())
 }
 
 /// Bytes of one polynomial modulo the primes of `basis`.
@@ -272,14 +271,8 @@ fn described<'c>(
     direction: Direction,
     courses: impl Iterator<Item = &'c Course>,
 ) -> Wrapped {
-    Wrapped {
-        key_size,
-        direction,
-        expansion: Expansion::Client,
-        layouts: courses
-            .map(|course| (course.layout, course.output_level()))
-            .collect(),
-    }
+    let layouts = courses.map(|course| (course.layout, course.output_level()));
+    Wrapped::expanded(key_size, direction, layouts.collect())
 }
 
 /// The first record of a wrapped key.

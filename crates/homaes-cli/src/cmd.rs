@@ -38,11 +38,11 @@ fn set_of_scheme(
     if let Some(variant) = variant
         && !scheme.variants().contains(&variant.0)
     {
+        // no two schemes have one of the same name
         let has = |scheme: &&Scheme| scheme.variants().contains(&variant.0);
         let other = Scheme::ALL.iter().find(has).map_or("", |s| s.name());
         return Err(Failure::Usage(format!(
-            "--variant: {} is a way of scheme {other}; add --scheme {other}, or leave it out",
-            variant.0.name
+            "--variant: only scheme {other} has variants; add --scheme {other}, or leave it out"
         )));
     }
     let default = variant.map_or(scheme.default_set(), |variant| variant.0.default_set);

@@ -391,9 +391,25 @@ fn the_end_of_memory_is_an_error() {
 #[test]
 fn large_jobs_are_refused_at_once() {
     let world = World::new();
-    let run = within(&world, 300, "keygen --set bgv/aes128 --out large");
-    run.check_failure(1, "not enough memory: ", "keygen");
-    assert!(!world.at("large").exists());
+    let run = within(&world, 300, "bench bgv --set bgv/aes128");
+    run.check_failure(1, "not enough memory: ", "bench");
+}
+
+/// Keys are written record by record.
+#[test]
+fn keys_that_are_larger_than_memory_are_made() {
+    let world = World::new();
+    let made = |line: &str| {
+        let run = within(&world, 150, line);
+        assert_eq!(run.code, Some(0), "{line}: {}", run.err);
+    };
+    made("keygen --set bgv/aes128 --out large");
+    made("wrap-key --secret large/secret.hsk --key-file k --layout sliced --out large/key.hwk");
+    for (file, bytes) in [("eval.hek", 163_203_096), ("key.hwk", 189_011_983)] {
+        let found = fs::metadata(world.at("large").join(file)).unwrap().len();
+        assert_eq!(found, bytes, "{file}");
+    }
+    made("inspect large/key.hwk");
 }
 
 #[test]

@@ -173,6 +173,30 @@ pub enum CardError {
 }
 
 impl SetCard {
+    /// Of a toy that never fails, without sizes and figures.
+    #[must_use]
+    pub fn toy(name: SetName) -> Self {
+        Self {
+            name,
+            scheme: name.scheme(),
+            paper: "none",
+            purpose: Purpose::Toy,
+            security_bits_claimed: None,
+            log2_p_fail: f64::NEG_INFINITY,
+            slots: 1,
+            blocks_per_batch: 1,
+            eval_key_bytes: 0,
+            wrapped_key_bytes: 0,
+            ciphertext_bytes_per_batch: 0,
+            secret_key_bytes: 0,
+            ring: None,
+            secret_weight: None,
+            sigma: None,
+            log2_qp: None,
+            published: Vec::new(),
+        }
+    }
+
     /// The smallest estimate over everything published; `None` if any line has none.
     #[must_use]
     pub fn security_bits_estimated(&self) -> Option<f64> {

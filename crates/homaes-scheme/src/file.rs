@@ -16,7 +16,13 @@ pub struct SetId<'a> {
     pub digest: &'a [u8; 32],
 }
 
-impl SetId<'_> {
+impl<'a> SetId<'a> {
+    /// The set of this name and digest.
+    #[must_use]
+    pub const fn new(name: &'a str, digest: &'a [u8; 32]) -> Self {
+        Self { name, digest }
+    }
+
     /// The header of a file of the set.
     ///
     /// # Errors

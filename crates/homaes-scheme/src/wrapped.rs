@@ -18,6 +18,21 @@ pub struct Wrapped {
 }
 
 impl Wrapped {
+    /// One that the client has expanded.
+    #[must_use]
+    pub fn expanded(
+        key_size: KeySize,
+        direction: Direction,
+        layouts: Vec<(Layout, usize)>,
+    ) -> Self {
+        Self {
+            key_size,
+            direction,
+            expansion: Expansion::Client,
+            layouts,
+        }
+    }
+
     /// The layouts there are round keys for.
     #[must_use]
     pub fn layouts(&self) -> Vec<Layout> {

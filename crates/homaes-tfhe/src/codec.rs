@@ -33,8 +33,7 @@ const WRAPPED_META_BYTES: u64 = 4 + SEED_BYTES;
 const NOISE_BYTES: usize = 8;
 
 fn set(params: &Params) -> SetId<'_> {
-    let (name, digest) = (params.set().name.as_str(), params.digest());
-    SetId { name, digest }
+    SetId::new(params.set().name.as_str(), params.digest())
 }
 
 /// The next record, which must be number `expected` and have `len` bytes.

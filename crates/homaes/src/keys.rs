@@ -20,7 +20,7 @@ use crate::{Cancel, Error, Output, Result, SchemeError, Set, Wrapped, memory, ra
 use core::fmt;
 use homaes_aes::{Direction, KeySize, Layout};
 use homaes_scheme::{Expansion, Record, Records};
-use homaes_wire::{KeyId, Kind, Reader, WireError, Writer};
+use homaes_wire::{Header, KeyId, Kind, Reader, WireError, Writer};
 use protect::Sealed;
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
@@ -159,17 +159,19 @@ impl KeySet {
         let secret = SecretKey::generate(set, &mut rng)?;
         let mut seed = [0; 32];
         rng.fill_bytes(&mut seed);
-        let file = in_memory(&*secret.key.eval_file(seed));
-        let file = file.map_err(|source| Error::Keys(source.into()))?;
-        let eval = Pool::new(0).install(|| {
+        let file = secret.key.eval_file(seed).map_err(Error::Keys)?;
+        let header = file.header();
+        let header = header.map_err(|source| Error::Keys(source.into()))?;
+        let made = in_memory(&*file);
+        drop(file);
+        let file = made.map_err(|source| Error::Keys(source.into()))?;
+        let key = Pool::new(0).install(|| {
             let reader = Reader::from_slice(&file, Kind::EvalKey)?;
             set.params().read_eval(reader.boxed())
         });
-        let (key, set) = (eval.map_err(Error::Keys)?, set.clone());
-        Ok(Self {
-            secret,
-            eval: EvalKey { key, set },
-        })
+        let (key, set) = (key.map_err(Error::Keys)?, set.clone());
+        let eval = EvalKey { key, header, set };
+        Ok(Self { secret, eval })
     }
 
     /// New keys in `folder`, which is made if it is missing: [`SECRET_KEY_FILE`], readable by the owner alone, and
@@ -212,6 +214,7 @@ impl KeySet {
 /// The client's key: wraps AES keys and decrypts results.
 pub struct SecretKey {
     pub(crate) key: Box<dyn scheme::SecretKey>,
+    id: KeyId,
     pub(crate) set: Set,
     exposed: bool,
     protected: bool,
@@ -220,8 +223,12 @@ pub struct SecretKey {
 impl SecretKey {
     fn generate(set: &Set, rng: &mut ChaCha20Rng) -> Result<Self> {
         let key = Pool::new(0).install(|| set.params().generate(rng));
+        let key = key.map_err(Error::Keys)?;
+        let header = key.header();
+        let header = header.map_err(|source| Error::Keys(source.into()))?;
         Ok(Self {
-            key: key.map_err(Error::Keys)?,
+            id: header.key_id(),
+            key,
             set: set.clone(),
             exposed: false,
             protected: false,
@@ -270,10 +277,12 @@ impl SecretKey {
     }
 
     fn read<R: Read + Send>(set: Set, reader: Reader<R>, path: &Path) -> Result<Self> {
+        let id = reader.header().key_id();
         let key = Pool::new(0)
             .install(|| set.params().read_secret(reader.boxed()))
             .map_err(|source| Error::content(path, source))?;
         Ok(Self {
+            id,
             key,
             set,
             exposed: readable_by_others(path),
@@ -325,7 +334,7 @@ impl SecretKey {
     /// Names the key; everything made with it carries the same id. Not secret.
     #[must_use]
     pub fn id(&self) -> KeyId {
-        self.key.id()
+        self.id
     }
 
     /// Whether the file it came from is protected with a passphrase.
@@ -350,6 +359,7 @@ impl fmt::Debug for SecretKey {
 /// The server's key: evaluates, and decrypts nothing.
 pub struct EvalKey {
     pub(crate) key: Box<dyn scheme::EvalKey>,
+    header: Header,
     set: Set,
 }
 
@@ -362,11 +372,12 @@ impl EvalKey {
         let path = path.as_ref();
         let reader = open(path, Kind::EvalKey)?;
         let set = set_of(path, &reader)?;
-        memory::check_read(&set, reader.header())?;
+        let header = reader.header().clone();
+        memory::check_read(&set, &header)?;
         let key = Pool::new(0)
             .install(|| set.params().read_eval(reader.boxed()))
             .map_err(|source| Error::content(path, source))?;
-        Ok(Self { key, set })
+        Ok(Self { key, header, set })
     }
 
     /// Its parameter set.
@@ -378,13 +389,13 @@ impl EvalKey {
     /// Names the secret key it was made with.
     #[must_use]
     pub fn key_id(&self) -> KeyId {
-        self.key.key_id()
+        self.header.key_id()
     }
 
     /// Size of its file.
     #[must_use]
     pub fn file_bytes(&self) -> u64 {
-        self.set.card().eval_key_bytes
+        self.header.file_bytes()
     }
 
     /// Checks that both were made for one set with one secret key.
@@ -492,6 +503,7 @@ impl Wrapping {
 /// An AES key under FHE: its round keys, or what the server makes them from.
 pub struct WrappedKey {
     pub(crate) key: Box<dyn scheme::WrappedKey>,
+    header: Header,
     set: Set,
 }
 
@@ -516,7 +528,7 @@ impl WrappedKey {
             set.params().read_wrapped(reader.boxed())
         });
         let key = key.map_err(Error::Keys)?;
-        Ok(Self { key, set })
+        Ok(Self { key, header, set })
     }
 
     /// Encrypts `aes_key` into a file, without all of it in memory; `tick` is called with the records written and all
@@ -578,11 +590,12 @@ impl WrappedKey {
             .check_set(set.name(), set.digest())
             .and_then(|()| reader.check_key(eval.key_id()))
             .map_err(|source| Error::file(path, source))?;
-        memory::check_read(&set, reader.header())?;
+        let header = reader.header().clone();
+        memory::check_read(&set, &header)?;
         let key = Pool::new(0)
             .install(|| set.params().read_wrapped(reader.boxed()))
             .map_err(|source| Error::content(path, source))?;
-        Ok(Self { key, set })
+        Ok(Self { key, header, set })
     }
 
     /// Its parameter set.
@@ -625,17 +638,13 @@ impl WrappedKey {
     /// Names the secret key it was made with.
     #[must_use]
     pub fn key_id(&self) -> KeyId {
-        self.key.key_id()
+        self.header.key_id()
     }
 
     /// Size of its file.
-    ///
-    /// # Errors
-    /// [`Error::Keys`], never for a key that was made or read.
-    pub fn file_bytes(&self) -> Result<u64> {
-        let header = self.key.header();
-        let header = header.map_err(|source| Error::Keys(source.into()))?;
-        Ok(header.file_bytes())
+    #[must_use]
+    pub fn file_bytes(&self) -> u64 {
+        self.header.file_bytes()
     }
 }
 

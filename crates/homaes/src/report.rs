@@ -17,6 +17,15 @@ pub struct Quality {
 }
 
 impl Quality {
+    /// These figures.
+    pub(crate) const fn new(level: usize, noise_bits: f64, capacity_bits: f64) -> Self {
+        Self {
+            level,
+            noise_bits,
+            capacity_bits,
+        }
+    }
+
     /// The worse of both in every respect.
     #[must_use]
     pub fn worst(self, other: Self) -> Self {

@@ -47,6 +47,8 @@ macro_rules! schemes {
 schemes! {
     Bgv in bgv: "Brakerski, Gentry, Vaikuntanathan, in the form of Gentry, Halevi and Smart.";
     Tfhe in tfhe: "Chillotti, Gama, Georgieva, Izabachène, with circuit bootstrapping.";
+    #[cfg(feature = "plain")]
+    Plain in plain: "AES in the clear, which protects nothing: for tests of what schemes have in common.";
 }
 
 impl Scheme {

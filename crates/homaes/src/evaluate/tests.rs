@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::batch::Split;
-use crate::report::Meter;
 use crate::scheme::Finished;
 use homaes_aes::Block;
 use homaes_aes::clear::{RoundKeys, decrypt_block, encrypt_block};
@@ -51,10 +50,6 @@ impl Circuit for Clear {
             record: out.as_flattened().to_vec(),
             quality: self.quality,
         })
-    }
-
-    fn meter(&self) -> Meter {
-        Meter::default()
     }
 }
 

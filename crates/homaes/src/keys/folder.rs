@@ -108,7 +108,10 @@ impl KeyFolder {
         let mut seed = [0; 32];
         rng.fill_bytes(&mut seed);
         let secret = write_secret(secret, &*key.key, lock)?;
-        let eval = write_watched(eval, &*key.key.eval_file(seed), tick)?;
+        let file = key.key.eval_file(seed).map_err(Error::Keys)?;
+        let eval = write_watched(eval, &*file, tick);
+        drop(file);
+        let eval = eval?;
         self.commit(secret, eval)?;
         Ok(key)
     }
@@ -151,7 +154,9 @@ impl KeyFolder {
             }
         };
         let path = unfinished_path(&eval_path);
-        let header = key.key.eval_file(seed).header();
+        let file = key.key.eval_file(seed).map_err(Error::Keys)?;
+        let header = file.header();
+        drop(file);
         let header = header.map_err(|source| Error::output(&path, source))?;
         let front = Front::of(&path, &header);
         let front = front.map_err(|source| Error::file(&path, source))?;
@@ -162,9 +167,10 @@ impl KeyFolder {
         {
             seed = first;
         }
-        let file = eval.rest_of(header, front.as_ref())?;
-        let eval = write_rest(file, &*key.key.eval_file(seed), tick)?;
-        let eval = eval.synced()?;
+        let file = key.key.eval_file(seed).map_err(Error::Keys)?;
+        let eval = write_rest(eval.rest_of(header, front.as_ref())?, &*file, tick)?.synced();
+        drop(file);
+        let eval = eval?;
         completing(2, || exchange(&self.path, secret, eval, |_| ()))?;
         Ok(key)
     }
@@ -536,7 +542,7 @@ mod tests {
         let mut rng = random::generator().unwrap();
         let key = SecretKey::generate(&set(), &mut rng).unwrap();
         let secret = super::super::write(secret, &*key.key).unwrap();
-        let eval = super::super::write(eval, &*key.key.eval_file([7; 32])).unwrap();
+        let eval = super::super::write(eval, &*key.key.eval_file([7; 32]).unwrap()).unwrap();
         (secret.synced().unwrap(), eval.synced().unwrap())
     }
 

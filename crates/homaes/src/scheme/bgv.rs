@@ -1,19 +1,7 @@
 //! BGV: leveled, in batches of as many blocks as a ciphertext has places.
 
 use super::family::{self, *};
-use super::{ParamsError, SchemeError};
-use crate::report::Meter;
-use crate::{Quality, Wrapping};
-use homaes_aes::{Block, KeySize, Layout, RoundKeys};
 use homaes_bgv::{Aes, EvalKeyFile, Params, State, WrappedKeyFile, sets};
-use homaes_params::SetCard;
-use homaes_scheme::{Cancel, Expansion, Records, Wrapped};
-use homaes_wire::{KeyId, Kind};
-use rand_chacha::ChaCha20Rng;
-use std::any::Any;
-use std::sync::Arc;
-
-type Result<T, E = SchemeError> = core::result::Result<T, E>;
 
 /// The scheme.
 pub(super) struct This;
@@ -33,10 +21,6 @@ const fn words(packed: u64) -> u64 {
 impl Family for This {
     fn name(&self) -> &'static str {
         "bgv"
-    }
-
-    fn default_set(&self) -> &'static str {
-        "bgv/aes128"
     }
 
     fn sets(&self) -> Vec<&'static str> {
@@ -133,8 +117,8 @@ impl family::Params for Params {
         Ok(Box::new(homaes_bgv::WrappedKey::read(&self, file)?))
     }
 
-    fn describe_wrapped(&self, file: Input<'_>) -> Result<Wrapped> {
-        Ok(homaes_bgv::WrappedKey::describe_file(self, file)?)
+    fn describe_wrapped(self: Arc<Self>, file: Input<'_>) -> Result<Wrapped> {
+        Ok(homaes_bgv::WrappedKey::describe_file(&self, file)?)
     }
 }
 
@@ -144,18 +128,14 @@ fn decode(params: &Params, shape: Shape, body: &[u8]) -> homaes_bgv::Result<Stat
 
 /// The worst of a state's ciphertexts.
 fn quality(params: &Params, state: &State) -> Quality {
-    Quality {
-        level: state.level(),
-        noise_bits: state.noise_bits(),
-        capacity_bits: state.capacity_bits(params),
-    }
+    Quality::new(
+        state.level(),
+        state.noise_bits(),
+        state.capacity_bits(params),
+    )
 }
 
 impl SecretKey for homaes_bgv::SecretKey {
-    fn id(&self) -> KeyId {
-        self.id()
-    }
-
     /// Places without a block of the message follow.
     fn decrypt_batch(&self, shape: Shape, body: &[u8]) -> Result<Decrypted> {
         let decrypted = self.decrypt_blocks(&decode(self.params(), shape, body)?)?;
@@ -165,8 +145,8 @@ impl SecretKey for homaes_bgv::SecretKey {
         })
     }
 
-    fn eval_file(&self, seed: [u8; 32]) -> Box<dyn Records + '_> {
-        Box::new(EvalKeyFile::of_seed(self, seed))
+    fn eval_file(&self, seed: [u8; 32]) -> Result<Box<dyn Records + '_>> {
+        Ok(Box::new(EvalKeyFile::of_seed(self, seed)))
     }
 
     fn wrap_file(
@@ -214,10 +194,6 @@ fn checked<'w>(
 }
 
 impl EvalKey for homaes_bgv::EvalKey {
-    fn key_id(&self) -> KeyId {
-        self.key_id()
-    }
-
     fn circuit<'k>(
         &'k self,
         wrapped: &'k dyn WrappedKey,
@@ -240,11 +216,7 @@ impl WrappedFile for homaes_bgv::WrappedKey {
     }
 }
 
-impl WrappedKey for homaes_bgv::WrappedKey {
-    fn key_id(&self) -> KeyId {
-        self.key_id()
-    }
-}
+impl WrappedKey for homaes_bgv::WrappedKey {}
 
 impl WrappedFile for WrappedKeyFile<'_> {
     fn describe(&self) -> Wrapped {

@@ -9,22 +9,33 @@
 //! | [`WrappedKey`] | its wrapped key | what it holds |
 //! | [`Circuit`] | AES under both keys | runs batches |
 //!
-//! They are implemented for the types of the scheme's crate, and used as trait objects: a key knows its scheme by itself.
+//! They are implemented for the types of the scheme's crate, and used as trait objects: a key knows its scheme by itself. The names that
+//! implementations need are imported here for all of them.
 
-use super::{ParamsError, SchemeError};
-use crate::report::Meter;
-use crate::{Quality, Wrapping};
-use homaes_aes::{Block, KeySize, Layout, RoundKeys};
-use homaes_params::SetCard;
-use homaes_scheme::{Cancel, Records, Wrapped};
-use homaes_wire::{KeyId, Kind, Reader};
-use rand_chacha::ChaCha20Rng;
-use std::any::Any;
+#[allow(unused_imports, reason = "not every scheme needs every name")]
+mod names {
+    pub(in crate::scheme) use super::super::{ParamsError, SchemeError};
+    pub(in crate::scheme) use crate::report::Meter;
+    pub(in crate::scheme) use crate::{Quality, Wrapping};
+    pub(in crate::scheme) use homaes_aes::{Block, Direction, KeySize, Layout, RoundKeys};
+    pub(in crate::scheme) use homaes_params::{SetCard, SetName};
+    pub(in crate::scheme) use homaes_scheme::{
+        Cancel, Expansion, FieldError, Record, Records, SetId, Wrapped, read,
+    };
+    pub(in crate::scheme) use homaes_wire::{
+        Contents, Decoder, Encoder, Header, KeyId, Kind, WireError,
+    };
+    pub(in crate::scheme) use rand_chacha::ChaCha20Rng;
+    pub(in crate::scheme) use std::any::Any;
+    pub(in crate::scheme) use std::sync::Arc;
+}
+pub(super) use names::*;
+
+use homaes_wire::Reader;
 use std::io::Read;
-use std::sync::Arc;
 use zeroize::Zeroizing;
 
-type Result<T, E = SchemeError> = core::result::Result<T, E>;
+pub(super) type Result<T, E = SchemeError> = core::result::Result<T, E>;
 
 /// A key file, open.
 pub(crate) type Input<'r> = Reader<Box<dyn Read + Send + 'r>>;
@@ -67,21 +78,28 @@ pub(crate) trait Family: Sync {
     fn name(&self) -> &'static str;
 
     /// The set to take for data that matter.
-    fn default_set(&self) -> &'static str;
+    fn default_set(&self) -> &'static str {
+        self.sets()[0]
+    }
 
     /// Its ways of evaluating AES, if there is more than one.
     fn variants(&self) -> &'static [Variant] {
         &[]
     }
 
-    /// The names of its sets, secure ones first.
+    /// The names of its sets, at least one, secure ones first.
     fn sets(&self) -> Vec<&'static str>;
 
     /// The parameters of a set, if there is one of this name.
     fn params(&self, name: &str) -> Option<Result<Arc<dyn Params>, ParamsError>>;
 
     /// What its noise figures are.
-    fn noise_terms(&self) -> NoiseTerms;
+    fn noise_terms(&self) -> NoiseTerms {
+        NoiseTerms {
+            noise: "noise",
+            meaning: "noise: log2 of its size; noise left: log2 of how much larger it may be.",
+        }
+    }
 
     /// What its speed is measured by.
     fn yardstick(&self) -> Yardstick {
@@ -124,13 +142,17 @@ pub(crate) trait Params: Send + Sync {
     fn digest(&self) -> &[u8; 32];
 
     /// The layouts it offers, the fastest for full batches first.
-    fn layouts(&self) -> &'static [Layout];
+    fn layouts(&self) -> &'static [Layout] {
+        &[Layout::Sliced]
+    }
 
     /// Most AES blocks evaluated together.
     fn blocks_per_batch(&self, layout: Layout) -> u64;
 
     /// Most multiplications that AES can leave on its output; `None` if the set carries no such AES.
-    fn levels_left(&self, layout: Layout, size: KeySize) -> Option<usize>;
+    fn levels_left(&self, _: Layout, _: KeySize) -> Option<usize> {
+        Some(0)
+    }
 
     /// Highest level of a ciphertext.
     fn top_level(&self) -> usize {
@@ -155,8 +177,10 @@ pub(crate) trait Params: Send + Sync {
     fn read_eval(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn EvalKey>>;
     fn read_wrapped(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn WrappedKey>>;
 
-    /// What a wrapped key holds, by its first record and its length.
-    fn describe_wrapped(&self, file: Input<'_>) -> Result<Wrapped>;
+    /// What a wrapped key holds: of a large one by its first record and its length.
+    fn describe_wrapped(self: Arc<Self>, file: Input<'_>) -> Result<Wrapped> {
+        Ok(self.read_wrapped(file)?.describe())
+    }
 }
 
 /// A decrypted batch.
@@ -169,13 +193,11 @@ pub(crate) struct Decrypted {
 
 /// The client's key.
 pub(crate) trait SecretKey: Records + Send + Sync {
-    fn id(&self) -> KeyId;
-
     /// Decrypts a batch by its record.
     fn decrypt_batch(&self, shape: Shape, body: &[u8]) -> Result<Decrypted>;
 
     /// The file of the evaluation key that begins with `seed`.
-    fn eval_file(&self, seed: [u8; 32]) -> Box<dyn Records + '_>;
+    fn eval_file(&self, seed: [u8; 32]) -> Result<Box<dyn Records + '_>>;
 
     /// The file of an AES key under this one; the layouts of `wrapping` are those of the set that are wanted, each once.
     fn wrap_file(
@@ -188,8 +210,6 @@ pub(crate) trait SecretKey: Records + Send + Sync {
 
 /// The server's key.
 pub(crate) trait EvalKey: Send + Sync {
-    fn key_id(&self) -> KeyId;
-
     /// AES under both keys, with the current thread pool; `None` if the wrapped key is of another scheme.
     fn circuit<'k>(
         &'k self,
@@ -205,9 +225,7 @@ pub(crate) trait WrappedFile: Records {
 }
 
 /// An AES key under FHE.
-pub(crate) trait WrappedKey: WrappedFile + Any + Send + Sync {
-    fn key_id(&self) -> KeyId;
-}
+pub(crate) trait WrappedKey: WrappedFile + Any + Send + Sync {}
 
 /// The result of a batch.
 pub(crate) struct Finished {
@@ -229,5 +247,7 @@ pub(crate) trait Circuit: Send + Sync {
     ) -> Result<Finished>;
 
     /// What its kernels have counted so far.
-    fn meter(&self) -> Meter;
+    fn meter(&self) -> Meter {
+        Meter::default()
+    }
 }

@@ -1,19 +1,7 @@
 //! TFHE: bootstrapped, so without levels, and with the blocks of a batch side by side, so that nothing is filled up.
 
 use super::family::{self, *};
-use super::{ParamsError, SchemeError};
-use crate::report::Meter;
-use crate::{Quality, Wrapping};
-use homaes_aes::{Block, KeySize, Layout, RoundKeys};
-use homaes_params::SetCard;
-use homaes_scheme::{Cancel, Records, Wrapped};
 use homaes_tfhe::{Aes, EvalKeyFile, Params, State, sets};
-use homaes_wire::{KeyId, Kind};
-use rand_chacha::ChaCha20Rng;
-use std::any::Any;
-use std::sync::Arc;
-
-type Result<T, E = SchemeError> = core::result::Result<T, E>;
 
 /// The scheme.
 pub(super) struct This;
@@ -21,10 +9,6 @@ pub(super) struct This;
 impl Family for This {
     fn name(&self) -> &'static str {
         "tfhe"
-    }
-
-    fn default_set(&self) -> &'static str {
-        "tfhe/p64"
     }
 
     fn variants(&self) -> &'static [Variant] {
@@ -121,8 +105,8 @@ impl family::Params for Params {
         Ok(Box::new(homaes_tfhe::WrappedKey::read(&self, file)?))
     }
 
-    fn describe_wrapped(&self, file: Input<'_>) -> Result<Wrapped> {
-        Ok(homaes_tfhe::WrappedKey::describe_file(self, file)?)
+    fn describe_wrapped(self: Arc<Self>, file: Input<'_>) -> Result<Wrapped> {
+        Ok(homaes_tfhe::WrappedKey::describe_file(&self, file)?)
     }
 }
 
@@ -132,18 +116,14 @@ fn decode(params: &Params, shape: Shape, body: &[u8]) -> homaes_tfhe::Result<Sta
 
 /// The worst of a state's ciphertexts.
 fn quality(params: &Params, state: &State) -> Quality {
-    Quality {
-        level: state.level(),
-        noise_bits: state.noise_bits(),
-        capacity_bits: state.capacity_bits(params),
-    }
+    Quality::new(
+        state.level(),
+        state.noise_bits(),
+        state.capacity_bits(params),
+    )
 }
 
 impl SecretKey for homaes_tfhe::SecretKey {
-    fn id(&self) -> KeyId {
-        self.id()
-    }
-
     fn decrypt_batch(&self, shape: Shape, body: &[u8]) -> Result<Decrypted> {
         let decrypted = self.decrypt_blocks(&decode(self.params(), shape, body)?)?;
         Ok(Decrypted {
@@ -152,8 +132,8 @@ impl SecretKey for homaes_tfhe::SecretKey {
         })
     }
 
-    fn eval_file(&self, seed: [u8; 32]) -> Box<dyn Records + '_> {
-        Box::new(EvalKeyFile::of_seed(self, seed))
+    fn eval_file(&self, seed: [u8; 32]) -> Result<Box<dyn Records + '_>> {
+        Ok(Box::new(EvalKeyFile::of_seed(self, seed)))
     }
 
     /// It is small.
@@ -193,10 +173,6 @@ fn check_levels(levels_left: Option<usize>, set: &'static str) -> Result<()> {
 }
 
 impl EvalKey for homaes_tfhe::EvalKey {
-    fn key_id(&self) -> KeyId {
-        self.key_id()
-    }
-
     /// May take seconds: the key is expanded under encryption if the client did not.
     fn circuit<'k>(
         &'k self,
@@ -220,11 +196,7 @@ impl WrappedFile for homaes_tfhe::WrappedKey {
     }
 }
 
-impl WrappedKey for homaes_tfhe::WrappedKey {
-    fn key_id(&self) -> KeyId {
-        self.key_id()
-    }
-}
+impl WrappedKey for homaes_tfhe::WrappedKey {}
 
 /// AES under one wrapped key.
 struct Running<'k> {

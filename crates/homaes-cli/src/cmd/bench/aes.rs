@@ -108,7 +108,7 @@ impl Plan {
             report,
             margin_bits,
             eval_key_bytes: keys.eval.file_bytes(),
-            wrapped_key_bytes: wrapped.file_bytes()?,
+            wrapped_key_bytes: wrapped.file_bytes(),
             peak_rss_bytes: peak_rss_bytes(),
             reference: clocks.read(),
             set,

@@ -1,0 +1,179 @@
+//! No scheme at all: AES in the clear behind the traits of a scheme. It protects nothing. It shows where a scheme is added, and holds
+//! the rest of this crate against the simplest one.
+
+use super::family::*;
+use homaes_aes::clear::{decrypt_block, encrypt_block};
+use homaes_aes::state::xor;
+use rand_core::Rng;
+
+const SET: SetId<'_> = SetId::new("plain/toy", &[7; 32]);
+const QUALITY: Quality = Quality::new(1, 0.0, 64.0);
+
+/// The scheme, and its only parameters.
+pub(super) struct This;
+
+/// A key of any kind. A wrapped key holds size, direction and AES key, the others nothing.
+struct Key(Header, Vec<u8>);
+
+impl Key {
+    fn new(kind: Kind, id: KeyId, body: Vec<u8>) -> Result<Box<Self>> {
+        let contents = Contents::default().record(body.len() as u64);
+        Ok(Box::new(Self(SET.header(kind, id, contents)?, body)))
+    }
+
+    fn read(mut file: Input<'_>) -> Result<Box<Self>> {
+        read::check_set(SET, &file)?;
+        let key = Self(file.header().clone(), file.next_record(1, 64)?);
+        file.finish()?;
+        if key.0.kind() == Kind::WrappedKey {
+            key.cipher()?;
+        }
+        Ok(Box::new(key))
+    }
+
+    fn cipher(&self) -> Result<(Direction, RoundKeys)> {
+        let (size, direction) = read::take_cipher::<SchemeError>(&mut Decoder::new(&self.1))?;
+        let error = FieldError::new("bytes", self.1.len() as u64, 3 + size.key_bytes() as u64);
+        let keys = RoundKeys::expand(&self.1[3..]).map_err(|_| error)?;
+        Ok((direction, keys))
+    }
+}
+
+impl Records for Key {
+    fn header(&self) -> Result<Header, WireError> {
+        Ok(self.0.clone())
+    }
+
+    fn record(&self, _: u64) -> Record {
+        Record::new(1, 0, self.1.clone())
+    }
+}
+
+impl Family for This {
+    fn name(&self) -> &'static str {
+        "plain"
+    }
+
+    fn sets(&self) -> Vec<&'static str> {
+        vec![SET.name]
+    }
+
+    fn params(&self, name: &str) -> Option<Result<Arc<dyn Params>, ParamsError>> {
+        (name == SET.name).then(|| Ok(Arc::new(Self) as _))
+    }
+}
+
+impl Params for This {
+    fn card(&self) -> SetCard {
+        let key = Key::new(Kind::EvalKey, KeyId([0; 16]), Vec::new());
+        SetCard {
+            eval_key_bytes: key.map_or(0, |key| key.0.file_bytes()),
+            ..SetCard::toy(SetName::from_static(SET.name))
+        }
+    }
+
+    fn digest(&self) -> &[u8; 32] {
+        SET.digest
+    }
+
+    fn blocks_per_batch(&self, _: Layout) -> u64 {
+        1
+    }
+
+    fn batch_bytes(&self, shape: Shape) -> u64 {
+        16 * shape.blocks as u64
+    }
+
+    fn batch_quality(&self, _: Shape, _: &[u8]) -> Result<Quality> {
+        Ok(QUALITY)
+    }
+
+    fn generate(self: Arc<Self>, rng: &mut ChaCha20Rng) -> Result<Box<dyn SecretKey>> {
+        let mut id = [0; 16];
+        rng.fill_bytes(&mut id);
+        Ok(Key::new(Kind::SecretKey, KeyId(id), Vec::new())?)
+    }
+
+    fn read_secret(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn SecretKey>> {
+        Ok(Key::read(file)?)
+    }
+
+    fn read_eval(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn EvalKey>> {
+        Ok(Key::read(file)?)
+    }
+
+    fn read_wrapped(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn WrappedKey>> {
+        Ok(Key::read(file)?)
+    }
+}
+
+impl SecretKey for Key {
+    fn decrypt_batch(&self, _: Shape, body: &[u8]) -> Result<Decrypted> {
+        Ok(Decrypted {
+            blocks: body.as_chunks().0.to_vec().into(),
+            margin_bits: QUALITY.capacity_bits,
+        })
+    }
+
+    fn eval_file(&self, _: [u8; 32]) -> Result<Box<dyn Records + '_>> {
+        Ok(Key::new(Kind::EvalKey, self.0.key_id(), Vec::new())?)
+    }
+
+    fn wrap_file<'s>(
+        &'s self,
+        keys: &RoundKeys,
+        wrapping: &Wrapping,
+        _: &mut ChaCha20Rng,
+    ) -> Result<Box<dyn WrappedFile + 's>> {
+        let body = read::put_cipher(Encoder::new(), keys.size(), wrapping.direction);
+        let body = body.bytes(&keys.as_slice().as_flattened()[..keys.size().key_bytes()]);
+        Ok(Key::new(Kind::WrappedKey, self.0.key_id(), body.finish())?)
+    }
+}
+
+impl WrappedFile for Key {
+    fn describe(&self) -> Wrapped {
+        let (direction, keys) = self.cipher().expect("made or checked here");
+        Wrapped::expanded(keys.size(), direction, vec![(Layout::Sliced, 1)])
+    }
+}
+
+impl WrappedKey for Key {}
+
+impl EvalKey for Key {
+    fn circuit<'k>(
+        &'k self,
+        wrapped: &'k dyn WrappedKey,
+        _: Layout,
+        _: &Cancel,
+    ) -> Option<Result<Box<dyn Circuit + 'k>>> {
+        let wrapped: &dyn Any = wrapped;
+        let cipher = wrapped.downcast_ref::<Self>()?.cipher();
+        Some(cipher.map(|cipher| Box::new(cipher) as _))
+    }
+}
+
+impl Circuit for (Direction, RoundKeys) {
+    fn run(
+        &self,
+        input: &[Block],
+        mask: &[Block],
+        cancel: &Cancel,
+        step: &mut dyn FnMut(usize, Quality),
+    ) -> Result<Finished> {
+        cancel.check()?;
+        let (direction, keys) = self;
+        (0..=keys.size().rounds()).for_each(|round| step(round, QUALITY));
+        let cipher = match direction {
+            Direction::Encrypt => encrypt_block,
+            Direction::Decrypt => decrypt_block,
+        };
+        let mask = mask.iter().chain(std::iter::repeat(&[0; 16]));
+        let blocks = input.iter().zip(mask);
+        let blocks = blocks.map(|(&x, mask)| xor(&cipher(x, keys), mask));
+        Ok(Finished {
+            record: blocks.collect::<Vec<Block>>().as_flattened().to_vec(),
+            quality: QUALITY,
+        })
+    }
+}
