@@ -19,6 +19,7 @@ use homaes_aes::EvalError;
 use homaes_math::kernel::{self, Tensor};
 use homaes_wire::KeyId;
 use rayon::prelude::*;
+use std::borrow::Cow;
 
 /// Least capacity that a product of the bit-sliced AES may be left with: sixteen standard deviations.
 const MIN_CAPACITY_BITS: f64 = 4.0;
@@ -107,7 +108,8 @@ impl<'k> Evaluator<'k> {
 
     /// [`Evaluator::add`] without looking at the result, and of outputs of AES without a bound.
     pub(crate) fn sum(&self, a: &Ciphertext, b: &Ciphertext) -> Ciphertext {
-        let (mut out, other) = self.level_off(a, b);
+        let [out, other] = self.level_off(a, b);
+        let mut out = out.into_owned();
         let params = self.params();
         let basis = params.basis(out.level);
         for (x, y) in out.parts.iter_mut().zip(&other.parts) {
@@ -229,9 +231,22 @@ impl<'k> Evaluator<'k> {
     }
 
     /// Both operands at the lower of their levels.
-    fn level_off(&self, a: &Ciphertext, b: &Ciphertext) -> (Ciphertext, Ciphertext) {
+    fn level_off<'c>(
+        &self,
+        a: &'c Ciphertext,
+        b: &'c Ciphertext,
+    ) -> [Cow<'c, Ciphertext>; 2] {
         let level = a.level.min(b.level);
-        (self.lowered(a, level), self.lowered(b, level))
+        [a, b].map(|c| self.at_most(c, level))
+    }
+
+    /// [`Evaluator::lowered`], without a copy if nothing is to be done.
+    pub(crate) fn at_most<'c>(&self, c: &'c Ciphertext, level: usize) -> Cow<'c, Ciphertext> {
+        if c.level <= level {
+            Cow::Borrowed(c)
+        } else {
+            Cow::Owned(self.lowered(c, level))
+        }
     }
 
     /// Slot-wise product x·y^(2^k), unrelinearised, at the lower level of the two; k at most 3.
@@ -247,7 +262,7 @@ impl<'k> Evaluator<'k> {
     /// [`Evaluator::mul_frobenius`], of outputs of AES without a bound.
     pub(crate) fn raw_product(&self, x: &Ciphertext, y: &Ciphertext, k: usize) -> Result<Product> {
         self.key.key(Target::Product(k))?;
-        let (x, y) = self.level_off(x, y);
+        let [x, y] = self.level_off(x, y);
         Ok(self.tensor(&x, &y, k, self.params().switching(x.level)))
     }
 

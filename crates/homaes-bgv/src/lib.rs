@@ -76,7 +76,6 @@ mod course;
 mod encrypt;
 mod error;
 mod evaluate;
-mod fused;
 mod images;
 mod keys;
 mod keyswitch;

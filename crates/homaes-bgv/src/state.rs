@@ -111,6 +111,18 @@ impl State {
     }
 }
 
+/// A round key must be at the level of the linear layer it is added in.
+pub(crate) fn check_level(level: usize, keys: &[&Ciphertext]) -> Result<()> {
+    match keys.iter().find(|k| k.level != level) {
+        None => Ok(()),
+        Some(key) => Err(Error::Field {
+            what: "level of a round key",
+            found: key.level as u64,
+            expected: level as u64,
+        }),
+    }
+}
+
 impl SecretKey {
     /// The blocks of a finished state.
     ///

@@ -39,12 +39,7 @@ fn wrap(f: &Fixture, course: Course, direction: Direction, calls: &[Call]) -> Wr
         .iter()
         .map(|c| {
             let keys = RoundKeys::expand(&c.0).unwrap();
-            wrapped_schedule(
-                keys.schedule(direction).as_slice(),
-                course.layout,
-                direction,
-            )
-            .to_vec()
+            wrapped_schedule(&keys.schedule(direction), course.layout).to_vec()
         })
         .collect();
     let rounds: Vec<Vec<Zeroizing<Vec<u8>>>> = (0..=course.size.rounds())
