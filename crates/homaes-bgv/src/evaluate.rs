@@ -24,9 +24,6 @@ use std::borrow::Cow;
 /// Least capacity that a product of the bit-sliced AES may be left with: sixteen standard deviations.
 const MIN_CAPACITY_BITS: f64 = 4.0;
 
-/// Levels that one switch may drop: ten base primes and the tail, as many as a base conversion takes.
-const HOP: usize = 30;
-
 /// An evaluation key with the verbs that need it. Results do not depend on the number of threads.
 pub struct Evaluator<'k> {
     key: &'k EvalKey,
@@ -181,17 +178,18 @@ impl<'k> Evaluator<'k> {
         out
     }
 
-    /// `a` at `level` if its own is higher, in one switch, or one for every [`HOP`] levels.
+    /// `a` at `level` if its own is higher, in one switch, or one for every [`Params::hop`] levels.
     ///
     /// Noise: as [`Evaluator::mod_switch`]. Cost: one transform per prime dropped or kept, for each part and switch.
     pub(crate) fn lowered(&self, a: &Ciphertext, level: usize) -> Ciphertext {
         if a.level <= level {
             return a.clone();
         }
-        if a.level > level + HOP {
-            return self.lowered(&self.lowered(a, a.level - HOP), level);
-        }
         let params = self.params();
+        let hop = params.hop();
+        if a.level > level + hop {
+            return self.lowered(&self.lowered(a, a.level - hop), level);
+        }
         let plan = params.down_plan(params.basis(a.level), params.basis(level));
         self.down(a, &plan, level)
     }
@@ -231,11 +229,7 @@ impl<'k> Evaluator<'k> {
     }
 
     /// Both operands at the lower of their levels.
-    fn level_off<'c>(
-        &self,
-        a: &'c Ciphertext,
-        b: &'c Ciphertext,
-    ) -> [Cow<'c, Ciphertext>; 2] {
+    fn level_off<'c>(&self, a: &'c Ciphertext, b: &'c Ciphertext) -> [Cow<'c, Ciphertext>; 2] {
         let level = a.level.min(b.level);
         [a, b].map(|c| self.at_most(c, level))
     }

@@ -107,7 +107,7 @@ pub use error::{Error, Result};
 pub use evaluate::Evaluator;
 pub use keys::{EvalKey, PublicKey, SecretKey};
 pub use meter::MeterReading;
-pub use params::{Chain, ParamSet, Params, ParamsError};
+pub use params::{Chain, ParamSet, Params, ParamsError, Steps};
 pub use state::State;
 pub use views::BgvBytes;
 pub use wrapped::{WrappedKey, Wrapping};

@@ -32,8 +32,8 @@ use crate::linear::LinearLayer;
 use crate::meter::Stage;
 use crate::poly::Poly;
 use crate::state::{State, check_level};
-use homaes_aes::{Direction, Rounds};
 use homaes_aes::state::shift_source;
+use homaes_aes::{Direction, Rounds};
 use homaes_math::kernel::{self, RowTerm};
 use rayon::prelude::*;
 

@@ -173,6 +173,16 @@ fn aes_128_at_full_size() {
     full_size(&sets::AES128, &cases);
 }
 
+/// The third implementation of GHS12: 2048 blocks, every round compared. 16 GiB of memory.
+#[test]
+#[ignore = "five minutes"]
+fn bit_sliced_aes_128_at_full_size() {
+    full_size(
+        &sets::BITS128,
+        &[(Layout::Bits, Direction::Encrypt, KeySize::Aes128)],
+    );
+}
+
 #[test]
 #[ignore = "two minutes"]
 fn aes_256_at_full_size() {
