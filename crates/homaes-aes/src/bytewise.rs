@@ -18,7 +18,6 @@
 //!
 //! Cost of an S-box, both directions: 4 products, 4 relinearisations, 11 Frobenius maps, depth 3.
 
-use crate::error::Result;
 use crate::gf256;
 use crate::sliced::AesByte;
 use crate::state::{Direction, try_array};
@@ -55,7 +54,7 @@ impl<'e, E: ByteEval> Bytewise<'e, E> {
     }
 
     /// Σ_k c_k·σ^k(a).
-    fn linear(&self, a: &E::Byte, c: &[u8; 8]) -> Result<E::Byte> {
+    fn linear(&self, a: &E::Byte, c: &[u8; 8]) -> Result<E::Byte, E::Error> {
         let mut sum = self.eval.scale(a, c[0]);
         for (k, &c) in (0..).zip(c).skip(1) {
             let term = self.eval.scale(&self.eval.frobenius(a, k)?, c);
@@ -65,13 +64,13 @@ impl<'e, E: ByteEval> Bytewise<'e, E> {
     }
 
     /// x·σ^k(y).
-    fn times(&self, x: &E::Byte, y: &E::Byte, k: u32) -> Result<E::Byte> {
+    fn times(&self, x: &E::Byte, y: &E::Byte, k: u32) -> Result<E::Byte, E::Error> {
         let product = self.eval.mul(x, &self.eval.frobenius(y, k)?)?;
         self.eval.relinearize(product)
     }
 
     /// c^127, the square root of the inverse.
-    fn inverse_sqrt(&self, c: &E::Byte) -> Result<E::Byte> {
+    fn inverse_sqrt(&self, c: &E::Byte) -> Result<E::Byte, E::Error> {
         let c3 = self.times(c, c, 1)?;
         let c7 = self.times(c, &c3, 1)?;
         let c15 = self.times(&c3, &c3, 2)?;
@@ -80,6 +79,7 @@ impl<'e, E: ByteEval> Bytewise<'e, E> {
 }
 
 impl<E: ByteEval> AesByte for Bytewise<'_, E> {
+    type Error = E::Error;
     type Byte = E::Byte;
 
     fn slots(&self) -> usize {
@@ -90,7 +90,7 @@ impl<E: ByteEval> AesByte for Bytewise<'_, E> {
         self.eval.public(v)
     }
 
-    fn xor(&self, a: &E::Byte, b: &E::Byte) -> Result<E::Byte> {
+    fn xor(&self, a: &E::Byte, b: &E::Byte) -> Result<E::Byte, E::Error> {
         Ok(self.eval.add(a, b))
     }
 
@@ -99,7 +99,7 @@ impl<E: ByteEval> AesByte for Bytewise<'_, E> {
         dir: Direction,
         a: &E::Byte,
         c: [u8; K],
-    ) -> Result<[E::Byte; K]> {
+    ) -> Result<[E::Byte; K], E::Error> {
         let y = match dir {
             Direction::Encrypt => {
                 let root = self.inverse_sqrt(a)?;
@@ -119,7 +119,7 @@ impl<E: ByteEval> AesByte for Bytewise<'_, E> {
         })
     }
 
-    fn refresh(&self, state: &mut [E::Byte; 16]) -> Result<()> {
+    fn refresh(&self, state: &mut [E::Byte; 16]) -> Result<(), E::Error> {
         self.eval.refresh(state, Self::SBOX_DEPTH)
     }
 }

@@ -22,7 +22,8 @@
 //! ```text
 //!   PackedEval ─────────► Bytewise ──────────► Packed ─┐
 //!   ByteEval   ─────────► Bytewise ─┐                  ├─ Rounds ─► cipher()
-//!   BitEval    ─────────► Bitwise  ─┼ AesByte► Sliced ─┘
+//!   BitEval    ─┬───────► Bitwise  ─┼ AesByte► Sliced ─┤
+//!               └───────────────────┼──────► FoldedBits ┘
 //!   LutEval    ─────────► Lutwise  ─┘
 //!   views                 adapters             layouts
 //! ```
@@ -58,7 +59,8 @@
 //! | [`view`] | the views a backend implements, with their laws |
 //! | [`rounds`] | [`Rounds`] and [`cipher`] |
 //! | [`sliced`], [`packed`] | the layouts: 16 items, or one |
-//! | [`slp`] | straight-line programs on bits; the S-box as two of them |
+//! | [`folded`] | 128 items of bits, the linear layer folded into sums of products |
+//! | [`slp`] | straight-line programs on bits; the S-box as two of them, inversion as two more |
 //! | [`bytewise`], [`bitwise`], [`lutwise`] | the S-box over each view |
 //! | [`interp`] | evaluators without keys: values, and costs |
 //! | [`error`] | what a key or a parameter set can cause |
@@ -74,6 +76,8 @@
 //! | bytes, sliced | slots | 640 | 640 | 1760 | 0 | 0 | 30 |
 //! | bytes, packed | slots / 16 | 40 | 40 | 110 | 37 | 0 | 30 |
 //! | bits, sliced | slots | 5440 | 3040 | 0 | 0 | 0 | 40 |
+//! | bits, folded, depth 4 | slots | 5760 | 2880 | 0 | 0 | 0 | 40 |
+//! | bits, folded, depth 3 | slots | 6720 | 3520 | 0 | 0 | 0 | 30 |
 //! | look-ups, sliced | 1 | 0 | 0 | 0 | 0 | 160 | 10 |
 //!
 //! # References
@@ -89,6 +93,7 @@ pub mod bitwise;
 pub mod bytewise;
 pub mod clear;
 pub mod error;
+pub mod folded;
 pub mod gf256;
 pub mod interp;
 pub mod layout;
@@ -105,6 +110,7 @@ pub use bitwise::Bitwise;
 pub use bytewise::Bytewise;
 pub use clear::{KeySize, RoundKeys, Schedule};
 pub use error::{Error, EvalError, Result};
+pub use folded::{FoldedBits, Folding};
 pub use layout::Layout;
 pub use lutwise::Lutwise;
 pub use mode::Mode;

@@ -4,7 +4,6 @@
 //! decrypting, one in the last round; depth 1.
 
 use crate::clear::sbox;
-use crate::error::Result;
 use crate::gf256;
 use crate::sliced::AesByte;
 use crate::state::Direction;
@@ -35,6 +34,7 @@ impl<'e, E: LutEval> Lutwise<'e, E> {
 }
 
 impl<E: LutEval> AesByte for Lutwise<'_, E> {
+    type Error = E::Error;
     type Byte = E::Byte;
 
     fn slots(&self) -> usize {
@@ -46,7 +46,7 @@ impl<E: LutEval> AesByte for Lutwise<'_, E> {
         self.eval.public(v.first().copied().unwrap_or(0))
     }
 
-    fn xor(&self, a: &E::Byte, b: &E::Byte) -> Result<E::Byte> {
+    fn xor(&self, a: &E::Byte, b: &E::Byte) -> Result<E::Byte, E::Error> {
         self.eval.xor(a, b)
     }
 
@@ -55,7 +55,7 @@ impl<E: LutEval> AesByte for Lutwise<'_, E> {
         dir: Direction,
         a: &E::Byte,
         c: [u8; K],
-    ) -> Result<[E::Byte; K]> {
+    ) -> Result<[E::Byte; K], E::Error> {
         let s = match dir {
             Direction::Encrypt => &self.encrypt,
             Direction::Decrypt => &self.decrypt,

@@ -6,7 +6,6 @@
 //! Cost of a round: one S-box, four permutations (one in the last round), three sums.
 
 use crate::bytewise::Bytewise;
-use crate::error::Result;
 use crate::rounds::Rounds;
 use crate::sliced::AesByte;
 use crate::state::{Block, Direction, circulant, mix_source, shift_source, to_packed};
@@ -30,21 +29,14 @@ impl<E: PackedEval> Packed<'_, E> {
     }
 }
 
-impl<E: PackedEval> Rounds for Packed<'_, E> {
-    type State = E::Byte;
-    type Key = E::Byte;
-
-    fn add(&self, s: &E::Byte, key: &E::Byte) -> Result<E::Byte> {
-        self.0.xor(s, key)
-    }
-
-    fn sub_shift(&self, dir: Direction, s: &E::Byte) -> Result<E::Byte> {
+impl<E: PackedEval> Packed<'_, E> {
+    fn sub_shift(&self, dir: Direction, s: &E::Byte) -> Result<E::Byte, E::Error> {
         let [y] = self.0.sbox_times(dir, s, [1])?;
         let pi = core::array::from_fn(|i| shift_source(dir, i));
         self.0.eval().permute(&y, &pi)
     }
 
-    fn sub_shift_mix(&self, dir: Direction, s: &E::Byte) -> Result<E::Byte> {
+    fn sub_shift_mix(&self, dir: Direction, s: &E::Byte) -> Result<E::Byte, E::Error> {
         let multiples = self.0.sbox_times(dir, s, circulant(dir))?;
         let term = |j: usize| {
             let pi = core::array::from_fn(|i| shift_source(dir, mix_source(i, j)));
@@ -56,8 +48,26 @@ impl<E: PackedEval> Rounds for Packed<'_, E> {
         }
         Ok(sum)
     }
+}
 
-    fn refresh(&self, s: &mut E::Byte) -> Result<()> {
+impl<E: PackedEval> Rounds for Packed<'_, E> {
+    type Error = E::Error;
+    type State = E::Byte;
+    type Key = E::Byte;
+
+    fn add(&self, s: &E::Byte, key: &E::Byte) -> Result<E::Byte, E::Error> {
+        self.0.xor(s, key)
+    }
+
+    fn round(&self, dir: Direction, s: &E::Byte, key: &E::Byte) -> Result<E::Byte, E::Error> {
+        self.add(&self.sub_shift_mix(dir, s)?, key)
+    }
+
+    fn last_round(&self, dir: Direction, s: &E::Byte, key: &E::Byte) -> Result<E::Byte, E::Error> {
+        self.add(&self.sub_shift(dir, s)?, key)
+    }
+
+    fn refresh(&self, s: &mut E::Byte) -> Result<(), E::Error> {
         self.0
             .eval()
             .refresh(core::slice::from_mut(s), Bytewise::<E>::SBOX_DEPTH)

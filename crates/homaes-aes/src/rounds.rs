@@ -4,24 +4,26 @@
 //! inverse S-box, shift and circulant, and with the round keys of
 //! [`RoundKeys::schedule`](crate::clear::RoundKeys::schedule).
 
-use crate::error::{EvalError, Result};
+use crate::error::EvalError;
 use crate::state::Direction;
 
 /// What the round loop needs of a batch of encrypted states.
 ///
-/// [`Sliced`](crate::Sliced) and [`Packed`](crate::Packed) implement it over the views. A backend
-/// that can merge the linear layer with AddRoundKey overrides [`round`](Self::round) and
-/// [`last_round`](Self::last_round), and may hold round keys in a form of its own.
+/// [`Sliced`](crate::Sliced), [`Packed`](crate::Packed) and [`FoldedBits`](crate::FoldedBits) implement it over the views. A
+/// backend may implement it directly, and hold round keys in a form of its own.
 ///
 /// Laws, with D the decryption of a state or of a key to blocks:
-/// - `D(add(s, k)) = D(s) ⊕ D(k)`, and `add_assign(s, k)` makes `s` hold the same
-/// - `D(sub_shift(dir, s)) = ShiftRows(SubBytes(D(s)))`, or the inverses when decrypting
-/// - `D(sub_shift_mix(dir, s)) = MixColumns(D(sub_shift(dir, s)))`, or the inverse
-/// - `round` and `last_round` decrypt to the same as their default bodies
+/// - `D(add(s, k)) = D(s) ⊕ D(k)`
+/// - `D(round(dir, s, k)) = MixColumns(ShiftRows(SubBytes(D(s)))) ⊕ D(k)`, or the inverses when decrypting
+/// - `D(last_round(dir, s, k)) = ShiftRows(SubBytes(D(s))) ⊕ D(k)`, or the inverses
 /// - `refresh` changes no value
+///
+/// An implementation may hold all states but the last under an invertible affine map of bytes, if it says so.
 pub trait Rounds {
+    /// What can stop an evaluation.
+    type Error: From<EvalError>;
     /// The AES states of one batch of blocks.
-    type State: Clone;
+    type State;
     /// One round key for a whole batch.
     type Key;
 
@@ -29,55 +31,35 @@ pub trait Rounds {
     ///
     /// # Errors
     /// If the backend's sum can fail.
-    fn add(&self, s: &Self::State, key: &Self::Key) -> Result<Self::State>;
+    fn add(&self, s: &Self::State, key: &Self::Key) -> Result<Self::State, Self::Error>;
 
-    /// AddRoundKey, in place. By default replaces `s` by [`add`](Self::add).
-    ///
-    /// # Errors
-    /// As [`add`](Self::add); `s` is then unspecified.
-    fn add_assign(&self, s: &mut Self::State, key: &Self::Key) -> Result<()> {
-        *s = self.add(s, key)?;
-        Ok(())
-    }
-
-    /// SubBytes then ShiftRows, or their inverses.
+    /// One round but the last: SubBytes, ShiftRows, MixColumns, AddRoundKey, or their inverses.
     ///
     /// # Errors
     /// If a level or a key is missing.
-    fn sub_shift(&self, dir: Direction, s: &Self::State) -> Result<Self::State>;
+    fn round(
+        &self,
+        dir: Direction,
+        s: &Self::State,
+        key: &Self::Key,
+    ) -> Result<Self::State, Self::Error>;
 
-    /// SubBytes then ShiftRows then MixColumns, or their inverses.
+    /// The last round: SubBytes, ShiftRows, AddRoundKey, or their inverses.
     ///
     /// # Errors
     /// If a level or a key is missing.
-    fn sub_shift_mix(&self, dir: Direction, s: &Self::State) -> Result<Self::State>;
+    fn last_round(
+        &self,
+        dir: Direction,
+        s: &Self::State,
+        key: &Self::Key,
+    ) -> Result<Self::State, Self::Error>;
 
     /// Makes room for one round; called before each.
     ///
     /// # Errors
     /// If room is lacking and the backend cannot make it.
-    fn refresh(&self, s: &mut Self::State) -> Result<()>;
-
-    /// One round but the last: [`sub_shift_mix`](Self::sub_shift_mix), then
-    /// [`add_assign`](Self::add_assign).
-    ///
-    /// # Errors
-    /// If a level or a key is missing.
-    fn round(&self, dir: Direction, s: &Self::State, key: &Self::Key) -> Result<Self::State> {
-        let mut s = self.sub_shift_mix(dir, s)?;
-        self.add_assign(&mut s, key)?;
-        Ok(s)
-    }
-
-    /// The last round: [`sub_shift`](Self::sub_shift), then [`add_assign`](Self::add_assign).
-    ///
-    /// # Errors
-    /// If a level or a key is missing.
-    fn last_round(&self, dir: Direction, s: &Self::State, key: &Self::Key) -> Result<Self::State> {
-        let mut s = self.sub_shift(dir, s)?;
-        self.add_assign(&mut s, key)?;
-        Ok(s)
-    }
+    fn refresh(&self, s: &mut Self::State) -> Result<(), Self::Error>;
 }
 
 /// AES: AddRoundKey, then one round for each further round key, the last without MixColumns.
@@ -89,7 +71,7 @@ pub fn cipher<R: Rounds>(
     dir: Direction,
     state: &R::State,
     round_keys: &[R::Key],
-) -> Result<R::State> {
+) -> Result<R::State, R::Error> {
     cipher_observed(rounds, dir, state, round_keys, |_, _| {})
 }
 
@@ -106,12 +88,13 @@ pub fn cipher_observed<R: Rounds>(
     state: &R::State,
     round_keys: &[R::Key],
     mut observe: impl FnMut(usize, &R::State),
-) -> Result<R::State> {
+) -> Result<R::State, R::Error> {
     let [first, middle @ .., last] = round_keys else {
         return Err(EvalError::TooFewRoundKeys {
             found: round_keys.len(),
             expected: 2,
-        });
+        }
+        .into());
     };
     let mut state = rounds.add(state, first)?;
     observe(0, &state);
@@ -136,31 +119,24 @@ mod tests {
     struct Fused;
 
     impl Rounds for Fused {
+        type Error = EvalError;
         type State = String;
         type Key = char;
 
-        fn add(&self, s: &String, key: &char) -> Result<String> {
+        fn add(&self, s: &String, key: &char) -> Result<String, EvalError> {
             Ok(format!("{s}+{key}"))
         }
 
-        fn sub_shift(&self, _: Direction, _: &String) -> Result<String> {
-            Err(EvalError::MissingKey { what: "any" })
-        }
-
-        fn sub_shift_mix(&self, _: Direction, _: &String) -> Result<String> {
-            Err(EvalError::MissingKey { what: "any" })
-        }
-
-        fn refresh(&self, s: &mut String) -> Result<()> {
+        fn refresh(&self, s: &mut String) -> Result<(), EvalError> {
             s.push('!');
             Ok(())
         }
 
-        fn round(&self, _: Direction, s: &String, key: &char) -> Result<String> {
+        fn round(&self, _: Direction, s: &String, key: &char) -> Result<String, EvalError> {
             Ok(format!("{s}R{key}"))
         }
 
-        fn last_round(&self, _: Direction, s: &String, key: &char) -> Result<String> {
+        fn last_round(&self, _: Direction, s: &String, key: &char) -> Result<String, EvalError> {
             Ok(format!("{s}L{key}"))
         }
     }

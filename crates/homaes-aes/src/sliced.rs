@@ -6,7 +6,7 @@
 //!
 //! Cost of a round: 16 calls of `sbox_times`, and 48 sums for MixColumns, unless overridden.
 
-use crate::error::Result;
+use crate::error::EvalError;
 use crate::rounds::Rounds;
 use crate::state::{Block, Direction, circulant, mix_source, shift_source, to_sliced, try_array};
 
@@ -17,6 +17,8 @@ use crate::state::{Block, Direction, circulant, mix_source, shift_source, to_sli
 /// S-box when encrypting and its inverse when decrypting; `sub` and `sub_mix` decrypt to the same as
 /// their default bodies.
 pub trait AesByte {
+    /// What can stop an evaluation.
+    type Error: From<EvalError>;
     /// One state byte of `slots()` blocks.
     type Byte: Clone;
 
@@ -33,13 +35,13 @@ pub trait AesByte {
     ///
     /// # Errors
     /// If the backend's can fail.
-    fn xor(&self, a: &Self::Byte, b: &Self::Byte) -> Result<Self::Byte>;
+    fn xor(&self, a: &Self::Byte, b: &Self::Byte) -> Result<Self::Byte, Self::Error>;
 
     /// Slot-wise exclusive or, in place of `a`. By default replaces `a` by [`xor`](Self::xor).
     ///
     /// # Errors
     /// As [`xor`](Self::xor); `a` is then unspecified.
-    fn xor_assign(&self, a: &mut Self::Byte, b: &Self::Byte) -> Result<()> {
+    fn xor_assign(&self, a: &mut Self::Byte, b: &Self::Byte) -> Result<(), Self::Error> {
         *a = self.xor(a, b)?;
         Ok(())
     }
@@ -53,13 +55,13 @@ pub trait AesByte {
         dir: Direction,
         a: &Self::Byte,
         c: [u8; K],
-    ) -> Result<[Self::Byte; K]>;
+    ) -> Result<[Self::Byte; K], Self::Error>;
 
     /// SubBytes, or its inverse, on the 16 bytes of a state.
     ///
     /// # Errors
     /// If a level or a key is missing.
-    fn sub(&self, dir: Direction, s: [&Self::Byte; 16]) -> Result<[Self::Byte; 16]> {
+    fn sub(&self, dir: Direction, s: [&Self::Byte; 16]) -> Result<[Self::Byte; 16], Self::Error> {
         try_array(|i| {
             let [y] = self.sbox_times(dir, s[i], [1])?;
             Ok(y)
@@ -70,7 +72,11 @@ pub trait AesByte {
     ///
     /// # Errors
     /// If a level or a key is missing.
-    fn sub_mix(&self, dir: Direction, s: [&Self::Byte; 16]) -> Result<[Self::Byte; 16]> {
+    fn sub_mix(
+        &self,
+        dir: Direction,
+        s: [&Self::Byte; 16],
+    ) -> Result<[Self::Byte; 16], Self::Error> {
         let c = circulant(dir);
         match dir {
             // The coefficient 1 occurs twice: three multiples, not four, are asked of the S-box.
@@ -83,7 +89,7 @@ pub trait AesByte {
     ///
     /// # Errors
     /// If room is lacking and the backend cannot make it.
-    fn refresh(&self, _state: &mut [Self::Byte; 16]) -> Result<()> {
+    fn refresh(&self, _state: &mut [Self::Byte; 16]) -> Result<(), Self::Error> {
         Ok(())
     }
 }
@@ -95,7 +101,7 @@ fn mixed<B: AesByte + ?Sized, const K: usize>(
     dir: Direction,
     s: [&B::Byte; 16],
     (multiples, term): ([u8; K], [usize; 4]),
-) -> Result<[B::Byte; 16]> {
+) -> Result<[B::Byte; 16], B::Error> {
     let t: [_; 16] = try_array(|i| view.sbox_times(dir, s[i], multiples))?;
     try_array(|i| {
         let [a, b, c, d] = core::array::from_fn(|j| &t[mix_source(i, j)][term[j]]);
@@ -126,29 +132,47 @@ impl<B: AesByte> Sliced<B> {
     }
 }
 
+impl<B: AesByte> Sliced<B> {
+    /// AddRoundKey, in place.
+    fn with_key(
+        &self,
+        mut s: [B::Byte; 16],
+        key: &[B::Byte; 16],
+    ) -> Result<[B::Byte; 16], B::Error> {
+        let mut pairs = s.iter_mut().zip(key);
+        pairs.try_for_each(|(s, key)| self.0.xor_assign(s, key))?;
+        Ok(s)
+    }
+}
+
 impl<B: AesByte> Rounds for Sliced<B> {
+    type Error = B::Error;
     type State = [B::Byte; 16];
     type Key = [B::Byte; 16];
 
-    fn add(&self, s: &Self::State, key: &Self::Key) -> Result<Self::State> {
+    fn add(&self, s: &Self::State, key: &Self::Key) -> Result<Self::State, B::Error> {
         try_array(|i| self.0.xor(&s[i], &key[i]))
     }
 
-    fn add_assign(&self, s: &mut Self::State, key: &Self::Key) -> Result<()> {
-        s.iter_mut()
-            .zip(key)
-            .try_for_each(|(s, key)| self.0.xor_assign(s, key))
+    fn round(
+        &self,
+        dir: Direction,
+        s: &Self::State,
+        key: &Self::Key,
+    ) -> Result<Self::State, B::Error> {
+        self.with_key(self.0.sub_mix(dir, shifted(dir, s))?, key)
     }
 
-    fn sub_shift(&self, dir: Direction, s: &Self::State) -> Result<Self::State> {
-        self.0.sub(dir, shifted(dir, s))
+    fn last_round(
+        &self,
+        dir: Direction,
+        s: &Self::State,
+        key: &Self::Key,
+    ) -> Result<Self::State, B::Error> {
+        self.with_key(self.0.sub(dir, shifted(dir, s))?, key)
     }
 
-    fn sub_shift_mix(&self, dir: Direction, s: &Self::State) -> Result<Self::State> {
-        self.0.sub_mix(dir, shifted(dir, s))
-    }
-
-    fn refresh(&self, s: &mut Self::State) -> Result<()> {
+    fn refresh(&self, s: &mut Self::State) -> Result<(), B::Error> {
         self.0.refresh(s)
     }
 }

@@ -1,4 +1,4 @@
-//! Straight-line programs on bits, kept as data, and their evaluation with lazy relinearisation.
+//! Straight-line programs on bits, kept as data, and their evaluation with lazy relinearisation, many copies in lockstep.
 //!
 //! A [`Program`] is a list of gates. Wire k is input k for k < I, and the result of gate k − I from
 //! there on; a gate reads wires of smaller number. [`evaluate`] runs it over any [`BitEval`]. Which form
@@ -8,33 +8,42 @@
 //!   a x b       product                              reads bits
 //!   a + b       product if a and b are products      reads products
 //!               bit otherwise                        reads bits
+//!   a plus b    bit, of the same value               reads bits
 //!   a xnor b    bit                                  reads what a + b would read
-//!   output                                           reads bits
+//!   output      bit, or product: evaluate, begin     reads the same
 //! ```
 //!
 //! A product that something reads as a bit is relinearised then, once, whatever the number of readers;
 //! all others never are. So a program decides where relinearisations fall by the order in which it
 //! associates its sums: products first, bits last.
 //!
-//! **Memory.** Items measure megabytes. A wire is dropped after its last reader, a sum is formed in
-//! place of an operand that dies, and inputs are borrowed.
+//! **Lockstep.** A relinearisation key may be larger than memory, so that reading it once for many products is what counts.
+//! Evaluation goes by stages. In each stage every copy of the program runs the gates that need no relinearisation
+//! that is still to come; then the products of all copies that are read as bits next are relinearised together, by one call of
+//! [`BitEval::relinearize_all`]: a *pass*. There are as many passes as conjunctions lie behind each other, whatever the number of copies.
+//!
+//! **Memory.** Items measure megabytes. A gate runs in the last stage that its readers allow, a wire is dropped after its last
+//! reader, a sum is formed in place of an operand that dies, inputs are borrowed, and a gate that no output needs is not run. A program
+//! that ends in products can be left before its last stage ([`begin`]), so that not all copies hold their last products at a time.
 
 #[macro_use]
 mod macros;
 pub mod sbox;
+pub mod tower;
 
 use std::ops::Deref;
-use std::rc::Rc;
+use std::sync::Arc;
 
-use crate::error::Result;
-use crate::state::try_array;
-use crate::view::BitEval;
+use crate::state::exactly;
+use crate::view::{BitEval, Depth};
 
 /// A gate of two wires, given by their numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gate {
     /// a ⊕ b
     Xor(u8, u8),
+    /// a ⊕ b, where products are relinearised first: for operands that are relinearised anyway
+    Plus(u8, u8),
     /// 1 ⊕ a ⊕ b
     Xnor(u8, u8),
     /// a ∧ b
@@ -45,7 +54,7 @@ impl Gate {
     /// The two wires read.
     pub const fn operands(self) -> [u8; 2] {
         match self {
-            Self::Xor(a, b) | Self::Xnor(a, b) | Self::And(a, b) => [a, b],
+            Self::Xor(a, b) | Self::Plus(a, b) | Self::Xnor(a, b) | Self::And(a, b) => [a, b],
         }
     }
 }
@@ -90,15 +99,27 @@ impl<const I: usize, const O: usize> Program<I, O> {
         self.gates
     }
 
+    /// Conjunctions that lie behind each other on the way to an output.
+    pub fn depth(&self) -> Depth {
+        let mut depth = vec![0; I];
+        for gate in self.gates {
+            let [a, b] = gate.operands().map(|w| depth[usize::from(w)]);
+            depth.push(a.max(b) + Depth::from(matches!(gate, Gate::And(..))));
+        }
+        let outputs = self.outputs.iter().map(|&w| depth[usize::from(w)]);
+        outputs.max().unwrap_or(0)
+    }
+
     /// The wires of the outputs.
     pub const fn outputs(&self) -> [u8; O] {
         self.outputs
     }
 }
 
-/// The outputs of `program` on `inputs`, slot by slot.
+/// The outputs, as bits, of one copy of `program` for each entry of `inputs`, slot by slot; after each pass `passed` is told how
+/// many products it has relinearised.
 ///
-/// Cost: one `and` per [`Gate::And`], one sum per other gate, one `not` per [`Gate::Xnor`], and one
+/// Cost per copy: one `and` per [`Gate::And`], one sum per other gate, one `not` per [`Gate::Xnor`], and one
 /// relinearisation for each product that is read as a bit.
 ///
 /// # Errors
@@ -106,26 +127,233 @@ impl<const I: usize, const O: usize> Program<I, O> {
 pub fn evaluate<E: BitEval, const I: usize, const O: usize>(
     view: &E,
     program: &Program<I, O>,
-    inputs: &[E::Bit; I],
-) -> Result<[E::Bit; O]> {
-    let mut wires = Wires::new(view, program, inputs);
-    for &gate in program.gates {
-        wires.step(gate)?;
+    inputs: Vec<[&E::Bit; I]>,
+    passed: &dyn Fn(usize),
+) -> Result<Vec<[E::Bit; O]>, E::Error> {
+    let plan = Plan::new(program, Form::Bit);
+    let mut copies = run(view, program, &plan, inputs, plan.stages, passed)?;
+    let outputs = copies.iter_mut().map(|copy| {
+        let bits = program
+            .outputs
+            .iter()
+            .map(|&wire| copy.bit(wire).into_owned());
+        exactly(bits.collect())
+    });
+    Ok(outputs.collect())
+}
+
+/// One copy of `program`, whose outputs are to be products, for each entry of `inputs`, run up to the stage after the last pass.
+/// `passed` as in [`evaluate`].
+///
+/// # Panics
+/// If an output is a bit: an input, a complement, or a sum with a bit.
+///
+/// # Errors
+/// If a level or a key is missing.
+pub fn begin<'a, E: BitEval, const I: usize, const O: usize>(
+    view: &'a E,
+    program: &'a Program<I, O>,
+    inputs: Vec<[&'a E::Bit; I]>,
+    passed: &dyn Fn(usize),
+) -> Result<Vec<Begun<'a, E, I, O>>, E::Error> {
+    let plan = Arc::new(Plan::new(program, Form::Product));
+    let copies = run(view, program, &plan, inputs, plan.stages - 1, passed)?;
+    let begun = copies.into_iter().map(|wires| Begun {
+        program,
+        plan: Arc::clone(&plan),
+        wires,
+    });
+    Ok(begun.collect())
+}
+
+/// A copy of a program before its last stage.
+pub struct Begun<'a, E: BitEval, const I: usize, const O: usize> {
+    program: &'a Program<I, O>,
+    plan: Arc<Plan>,
+    wires: Wires<'a, E>,
+}
+
+impl<E: BitEval, const I: usize, const O: usize> Begun<'_, E, I, O> {
+    /// Runs the last stage, which ends in products.
+    ///
+    /// # Errors
+    /// If a level is missing.
+    pub fn finish(mut self) -> Result<[E::Product; O], E::Error> {
+        self.wires
+            .stage(self.program.gates, &self.plan, self.plan.stages - 1)?;
+        let products = self.program.outputs.iter().map(|&wire| {
+            let product = self.wires.product(wire);
+            Arc::unwrap_or_clone(product)
+        });
+        Ok(exactly(products.collect()))
     }
-    try_array(|k| Ok(wires.bit(program.outputs[k])?.into_owned()))
+}
+
+/// The first `stages` stages of all copies, each with the pass that follows it.
+fn run<'a, E: BitEval, const I: usize, const O: usize>(
+    view: &'a E,
+    program: &Program<I, O>,
+    plan: &Plan,
+    inputs: Vec<[&'a E::Bit; I]>,
+    stages: usize,
+    passed: &dyn Fn(usize),
+) -> Result<Vec<Wires<'a, E>>, E::Error> {
+    let wires = inputs.iter().map(|inputs| Wires::new(view, plan, inputs));
+    let mut copies: Vec<_> = wires.collect();
+    for stage in 0..stages {
+        copies = view.each(copies, |mut wires| {
+            wires.stage(program.gates, plan, stage)?;
+            Ok(wires)
+        })?;
+        let due: Vec<usize> = plan.due(stage).collect();
+        let products = copies.iter_mut().flat_map(|wires| {
+            let take = |&wire: &usize| wires.take_for_pass(wire);
+            due.iter().map(take).collect::<Vec<_>>()
+        });
+        let products: Vec<E::Product> = products.collect();
+        let count = products.len();
+        if count == 0 {
+            continue;
+        }
+        let mut bits = view.relinearize_all(products)?.into_iter();
+        for wires in &mut copies {
+            for &wire in &due {
+                let bit = bits.next().expect("a pass returns a bit for each product");
+                wires.put(wire, bit, plan);
+            }
+        }
+        passed(count);
+    }
+    Ok(copies)
 }
 
 /// The form in which a wire comes to exist, or is read.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     Bit,
     Product,
 }
 
+/// When the gates of a program run, and which products are relinearised: the same for all copies.
+struct Plan {
+    /// per wire, inputs first
+    wires: Vec<WirePlan>,
+    stages: usize,
+}
+
+#[derive(Clone, Copy)]
+struct WirePlan {
+    /// what its gate computes
+    held: Form,
+    /// what readers see; a bit, where products were complemented
+    form: Form,
+    /// the form in which its gate reads its operands
+    reads: Form,
+    /// after relinearisation
+    complement: bool,
+    /// when its gate runs; nothing, if no output needs it
+    stage: Option<usize>,
+    /// the stage whose pass relinearises it
+    pass: Option<usize>,
+    bit_readers: usize,
+    product_readers: usize,
+}
+
+impl Plan {
+    fn new<const I: usize, const O: usize>(program: &Program<I, O>, outputs: Form) -> Self {
+        let input = WirePlan {
+            held: Form::Bit,
+            form: Form::Bit,
+            reads: Form::Bit,
+            complement: false,
+            stage: None,
+            pass: None,
+            bit_readers: 0,
+            product_readers: 0,
+        };
+        let mut wires = vec![input; I];
+        // the earliest stage in which a wire can be computed
+        let mut earliest = vec![0; I];
+        for &gate in program.gates {
+            let operands = gate.operands().map(usize::from);
+            let products = operands.iter().all(|&w| wires[w].form == Form::Product);
+            let reads = match gate {
+                Gate::Xor(..) | Gate::Xnor(..) if products => Form::Product,
+                _ => Form::Bit,
+            };
+            let ready = operands.map(|w| earliest[w] + after(&wires[w], reads));
+            earliest.push(ready[0].max(ready[1]));
+            let held = match gate {
+                Gate::And(..) => Form::Product,
+                _ => reads,
+            };
+            let complement = matches!(gate, Gate::Xnor(..));
+            wires.push(WirePlan {
+                held,
+                form: if complement { Form::Bit } else { held },
+                reads,
+                complement,
+                ..input
+            });
+        }
+        let outs = || program.outputs.iter().map(|&w| usize::from(w));
+        let last = outs().map(|w| earliest[w]).max().unwrap_or(0);
+        for w in outs() {
+            assert!(
+                outputs == Form::Bit || wires[w].form == Form::Product,
+                "an output of a program that ends in products is a bit"
+            );
+            wires[w].read(outputs, last, last);
+        }
+        for (k, gate) in program.gates.iter().enumerate().rev() {
+            let WirePlan { stage, reads, .. } = wires[I + k];
+            if let Some(stage) = stage {
+                for w in gate.operands().map(usize::from) {
+                    wires[w].read(reads, stage, stage.saturating_sub(1));
+                }
+            }
+        }
+        Self {
+            wires,
+            stages: last + 1,
+        }
+    }
+
+    /// The wires that the pass after `stage` relinearises.
+    fn due(&self, stage: usize) -> impl Iterator<Item = usize> {
+        let wires = self.wires.iter().enumerate();
+        wires.filter_map(move |(w, plan)| (plan.pass == Some(stage)).then_some(w))
+    }
+}
+
+/// Stages between a wire and a gate that reads it as `form`.
+fn after(wire: &WirePlan, form: Form) -> usize {
+    usize::from(form == Form::Bit && wire.held == Form::Product)
+}
+
+impl WirePlan {
+    /// Notes a reader in `stage`. A product read as a bit must be there by the pass after stage `before`.
+    fn read(&mut self, form: Form, stage: usize, before: usize) {
+        match form {
+            Form::Bit => self.bit_readers += 1,
+            Form::Product => self.product_readers += 1,
+        }
+        let by = match (form, self.held) {
+            (Form::Bit, Form::Product) => {
+                let pass = self.pass.map_or(before, |pass| pass.min(before));
+                self.pass = Some(pass);
+                pass
+            }
+            _ => stage,
+        };
+        self.stage = Some(self.stage.map_or(by, |stage| stage.min(by)));
+    }
+}
+
 /// A bit: an input, or a wire that may have further readers.
 enum Shared<'a, B> {
     Input(&'a B),
-    Wire(Rc<B>),
+    Wire(Arc<B>),
 }
 
 // `derive` would require `B: Clone` needlessly.
@@ -133,7 +361,7 @@ impl<B> Clone for Shared<'_, B> {
     fn clone(&self) -> Self {
         match self {
             Self::Input(bit) => Self::Input(bit),
-            Self::Wire(bit) => Self::Wire(Rc::clone(bit)),
+            Self::Wire(bit) => Self::Wire(Arc::clone(bit)),
         }
     }
 }
@@ -151,10 +379,10 @@ impl<B> Deref for Shared<'_, B> {
 
 impl<B: Clone> Shared<'_, B> {
     /// The bit itself, unless someone else still needs it.
-    fn take(self) -> core::result::Result<B, Self> {
+    fn take(self) -> Result<B, Self> {
         match self {
             Self::Input(_) => Err(self),
-            Self::Wire(bit) => Rc::try_unwrap(bit).map_err(Self::Wire),
+            Self::Wire(bit) => Arc::try_unwrap(bit).map_err(Self::Wire),
         }
     }
 
@@ -163,113 +391,53 @@ impl<B: Clone> Shared<'_, B> {
     }
 }
 
-/// What a wire holds at present, and how often it will be read in either form.
+/// What a wire of one copy holds at present, and how often it will still be read in either form.
 struct Wire<'a, E: BitEval> {
-    form: Form,
     bit: Option<Shared<'a, E::Bit>>,
-    product: Option<Rc<E::Product>>,
+    product: Option<Arc<E::Product>>,
     bit_readers: usize,
     product_readers: usize,
 }
 
-impl<E: BitEval> Wire<'_, E> {
-    fn new(form: Form) -> Self {
-        Self {
-            form,
-            bit: None,
-            product: None,
-            bit_readers: 0,
-            product_readers: 0,
-        }
-    }
-}
-
-/// The state of an evaluation: all wires, and how many are computed.
+/// The wires of one copy.
 struct Wires<'a, E: BitEval> {
     view: &'a E,
     wires: Vec<Wire<'a, E>>,
-    computed: usize,
 }
 
 impl<'a, E: BitEval> Wires<'a, E> {
-    fn new<const I: usize, const O: usize>(
-        view: &'a E,
-        program: &Program<I, O>,
-        inputs: &'a [E::Bit; I],
-    ) -> Self {
-        let mut state = Self {
+    fn new(view: &'a E, plan: &Plan, inputs: &[&'a E::Bit]) -> Self {
+        let wires = plan.wires.iter().enumerate().map(|(w, plan)| Wire {
+            bit: inputs.get(w).map(|bit| Shared::Input(*bit)),
+            product: None,
+            bit_readers: plan.bit_readers,
+            product_readers: plan.product_readers,
+        });
+        Self {
             view,
-            wires: Vec::with_capacity(I + program.gates.len()),
-            computed: I,
-        };
-        for input in inputs {
-            let mut wire = Wire::new(Form::Bit);
-            wire.bit = Some(Shared::Input(input));
-            state.wires.push(wire);
-        }
-        for &gate in program.gates {
-            let read = state.reads(gate);
-            for wire in gate.operands() {
-                let wire = &mut state.wires[usize::from(wire)];
-                match read {
-                    Form::Bit => wire.bit_readers += 1,
-                    Form::Product => wire.product_readers += 1,
-                }
-            }
-            state.wires.push(Wire::new(match gate {
-                Gate::And(..) => Form::Product,
-                Gate::Xor(..) => read,
-                Gate::Xnor(..) => Form::Bit,
-            }));
-        }
-        for wire in program.outputs {
-            state.wires[usize::from(wire)].bit_readers += 1;
-        }
-        state
-    }
-
-    /// The form in which a gate reads its operands.
-    fn reads(&self, gate: Gate) -> Form {
-        let products = gate
-            .operands()
-            .iter()
-            .all(|&wire| self.wires[usize::from(wire)].form == Form::Product);
-        match gate {
-            Gate::Xor(..) | Gate::Xnor(..) if products => Form::Product,
-            _ => Form::Bit,
+            wires: wires.collect(),
         }
     }
 
     /// Reads a wire as a bit.
-    fn bit(&mut self, wire: u8) -> Result<Shared<'a, E::Bit>> {
-        let view = self.view;
+    fn bit(&mut self, wire: u8) -> Shared<'a, E::Bit> {
         let wire = &mut self.wires[usize::from(wire)];
         wire.bit_readers -= 1;
-        let bit = match wire.bit.take() {
-            Some(bit) => bit,
-            None => {
-                let product = if wire.product_readers == 0 {
-                    wire.product.take()
-                } else {
-                    wire.product.clone()
-                };
-                let product = product.expect("a computed wire has one of the forms");
-                Shared::Wire(Rc::new(view.relinearize(Rc::unwrap_or_clone(product))?))
-            }
+        let bit = if wire.bit_readers == 0 {
+            wire.bit.take()
+        } else {
+            wire.bit.clone()
         };
-        if wire.bit_readers > 0 {
-            wire.bit = Some(bit.clone());
-        }
-        Ok(bit)
+        bit.expect("a bit is computed before it is read")
     }
 
     /// Reads a wire as a product.
-    fn product(&mut self, wire: u8) -> Rc<E::Product> {
+    fn product(&mut self, wire: u8) -> Arc<E::Product> {
         let wire = &mut self.wires[usize::from(wire)];
         wire.product_readers -= 1;
-        // The wire keeps the product for as long as anyone is going to read it, in either form.
-        let product = if wire.product_readers == 0 && (wire.bit_readers == 0 || wire.bit.is_some())
-        {
+        // it stays for as long as anyone is going to read it, in either form
+        let done = wire.product_readers == 0 && (wire.bit_readers == 0 || wire.bit.is_some());
+        let product = if done {
             wire.product.take()
         } else {
             wire.product.clone()
@@ -277,10 +445,31 @@ impl<'a, E: BitEval> Wires<'a, E> {
         product.expect("a product stays until its last reader")
     }
 
+    /// The product of a wire, to be relinearised.
+    fn take_for_pass(&mut self, wire: usize) -> E::Product {
+        let wire = &mut self.wires[wire];
+        let product = if wire.product_readers == 0 {
+            wire.product.take()
+        } else {
+            wire.product.clone()
+        };
+        Arc::unwrap_or_clone(product.expect("a product is computed before its pass"))
+    }
+
+    /// The bit of a wire, relinearised.
+    fn put(&mut self, wire: usize, bit: E::Bit, plan: &Plan) {
+        let bit = if plan.wires[wire].complement {
+            self.view.not(bit)
+        } else {
+            bit
+        };
+        self.wires[wire].bit = Some(Shared::Wire(Arc::new(bit)));
+    }
+
     /// a ⊕ b of two bits, in place of one that nobody else reads.
-    fn xor_bits(&mut self, a: u8, b: u8) -> Result<E::Bit> {
-        let (a, b) = (self.bit(a)?, self.bit(b)?);
-        Ok(match (a.take(), b) {
+    fn xor_bits(&mut self, a: u8, b: u8) -> E::Bit {
+        let (a, b) = (self.bit(a), self.bit(b));
+        match (a.take(), b) {
             (Ok(mut a), b) => {
                 self.view.xor_assign(&mut a, &b);
                 a
@@ -292,15 +481,15 @@ impl<'a, E: BitEval> Wires<'a, E> {
                 }
                 Err(b) => self.view.xor(&a, &b),
             },
-        })
+        }
     }
 
     /// a ⊕ b of two products, in place of one that nobody else reads.
     fn xor_products(&mut self, a: u8, b: u8) -> E::Product {
         let (a, b) = (self.product(a), self.product(b));
-        let (a, b) = match Rc::try_unwrap(a) {
+        let (a, b) = match Arc::try_unwrap(a) {
             Ok(a) => (a, b),
-            Err(a) => match Rc::try_unwrap(b) {
+            Err(a) => match Arc::try_unwrap(b) {
                 Ok(b) => (b, a),
                 Err(b) => (E::Product::clone(&a), b),
             },
@@ -308,29 +497,41 @@ impl<'a, E: BitEval> Wires<'a, E> {
         self.view.xor_product(a, &b)
     }
 
-    /// Computes the next wire.
-    fn step(&mut self, gate: Gate) -> Result<()> {
-        let (mut bit, mut product) = (None, None);
-        match (gate, self.reads(gate)) {
-            (Gate::And(a, b), _) => {
-                let (a, b) = (self.bit(a)?, self.bit(b)?);
-                product = Some(Rc::new(self.view.and(&a, &b)?));
-            }
-            (Gate::Xor(a, b), Form::Product) => product = Some(Rc::new(self.xor_products(a, b))),
-            (Gate::Xor(a, b), Form::Bit) => bit = Some(self.xor_bits(a, b)?),
-            (Gate::Xnor(a, b), Form::Product) => {
-                let sum = self.xor_products(a, b);
-                bit = Some(self.view.not(self.view.relinearize(sum)?));
-            }
-            (Gate::Xnor(a, b), Form::Bit) => {
-                let sum = self.xor_bits(a, b)?;
-                bit = Some(self.view.not(sum));
+    /// Runs the gates of one stage.
+    fn stage(&mut self, gates: &[Gate], plan: &Plan, stage: usize) -> Result<(), E::Error> {
+        let inputs = self.wires.len() - gates.len();
+        for (k, &gate) in gates.iter().enumerate() {
+            let wire = &plan.wires[inputs + k];
+            if wire.stage == Some(stage) {
+                self.step(gate, inputs + k, wire)?;
             }
         }
-        let wire = &mut self.wires[self.computed];
-        wire.bit = bit.map(|bit| Shared::Wire(Rc::new(bit)));
-        wire.product = product;
-        self.computed += 1;
+        Ok(())
+    }
+
+    /// Computes one wire.
+    fn step(&mut self, gate: Gate, at: usize, plan: &WirePlan) -> Result<(), E::Error> {
+        let (mut bit, mut product) = (None, None);
+        match (gate, plan.reads) {
+            (Gate::And(a, b), _) => {
+                let (a, b) = (self.bit(a), self.bit(b));
+                product = Some(self.view.and(&a, &b)?);
+            }
+            (Gate::Xor(a, b) | Gate::Plus(a, b) | Gate::Xnor(a, b), Form::Product) => {
+                product = Some(self.xor_products(a, b));
+            }
+            (Gate::Xor(a, b) | Gate::Plus(a, b) | Gate::Xnor(a, b), Form::Bit) => {
+                let sum = self.xor_bits(a, b);
+                bit = Some(if plan.complement {
+                    self.view.not(sum)
+                } else {
+                    sum
+                });
+            }
+        }
+        let wire = &mut self.wires[at];
+        wire.bit = bit.map(|bit| Shared::Wire(Arc::new(bit)));
+        wire.product = product.map(Arc::new);
         Ok(())
     }
 }

@@ -155,6 +155,13 @@ pub(crate) fn try_array<T, E, const N: usize>(
     Ok(items.map(|item| item.expect("the loop has filled every place")))
 }
 
+/// The items of a vector that has exactly `N` of them.
+pub(crate) fn exactly<T, const N: usize>(items: Vec<T>) -> [T; N] {
+    items
+        .try_into()
+        .unwrap_or_else(|items: Vec<T>| unreachable!("{} items for {N} places", items.len()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -23,8 +23,7 @@
 //! Items of one evaluator may be combined at whatever levels they are. Combining items of different
 //! evaluators is a programming error and may panic.
 
-use crate::error::Result;
-use crate::state::try_array;
+use crate::error::EvalError;
 
 /// Multiplicative depth, in the unit of the view: products, conjunctions, or look-ups.
 pub type Depth = u32;
@@ -43,6 +42,8 @@ pub type Table = [u8; 256];
 /// - `D(relinearize(add_product(p, q))) = D(relinearize(p)) + D(relinearize(q))`
 /// - `refresh` changes no value
 pub trait ByteEval {
+    /// What can stop an evaluation.
+    type Error: From<EvalError>;
     /// Encrypted bytes, one per slot.
     type Byte: Clone;
     /// A sum of products of two `Byte`s before relinearisation.
@@ -51,7 +52,7 @@ pub trait ByteEval {
     /// Number of independent slots, at least 1.
     fn slots(&self) -> usize;
 
-    /// Public bytes as an item, one per slot; zeros in the slots beyond `v`. No key, no noise.
+    /// Public bytes as an item, one per slot; zeros in the slots beyond `v`. Needs no secret key.
     ///
     /// # Panics
     /// If `v` is longer than `slots()`.
@@ -67,13 +68,13 @@ pub trait ByteEval {
     ///
     /// # Errors
     /// If the key for this power, or a level, is missing.
-    fn frobenius(&self, a: &Self::Byte, k: u32) -> Result<Self::Byte>;
+    fn frobenius(&self, a: &Self::Byte, k: u32) -> Result<Self::Byte, Self::Error>;
 
     /// Slot-wise product, not relinearised. Uses depth 1.
     ///
     /// # Errors
     /// If a level is missing.
-    fn mul(&self, a: &Self::Byte, b: &Self::Byte) -> Result<Self::Product>;
+    fn mul(&self, a: &Self::Byte, b: &Self::Byte) -> Result<Self::Product, Self::Error>;
 
     /// Slot-wise sum of two products.
     fn add_product(&self, a: Self::Product, b: &Self::Product) -> Self::Product;
@@ -82,13 +83,13 @@ pub trait ByteEval {
     ///
     /// # Errors
     /// If the relinearisation key, or a level, is missing.
-    fn relinearize(&self, p: Self::Product) -> Result<Self::Byte>;
+    fn relinearize(&self, p: Self::Product) -> Result<Self::Byte, Self::Error>;
 
     /// Makes room for a layer of depth `depth` on all of `items`. By default does nothing.
     ///
     /// # Errors
     /// If room is lacking and the backend cannot make it.
-    fn refresh(&self, _items: &mut [Self::Byte], _depth: Depth) -> Result<()> {
+    fn refresh(&self, _items: &mut [Self::Byte], _depth: Depth) -> Result<(), Self::Error> {
         Ok(())
     }
 }
@@ -105,7 +106,7 @@ pub trait PackedEval: ByteEval {
     ///
     /// # Errors
     /// If a key for the movement, or a level, is missing.
-    fn permute(&self, a: &Self::Byte, p: &[usize; 16]) -> Result<Self::Byte>;
+    fn permute(&self, a: &Self::Byte, p: &[usize; 16]) -> Result<Self::Byte, Self::Error>;
 }
 
 /// View 2. An item is `slots()` slots, each one bit.
@@ -116,20 +117,23 @@ pub trait PackedEval: ByteEval {
 /// - `D(not(a)) = ¬D(a)`
 /// - `D(relinearize(and(a, b))) = D(a) ∧ D(b)`
 /// - `D(relinearize(xor_product(p, q))) = D(relinearize(p)) ⊕ D(relinearize(q))`
-/// - `each(f)` is `[f(0), …, f(N-1)]`
+/// - `relinearize_all(ps)`, `sums(ps, rows)` and `each(items, f)` give what their default bodies give
 /// - `refresh` changes no value
 ///
 /// Bits are many where bytes are few, so this view is shared between threads.
 pub trait BitEval: Sync {
+    /// What can stop an evaluation.
+    type Error: From<EvalError> + Send;
     /// Encrypted bits, one per slot.
     type Bit: Clone + Send + Sync;
     /// A sum of conjunctions of two `Bit`s before relinearisation.
-    type Product: Clone;
+    type Product: Clone + Send + Sync;
 
     /// Number of independent slots, at least 1.
     fn slots(&self) -> usize;
 
-    /// Public bits as an item, one per slot; `false` in the slots beyond `v`. No key, no noise.
+    /// Public bits as an item, one per slot; `false` in the slots beyond `v`. Needs no secret key. What it costs, and whether
+    /// the item carries noise, is up to the scheme: a public batch of DGHV is a sum of elements of the public key.
     ///
     /// # Panics
     /// If `v` is longer than `slots()`.
@@ -153,34 +157,59 @@ pub trait BitEval: Sync {
     ///
     /// # Errors
     /// If a level is missing.
-    fn and(&self, a: &Self::Bit, b: &Self::Bit) -> Result<Self::Product>;
+    fn and(&self, a: &Self::Bit, b: &Self::Bit) -> Result<Self::Product, Self::Error>;
 
     /// Slot-wise sum of two products.
     fn xor_product(&self, a: Self::Product, b: &Self::Product) -> Self::Product;
+
+    /// Sums of products: sum k is that of `products[i]` for i in `rows[k]`. By default adds two at a time.
+    ///
+    /// # Panics
+    /// If a row is empty, or names a product that does not exist.
+    fn sums(&self, products: &[&Self::Product], rows: &[Vec<u16>]) -> Vec<Self::Product> {
+        let sum = |row: &Vec<u16>| {
+            let (first, rest) = row.split_first().expect("a row names a product");
+            let start = products[usize::from(*first)].clone();
+            rest.iter().fold(start, |sum, &i| {
+                self.xor_product(sum, products[usize::from(i)])
+            })
+        };
+        rows.iter().map(sum).collect()
+    }
 
     /// The item that holds the value of a product and can be multiplied again.
     ///
     /// # Errors
     /// If the relinearisation key, or a level, is missing.
-    fn relinearize(&self, p: Self::Product) -> Result<Self::Bit>;
+    fn relinearize(&self, p: Self::Product) -> Result<Self::Bit, Self::Error>;
 
-    /// The results of `N` independent tasks: the 16 S-boxes, or the four columns, of a round. By
-    /// default runs them one after another; a backend may run them side by side.
+    /// [`relinearize`](Self::relinearize) of many products that do not depend on each other: one pass over the relinearisation
+    /// key, for a backend whose key is the bulk of the work. By default one after another.
+    ///
+    /// # Errors
+    /// As [`relinearize`](Self::relinearize).
+    fn relinearize_all(&self, products: Vec<Self::Product>) -> Result<Vec<Self::Bit>, Self::Error> {
+        products.into_iter().map(|p| self.relinearize(p)).collect()
+    }
+
+    /// The results of independent tasks: one for each S-box, or each output, of a round. By default runs them one after
+    /// another; a backend may run them side by side.
     ///
     /// # Errors
     /// That of one of the tasks that failed.
-    fn each<T: Send, const N: usize>(
+    fn each<S: Send, T: Send>(
         &self,
-        task: impl Fn(usize) -> Result<T> + Sync,
-    ) -> Result<[T; N]> {
-        try_array(task)
+        items: Vec<S>,
+        task: impl Fn(S) -> Result<T, Self::Error> + Sync,
+    ) -> Result<Vec<T>, Self::Error> {
+        items.into_iter().map(task).collect()
     }
 
     /// Makes room for a layer of depth `depth` on all of `items`. By default does nothing.
     ///
     /// # Errors
     /// If room is lacking and the backend cannot make it.
-    fn refresh(&self, _items: &mut [Self::Bit], _depth: Depth) -> Result<()> {
+    fn refresh(&self, _items: &mut [Self::Bit], _depth: Depth) -> Result<(), Self::Error> {
         Ok(())
     }
 }
@@ -192,17 +221,19 @@ pub trait BitEval: Sync {
 /// - `D(xor(a, b)) = D(a) ⊕ D(b)`
 /// - `D(lookup(a, t)[k]) = t[k][D(a)]`; in particular the identity table changes no value
 pub trait LutEval {
+    /// What can stop an evaluation.
+    type Error: From<EvalError>;
     /// One encrypted byte.
     type Byte: Clone;
 
-    /// A public byte as an item. No key, no noise.
+    /// A public byte as an item. Needs no secret key.
     fn public(&self, v: u8) -> Self::Byte;
 
     /// Exclusive or: free on bits, two bootstrappings on nibbles.
     ///
     /// # Errors
     /// If a key is missing.
-    fn xor(&self, a: &Self::Byte, b: &Self::Byte) -> Result<Self::Byte>;
+    fn xor(&self, a: &Self::Byte, b: &Self::Byte) -> Result<Self::Byte, Self::Error>;
 
     /// `K` tables read at the same encrypted index; the backend shares the work between them.
     ///
@@ -212,5 +243,5 @@ pub trait LutEval {
         &self,
         a: &Self::Byte,
         tables: [&Table; K],
-    ) -> Result<[Self::Byte; K]>;
+    ) -> Result<[Self::Byte; K], Self::Error>;
 }

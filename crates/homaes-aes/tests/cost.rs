@@ -1,12 +1,13 @@
 //! What AES costs in every view, counted: the table in the documentation of the crate is checked here.
 
 use homaes_aes::interp::count::{CountBits, CountBytes, CountLut, Tally};
+use homaes_aes::slp::tower::{Core, DEPTH_3, DEPTH_4};
 use homaes_aes::{
-    Bitwise, Bytewise, Depth, Direction, EvalError, KeySize, Lutwise, Packed, Rounds, Sliced,
-    cipher,
+    Bitwise, Bytewise, Depth, Direction, EvalError, FoldedBits, KeySize, Lutwise, Packed, Rounds,
+    Sliced, cipher,
 };
 
-fn run<S: Clone, R: Rounds<State = S, Key = S>>(
+fn run<S, R: Rounds<State = S, Key = S, Error = EvalError>>(
     rounds: &R,
     dir: Direction,
     size: KeySize,
@@ -34,19 +35,31 @@ fn sliced_bits(e: CountBits, dir: Direction, size: KeySize) -> Result<Tally, Eva
     Ok(e.tally())
 }
 
+fn folded_bits<const P: usize>(
+    e: CountBits,
+    core: &'static Core<P>,
+    dir: Direction,
+    size: KeySize,
+) -> Result<Tally, EvalError> {
+    run(&FoldedBits::new(&e, core), dir, size, || vec![0; 128])?;
+    Ok(e.tally())
+}
+
 fn sliced_lut(e: CountLut, dir: Direction, size: KeySize) -> Result<Tally, EvalError> {
     let r = Sliced(Lutwise::new(&e));
     run(&r, dir, size, || r.public(&[]))?;
     Ok(e.tally())
 }
 
-/// The four rows of the table.
-fn tallies(dir: Direction, size: KeySize) -> [Tally; 4] {
+/// The six rows of the table.
+fn tallies(dir: Direction, size: KeySize) -> [Tally; 6] {
     [
         sliced_bytes(CountBytes::new(8), dir, size),
         packed_bytes(CountBytes::new(16), dir, size),
         sliced_bits(CountBits::new(8), dir, size),
         sliced_lut(CountLut::new(), dir, size),
+        folded_bits(CountBits::new(8), &DEPTH_4, dir, size),
+        folded_bits(CountBits::new(8), &DEPTH_3, dir, size),
     ]
     .map(|t| t.expect("counters without levels do not fail"))
 }
@@ -71,6 +84,8 @@ fn aes128_costs() {
         assert_eq!(rows[1], [40, 40, 110, 37, 0, 30], "packed bytes {dir:?}");
         assert_eq!(rows[2], [5_440, 3_040, 0, 0, 0, 40], "bits {dir:?}");
         assert_eq!(rows[3], [0, 0, 0, 0, 160, 10], "look-ups {dir:?}");
+        assert_eq!(rows[4], [5_760, 2_880, 0, 0, 0, 40], "depth 4 {dir:?}");
+        assert_eq!(rows[5], [6_720, 3_520, 0, 0, 0, 30], "depth 3 {dir:?}");
     }
 }
 
@@ -84,6 +99,8 @@ fn costs_follow_the_rounds() {
             assert_eq!(rows[1], [4 * n, 4 * n, 11 * n, 4 * n - 3, 0, 3 * n]);
             assert_eq!(rows[2], [544 * n, 304 * n, 0, 0, 0, 4 * n]);
             assert_eq!(rows[3], [0, 0, 0, 0, 16 * n, n]);
+            assert_eq!(rows[4], [576 * n, 288 * n, 0, 0, 0, 4 * n]);
+            assert_eq!(rows[5], [672 * n, 352 * n, 0, 0, 0, 3 * n]);
         }
     }
 }
@@ -95,6 +112,8 @@ fn table_in_the_documentation_is_the_count() {
         "bytes, packed | slots / 16",
         "bits, sliced | slots",
         "look-ups, sliced | 1",
+        "bits, folded, depth 4 | slots",
+        "bits, folded, depth 3 | slots",
     ];
     for dir in Direction::ALL {
         for (name, tally) in names.iter().zip(tallies(dir, KeySize::Aes128)) {
@@ -109,13 +128,41 @@ fn table_in_the_documentation_is_the_count() {
 fn tables_and_refreshes() {
     // Nine rounds of three (encrypting) or four multiples on 16 bytes, one round of one.
     for (dir, tables) in [(Direction::Encrypt, 448), (Direction::Decrypt, 592)] {
-        let [sliced, packed, bits, lut] = tallies(dir, KeySize::Aes128);
+        let [sliced, packed, bits, lut, ..] = tallies(dir, KeySize::Aes128);
         assert_eq!(lut.tables, tables);
         for (tally, depth) in [(&sliced, 3), (&packed, 3), (&bits, 4)] {
             assert_eq!(tally.refreshes, 10);
             assert!(tally.refresh_depths.iter().eq([&depth]));
             assert_eq!(tally.depth, 10 * depth);
         }
+    }
+}
+
+/// The bit path: passes over the relinearisation key, and what a round relinearises for its outputs.
+#[test]
+fn passes_of_a_round() {
+    use std::sync::Mutex;
+    let passes = |dir, mix: bool| {
+        let (e, seen) = (CountBits::new(1), Mutex::new(Vec::new()));
+        let rounds = FoldedBits::new(&e, &DEPTH_4).observed(|n| seen.lock().unwrap().push(n));
+        let (s, key) = (vec![0; 128], vec![0; 128]);
+        let out = match mix {
+            true => rounds.round(dir, &s, &key),
+            false => rounds.last_round(dir, &s, &key),
+        };
+        assert!(out.unwrap().iter().all(|&depth| depth == 4));
+        drop(rounds);
+        let seen = seen.into_inner().unwrap();
+        assert_eq!(e.tally().passes, seen.len() as u64);
+        seen
+    };
+    for dir in Direction::ALL {
+        for mix in [true, false] {
+            assert_eq!(passes(dir, mix), [64, 32, 64, 128]);
+        }
+        let [.., bits, _, four, three] = tallies(dir, KeySize::Aes128);
+        // Boyar and Peralta's S-boxes in lockstep
+        assert_eq!([bits.passes, four.passes, three.passes], [40, 40, 30]);
     }
 }
 
@@ -139,10 +186,22 @@ fn one_level_too_few_is_an_error() {
             packed_bytes(CountBytes::new(16).with_levels(30 - short), dir, size),
             sliced_bits(CountBits::new(1).with_levels(40 - short), dir, size),
             sliced_lut(CountLut::new().with_levels(10 - short), dir, size),
+            folded_bits(
+                CountBits::new(1).with_levels(40 - short),
+                &DEPTH_4,
+                dir,
+                size,
+            ),
+            folded_bits(
+                CountBits::new(1).with_levels(30 - short),
+                &DEPTH_3,
+                dir,
+                size,
+            ),
         ]
         .map(|r| r.err())
     };
     let out = EvalError::OutOfDepth { needed: 1, left: 0 };
-    assert_eq!(outcome(0), [const { None }; 4]);
+    assert_eq!(outcome(0), [const { None }; 6]);
     assert_eq!(outcome(1), core::array::from_fn(|_| Some(out.clone())));
 }

@@ -5,11 +5,17 @@
 use aes::Aes128;
 use aes::cipher::{BlockCipherDecrypt, BlockCipherEncrypt, KeyInit};
 use homaes_aes::interp::clear::{ClearBits, ClearBytes, ClearLut};
-use homaes_aes::{AesByte, Bitwise, Bytewise, Direction, Lutwise, RoundKeys, clear, gf256, state};
+use homaes_aes::{
+    AesByte, Bitwise, Bytewise, Direction, EvalError, Lutwise, RoundKeys, clear, gf256, state,
+};
 
 const MULTIPLES: [u8; 9] = [0, 1, 2, 3, 9, 11, 13, 14, 255];
 
-fn check<B: AesByte>(adapter: &B, inputs: &[u8], value: impl Fn(&B::Byte) -> Vec<u8>) {
+fn check<B: AesByte<Error = EvalError>>(
+    adapter: &B,
+    inputs: &[u8],
+    value: impl Fn(&B::Byte) -> Vec<u8>,
+) {
     for dir in Direction::ALL {
         let found = adapter
             .sbox_times(dir, &adapter.public(inputs), MULTIPLES)

@@ -1,10 +1,9 @@
 //! AES on encrypted blocks under one wrapped key, whatever the layout.
 
-use crate::bits::BitsAes;
+use crate::bits::{self, BitsAes};
 use crate::ciphertext::History;
 use crate::error::{Error, Result};
-use crate::evaluate::{Evaluator, out_of_depth};
-use crate::fused::Fused;
+use crate::evaluate::Evaluator;
 use crate::keys::EvalKey;
 use crate::meter::MeterReading;
 use crate::packed::PackedAes;
@@ -72,7 +71,7 @@ impl<'k> Aes<'k> {
         match &self.circuit {
             Circuit::Sliced(c) => &c.eval,
             Circuit::Packed(c) => &c.eval,
-            Circuit::Bits(c) => &c.eval,
+            Circuit::Bits(c) => &c.0.0,
         }
     }
 
@@ -108,7 +107,8 @@ impl<'k> Aes<'k> {
     /// [`Aes::evaluate`], showing the state after every round: 0 is the state after the first AddRoundKey.
     ///
     /// Decrypting in a byte layout, the state before the last round holds A⁻¹(s + 0x63) for each byte s of the equivalent
-    /// inverse cipher, A being the linear part of SubBytes's affine map.
+    /// inverse cipher, A being the linear part of SubBytes's affine map. In the layout of bits the state before the last round is in the
+    /// coordinates of [`homaes_aes::Folding`].
     ///
     /// # Errors
     /// If there are too many blocks.
@@ -120,32 +120,27 @@ impl<'k> Aes<'k> {
         let (course, dir) = (&self.part.course, self.direction);
         let at = (course.start, slope(course, dir, 0));
         let mapped: Vec<Block>;
-        let input = match (course.layout, dir) {
-            // round key 0 already contains A⁻¹(0x63)
-            (Layout::Sliced | Layout::Packed, Direction::Decrypt) => {
-                let zero = before_inversion(0);
-                mapped = blocks
-                    .iter()
-                    .map(|b| b.map(|x| before_inversion(x) ^ zero))
-                    .collect();
+        let map = |f: &dyn Fn(u8) -> u8| blocks.iter().map(|b| b.map(f)).collect();
+        let input = match (&self.circuit, dir) {
+            (Circuit::Bits(_), _) => {
+                mapped = map(&|x| bits::folding().input(dir, x));
                 &mapped
             }
-            _ => blocks,
+            // round key 0 already contains A⁻¹(0x63)
+            (_, Direction::Decrypt) => {
+                let zero = before_inversion(0);
+                mapped = map(&|x| before_inversion(x) ^ zero);
+                &mapped
+            }
+            (_, Direction::Encrypt) => blocks,
         };
         let state = State::public(self.params(), course.layout, input, at)?;
         let keys = &self.part.rounds;
         let mut out = match &self.circuit {
-            Circuit::Sliced(c) => cipher_observed(&Fused(c), dir, &state, keys, observe),
-            Circuit::Packed(c) => cipher_observed(&Fused(c), dir, &state, keys, observe),
+            Circuit::Sliced(c) => cipher_observed(c, dir, &state, keys, observe),
+            Circuit::Packed(c) => cipher_observed(c, dir, &state, keys, observe),
             Circuit::Bits(c) => cipher_observed(c, dir, &state, keys, observe),
         }?;
-        // bits may have spent levels on their noise
-        if out.level() != course.output_level() {
-            return Err(out_of_depth(
-                course.output_level() as u32,
-                out.level() as u32,
-            ));
-        }
         if course.layout != Layout::Bits {
             for c in &mut out.ciphertexts {
                 c.history = History::Aes {

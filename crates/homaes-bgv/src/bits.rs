@@ -1,112 +1,78 @@
-//! Bit-sliced AES (GHS12 §4.2): 128 ciphertexts of one bit per slot, over the circuits of
-//! [`homaes_aes::Bitwise`].
+//! Bit-sliced AES (GHS12 §4.2): 128 ciphertexts of one bit per slot, by [`homaes_aes::FoldedBits`].
 //!
-//! Bits are the bytes 0 and 1. An S-box is Boyar and Peralta's circuit: 34 conjunctions at depth four, 19
-//! relinearisations, each merged with the switch to the level below; so a round takes four levels. An operand
-//! that is several levels higher than the other comes down in one switch. Between rounds the modulus is switched
-//! when the noise estimate asks for it (GHS12 §3.3): on the declared toy sets never, at n = 32768 once a round, because
-//! sums of bits have grown beyond what D leaves for a product.
+//! Bits are the bytes 0 and 1. An S-box is inversion through a tower of fields ([`tower::DEPTH_4`]): 36 conjunctions at depth four. Each
+//! relinearisation is merged with the switch to the level below, so a round takes four levels, and four passes: 64, 32 and 64 products for
+//! the inversions of the 16 bytes, then the 128 sums that the linear layer makes of the last 288 conjunctions. A pass is one parallel loop over its
+//! products: threads work on the same key at the same time, so that what one has fetched the others find in the shared cache.
+//!
+//! An operand that is several levels higher than the other comes down in one switch. Linear forms of the inputs of an inversion are summed first and
+//! then brought down, so that the rounding noises of different conjunctions are independent.
+//!
+//! Why depth 4 and not [`tower::DEPTH_3`]: 2880 relinearisations of AES-128 in place of 3520, and forty levels fit (`sets`).
 
-use crate::ciphertext::{Ciphertext, Product};
+use crate::ciphertext::{Ciphertext, History, Owner, Product};
+use crate::error::{Error, Result};
 use crate::evaluate::{Evaluator, out_of_depth};
 use crate::keys::EvalKey;
+use crate::meter::Stage;
+use crate::poly::Poly;
 use crate::state::State;
-use homaes_aes::{BitEval, Bitwise, Direction, EvalError, Rounds, Sliced};
+use homaes_aes::slp::tower;
+use homaes_aes::{BitEval, Direction, FoldedBits, Folding, Rounds};
+use homaes_math::kernel;
 use rayon::prelude::*;
 
-/// log2 of the growth that sums of bits cause inside an S-box, per factor of a product: four to eight terms.
-const SUM_BITS: f64 = 1.5;
-
-/// The bit-sliced circuit under one evaluation key, and its view of bits.
-pub(crate) struct BitsAes<'k> {
-    pub(crate) eval: Evaluator<'k>,
+/// The coordinates of states and keys.
+pub(crate) fn folding() -> Folding {
+    Folding::new(&tower::DEPTH_4)
 }
 
-impl<'k> BitsAes<'k> {
-    pub(crate) fn new(key: &'k EvalKey) -> Self {
-        Self {
-            eval: Evaluator::new(key),
-        }
-    }
+/// The view of bits under one evaluation key.
+pub(crate) struct Bits<'k>(pub(crate) Evaluator<'k>);
 
-    /// Both operands at the lower of their levels.
-    fn level_off(&self, a: &Ciphertext, b: &Ciphertext) -> (Ciphertext, Ciphertext) {
-        let level = a.level.min(b.level);
-        (self.eval.lowered(a, level), self.eval.lowered(b, level))
-    }
-
-    /// Whether a sum of products of sums of bits like `c` would leave more than √D·ρ after the switch: products of such
-    /// operands would grow.
-    fn is_noisy(&self, c: &Ciphertext) -> bool {
-        let params = self.eval.params();
-        let rho = params.noise().rho_log2;
-        let drop = params.plain(c.level).log2_drop;
-        // sums u·ρ and v·ρ give u·v·ρ/D after the switch, and eight such products are summed
-        2.0 * (c.noise.rms_log2 - rho + SUM_BITS) + SUM_BITS > 1.5 * (drop - rho)
-    }
-
-    fn layer(
-        &self,
-        s: &State,
-        f: impl FnOnce(&Bytes) -> Result<Bytes, EvalError>,
-    ) -> Result<State, EvalError> {
-        let mut bits = s.ciphertexts.iter().cloned();
-        let bytes: Bytes = core::array::from_fn(|_| {
-            core::array::from_fn(|_| bits.next().expect("128 ciphertexts of bits"))
-        });
-        Ok(State {
-            ciphertexts: f(&bytes)?.into_iter().flatten().collect(),
-            ..*s
-        })
-    }
-}
-
-/// Eight bits of each byte, least significant first.
-type Bytes = [[Ciphertext; 8]; 16];
-
-impl BitEval for BitsAes<'_> {
+impl BitEval for Bits<'_> {
+    type Error = Error;
     type Bit = Ciphertext;
     type Product = Product;
 
     fn slots(&self) -> usize {
-        self.eval.params().slots().count()
+        self.0.params().slots().count()
     }
 
     fn public(&self, v: &[bool]) -> Ciphertext {
         let bytes: Vec<u8> = v.iter().map(|&b| u8::from(b)).collect();
-        self.eval
+        self.0
             .public(&bytes)
             .expect("at most one bit per slot, as the trait asks")
     }
 
     fn xor(&self, a: &Ciphertext, b: &Ciphertext) -> Ciphertext {
-        let mut out = a.clone();
+        let (mut out, b) = if a.level <= b.level {
+            (a.clone(), b)
+        } else {
+            (b.clone(), a)
+        };
         self.xor_assign(&mut out, b);
         out
     }
 
     fn xor_assign(&self, a: &mut Ciphertext, b: &Ciphertext) {
         if a.level > b.level {
-            *a = self.eval.lowered(a, b.level);
+            *a = self.0.lowered(a, b.level);
         }
-        let lowered;
-        let b = if b.level > a.level {
-            lowered = self.eval.lowered(b, a.level);
-            &lowered
-        } else {
-            b
-        };
-        let params = self.eval.params();
+        let b = self.0.at_most(b, a.level);
+        let params = self.0.params();
         for (x, y) in a.parts.iter_mut().zip(&b.parts) {
             x.add_assign(params, params.basis(a.level), y);
         }
         a.owner = a.owner.with(b.owner);
         a.noise = a.noise.plus(b.noise);
+        a.history = History::AES;
     }
 
     /// Adds the constant polynomial 1, which is 1 in every slot and takes the same value at every embedding.
     fn not(&self, mut a: Ciphertext) -> Ciphertext {
-        let params = self.eval.params();
+        let params = self.0.params();
         for (limb, &i) in a.parts[0].limbs.iter_mut().zip(params.basis(a.level)) {
             let m = params.modulus(i);
             limb.iter_mut()
@@ -115,72 +81,125 @@ impl BitEval for BitsAes<'_> {
         a
     }
 
-    fn and(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Product, EvalError> {
-        let (a, b) = self.level_off(a, b);
-        if a.level <= 1 {
-            return Err(out_of_depth(1, 0).into());
+    fn and(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Product> {
+        if a.level.min(b.level) <= 1 {
+            return Err(out_of_depth(1, 0));
         }
-        Ok(self.eval.raw_product(&a, &b, 0)?)
+        self.0.raw_product(a, b, 0)
     }
 
     fn xor_product(&self, a: Product, b: &Product) -> Product {
-        self.eval
+        self.0
             .add_product(a, b)
             .expect("products of one depth are at one level")
     }
 
-    fn relinearize(&self, p: Product) -> Result<Ciphertext, EvalError> {
-        Ok(self.eval.relinearize(&p)?)
+    /// Limb by limb: each limb of a product is read from memory once for all rows.
+    fn sums(&self, products: &[&Product], rows: &[Vec<u16>]) -> Vec<Product> {
+        let (params, n) = (self.0.params(), self.0.params().ring().n());
+        let level = products[0].level;
+        assert!(
+            products.iter().all(|p| p.level == level),
+            "products of one depth are at one level"
+        );
+        let basis = params.basis(level);
+        let limb = |task: usize| {
+            let (part, at) = (task / basis.len(), task % basis.len());
+            let sources: Vec<&[u64]> = products.iter().map(|p| &*p.parts[part].limbs[at]).collect();
+            let mut out = Poly::scratch(n, rows.len()).limbs;
+            let mut sums: Vec<&mut [u64]> = out.iter_mut().map(|o| &mut o[..]).collect();
+            self.0.meter().time(Stage::Elementwise, || {
+                kernel::sums(
+                    params.ring(),
+                    params.modulus(basis[at]),
+                    &sources,
+                    rows,
+                    &mut sums,
+                );
+            });
+            out
+        };
+        let tasks = (0..4 * basis.len()).into_par_iter().with_max_len(1);
+        let limbs: Vec<_> = tasks.map(limb).collect();
+        let mut limbs: Vec<_> = limbs.into_iter().map(Vec::into_iter).collect();
+        let sum = |row: &Vec<u16>| {
+            let own = || row.iter().map(|&i| products[usize::from(i)]);
+            let mut limbs = limbs
+                .iter_mut()
+                .map(|l| l.next().expect("one limb per row"));
+            let mut part = || Poly {
+                limbs: limbs.by_ref().take(basis.len()).collect(),
+            };
+            let noises = own().map(|p| p.noise);
+            let owners = own().map(|p| p.owner);
+            Product {
+                owner: owners.reduce(Owner::with).expect("a row names a product"),
+                level,
+                frobenius: 0,
+                parts: core::array::from_fn(|_| part()),
+                noise: noises
+                    .reduce(|a, b| a.plus(b))
+                    .expect("a row names a product"),
+                history: History::AES,
+            }
+        };
+        rows.iter().map(sum).collect()
     }
 
-    fn each<T: Send, const N: usize>(
+    fn relinearize(&self, p: Product) -> Result<Ciphertext> {
+        self.0.relinearize(&p)
+    }
+
+    fn relinearize_all(&self, products: Vec<Product>) -> Result<Vec<Ciphertext>> {
+        self.0.meter().pass(products.len());
+        self.each(products, |p| self.relinearize(p))
+    }
+
+    fn each<S: Send, T: Send>(
         &self,
-        task: impl Fn(usize) -> Result<T, EvalError> + Sync,
-    ) -> Result<[T; N], EvalError> {
-        let all: Vec<T> = (0..N)
-            .into_par_iter()
-            .with_max_len(1)
-            .map(&task)
-            .collect::<Result<_, _>>()?;
-        Ok(all
-            .try_into()
-            .unwrap_or_else(|_| unreachable!("N tasks, N results")))
+        items: Vec<S>,
+        task: impl Fn(S) -> Result<T> + Sync,
+    ) -> Result<Vec<T>> {
+        let tasks = items.into_par_iter().with_max_len(1);
+        tasks.map(&task).collect()
+    }
+}
+
+/// The bit-sliced circuit under one evaluation key.
+pub(crate) struct BitsAes<'k>(pub(crate) Bits<'k>);
+
+impl<'k> BitsAes<'k> {
+    pub(crate) fn new(key: &'k EvalKey) -> Self {
+        Self(Bits(Evaluator::new(key)))
+    }
+
+    fn folded(&self) -> FoldedBits<'_, Bits<'k>> {
+        FoldedBits::new(&self.0, &tower::DEPTH_4)
     }
 }
 
 impl Rounds for BitsAes<'_> {
+    type Error = Error;
     type State = State;
     type Key = Vec<Ciphertext>;
 
-    fn add(&self, s: &State, key: &Vec<Ciphertext>) -> Result<State, EvalError> {
-        let mut sum = s.clone();
-        let pairs = sum.ciphertexts.par_iter_mut().zip(key);
-        pairs.for_each(|(a, b)| self.xor_assign(a, b));
-        Ok(sum)
+    fn add(&self, s: &State, key: &Vec<Ciphertext>) -> Result<State> {
+        let ciphertexts = self.folded().add(&s.ciphertexts, key)?;
+        Ok(State { ciphertexts, ..*s })
     }
 
-    fn sub_shift(&self, dir: Direction, s: &State) -> Result<State, EvalError> {
-        self.layer(s, |bytes| Sliced(Bitwise::new(self)).sub_shift(dir, bytes))
+    fn round(&self, dir: Direction, s: &State, key: &Vec<Ciphertext>) -> Result<State> {
+        let ciphertexts = self.folded().round(dir, &s.ciphertexts, key)?;
+        Ok(State { ciphertexts, ..*s })
     }
 
-    fn sub_shift_mix(&self, dir: Direction, s: &State) -> Result<State, EvalError> {
-        self.layer(s, |bytes| {
-            Sliced(Bitwise::new(self)).sub_shift_mix(dir, bytes)
-        })
+    fn last_round(&self, dir: Direction, s: &State, key: &Vec<Ciphertext>) -> Result<State> {
+        let ciphertexts = self.folded().last_round(dir, &s.ciphertexts, key)?;
+        Ok(State { ciphertexts, ..*s })
     }
 
-    /// One switch down for all bits if one of them is too noisy for a product, as long as levels last.
-    fn refresh(&self, s: &mut State) -> Result<(), EvalError> {
-        let level = s.level();
-        if level > Bitwise::<Self>::SBOX_DEPTH as usize + 1
-            && s.ciphertexts.iter().any(|c| self.is_noisy(c))
-        {
-            s.ciphertexts = s
-                .ciphertexts
-                .par_iter()
-                .map(|c| self.eval.lowered(c, level - 1))
-                .collect();
-        }
+    /// Every round ends with the switch that makes room for the next.
+    fn refresh(&self, _: &mut State) -> Result<()> {
         Ok(())
     }
 }

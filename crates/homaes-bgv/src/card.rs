@@ -52,10 +52,14 @@ impl Params {
         let (top, all) = (self.log2_modulus(self.top_level()), self.log2_qp());
         let special = self.special_from();
         let first_special = self.log2_primes(special..) - self.log2_primes(special + 1..);
-        let mut out = vec![
-            line("key-switching keys for s^(2^k), k = 1..7", all),
-            line("key-switching keys for s * s^(2^k), k = 0..3", all),
-        ];
+        let mut out = if self.has_bytes() {
+            vec![
+                line("key-switching keys for s^(2^k), k = 1..7", all),
+                line("key-switching keys for s * s^(2^k), k = 0..3", all),
+            ]
+        } else {
+            vec![line("key-switching key for s^2", all)]
+        };
         if self.offers(Layout::Packed) {
             out.push(line("key-switching keys of packed columns", all));
         }

@@ -177,7 +177,7 @@ impl EvalKey {
                 });
                 pairs.collect::<Result<Vec<_>>>()
             };
-            let parts = [part(Tail::Outer)?, part(Tail::Middle)?];
+            let parts = [part(Tail::Outer)?, part(Tail::Middle)?, part(Tail::Low)?];
             keys.push(SwitchKey { parts });
         }
         r.finish()?;

@@ -20,12 +20,10 @@ use homaes_math::kernel::{self, Tensor};
 use homaes_scheme::FieldError;
 use homaes_wire::KeyId;
 use rayon::prelude::*;
+use std::borrow::Cow;
 
 /// Least capacity that a product of the bit-sliced AES may be left with: sixteen standard deviations.
 const MIN_CAPACITY_BITS: f64 = 4.0;
-
-/// Levels that one switch may drop: ten base primes and the tail, as many as a base conversion takes.
-const HOP: usize = 30;
 
 /// An evaluation key with the verbs that need it. Results do not depend on the number of threads.
 pub struct Evaluator<'k> {
@@ -108,7 +106,8 @@ impl<'k> Evaluator<'k> {
 
     /// [`Evaluator::add`] without looking at the result, and of outputs of AES without a bound.
     pub(crate) fn sum(&self, a: &Ciphertext, b: &Ciphertext) -> Ciphertext {
-        let (mut out, other) = self.level_off(a, b);
+        let [out, other] = self.level_off(a, b);
+        let mut out = out.into_owned();
         let params = self.params();
         let basis = params.basis(out.level);
         for (x, y) in out.parts.iter_mut().zip(&other.parts) {
@@ -180,17 +179,18 @@ impl<'k> Evaluator<'k> {
         out
     }
 
-    /// `a` at `level` if its own is higher, in one switch, or one for every [`HOP`] levels.
+    /// `a` at `level` if its own is higher, in one switch, or one for every [`Params::hop`] levels.
     ///
     /// Noise: as [`Evaluator::mod_switch`]. Cost: one transform per prime dropped or kept, for each part and switch.
     pub(crate) fn lowered(&self, a: &Ciphertext, level: usize) -> Ciphertext {
         if a.level <= level {
             return a.clone();
         }
-        if a.level > level + HOP {
-            return self.lowered(&self.lowered(a, a.level - HOP), level);
-        }
         let params = self.params();
+        let hop = params.hop();
+        if a.level > level + hop {
+            return self.lowered(&self.lowered(a, a.level - hop), level);
+        }
         let plan = params.down_plan(params.basis(a.level), params.basis(level));
         self.down(a, &plan, level)
     }
@@ -230,9 +230,18 @@ impl<'k> Evaluator<'k> {
     }
 
     /// Both operands at the lower of their levels.
-    fn level_off(&self, a: &Ciphertext, b: &Ciphertext) -> (Ciphertext, Ciphertext) {
+    fn level_off<'c>(&self, a: &'c Ciphertext, b: &'c Ciphertext) -> [Cow<'c, Ciphertext>; 2] {
         let level = a.level.min(b.level);
-        (self.lowered(a, level), self.lowered(b, level))
+        [a, b].map(|c| self.at_most(c, level))
+    }
+
+    /// [`Evaluator::lowered`], without a copy if nothing is to be done.
+    pub(crate) fn at_most<'c>(&self, c: &'c Ciphertext, level: usize) -> Cow<'c, Ciphertext> {
+        if c.level <= level {
+            Cow::Borrowed(c)
+        } else {
+            Cow::Owned(self.lowered(c, level))
+        }
     }
 
     /// Slot-wise product x·y^(2^k), unrelinearised, at the lower level of the two; k at most 3.
@@ -248,7 +257,7 @@ impl<'k> Evaluator<'k> {
     /// [`Evaluator::mul_frobenius`], of outputs of AES without a bound.
     pub(crate) fn raw_product(&self, x: &Ciphertext, y: &Ciphertext, k: usize) -> Result<Product> {
         self.key.key(Target::Product(k))?;
-        let (x, y) = self.level_off(x, y);
+        let [x, y] = self.level_off(x, y);
         Ok(self.tensor(&x, &y, k, self.params().switching(x.level)))
     }
 

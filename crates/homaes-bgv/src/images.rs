@@ -172,9 +172,13 @@ fn fold(params: &Params, key: &SwitchKey, constant: &[u8]) -> SwitchKey {
         out
     };
     let fold_pair = |pair: &[Poly; 2]| pair.each_ref().map(fold_poly);
-    let [outer, _] = &key.parts;
+    let [outer, ..] = &key.parts;
     SwitchKey {
-        parts: [outer.iter().map(fold_pair).collect(), Vec::new()],
+        parts: [
+            outer.iter().map(fold_pair).collect(),
+            Vec::new(),
+            Vec::new(),
+        ],
     }
 }
 

@@ -9,10 +9,12 @@
 //! | τ(s), steps 2^i along an axis | P·τ(s) | low levels · special primes | users' rotations |
 //! | s³ | P·s³ | low levels · special primes | users' three-way products |
 //!
-//! Every key-switching key comes in two parts, an encryption of its own for each [`Tail`]: levels S1 have another tail prime than S0
+//! Every key-switching key comes in two parts, three in a set for bits alone, an encryption of its own for each [`Tail`]: levels S1 have another tail prime than S0
 //! and S2, and a key that held both would be published modulo their product. AES multiplies at S1 by the keys of k = 1 and 2 alone
 //! ([`crate::subbytes`]). The other keys but that for s² hold S1 only at the low levels of users' circuits, unless the set offers the
 //! bit layout.
+//!
+//! A set for bits alone has one key, that of s².
 //!
 //! Rotations of users' circuits happen after AES, at low levels: their keys hold the primes of those levels
 //! only ([`Target::primes`]), and only steps that are powers of two, from which [`Circuit::rotate`]
@@ -65,6 +67,9 @@ pub(crate) enum Target {
 impl Target {
     /// Everything that the keys of a set switch from, in the order of files.
     pub(crate) fn all(params: &Params) -> Vec<Self> {
+        if !params.has_bytes() {
+            return vec![Self::Product(0)];
+        }
         let mut out: Vec<Self> = (1..=FROBENIUS_KEYS).map(Self::Frobenius).collect();
         out.extend((0..PRODUCT_KEYS).map(Self::Product));
         if params.offers(Layout::Packed) {
@@ -112,7 +117,8 @@ impl Target {
         let aes_at_middle = matches!(self, Self::Frobenius(1 | 2) | Self::Product(0..=2));
         match (self, tail) {
             (Self::Rotate(_) | Self::Cube, _) => params.rotation_level(),
-            (_, Tail::Outer) => params.top_level(),
+            // no primes in chains without such levels
+            (_, Tail::Outer | Tail::Low) => params.top_level(),
             _ if aes_at_middle || params.offers(Layout::Bits) => params.top_level(),
             _ => params.rotation_level(),
         }

@@ -23,7 +23,7 @@ use rayon::prelude::*;
 /// hold).
 #[derive(Clone)]
 pub(crate) struct SwitchKey {
-    pub(crate) parts: [Vec<[Poly; 2]>; 2],
+    pub(crate) parts: [Vec<[Poly; 2]>; 3],
 }
 
 impl SwitchKey {

@@ -25,6 +25,8 @@ const NAMES: [&str; 5] = [
 #[derive(Debug, Default)]
 pub(crate) struct Meter {
     transforms: AtomicU64,
+    passes: AtomicU64,
+    relinearisations: AtomicU64,
     nanos: [AtomicU64; 5],
 }
 
@@ -33,6 +35,10 @@ pub(crate) struct Meter {
 pub struct MeterReading {
     /// transforms of one limb, either direction
     pub transforms: u64,
+    /// batches of products of bits that were relinearised together; 0 in other layouts
+    pub passes: u64,
+    /// products of bits relinearised; 0 in other layouts
+    pub relinearisations: u64,
     /// wall time in seconds by kernel group, summed over threads
     pub seconds: [(&'static str, f64); 5],
 }
@@ -50,9 +56,18 @@ impl Meter {
         out
     }
 
+    /// Notes a pass that relinearised `products` products.
+    pub(crate) fn pass(&self, products: usize) {
+        self.passes.fetch_add(1, Ordering::Relaxed);
+        self.relinearisations
+            .fetch_add(products as u64, Ordering::Relaxed);
+    }
+
     pub(crate) fn read(&self) -> MeterReading {
         MeterReading {
             transforms: self.transforms.load(Ordering::Relaxed),
+            passes: self.passes.load(Ordering::Relaxed),
+            relinearisations: self.relinearisations.load(Ordering::Relaxed),
             seconds: core::array::from_fn(|i| {
                 let nanos = self.nanos[i].load(Ordering::Relaxed);
                 (NAMES[i], nanos as f64 * 1e-9)

@@ -15,14 +15,13 @@
 //! switch that ends the round. GHS12 permute bytes by masked rotations, with a fourth level and more noise.
 
 use crate::ciphertext::Ciphertext;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::evaluate::Evaluator;
-use crate::fused::{FusedRound, check_level};
 use crate::images::{Image, byte_map, column_maps};
 use crate::keys::{EvalKey, Target};
 use crate::linear::LinearLayer;
-use crate::state::State;
-use homaes_aes::Direction;
+use crate::state::{State, check_level};
+use homaes_aes::{Direction, Rounds};
 
 /// The packed circuit under one evaluation key.
 pub(crate) struct PackedAes<'k> {
@@ -53,11 +52,8 @@ impl<'k> PackedAes<'k> {
     }
 }
 
-impl FusedRound for PackedAes<'_> {
-    fn evaluator(&self) -> &Evaluator<'_> {
-        &self.eval
-    }
-
+impl PackedAes<'_> {
+    /// SubBytes, ShiftRows, MixColumns if `mix`, AddRoundKey before the division that ends the round, or their inverses.
     fn fused_round(
         &self,
         dir: Direction,
@@ -99,5 +95,27 @@ impl FusedRound for PackedAes<'_> {
             slope,
             ..*s
         })
+    }
+}
+
+impl Rounds for PackedAes<'_> {
+    type Error = Error;
+    type State = State;
+    type Key = Vec<Ciphertext>;
+
+    fn add(&self, s: &State, key: &Vec<Ciphertext>) -> Result<State> {
+        Ok(s.plus(&self.eval, key))
+    }
+
+    fn round(&self, dir: Direction, s: &State, key: &Vec<Ciphertext>) -> Result<State> {
+        self.fused_round(dir, s, key, true)
+    }
+
+    fn last_round(&self, dir: Direction, s: &State, key: &Vec<Ciphertext>) -> Result<State> {
+        self.fused_round(dir, s, key, false)
+    }
+
+    fn refresh(&self, _: &mut State) -> Result<()> {
+        Ok(())
     }
 }

@@ -8,7 +8,7 @@
 //! S2 = b_1 … b_{r-1} · last            level 3r - 2
 //! ```
 //!
-//! (a chain may carry more rounds than a cipher has: those left over are levels for users' circuits),
+//! by default, [`Steps::Three`] (a chain may carry more rounds than a cipher has: those left over are levels for users' circuits),
 //! so one base prime is dropped per round and the tail takes the fine steps; a switch drops some
 //! primes and adds others in one operation. A multiplication consumes one level; at level 1, a
 //! single prime, one last product fits without a switch in AES and in small rings; users' circuits are refused it where it cannot be
@@ -17,6 +17,15 @@
 //! No level has the middle prime together with last or low, so no key needs them together either: a key-switching key comes in
 //! two parts, one for S0 and S2 modulo last, low, base and special primes, one for S1 modulo middle, base and special primes
 //! ([`Tail`]). That takes 41.8 bits off the largest modulus that anything is published under, which is what security depends on.
+//!
+//! The bit layout takes four levels a round. It runs on the same chains, or on one made for it, [`Steps::Four`], with two base primes a round:
+//!
+//! ```text
+//! level 4r + 1   b_1 … b_{2r} · last          level 4r - 1   b_1 … b_{2r-1} · last
+//! level 4r       b_1 … b_{2r-1} · middle      level 4r - 2   b_1 … b_{2r-2} · low
+//! ```
+//!
+//! so that its four drops may differ: b_{2r}·last/middle, middle/last, b_{2r-1}·last/low, low/last. Keys then come in three parts.
 //!
 //! **Digits.** Key switching splits a polynomial into digits: the tail with the first base primes,
 //! then groups of `digit` base primes, in the order in which primes are dropped last. Each digit is
@@ -42,14 +51,25 @@ pub(crate) use crate::plan::{Digit, DownPlan, SwitchPlan};
 /// `tests::key_switching_noise_has_the_shares_that_are_stated` bounds them.
 pub(crate) const DIGIT_EXCESS_BITS: f64 = 6.25;
 /// Most digits of a key.
-const MAX_DIGITS: usize = 8;
+const MAX_DIGITS: usize = 12;
 /// Sources of a base conversion: sixteen words are combined, one of them the quotient.
 const CONVERSION_SOURCES: usize = 15;
 const MAX_PRIMES: usize = 64;
 
+/// How a chain is cut into levels. See the module's text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Steps {
+    /// three levels and one base prime a round
+    Three,
+    /// four levels and two base primes a round: the bit layout only
+    Four,
+}
+
 /// The primes of a set, by role. See the module's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chain {
+    /// levels of a round
+    pub steps: Steps,
     /// only prime of the last level; part of S0 and S2
     pub last: u64,
     /// second tail prime of S0
@@ -150,24 +170,30 @@ pub(crate) enum Tail {
     Outer,
     /// middle: S1
     Middle,
+    /// low alone: levels 4r - 2 of a chain of four levels a round
+    Low,
 }
 
 impl Tail {
-    pub(crate) const ALL: [Self; 2] = [Self::Outer, Self::Middle];
+    pub(crate) const ALL: [Self; 3] = [Self::Outer, Self::Middle, Self::Low];
 
     /// That of a basis.
     pub(crate) fn of(basis: &[usize]) -> Self {
         if basis.contains(&MIDDLE) {
             Self::Middle
-        } else {
+        } else if basis.contains(&LAST) {
             Self::Outer
+        } else {
+            Self::Low
         }
     }
 
-    fn primes(self) -> &'static [usize] {
-        match self {
-            Self::Outer => &[LAST, LOW],
-            Self::Middle => &[MIDDLE],
+    fn primes(self, steps: Steps) -> &'static [usize] {
+        match (self, steps) {
+            (Self::Outer, Steps::Three) => &[LAST, LOW],
+            (Self::Outer, Steps::Four) => &[LAST],
+            (Self::Middle, _) => &[MIDDLE],
+            (Self::Low, _) => &[LOW],
         }
     }
 }
@@ -245,7 +271,7 @@ impl Params {
             set: set.clone(),
             slots,
             primes: transforms.collect::<Result<_, _>>()?,
-            levels: levels(c.base.len()),
+            levels: levels(c),
             frobenius: (0..8).map(|k| ring.frobenius(k)).collect(),
             switching: Vec::new(),
             staying: Vec::new(),
@@ -346,14 +372,32 @@ impl Params {
         }
     }
 
-    /// Highest level: three per round.
+    /// Highest level.
     pub fn top_level(&self) -> usize {
         self.levels.len() - 1
     }
 
     /// AES rounds the chain carries.
     pub fn rounds(&self) -> usize {
-        self.top_level() / 3
+        match self.set.chain.steps {
+            Steps::Three => self.top_level() / 3,
+            Steps::Four => self.top_level() / 4,
+        }
+    }
+
+    /// Whether keys are made for a layout of bytes.
+    pub(crate) fn has_bytes(&self) -> bool {
+        self.set.layouts.iter().any(|&l| l != Layout::Bits)
+    }
+
+    /// Levels that one switch may drop: as many primes as a base conversion takes.
+    pub(crate) fn hop(&self) -> usize {
+        match self.set.chain.steps {
+            // ten base primes and the tail
+            Steps::Three => 30,
+            // twelve and the tail
+            Steps::Four => 24,
+        }
     }
 
     /// BLAKE3 digest of the numbers that define the set; files carry it.
@@ -402,13 +446,23 @@ impl Params {
 
     /// Numbers of the primes of all levels up to `level` that have `tail`, and of the special primes; none for level 0.
     pub(crate) fn key_primes(&self, level: usize, tail: Tail) -> Vec<usize> {
-        // S1 of the lowest round is level 2
-        if level == 0 || (level == 1 && tail == Tail::Middle) {
-            return Vec::new();
-        }
-        let base = TAIL..TAIL + level.div_ceil(3) - 1;
-        let tail = tail.primes().iter().copied();
-        tail.chain(base)
+        let steps = self.set.chain.steps;
+        let base = match (steps, tail) {
+            // S1 of the lowest round is level 2
+            (Steps::Three, Tail::Low) => return Vec::new(),
+            (Steps::Three, Tail::Middle) if level == 1 => return Vec::new(),
+            (Steps::Three, _) if level == 0 => return Vec::new(),
+            (Steps::Three, _) => level.div_ceil(3) - 1,
+            (Steps::Four, _) => {
+                let mut levels = (1..=level).rev().map(|l| self.basis(l));
+                match levels.find(|basis| Tail::of(basis) == tail) {
+                    Some(basis) => basis.len() - 1,
+                    None => return Vec::new(),
+                }
+            }
+        };
+        let tail = tail.primes(steps).iter().copied();
+        tail.chain(TAIL..TAIL + base)
             .chain(self.special_from()..self.primes.len())
             .collect()
     }
@@ -416,6 +470,9 @@ impl Params {
     /// Highest level at which slots can be rotated in users' circuits: that of AES-128's output, at most 12; 0 for a chain
     /// of ten rounds, which leaves no level.
     pub fn rotation_level(&self) -> usize {
+        if self.set.chain.steps == Steps::Four {
+            return 0;
+        }
         (3 * self.rounds().saturating_sub(10)).min(12)
     }
 
@@ -528,12 +585,24 @@ fn check_counts(c: &Chain) -> Result<(), ParamsError> {
         0..=CONVERSION_SOURCES,
     )?;
     let digits = 1 + (base - c.first_digit).div_ceil(c.digit);
-    within("digits", digits, 1..=MAX_DIGITS)
+    within("digits", digits, 1..=MAX_DIGITS)?;
+    match c.steps {
+        Steps::Three => Ok(()),
+        // two a round
+        Steps::Four => within("base primes beyond pairs", base % 2, 0..=0),
+    }
 }
 
 /// Packing needs two independent rotations of order four (see [`crate::packed`]).
 fn check_layouts(set: &ParamSet) -> Result<(), ParamsError> {
     let square = set.m.is_multiple_of(5) && set.m.is_multiple_of(257);
+    let bytes = set.layouts.iter().find(|&&l| l != Layout::Bits);
+    if let (Steps::Four, Some(&layout)) = (set.chain.steps, bytes) {
+        return Err(ParamsError::Layout {
+            layout,
+            why: "needs a chain of three levels a round",
+        });
+    }
     if set.layouts.contains(&Layout::Packed) && !square {
         return Err(ParamsError::Layout {
             layout: Layout::Packed,
@@ -543,20 +612,36 @@ fn check_layouts(set: &ParamSet) -> Result<(), ParamsError> {
     Ok(())
 }
 
-fn levels(base: usize) -> Vec<Vec<usize>> {
+fn levels(chain: &Chain) -> Vec<Vec<usize>> {
+    let base = chain.base.len();
     let mut out = vec![Vec::new()];
-    for r in 0..=base {
-        let with = |tail: &[usize]| tail.iter().copied().chain(TAIL..TAIL + r).collect();
-        out.push(with(&[LAST]));
-        out.push(with(&[MIDDLE]));
-        out.push(with(&[LAST, LOW]));
+    let mut push = |tail: &[usize], r: usize| {
+        out.push(tail.iter().copied().chain(TAIL..TAIL + r).collect());
+    };
+    match chain.steps {
+        Steps::Three => {
+            for r in 0..=base {
+                push(&[LAST], r);
+                push(&[MIDDLE], r);
+                push(&[LAST, LOW], r);
+            }
+        }
+        Steps::Four => {
+            push(&[LAST], 0);
+            for r in 1..=base / 2 {
+                push(&[LOW], 2 * r - 2);
+                push(&[LAST], 2 * r - 1);
+                push(&[MIDDLE], 2 * r - 1);
+                push(&[LAST], 2 * r);
+            }
+        }
     }
     out
 }
 
 fn digest(set: &ParamSet) -> [u8; 32] {
     let c = &set.chain;
-    DigestBuilder::new("bgv")
+    let digest = DigestBuilder::new("bgv")
         .str("name", set.name.as_str())
         .u64("m", set.m)
         .u64("weight", set.weight as u64)
@@ -575,8 +660,12 @@ fn digest(set: &ParamSet) -> [u8; 32] {
                 .iter()
                 .map(|l| l.ciphertexts() as u64)
                 .collect::<Vec<_>>(),
-        )
-        .finish()
+        );
+    match c.steps {
+        Steps::Three => digest,
+        Steps::Four => digest.u64("levels of a round", 4),
+    }
+    .finish()
 }
 
 #[cfg(test)]

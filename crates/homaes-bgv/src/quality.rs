@@ -1,8 +1,9 @@
 //! Key quality: the failure bound of [`crate::stability`] for one secret under one parameter set.
 
 use crate::bound::{PEAK, worst_spread};
-use crate::params::Params;
-use crate::stability::{Circuit, KeyProfile, LinearGains, ORDERS, StabilityModel, TAPS};
+use crate::params::{Params, Steps};
+use crate::stability::{BitsModel, Circuit, KeyProfile, LinearGains, ORDERS, StabilityModel, TAPS};
+use homaes_aes::Layout;
 
 /// log2 of the bound on a batch's failure probability that every accepted key meets.
 ///
@@ -18,8 +19,11 @@ const PRODUCT_POLYS: usize = 2;
 /// product `x^127`, one of its conjugates, one of the rotations in the packed layout.
 const UNSWITCHED_POLYS: usize = 4;
 
-/// The stability models of a set, one for every circuit that its ring offers.
+/// The stability models of a set's byte layouts, one for every circuit that its ring offers; none for a set of bits alone.
 pub fn models(params: &Params) -> Vec<StabilityModel> {
+    if !params.has_bytes() {
+        return Vec::new();
+    }
     let packed = [5, 257]
         .iter()
         .all(|&r| params.ring().m().is_multiple_of(r));
@@ -84,6 +88,36 @@ pub fn model(params: &Params) -> StabilityModel {
     }
 }
 
+/// The stability model of the bit layout, if the set offers it: the set's drops, the smallest of any round, and the largest key-switching
+/// noise, where a key's errors are largest.
+pub fn bits_model(params: &Params) -> Option<BitsModel> {
+    if !params.offers(Layout::Bits) {
+        return None;
+    }
+    let (top, noise) = (params.top_level(), params.noise());
+    let step = match params.set().chain.steps {
+        // every level comes at every place of a round
+        Steps::Three => 1,
+        Steps::Four => 4,
+    };
+    let levels = |place: usize| (2..=top).filter(move |l| (top - l) % step == place % step);
+    let drop = |level: usize| params.switching(level).log2_drop(params);
+    let drops = core::array::from_fn(|i| levels(i).map(drop).fold(f64::INFINITY, f64::min));
+    let ks = |level: usize| {
+        let plan = params.switching(level);
+        let digits = plan.digit_excesses(params).map(|bits| (2.0 * bits).exp2());
+        let digits: Vec<f64> = digits.collect();
+        let ks = noise.key_switch_log2(1, digits.len(), plan.log2_digit_excess);
+        (2.0 * (ks - drop(level) - noise.rho_log2)).exp2() * worst_spread(&digits)
+    };
+    Some(BitsModel {
+        drops,
+        rounds: params.rounds().min(MOST_ROUNDS) as u32,
+        round_key: (2.0 * (noise.fresh().rms_log2 - noise.rho_log2)).exp2(),
+        ks: core::array::from_fn(|i| levels(i).map(ks).fold(0.0, f64::max)),
+    })
+}
+
 /// Of the errors of a key: from the shares of its digits to a factor on the variance.
 type Spread = fn(&[f64]) -> f64;
 
@@ -107,7 +141,7 @@ pub(crate) fn key_spread(weights: &[f64]) -> f64 {
 }
 
 /// Whether the failure probability of a batch under this secret is at most 2^[`LOG2_P_FAIL`],
-/// whichever circuit of the byte layouts evaluates it, and no embedding of the secret is larger than the bounds of users'
+/// whichever circuit of the byte layouts evaluates it, and that of the bit layout if the set offers it, and no embedding of the secret is larger than the bounds of users'
 /// circuits allow ([`PEAK`]).
 ///
 /// Cost: 3.3 seconds at n = 32768 on two processors for all four circuits. The running time depends on the secret
@@ -116,7 +150,9 @@ pub(crate) fn accepts(params: &Params, coefficients: &[i64]) -> bool {
     let modulus_bits = params.log2_modulus(1);
     KeyProfile::from_secret(params.ring(), coefficients).is_some_and(|key| {
         let mut models = models(params).into_iter();
-        key.peak() <= PEAK && models.all(|m| m.accepts(&key, -LOG2_P_FAIL, modulus_bits))
+        let mut bits = bits_model(params).into_iter();
+        let bits = bits.all(|m| m.accepts(&key, -LOG2_P_FAIL, modulus_bits));
+        bits && key.peak() <= PEAK && models.all(|m| m.accepts(&key, -LOG2_P_FAIL, modulus_bits))
     })
 }
 

@@ -27,11 +27,20 @@
 //! | aes256, aes192+5 | 384 | 42 | 1, 3, 3, 3, 3 | 3 × 45.6 | 803.4 |
 //! | aes256+2 | 384 | 45 | 0, 2, 2, 2, 2, 2, 2, 2 | 2 × 45.1 | 803.8 |
 //!
+//! | bits128 | 640 | 41, four a round | 0, then 2 each | 2 × 34.0 | 834.5 |
+//!
+//! **Bits.** The chain of `bits128` is made for the four levels of a bit-sliced round ([`crate::Steps::Four`]): last 24.00, middle 41.13, low 44.63, base
+//! primes of 38.5 and 35.76 bits by turns, so that the switches behind the four levels of conjunctions drop 18.61, 17.13, 17.86 and 20.63 bits: D =
+//! 2^7.24, 2^5.76, 2^6.49 and 2^9.26. The last is behind sums of up to 40 products, the first behind sums of state bits. The sum, 28.75 bits
+//! over four times ρ, is half a bit a round more than the least for which [`crate::stability::BitsModel`] still bounds the failure probability by 2^-64 under
+//! a key whose largest embedding is 11 times the usual one. The weight 640 costs 0.65 bits a level over 256, 26 in all, and moves the modulus at which 128 bits end from
+//! 790 to 842.
+//!
 //! The weight 384 is for the long chains, where it gives 130 bits with the ring's rotations counted (`tools/estimate`). At h = 256 such a
 //! chain is 13 bits shorter, 790 bits, and that is where 128 bits end; at h = 384 they end at 818. A larger weight would need base primes
 //! above 2^47 for the same D.
 
-use crate::params::{Chain, ParamSet};
+use crate::params::{Chain, ParamSet, Steps};
 use homaes_aes::Layout;
 use homaes_params::{Purpose, SetName};
 
@@ -98,9 +107,37 @@ const SPECIAL_45_1: [u64; 2] = [37_709_572_992_001, 37_709_203_898_881];
 /// The largest primes below 2^44.5.
 const SPECIAL_44_5: [u64; 3] = [24_879_057_292_801, 24_878_973_408_001, 24_878_939_854_081];
 
+/// By turns the largest primes below 2^38.5, dropped behind the third conjunctions of a round, and below 2^35.76, dropped behind the first.
+const BASE_BITS: [u64; 20] = [
+    388_487_285_761,
+    58_148_943_361,
+    388_470_508_801,
+    57_897_288_961,
+    388_269_185_281,
+    57_830_181_121,
+    388_051_084_801,
+    57_813_404_161,
+    387_900_092_161,
+    57_679_188_481,
+    387_849_761_281,
+    57_578_526_721,
+    387_715_545_601,
+    57_461_088_001,
+    387_530_999_041,
+    57_410_757_121,
+    387_312_898_561,
+    57_310_095_361,
+    387_229_013_761,
+    57_242_987_521,
+];
+
+/// The largest primes below 2^34.03.
+const SPECIAL_34_03: [u64; 2] = [17_364_153_601, 17_297_045_761];
+
 /// `rounds` times three levels for a secret of weight 256.
 const fn chain(rounds: usize, special: &'static [u64], first_digit: usize, digit: usize) -> Chain {
     Chain {
+        steps: Steps::Three,
         last: 335_539_201,
         low: 134_215_681,
         middle: 3_886_902_869_761,
@@ -179,6 +216,24 @@ pub const AES256: ParamSet = ParamSet {
     ..SECURE
 };
 
+/// AES-128 bit by bit (GHS12 §4.2), 2048 blocks a batch: forty levels, four a round.
+pub const BITS128: ParamSet = ParamSet {
+    name: SetName::from_static("bgv/bits128"),
+    weight: 640,
+    chain: Chain {
+        steps: Steps::Four,
+        last: 16_776_961,
+        low: 27_224_795_063_041,
+        middle: 2_405_899_948_801,
+        base: &BASE_BITS,
+        special: &SPECIAL_34_03,
+        first_digit: 0,
+        digit: 2,
+    },
+    layouts: &[Layout::Bits],
+    ..SECURE
+};
+
 /// The smallest ring with 16 slots of GF(2^8): every key size sliced and bit-sliced, for tests and
 /// demonstrations, no security.
 pub const TOY_255: ParamSet = ParamSet {
@@ -210,8 +265,9 @@ pub const TOY_21845: ParamSet = ParamSet {
 };
 
 /// Every declared set, secure ones first.
-pub const ALL: [&ParamSet; 9] = [
-    &AES128, &AES128_8, &AES192, &AES192_5, &AES256, &AES256_2, &TOY_255, &TOY_4369, &TOY_21845,
+pub const ALL: [&ParamSet; 10] = [
+    &AES128, &AES128_8, &AES192, &AES192_5, &AES256, &AES256_2, &BITS128, &TOY_255, &TOY_4369,
+    &TOY_21845,
 ];
 
 /// The set called `name`.
@@ -228,6 +284,14 @@ mod tests {
     fn primes_are_the_largest_of_their_size() {
         let step = 65535 * 256;
         let below = |bits: f64, count| largest_primes(bits.exp2() as u64, step, count);
+        assert_eq!(SPECIAL_34_03.as_slice(), below(34.03, 2));
+        let c = BITS128.chain;
+        assert_eq!([c.middle].as_slice(), below(41.13, 1));
+        assert_eq!([c.low].as_slice(), below(44.63, 1));
+        assert_eq!([c.last].as_slice(), below(24.01, 1));
+        let [odd, even] = [below(38.5, 10), below(35.76, 10)];
+        let turns = odd.into_iter().zip(even).flat_map(|(a, b)| [a, b]);
+        assert!(turns.eq(c.base.iter().copied()));
         assert_eq!(SPECIAL.as_slice(), below(47.0, 7));
         assert_eq!(SPECIAL_44_5.as_slice(), below(44.5, 3));
         assert_eq!(SPECIAL_45_6.as_slice(), below(45.6, 3));

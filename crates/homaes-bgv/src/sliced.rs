@@ -24,17 +24,16 @@
 //! read from memory once for all of them.
 
 use crate::ciphertext::{Ciphertext, History};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::evaluate::Evaluator;
-use crate::fused::{FusedRound, check_level};
 use crate::images::{Image, byte_map};
 use crate::keys::{EvalKey, Target};
 use crate::linear::LinearLayer;
 use crate::meter::Stage;
 use crate::poly::Poly;
-use crate::state::State;
-use homaes_aes::Direction;
+use crate::state::{State, check_level};
 use homaes_aes::state::shift_source;
+use homaes_aes::{Direction, Rounds};
 use homaes_math::kernel::{self, RowTerm};
 use rayon::prelude::*;
 
@@ -157,11 +156,8 @@ impl<'k> SlicedAes<'k> {
     }
 }
 
-impl FusedRound for SlicedAes<'_> {
-    fn evaluator(&self) -> &Evaluator<'_> {
-        &self.eval
-    }
-
+impl SlicedAes<'_> {
+    /// SubBytes, ShiftRows, MixColumns if `mix`, AddRoundKey before the division that ends the round, or their inverses.
     fn fused_round(
         &self,
         dir: Direction,
@@ -183,5 +179,27 @@ impl FusedRound for SlicedAes<'_> {
             ciphertexts: columns.into_iter().flatten().collect(),
             ..*s
         })
+    }
+}
+
+impl Rounds for SlicedAes<'_> {
+    type Error = Error;
+    type State = State;
+    type Key = Vec<Ciphertext>;
+
+    fn add(&self, s: &State, key: &Vec<Ciphertext>) -> Result<State> {
+        Ok(s.plus(&self.eval, key))
+    }
+
+    fn round(&self, dir: Direction, s: &State, key: &Vec<Ciphertext>) -> Result<State> {
+        self.fused_round(dir, s, key, true)
+    }
+
+    fn last_round(&self, dir: Direction, s: &State, key: &Vec<Ciphertext>) -> Result<State> {
+        self.fused_round(dir, s, key, false)
+    }
+
+    fn refresh(&self, _: &mut State) -> Result<()> {
+        Ok(())
     }
 }

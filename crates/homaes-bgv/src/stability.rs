@@ -107,12 +107,14 @@
 //! above the escape rates found, and above the quantiles of one round's amplitude by a factor of
 //! less than 6. It is no estimate, and a set it rejects need not be unsafe.
 
+mod bits;
 mod gains;
 mod ladder;
 mod moments;
 mod profile;
 mod recursion;
 
+pub use bits::{BitsModel, Carried};
 pub use gains::{Lifts, LinearGains};
 pub use profile::KeyProfile;
 

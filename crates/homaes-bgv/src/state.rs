@@ -113,6 +113,17 @@ impl State {
     }
 }
 
+/// A round key must be at the level of the linear layer it is added in.
+pub(crate) fn check_level(level: usize, keys: &[&Ciphertext]) -> Result<()> {
+    match keys.iter().find(|k| k.level != level) {
+        None => Ok(()),
+        Some(key) => {
+            let found = key.level as u64;
+            Err(FieldError::new("level of a round key", found, level as u64).into())
+        }
+    }
+}
+
 impl SecretKey {
     /// The blocks of a finished state.
     ///

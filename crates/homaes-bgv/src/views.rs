@@ -4,7 +4,7 @@ use crate::bound::Bound;
 use crate::ciphertext::{Ciphertext, History, Product};
 use crate::error::Error;
 use crate::evaluate::Evaluator;
-use homaes_aes::{ByteEval, EvalError};
+use homaes_aes::ByteEval;
 
 /// One ciphertext as `slots` elements of GF(2^8), for circuits written against [`ByteEval`].
 ///
@@ -17,16 +17,6 @@ use homaes_aes::{ByteEval, EvalError};
 /// refused, and so is its decryption ([`Ciphertext::failure_log2`] tells).
 pub struct BgvBytes<'k>(pub Evaluator<'k>);
 
-impl From<Error> for EvalError {
-    /// Keys, sets and sizes are checked before a circuit starts; what is left is the depth.
-    fn from(e: Error) -> Self {
-        match e {
-            Error::Eval(e) => e,
-            _ => Self::MissingKey { what: "matching" },
-        }
-    }
-}
-
 /// A sum or multiple that cannot be had: the operand belongs to another key, or nothing is known of its noise. Every use
 /// and every decryption of it is refused.
 fn nowhere(a: &Ciphertext) -> Ciphertext {
@@ -35,6 +25,7 @@ fn nowhere(a: &Ciphertext) -> Ciphertext {
 }
 
 impl ByteEval for BgvBytes<'_> {
+    type Error = Error;
     type Byte = Ciphertext;
     type Product = Product;
 
@@ -62,12 +53,12 @@ impl ByteEval for BgvBytes<'_> {
         }
     }
 
-    fn frobenius(&self, a: &Ciphertext, k: u32) -> Result<Ciphertext, EvalError> {
-        Ok(self.0.frobenius(a, k as usize)?)
+    fn frobenius(&self, a: &Ciphertext, k: u32) -> Result<Ciphertext, Error> {
+        self.0.frobenius(a, k as usize)
     }
 
-    fn mul(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Product, EvalError> {
-        Ok(self.0.mul(a, b)?)
+    fn mul(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Product, Error> {
+        self.0.mul(a, b)
     }
 
     fn add_product(&self, a: Product, b: &Product) -> Product {
@@ -79,7 +70,7 @@ impl ByteEval for BgvBytes<'_> {
         self.0.add_product(a, b).unwrap_or(nothing)
     }
 
-    fn relinearize(&self, p: Product) -> Result<Ciphertext, EvalError> {
-        Ok(self.0.relinearize(&p)?)
+    fn relinearize(&self, p: Product) -> Result<Ciphertext, Error> {
+        self.0.relinearize(&p)
     }
 }

@@ -5,16 +5,17 @@
 //! The affine constant 0x63 of SubBytes is the same after MixColumns (2 + 3 + 1 + 1 = 1), so when
 //! encrypting it is added to round keys 1 … R here, once. Decrypting bytes, the state between rounds is
 //! A⁻¹(s + 0x63), the argument of the next inversion, with A the linear part of the affine map: the round keys of
-//! the equivalent inverse cipher but the last go through the same map. The bit layout runs the
-//! plain cipher and takes its keys as they are.
+//! the equivalent inverse cipher but the last go through the same map. The bit layout folds the linear layer into sums of products, and takes
+//! its keys in the coordinates of [`homaes_aes::Folding`], 0x63 included.
 
+use crate::bits;
 use crate::ciphertext::Ciphertext;
 use crate::course::Course;
 use crate::error::{Error, Result};
 use crate::keys::SecretKey;
 use crate::params::Params;
 use crate::placement::slots_of;
-use homaes_aes::{Block, Direction, KeySize, Layout, RoundKeys, gf256};
+use homaes_aes::{Block, Direction, KeySize, Layout, RoundKeys, Schedule, gf256};
 use homaes_math::sample::Seed;
 use homaes_wire::KeyId;
 use rand_chacha::ChaCha20Rng;
@@ -160,7 +161,7 @@ impl<'s> WrappedKeyFile<'s> {
                 return Err(Error::LayoutTwice { layout });
             }
             let course = Course::new(params, layout, size, wrapping.levels_left)?;
-            let rounds = wrapped_schedule(schedule.as_slice(), layout, direction);
+            let rounds = wrapped_schedule(&schedule, layout);
             parts.push(PartFile::new(course, vec![rounds], rng));
         }
         Ok(Self {
@@ -267,22 +268,20 @@ impl PartFile {
 }
 
 /// The round keys as the circuit of `layout` wants them: see the module's text.
-pub(crate) fn wrapped_schedule(
-    schedule: &[Block],
-    layout: Layout,
-    direction: Direction,
-) -> Zeroizing<Vec<Block>> {
-    let mut keys = Zeroizing::new(schedule.to_vec());
+pub(crate) fn wrapped_schedule(schedule: &Schedule, layout: Layout) -> Zeroizing<Vec<Block>> {
+    if layout == Layout::Bits {
+        return bits::folding().keys(schedule);
+    }
+    let mut keys = Zeroizing::new(schedule.as_slice().to_vec());
     let last = keys.len() - 1;
     for (r, byte) in keys
         .iter_mut()
         .enumerate()
         .flat_map(|(r, k)| k.iter_mut().map(move |b| (r, b)))
     {
-        match (layout, direction) {
-            (Layout::Bits, _) => {}
-            (_, Direction::Encrypt) if r > 0 => *byte ^= gf256::AFFINE_CONSTANT,
-            (_, Direction::Decrypt) if r < last => *byte = before_inversion(*byte),
+        match schedule.direction() {
+            Direction::Encrypt if r > 0 => *byte ^= gf256::AFFINE_CONSTANT,
+            Direction::Decrypt if r < last => *byte = before_inversion(*byte),
             _ => {}
         }
     }

@@ -181,6 +181,45 @@ pub fn scale_add(ring: &Ring, m: &Modulus, a: &[u64], c: Shoup, out: &mut [u64])
     }
 }
 
+/// Words of a limb that [`sums`] works on at a time: those of 72 sources fit a second-level cache.
+const SUMS_BLOCK: usize = 512;
+
+/// `out_k = Σ sources[i]` over the i in `rows[k]`, lazy; at most 1024 sources, each lazy and below 4p.
+///
+/// Every source is read from memory once, whatever the number of rows. Cost: an addition per entry of the rows, and one reduction per
+/// output word.
+pub fn sums(
+    ring: &Ring,
+    m: &Modulus,
+    sources: &[&[u64]],
+    rows: &[Vec<u16>],
+    out: &mut [&mut [u64]],
+) {
+    let n = ring.n();
+    assert!(sources.len() <= 1024 && rows.len() == out.len());
+    assert!(sources.iter().all(|s| s.len() == n) && out.iter().all(|o| o.len() == n));
+    let p = m.p();
+    // ⌊2^64 / p⌋, p being odd
+    let inverse = u64::MAX / p;
+    let mut acc = [0u64; SUMS_BLOCK];
+    for start in (0..n).step_by(SUMS_BLOCK) {
+        let range = start..n.min(start + SUMS_BLOCK);
+        for (row, out) in rows.iter().zip(out.iter_mut()) {
+            let acc = &mut acc[..range.len()];
+            acc.fill(0);
+            for &i in row {
+                let source = &sources[usize::from(i)][range.clone()];
+                acc.iter_mut().zip(source).for_each(|(a, x)| *a += x);
+            }
+            for (o, &a) in out[range.clone()].iter_mut().zip(&*acc) {
+                // the quotient is at most 1 too small
+                let q = ((u128::from(a) * u128::from(inverse)) >> 64) as u64;
+                *o = a - q * p;
+            }
+        }
+    }
+}
+
 /// MixColumns on four limbs in place: `s_i <- 2 s_i + 3 s_{i+1} + s_{i+2} + s_{i+3}`, lazy, where
 /// "2" is the element of Z\[ζ_17\] with the given values (one per row) and 3s = 2s + s.
 pub fn mix_column(ring: &Ring, m: &Modulus, two_by_row: &[Shoup], s: [&mut [u64]; 4]) {

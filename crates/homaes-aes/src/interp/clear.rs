@@ -1,6 +1,6 @@
 //! Evaluators in the clear: an item is its value. They say what a circuit computes.
 
-use crate::error::Result;
+use crate::error::{EvalError, Result};
 use crate::gf256;
 use crate::view::{BitEval, ByteEval, LutEval, PackedEval, Table};
 
@@ -30,6 +30,7 @@ impl ClearBytes {
 }
 
 impl ByteEval for ClearBytes {
+    type Error = EvalError;
     type Byte = Vec<u8>;
     type Product = Vec<u8>;
 
@@ -91,6 +92,7 @@ impl ClearBits {
 }
 
 impl BitEval for ClearBits {
+    type Error = EvalError;
     type Bit = Vec<bool>;
     type Product = Vec<bool>;
 
@@ -130,6 +132,7 @@ impl BitEval for ClearBits {
 pub struct ClearLut;
 
 impl LutEval for ClearLut {
+    type Error = EvalError;
     type Byte = u8;
 
     fn public(&self, v: u8) -> u8 {

@@ -32,6 +32,8 @@ pub struct Tally {
     pub lookups: u64,
     /// tables read by all look-ups
     pub tables: u64,
+    /// calls of `relinearize_all`: passes over the relinearisation key
+    pub passes: u64,
     /// calls of `refresh`
     pub refreshes: u64,
     /// depths that `refresh` was asked to make room for
@@ -117,6 +119,7 @@ impl CountBytes {
 }
 
 impl ByteEval for CountBytes {
+    type Error = EvalError;
     type Byte = Depth;
     type Product = Depth;
 
@@ -204,6 +207,7 @@ impl CountBits {
 }
 
 impl BitEval for CountBits {
+    type Error = EvalError;
     type Bit = Depth;
     type Product = Depth;
 
@@ -242,6 +246,13 @@ impl BitEval for CountBits {
         Ok(self.ledger.relinearize(p))
     }
 
+    fn relinearize_all(&self, products: Vec<Depth>) -> Result<Vec<Depth>> {
+        let mut tally = self.ledger.open();
+        tally.passes += 1;
+        tally.relinearisations += products.len() as u64;
+        Ok(products)
+    }
+
     fn refresh(&self, _items: &mut [Depth], depth: Depth) -> Result<()> {
         self.ledger.refresh(depth);
         Ok(())
@@ -273,6 +284,7 @@ impl CountLut {
 }
 
 impl LutEval for CountLut {
+    type Error = EvalError;
     type Byte = Depth;
 
     fn public(&self, _v: u8) -> Depth {

@@ -2,7 +2,7 @@
 
 /// A [`Program`](super::Program) from a listing in which every wire has a name.
 ///
-/// `x`, `+` and `xnor` are the gates. Inputs and outputs are listed least significant first; a name
+/// `x`, `+`, `plus` and `xnor` are the gates. Inputs and outputs are listed least significant first; a name
 /// that nothing reads is a warning, one that is not defined an error.
 macro_rules! program {
     (
@@ -28,6 +28,9 @@ macro_rules! gate {
     };
     (+, $a:expr, $b:expr) => {
         $crate::slp::Gate::Xor($a, $b)
+    };
+    (plus, $a:expr, $b:expr) => {
+        $crate::slp::Gate::Plus($a, $b)
     };
     (xnor, $a:expr, $b:expr) => {
         $crate::slp::Gate::Xnor($a, $b)

@@ -2,9 +2,10 @@
 #![allow(dead_code, reason = "each test binary uses a part of this module")]
 
 use homaes_aes::interp::clear::{ClearBits, ClearBytes, ClearLut};
+use homaes_aes::slp::tower::{self, Core};
 use homaes_aes::{
-    Bitwise, Block, Bytewise, Direction, Lutwise, Packed, RoundKeys, Rounds, Sliced,
-    cipher_observed, state,
+    Bitwise, Block, Bytewise, Direction, EvalError, FoldedBits, Lutwise, Packed, RoundKeys, Rounds,
+    Sliced, cipher_observed, state,
 };
 
 /// A view with a layout.
@@ -13,14 +14,18 @@ pub(crate) enum View {
     SlicedBytes,
     PackedBytes,
     SlicedBits,
+    FoldedBits,
+    ShallowBits,
     SlicedLut,
 }
 
 impl View {
-    pub(crate) const ALL: [Self; 4] = [
+    pub(crate) const ALL: [Self; 6] = [
         Self::SlicedBytes,
         Self::PackedBytes,
         Self::SlicedBits,
+        Self::FoldedBits,
+        Self::ShallowBits,
         Self::SlicedLut,
     ];
 
@@ -68,6 +73,8 @@ impl View {
                     |s| state::from_sliced(&s.each_ref().map(state::from_bits)),
                 )
             }
+            Self::FoldedBits => folded(&tower::DEPTH_4, dir, blocks, &keys),
+            Self::ShallowBits => folded(&tower::DEPTH_3, dir, blocks, &keys),
             Self::SlicedLut => {
                 let r = Sliced(Lutwise::new(&ClearLut));
                 let mut rounds = vec![Vec::new(); keys.len()];
@@ -92,7 +99,51 @@ impl View {
     }
 }
 
-fn observe<S: Clone, R: Rounds<State = S, Key = S>>(
+/// [`FoldedBits`] with input and keys brought to its coordinates, and all states brought back.
+fn folded<const P: usize>(
+    core: &'static Core<P>,
+    dir: Direction,
+    blocks: &[Block],
+    keys: &[Vec<Block>],
+) -> Vec<Vec<Block>> {
+    let eval = ClearBits::new(blocks.len());
+    let rounds = FoldedBits::new(&eval, core);
+    let folding = rounds.folding();
+    let lift = |blocks: &[Block]| -> Vec<Vec<bool>> {
+        let bytes = state::to_sliced(blocks);
+        bytes.iter().flat_map(|b| state::to_bits(b)).collect()
+    };
+    let lower = |s: &Vec<Vec<bool>>| {
+        let bytes: Vec<Vec<u8>> = s.as_chunks().0.iter().map(state::from_bits).collect();
+        state::from_sliced(&bytes.try_into().expect("16 bytes"))
+    };
+    let last = keys.len() - 1;
+    let key = |(r, keys): (usize, &Vec<Block>)| {
+        let keys = keys
+            .iter()
+            .map(|k| k.map(|k| folding.key(dir, (r, last), k)));
+        lift(&keys.collect::<Vec<Block>>())
+    };
+    let keys: Vec<_> = keys.iter().enumerate().map(key).collect();
+    let input: Vec<Block> = blocks
+        .iter()
+        .map(|b| b.map(|x| folding.input(dir, x)))
+        .collect();
+    let mut states = Vec::new();
+    cipher_observed(&rounds, dir, &lift(&input), &keys, |r, s| {
+        let plain = |y: u8| match r == last {
+            true => y,
+            false => (0..=255)
+                .find(|&x| folding.state(dir, x) == y)
+                .expect("a bijection"),
+        };
+        states.push(lower(s).iter().map(|b| b.map(plain)).collect());
+    })
+    .expect("nothing fails in the clear");
+    states
+}
+
+fn observe<S, R: Rounds<State = S, Key = S, Error = EvalError>>(
     rounds: &R,
     dir: Direction,
     blocks: &[Block],

@@ -27,10 +27,11 @@ const fn layouts(layout: Layout) -> &'static [Layout] {
 
 /// What the state after round `round` decrypts to: the oracle's, or the argument of the next inversion.
 fn expected((layout, dir, size): Case, round: usize, trace: &[Block]) -> Block {
-    let bytes = layout != Layout::Bits;
-    match dir {
-        Direction::Decrypt if bytes && round < size.rounds() => trace[round].map(before_inversion),
-        _ => trace[round],
+    match (layout, dir) {
+        _ if round == size.rounds() => trace[round],
+        (Layout::Bits, _) => trace[round].map(|x| bits::folding().state(dir, x)),
+        (_, Direction::Decrypt) => trace[round].map(before_inversion),
+        (_, Direction::Encrypt) => trace[round],
     }
 }
 
@@ -91,6 +92,16 @@ pub(super) fn round_by_round(f: &mut Fixture, case: Case) {
         })
         .unwrap();
     assert_eq!(rounds, size.rounds() + 1);
+    let (meter, rounds) = (aes.meter(), size.rounds() as u64);
+    let passes = if layout == Layout::Bits {
+        4 * rounds
+    } else {
+        0
+    };
+    assert_eq!(
+        (meter.passes, meter.relinearisations),
+        (passes, 72 * passes)
+    );
     assert_eq!((out.level(), out.slope), (aes.output_level(), 0));
     assert!(out.capacity_bits(&f.params) > 4.0);
     let reference = |trace: &Vec<Block>| match dir {
@@ -130,72 +141,6 @@ fn toy_255_bits() {
     every_case(&mut fixture(params, 2), &[Layout::Bits]);
 }
 
-/// The first `rounds` rounds of AES-128 over bits, from `level` on, each decrypted and compared.
-fn bit_rounds(set: &ParamSet, level: usize, rounds: usize) {
-    use crate::bits::BitsAes;
-    use crate::placement::to_slots;
-    let mut f = fixture(Params::new(set).unwrap(), 3);
-    let keys = RoundKeys::expand(&random_bytes(&mut f.rng, 16)).unwrap();
-    let count = f.params.blocks_per_batch(Layout::Bits);
-    let blocks: Vec<Block> = (0..count)
-        .map(|_| random_bytes(&mut f.rng, 16).try_into().unwrap())
-        .collect();
-    let wrapped: Vec<Vec<Ciphertext>> = keys.as_slice()[..=rounds]
-        .iter()
-        .enumerate()
-        .map(|(r, &key)| {
-            let slots = to_slots(&f.params, Layout::Bits, &vec![key; count], 0).unwrap();
-            let mut encrypt = |bytes: &Zeroizing<Vec<u8>>| {
-                let mut seed = [0; 32];
-                f.rng.fill_bytes(&mut seed);
-                let at = level - 4 * r;
-                f.secret.encrypt_seeded(bytes, at, (&seed, 0), &mut f.rng)
-            };
-            slots.iter().map(&mut encrypt).collect()
-        })
-        .collect();
-    let state = State::public(&f.params, Layout::Bits, &blocks, (level, 0)).unwrap();
-    let circuit = BitsAes::new(&f.eval);
-    let dir = Direction::Encrypt;
-    let mut current: Vec<Block> = blocks
-        .iter()
-        .map(|b| homaes_aes::state::xor(b, &keys.as_slice()[0]))
-        .collect();
-    let out = homaes_aes::cipher_observed(&circuit, dir, &state, &wrapped, |round, state| {
-        if round > 0 {
-            for b in &mut current {
-                let mut s = homaes_aes::state::shift_rows(dir, &b.map(|x| clear::sbox(dir, x)));
-                if round < rounds {
-                    s = homaes_aes::state::mix_columns(dir, &s);
-                }
-                *b = homaes_aes::state::xor(&s, &keys.as_slice()[round]);
-            }
-        }
-        let got = f.secret.decrypt_blocks(state).unwrap();
-        assert!(*got.blocks == current, "round {round}");
-        let (rms, largest) = f.secret.measure_noise(&state.ciphertexts[17]);
-        let c = &state.ciphertexts[17];
-        println!(
-            "round {round}: level {}, noise {rms:.1} {largest:.1} for {:?}",
-            c.level,
-            c.noise()
-        );
-        assert!(largest <= c.noise_bits());
-    });
-    assert!(out.unwrap().capacity_bits(&f.params) > 4.0);
-}
-
-#[test]
-#[ignore = "a minute"]
-fn two_rounds_of_bits_at_full_size() {
-    // the chain of ten byte rounds, asked for what no secure set offers as a whole
-    let set = ParamSet {
-        layouts: &[Layout::Bits],
-        ..sets::AES128
-    };
-    bit_rounds(&set, 30, 2);
-}
-
 #[test]
 fn toy_4369_sliced() {
     let mut f = fixture(Params::new(&sets::TOY_4369).unwrap(), 1);
@@ -226,6 +171,16 @@ fn full_size(set: &ParamSet, cases: &[Case]) {
 fn aes_128_at_full_size() {
     let cases = [Layout::Sliced, Layout::Packed].map(|l| (l, Direction::Encrypt, KeySize::Aes128));
     full_size(&sets::AES128, &cases);
+}
+
+/// The third implementation of GHS12: 2048 blocks, every round compared. 16 GiB of memory.
+#[test]
+#[ignore = "five minutes"]
+fn bit_sliced_aes_128_at_full_size() {
+    full_size(
+        &sets::BITS128,
+        &[(Layout::Bits, Direction::Encrypt, KeySize::Aes128)],
+    );
 }
 
 #[test]

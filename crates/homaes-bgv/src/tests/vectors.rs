@@ -36,7 +36,7 @@ fn wrap(f: &Fixture, course: Course, direction: Direction, calls: &[Call]) -> Wr
     let schedules = calls.iter().map(|c| {
         let keys = RoundKeys::expand(&c.0).unwrap();
         let schedule = keys.schedule(direction);
-        wrapped_schedule(schedule.as_slice(), course.layout, direction)
+        wrapped_schedule(&schedule, course.layout)
     });
     let mut rng = ChaCha20Rng::from_seed([calls.len() as u8; 32]);
     let part = PartFile::new(course, schedules.collect(), &mut rng);
