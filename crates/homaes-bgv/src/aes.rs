@@ -12,6 +12,7 @@ use crate::sliced::SlicedAes;
 use crate::state::State;
 use crate::wrapped::{Part, WrappedKey, before_inversion, slope};
 use homaes_aes::{Block, Direction, Layout, cipher_observed};
+use homaes_scheme::Cancel;
 
 /// AES under one wrapped key, in one layout.
 pub struct Aes<'k> {
@@ -20,6 +21,7 @@ pub struct Aes<'k> {
     circuit: Circuit<'k>,
 }
 
+#[derive(Clone)]
 enum Circuit<'k> {
     Sliced(SlicedAes<'k>),
     Packed(PackedAes<'k>),
@@ -117,6 +119,20 @@ impl<'k> Aes<'k> {
         blocks: &[Block],
         observe: impl FnMut(usize, &State),
     ) -> Result<State> {
+        self.evaluate_until(blocks, &Cancel::new(), observe)
+    }
+
+    /// As [`evaluate_observed`](Self::evaluate_observed), unless `cancel` ends it: that is looked at before every product of a byte or
+    /// relinearisation of a bit.
+    ///
+    /// # Errors
+    /// As there, and [`Error::Cancelled`].
+    pub fn evaluate_until(
+        &self,
+        blocks: &[Block],
+        cancel: &Cancel,
+        observe: impl FnMut(usize, &State),
+    ) -> Result<State> {
         let (course, dir) = (&self.part.course, self.direction);
         let at = (course.start, slope(course, dir, 0));
         let mapped: Vec<Block>;
@@ -136,10 +152,20 @@ impl<'k> Aes<'k> {
         };
         let state = State::public(self.params(), course.layout, input, at)?;
         let keys = &self.part.rounds;
-        let mut out = match &self.circuit {
-            Circuit::Sliced(c) => cipher_observed(c, dir, &state, keys, observe),
-            Circuit::Packed(c) => cipher_observed(c, dir, &state, keys, observe),
-            Circuit::Bits(c) => cipher_observed(c, dir, &state, keys, observe),
+        let cancel = cancel.clone();
+        let mut out = match self.circuit.clone() {
+            Circuit::Sliced(mut c) => {
+                c.eval.cancel = cancel;
+                cipher_observed(&c, dir, &state, keys, observe)
+            }
+            Circuit::Packed(mut c) => {
+                c.eval.cancel = cancel;
+                cipher_observed(&c, dir, &state, keys, observe)
+            }
+            Circuit::Bits(mut c) => {
+                c.0.0.cancel = cancel;
+                cipher_observed(&c, dir, &state, keys, observe)
+            }
         }?;
         if course.layout != Layout::Bits {
             for c in &mut out.ciphertexts {

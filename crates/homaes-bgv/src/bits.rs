@@ -27,7 +27,8 @@ pub(crate) fn folding() -> Folding {
     Folding::new(&tower::DEPTH_4)
 }
 
-/// The view of bits under one evaluation key.
+/// The view of bits under one evaluation key. Cheap to clone.
+#[derive(Clone)]
 pub(crate) struct Bits<'k>(pub(crate) Evaluator<'k>);
 
 impl BitEval for Bits<'_> {
@@ -147,6 +148,7 @@ impl BitEval for Bits<'_> {
     }
 
     fn relinearize(&self, p: Product) -> Result<Ciphertext> {
+        self.0.cancel.check()?;
         self.0.relinearize(&p)
     }
 
@@ -165,7 +167,8 @@ impl BitEval for Bits<'_> {
     }
 }
 
-/// The bit-sliced circuit under one evaluation key.
+/// The bit-sliced circuit under one evaluation key. Cheap to clone.
+#[derive(Clone)]
 pub(crate) struct BitsAes<'k>(pub(crate) Bits<'k>);
 
 impl<'k> BitsAes<'k> {

@@ -1,8 +1,8 @@
 //! What a file, a key or a choice of parameters can cause.
 
 use homaes_aes::{KeySize, Layout};
-use homaes_scheme::FieldError;
 use homaes_scheme::failure::{Failure, remedy};
+use homaes_scheme::{Cancelled, FieldError};
 use homaes_wire::WireError;
 
 /// Errors of the BGV scheme and of its files.
@@ -12,6 +12,9 @@ pub enum Error {
     /// The container is damaged or belongs elsewhere.
     #[error(transparent)]
     Wire(#[from] WireError),
+    /// The run was cancelled.
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
     /// The circuit could not be evaluated.
     #[error(transparent)]
     Eval(#[from] homaes_aes::EvalError),
@@ -203,6 +206,10 @@ impl Failure for Error {
             Self::Eval(_) => "choose a parameter set with more levels, or make the keys anew",
             _ => remedy::ANEW,
         }
+    }
+
+    fn is_cancelled(&self) -> bool {
+        matches!(self, Self::Cancelled(_))
     }
 
     fn into_wire(self: Box<Self>) -> Result<WireError, Box<dyn Failure>> {

@@ -17,18 +17,24 @@ use crate::params::{DownPlan, Params, SwitchPlan};
 use crate::poly::Poly;
 use homaes_aes::EvalError;
 use homaes_math::kernel::{self, Tensor};
+use homaes_scheme::Cancel;
 use homaes_scheme::FieldError;
 use homaes_wire::KeyId;
 use rayon::prelude::*;
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// Least capacity that a product of the bit-sliced AES may be left with: sixteen standard deviations.
 const MIN_CAPACITY_BITS: f64 = 4.0;
 
-/// An evaluation key with the verbs that need it. Results do not depend on the number of threads.
+/// An evaluation key with the verbs that need it. Results do not depend on the number of threads. Cheap to clone; clones share their
+/// counters.
+#[derive(Clone)]
 pub struct Evaluator<'k> {
     key: &'k EvalKey,
-    meter: Meter,
+    meter: Arc<Meter>,
+    /// looked at before every product of AES, and before every column of its linear layer
+    pub(crate) cancel: Cancel,
 }
 
 impl<'k> Evaluator<'k> {
@@ -36,7 +42,8 @@ impl<'k> Evaluator<'k> {
     pub fn new(key: &'k EvalKey) -> Self {
         Self {
             key,
-            meter: Meter::default(),
+            meter: Arc::default(),
+            cancel: Cancel::new(),
         }
     }
 
@@ -401,11 +408,13 @@ impl<'k> Evaluator<'k> {
         let spread = jobs.len() < rayon::current_num_threads();
         let sums = jobs
             .par_chunks(1) // a pass of its own for every job
-            .flat_map_iter(|job| {
+            .map(|job| {
+                self.cancel.check()?;
                 let pass = self.pass(plan, &shape, job);
-                Pass { spread, ..pass }.run(|_, _| ())
+                Ok(Pass { spread, ..pass }.run(|_, _| ()))
             })
-            .collect();
+            .collect::<Result<Vec<_>>>()?;
+        let sums = sums.into_iter().flatten().collect();
         Ok(self.finish(plan, sums, &noises, shape.uses.len()))
     }
 

@@ -23,7 +23,8 @@ use crate::linear::LinearLayer;
 use crate::state::{State, check_level};
 use homaes_aes::{Direction, Rounds};
 
-/// The packed circuit under one evaluation key.
+/// The packed circuit under one evaluation key. Cheap to clone.
+#[derive(Clone)]
 pub(crate) struct PackedAes<'k> {
     pub(crate) eval: Evaluator<'k>,
     linear: LinearLayer,

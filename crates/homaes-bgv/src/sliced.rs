@@ -37,7 +37,8 @@ use homaes_aes::{Direction, Rounds};
 use homaes_math::kernel::{self, RowTerm};
 use rayon::prelude::*;
 
-/// The byte-sliced circuit under one evaluation key.
+/// The byte-sliced circuit under one evaluation key. Cheap to clone.
+#[derive(Clone)]
 pub(crate) struct SlicedAes<'k> {
     pub(crate) eval: Evaluator<'k>,
     linear: LinearLayer,
@@ -172,6 +173,7 @@ impl SlicedAes<'_> {
                 let out = |row: usize| row + 4 * col;
                 let input = core::array::from_fn(|row| &c127[shift_source(dir, out(row))]);
                 let keys = core::array::from_fn(|row| &key[out(row)]);
+                self.eval.cancel.check()?;
                 self.linear_layer(input, keys, mix)
             })
             .collect::<Result<_>>()?;

@@ -386,10 +386,7 @@ fn errors_say_what_to_do() {
     assert!(c.add_public(&low, &[0; 17]).is_err());
     let g = fixture(Params::new(&sets::TOY_4369).unwrap(), 29);
     let foreign = at_level(&g, &[1], 2);
-    assert!(matches!(
-        c.add(&low, &foreign),
-        Err(Error::OtherShape { .. })
-    ));
+    assert!(matches!(c.add(&low, &foreign), Err(Error::OtherSet { .. })));
     let line = low.summary(&f.params).to_string();
     assert!(
         line.starts_with("level 2 (multiplications left: 1)"),

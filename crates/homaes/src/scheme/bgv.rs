@@ -235,11 +235,11 @@ impl Circuit for Running<'_> {
         &self,
         input: &[Block],
         mask: &[Block],
-        _cancel: &Cancel,
+        cancel: &Cancel,
         step: &mut dyn FnMut(usize, Quality),
     ) -> Result<Finished> {
         let observe = |round, state: &State| step(round, quality(self.params, state));
-        let mut state = self.aes.evaluate_observed(input, observe)?;
+        let mut state = self.aes.evaluate_until(input, cancel, observe)?;
         if !mask.is_empty() {
             state.xor_public(self.params, mask)?;
         }

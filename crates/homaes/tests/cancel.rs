@@ -1,0 +1,88 @@
+//! Runs that are ended from outside: soon, and without a trace.
+
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+use homaes::{
+    AesKey, Cancel, Error, Job, KeySet, KeySize, Layout, Mode, Output, Set, Transcipher,
+    WrappedKey, Wrapping,
+};
+use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Runs `blocks` blocks and cancels after each of these times; the longest time from there to the end.
+fn cancelled(set: &str, layout: Layout, blocks: usize, after: &[Duration]) -> Duration {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let set = Set::named(set).unwrap();
+    let keys = KeySet::generate(&set).unwrap();
+    let size = [KeySize::Aes256, KeySize::Aes128];
+    let fits = |size: &&KeySize| set.levels_left(layout, **size).is_some();
+    let size = size.iter().find(fits).unwrap();
+    let aes_key = AesKey::from_bytes(&vec![7; size.key_bytes()]).unwrap();
+    let wrapping = Wrapping {
+        layouts: vec![layout],
+        ..Wrapping::default()
+    };
+    let wrapped = WrappedKey::encrypt(&keys.secret, &aes_key, &wrapping).unwrap();
+    fs::write(at("c"), vec![0x5a; 16 * blocks]).unwrap();
+    let mut longest = Duration::ZERO;
+    for &after in after {
+        let cancel = Cancel::new();
+        let run = Transcipher::new(&keys.eval, &wrapped).unwrap();
+        let run = run.cancel(cancel.clone());
+        let job = Job::open(at("c"), Mode::Ctr { iv: [1; 16] }).unwrap();
+        let output = Output::create(at("o"), false).unwrap();
+        let thrown = thread::spawn(move || {
+            thread::sleep(after);
+            cancel.cancel();
+            Instant::now()
+        });
+        let found = run.run(job, output);
+        let end = Instant::now();
+        let thrown = thrown.join().unwrap();
+        assert!(matches!(found, Err(Error::Cancelled)), "{found:?}");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        longest = longest.max(end.saturating_duration_since(thrown));
+    }
+    longest
+}
+
+fn moments(count: u64, most: Duration) -> Vec<Duration> {
+    // one in each part of the time
+    (0..count)
+        .map(|i| most.mul_f64((i as f64 + 0.37) / count as f64))
+        .collect()
+}
+
+#[test]
+fn a_cancelled_run_leaves_nothing() {
+    let at_once = moments(4, Duration::from_millis(60));
+    for (set, layout, blocks) in [
+        ("bgv/toy-255", Layout::Sliced, 4000),
+        ("bgv/toy-255", Layout::Bits, 160),
+        ("bgv/toy-21845", Layout::Packed, 4000),
+        ("tfhe/toy", Layout::Bits, 3200),
+        ("tfhe/nibble-toy", Layout::Sliced, 3200),
+    ] {
+        let longest = cancelled(set, layout, blocks, &at_once);
+        assert!(longest < Duration::from_secs(5), "{set}: {longest:?}");
+    }
+}
+
+/// `cargo test --release -p homaes --test cancel -- --ignored --nocapture`
+#[test]
+#[ignore = "minutes, at full size"]
+fn a_cancelled_run_ends_within_a_second() {
+    for (set, layout, blocks, seconds) in [
+        ("bgv/aes128", Layout::Sliced, 2048, 2.0),
+        ("bgv/aes256+2", Layout::Sliced, 2048, 6.0),
+        ("tfhe/p64", Layout::Bits, 32, 20.0),
+        ("tfhe/nibble128", Layout::Sliced, 4, 30.0),
+    ] {
+        let moments = moments(8, Duration::from_secs_f64(seconds));
+        let longest = cancelled(set, layout, blocks, &moments);
+        println!("{set}, layout {layout}: ended within {longest:?}");
+        assert!(longest < Duration::from_secs(1), "{set}: {longest:?}");
+    }
+}
