@@ -16,7 +16,7 @@ pub enum Layout {
     /// Byte i of every block in ciphertext i: [`Sliced`](crate::Sliced) over bytes
     Sliced,
     /// Bit j of byte i of every block in ciphertext 8i + j, bit 0 the least significant:
-    /// [`Sliced`](crate::Sliced) over [`Bitwise`](crate::Bitwise)
+    /// [`FoldedBits`](crate::FoldedBits), or [`Sliced`](crate::Sliced) over [`Bitwise`](crate::Bitwise)
     Bits,
 }
 

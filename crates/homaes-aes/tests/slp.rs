@@ -46,27 +46,37 @@ fn inversion<const P: usize>(core: &Core<P>) -> (Vec<u8>, Tally, Vec<usize>) {
     };
     let inputs = coordinates.map(coordinate);
     let view = ClearBits::new(256);
-    let mut begun = begin(&view, &core.program, vec![inputs.each_ref()], &|_| {}).unwrap();
-    let products = begun.remove(0).finish().unwrap();
+    let mut begun = begin(&view, &core.program, vec![inputs.each_ref()], &|_| {})
+        .expect("nothing fails in the clear");
+    let products = begun
+        .remove(0)
+        .finish()
+        .expect("nothing fails in the clear");
     let inverse = |x: usize| {
         core.inverse.iter().fold(0, |y, (element, mask)| {
             let own = products
                 .iter()
                 .enumerate()
                 .filter(|(p, _)| mask >> p & 1 == 1);
-            y ^ element * own.fold(0, |sum, (_, product)| sum ^ u8::from(product[x]))
+            let odd = own.fold(0, |sum, (_, product)| sum ^ u8::from(product[x]));
+            y ^ (element * odd)
         })
     };
     let e = CountBits::new(1);
     let passes = std::sync::Mutex::new(Vec::new());
-    let passed = |n| passes.lock().unwrap().push(n);
-    for copy in begin(&e, &core.program, vec![[&0; 8]; 16], &passed).unwrap() {
-        assert_eq!(copy.finish().unwrap(), [core.program.depth(); P]);
+    let passed = |n| passes.lock().expect("no panic while it is held").push(n);
+    for copy in
+        begin(&e, &core.program, vec![[&0; 8]; 16], &passed).expect("nothing fails in the clear")
+    {
+        assert_eq!(
+            copy.finish().expect("nothing fails in the clear"),
+            [core.program.depth(); P]
+        );
     }
     (
         (0..256).map(inverse).collect(),
         e.tally(),
-        passes.into_inner().unwrap(),
+        passes.into_inner().expect("no panic while it was held"),
     )
 }
 
@@ -367,7 +377,7 @@ fn naive(program: &Program<4, 4>, inputs: [bool; 4]) -> ([bool; 4], usize) {
             Gate::And(..) => value[a] & value[b],
         });
         held.push(sums || matches!(gate, Gate::And(..)));
-        product.push(*held.last().unwrap() && !matches!(gate, Gate::Xnor(..)));
+        product.push((sums || matches!(gate, Gate::And(..))) && !matches!(gate, Gate::Xnor(..)));
     }
     let outputs = program.outputs().map(usize::from);
     let mut live = vec![false; value.len()];

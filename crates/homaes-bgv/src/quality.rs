@@ -186,6 +186,7 @@ mod tests {
         for set in [
             &sets::AES128,
             &sets::AES256_2,
+            &sets::BITS128,
             &sets::TOY_255,
             &sets::TOY_21845,
         ] {

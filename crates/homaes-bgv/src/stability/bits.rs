@@ -35,6 +35,7 @@ use homaes_aes::slp::tower;
 use homaes_aes::{BitEval, Direction, EvalError, slp};
 use std::collections::BTreeMap;
 use std::f64::consts::LN_2;
+use std::ops::Range;
 use std::sync::Mutex;
 
 /// Levels of a round.
@@ -53,7 +54,7 @@ const INPUTS: f64 = 32.0;
 const CIPHERTEXTS: f64 = 128.0;
 
 /// Parameters of a bit-sliced evaluation whose failure probability is bounded.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct BitsModel {
     /// bits dropped by the switches behind the four levels of conjunctions
     pub drops: [f64; LEVELS],
@@ -85,10 +86,17 @@ struct Form {
 type Sum = Vec<(Form, Form)>;
 
 #[derive(Clone, Debug)]
-enum Atom {
+enum Kind {
     State,
     Lowered,
     Relinearised { level: usize, sum: Sum },
+}
+
+#[derive(Clone, Debug)]
+struct Atom {
+    kind: Kind,
+    /// the S-box that it belongs to
+    family: usize,
 }
 
 /// The view of bits that writes down atoms, as `bits.rs` switches. Levels count downwards from 4.
@@ -96,11 +104,20 @@ enum Atom {
 struct Tracer(Mutex<Vec<Atom>>);
 
 impl Tracer {
-    fn atom(&self, level: usize, atom: Atom) -> Form {
+    fn atom(&self, level: usize, family: usize, kind: Kind) -> Form {
         let mut atoms = self.0.lock().expect("no panic while it is held");
-        atoms.push(atom);
+        atoms.push(Atom { kind, family });
         let terms = BTreeMap::from([(atoms.len() - 1, 1.0)]);
         Form { level, terms }
+    }
+
+    /// The S-box that a form belongs to.
+    fn family(&self, form: &Form) -> usize {
+        let atoms = self.0.lock().expect("no panic while it is held");
+        let mut families = form.terms.keys().map(|&atom| atoms[atom].family);
+        let first = families.next().expect("a form has a term");
+        assert!(families.all(|family| family == first));
+        first
     }
 
     /// Both at the lower of their levels.
@@ -108,7 +125,7 @@ impl Tracer {
         let level = a.level.min(b.level);
         let down = |c: &Form| match c.level == level {
             true => c.clone(),
-            false => self.atom(level, Atom::Lowered),
+            false => self.atom(level, self.family(c), Kind::Lowered),
         };
         (down(a), down(b))
     }
@@ -139,7 +156,9 @@ impl BitEval for Tracer {
     }
 
     fn and(&self, a: &Form, b: &Form) -> Result<Sum, EvalError> {
-        Ok(vec![self.meet(a, b)])
+        let (x, y) = self.meet(a, b);
+        // what was brought down by itself stands on the left, where the norms are sharper
+        Ok(vec![if b.level > a.level { (y, x) } else { (x, y) }])
     }
 
     fn xor_product(&self, mut a: Sum, b: &Sum) -> Sum {
@@ -149,11 +168,12 @@ impl BitEval for Tracer {
 
     fn relinearize(&self, sum: Sum) -> Result<Form, EvalError> {
         let level = sum[0].0.level;
-        Ok(self.atom(level - 1, Atom::Relinearised { level, sum }))
+        let family = self.family(&sum[0].0);
+        Ok(self.atom(level - 1, family, Kind::Relinearised { level, sum }))
     }
 }
 
-/// A sum of products as matrices: one block for each group of atoms that occur together.
+/// A sum of products as matrices, one block for each S-box that it has products of.
 struct Bilinear {
     level: usize,
     blocks: Vec<Block>,
@@ -194,34 +214,26 @@ fn symmetric(c: &[Vec<f64>]) -> Vec<f64> {
 }
 
 impl Bilinear {
-    fn new(level: usize, sum: &Sum) -> Self {
-        let mut entries: BTreeMap<(usize, usize), f64> = BTreeMap::new();
+    fn new(atoms: &[Atom], level: usize, sum: &Sum) -> Self {
+        let mut entries: BTreeMap<usize, BTreeMap<(usize, usize), f64>> = BTreeMap::new();
         for (a, b) in sum {
-            // what was brought down by itself stands on the left
             for (&i, x) in &a.terms {
                 for (&j, y) in &b.terms {
-                    *entries.entry((i, j)).or_insert(0.0) += x * y;
+                    let family = atoms[i].family;
+                    assert_eq!(family, atoms[j].family, "S-boxes do not mix");
+                    let own = entries.entry(family).or_default();
+                    *own.entry((i, j)).or_insert(0.0) += x * y;
                 }
             }
         }
-        let mut blocks: Vec<(Vec<usize>, Vec<usize>)> = Vec::new();
-        for &(i, j) in entries.keys() {
-            let (own, mut rest): (Vec<_>, Vec<_>) = blocks
-                .into_iter()
-                .partition(|(rows, columns)| rows.contains(&i) || columns.contains(&j));
-            let mut merged = (vec![i], vec![j]);
-            for (rows, columns) in own {
-                merged.0.extend(rows);
-                merged.1.extend(columns);
-            }
-            for side in [&mut merged.0, &mut merged.1] {
+        let block = |entries: BTreeMap<(usize, usize), f64>| {
+            let sorted = |mut side: Vec<usize>| {
                 side.sort_unstable();
                 side.dedup();
-            }
-            rest.push(merged);
-            blocks = rest;
-        }
-        let block = |(rows, columns): (Vec<usize>, Vec<usize>)| {
+                side
+            };
+            let rows = sorted(entries.keys().map(|at| at.0).collect());
+            let columns = sorted(entries.keys().map(|at| at.1).collect());
             assert!(
                 rows.iter().all(|i| !columns.contains(i)),
                 "the two sides of a product share no atom"
@@ -238,7 +250,7 @@ impl Bilinear {
         };
         Self {
             level,
-            blocks: blocks.into_iter().map(block).collect(),
+            blocks: entries.into_values().map(block).collect(),
         }
     }
 }
@@ -260,9 +272,11 @@ struct Circuit {
 }
 
 impl Circuit {
-    fn new() -> Self {
+    /// With the rows of the outputs that are wanted: the four bytes of a column are the same up to renaming.
+    fn new(rows: Range<usize>) -> Self {
         let tracer = Tracer::default();
-        let state: Vec<Form> = (0..32).map(|_| tracer.atom(LEVELS, Atom::State)).collect();
+        let state = (0..32).map(|i| tracer.atom(LEVELS, i / 8, Kind::State));
+        let state: Vec<Form> = state.collect();
         let core = &tower::DEPTH_4;
         let inputs = state
             .as_chunks::<8>()
@@ -278,20 +292,24 @@ impl Circuit {
         let products: Vec<&Sum> = products.iter().collect();
         let outputs = Direction::ALL.into_iter().flat_map(|dir| {
             let matrix = BitMatrix::round(core, dir, true);
-            // the four rows of a column are the same up to renaming
-            tracer.sums(&products, &matrix.rows()[..8])
+            tracer.sums(&products, &matrix.rows()[rows.clone()])
         });
-        let outputs = outputs
-            .map(|sum| Bilinear::new(sum[0].0.level, &sum))
-            .collect();
+        let outputs: Vec<Sum> = outputs.collect();
         let atoms = tracer.0.into_inner().expect("no panic while it was held");
+        let form = |level: usize, sum: &Sum| Bilinear::new(&atoms, level, sum);
         Self {
-            outputs,
-            state: atoms.iter().map(|a| matches!(a, Atom::State)).collect(),
+            outputs: outputs
+                .iter()
+                .map(|sum| form(sum[0].0.level, sum))
+                .collect(),
+            state: atoms
+                .iter()
+                .map(|atom| matches!(atom.kind, Kind::State))
+                .collect(),
             atoms: atoms
                 .iter()
-                .map(|atom| match atom {
-                    Atom::Relinearised { level, sum } => Some(Bilinear::new(*level, sum)),
+                .map(|atom| match &atom.kind {
+                    Kind::Relinearised { level, sum } => Some(form(*level, sum)),
                     _ => None,
                 })
                 .collect(),
@@ -314,7 +332,7 @@ impl BitsModel {
         let events = f64::from(self.rounds) * CIPHERTEXTS * embeddings;
         let nats = bits * LN_2 + events.ln();
         let recursion = Recursion {
-            circuit: Circuit::new(),
+            circuit: Circuit::new(0..8),
             kappa,
             round_key: self.round_key,
             ks: self.ks,
@@ -525,47 +543,4 @@ fn sum_of_independent(shares: &[Vec<f64>], ln: &[f64]) -> Vec<f64> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    #[ignore = "search"]
-    fn search() {
-        let unit = (32768.0f64 * 513.0 / 3.0).sqrt();
-        for kappa in [10.0, 11.0, 12.0] {
-            let mut best: Vec<(f64, [f64; 4], Carried)> = Vec::new();
-            for d1 in 0..7 {
-                for d2 in 0..6 {
-                    for d3 in 0..6 {
-                        for d4 in 0..8 {
-                            let d = [
-                                7.0 + 0.25 * d1 as f64,
-                                5.5 + 0.25 * d2 as f64,
-                                6.0 + 0.25 * d3 as f64,
-                                7.5 + 0.25 * d4 as f64,
-                            ];
-                            let sum: f64 = d.iter().sum();
-                            if sum > 29.6 || best.first().is_some_and(|b| sum > b.0 + 0.3) {
-                                continue;
-                            }
-                            let model = BitsModel {
-                                drops: d.map(|d: f64| d + unit.log2()),
-                                rounds: 10,
-                                round_key: 0.3,
-                                ks: [0.1; 4],
-                            };
-                            if let Some(found) = model.settle(kappa, unit, 16384.0, 65.0) {
-                                best.push((sum, d, found));
-                                best.sort_by(|a, b| a.0.total_cmp(&b.0));
-                                break;
-                            }
-                        }
-                    }
-                }
-            }
-            for b in best.iter().take(8) {
-                println!("{kappa} {b:?}");
-            }
-        }
-    }
-}
+mod tests;

@@ -173,9 +173,9 @@ fn aes_128_at_full_size() {
     full_size(&sets::AES128, &cases);
 }
 
-/// The third implementation of GHS12: 2048 blocks, every round compared. 16 GiB of memory.
+/// The third implementation of GHS12: 2048 blocks, every round compared. 16 GB of memory.
 #[test]
-#[ignore = "five minutes"]
+#[ignore = "four minutes"]
 fn bit_sliced_aes_128_at_full_size() {
     full_size(
         &sets::BITS128,
