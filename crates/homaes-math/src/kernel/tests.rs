@@ -33,6 +33,31 @@ fn on_all(f: impl Fn(&Ring, &Modulus) -> Vec<Vec<u64>>) {
 }
 
 #[test]
+fn sums_are_the_sums() {
+    on_all(|ring, m| {
+        let n = ring.n();
+        let sources: Vec<Vec<u64>> = (0..9).map(|k| limb(n, 4 * m.p(), k)).collect();
+        let sources: Vec<&[u64]> = sources.iter().map(|s| &s[..]).collect();
+        // as long as the rows of a round, and longer
+        let long = (0..1024).map(|k| (k % 9) as u16).collect();
+        let rows = [vec![3], vec![0, 8], (0..9).collect(), long];
+        let mut out = vec![vec![1; n]; rows.len()];
+        let mut limbs: Vec<&mut [u64]> = out.iter_mut().map(|o| &mut o[..]).collect();
+        sums(ring, m, &sources, &rows, &mut limbs);
+        for (row, out) in rows.iter().zip(&out) {
+            for (i, &x) in out.iter().enumerate().step_by(61) {
+                let terms = row.iter().map(|&k| u128::from(sources[usize::from(k)][i]));
+                assert_eq!(
+                    u128::from(x % m.p()),
+                    terms.sum::<u128>() % u128::from(m.p())
+                );
+            }
+        }
+        out
+    });
+}
+
+#[test]
 fn inner_product_twins() {
     for jobs in [1, 2, 3, 4, 7] {
         inner_product_of(jobs);
@@ -292,6 +317,8 @@ fn lengths_are_checked_on_every_backend() {
         };
         refuses(&mut || scale_add(&ring, &m, &short, c, &mut long.clone()));
         refuses(&mut || scale_canonical(&ring, &m, c, &mut short.clone()));
+        refuses(&mut || sums(&ring, &m, &[&short], &[vec![0]], &mut [&mut long.clone()]));
+        refuses(&mut || sums(&ring, &m, &[&long], &[], &mut [&mut long.clone()]));
         refuses(&mut || quotient(&ring, &[&short], &[1.0], &mut long.clone()));
         refuses(&mut || combine(&ring, &m, &[&short], &[1], &mut long.clone()));
         refuses(&mut || combine(&ring, &m, &[&long], &[1, 1], &mut long.clone()));
