@@ -68,7 +68,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         Aes::new(&eval, &wrapped, Layout::Sliced)
     })?;
     let verdicts = gateway(&aes, &at, (iv, &ciphertext), &signatures, &mut rng)?;
-    let transforms = aes.meter().transforms;
+    let transforms = aes.meter().count("transforms");
     println!(
         "  {transforms} transforms in all; {}",
         verdicts[0].packed[0].summary(&params)

@@ -98,7 +98,7 @@ impl Bench<'_> {
         let l = Self::primes(self.params.top_level());
         println!(
             "double-CRT (2.3), product at the top: {} transforms; with polynomials in coefficients {} (4 in, 3 out, {l} primes each)",
-            eval.reading().transforms,
+            eval.reading().count("transforms"),
             7 * l
         );
         Ok(())
@@ -108,7 +108,7 @@ impl Bench<'_> {
         let top = self.params.top_level();
         let eval = self.evaluator();
         let _ = eval.frobenius(&self.inputs[0], 1);
-        let measured = eval.reading().transforms;
+        let measured = eval.reading().count("transforms");
         let q = self.params.log2_modulus(top);
         let qp = self.params.log2_qp();
         let special: f64 = SMALL.chain.special.iter().map(|&p| (p as f64).log2()).sum();
@@ -131,7 +131,7 @@ impl Bench<'_> {
             let (from, to) = (Self::primes(level), Self::primes(level - 1));
             println!(
                 "modulus switching in evaluation form (3.2), level {level}: {} transforms; through coefficients {}",
-                eval.reading().transforms,
+                eval.reading().count("transforms"),
                 2 * (from + to)
             );
         }
@@ -185,9 +185,9 @@ impl Bench<'_> {
             println!(
                 "three-way product (A), level {level} to {}: {} transforms, noise {:.2}; two products {} and {:.2}",
                 once.level(),
-                three.reading().transforms,
+                three.reading().count("transforms"),
                 self.noise(&once),
-                two.reading().transforms,
+                two.reading().count("transforms"),
                 self.noise(&twice)
             );
         }
@@ -219,9 +219,9 @@ impl Bench<'_> {
             println!(
                 "key switching before modulus switching (A), level {level}: noise {:.2} with {} transforms; after {:.2} with {}",
                 self.noise(&first),
-                high.reading().transforms,
+                high.reading().count("transforms"),
                 self.noise(&second),
-                low.reading().transforms
+                low.reading().count("transforms")
             );
         }
         Ok(())
@@ -247,9 +247,9 @@ impl Bench<'_> {
         let other = other.ok_or("four products")?;
         println!(
             "sum before switching down (A), four products at level 9: {} transforms, noise {:.2}; each for itself {} and {:.2}",
-            first.reading().transforms,
+            first.reading().count("transforms"),
             self.noise(&sum),
-            each.reading().transforms,
+            each.reading().count("transforms"),
             self.noise(&other)
         );
         Ok(())
@@ -258,9 +258,9 @@ impl Bench<'_> {
     fn generators(&self) -> Outcome {
         let (eval, x) = (self.evaluator(), self.at(0, 9)?);
         let _ = Circuit::new(&eval).rotate(&x, Axis::E257, 64)?;
-        let one = eval.reading().transforms;
+        let one = eval.reading().count("transforms");
         let _ = Circuit::new(&eval).rotate(&x, Axis::E257, 77)?;
-        let four = eval.reading().transforms - one;
+        let four = eval.reading().count("transforms") - one;
         // low primes, the special ones and two digits' halves at n = 32768, the second halves as seeds
         let chain = SMALL.chain;
         let base = self.params.rotation_level().div_ceil(3) - 1;

@@ -5,14 +5,13 @@ use crate::ciphertext::History;
 use crate::error::{Error, Result};
 use crate::evaluate::Evaluator;
 use crate::keys::EvalKey;
-use crate::meter::MeterReading;
 use crate::packed::PackedAes;
 use crate::params::Params;
 use crate::sliced::SlicedAes;
 use crate::state::State;
 use crate::wrapped::{Part, WrappedKey, before_inversion, slope};
 use homaes_aes::{Block, Direction, Layout, cipher_observed};
-use homaes_scheme::Cancel;
+use homaes_scheme::{Cancel, Reading};
 
 /// AES under one wrapped key, in one layout.
 pub struct Aes<'k> {
@@ -93,7 +92,7 @@ impl<'k> Aes<'k> {
     }
 
     /// Transforms and times of all evaluations so far.
-    pub fn meter(&self) -> MeterReading {
+    pub fn meter(&self) -> Reading {
         self.evaluator().reading()
     }
 

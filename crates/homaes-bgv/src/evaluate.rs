@@ -11,14 +11,14 @@ use crate::images::Image;
 use crate::keys::{EvalKey, Target};
 use crate::keyswitch::{Addend, Job, Pass, Shape, mod_down};
 use crate::linear::LinearLayer;
-use crate::meter::{Meter, MeterReading, Stage};
+use crate::meter::{Meter, Stage};
 use crate::noise::Noise;
 use crate::params::{DownPlan, Params, SwitchPlan};
 use crate::poly::Poly;
 use homaes_aes::EvalError;
 use homaes_math::kernel::{self, Tensor};
-use homaes_scheme::Cancel;
 use homaes_scheme::FieldError;
+use homaes_scheme::{Cancel, Reading};
 use homaes_wire::KeyId;
 use rayon::prelude::*;
 use std::borrow::Cow;
@@ -67,7 +67,7 @@ impl<'k> Evaluator<'k> {
     }
 
     /// Transforms and times so far.
-    pub fn reading(&self) -> MeterReading {
+    pub fn reading(&self) -> Reading {
         self.meter.read()
     }
 

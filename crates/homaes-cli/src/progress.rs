@@ -92,8 +92,9 @@ pub(crate) fn report_json(report: &Report) -> Value {
         "seconds": report.seconds,
         "seconds_per_round": report.steps.iter().map(|step| step.seconds).collect::<Vec<_>>(),
         "steps": steps_json(&report.steps),
-        "transforms": report.transforms,
-        "rotations": report.rotations,
+        "transforms": report.count("transforms"),
+        "rotations": report.count("rotations"),
+        "counts": counts_json(report),
         "stage_seconds": stages,
         "level": report.quality.map(|quality| quality.level),
         "multiplications_left": report.quality.and_then(|quality| report.scheme.multiplications_left(quality.level)),
@@ -101,6 +102,13 @@ pub(crate) fn report_json(report: &Report) -> Value {
         "capacity_bits": report.quality.map(|quality| quality.capacity_bits),
         "file_bytes": report.file_bytes,
     })
+}
+
+/// What a scheme counted, by name.
+pub(crate) fn counts_json(report: &Report) -> Value {
+    let counts = report.counts.iter();
+    let counts = counts.map(|&(name, count)| (name.to_owned(), json!(count)));
+    Value::Object(counts.collect())
 }
 
 /// Steps of AES as JSON.

@@ -33,7 +33,8 @@ fn sets() -> Vec<Value> {
 
 fn file(name: &str) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    std::fs::read_to_string(root.join(name)).unwrap()
+    let text = std::fs::read_to_string(root.join(name));
+    text.unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
 fn name(set: &Value) -> &str {
@@ -224,4 +225,77 @@ fn readme_states_the_figures() {
             }
         }
     }
+}
+
+/// The code in backticks of a text.
+fn quoted(text: &str) -> impl Iterator<Item = &str> {
+    text.split('`').skip(1).step_by(2)
+}
+
+/// Whether a source defines what ARCHITECTURE.md calls `Type::function`, `function`, or `macro!`.
+fn defines(source: &str, name: &str) -> bool {
+    if let Some(name) = name.strip_suffix('!') {
+        return source.contains(&format!("macro_rules! {name} "));
+    }
+    let (owner, function) = match name.rsplit_once("::") {
+        Some((owner, function)) => (Some(owner), function),
+        None => (None, name),
+    };
+    let starts = |after: &str| after.starts_with(['(', '<']);
+    let function = format!("fn {function}");
+    let mut found = source.split(&function).skip(1);
+    let owned = owner.is_none_or(|owner| {
+        source.contains(&format!("impl {owner}")) || source.contains(&format!("> {owner}"))
+    });
+    found.any(starts) && owned
+}
+
+/// ARCHITECTURE.md walks through files and functions that are there.
+#[test]
+fn the_walk_leads_through_the_code() {
+    let text = file("ARCHITECTURE.md");
+    let (mut path, mut rows) = (String::new(), 0);
+    let walk = text.split("## ").find(|part| part.starts_with("The walk"));
+    for line in walk.unwrap().lines().filter(|line| line.starts_with("| ")) {
+        let cells: Vec<&str> = line.trim_matches('|').split('|').collect();
+        let [number, of_file, functions, ..] = cells[..] else {
+            continue;
+        };
+        if !number.trim().starts_with(|c: char| c.is_ascii_digit()) {
+            continue;
+        }
+        if let Some(first) = quoted(of_file).next() {
+            path = first.to_owned();
+        }
+        // beside the first one
+        let folder = path
+            .rsplit_once('/')
+            .map_or("", |(folder, _)| folder)
+            .to_owned();
+        let others = quoted(of_file)
+            .skip(1)
+            .map(|other| format!("{folder}/{other}"));
+        let sources: Vec<String> = [path.clone()].into_iter().chain(others).collect();
+        let sources: Vec<String> = sources
+            .iter()
+            .map(|path| file(&format!("crates/{path}")))
+            .collect();
+        for name in quoted(functions) {
+            assert!(
+                sources.iter().any(|source| defines(source, name)),
+                "{path}: {name}"
+            );
+            rows += 1;
+        }
+    }
+    assert!(rows > 35, "{rows} functions");
+    let mut files = 0;
+    let named =
+        |path: &&str| path.starts_with("homaes") && path.contains('/') && !path.contains("NAME");
+    for path in quoted(&text).filter(named) {
+        let there = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path);
+        assert!(there.exists(), "{path}");
+        files += 1;
+    }
+    assert!(files > 50, "{files} files");
 }

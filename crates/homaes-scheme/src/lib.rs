@@ -7,6 +7,7 @@
 //! | [`expansion`] | who runs the AES key schedule |
 //! | [`cancel`] | ending a run from outside |
 //! | [`Wrapped`] | what a wrapped key holds |
+//! | [`meter`] | counts and times of an evaluation |
 //! | [`failure`] | what an error of a scheme says beside its message |
 //!
 //! `homaes-bgv` and `homaes-tfhe` are the users; `homaes` joins them into one pipeline.
@@ -16,6 +17,7 @@ pub mod cancel;
 pub mod expansion;
 pub mod failure;
 pub mod file;
+pub mod meter;
 pub mod read;
 mod wrapped;
 
@@ -23,5 +25,6 @@ pub use cancel::{Cancel, Cancelled};
 pub use expansion::Expansion;
 pub use failure::Failure;
 pub use file::{Record, Records, SetId};
+pub use meter::Reading;
 pub use read::FieldError;
 pub use wrapped::Wrapped;

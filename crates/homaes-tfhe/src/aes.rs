@@ -4,7 +4,6 @@ use crate::bits::aes::{BitsAes, add_public};
 use crate::bits::engine::Engine;
 use crate::error::{Error, Result};
 use crate::keys::EvalKey;
-use crate::meter::MeterReading;
 use crate::nibble::aes::NibbleAes;
 use crate::nibble::engine as nibble;
 use crate::params::{Params, Variant};
@@ -12,7 +11,7 @@ use crate::state::State;
 use crate::wrapped::WrappedKey;
 use homaes_aes::{Block, Layout};
 use homaes_math::Words;
-use homaes_scheme::Cancel;
+use homaes_scheme::{Cancel, Reading};
 use std::sync::Arc;
 
 /// log2 of the largest probability with which a batch may come out wrong: above it there is no use in starting.
@@ -94,7 +93,7 @@ impl<'k> Aes<'k> {
     }
 
     /// Counts and times of all evaluations so far, the key's expansion included.
-    pub fn meter(&self) -> MeterReading {
+    pub fn meter(&self) -> Reading {
         match &self.circuit {
             Circuit::Bits(aes) => aes.engine.meter.read(),
             Circuit::Nibble(aes) => aes.engine.meter.read(),

@@ -1,7 +1,7 @@
 //! Counts and times of the stages, collected while they run.
 
-use core::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use homaes_scheme::Reading;
+use homaes_scheme::meter::Counters;
 
 /// Stages that are timed apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,51 +23,28 @@ const NAMES: [&str; 6] = [
     "linear layer",
 ];
 
+/// Transforms of one polynomial, either direction; blind rotations.
+const COUNTS: [&str; 2] = ["transforms", "rotations"];
+
 /// Counters shared by all threads of an evaluation.
 #[derive(Debug, Default)]
-pub(crate) struct Meter {
-    transforms: AtomicU64,
-    rotations: AtomicU64,
-    nanos: [AtomicU64; 6],
-}
-
-/// What the counters stood at.
-#[derive(Clone, Debug, PartialEq)]
-pub struct MeterReading {
-    /// transforms of one polynomial, either direction
-    pub transforms: u64,
-    /// blind rotations
-    pub rotations: u64,
-    /// wall time in seconds by stage, summed over threads
-    pub seconds: Vec<(&'static str, f64)>,
-}
+pub(crate) struct Meter(Counters<2, 6>);
 
 impl Meter {
     /// Runs `f` and books its time.
     pub(crate) fn time<T>(&self, stage: Stage, f: impl FnOnce() -> T) -> T {
-        let start = Instant::now();
-        let out = f();
-        let nanos = start.elapsed().as_nanos() as u64;
-        self.nanos[stage as usize].fetch_add(nanos, Ordering::Relaxed);
-        out
+        self.0.time(stage as usize, f)
     }
 
     pub(crate) fn transforms(&self, count: usize) {
-        self.transforms.fetch_add(count as u64, Ordering::Relaxed);
+        self.0.add(0, count);
     }
 
     pub(crate) fn rotations(&self, count: usize) {
-        self.rotations.fetch_add(count as u64, Ordering::Relaxed);
+        self.0.add(1, count);
     }
 
-    pub(crate) fn read(&self) -> MeterReading {
-        let nanos = NAMES.iter().zip(&self.nanos);
-        MeterReading {
-            transforms: self.transforms.load(Ordering::Relaxed),
-            rotations: self.rotations.load(Ordering::Relaxed),
-            seconds: nanos
-                .map(|(&name, nanos)| (name, nanos.load(Ordering::Relaxed) as f64 * 1e-9))
-                .collect(),
-        }
+    pub(crate) fn read(&self) -> Reading {
+        self.0.read(COUNTS, NAMES)
     }
 }

@@ -3,6 +3,7 @@
 use crate::Scheme;
 use crate::evaluate::Evaluated;
 use homaes_aes::Layout;
+use homaes_scheme::Reading;
 
 /// How far ciphertexts are from failing.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -74,24 +75,6 @@ pub struct Progress {
     pub step: Step,
 }
 
-/// What the kernels of a circuit have counted since it was prepared.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Meter {
-    pub(crate) transforms: u64,
-    pub(crate) rotations: u64,
-    /// By kernel group, summed over threads.
-    pub(crate) seconds: Vec<(&'static str, f64)>,
-}
-
-impl Meter {
-    /// Seconds of a kernel group, 0 if it has not run.
-    fn seconds_of(&self, group: &str) -> f64 {
-        let mut groups = self.seconds.iter();
-        let found = groups.find(|(name, _)| *name == group);
-        found.map_or(0.0, |(_, seconds)| *seconds)
-    }
-}
-
 /// What a run did and measured.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -117,10 +100,9 @@ pub struct Report {
     /// The steps of AES, 0 for the initial key addition: seconds averaged over the batches, the worst quality of any.
     /// Empty for an empty message.
     pub steps: Vec<Step>,
-    /// Ring transforms: of one limb in BGV, of one polynomial in TFHE.
-    pub transforms: u64,
-    /// Blind rotations; 0 in schemes without.
-    pub rotations: u64,
+    /// What the scheme counted: `transforms` (of one limb in BGV, of one polynomial in TFHE), `rotations` (TFHE), `passes` and
+    /// `relinearisations` (BGV, layout bits).
+    pub counts: Vec<(&'static str, u64)>,
     /// Wall-clock seconds by kernel group, summed over threads.
     pub stages: Vec<(&'static str, f64)>,
     /// Quality of the worst result; `None` for an empty message.
@@ -142,8 +124,7 @@ impl Report {
             setup_seconds: 0.0,
             seconds: 0.0,
             steps: Vec::new(),
-            transforms: 0,
-            rotations: 0,
+            counts: Vec::new(),
             stages: Vec::new(),
             quality: None,
             file_bytes: 0,
@@ -165,14 +146,17 @@ impl Report {
     }
 
     /// Takes what the kernels counted between two readings.
-    pub(crate) fn count(&mut self, before: &Meter, after: &Meter) {
-        self.transforms = after.transforms - before.transforms;
-        self.rotations = after.rotations - before.rotations;
-        self.stages = after
-            .seconds
-            .iter()
-            .map(|&(name, seconds)| (name, seconds - before.seconds_of(name)))
-            .collect();
+    pub(crate) fn take(&mut self, before: &Reading, after: &Reading) {
+        let Reading { counts, seconds } = after.since(before);
+        (self.counts, self.stages) = (counts, seconds);
+    }
+
+    /// One of [`counts`](Self::counts); 0 if the scheme does not have it.
+    #[must_use]
+    pub fn count(&self, name: &str) -> u64 {
+        let mut counts = self.counts.iter();
+        let found = counts.find(|(found, _)| *found == name);
+        found.map_or(0, |&(_, count)| count)
     }
 }
 
@@ -209,19 +193,5 @@ mod tests {
         };
         assert_eq!(report.steps, [step(8.0), step(2.0)]);
         assert_eq!(worst.multiplications_left(), 0);
-    }
-
-    #[test]
-    fn what_was_counted_before_a_run_is_not_of_it() {
-        let meter = |count: u64, seconds: &[(&'static str, f64)]| Meter {
-            transforms: 10 * count,
-            rotations: count,
-            seconds: seconds.to_vec(),
-        };
-        let mut report = Report::new(Scheme::Tfhe, Layout::Bits);
-        let before = meter(2, &[("trace", 1.0)]);
-        report.count(&before, &meter(5, &[("rotations", 0.5), ("trace", 4.0)]));
-        assert_eq!((report.transforms, report.rotations), (30, 3));
-        assert_eq!(report.stages, [("rotations", 0.5), ("trace", 3.0)]);
     }
 }

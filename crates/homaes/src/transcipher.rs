@@ -187,7 +187,7 @@ impl<'k> Transcipher<'k> {
         })?;
         batches.finish()?;
         report.seconds = start.elapsed().as_secs_f64();
-        report.count(&before, &circuit.meter());
+        report.take(&before, &circuit.meter());
         Ok(())
     }
 

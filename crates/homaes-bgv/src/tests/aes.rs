@@ -99,7 +99,7 @@ pub(super) fn round_by_round(f: &mut Fixture, case: Case) {
         0
     };
     assert_eq!(
-        (meter.passes, meter.relinearisations),
+        (meter.count("passes"), meter.count("relinearisations")),
         (passes, 72 * passes)
     );
     assert_eq!((out.level(), out.slope), (aes.output_level(), 0));

@@ -144,15 +144,15 @@ impl Row {
                     out.wrong += u32::from(keys.decrypt(lwe).0 != digit(want, i));
                 }
             };
-            let (start, before) = (Instant::now(), keys.meter.read().rotations);
+            let (start, before) = (Instant::now(), keys.meter.read().count("rotations"));
             let sum = method.xor(&a, &b);
             out.xor_seconds += start.elapsed().as_secs_f64() / f64::from(bytes);
-            out.xor_rotations = keys.meter.read().rotations - before;
+            out.xor_rotations = keys.meter.read().count("rotations") - before;
             check(&sum, x ^ y);
-            let (start, before) = (Instant::now(), keys.meter.read().rotations);
+            let (start, before) = (Instant::now(), keys.meter.read().count("rotations"));
             let found = method.look_up(&a);
             out.look_up_seconds += start.elapsed().as_secs_f64() / f64::from(bytes);
-            out.look_up_rotations = keys.meter.read().rotations - before;
+            out.look_up_rotations = keys.meter.read().count("rotations") - before;
             check(&found, clear::sbox(Direction::Encrypt, x));
         }
         out

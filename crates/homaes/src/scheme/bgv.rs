@@ -249,13 +249,8 @@ impl Circuit for Running<'_> {
         })
     }
 
-    fn meter(&self) -> Meter {
-        let reading = self.aes.meter();
-        Meter {
-            transforms: reading.transforms,
-            rotations: 0,
-            seconds: reading.seconds.to_vec(),
-        }
+    fn meter(&self) -> Reading {
+        self.aes.meter()
     }
 }
 

@@ -15,12 +15,11 @@
 #[allow(unused_imports, reason = "not every scheme needs every name")]
 mod names {
     pub(in crate::scheme) use super::super::{ParamsError, SchemeError};
-    pub(in crate::scheme) use crate::report::Meter;
     pub(in crate::scheme) use crate::{Quality, Wrapping};
     pub(in crate::scheme) use homaes_aes::{Block, Direction, KeySize, Layout, RoundKeys};
     pub(in crate::scheme) use homaes_params::{SetCard, SetName};
     pub(in crate::scheme) use homaes_scheme::{
-        Cancel, Expansion, FieldError, Record, Records, SetId, Wrapped, read,
+        Cancel, Expansion, FieldError, Reading, Record, Records, SetId, Wrapped, read,
     };
     pub(in crate::scheme) use homaes_wire::{
         Contents, Decoder, Encoder, Header, KeyId, Kind, WireError,
@@ -247,7 +246,7 @@ pub(crate) trait Circuit: Send + Sync {
     ) -> Result<Finished>;
 
     /// What its kernels have counted so far.
-    fn meter(&self) -> Meter {
-        Meter::default()
+    fn meter(&self) -> Reading {
+        Reading::default()
     }
 }

@@ -223,13 +223,8 @@ impl Circuit for Running<'_> {
         })
     }
 
-    fn meter(&self) -> Meter {
-        let reading = self.aes.meter();
-        Meter {
-            transforms: reading.transforms,
-            rotations: reading.rotations,
-            seconds: reading.seconds,
-        }
+    fn meter(&self) -> Reading {
+        self.aes.meter()
     }
 }
 

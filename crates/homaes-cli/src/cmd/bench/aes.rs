@@ -5,7 +5,7 @@ use crate::args::{self, Bench};
 use crate::cmd::sample::Sample;
 use crate::cmd::{layout_of_set, set_of_scheme};
 use crate::console::{self, Failure};
-use crate::progress::{Follower, spin};
+use crate::progress::{Follower, counts_json, spin};
 use crate::scratch::Scratch;
 use crate::table::{self, Rows};
 use homaes::{
@@ -211,8 +211,9 @@ impl Run {
             "seconds_per_batch": self.seconds_per_batch(),
             "seconds_per_round": report.steps.iter().map(|step| step.seconds).collect::<Vec<_>>(),
             "ms_per_block": self.ms_per_block(),
-            "transforms": report.transforms,
-            "rotations": report.rotations,
+            "transforms": report.count("transforms"),
+            "rotations": report.count("rotations"),
+            "counts": counts_json(report),
             "stages": stages,
             "busy": self.busy(),
             "noise_bits": report.quality.map(|quality| quality.noise_bits),

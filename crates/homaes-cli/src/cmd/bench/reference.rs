@@ -156,7 +156,7 @@ impl Reference {
                     true => format!(", {:.2} of tfhe-ntt's", transform_ns / reference_ns),
                     false => String::new(),
                 };
-                let (transforms, us) = (report.transforms, transform_ns / 1e3);
+                let (transforms, us) = (report.count("transforms"), transform_ns / 1e3);
                 rows.add(
                     "transforms",
                     format!("{transforms} of {us:.1} µs{ratio} ({backend})"),
@@ -183,8 +183,13 @@ fn over(report: &Report, reference_ns: f64) -> f64 {
 
 /// What a run did, without a reference for it.
 fn add_counts(report: &Report, rows: &mut Rows) {
-    rows.add("transforms", report.transforms.to_string());
-    rows.add("blind rotations", report.rotations.to_string());
+    for &(name, count) in &report.counts {
+        let name = match name {
+            "rotations" => "blind rotations",
+            name => name,
+        };
+        rows.add(name, count.to_string());
+    }
 }
 
 /// Time per block as a multiple of the reference.

@@ -28,7 +28,7 @@ fn rounds(f: &Keys, size: KeySize, direction: Direction, server: bool, count: u8
     };
     let (start, wall) = (cpu_seconds(), Instant::now());
     let aes = NibbleAes::new(f.engine(), (size, direction), f.encrypt(wrapped));
-    let before = f.meter.read().rotations;
+    let before = f.meter.read().count("rotations");
     println!(
         "{size:?} {direction:?}: key {:.2} s of CPU, {:.2} s, {before} rotations",
         cpu_seconds() - start,
@@ -51,7 +51,7 @@ fn rounds(f: &Keys, size: KeySize, direction: Direction, server: bool, count: u8
             seen += 1;
         }),
     );
-    let rotations = f.meter.read().rotations - before;
+    let rotations = f.meter.read().count("rotations") - before;
     println!(
         "{count} blocks: {:.2} s of CPU, {:.2} s, {} rotations",
         cpu_seconds() - start,
