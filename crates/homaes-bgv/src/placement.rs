@@ -90,20 +90,21 @@ pub(crate) fn slots_of(
     out
 }
 
-/// The blocks of a batch from its slot bytes, slope 0: inverse of [`to_slots`].
+/// The blocks of a batch from its slot bytes: inverse of [`to_slots`].
 ///
 /// `None` if a slot of the bit layout holds neither 0 nor 1.
 pub(crate) fn from_slots(
     params: &Params,
     layout: Layout,
     slots: &[SlotBytes],
+    slope: usize,
 ) -> Option<Vec<Block>> {
     let is_bit = slots.iter().all(|s| s.iter().all(|&x| x < 2));
     if layout == Layout::Bits && !is_bit {
         return None;
     }
     let byte = |b: usize, i: usize| match layout {
-        Layout::Packed => slots[0][packed_slot(params, b, i, 0)],
+        Layout::Packed => slots[0][packed_slot(params, b, i, slope)],
         Layout::Sliced => slots[i][b],
         Layout::Bits => (0..8).fold(0, |x, j| x | slots[8 * i + j][b] << j),
     };
@@ -137,9 +138,12 @@ mod tests {
             let params = Params::new(set).unwrap();
             for layout in layouts {
                 let blocks = numbered(params.blocks_per_batch(layout));
-                let slots = to_slots(&params, layout, &blocks, 0).unwrap();
-                assert_eq!(slots.len(), layout.ciphertexts());
-                assert_eq!(from_slots(&params, layout, &slots).unwrap(), blocks);
+                for slope in 0..4 {
+                    let slots = to_slots(&params, layout, &blocks, slope).unwrap();
+                    assert_eq!(slots.len(), layout.ciphertexts());
+                    let back = from_slots(&params, layout, &slots, slope);
+                    assert_eq!(back.unwrap(), blocks);
+                }
                 let more = numbered(blocks.len() + 1);
                 assert!(to_slots(&params, layout, &more, 0).is_err());
             }

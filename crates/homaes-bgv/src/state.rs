@@ -125,7 +125,8 @@ pub(crate) fn check_level(level: usize, keys: &[&Ciphertext]) -> Result<()> {
 }
 
 impl SecretKey {
-    /// The blocks of a finished state.
+    /// The blocks of a state: of a finished one, or of one that [`Aes::evaluate_observed`](crate::Aes::evaluate_observed) shows, in the form that
+    /// it names.
     ///
     /// # Errors
     /// As [`SecretKey::decrypt`]; [`Error::NotBytes`] also if a slot of a bit holds something else.
@@ -137,7 +138,8 @@ impl SecretKey {
             Ok(Zeroizing::new(slots))
         });
         let slots = slots.collect::<Result<Vec<_>>>()?;
-        let blocks = from_slots(self.params(), state.layout, &slots).ok_or(Error::NotBytes)?;
+        let blocks = from_slots(self.params(), state.layout, &slots, state.slope);
+        let blocks = blocks.ok_or(Error::NotBytes)?;
         Ok(Decrypted {
             blocks: Zeroizing::new(blocks),
             margin_bits,

@@ -47,7 +47,7 @@ const RUNGS: usize = 16;
 const PASSES: usize = 40;
 const SLACK: f64 = 1.02;
 /// Carried-in noise, over ρ, beyond which a key counts as not settling.
-const CARRIED_LIMIT: f64 = 1000.0;
+const UNSETTLED: f64 = 1000.0;
 /// State bits that enter one output: eight of each of four bytes.
 const INPUTS: f64 = 32.0;
 /// Ciphertexts of a state.
@@ -353,7 +353,8 @@ impl BitsModel {
             let tail = (2.0 * (bits + 2.0) * LN_2 + 2.0 * (CIPHERTEXTS * n).ln()).sqrt();
             let rounding = (n * kappa * key.covariance / 2.0).sqrt() * tail;
             let largest = key.dual * key.unit() * (n * carried.largest + rounding);
-            largest.log2() < modulus_bits - 2.0
+            // circuits take what is handed on for no more than that
+            carried.largest <= super::CARRIED_LIMIT && largest.log2() < modulus_bits - 2.0
         })
     }
 }
@@ -504,7 +505,7 @@ impl Recursion {
                         (ladder[a], changed[a]) = (z * SLACK, true);
                     }
                 }
-                if ladder.iter().any(|z| *z > CARRIED_LIMIT || z.is_nan()) {
+                if ladder.iter().any(|z| *z > UNSETTLED || z.is_nan()) {
                     return None;
                 }
             }

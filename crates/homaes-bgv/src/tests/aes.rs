@@ -1,10 +1,8 @@
 //! Every round of AES, in every layout, direction and key size, against the oracle.
 
 use super::*;
-use crate::placement::from_slots;
 use crate::wrapped::before_inversion;
 use homaes_aes::{KeySize, Layout};
-use zeroize::Zeroizing;
 
 /// A set, a layout, a direction and a key size to run.
 type Case = (Layout, Direction, KeySize);
@@ -37,22 +35,8 @@ fn expected((layout, dir, size): Case, round: usize, trace: &[Block]) -> Block {
 
 /// Blocks of a state of any slope.
 fn blocks_of(f: &Fixture, state: &State) -> (Vec<Block>, f64) {
-    let finished = State {
-        slope: 0,
-        ..state.clone()
-    };
-    let margin = f.secret.decrypt_blocks(&finished).unwrap().margin_bits;
-    let slots: Vec<Zeroizing<Vec<u8>>> = state
-        .ciphertexts
-        .iter()
-        .map(|c| Zeroizing::new(f.secret.decrypt(c).unwrap().0))
-        .collect();
-    let blocks = from_slots(&f.params, state.layout, &slots).unwrap();
-    // a slope t reads row r of column c + t r where slope 0 reads column c
-    let unsloped = |b: &Block| -> Block {
-        core::array::from_fn(|i| b[i % 4 + 4 * ((i / 4 + state.slope * (i % 4)) % 4)])
-    };
-    (blocks.iter().map(unsloped).collect(), margin)
+    let found = f.secret.decrypt_blocks(state).unwrap();
+    (found.blocks.to_vec(), found.margin_bits)
 }
 
 /// Random blocks through `case`, every round decrypted and compared, noise below the carried bound.
