@@ -2,7 +2,7 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | [`file`] | a key as a list of records, each made on its own |
+//! | [`mod@file`] | a key as a list of records, each made on its own |
 //! | [`read`] | reading records back, with one wording of what is wrong with them |
 //! | [`expansion`] | who runs the AES key schedule |
 //! | [`cancel`] | ending a run from outside |

@@ -112,7 +112,6 @@ pub fn seed(body: &[u8]) -> Result<[u8; 32], WireError> {
 }
 
 /// Appends size of the AES key and direction, 3 bytes.
-#[must_use]
 pub fn put_cipher(out: Encoder, size: KeySize, direction: Direction) -> Encoder {
     let bits = (size.key_bytes() * 8) as u16;
     out.u16(bits).u8(u8::from(direction == Direction::Decrypt))
@@ -140,7 +139,6 @@ where
 }
 
 /// Appends who expands the key, 1 byte.
-#[must_use]
 pub fn put_expansion(out: Encoder, expansion: Expansion) -> Encoder {
     out.u8(u8::from(expansion == Expansion::Client))
 }

@@ -86,7 +86,7 @@ impl KeyFolder {
     /// order, and never an evaluation key without the secret key that fits it, if that was there before.
     ///
     /// # Errors
-    /// As [`KeySet::generate`]; [`Error::AlreadyExists`] or [`Error::Io`]; with a passphrase [`Error::KdfMemory`].
+    /// As [`KeySet::generate`](crate::KeySet::generate); [`Error::AlreadyExists`] or [`Error::Io`]; with a passphrase [`Error::KdfMemory`].
     pub fn create(
         self,
         set: &Set,

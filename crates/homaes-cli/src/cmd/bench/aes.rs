@@ -242,7 +242,7 @@ impl Run {
         let (card, report) = (self.set.card(), &self.report);
         let mut rows = Rows::default();
         rows.add("set", self.set.name());
-        rows.add("security", table::security(&card));
+        rows.add("security", table::security(card));
         let (bits, layout) = (8 * self.key_size.key_bytes(), self.layout);
         let direction = table::direction(self.direction);
         rows.add(
