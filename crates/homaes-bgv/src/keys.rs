@@ -196,6 +196,11 @@ impl SecretKey {
         self.id
     }
 
+    /// The coefficients, a byte each.
+    fn bytes(&self) -> Zeroizing<Vec<u8>> {
+        Zeroizing::new(self.coefficients.iter().map(|&c| c as u8).collect())
+    }
+
     /// The coefficients as a file has them: 0, 1, 2 for 0, 1, -1.
     pub(crate) fn packed(&self) -> Zeroizing<Vec<u8>> {
         let residues = self.coefficients.iter().map(|&c| c.rem_euclid(3) as u64);
@@ -445,7 +450,7 @@ impl<'s> EvalKeyFile<'s> {
         Self {
             secret,
             seed,
-            errors: error_seed(&secret.packed(), &seed),
+            errors: error_seed(&secret.bytes(), &seed),
             digits,
         }
     }

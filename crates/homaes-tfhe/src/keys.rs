@@ -52,6 +52,11 @@ impl SecretKey {
         &self.bits
     }
 
+    /// A byte a bit.
+    fn bytes(&self) -> Zeroizing<Vec<u8>> {
+        Zeroizing::new(self.bits.iter().map(|&bit| bit as u8).collect())
+    }
+
     /// Eight bits a byte.
     pub(crate) fn packed(&self) -> Zeroizing<Vec<u8>> {
         // with its final capacity, so that no copy stays behind
@@ -168,7 +173,7 @@ impl<'s> EvalKeyFile<'s> {
             secret,
             secrets: Secrets::new(params.fouriers(), secret.lwe(), secret.glwe()),
             seed,
-            errors: error_seed(&secret.packed(), &seed),
+            errors: error_seed(&secret.bytes(), &seed),
             parts: params.shape().parts(),
         }
     }
