@@ -63,66 +63,80 @@ pub(crate) const fn parity(x: u8) -> u8 {
     (x ^ x >> 1) & 1
 }
 
+/// A program whose front computes the norm N of X and the inverse M0 + M1 w of the norm of that: 12 conjunctions at depths 1 and 2, 6
+/// relinearisations.
+macro_rules! after_norms {
+    (
+        outputs $($output:ident)+;
+        $($rest:tt)+
+    ) => {
+        program! {
+            inputs X0 X1 X2 X3 X4 X5 X6 X7;
+            outputs $($output)+;
+            A3 = X0 + X1;
+            A12 = X2 + X3;
+            A5 = X0 + X2;
+            A10 = X1 + X3;
+            A15 = A3 + A12;
+            B3 = X4 + X5;
+            B12 = X6 + X7;
+            B5 = X4 + X6;
+            B10 = X5 + X7;
+            B15 = B3 + B12;
+            P0 = X0 x X4;
+            P1 = X1 x X5;
+            P2 = A3 x B3;
+            P3 = X2 x X6;
+            P4 = X3 x X7;
+            P5 = A12 x B12;
+            P6 = A5 x B5;
+            P7 = A10 x B10;
+            P8 = A15 x B15;
+            D0 = X0 + X4;
+            D1 = X1 + X5;
+            D2 = X2 + X6;
+            D3 = X3 + X7;
+            Q0S0 = P0 + P2;
+            Q0S1 = Q0S0 + P3;
+            Q0 = Q0S1 + P4;
+            E0S0 = D0 + D2;
+            E0 = E0S0 + D3;
+            N0 = Q0 + E0;
+            Q1S0 = P0 + P1;
+            Q1S1 = Q1S0 + P4;
+            Q1 = Q1S1 + P5;
+            E1 = D1 + D2;
+            N1 = Q1 + E1;
+            Q2S0 = P3 + P4;
+            Q2S1 = Q2S0 + P6;
+            Q2 = Q2S1 + P8;
+            N2 = Q2 + D1;
+            Q3S0 = P4 + P5;
+            Q3S1 = Q3S0 + P6;
+            Q3 = Q3S1 + P7;
+            E3 = D0 + D1;
+            N3 = Q3 + E3;
+            NC = N0 + N1;
+            ND = N2 + N3;
+            R0 = N0 x N2;
+            R1 = N1 x N3;
+            R2 = NC x ND;
+            F0 = N0 + N2;
+            F1 = N1 + N3;
+            T0 = R1 + R2;
+            G0 = F0 + F1;
+            M0 = T0 + G0;
+            T1 = R0 + R1;
+            M1 = T1 + F1;
+            $($rest)+
+        }
+    };
+}
+
 /// Depth 4: 36 conjunctions, 10 relinearisations, then 18 products.
 pub const DEPTH_4: Core<18> = Core {
-    program: program! {
-        inputs X0 X1 X2 X3 X4 X5 X6 X7;
+    program: after_norms! {
         outputs Z0 Z1 Z2 Z3 Z4 Z5 Z6 Z7 Z8 Z9 Z10 Z11 Z12 Z13 Z14 Z15 Z16 Z17;
-        A3 = X0 + X1;
-        A12 = X2 + X3;
-        A5 = X0 + X2;
-        A10 = X1 + X3;
-        A15 = A3 + A12;
-        B3 = X4 + X5;
-        B12 = X6 + X7;
-        B5 = X4 + X6;
-        B10 = X5 + X7;
-        B15 = B3 + B12;
-        P0 = X0 x X4;
-        P1 = X1 x X5;
-        P2 = A3 x B3;
-        P3 = X2 x X6;
-        P4 = X3 x X7;
-        P5 = A12 x B12;
-        P6 = A5 x B5;
-        P7 = A10 x B10;
-        P8 = A15 x B15;
-        D0 = X0 + X4;
-        D1 = X1 + X5;
-        D2 = X2 + X6;
-        D3 = X3 + X7;
-        Q0S0 = P0 + P2;
-        Q0S1 = Q0S0 + P3;
-        Q0 = Q0S1 + P4;
-        E0S0 = D0 + D2;
-        E0 = E0S0 + D3;
-        N0 = Q0 + E0;
-        Q1S0 = P0 + P1;
-        Q1S1 = Q1S0 + P4;
-        Q1 = Q1S1 + P5;
-        E1 = D1 + D2;
-        N1 = Q1 + E1;
-        Q2S0 = P3 + P4;
-        Q2S1 = Q2S0 + P6;
-        Q2 = Q2S1 + P8;
-        N2 = Q2 + D1;
-        Q3S0 = P4 + P5;
-        Q3S1 = Q3S0 + P6;
-        Q3 = Q3S1 + P7;
-        E3 = D0 + D1;
-        N3 = Q3 + E3;
-        NC = N0 + N1;
-        ND = N2 + N3;
-        R0 = N0 x N2;
-        R1 = N1 x N3;
-        R2 = NC x ND;
-        F0 = N0 + N2;
-        F1 = N1 + N3;
-        T0 = R1 + R2;
-        G0 = F0 + F1;
-        M0 = T0 + G0;
-        T1 = R0 + R1;
-        M1 = T1 + F1;
         V0 = M0 + M1;
         HC = N0 + N1;
         HD = N2 + N3;
@@ -189,64 +203,8 @@ pub const DEPTH_4: Core<18> = Core {
 
 /// Depth 3, by x⁻¹ = (x^16·N̄)·(N·N̄)⁻¹ with the conjugate N̄ = N^4: 42 conjunctions, 14 relinearisations, then 12 products.
 pub const DEPTH_3: Core<12> = Core {
-    program: program! {
-        inputs X0 X1 X2 X3 X4 X5 X6 X7;
+    program: after_norms! {
         outputs Z0 Z1 Z2 Z3 Z4 Z5 Z6 Z7 Z8 Z9 Z10 Z11;
-        A3 = X0 + X1;
-        A12 = X2 + X3;
-        A5 = X0 + X2;
-        A10 = X1 + X3;
-        A15 = A3 + A12;
-        B3 = X4 + X5;
-        B12 = X6 + X7;
-        B5 = X4 + X6;
-        B10 = X5 + X7;
-        B15 = B3 + B12;
-        P0 = X0 x X4;
-        P1 = X1 x X5;
-        P2 = A3 x B3;
-        P3 = X2 x X6;
-        P4 = X3 x X7;
-        P5 = A12 x B12;
-        P6 = A5 x B5;
-        P7 = A10 x B10;
-        P8 = A15 x B15;
-        D0 = X0 + X4;
-        D1 = X1 + X5;
-        D2 = X2 + X6;
-        D3 = X3 + X7;
-        Q0S0 = P0 + P2;
-        Q0S1 = Q0S0 + P3;
-        Q0 = Q0S1 + P4;
-        E0S0 = D0 + D2;
-        E0 = E0S0 + D3;
-        N0 = Q0 + E0;
-        Q1S0 = P0 + P1;
-        Q1S1 = Q1S0 + P4;
-        Q1 = Q1S1 + P5;
-        E1 = D1 + D2;
-        N1 = Q1 + E1;
-        Q2S0 = P3 + P4;
-        Q2S1 = Q2S0 + P6;
-        Q2 = Q2S1 + P8;
-        N2 = Q2 + D1;
-        Q3S0 = P4 + P5;
-        Q3S1 = Q3S0 + P6;
-        Q3 = Q3S1 + P7;
-        E3 = D0 + D1;
-        N3 = Q3 + E3;
-        NC = N0 + N1;
-        ND = N2 + N3;
-        R0 = N0 x N2;
-        R1 = N1 x N3;
-        R2 = NC x ND;
-        F0 = N0 + N2;
-        F1 = N1 + N3;
-        T0 = R1 + R2;
-        G0 = F0 + F1;
-        M0 = T0 + G0;
-        T1 = R0 + R1;
-        M1 = T1 + F1;
         V2 = M0 + M1;
         K1 = N2 + N3;
         K2 = N0 + N2;
