@@ -96,6 +96,14 @@ fn a_killed_key_generation_is_resumed() {
     }
     if !world.at("made/eval.hek").exists() {
         assert!(world.ok("inspect made").out.contains("eval.hek.unfinished"));
+        // without the option, other keys are made, and these stay
+        fs::create_dir(world.at("other")).unwrap();
+        for name in ["secret.hsk", "eval.hek"] {
+            let copy = world.at("other").join(format!("{name}.unfinished"));
+            fs::copy(unfinished(name), copy).unwrap();
+        }
+        let other = world.ok("keygen --set bgv/toy-255 --accept-insecure --out other");
+        assert!(other.err.contains("holds unfinished keys"), "{}", other.err);
         world.ok(line);
     }
     assert_eq!(pair(&world, "made"), "fits");

@@ -14,13 +14,14 @@
 //! New files are on the disk before the first step, and the folder is synchronised after each one. A lock on the folder
 //! keeps other runs out from the start to the end.
 
+mod resume;
+
 use super::{
-    EVAL_KEY_FILE, KdfCost, Passphrase, SECRET_KEY_FILE, SecretKey, write_rest, write_secret,
-    write_watched,
+    EVAL_KEY_FILE, KdfCost, Passphrase, SECRET_KEY_FILE, SecretKey, write_secret, write_watched,
 };
-use crate::output::{Container, Folder, completing};
+use crate::output::{Folder, completing};
 use crate::{Error, Output, Result, Set, random};
-use homaes_wire::{AtomicFile, Front, KeyId, Kind, Reader, Temporary, WireError, unfinished_path};
+use homaes_wire::{AtomicFile, KeyId, Kind, Reader, Temporary, WireError, unfinished_path};
 use rand_core::Rng;
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -81,6 +82,13 @@ impl KeyFolder {
         self.repair
     }
 
+    /// Files of a key generation that was stopped, for [`resume`](Self::resume), a new secret key among them. [`create`](Self::create) leaves
+    /// them alone.
+    #[must_use]
+    pub fn unfinished(&self) -> Vec<PathBuf> {
+        unfinished(&self.path)
+    }
+
     /// New keys: [`SECRET_KEY_FILE`], readable by the owner alone, and [`EVAL_KEY_FILE`]. `force` allows to replace
     /// existing ones, and `lock` puts the secret key under a passphrase. Both appear or none; a process that is killed meanwhile leaves what [`open`](Self::open) brings in
     /// order, and never an evaluation key without the secret key that fits it, if that was there before.
@@ -94,13 +102,7 @@ impl KeyFolder {
         lock: Option<(&Passphrase, KdfCost)>,
         tick: &mut dyn FnMut(u64, u64),
     ) -> Result<SecretKey> {
-        let (secret, eval) = (
-            self.path.join(SECRET_KEY_FILE),
-            self.path.join(EVAL_KEY_FILE),
-        );
-        for path in [&secret, &eval] {
-            refuse_link(path)?;
-        }
+        let [secret, eval] = self.files(|path| refuse_link(path))?;
         let secret = Output::replacing(&secret, force)?;
         let eval = Output::create(eval, force)?;
         let mut rng = random::generator()?;
@@ -109,74 +111,20 @@ impl KeyFolder {
         rng.fill_bytes(&mut seed);
         let secret = write_secret(secret, &*key.key, lock)?;
         let file = key.key.eval_file(seed).map_err(Error::Keys)?;
-        let eval = write_watched(eval, &*file, tick);
+        let eval = write_watched(eval, &*file, tick)?.synced()?;
         drop(file);
-        let eval = eval?;
-        self.commit(secret, eval)?;
+        self.commit(secret.synced()?, eval)?;
         Ok(key)
     }
 
-    /// As [`create`](Self::create), with unfinished files that stay when the process is stopped, and that the next call goes on
-    /// with: `secret.hsk.unfinished`, readable by the owner alone and under the passphrase, and `eval.hek.unfinished`. The keys
-    /// are the same as without the stop.
-    ///
-    /// # Errors
-    /// As [`create`](Self::create); [`Error::UnfinishedOfSet`] if the unfinished keys are of another set;
-    /// [`Error::WrongPassphrase`] or [`Error::Protected`] if they are under another passphrase.
-    pub fn resume(
-        self,
-        set: &Set,
-        force: bool,
-        lock: Option<(&Passphrase, KdfCost)>,
-        tick: &mut dyn FnMut(u64, u64),
-    ) -> Result<SecretKey> {
-        let (secret_path, eval_path) = (
-            self.path.join(SECRET_KEY_FILE),
-            self.path.join(EVAL_KEY_FILE),
-        );
-        for path in [&secret_path, &eval_path] {
-            refuse_link(path)?;
-            refuse_link(&unfinished_path(path))?;
-        }
-        let secret = Output::resumed(&secret_path, force, true)?;
-        let eval = Output::resumed(&eval_path, force, false)?;
-        let found = unfinished_secret(&unfinished_path(&secret_path), set, lock)?;
-        let mut rng = random::generator()?;
-        let mut seed = [0; 32];
-        rng.fill_bytes(&mut seed);
-        let (key, secret) = match found {
-            // its file is whole
-            Some(key) => (key, secret.whole()?),
-            None => {
-                let key = SecretKey::generate(set, &mut rng)?;
-                let file = write_secret(secret, &*key.key, lock)?;
-                (key, file.synced()?)
-            }
-        };
-        let path = unfinished_path(&eval_path);
-        let file = key.key.eval_file(seed).map_err(Error::Keys)?;
-        let header = file.header();
-        drop(file);
-        let header = header.map_err(|source| Error::output(&path, source))?;
-        let front = Front::of(&path, &header);
-        let front = front.map_err(|source| Error::file(&path, source))?;
-        let front = front.filter(|front| front.records > 0);
-        if front.is_some()
-            && let Some(first) = Front::first_body(&path, &header, seed.len() as u64)
-            && let Ok(first) = first.try_into()
-        {
-            seed = first;
-        }
-        let file = key.key.eval_file(seed).map_err(Error::Keys)?;
-        let eval = write_rest(eval.rest_of(header, front.as_ref())?, &*file, tick)?.synced();
-        drop(file);
-        let eval = eval?;
-        completing(2, || exchange(&self.path, secret, eval, |_| ()))?;
-        Ok(key)
+    /// The paths of the secret key and the evaluation key, both checked.
+    fn files(&self, check: impl Fn(&Path) -> Result<()>) -> Result<[PathBuf; 2]> {
+        let paths = [SECRET_KEY_FILE, EVAL_KEY_FILE].map(|name| self.path.join(name));
+        paths.iter().try_for_each(|path| check(path))?;
+        Ok(paths)
     }
 
-    fn commit(&self, secret: Container, eval: Container) -> Result<()> {
-        let (secret, eval) = (secret.synced()?, eval.synced()?);
+    fn commit(&self, secret: AtomicFile, eval: AtomicFile) -> Result<()> {
         completing(2, || exchange(&self.path, secret, eval, |_| ()))
     }
 }
@@ -190,34 +138,11 @@ impl core::fmt::Debug for KeyFolder {
     }
 }
 
-/// The secret key of an unfinished key generation, if it was written to its end.
-fn unfinished_secret(
-    path: &Path,
-    set: &Set,
-    lock: Option<(&Passphrase, KdfCost)>,
-) -> Result<Option<SecretKey>> {
-    let whole = Reader::open(path, Kind::SecretKey).and_then(|reader| {
-        let found = reader.header().set().to_owned();
-        reader.verify()?;
-        Ok(found)
-    });
-    match whole {
-        Ok(found) if found == set.name() => {}
-        Ok(found) => {
-            return Err(Error::UnfinishedOfSet {
-                path: path.to_owned(),
-                found,
-                expected: set.name(),
-            });
-        }
-        Err(WireError::Io { source, .. }) => return Err(Error::io(path, source)),
-        Err(_) => return Ok(None),
-    }
-    let key = match lock {
-        None => SecretKey::open(path),
-        Some((passphrase, _)) => SecretKey::unlock(path, passphrase),
-    };
-    key.map(Some)
+/// Files in a folder of a key generation that was stopped.
+fn unfinished(folder: &Path) -> Vec<PathBuf> {
+    let names = [SECRET_KEY_FILE, EVAL_KEY_FILE].into_iter();
+    let paths = names.map(|name| unfinished_path(&folder.join(name)));
+    paths.filter(|path| path.exists()).collect()
 }
 
 /// Replacing what a link leads to could set aside one file and replace another.
@@ -475,12 +400,8 @@ pub fn inspect_folder(path: impl AsRef<Path>) -> Result<FolderInspection> {
         }
     }
     others.sort();
-    let unfinished = [SECRET_KEY_FILE, EVAL_KEY_FILE].map(|name| unfinished_path(&path.join(name)));
     Ok(FolderInspection {
-        unfinished: unfinished
-            .into_iter()
-            .filter(|path| path.exists())
-            .collect(),
+        unfinished: unfinished(path),
         secret,
         eval,
         replaced,
@@ -491,340 +412,4 @@ pub fn inspect_folder(path: impl AsRef<Path>) -> Result<FolderInspection> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::SecretKey;
-    use std::collections::BTreeMap;
-    use tempfile::TempDir;
-
-    const CHEAP: KdfCost = KdfCost {
-        memory_kib: 8,
-        passes: 1,
-        lanes: 1,
-    };
-
-    fn set() -> Set {
-        Set::named("bgv/toy-255").unwrap()
-    }
-
-    fn make(folder: &Path, force: bool) -> Result<KeyId> {
-        let key = KeyFolder::open(folder)?.create(&set(), force, None, &mut |_, _| ())?;
-        Ok(key.id())
-    }
-
-    fn id(folder: &Path, name: &str) -> Option<KeyId> {
-        match key_id(folder, name) {
-            Id::Of(id) => Some(id),
-            _ => None,
-        }
-    }
-
-    /// Every file of a folder.
-    fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
-        let entries = fs::read_dir(folder).unwrap().map(|entry| {
-            let path = entry.unwrap().path();
-            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-            (name, fs::read(path).unwrap())
-        });
-        entries.collect()
-    }
-
-    fn folder_with(files: &BTreeMap<String, Vec<u8>>) -> TempDir {
-        let folder = tempfile::tempdir().unwrap();
-        for (name, bytes) in files {
-            fs::write(folder.path().join(name), bytes).unwrap();
-        }
-        folder
-    }
-
-    /// New keys in the two files.
-    fn written(secret: Output, eval: Output) -> (AtomicFile, AtomicFile) {
-        let mut rng = random::generator().unwrap();
-        let key = SecretKey::generate(&set(), &mut rng).unwrap();
-        let secret = super::super::write(secret, &*key.key).unwrap();
-        let eval = super::super::write(eval, &*key.key.eval_file([7; 32]).unwrap()).unwrap();
-        (secret.synced().unwrap(), eval.synced().unwrap())
-    }
-
-    /// The folder as a kill leaves it after each step of making keys in it.
-    fn kills(folder: &Path, force: bool) -> Vec<(Step, BTreeMap<String, Vec<u8>>)> {
-        let (secret, eval) = (folder.join(SECRET_KEY_FILE), folder.join(EVAL_KEY_FILE));
-        let secret = Output::replacing(&secret, force).unwrap();
-        let eval = Output::create(eval, force).unwrap();
-        let (secret, eval) = written(secret, eval);
-        let mut states = Vec::new();
-        exchange(folder, secret, eval, |step| {
-            states.push((step, contents(folder)));
-        })
-        .unwrap();
-        states
-    }
-
-    #[test]
-    fn a_kill_never_takes_the_secret_key_of_the_evaluation_key_in_place() {
-        let folder = tempfile::tempdir().unwrap();
-        let old = make(folder.path(), false).unwrap();
-        let states = kills(folder.path(), true);
-        let steps: Vec<Step> = states.iter().map(|(step, _)| *step).collect();
-        assert_eq!(steps, [Step::SetAside, Step::Secret, Step::Eval]);
-        let new = id(folder.path(), SECRET_KEY_FILE).unwrap();
-        assert_ne!(old, new);
-        for (step, files) in states {
-            let killed = folder_with(&files);
-            let at = killed.path();
-            let in_place = id(at, EVAL_KEY_FILE).unwrap();
-            let secrets = [id(at, SECRET_KEY_FILE), id(at, REPLACED_KEY_FILE)];
-            assert!(secrets.contains(&Some(in_place)), "{step:?}");
-            let (pair, repair, fits) = match step {
-                Step::SetAside | Step::Secret => (Pair::ToPutBack, Repair::PutBack, old),
-                Step::Eval => (Pair::ToComplete, Repair::Completed, new),
-            };
-            assert_eq!(inspect_folder(at).unwrap().pair, pair, "{step:?}");
-            let opened = KeyFolder::open(at).unwrap();
-            assert_eq!(opened.repair(), Some(repair), "{step:?}");
-            drop(opened);
-            assert_eq!(id(at, SECRET_KEY_FILE), Some(fits), "{step:?}");
-            assert_eq!(id(at, EVAL_KEY_FILE), Some(fits), "{step:?}");
-            assert!(!at.join(REPLACED_KEY_FILE).exists(), "{step:?}");
-            assert_eq!(inspect_folder(at).unwrap().pair, Pair::Fits);
-            SecretKey::open(at.join(SECRET_KEY_FILE)).unwrap();
-            // and the next run goes through
-            make(at, true).unwrap();
-            assert_eq!(inspect_folder(at).unwrap().pair, Pair::Fits);
-        }
-    }
-
-    #[test]
-    fn a_kill_at_the_first_keys_leaves_no_evaluation_key_alone() {
-        let folder = tempfile::tempdir().unwrap();
-        let states = kills(folder.path(), false);
-        let steps: Vec<Step> = states.iter().map(|(step, _)| *step).collect();
-        assert_eq!(steps, [Step::Secret, Step::Eval]);
-        let killed = folder_with(&states[0].1);
-        let found = inspect_folder(killed.path()).unwrap();
-        assert_eq!(
-            (&found.eval, found.pair),
-            (&KeyFile::Missing, Pair::Incomplete)
-        );
-        assert_eq!(KeyFolder::open(killed.path()).unwrap().repair(), None);
-        assert!(make(killed.path(), false).is_err(), "it may be in use");
-        make(killed.path(), true).unwrap();
-    }
-
-    #[test]
-    fn what_nothing_decides_stays() {
-        let folder = tempfile::tempdir().unwrap();
-        make(folder.path(), false).unwrap();
-        let (_, files) = kills(folder.path(), true).swap_remove(2);
-        for spoil in [
-            |at: &Path| fs::remove_file(at.join(EVAL_KEY_FILE)).unwrap(),
-            |at: &Path| fs::write(at.join(EVAL_KEY_FILE), b"damaged").unwrap(),
-            |at: &Path| {
-                let other = tempfile::tempdir().unwrap();
-                make(other.path(), false).unwrap();
-                fs::copy(other.path().join(EVAL_KEY_FILE), at.join(EVAL_KEY_FILE)).unwrap();
-            },
-        ] {
-            let killed = folder_with(&files);
-            spoil(killed.path());
-            let before = contents(killed.path());
-            let error = KeyFolder::open(killed.path()).unwrap_err();
-            assert!(matches!(error, Error::HalfReplaced { .. }), "{error}");
-            assert_eq!(inspect_folder(killed.path()).unwrap().pair, Pair::Unknown);
-            assert!(contents(killed.path()) == before);
-        }
-        // what is in place of the secret key is no key that is whole: the one set aside stays
-        let (_, files) = kills(folder.path(), true).swap_remove(2);
-        for spoil in [
-            |at: &Path| fs::copy(at.join(EVAL_KEY_FILE), at.join(SECRET_KEY_FILE)).map(drop),
-            |at: &Path| {
-                let mut bytes = fs::read(at.join(SECRET_KEY_FILE))?;
-                *bytes.last_mut().unwrap() ^= 1;
-                fs::write(at.join(SECRET_KEY_FILE), bytes)
-            },
-        ] {
-            let killed = folder_with(&files);
-            spoil(killed.path()).unwrap();
-            let before = contents(killed.path());
-            let error = KeyFolder::open(killed.path()).unwrap_err();
-            assert!(matches!(error, Error::HalfReplaced { .. }), "{error}");
-            assert!(contents(killed.path()) == before);
-        }
-    }
-
-    #[test]
-    fn a_failed_step_undoes_those_before_it() {
-        let folder = tempfile::tempdir().unwrap();
-        let old = make(folder.path(), false).unwrap();
-        let (secret, eval) = (
-            folder.path().join(SECRET_KEY_FILE),
-            folder.path().join(EVAL_KEY_FILE),
-        );
-        for first in [false, true] {
-            if first {
-                fs::remove_file(&secret).unwrap();
-            }
-            fs::remove_file(&eval).unwrap();
-            let new_secret = Output::replacing(&secret, true).unwrap();
-            let new_eval = Output::create(&eval, true).unwrap();
-            let files = written(new_secret, new_eval);
-            // no file can be renamed to a folder that is not empty
-            fs::create_dir_all(eval.join("a")).unwrap();
-            assert!(exchange(folder.path(), files.0, files.1, |_| ()).is_err());
-            fs::remove_dir_all(&eval).unwrap();
-            let left = (!first).then_some(old);
-            assert_eq!(id(folder.path(), SECRET_KEY_FILE), left);
-            assert_eq!(contents(folder.path()).len(), usize::from(!first));
-            if !first {
-                fs::write(&eval, b"to be removed").unwrap();
-            }
-        }
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn one_process_at_a_time_makes_keys() {
-        let base = tempfile::tempdir().unwrap();
-        let path = base.path().join("keys");
-        let open = KeyFolder::open(&path).unwrap();
-        let error = KeyFolder::open(&path).unwrap_err();
-        assert!(matches!(error, Error::Locked { .. }), "{error}");
-        assert!(path.exists(), "it is in use");
-        drop(open);
-        assert!(!path.exists());
-        std::thread::scope(|scope| {
-            let runs: Vec<_> = (0..4).map(|_| scope.spawn(|| make(&path, true))).collect();
-            let made = runs.into_iter().filter_map(|run| run.join().unwrap().ok());
-            assert!(made.count() > 0);
-        });
-        assert_eq!(inspect_folder(&path).unwrap().pair, Pair::Fits);
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn links_are_not_replaced() {
-        let folder = tempfile::tempdir().unwrap();
-        make(folder.path(), false).unwrap();
-        let secret = folder.path().join(SECRET_KEY_FILE);
-        let elsewhere = folder.path().join("s");
-        fs::rename(&secret, &elsewhere).unwrap();
-        std::os::unix::fs::symlink(&elsewhere, &secret).unwrap();
-        let before = contents(folder.path());
-        let error = make(folder.path(), true).unwrap_err().to_string();
-        assert!(error.contains("symbolic link"), "{error}");
-        assert!(contents(folder.path()) == before);
-    }
-
-    #[test]
-    fn folders_are_inspected() {
-        let folder = tempfile::tempdir().unwrap();
-        let inspect = || inspect_folder(folder.path()).unwrap();
-        assert_eq!(inspect().pair, Pair::None);
-        let id = make(folder.path(), false).unwrap();
-        let found = inspect();
-        assert_eq!(found.secret, KeyFile::Of(id));
-        assert_eq!((found.eval, found.pair), (KeyFile::Of(id), Pair::Fits));
-        assert!(found.temporaries.is_empty() && found.others.is_empty());
-        let other = tempfile::tempdir().unwrap();
-        make(other.path(), false).unwrap();
-        let secret = folder.path().join(SECRET_KEY_FILE);
-        fs::copy(other.path().join(SECRET_KEY_FILE), &secret).unwrap();
-        assert_eq!(inspect().pair, Pair::Differs);
-        fs::write(&secret, b"x").unwrap();
-        assert!(matches!(inspect().secret, KeyFile::Unreadable(_)));
-        assert_eq!(inspect().pair, Pair::Incomplete);
-        assert!(inspect_folder(&secret).is_err());
-    }
-
-    /// Key files of a folder, finished or not.
-    fn files(folder: &Path) -> [Vec<u8>; 2] {
-        [SECRET_KEY_FILE, EVAL_KEY_FILE].map(|name| fs::read(folder.join(name)).unwrap())
-    }
-
-    fn resume(folder: &Path, lock: Option<(&Passphrase, KdfCost)>) -> Result<(u64, u64)> {
-        let mut first = None;
-        let mut tick = |done, all| {
-            first = first.or(Some((done, all)));
-        };
-        let set = set();
-        KeyFolder::open(folder)?.resume(&set, false, lock, &mut tick)?;
-        Ok(first.unwrap())
-    }
-
-    #[test]
-    fn a_stopped_key_generation_goes_on_to_the_same_keys() {
-        let passphrase = Passphrase::read(&b"horse"[..], "p").unwrap();
-        for lock in [None, Some((&passphrase, CHEAP))] {
-            let folder = tempfile::tempdir().unwrap();
-            let at = |name: &str| folder.path().join(name);
-            let (done, records) = resume(folder.path(), lock).unwrap();
-            assert!(done == 0 && records > 20, "{records}");
-            let [secret, eval] = files(folder.path());
-            let mut furthest = 0;
-            for cut in (0..eval.len()).step_by(eval.len() / 23).chain([eval.len()]) {
-                for name in [SECRET_KEY_FILE, EVAL_KEY_FILE] {
-                    fs::rename(at(name), unfinished_path(&at(name))).unwrap();
-                }
-                fs::write(unfinished_path(&at(EVAL_KEY_FILE)), &eval[..cut]).unwrap();
-                let (done, _) = resume(folder.path(), lock).unwrap();
-                assert!(done >= furthest, "records are kept");
-                furthest = done;
-                let [same_secret, same_eval] = files(folder.path());
-                assert_eq!(same_secret, secret);
-                // of nothing, or the header alone, another public seed is drawn
-                assert_eq!(same_eval == eval, done > 0, "cut at {cut}");
-                fs::write(at(EVAL_KEY_FILE), &eval).unwrap();
-            }
-            assert_eq!(furthest, records);
-            assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
-        }
-    }
-
-    #[test]
-    fn unfinished_keys_that_are_damaged_or_foreign_are_not_used() {
-        let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| folder.path().join(name);
-        let unfinished = |name: &str| unfinished_path(&at(name));
-        resume(folder.path(), None).unwrap();
-        let [secret, eval] = files(folder.path());
-        let restart = |secret: &[u8], eval: &[u8]| {
-            for name in [SECRET_KEY_FILE, EVAL_KEY_FILE] {
-                let _ = fs::remove_file(at(name));
-            }
-            fs::write(unfinished(SECRET_KEY_FILE), secret).unwrap();
-            fs::write(unfinished(EVAL_KEY_FILE), eval).unwrap();
-            resume(folder.path(), None)
-        };
-        // a secret key that is not whole: both are made anew
-        let (done, _) = restart(&secret[..secret.len() - 1], &eval).unwrap();
-        assert_eq!(done, 0);
-        let [other, other_eval] = files(folder.path());
-        assert!(other != secret && other_eval != eval);
-        // an evaluation key of another secret key, and one with a wrong byte
-        assert_eq!(restart(&secret, &other_eval).unwrap().0, 0);
-        let mut wrong = eval.clone();
-        wrong[eval.len() / 2] ^= 1;
-        let (done, records) = restart(&secret, &wrong).unwrap();
-        assert!(
-            (records / 4..records).contains(&done),
-            "{done} of {records}"
-        );
-        assert_eq!(files(folder.path())[1], eval);
-        // another set, and a passphrase that is not there
-        let error = {
-            fs::rename(at(SECRET_KEY_FILE), unfinished(SECRET_KEY_FILE)).unwrap();
-            fs::remove_file(at(EVAL_KEY_FILE)).unwrap();
-            let other = Set::named("bgv/toy-4369").unwrap();
-            let folder = KeyFolder::open(folder.path()).unwrap();
-            folder.resume(&other, false, None, &mut |_, _| ())
-        };
-        assert!(matches!(error, Err(Error::UnfinishedOfSet { .. })));
-        let passphrase = Passphrase::read(&b"horse"[..], "p").unwrap();
-        let error = resume(folder.path(), Some((&passphrase, CHEAP)));
-        assert!(matches!(error, Err(Error::NotProtected { .. })));
-        resume(folder.path(), None).unwrap();
-        // keys that are there
-        let error = resume(folder.path(), None);
-        assert!(matches!(error, Err(Error::AlreadyExists { .. })));
-    }
-}
+mod tests;

@@ -1,0 +1,99 @@
+//! Key generation that goes on where it was stopped.
+//!
+//! The new keys are written under names of their own, which stay when the process is stopped. Every record of an evaluation key is a function of the
+//! secret key and of the public seed in its first record ([`homaes_scheme::file::error_seed`]). So a secret key that was written to its end,
+//! and whole records of an evaluation key that belongs to it, are all that the next run needs.
+
+use super::{KeyFolder, refuse_link};
+use crate::keys::{KdfCost, Passphrase, SecretKey, write_rest, write_secret};
+use crate::{Error, Output, Result, Set, random};
+use homaes_wire::{Front, Kind, Reader, WireError, unfinished_path};
+use rand_core::Rng;
+use std::path::Path;
+
+impl KeyFolder {
+    /// As [`create`](Self::create), with unfinished files that stay when the process is stopped, and that the next call goes on
+    /// with: `secret.hsk.unfinished`, readable by the owner alone and under the passphrase, and `eval.hek.unfinished`. The keys
+    /// are the same as without the stop.
+    ///
+    /// # Errors
+    /// As [`create`](Self::create); [`Error::UnfinishedOfSet`] if the unfinished keys are of another set;
+    /// [`Error::WrongPassphrase`] or [`Error::Protected`] if they are under another passphrase.
+    pub fn resume(
+        self,
+        set: &Set,
+        force: bool,
+        lock: Option<(&Passphrase, KdfCost)>,
+        tick: &mut dyn FnMut(u64, u64),
+    ) -> Result<SecretKey> {
+        let [secret_path, eval_path] = self.files(|path| {
+            refuse_link(path)?;
+            refuse_link(&unfinished_path(path))
+        })?;
+        let secret = Output::resumed(&secret_path, force, true)?;
+        let eval = Output::resumed(&eval_path, force, false)?;
+        let found = unfinished_secret(&unfinished_path(&secret_path), set, lock)?;
+        let mut rng = random::generator()?;
+        let mut seed = [0; 32];
+        rng.fill_bytes(&mut seed);
+        let (key, secret) = match found {
+            // its file is whole
+            Some(key) => (key, secret.whole()?),
+            None => {
+                let key = SecretKey::generate(set, &mut rng)?;
+                let file = write_secret(secret, &*key.key, lock)?;
+                (key, file.synced()?)
+            }
+        };
+        let path = unfinished_path(&eval_path);
+        let header = key.key.eval_file(seed).map_err(Error::Keys)?.header();
+        let header = header.map_err(|source| Error::output(&path, source))?;
+        let front = Front::of(&path, &header);
+        let front = front.map_err(|source| Error::file(&path, source))?;
+        // records are of use with the seed they were made from
+        let first = Front::first_body(&path, &header, seed.len() as u64);
+        let front = match first.and_then(|body| body.try_into().ok()) {
+            Some(first) => {
+                seed = first;
+                front
+            }
+            None => None,
+        };
+        let file = key.key.eval_file(seed).map_err(Error::Keys)?;
+        let eval = eval.rest_of(header, front.as_ref())?;
+        let eval = write_rest(eval, &*file, tick)?.synced()?;
+        drop(file);
+        self.commit(secret, eval)?;
+        Ok(key)
+    }
+}
+
+/// The secret key of an unfinished key generation, if it was written to its end.
+fn unfinished_secret(
+    path: &Path,
+    set: &Set,
+    lock: Option<(&Passphrase, KdfCost)>,
+) -> Result<Option<SecretKey>> {
+    let whole = Reader::open(path, Kind::SecretKey).and_then(|reader| {
+        let found = reader.header().set().to_owned();
+        reader.verify()?;
+        Ok(found)
+    });
+    match whole {
+        Ok(found) if found == set.name() => {}
+        Ok(found) => {
+            return Err(Error::UnfinishedOfSet {
+                path: path.to_owned(),
+                found,
+                expected: set.name(),
+            });
+        }
+        Err(WireError::Io { source, .. }) => return Err(Error::io(path, source)),
+        Err(_) => return Ok(None),
+    }
+    let key = match lock {
+        None => SecretKey::open(path),
+        Some((passphrase, _)) => SecretKey::unlock(path, passphrase),
+    };
+    key.map(Some)
+}
