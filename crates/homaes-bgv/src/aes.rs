@@ -34,6 +34,19 @@ impl<'k> Aes<'k> {
     /// # Errors
     /// If the two keys belong to different sets or secrets, or `wrapped` has no round keys for `layout`.
     pub fn new(key: &'k EvalKey, wrapped: &'k WrappedKey, layout: Layout) -> Result<Self> {
+        Self::new_until(key, wrapped, layout, &Cancel::new())
+    }
+
+    /// As [`new`](Self::new), unless `cancel` ends it: that is looked at before every digit of a key.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), and [`Error::Cancelled`].
+    pub fn new_until(
+        key: &'k EvalKey,
+        wrapped: &'k WrappedKey,
+        layout: Layout,
+        cancel: &Cancel,
+    ) -> Result<Self> {
         let params = &key.params;
         if params.digest() != wrapped.params.digest() {
             return Err(Error::OtherSet {
@@ -55,8 +68,8 @@ impl<'k> Aes<'k> {
             part,
             direction,
             circuit: match layout {
-                Layout::Sliced => Circuit::Sliced(SlicedAes::new(key, direction)?),
-                Layout::Packed => Circuit::Packed(PackedAes::new(key, direction)?),
+                Layout::Sliced => Circuit::Sliced(SlicedAes::new(key, direction, cancel)?),
+                Layout::Packed => Circuit::Packed(PackedAes::new(key, direction, cancel)?),
                 Layout::Bits => Circuit::Bits(BitsAes::new(key)),
             },
         })

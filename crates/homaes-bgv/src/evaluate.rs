@@ -529,7 +529,7 @@ impl<'k> Evaluator<'k> {
     fn image(&self, a: &Ciphertext, target: Target, plan: &SwitchPlan) -> Result<Ciphertext> {
         let params = self.params();
         self.key.key_at(target, plan, a.level)?;
-        let image = Image::new(self.key, target, vec![0])?;
+        let image = Image::new(self.key, target, vec![0], &self.cancel)?;
         let mut out = self.sum_of_images(plan, &[image], &[a], 1.0, |_, _| ());
         let mut out = out.pop().expect("one input, one output");
         let galois = params.ring().exponent(target.map(params).source(0));

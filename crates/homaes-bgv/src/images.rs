@@ -15,6 +15,7 @@ use crate::params::{Params, SwitchPlan};
 use crate::placement::column_step;
 use crate::poly::Poly;
 use homaes_math::{GaloisMap, kernel};
+use homaes_scheme::Cancel;
 use rayon::prelude::*;
 use std::sync::Arc;
 
@@ -51,8 +52,13 @@ impl<'k> Image<'k> {
     /// c·σ for the σ of `target`; c = 1 (`[0]`) uses the key as it is, others a copy times c.
     ///
     /// # Errors
-    /// If the key is missing.
-    pub(crate) fn new(key: &'k EvalKey, target: Target, constant: Vec<u8>) -> Result<Self> {
+    /// If the key is missing, or `cancel` is thrown.
+    pub(crate) fn new(
+        key: &'k EvalKey,
+        target: Target,
+        constant: Vec<u8>,
+        cancel: &Cancel,
+    ) -> Result<Self> {
         let params = &key.params;
         let own = key.key(target)?;
         Ok(Self {
@@ -60,7 +66,7 @@ impl<'k> Image<'k> {
             key: if constant == [0] {
                 Key::Own(own)
             } else {
-                Key::Folded(Arc::new(fold(params, own, &constant)))
+                Key::Folded(Arc::new(fold(params, own, &constant, cancel)?))
             },
             constant,
         })
@@ -153,8 +159,8 @@ impl Evaluator<'_> {
     }
 }
 
-/// The constant c times a switching key, row by row: the part for S0 and S2, where all sums with constants stand.
-fn fold(params: &Params, key: &SwitchKey, constant: &[u8]) -> SwitchKey {
+/// The constant c times a switching key, digit by digit unless that is cancelled, and row by row: the part for S0 and S2, where all sums with constants stand.
+fn fold(params: &Params, key: &SwitchKey, constant: &[u8], cancel: &Cancel) -> Result<SwitchKey> {
     let row_len = params.ring().row_len();
     let fold_poly = |poly: &Poly| {
         let mut out = poly.clone();
@@ -171,24 +177,25 @@ fn fold(params: &Params, key: &SwitchKey, constant: &[u8]) -> SwitchKey {
         }
         out
     };
-    let fold_pair = |pair: &[Poly; 2]| pair.each_ref().map(fold_poly);
+    let fold_pair = |pair: &[Poly; 2]| {
+        cancel.check()?;
+        Ok(pair.each_ref().map(fold_poly))
+    };
     let [outer, ..] = &key.parts;
-    SwitchKey {
-        parts: [
-            outer.iter().map(fold_pair).collect(),
-            Vec::new(),
-            Vec::new(),
-        ],
-    }
+    let outer = outer.iter().map(fold_pair).collect::<Result<_>>()?;
+    Ok(SwitchKey {
+        parts: [outer, Vec::new(), Vec::new()],
+    })
 }
 
 /// Images Σ_j c_j τ_t^j of packed columns for the slopes t = 0 … 3, folded side by side.
 ///
 /// # Errors
-/// If a key is missing.
+/// If a key is missing, or `cancel` is thrown.
 pub(crate) fn column_maps<'k>(
     key: &'k EvalKey,
     linear: &LinearLayer,
+    cancel: &Cancel,
 ) -> Result<[Vec<Image<'k>>; 4]> {
     let params = &key.params;
     let step = |slope, j| column_step(params, slope, j);
@@ -199,7 +206,7 @@ pub(crate) fn column_maps<'k>(
     steps.dedup();
     let images: Vec<Image<'k>> = steps
         .par_iter()
-        .map(|&(j, step)| Image::new(key, Target::Translate(step), linear.mix[j].clone()))
+        .map(|&(j, step)| Image::new(key, Target::Translate(step), linear.mix[j].clone(), cancel))
         .collect::<Result<_>>()?;
     let find = |slope, j: usize| match j {
         0 => Image::identity(params, linear.mix[0].clone()),
@@ -216,11 +223,22 @@ pub(crate) fn column_maps<'k>(
 /// Images Σ_k γ_k σ^(k+1) of the byte-wise linear map: γ_7 goes with σ^8, the identity on bytes.
 ///
 /// # Errors
-/// If a key is missing.
-pub(crate) fn byte_map<'k>(key: &'k EvalKey, linear: &LinearLayer) -> Result<Vec<Image<'k>>> {
+/// If a key is missing, or `cancel` is thrown.
+pub(crate) fn byte_map<'k>(
+    key: &'k EvalKey,
+    linear: &LinearLayer,
+    cancel: &Cancel,
+) -> Result<Vec<Image<'k>>> {
     let mut out: Vec<Image<'k>> = (1..8usize)
         .into_par_iter()
-        .map(|k| Image::new(key, Target::Frobenius(k), linear.gamma[k - 1].clone()))
+        .map(|k| {
+            Image::new(
+                key,
+                Target::Frobenius(k),
+                linear.gamma[k - 1].clone(),
+                cancel,
+            )
+        })
         .collect::<Result<_>>()?;
     out.push(Image::identity(&key.params, linear.gamma[7].clone()));
     Ok(out)

@@ -22,6 +22,7 @@ use crate::keys::{EvalKey, Target};
 use crate::linear::LinearLayer;
 use crate::state::{State, check_level};
 use homaes_aes::{Direction, Rounds};
+use homaes_scheme::Cancel;
 
 /// The packed circuit under one evaluation key. Cheap to clone.
 #[derive(Clone)]
@@ -40,14 +41,14 @@ impl<'k> PackedAes<'k> {
     /// Folds the constants into keys: the memory of 10 keys encrypting, of 19 decrypting.
     ///
     /// # Errors
-    /// If a key is missing.
-    pub(crate) fn new(key: &'k EvalKey, direction: Direction) -> Result<Self> {
+    /// If a key is missing, or `cancel` is thrown.
+    pub(crate) fn new(key: &'k EvalKey, direction: Direction, cancel: &Cancel) -> Result<Self> {
         let linear = LinearLayer::new(key.params.slots(), direction);
         Ok(Self {
             eval: Evaluator::new(key),
-            bytes: byte_map(key, &linear)?,
-            columns: column_maps(key, &linear)?,
-            square: [Image::new(key, Target::Frobenius(1), vec![0])?],
+            bytes: byte_map(key, &linear, cancel)?,
+            columns: column_maps(key, &linear, cancel)?,
+            square: [Image::new(key, Target::Frobenius(1), vec![0], cancel)?],
             linear,
         })
     }

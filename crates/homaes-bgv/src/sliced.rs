@@ -35,6 +35,7 @@ use crate::state::{State, check_level};
 use homaes_aes::state::shift_source;
 use homaes_aes::{Direction, Rounds};
 use homaes_math::kernel::{self, RowTerm};
+use homaes_scheme::Cancel;
 use rayon::prelude::*;
 
 /// The byte-sliced circuit under one evaluation key. Cheap to clone.
@@ -52,13 +53,13 @@ impl<'k> SlicedAes<'k> {
     /// Folds the constants into keys: the memory of 6 keys encrypting (one γ is 1), of 7 decrypting.
     ///
     /// # Errors
-    /// If a key is missing.
-    pub(crate) fn new(key: &'k EvalKey, direction: Direction) -> Result<Self> {
+    /// If a key is missing, or `cancel` is thrown.
+    pub(crate) fn new(key: &'k EvalKey, direction: Direction, cancel: &Cancel) -> Result<Self> {
         let linear = LinearLayer::new(key.params.slots(), direction);
         Ok(Self {
             eval: Evaluator::new(key),
-            bytes: byte_map(key, &linear)?,
-            square: [Image::new(key, Target::Frobenius(1), vec![0])?],
+            bytes: byte_map(key, &linear, cancel)?,
+            square: [Image::new(key, Target::Frobenius(1), vec![0], cancel)?],
             linear,
         })
     }

@@ -198,10 +198,10 @@ impl EvalKey for homaes_bgv::EvalKey {
         &'k self,
         wrapped: &'k dyn WrappedKey,
         layout: Layout,
-        _: &Cancel,
+        cancel: &Cancel,
     ) -> Option<Result<Box<dyn Circuit + 'k>>> {
         let wrapped: &dyn Any = wrapped;
-        let aes = Aes::new(self, wrapped.downcast_ref()?, layout);
+        let aes = Aes::new_until(self, wrapped.downcast_ref()?, layout, cancel);
         let params: &Params = self.params();
         Some(match aes {
             Ok(aes) => Ok(Box::new(Running { params, aes })),
