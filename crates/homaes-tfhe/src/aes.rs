@@ -45,7 +45,7 @@ impl<'k> Aes<'k> {
         Self::new_until(key, wrapped, &Cancel::new())
     }
 
-    /// As [`new`](Self::new), unless `cancel` ends it: that is looked at before every look-up.
+    /// As [`new`](Self::new), unless `cancel` ends it: that is looked at in every step of a rotation.
     ///
     /// # Errors
     /// As [`new`](Self::new), and [`Error::Cancelled`].
@@ -122,7 +122,7 @@ impl<'k> Aes<'k> {
         self.run(blocks, &Cancel::new(), Some(&mut observe))
     }
 
-    /// As [`evaluate_observed`](Self::evaluate_observed), unless `cancel` ends it: that is looked at before every look-up.
+    /// As [`evaluate_observed`](Self::evaluate_observed), unless `cancel` ends it: that is looked at in every step of a rotation.
     ///
     /// # Errors
     /// As there, and [`Error::Cancelled`].

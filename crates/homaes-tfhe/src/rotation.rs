@@ -5,6 +5,7 @@
 use crate::params::Gadget;
 use homaes_math::fourier::GROUP;
 use homaes_math::{Fourier, Reals};
+use homaes_scheme::Cancel;
 
 /// Accumulators whose digits meet a step's keys while these are in the second-level cache.
 const TILE: usize = 2;
@@ -22,6 +23,8 @@ pub(crate) struct BlindRotation<'k> {
     pub(crate) mask: Gadget,
     /// digits of the body
     pub(crate) body: Gadget,
+    /// looked at before every step; the accumulators of a cancelled rotation are of no use
+    pub(crate) cancel: &'k Cancel,
 }
 
 impl BlindRotation<'_> {
@@ -57,6 +60,9 @@ impl BlindRotation<'_> {
         let mut digits = Reals::zeroed(TILE * rows * n);
         let mut sums = Reals::zeroed(TILE * columns * n);
         for (step, key) in self.steps.iter().enumerate() {
+            if self.cancel.is_cancelled() {
+                break;
+            }
             // while one key is at work, every tile fetches its share of the next one
             let next: &[f64] = self.steps.get(step + 1).map_or(&[], |next| next);
             let share = next.len() / GROUP / count.div_ceil(TILE).max(1) * GROUP + GROUP;

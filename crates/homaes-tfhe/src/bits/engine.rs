@@ -103,6 +103,7 @@ impl<'k> Engine<'k> {
             rank: set.rank,
             mask: set.rotation_mask,
             body: set.rotation_body,
+            cancel: &self.cancel,
         };
         let transforms = rotation.run(&mut accumulators, &amounts);
         self.meter.rotations(count);

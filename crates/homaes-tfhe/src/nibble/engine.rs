@@ -115,7 +115,10 @@ impl<'k> Engine<'k> {
     pub(crate) fn amounts(&self, lwes: &[&[u64]]) -> Vec<Vec<usize>> {
         self.meter.time(Stage::KeySwitch, || {
             let len = self.set.lwe_dimension + 1;
-            let mut small = self.key_switch(lwes);
+            let mut small = match self.cancel.is_cancelled() {
+                false => self.key_switch(lwes),
+                true => Words::zeroed(lwes.len() * len),
+            };
             let each = small.chunks_exact_mut(len).map(|lwe| {
                 let half_step = 1 << (step_log(self.set.degree) - 1);
                 lwe[len - 1] = lwe[len - 1].wrapping_add(self.unit() / 2 - half_step);
@@ -129,9 +132,6 @@ impl<'k> Engine<'k> {
     fn blind_rotate(&self, jobs: &[Job<'_>]) -> Words {
         let (set, n, len) = (self.set, self.set.degree, self.glwe_len());
         let mut accumulators = Words::zeroed(jobs.len() * len);
-        if self.cancel.is_cancelled() {
-            return accumulators;
-        }
         for (acc, (amounts, test)) in accumulators.chunks_exact_mut(len).zip(jobs) {
             let body = amounts[set.lwe_dimension];
             rotate(test, n, 2 * n - body, &mut acc[len - test.len()..]);
@@ -143,6 +143,7 @@ impl<'k> Engine<'k> {
             rank: 1,
             mask: set.rotation,
             body: set.rotation_body,
+            cancel: &self.cancel,
         };
         let amounts: Vec<&[usize]> = jobs.iter().map(|&(amounts, _)| amounts).collect();
         let transforms = rotation.run(&mut accumulators, &amounts);
@@ -191,6 +192,9 @@ impl<'k> Engine<'k> {
             self.meter.transforms(2 * rows);
         });
         let each = tables.iter().map(|table| {
+            if self.cancel.is_cancelled() {
+                return Words::zeroed(2 * n);
+            }
             self.meter.time(Stage::LookUp, || {
                 let sums = &mut work.sums;
                 sums.fill(0.0);
@@ -247,6 +251,9 @@ impl<'k> Engine<'k> {
 
     /// x ↦ ψ(x) for X -> X^(2^t + 1), switched back to the key.
     fn automorphism(&self, t: u32, x: &[u64], out: &mut [u64], work: &mut Work) {
+        if self.cancel.is_cancelled() {
+            return;
+        }
         let memory = [&mut work.rows[..], &mut work.sums];
         let transforms = self.automorphisms.apply(t, x, out, memory);
         self.meter.transforms(transforms);
