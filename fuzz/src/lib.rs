@@ -18,6 +18,7 @@ use homaes::{
     AesKey, DecryptOptions, EvalKey, Job, Mode, Output, SecretKey, Transcipher, WrappedKey,
 };
 pub use homaes_wire::Kind;
+use homaes_scheme::{Records, file};
 use homaes_wire::{Reader, Writer};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
@@ -306,10 +307,10 @@ fn fixture() -> &'static Fixture {
 /// Writes a key of either scheme to a file.
 macro_rules! save {
     ($path:expr, $key:expr) => {{
-        let key = $key;
+        let key = &$key;
         let header = key.header().expect("good keys have headers");
         let mut writer = Writer::new(Vec::new(), header).expect("memory takes a header");
-        key.write(&mut writer).expect("memory takes records");
+        file::write(key, &mut writer).expect("memory takes records");
         let file = writer.finish().expect("good keys are complete");
         fs::write($path, file).expect("a file in the temporary folder");
     }};
@@ -326,7 +327,7 @@ impl World {
         if let Some(params) = homaes_bgv::sets::by_name(set) {
             let params: Arc<_> = homaes_bgv::Params::new(params).expect("a sound set");
             let secret = homaes_bgv::SecretKey::generate(&params, &mut rng).expect("a key");
-            let eval = homaes_bgv::EvalKey::generate(&secret, &mut rng);
+            let eval = homaes_bgv::EvalKeyFile::generate(&secret, &mut rng);
             let wrapping = homaes_bgv::Wrapping::default();
             let wrapped = homaes_bgv::WrappedKey::encrypt(&secret, &round_keys, wrapping, &mut rng);
             save!(&paths[0], secret);
@@ -336,7 +337,7 @@ impl World {
             let params = homaes_tfhe::sets::by_name(set).expect("a set of one of the schemes");
             let params: Arc<_> = homaes_tfhe::Params::new(params).expect("a sound set");
             let secret = homaes_tfhe::SecretKey::generate(&params, &mut rng).expect("a key");
-            let eval = homaes_tfhe::EvalKey::generate(&secret, &mut rng);
+            let eval = homaes_tfhe::EvalKeyFile::generate(&secret, &mut rng);
             let wrapping = homaes_tfhe::Wrapping::default();
             let wrapped =
                 homaes_tfhe::WrappedKey::encrypt(&secret, &round_keys, wrapping, &mut rng);

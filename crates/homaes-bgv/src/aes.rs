@@ -2,7 +2,7 @@
 
 use crate::bits::{self, BitsAes};
 use crate::ciphertext::History;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::evaluate::Evaluator;
 use crate::keys::EvalKey;
 use crate::packed::PackedAes;
@@ -11,7 +11,7 @@ use crate::sliced::SlicedAes;
 use crate::state::State;
 use crate::wrapped::{Part, WrappedKey, before_inversion, slope};
 use homaes_aes::{Block, Direction, Layout, cipher_observed};
-use homaes_scheme::{Cancel, Reading};
+use homaes_scheme::{Cancel, Reading, misfit};
 
 /// AES under one wrapped key, in one layout.
 pub struct Aes<'k> {
@@ -48,20 +48,8 @@ impl<'k> Aes<'k> {
         cancel: &Cancel,
     ) -> Result<Self> {
         let params = &key.params;
-        if params.digest() != wrapped.params.digest() {
-            return Err(Error::OtherSet {
-                what: "wrapped key",
-                found: wrapped.params.set().name.as_str(),
-                expected: params.set().name.as_str(),
-            });
-        }
-        if key.id != wrapped.id {
-            return Err(Error::OtherKey {
-                what: "wrapped key",
-                found: wrapped.id,
-                expected: key.id,
-            });
-        }
+        let found = (wrapped.params.id(), wrapped.id);
+        misfit::check("wrapped key", found, (params.id(), key.id))?;
         let part = wrapped.part(layout)?;
         let direction = wrapped.direction;
         Ok(Self {

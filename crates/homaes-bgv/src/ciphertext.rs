@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::noise::Noise;
 use crate::params::Params;
 use crate::poly::Poly;
+use homaes_scheme::Misfit;
 use homaes_wire::KeyId;
 use std::sync::Arc;
 
@@ -281,11 +282,11 @@ impl Owner {
         };
         match other {
             None => Ok(()),
-            Some(found) => Err(Error::OtherKey {
+            Some(found) => Err(Error::Misfit(Misfit::OtherKey {
                 what: "ciphertext",
                 found,
                 expected,
-            }),
+            })),
         }
     }
 
@@ -293,11 +294,11 @@ impl Owner {
     pub(crate) fn check_set(self, params: &Params) -> Result<()> {
         match self.is_of(params) {
             true => Ok(()),
-            false => Err(Error::OtherSet {
+            false => Err(Error::Misfit(Misfit::OtherSet {
                 what: "ciphertext",
                 found: self.set.0,
                 expected: params.set().name.as_str(),
-            }),
+            })),
         }
     }
 

@@ -29,7 +29,7 @@ use homaes_aes::{Direction, KeySize, Layout};
 use homaes_math::Words;
 use homaes_math::sample::Seed;
 use homaes_scheme::read::{self, SEED_BYTES};
-use homaes_scheme::{FieldError, Record, Records, SetId, Wrapped};
+use homaes_scheme::{FieldError, Record, Records, Wrapped};
 use homaes_wire::{Contents, Decoder, Encoder, Header, KeyId, Kind, Reader, WireError, packed_len};
 use std::io::Read;
 use std::sync::Arc;
@@ -41,10 +41,6 @@ const LIMBS: u16 = 2;
 const META_BYTES: u64 = 4;
 const PART_BYTES: u64 = 3 + SEED_BYTES;
 const NOISE_BYTES: usize = 17;
-
-fn set(params: &Params) -> SetId<'_> {
-    SetId::new(params.set().name.as_str(), params.digest())
-}
 
 /// Bytes of one polynomial modulo the primes of `basis`.
 fn poly_bytes(params: &Params, basis: &[usize]) -> u64 {
@@ -99,7 +95,7 @@ impl SecretKey {
     /// # Errors
     /// Names what is wrong with the file.
     pub fn read<R: Read>(params: &Arc<Params>, mut r: Reader<R>) -> Result<Self> {
-        read::check_set(set(params), &r)?;
+        read::check_set(params.id(), &r)?;
         let id = r.header().key_id();
         let body = Zeroizing::new(record(&mut r, META, 0, Self::body_bytes(params))?);
         r.finish()?;
@@ -128,7 +124,9 @@ impl SecretKey {
 impl Records for SecretKey {
     fn header(&self) -> Result<Header, WireError> {
         let contents = Contents::default().record(Self::body_bytes(self.params()));
-        set(self.params()).header(Kind::SecretKey, self.id(), contents)
+        self.params()
+            .id()
+            .header(Kind::SecretKey, self.id(), contents)
     }
 
     fn record(&self, _: u64) -> Record {
@@ -156,7 +154,7 @@ impl EvalKey {
     /// # Errors
     /// Names what is wrong with the file.
     pub fn read<R: Read>(params: &Arc<Params>, mut r: Reader<R>) -> Result<Self> {
-        read::check_set(set(params), &r)?;
+        read::check_set(params.id(), &r)?;
         let id = r.header().key_id();
         let seed = read::seed(&record(&mut r, META, 0, SEED_BYTES)?)?;
         let targets = Target::all(params);
@@ -193,7 +191,9 @@ impl EvalKey {
 impl Records for EvalKeyFile<'_> {
     fn header(&self) -> Result<Header, WireError> {
         let contents = EvalKey::contents(self.params());
-        set(self.params()).header(Kind::EvalKey, self.id(), contents)
+        self.params()
+            .id()
+            .header(Kind::EvalKey, self.id(), contents)
     }
 
     fn record(&self, number: u64) -> Record {
@@ -235,7 +235,7 @@ impl WrappedKey {
         let head = read_head(params, &mut r)?;
         let courses: Vec<Course> = head.parts.iter().map(|part| part.0).collect();
         let contents = Self::contents(params, &courses);
-        read::check_length::<Error>(set(params), r.header(), contents)?;
+        read::check_length::<Error>(params.id(), r.header(), contents)?;
         Ok(described(head.size, head.direction, courses.iter()))
     }
 
@@ -283,7 +283,7 @@ struct Head {
 }
 
 fn read_head<R: Read>(params: &Params, r: &mut Reader<R>) -> Result<Head> {
-    read::check_set(set(params), r)?;
+    read::check_set(params.id(), r)?;
     let most = META_BYTES + PART_BYTES * Layout::ALL.len() as u64;
     let meta = r.next_record(META, most)?;
     let mut input = Decoder::new(&meta);
@@ -339,7 +339,7 @@ impl Records for WrappedKey {
     fn header(&self) -> Result<Header, WireError> {
         let courses: Vec<Course> = self.parts.iter().map(|part| part.course).collect();
         let contents = Self::contents(&self.params, &courses);
-        set(&self.params).header(Kind::WrappedKey, self.id, contents)
+        self.params.id().header(Kind::WrappedKey, self.id, contents)
     }
 
     fn record(&self, number: u64) -> Record {
@@ -365,7 +365,9 @@ impl Records for WrappedKeyFile<'_> {
     fn header(&self) -> Result<Header, WireError> {
         let courses: Vec<Course> = self.parts.iter().map(|part| part.course).collect();
         let contents = WrappedKey::contents(self.params(), &courses);
-        set(self.params()).header(Kind::WrappedKey, self.id(), contents)
+        self.params()
+            .id()
+            .header(Kind::WrappedKey, self.id(), contents)
     }
 
     fn record(&self, number: u64) -> Record {
@@ -535,7 +537,8 @@ fn bounded(bits: f64) -> Result<f64> {
 pub(crate) fn file_bytes(params: &Params) -> [u64; 3] {
     let id = KeyId([0; 16]);
     let size = |kind, contents| {
-        set(params)
+        params
+            .id()
             .header(kind, id, contents)
             .map_or(0, |h| h.file_bytes())
     };

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::params::Params;
 use homaes_aes::{KeySize, Layout};
-use homaes_scheme::FieldError;
+use homaes_scheme::{FieldError, Misfit};
 
 /// The way of one cipher through the chain of moduli.
 ///
@@ -150,11 +150,11 @@ pub(crate) fn offered(params: &Params, layout: Layout) -> Result<()> {
     if params.offers(layout) {
         return Ok(());
     }
-    Err(Error::NoLayout {
+    Err(Error::Misfit(Misfit::NoLayout {
         layout,
         set: params.set().name.as_str(),
         offered: params.set().layouts,
-    })
+    }))
 }
 
 #[cfg(test)]
@@ -208,7 +208,7 @@ mod tests {
     fn what_a_set_does_not_offer_is_refused() {
         let params = Params::new(&sets::AES128).unwrap();
         let bits = Course::new(&params, Layout::Bits, KeySize::Aes128, None);
-        assert!(matches!(bits, Err(Error::NoLayout { .. })));
+        assert!(matches!(bits, Err(Error::Misfit(Misfit::NoLayout { .. }))));
         let spare = Course::new(&params, Layout::Sliced, KeySize::Aes128, Some(1));
         assert!(matches!(spare, Err(Error::Levels { most: Some(0), .. })));
     }

@@ -2,7 +2,7 @@
 
 use homaes_aes::{KeySize, Layout};
 use homaes_scheme::failure::{Failure, remedy};
-use homaes_scheme::{Cancelled, FieldError};
+use homaes_scheme::{Cancelled, FieldError, Misfit};
 use homaes_wire::WireError;
 
 /// Errors of the BGV scheme and of its files.
@@ -23,6 +23,9 @@ pub enum Error {
         "the decryption is not a vector of bytes: wrong secret key, or the noise has outgrown the modulus"
     )]
     NotBytes,
+    /// Objects that do not go together.
+    #[error(transparent)]
+    Misfit(#[from] Misfit),
     /// A field of a file has a value outside its range.
     #[error(transparent)]
     Field(#[from] FieldError),
@@ -115,19 +118,6 @@ pub enum Error {
     /// An operation over several ciphertexts was given none.
     #[error("no ciphertexts to combine, expected at least one")]
     NoOperands,
-    /// The set has no keys for a layout.
-    #[error(
-        "set {set} does not offer layout {layout}, expected {}",
-        names(offered)
-    )]
-    NoLayout {
-        /// layout asked for
-        layout: Layout,
-        /// the set
-        set: &'static str,
-        /// what it offers
-        offered: &'static [Layout],
-    },
     /// A wrapped key was asked for without any layout.
     #[error("no layout to wrap the key for, expected at least one")]
     NoLayouts,
@@ -137,17 +127,6 @@ pub enum Error {
         /// layout
         layout: Layout,
     },
-    /// A wrapped key was not made for a layout.
-    #[error(
-        "the wrapped key holds no round keys for layout {layout}, expected {}",
-        names(held)
-    )]
-    NotWrapped {
-        /// layout asked for
-        layout: Layout,
-        /// what it holds
-        held: Vec<Layout>,
-    },
     /// More blocks than one batch holds.
     #[error("{found} blocks in a batch of {expected}")]
     TooManyBlocks {
@@ -155,26 +134,6 @@ pub enum Error {
         found: usize,
         /// capacity
         expected: usize,
-    },
-    /// Two objects were made for different parameter sets.
-    #[error("the {what} belongs to set {found}, expected {expected}")]
-    OtherSet {
-        /// which object
-        what: &'static str,
-        /// its set
-        found: &'static str,
-        /// the set it was used with
-        expected: &'static str,
-    },
-    /// Two objects were made under different secret keys.
-    #[error("the {what} was made under key {found:?}, expected key {expected:?}")]
-    OtherKey {
-        /// which object
-        what: &'static str,
-        /// its key
-        found: homaes_wire::KeyId,
-        /// the key it was used with
-        expected: homaes_wire::KeyId,
     },
     /// No acceptable secret was drawn.
     #[error(
@@ -197,12 +156,10 @@ impl Failure for Error {
             Self::Levels { .. } => {
                 "choose a parameter set with more levels (see 'homaes params'), a shorter AES key, or fewer --levels-left"
             }
-            Self::NoLayout { .. } => "choose a layout that the set offers, see 'homaes params'",
+            Self::Misfit(misfit) => misfit.remedy(),
             Self::NoLayouts | Self::LayoutTwice { .. } => "name every layout once",
             Self::TooDeep { .. } => "choose a set with more levels left, or more --levels-left",
-            Self::NotWrapped { .. } => "wrap the AES key for this layout, or choose another one",
-            Self::OtherSet { .. } | Self::OtherShape { .. } => remedy::OTHER_SET,
-            Self::OtherKey { .. } => remedy::OTHER_KEY,
+            Self::OtherShape { .. } => "use files of one parameter set",
             Self::Eval(_) => "choose a parameter set with more levels, or make the keys anew",
             _ => remedy::ANEW,
         }
@@ -223,15 +180,6 @@ impl Failure for Error {
 /// `AES-128`.
 fn aes(size: KeySize) -> String {
     format!("AES-{}", 8 * size.key_bytes())
-}
-
-/// `sliced or packed`.
-fn names(layouts: &[Layout]) -> String {
-    layouts
-        .iter()
-        .map(|l| l.name())
-        .collect::<Vec<_>>()
-        .join(" or ")
 }
 
 /// Result of this crate.

@@ -38,6 +38,7 @@ use homaes_math::sample::LOT;
 use homaes_math::slots::Slots;
 use homaes_math::{GaloisMap, Modulus, Ring, Transform};
 use homaes_params::{DigestBuilder, Purpose, SetName};
+use homaes_scheme::SetId;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -398,6 +399,11 @@ impl Params {
             // twelve and the tail
             Steps::Four => 24,
         }
+    }
+
+    /// The set as files and errors name it.
+    pub(crate) fn id(&self) -> SetId<'_> {
+        SetId::new(self.set().name.as_str(), self.digest())
     }
 
     /// BLAKE3 digest of the numbers that define the set; files carry it.

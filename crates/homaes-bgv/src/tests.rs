@@ -4,6 +4,7 @@ use super::*;
 use crate::ciphertext::Owner;
 use homaes_aes::{Block, Bytewise, Direction, Layout, RoundKeys, Sliced, clear, gf256};
 use homaes_math::Backend;
+use homaes_scheme::Misfit;
 use homaes_wire::{Reader, Writer};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
@@ -168,7 +169,10 @@ fn another_key_is_noticed() {
     let other = SecretKey::generate(&f.params, &mut f.rng).unwrap();
     let c = f.secret.encrypt(&[1, 2, 3], &mut f.rng).unwrap();
     assert_eq!(f.secret.decrypt(&c).unwrap().0[..4], [1, 2, 3, 0]);
-    assert!(matches!(other.decrypt(&c), Err(Error::OtherKey { .. })));
+    assert!(matches!(
+        other.decrypt(&c),
+        Err(Error::Misfit(Misfit::OtherKey { .. }))
+    ));
     // from a record without its file
     let owner = Owner::new(&f.params, None);
     let unknown = Ciphertext { owner, ..c };
@@ -300,6 +304,6 @@ fn files_round_trip_and_wrong_ones_are_named() {
     let foreign = EvalKey::generate(&stranger, &mut f.rng);
     assert!(matches!(
         Aes::new(&foreign, &wrapped, Layout::Sliced),
-        Err(Error::OtherKey { .. })
+        Err(Error::Misfit(Misfit::OtherKey { .. }))
     ));
 }

@@ -17,6 +17,7 @@ use crate::params::Params;
 use crate::placement::slots_of;
 use homaes_aes::{Block, Direction, KeySize, Layout, RoundKeys, Schedule, gf256};
 use homaes_math::sample::Seed;
+use homaes_scheme::Misfit;
 use homaes_wire::KeyId;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, SeedableRng};
@@ -111,12 +112,12 @@ impl WrappedKey {
 
     pub(crate) fn part(&self, layout: Layout) -> Result<&Part> {
         let mut parts = self.parts.iter();
-        parts
-            .find(|p| p.course.layout == layout)
-            .ok_or_else(|| Error::NotWrapped {
+        parts.find(|p| p.course.layout == layout).ok_or_else(|| {
+            Error::Misfit(Misfit::NotWrapped {
                 layout,
                 held: self.layouts(),
             })
+        })
     }
 }
 

@@ -11,7 +11,7 @@ use zeroize::{Zeroize, Zeroizing};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SetId<'a> {
     /// The name.
-    pub name: &'a str,
+    pub name: &'static str,
     /// Digest of the numbers that define it.
     pub digest: &'a [u8; 32],
 }
@@ -19,7 +19,7 @@ pub struct SetId<'a> {
 impl<'a> SetId<'a> {
     /// The set of this name and digest.
     #[must_use]
-    pub const fn new(name: &'a str, digest: &'a [u8; 32]) -> Self {
+    pub const fn new(name: &'static str, digest: &'a [u8; 32]) -> Self {
         Self { name, digest }
     }
 

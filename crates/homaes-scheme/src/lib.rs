@@ -9,6 +9,7 @@
 //! | [`Wrapped`] | what a wrapped key holds |
 //! | [`meter`] | counts and times of an evaluation |
 //! | [`failure`] | what an error of a scheme says beside its message |
+//! | [`misfit`] | keys, ciphertexts and choices that do not go together |
 //!
 //! `homaes-bgv` and `homaes-tfhe` are the users; `homaes` joins them into one pipeline.
 #![forbid(unsafe_code)]
@@ -18,6 +19,7 @@ pub mod expansion;
 pub mod failure;
 pub mod file;
 pub mod meter;
+pub mod misfit;
 pub mod read;
 mod wrapped;
 
@@ -26,5 +28,6 @@ pub use expansion::Expansion;
 pub use failure::Failure;
 pub use file::{Record, Records, SetId};
 pub use meter::Reading;
+pub use misfit::Misfit;
 pub use read::FieldError;
 pub use wrapped::Wrapped;

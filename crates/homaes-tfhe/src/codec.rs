@@ -19,7 +19,7 @@ use crate::wrapped::{WrappedKey, Wrapping};
 use homaes_aes::KeySize;
 use homaes_math::Words;
 use homaes_scheme::read::{self, SEED_BYTES};
-use homaes_scheme::{Expansion, FieldError, Record, Records, SetId, Wrapped};
+use homaes_scheme::{Expansion, FieldError, Record, Records, Wrapped};
 use homaes_wire::{
     Contents, Decoder, Encoder, Header, KeyId, Kind, Reader, WireError, packed_len, unpack_bits,
 };
@@ -31,10 +31,6 @@ const META: u16 = 1;
 const BODIES: u16 = 2;
 const WRAPPED_META_BYTES: u64 = 4 + SEED_BYTES;
 const NOISE_BYTES: usize = 8;
-
-fn set(params: &Params) -> SetId<'_> {
-    SetId::new(params.set().name.as_str(), params.digest())
-}
 
 /// The next record, which must be number `expected` and have `len` bytes.
 fn record<R: Read>(r: &mut Reader<R>, tag: u16, expected: u64, len: u64) -> Result<Vec<u8>> {
@@ -61,7 +57,7 @@ impl SecretKey {
     /// # Errors
     /// Names what is wrong with the file.
     pub fn read<R: Read>(params: &Arc<Params>, mut r: Reader<R>) -> Result<Self> {
-        read::check_set(set(params), &r)?;
+        read::check_set(params.id(), &r)?;
         let id = r.header().key_id();
         let len = Self::len(params);
         let body = Zeroizing::new(record(&mut r, META, 0, packed_len(len, 1) as u64)?);
@@ -75,7 +71,9 @@ impl SecretKey {
 impl Records for SecretKey {
     fn header(&self) -> Result<Header, WireError> {
         let params = self.params();
-        set(params).header(Kind::SecretKey, self.id(), Self::contents(params))
+        params
+            .id()
+            .header(Kind::SecretKey, self.id(), Self::contents(params))
     }
 
     fn record(&self, _: u64) -> Record {
@@ -99,7 +97,7 @@ impl EvalKey {
     /// # Errors
     /// Names what is wrong with the file.
     pub fn read<R: Read>(params: &Arc<Params>, mut r: Reader<R>) -> Result<Self> {
-        read::check_set(set(params), &r)?;
+        read::check_set(params.id(), &r)?;
         let id = r.header().key_id();
         let seed = read::seed(&record(&mut r, META, 0, SEED_BYTES)?)?;
         let lens = (0..).zip(params.shape().body_lens());
@@ -114,7 +112,9 @@ impl EvalKey {
 impl Records for EvalKeyFile<'_> {
     fn header(&self) -> Result<Header, WireError> {
         let contents = EvalKey::contents(self.params());
-        set(self.params()).header(Kind::EvalKey, self.id(), contents)
+        self.params()
+            .id()
+            .header(Kind::EvalKey, self.id(), contents)
     }
 
     fn record(&self, number: u64) -> Record {
@@ -142,7 +142,7 @@ impl WrappedKey {
         params: &Params,
         r: &mut Reader<R>,
     ) -> Result<(KeySize, Wrapping, [u8; 32])> {
-        read::check_set(set(params), r)?;
+        read::check_set(params.id(), r)?;
         let meta = record(r, META, 0, WRAPPED_META_BYTES)?;
         let mut input = Decoder::new(&meta);
         let (size, direction) = read::take_cipher::<Error>(&mut input)?;
@@ -163,7 +163,7 @@ impl WrappedKey {
     pub fn describe_file<R: Read>(params: &Params, mut r: Reader<R>) -> Result<Wrapped> {
         let (size, wrapping, _) = Self::read_meta(params, &mut r)?;
         let contents = Self::contents(params, size, wrapping.expansion);
-        read::check_length::<Error>(set(params), r.header(), contents)?;
+        read::check_length::<Error>(params.id(), r.header(), contents)?;
         Ok(described(params, size, wrapping))
     }
 
@@ -206,7 +206,7 @@ fn described(params: &Params, key_size: KeySize, wrapping: Wrapping) -> Wrapped 
 impl Records for WrappedKey {
     fn header(&self) -> Result<Header, WireError> {
         let contents = Self::contents(&self.params, self.size, self.expansion());
-        set(&self.params).header(Kind::WrappedKey, self.id, contents)
+        self.params.id().header(Kind::WrappedKey, self.id, contents)
     }
 
     fn record(&self, number: u64) -> Record {
@@ -277,7 +277,8 @@ pub fn decode_batch(params: &Params, blocks: usize, body: &[u8]) -> Result<State
 pub(crate) fn file_bytes(params: &Params) -> [u64; 3] {
     let id = KeyId([0; 16]);
     let size = |kind, contents| {
-        set(params)
+        params
+            .id()
             .header(kind, id, contents)
             .map_or(0, |h| h.file_bytes())
     };

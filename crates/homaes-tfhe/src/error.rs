@@ -1,6 +1,6 @@
 //! What a file, a key or a choice of parameters can cause.
 
-use homaes_scheme::{Cancelled, Failure, FieldError, failure::remedy};
+use homaes_scheme::{Cancelled, Failure, FieldError, Misfit, failure::remedy};
 use homaes_wire::WireError;
 
 /// Errors of the TFHE scheme and of its files.
@@ -34,6 +34,9 @@ pub enum Error {
         /// value found
         found: f64,
     },
+    /// Objects that do not go together.
+    #[error(transparent)]
+    Misfit(#[from] Misfit),
     /// A field of a file has a value outside its range.
     #[error(transparent)]
     Field(#[from] FieldError),
@@ -44,26 +47,6 @@ pub enum Error {
         found: usize,
         /// at most that, or exactly that
         expected: usize,
-    },
-    /// Two objects belong to different parameter sets.
-    #[error("{what} is for set {found}, expected {expected}")]
-    OtherSet {
-        /// object
-        what: &'static str,
-        /// its set
-        found: &'static str,
-        /// the set it is used with
-        expected: &'static str,
-    },
-    /// Two objects belong to different secret keys.
-    #[error("{what} was made with secret key {found}, expected {expected}")]
-    OtherKey {
-        /// object
-        what: &'static str,
-        /// its key
-        found: homaes_wire::KeyId,
-        /// the key it is used with
-        expected: homaes_wire::KeyId,
     },
     /// Base-16 digits cannot become values of the crate `tfhe`.
     #[error(
@@ -107,8 +90,7 @@ impl Failure for Error {
     fn remedy(&self) -> &'static str {
         match self {
             Self::Wire(error) => error.remedy(),
-            Self::OtherSet { .. } => remedy::OTHER_SET,
-            Self::OtherKey { .. } => remedy::OTHER_KEY,
+            Self::Misfit(misfit) => misfit.remedy(),
             Self::NotDigits => remedy::WRONG_KEY,
             _ => remedy::ANEW,
         }

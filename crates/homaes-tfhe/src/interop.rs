@@ -51,6 +51,7 @@ use crate::rows::unit;
 use crate::state::State;
 use core::fmt;
 use homaes_math::{Fourier, Reals, Words, torus};
+use homaes_scheme::misfit;
 use homaes_wire::KeyId;
 use rand_core::CryptoRng;
 use rayon::prelude::*;
@@ -170,21 +171,8 @@ impl ExportKey {
 
     /// Whether it can be used with keys of `params` and `id`.
     fn check(&self, params: &Params, id: KeyId) -> Result<()> {
-        if params.digest() != self.params.digest() {
-            return Err(Error::OtherSet {
-                what: "export key",
-                found: self.params.set().name.as_str(),
-                expected: params.set().name.as_str(),
-            });
-        }
-        if id != self.id {
-            return Err(Error::OtherKey {
-                what: "export key",
-                found: self.id,
-                expected: id,
-            });
-        }
-        Ok(())
+        let found = (self.params.id(), self.id);
+        Ok(misfit::check("export key", found, (params.id(), id))?)
     }
 
     /// Variance that [`ExportKey::switch`] adds.
@@ -258,17 +246,18 @@ impl EvalKey {
         export: &ExportKey,
         server_key: &ServerKey,
     ) -> Result<Vec<FheUint8>> {
-        let Variant::Bits(set) = &self.params.set().variant else {
-            return Err(not_bits(&self.params));
+        let params = self.params();
+        let Variant::Bits(set) = &params.set().variant else {
+            return Err(not_bits(params));
         };
-        state.check(&self.params)?;
-        export.check(&self.params, self.id)?;
+        state.check(params)?;
+        export.check(params, self.key_id())?;
         let format = format_of(server_key)?;
         if format.atomic_pattern != export.pattern {
             return Err(Error::OtherTfheKey);
         }
         check_noise(set, state, export)?;
-        let engine = Engine::new(set, self.params.fouriers(), self.spectra());
+        let engine = Engine::new(set, params.fouriers(), self.spectra());
         let byte = 8 * engine.lwe_len();
         let tasks = state.lwes.par_chunks(BYTES_PER_TASK * byte).with_max_len(1);
         let bytes = tasks.flat_map_iter(|lwes| {

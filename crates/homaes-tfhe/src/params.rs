@@ -7,6 +7,7 @@ use homaes_aes::{KeySize, Layout};
 use homaes_math::Fourier;
 use homaes_math::fourier::{Digits, MIN_DEGREE};
 use homaes_params::{DigestBuilder, Purpose, SetName};
+use homaes_scheme::SetId;
 use std::sync::Arc;
 
 /// Signed decomposition in base 2^`base_log` with `levels` digits from the top of the word.
@@ -182,6 +183,11 @@ impl Params {
     /// The set as declared.
     pub fn set(&self) -> &ParamSet {
         &self.set
+    }
+
+    /// The set as files and errors name it.
+    pub(crate) fn id(&self) -> SetId<'_> {
+        SetId::new(self.set().name.as_str(), self.digest())
     }
 
     /// Digest of the numbers that define it.

@@ -3,7 +3,7 @@
 //! A list of digits (bits, or base-16 digits) of the key or of its round keys, N of them per GLWE ciphertext, whose coefficients are
 //! read off as LWE ciphertexts. Masks come from a seed, so a digit takes one word: 1 KiB for the bits of an AES-128 key.
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::keys::SecretKey;
 use crate::params::Params;
 use crate::ring::{RingSecret, extract};
@@ -11,7 +11,7 @@ use core::fmt;
 use homaes_aes::{Direction, KeySize, Layout, RoundKeys};
 use homaes_math::sample::Seed;
 use homaes_math::{Words, torus};
-use homaes_scheme::Expansion;
+use homaes_scheme::{Expansion, misfit};
 use homaes_wire::KeyId;
 use rand_core::CryptoRng;
 use std::sync::Arc;
@@ -159,21 +159,8 @@ impl WrappedKey {
 
     /// Whether it can be used with keys of `params` and `id`.
     pub(crate) fn check(&self, params: &Params, id: KeyId) -> Result<()> {
-        if params.digest() != self.params.digest() {
-            return Err(Error::OtherSet {
-                what: "wrapped key",
-                found: self.params.set().name.as_str(),
-                expected: params.set().name.as_str(),
-            });
-        }
-        if id != self.id {
-            return Err(Error::OtherKey {
-                what: "wrapped key",
-                found: self.id,
-                expected: id,
-            });
-        }
-        Ok(())
+        let found = (self.params.id(), self.id);
+        Ok(misfit::check("wrapped key", found, (params.id(), id))?)
     }
 }
 

@@ -11,7 +11,7 @@ use crate::scheme::Shape;
 use crate::seen::Seen;
 use crate::{AesKey, Error, Expect, Output, Result, SchemeError, SecretKey, Set, Step};
 use homaes_aes::Mode;
-use homaes_scheme::FieldError;
+use homaes_scheme::{FieldError, Misfit};
 use homaes_wire::{KeyId, Kind, Reader, WireError};
 use std::fs::File;
 use std::io::Write;
@@ -349,11 +349,12 @@ fn check_meta(path: &Path, meta: &Meta, set: &Set) -> Result<()> {
     let (layout, level) = (meta.layout, meta.level);
     let content = |source| Error::content(path, source);
     if !set.layouts().contains(&layout) {
-        return Err(content(SchemeError::NoLayout {
+        let misfit = Misfit::NoLayout {
             layout,
             set: set.name(),
             offered: set.layouts(),
-        }));
+        };
+        return Err(content(misfit.into()));
     }
     let top = set.top_level();
     if level > top {

@@ -16,10 +16,10 @@ pub use protect::{KdfCost, MAX_PASSPHRASE_BYTES, Passphrase};
 
 use crate::output::{Container, folder_of};
 use crate::pool::Pool;
-use crate::{Cancel, Error, Output, Result, SchemeError, Set, Wrapped, memory, random, scheme};
+use crate::{Cancel, Error, Output, Result, Set, Wrapped, memory, random, scheme};
 use core::fmt;
 use homaes_aes::{Direction, KeySize, Layout};
-use homaes_scheme::{Expansion, Record, Records};
+use homaes_scheme::{Expansion, Misfit, Record, Records, misfit};
 use homaes_wire::{Header, KeyId, Kind, Reader, WireError, Writer};
 use protect::Sealed;
 use rand_chacha::ChaCha20Rng;
@@ -400,18 +400,9 @@ impl EvalKey {
 
     /// Checks that both were made for one set with one secret key.
     pub(crate) fn check_match(&self, wrapped: &WrappedKey) -> Result<()> {
-        if wrapped.set().digest() != self.set().digest() {
-            return Err(self.other_set(wrapped));
-        }
-        let (found, expected) = (wrapped.key_id(), self.key_id());
-        if found != expected {
-            return Err(Error::Keys(SchemeError::OtherKey {
-                what: WRAPPED_KEY,
-                found,
-                expected,
-            }));
-        }
-        Ok(())
+        let found = (wrapped.set().id(), wrapped.key_id());
+        misfit::check(WRAPPED_KEY, found, (self.set().id(), self.key_id()))
+            .map_err(|error| Error::Keys(error.into()))
     }
 
     /// AES under both, which must match, in `layout`; with the current thread pool.
@@ -430,11 +421,12 @@ impl EvalKey {
     }
 
     fn other_set(&self, wrapped: &WrappedKey) -> Error {
-        Error::Keys(SchemeError::OtherSet {
+        let misfit = Misfit::OtherSet {
             what: WRAPPED_KEY,
             found: wrapped.set().name(),
             expected: self.set().name(),
-        })
+        };
+        Error::Keys(misfit.into())
     }
 }
 
@@ -653,11 +645,15 @@ fn check_layouts(set: &Set, layouts: &[Layout]) -> Result<()> {
     let offered = set.layouts();
     match layouts.iter().find(|layout| !offered.contains(layout)) {
         None => Ok(()),
-        Some(&layout) => Err(Error::Keys(SchemeError::NoLayout {
-            layout,
-            set: set.name(),
-            offered,
-        })),
+        Some(&layout) => {
+            let set = set.name();
+            let misfit = Misfit::NoLayout {
+                layout,
+                set,
+                offered,
+            };
+            Err(Error::Keys(misfit.into()))
+        }
     }
 }
 

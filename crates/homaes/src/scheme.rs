@@ -15,6 +15,7 @@ use crate::{Error, Quality, Result};
 use core::fmt;
 use homaes_aes::{KeySize, Layout};
 use homaes_params::{Purpose, SetCard};
+use homaes_scheme::SetId;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -225,6 +226,11 @@ impl Set {
     #[must_use]
     pub fn digest(&self) -> &[u8; 32] {
         self.params.digest()
+    }
+
+    /// It, as files and errors name it.
+    pub(crate) fn id(&self) -> SetId<'_> {
+        SetId::new(self.name(), self.digest())
     }
 
     pub(crate) fn params(&self) -> Arc<dyn Params> {

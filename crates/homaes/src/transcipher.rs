@@ -7,10 +7,10 @@ use crate::output::Container;
 use crate::pool::Pool;
 use crate::scheme::Circuit;
 use crate::{
-    Cancel, Error, EvalKey, Job, Output, Progress, Report, Result, SchemeError, Set, Step,
-    WrappedKey, memory,
+    Cancel, Error, EvalKey, Job, Output, Progress, Report, Result, Set, Step, WrappedKey, memory,
 };
 use homaes_aes::Layout;
+use homaes_scheme::Misfit;
 use homaes_wire::{Contents, Header, Kind};
 use std::cmp::Reverse;
 use std::num::NonZeroUsize;
@@ -253,7 +253,7 @@ impl core::fmt::Debug for Transcipher<'_> {
 }
 
 fn not_wrapped(layout: Layout, held: Vec<Layout>) -> Error {
-    Error::Keys(SchemeError::NotWrapped { layout, held })
+    Error::Keys(Misfit::NotWrapped { layout, held }.into())
 }
 
 /// Adds the records of all batches: the last one may be shorter than the others.

@@ -2,6 +2,7 @@
 use super::*;
 use crate::{Aes, Wrapping, sets};
 use homaes_aes::RoundKeys;
+use homaes_scheme::Misfit;
 use homaes_wire::Writer;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
@@ -132,7 +133,10 @@ fn a_wrapped_key_with_wrong_fields() {
     assert_eq!(refused(&with(128, 2, (0, 30))), ("direction", 2));
     assert_eq!(refused(&with(128, 0, (3, 30))), ("layout", 3));
     let packed = read_wrapped(&f.params, &with(128, 0, (1, 30))).unwrap_err();
-    assert!(matches!(packed, Error::NoLayout { .. }), "{packed}");
+    assert!(
+        matches!(packed, Error::Misfit(Misfit::NoLayout { .. })),
+        "{packed}"
+    );
 }
 
 #[test]
@@ -218,11 +222,11 @@ fn ciphertexts_of_another_set_do_not_decrypt() {
     let stranger = SecretKey::generate(&other, &mut f.rng).unwrap();
     let c = stranger.encrypt(&[7; 256], &mut f.rng).unwrap();
     match f.secret.decrypt(&c).unwrap_err() {
-        Error::OtherSet {
+        Error::Misfit(Misfit::OtherSet {
             found: "bgv/toy-4369",
             expected: "bgv/toy-255",
             ..
-        } => {}
+        }) => {}
         e => panic!("{e}"),
     }
     let mut short = f.secret.encrypt(&[7], &mut f.rng).unwrap();

@@ -4,6 +4,7 @@ use super::*;
 use crate::circuit::{Axis, Circuit, Lift};
 use crate::params::ParamSet;
 use homaes_aes::ByteEval;
+use homaes_scheme::Misfit;
 use rayon::prelude::*;
 use std::f64::consts::TAU;
 
@@ -495,7 +496,10 @@ fn what_belongs_elsewhere_is_refused() {
         for (at, found) in found.into_iter().enumerate() {
             let error = found.unwrap_err();
             assert!(
-                matches!(error, Error::OtherKey { .. } | Error::OtherSet { .. }),
+                matches!(
+                    error,
+                    Error::Misfit(Misfit::OtherKey { .. }) | Error::Misfit(Misfit::OtherSet { .. })
+                ),
                 "{at}: {error}"
             );
         }
@@ -552,7 +556,10 @@ fn another_set_of_the_same_ring_is_refused() {
     let public = alien.public(&[5]).unwrap();
     let is_refused = |found: Result<Ciphertext>| {
         let error = found.err();
-        assert!(matches!(error, Some(Error::OtherSet { .. })), "{error:?}");
+        assert!(
+            matches!(error, Some(Error::Misfit(Misfit::OtherSet { .. }))),
+            "{error:?}"
+        );
     };
     is_refused(eval.add(&x, &public));
     is_refused(eval.mod_switch(&public));
@@ -583,7 +590,10 @@ fn another_set_of_the_same_ring_is_refused() {
         let first = first.unwrap();
         let c = &first.ciphertexts()[0];
         let error = Evaluator::new(&stranger.eval).add(c, c).err();
-        assert!(matches!(error, Some(Error::OtherKey { .. })), "{error:?}");
+        assert!(
+            matches!(error, Some(Error::Misfit(Misfit::OtherKey { .. }))),
+            "{error:?}"
+        );
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::circuit::{Axis, Circuit, Lift};
+use homaes_scheme::Misfit;
 
 /// An encryption at `level`.
 fn at_level(f: &Fixture, bytes: &[u8], level: usize) -> Ciphertext {
@@ -386,7 +387,10 @@ fn errors_say_what_to_do() {
     assert!(c.add_public(&low, &[0; 17]).is_err());
     let g = fixture(Params::new(&sets::TOY_4369).unwrap(), 29);
     let foreign = at_level(&g, &[1], 2);
-    assert!(matches!(c.add(&low, &foreign), Err(Error::OtherSet { .. })));
+    assert!(matches!(
+        c.add(&low, &foreign),
+        Err(Error::Misfit(Misfit::OtherSet { .. }))
+    ));
     let line = low.summary(&f.params).to_string();
     assert!(
         line.starts_with("level 2 (multiplications left: 1)"),

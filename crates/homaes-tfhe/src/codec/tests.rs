@@ -2,6 +2,7 @@
 use super::*;
 use crate::{Aes, BitsSet, NibbleSet, ParamSet, Variant, sets};
 use homaes_aes::{Direction, RoundKeys};
+use homaes_scheme::Misfit;
 use homaes_wire::Writer;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
@@ -129,11 +130,7 @@ fn fields_out_of_range_are_named() {
 }
 
 fn fields_are_named(f: &Fixture, len: usize) {
-    let head = |kind, contents| {
-        set(&f.params)
-            .header(kind, f.secret.id(), contents)
-            .unwrap()
-    };
+    let head = |kind, contents| f.params.id().header(kind, f.secret.id(), contents).unwrap();
     let wrapped = |bits: u16, direction: u8, expansion: u8| {
         let contents = WrappedKey::contents(&f.params, KeySize::Aes128, Expansion::Server);
         let bytes = crafted(head(Kind::WrappedKey, contents), |w| {
@@ -233,7 +230,10 @@ fn other_keys_are_refused() {
     let other = SecretKey::generate(&f.params, &mut f.rng).unwrap();
     let eval = EvalKey::generate(&other, &mut f.rng);
     let error = Aes::new(&eval, &wrapped).err();
-    assert!(matches!(error, Some(Error::OtherKey { .. })), "{error:?}");
+    assert!(
+        matches!(error, Some(Error::Misfit(Misfit::OtherKey { .. }))),
+        "{error:?}"
+    );
     let own = EvalKey::generate(&f.secret, &mut f.rng);
     let aes = Aes::new(&own, &wrapped).unwrap();
     let error = aes.evaluate(&[[0; 16]; 33]).err();

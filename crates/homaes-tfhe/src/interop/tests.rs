@@ -3,6 +3,7 @@ use crate::{Aes, ParamSet, WrappedKey, Wrapping, sets};
 use homaes_aes::RoundKeys;
 use homaes_aes::clear::encrypt_block;
 use homaes_aes::state::{Block, xor};
+use homaes_scheme::Misfit;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use std::sync::OnceLock;
@@ -162,7 +163,7 @@ fn other_keys_are_refused() {
     let state = keys.state(-20.0);
     assert!(keys.convert(&state, server).is_ok());
     let found = keys.eval.to_fheuint8(&state, &other.export, server);
-    assert!(matches!(found, Err(Error::OtherKey { .. })));
+    assert!(matches!(found, Err(Error::Misfit(Misfit::OtherKey { .. }))));
     let mut cut = state.clone();
     cut.blocks = 2;
     assert!(keys.convert(&cut, server).is_err());

@@ -1,9 +1,8 @@
 //! What schemes refuse or find wrong: each one's own errors, and those that are the same for all.
 
-use homaes_aes::Layout;
 use homaes_scheme::failure::{Failure, remedy};
-use homaes_scheme::{Cancelled, FieldError};
-use homaes_wire::{KeyId, WireError};
+use homaes_scheme::{Cancelled, FieldError, Misfit};
+use homaes_wire::WireError;
 use std::error::Error;
 
 /// Errors about a scheme's keys, ciphertexts and parameters. Boxed, so that results stay small whatever the schemes.
@@ -19,30 +18,6 @@ pub enum SchemeError {
     /// The run was cancelled.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
-    /// The set has no keys for a layout.
-    #[error(
-        "set {set} does not offer layout {layout}, expected {}",
-        names(offered)
-    )]
-    NoLayout {
-        /// Layout asked for.
-        layout: Layout,
-        /// The set.
-        set: &'static str,
-        /// What it offers.
-        offered: &'static [Layout],
-    },
-    /// A wrapped key was not made for a layout.
-    #[error(
-        "the wrapped key holds no round keys for layout {layout}, expected {}",
-        names(held)
-    )]
-    NotWrapped {
-        /// Layout asked for.
-        layout: Layout,
-        /// What it holds.
-        held: Vec<Layout>,
-    },
     /// Multiplications are to be left on an output that has no levels.
     #[error(
         "{wanted} multiplications to be left on the output, expected none: that of set {set} has no levels and can be bootstrapped"
@@ -59,26 +34,9 @@ pub enum SchemeError {
         /// The set.
         set: &'static str,
     },
-    /// Two keys were made for different parameter sets.
-    #[error("the {what} belongs to set {found}, expected {expected}")]
-    OtherSet {
-        /// Which key.
-        what: &'static str,
-        /// Its set.
-        found: &'static str,
-        /// The set it was used with.
-        expected: &'static str,
-    },
-    /// Two keys were made under different secret keys.
-    #[error("the {what} was made under key {found:?}, expected key {expected:?}")]
-    OtherKey {
-        /// Which key.
-        what: &'static str,
-        /// The secret key it was made with.
-        found: KeyId,
-        /// The one it was used with.
-        expected: KeyId,
-    },
+    /// Objects that do not go together.
+    #[error(transparent)]
+    Misfit(#[from] Misfit),
     /// A field of a file has a value that the set does not allow.
     #[error(transparent)]
     Field(#[from] FieldError),
@@ -108,14 +66,11 @@ impl SchemeError {
             Self::Own(error) => error.remedy(),
             Self::Wire(error) => error.remedy(),
             Self::Cancelled(_) => "run it again",
-            Self::NoLayout { .. } => "choose a layout that the set offers, see 'homaes params'",
-            Self::NotWrapped { .. } => "wrap the AES key for this layout, or choose another one",
+            Self::Misfit(misfit) => misfit.remedy(),
             Self::NoLevels { .. } => "leave --levels-left out",
             Self::ClientExpands { .. } => {
                 "leave --expand out, or choose a scheme whose server can expand the key"
             }
-            Self::OtherSet { .. } => remedy::OTHER_SET,
-            Self::OtherKey { .. } => remedy::OTHER_KEY,
             Self::Field { .. } => remedy::ANEW,
         }
     }
@@ -137,12 +92,6 @@ impl SchemeError {
     }
 }
 
-/// `sliced or packed`.
-fn names(layouts: &[Layout]) -> String {
-    let names: Vec<&str> = layouts.iter().map(|layout| layout.name()).collect();
-    names.join(" or ")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -151,21 +100,6 @@ mod tests {
     fn messages_say_what_was_found_and_expected() {
         let set = "tfhe/toy";
         for (error, message) in [
-            (
-                SchemeError::NoLayout {
-                    layout: Layout::Packed,
-                    set,
-                    offered: &[Layout::Sliced, Layout::Bits],
-                },
-                "set tfhe/toy does not offer layout packed, expected sliced or bits",
-            ),
-            (
-                SchemeError::NotWrapped {
-                    layout: Layout::Sliced,
-                    held: vec![Layout::Bits],
-                },
-                "the wrapped key holds no round keys for layout sliced, expected bits",
-            ),
             (
                 SchemeError::NoLevels { wanted: 3, set },
                 "3 multiplications to be left on the output, expected none: that of set tfhe/toy has no levels and can be bootstrapped",
