@@ -108,7 +108,10 @@ impl SecretKey {
         let pool = Pool::new(0);
         while let Some(batch) = messages.next(&self.set)? {
             let index = batch.index;
-            let decrypted = pool.install(|| self.key.decrypt_batch(batch.shape, &batch.body));
+            let decrypted = pool.install(|| {
+                let state = self.key.read_batch(batch.shape, &batch.body)?;
+                self.key.decrypt(&*state)
+            });
             let decrypted = decrypted.map_err(|source| messages.wrong(index, source))?;
             let margin = decrypted.margin_bits;
             if margin < MIN_MARGIN_BITS {

@@ -17,6 +17,7 @@ use crate::scheme::Circuit;
 use crate::{Cancel, Error, Quality, Result, SchemeError, Step};
 use homaes_aes::Mode;
 use rayon::prelude::*;
+use std::any::Any;
 use std::io::Read;
 use std::time::Instant;
 
@@ -83,7 +84,7 @@ fn evaluate(
     let (mut since, mut steps) = (Instant::now(), Vec::new());
     let input = mode.input(batch.first_block, &batch.blocks);
     let mask = mode.mask(batch.before, &batch.blocks);
-    let mut step = |round, quality| {
+    let mut step = |round, quality, _: &dyn Any| {
         let seconds = since.elapsed().as_secs_f64();
         since = Instant::now();
         let step = Step { seconds, quality };

@@ -2,6 +2,8 @@
 //!
 //! To add a scheme: a file beside `bgv.rs` with the implementations of [`family`]'s traits, and a line in `schemes!` below.
 
+#[cfg(test)]
+mod conformance;
 mod error;
 mod family;
 

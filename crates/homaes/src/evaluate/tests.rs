@@ -7,6 +7,7 @@ use homaes_aes::Block;
 use homaes_aes::clear::{RoundKeys, decrypt_block, encrypt_block};
 use homaes_aes::state::xor;
 use homaes_aes::{Direction, EvalError, mode};
+use std::any::Any;
 use std::sync::Mutex;
 
 const IV: Block = [0xff; 16];
@@ -26,7 +27,7 @@ impl Circuit for Clear {
         input: &[Block],
         mask: &[Block],
         cancel: &Cancel,
-        step: &mut dyn FnMut(usize, Quality),
+        step: &mut dyn FnMut(usize, Quality, &dyn Any),
     ) -> Result<Finished, SchemeError> {
         if self.fails_at.is_some_and(|block| input.contains(&block)) {
             let error = EvalError::OutOfDepth { needed: 3, left: 1 };
@@ -36,7 +37,7 @@ impl Circuit for Clear {
             cancel.cancel();
         }
         cancel.check()?;
-        (0..=10).for_each(|round| step(round, self.quality));
+        (0..=10).for_each(|round| step(round, self.quality, &()));
         let cipher = |&block| match self.direction {
             Direction::Encrypt => encrypt_block(block, &self.keys),
             Direction::Decrypt => decrypt_block(block, &self.keys),

@@ -136,9 +136,14 @@ fn quality(params: &Params, state: &State) -> Quality {
 }
 
 impl SecretKey for homaes_bgv::SecretKey {
+    fn read_batch(&self, shape: Shape, body: &[u8]) -> Result<Box<dyn Any>> {
+        Ok(Box::new(decode(self.params(), shape, body)?))
+    }
+
     /// Places without a block of the message follow.
-    fn decrypt_batch(&self, shape: Shape, body: &[u8]) -> Result<Decrypted> {
-        let decrypted = self.decrypt_blocks(&decode(self.params(), shape, body)?)?;
+    fn decrypt(&self, state: &dyn Any) -> Result<Decrypted> {
+        let state: &State = state.downcast_ref().expect("a state of this scheme");
+        let decrypted = self.decrypt_blocks(state)?;
         Ok(Decrypted {
             blocks: decrypted.blocks,
             margin_bits: decrypted.margin_bits,
@@ -236,9 +241,9 @@ impl Circuit for Running<'_> {
         input: &[Block],
         mask: &[Block],
         cancel: &Cancel,
-        step: &mut dyn FnMut(usize, Quality),
+        step: &mut dyn FnMut(usize, Quality, &dyn Any),
     ) -> Result<Finished> {
-        let observe = |round, state: &State| step(round, quality(self.params, state));
+        let observe = |round, state: &State| step(round, quality(self.params, state), state);
         let mut state = self.aes.evaluate_until(input, cancel, observe)?;
         if !mask.is_empty() {
             state.xor_public(self.params, mask)?;

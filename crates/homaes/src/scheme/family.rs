@@ -149,8 +149,8 @@ pub(crate) trait Params: Send + Sync {
     fn blocks_per_batch(&self, layout: Layout) -> u64;
 
     /// Most multiplications that AES can leave on its output; `None` if the set carries no such AES.
-    fn levels_left(&self, _: Layout, _: KeySize) -> Option<usize> {
-        Some(0)
+    fn levels_left(&self, layout: Layout, _: KeySize) -> Option<usize> {
+        self.layouts().contains(&layout).then_some(0)
     }
 
     /// Highest level of a ciphertext.
@@ -192,8 +192,14 @@ pub(crate) struct Decrypted {
 
 /// The client's key.
 pub(crate) trait SecretKey: Records + Send + Sync {
-    /// Decrypts a batch by its record.
-    fn decrypt_batch(&self, shape: Shape, body: &[u8]) -> Result<Decrypted>;
+    /// The state in a batch's record.
+    fn read_batch(&self, shape: Shape, body: &[u8]) -> Result<Box<dyn Any>>;
+
+    /// Decrypts a state: one that was read, or that [`Circuit::run`] shows.
+    ///
+    /// # Panics
+    /// If it is of another scheme.
+    fn decrypt(&self, state: &dyn Any) -> Result<Decrypted>;
 
     /// The file of the evaluation key that begins with `seed`.
     fn eval_file(&self, seed: [u8; 32]) -> Result<Box<dyn Records + '_>>;
@@ -236,13 +242,13 @@ pub(crate) struct Finished {
 /// AES under one wrapped key, in one layout.
 pub(crate) trait Circuit: Send + Sync {
     /// AES of public blocks, at most a full batch, in the direction of the wrapped key, plus `mask`, which is empty or as
-    /// long; `step` is called after each round, 0 for the key addition.
+    /// long; `step` is called after each round, 0 for the key addition, with the scheme's own form of the state.
     fn run(
         &self,
         input: &[Block],
         mask: &[Block],
         cancel: &Cancel,
-        step: &mut dyn FnMut(usize, Quality),
+        step: &mut dyn FnMut(usize, Quality, &dyn Any),
     ) -> Result<Finished>;
 
     /// What its kernels have counted so far.

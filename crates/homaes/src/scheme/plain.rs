@@ -2,7 +2,7 @@
 //! the rest of this crate against the simplest one.
 
 use super::family::*;
-use homaes_aes::clear::{decrypt_block, encrypt_block};
+use homaes_aes::clear::trace;
 use homaes_aes::state::xor;
 use rand_core::Rng;
 
@@ -108,9 +108,14 @@ impl Params for This {
 }
 
 impl SecretKey for Key {
-    fn decrypt_batch(&self, _: Shape, body: &[u8]) -> Result<Decrypted> {
+    fn read_batch(&self, _: Shape, body: &[u8]) -> Result<Box<dyn Any>> {
+        Ok(Box::new(body.as_chunks::<16>().0.to_vec()))
+    }
+
+    fn decrypt(&self, state: &dyn Any) -> Result<Decrypted> {
+        let blocks: &Vec<Block> = state.downcast_ref().expect("a state of this scheme");
         Ok(Decrypted {
-            blocks: body.as_chunks().0.to_vec().into(),
+            blocks: blocks.clone().into(),
             margin_bits: QUALITY.capacity_bits,
         })
     }
@@ -159,18 +164,18 @@ impl Circuit for (Direction, RoundKeys) {
         input: &[Block],
         mask: &[Block],
         cancel: &Cancel,
-        step: &mut dyn FnMut(usize, Quality),
+        step: &mut dyn FnMut(usize, Quality, &dyn Any),
     ) -> Result<Finished> {
         cancel.check()?;
         let (direction, keys) = self;
-        (0..=keys.size().rounds()).for_each(|round| step(round, QUALITY));
-        let cipher = match direction {
-            Direction::Encrypt => encrypt_block,
-            Direction::Decrypt => decrypt_block,
-        };
+        let traces: Vec<_> = input.iter().map(|&x| trace(*direction, x, keys)).collect();
+        let mut blocks = Vec::new();
+        for round in 0..=keys.size().rounds() {
+            blocks = traces.iter().map(|states| states[round]).collect();
+            step(round, QUALITY, &blocks);
+        }
         let mask = mask.iter().chain(std::iter::repeat(&[0; 16]));
-        let blocks = input.iter().zip(mask);
-        let blocks = blocks.map(|(&x, mask)| xor(&cipher(x, keys), mask));
+        let blocks = blocks.iter().zip(mask).map(|(x, mask)| xor(x, mask));
         Ok(Finished {
             record: blocks.collect::<Vec<Block>>().as_flattened().to_vec(),
             quality: QUALITY,
