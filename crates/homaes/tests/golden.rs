@@ -1,0 +1,85 @@
+//! Files that an earlier `homaes` wrote: what users have today stays readable, and is written in the same form.
+
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+use ctr::cipher::{KeyIvInit, StreamCipher};
+use homaes::{
+    Block, EvalKey, Job, Mode, Output, Pair, SecretKey, Transcipher, WrappedKey, inspect,
+    inspect_folder,
+};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const MESSAGE: &[u8] = b"homaes golden file: forty-one bytes long.";
+const IV: Block = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16];
+const SETS: [&str; 3] = ["bgv/toy-255", "tfhe/toy", "tfhe/nibble-toy"];
+
+fn golden(set: &str, file: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    folder.join(set.replace('/', "-")).join(file)
+}
+
+fn decrypted(secret: &SecretKey, path: &Path, folder: &Path) -> Vec<u8> {
+    let out = folder.join("plain");
+    let output = Output::create(&out, true).unwrap();
+    secret.decrypt(path, output).unwrap();
+    fs::read(out).unwrap()
+}
+
+#[test]
+fn results_decrypt() {
+    let folder = tempfile::tempdir().unwrap();
+    for set in SETS {
+        let secret = SecretKey::open(golden(set, "secret.hsk")).unwrap();
+        assert_eq!(secret.set().name(), set);
+        let found = decrypted(&secret, &golden(set, "message.hct"), folder.path());
+        assert_eq!(found, MESSAGE, "{set}");
+    }
+}
+
+#[test]
+fn keys_still_transcipher() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let key: Block = core::array::from_fn(|i| i as u8);
+    let mut bytes = MESSAGE.to_vec();
+    ctr::Ctr128BE::<aes::Aes128>::new(&key.into(), &IV.into()).apply_keystream(&mut bytes);
+    fs::write(at("c"), bytes).unwrap();
+    for set in SETS {
+        let secret = SecretKey::open(golden(set, "secret.hsk")).unwrap();
+        let eval = EvalKey::open(golden(set, "eval.hek")).unwrap();
+        let wrapped = WrappedKey::open(golden(set, "key.hwk"), &eval).unwrap();
+        let run = Transcipher::new(&eval, &wrapped).unwrap();
+        let job = Job::open(at("c"), Mode::Ctr { iv: IV }).unwrap();
+        run.run(job, Output::create(at("o"), true).unwrap())
+            .unwrap();
+        assert_eq!(decrypted(&secret, &at("o"), folder.path()), MESSAGE);
+    }
+}
+
+#[test]
+fn a_secret_key_is_written_as_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    for set in SETS {
+        let path = golden(set, "secret.hsk");
+        let copy = folder.path().join("copy");
+        let secret = SecretKey::open(&path).unwrap();
+        secret.save(&copy, true, None).unwrap();
+        assert!(
+            fs::read(&copy).unwrap() == fs::read(&path).unwrap(),
+            "{set}"
+        );
+    }
+}
+
+#[test]
+fn all_can_be_inspected() {
+    for set in SETS {
+        for file in ["secret.hsk", "eval.hek", "key.hwk", "message.hct"] {
+            let found = inspect(golden(set, file)).unwrap();
+            assert_eq!(found.set_name, set, "{file}");
+        }
+        let folder = inspect_folder(golden(set, "")).unwrap();
+        assert_eq!(folder.pair, Pair::Fits, "{set}");
+    }
+}
