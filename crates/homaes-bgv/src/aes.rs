@@ -40,7 +40,7 @@ impl<'k> Aes<'k> {
     /// As [`new`](Self::new), unless `cancel` ends it: that is looked at before every digit of a key.
     ///
     /// # Errors
-    /// As [`new`](Self::new), and [`Error::Cancelled`].
+    /// As [`new`](Self::new), and [`Error::Cancelled`](crate::Error::Cancelled).
     pub fn new_until(
         key: &'k EvalKey,
         wrapped: &'k WrappedKey,
@@ -126,7 +126,7 @@ impl<'k> Aes<'k> {
     /// relinearisation of a bit.
     ///
     /// # Errors
-    /// As there, and [`Error::Cancelled`].
+    /// As there, and [`Error::Cancelled`](crate::Error::Cancelled).
     pub fn evaluate_until(
         &self,
         blocks: &[Block],
@@ -167,6 +167,7 @@ impl<'k> Aes<'k> {
                 cipher_observed(&c, dir, &state, keys, observe)
             }
         }?;
+        out.finished = true;
         if course.layout != Layout::Bits {
             for c in &mut out.ciphertexts {
                 c.history = History::Aes {

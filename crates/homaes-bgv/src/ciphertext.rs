@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::noise::Noise;
 use crate::params::Params;
 use crate::poly::Poly;
-use homaes_scheme::Misfit;
+use homaes_scheme::Owner;
 use homaes_wire::KeyId;
 use std::sync::Arc;
 
@@ -107,7 +107,7 @@ impl Ciphertext {
     /// log2 of a bound on the largest canonical embedding of the noise, which holds outside an event of probability 2^-100; infinite
     /// under another set's parameters.
     pub fn bound_bits(&self, params: &Params) -> f64 {
-        if !self.owner.is_of(params) {
+        if !self.owner.is_of(params.id()) {
             return f64::INFINITY;
         }
         self.bound(params).largest_log2(params.noise().bounds())
@@ -116,7 +116,7 @@ impl Ciphertext {
     /// log2 of half the modulus over the largest coefficient that the noise can have, but for an event of probability 2^-100: by how
     /// much it may still grow. -∞ under another set's parameters.
     pub fn room_bits(&self, params: &Params) -> f64 {
-        if !self.owner.is_of(params) {
+        if !self.owner.is_of(params.id()) {
             return f64::NEG_INFINITY;
         }
         let bounds = params.noise().bounds();
@@ -133,7 +133,7 @@ impl Ciphertext {
     /// tests. At level 1 that may be all that is known of an output; operations on it are refused then. 0 under another set's
     /// parameters.
     pub fn failure_log2(&self, params: &Params) -> f64 {
-        if !self.owner.is_of(params) {
+        if !self.owner.is_of(params.id()) {
             return 0.0;
         }
         let found = self.bounded_failure_log2(params);
@@ -172,7 +172,7 @@ impl Ciphertext {
     /// noise's standard deviation in coefficients, estimated. A coefficient is a sum over all embeddings and close to normal, so 4
     /// bits are sixteen standard deviations. -∞ under another set's parameters.
     pub fn capacity_bits(&self, params: &Params) -> f64 {
-        if !self.owner.is_of(params) {
+        if !self.owner.is_of(params.id()) {
             return f64::NEG_INFINITY;
         }
         match self.history {
@@ -197,12 +197,12 @@ impl Ciphertext {
     /// Whether this is of the secret key called `id` and has the level and the size that `params` give a ciphertext.
     pub(crate) fn check(&self, params: &Params, id: KeyId) -> Result<()> {
         self.check_shape(params)?;
-        self.owner.check(id)
+        Ok(self.owner.check_key("ciphertext", id)?)
     }
 
     /// Whether this is of the set and has the level and the size that `params` give a ciphertext.
     pub(crate) fn check_shape(&self, params: &Params) -> Result<()> {
-        self.owner.check_set(params)?;
+        self.owner.check_set("ciphertext", params.id())?;
         let (n, top) = (params.ring().n(), params.top_level());
         let same = |what, found, expected| {
             if found == expected {
@@ -223,88 +223,6 @@ impl Ciphertext {
             }
         }
         Ok(())
-    }
-}
-
-/// The parameter set and the secret key that something belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Owner {
-    /// name of the set, and the front of its digest
-    set: (&'static str, u64),
-    key: OwnerKey,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum OwnerKey {
-    /// public bytes, and a record without its file
-    Any,
-    One(KeyId),
-    /// made of what belongs to two keys: of no use with either
-    Mixed([KeyId; 2]),
-}
-
-impl Owner {
-    /// The set, and the secret key if it is known.
-    pub(crate) fn new(params: &Params, key: Option<KeyId>) -> Self {
-        let front = params.digest().first_chunk();
-        Self {
-            set: (
-                params.set().name.as_str(),
-                u64::from_le_bytes(*front.expect("a digest has 32 bytes")),
-            ),
-            key: key.map_or(OwnerKey::Any, OwnerKey::One),
-        }
-    }
-
-    /// Of what is made of both; they are of one set.
-    pub(crate) fn with(self, other: Self) -> Self {
-        let key = match (self.key, other.key) {
-            (OwnerKey::Any, key) | (key, OwnerKey::Any) => key,
-            (OwnerKey::One(a), OwnerKey::One(b)) if a != b => OwnerKey::Mixed([a, b]),
-            (OwnerKey::Mixed(both), _) | (_, OwnerKey::Mixed(both)) => OwnerKey::Mixed(both),
-            (key, _) => key,
-        };
-        Self { key, ..self }
-    }
-
-    /// Of what is of no use at all.
-    pub(crate) fn nowhere(self) -> Self {
-        let key = OwnerKey::Mixed([KeyId([0; 16]), KeyId([0xff; 16])]);
-        Self { key, ..self }
-    }
-
-    /// Whether it can be used with the secret key called `expected`.
-    fn check(self, expected: KeyId) -> Result<()> {
-        let other = match self.key {
-            OwnerKey::Any => None,
-            OwnerKey::One(found) => (found != expected).then_some(found),
-            OwnerKey::Mixed([a, b]) => Some(if a == expected { b } else { a }),
-        };
-        match other {
-            None => Ok(()),
-            Some(found) => Err(Error::Misfit(Misfit::OtherKey {
-                what: "ciphertext",
-                found,
-                expected,
-            })),
-        }
-    }
-
-    /// Whether it is of the set.
-    pub(crate) fn check_set(self, params: &Params) -> Result<()> {
-        match self.is_of(params) {
-            true => Ok(()),
-            false => Err(Error::Misfit(Misfit::OtherSet {
-                what: "ciphertext",
-                found: self.set.0,
-                expected: params.set().name.as_str(),
-            })),
-        }
-    }
-
-    /// Whether it is of the set.
-    pub(crate) fn is_of(self, params: &Params) -> bool {
-        self.set == Self::new(params, None).set
     }
 }
 
@@ -364,7 +282,7 @@ pub struct Product {
 impl Product {
     /// Whether this is of the secret key called `id` and has the level and the size that `params` give a product.
     pub(crate) fn check(&self, params: &Params, id: KeyId) -> Result<()> {
-        self.owner.check_set(params)?;
+        self.owner.check_set("ciphertext", params.id())?;
         let limbs = match (1..=params.top_level()).contains(&self.level) {
             true => params.basis(self.level).len(),
             false => 0,
@@ -380,7 +298,7 @@ impl Product {
                 });
             }
         }
-        self.owner.check(id)
+        Ok(self.owner.check_key("ciphertext", id)?)
     }
 
     /// Level of the factors.

@@ -38,7 +38,7 @@ mod moves;
 pub use moves::Axis;
 
 use crate::bound::{Bound, LOG2_P_FAIL, Scalar, lowered_bound, product_bound, relinearized_bound};
-use crate::ciphertext::{Ciphertext, History, Owner};
+use crate::ciphertext::{Ciphertext, History};
 use crate::encrypt::{largest_embedding_log2, padded, plain_coefficients};
 use crate::error::{Error, Result};
 use crate::evaluate::{Evaluator, row_powers};
@@ -49,6 +49,7 @@ use crate::poly::Poly;
 use crate::three_way::three_way_outcome;
 use homaes_math::kernel::{self, RowTerm};
 use homaes_math::sample::Seed;
+use homaes_scheme::Owner;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use std::borrow::Cow;

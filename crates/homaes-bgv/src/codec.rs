@@ -15,7 +15,7 @@
 //! digit·2^8)·2^8 + prime for the evaluation key and (c·round + i)·2^8 + prime for ciphertext i of the c of a
 //! layout in the wrapped key, primes numbered last, low, middle, base, special.
 
-use crate::ciphertext::{Ciphertext, History, MODE_SUMMANDS, Owner};
+use crate::ciphertext::{Ciphertext, History, MODE_SUMMANDS};
 use crate::course::{Course, offered};
 use crate::error::{Error, Result};
 use crate::keys::{EvalKey, EvalKeyFile, SecretKey, Target, key_stream, spread, uniform_poly};
@@ -29,7 +29,7 @@ use homaes_aes::{Direction, KeySize, Layout};
 use homaes_math::Words;
 use homaes_math::sample::Seed;
 use homaes_scheme::read::{self, SEED_BYTES};
-use homaes_scheme::{FieldError, Record, Records, Wrapped};
+use homaes_scheme::{FieldError, Owner, Record, Records, Wrapped};
 use homaes_wire::{Contents, Decoder, Encoder, Header, KeyId, Kind, Reader, WireError, packed_len};
 use std::io::Read;
 use std::sync::Arc;
@@ -400,7 +400,7 @@ fn read_part<R: Read>(
             input.finish("wrapped key")?;
             let c1 = uniform_poly(params, &seed, stream(course.layout, round, i), basis);
             Ok(Ciphertext {
-                owner: Owner::new(params, Some(id)),
+                owner: Owner::new(params.id(), Some(id)),
                 level,
                 parts: [c0, c1],
                 noise: params.noise().fresh(),
@@ -447,6 +447,9 @@ pub fn encode_batch(params: &Params, state: &State) -> Result<Vec<u8>> {
     for c in &state.ciphertexts {
         c.check_shape(params)?;
     }
+    if !state.finished {
+        return Err(field("finished state", 0u64, 1));
+    }
     let size = batch_bytes(params, state.layout, level);
     let mut out = Encoder::with_capacity(size as usize);
     for c in &state.ciphertexts {
@@ -454,14 +457,11 @@ pub fn encode_batch(params: &Params, state: &State) -> Result<Vec<u8>> {
             return Err(field("level", c.level as u64, level as u64));
         }
         // the reader takes the noise for that of a last round, with so many public blocks at most
-        if let History::Aes { finished, summands } = c.history {
-            if !finished && state.layout != Layout::Bits {
-                return Err(field("finished state", 0u64, 1));
-            }
-            if summands > MODE_SUMMANDS {
-                let most = u64::from(MODE_SUMMANDS);
-                return Err(field("public blocks added to a state", summands, most));
-            }
+        if let History::Aes { summands, .. } = c.history
+            && summands > MODE_SUMMANDS
+        {
+            let most = u64::from(MODE_SUMMANDS);
+            return Err(field("public blocks added to a state", summands, most));
         }
         out = out
             .u8(c.level as u8)
@@ -471,10 +471,7 @@ pub fn encode_batch(params: &Params, state: &State) -> Result<Vec<u8>> {
             out = put_poly(params, params.basis(c.level), part, out);
         }
     }
-    match state.slope {
-        0 => Ok(out.finish()),
-        slope => Err(field("slope of a finished state", slope as u64, 0)),
-    }
+    Ok(out.finish())
 }
 
 /// The ciphertexts of `layout` at `level` from the body of one batch record. `key` is that of the file's header: without it, the ciphertexts
@@ -505,7 +502,7 @@ pub fn decode_batch(
         );
         let mut part = || take_poly(params, params.basis(level), "ciphertext", &mut input);
         Ok(Ciphertext {
-            owner: Owner::new(params, key),
+            owner: Owner::new(params.id(), key),
             level,
             parts: [part()?, part()?],
             noise,
@@ -521,6 +518,7 @@ pub fn decode_batch(
         layout,
         ciphertexts,
         slope: 0,
+        finished: true,
     })
 }
 

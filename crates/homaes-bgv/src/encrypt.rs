@@ -5,7 +5,7 @@
 //! failed.
 
 use crate::bound::{Bound, hash};
-use crate::ciphertext::{Ciphertext, History, Owner};
+use crate::ciphertext::{Ciphertext, History};
 use crate::error::{Error, Result};
 use crate::keys::{PublicKey, SecretKey, uniform_poly};
 use crate::meter::Meter;
@@ -17,6 +17,7 @@ use core::fmt;
 use homaes_aes::Block;
 use homaes_math::sample::{self, Seed};
 use homaes_math::{Words, torus};
+use homaes_scheme::Owner;
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
@@ -76,7 +77,7 @@ impl SecretKey {
         let a = uniform_poly(params, seed, stream, basis);
         let b = self.mask(basis, &a, &message, rng);
         Ciphertext {
-            owner: Owner::new(params, Some(self.id())),
+            owner: Owner::new(params.id(), Some(self.id())),
             level,
             parts: [b, a],
             noise: params.noise().fresh(),
@@ -273,7 +274,7 @@ impl PublicKey {
         let carried = fresh.bound_log2() - plan.log2_drop;
         let id = hash(&parts[1].limbs[0][..64].to_vec());
         Ok(Ciphertext {
-            owner: Owner::new(params, Some(self.id)),
+            owner: Owner::new(params.id(), Some(self.id)),
             level: params.top_level(),
             parts,
             noise: fresh.switched(plan.log2_drop, model),
@@ -287,7 +288,7 @@ pub(crate) fn trivial(params: &Params, bytes: &[u8], level: usize) -> Ciphertext
     let message = encode(params, bytes, level);
     let zero = Poly::zeroed(params.ring().n(), message.limbs.len());
     Ciphertext {
-        owner: Owner::new(params, None),
+        owner: Owner::new(params.id(), None),
         level,
         parts: [message, zero],
         noise: Noise::plaintext(params.noise()),

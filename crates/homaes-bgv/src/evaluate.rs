@@ -4,7 +4,7 @@
 //! [`crate::sliced`], which shares the two building blocks underneath ([`crate::keyswitch`]).
 
 use crate::bound::{Bound, Scalar, image_bound, lowered_bound, product_bound, relinearized_bound};
-use crate::ciphertext::{Ciphertext, History, Owner, Product};
+use crate::ciphertext::{Ciphertext, History, Product};
 use crate::encrypt::{encode, largest_embedding_log2, padded, plain_coefficients, trivial};
 use crate::error::{Error, Result};
 use crate::images::Image;
@@ -18,7 +18,7 @@ use crate::poly::Poly;
 use homaes_aes::EvalError;
 use homaes_math::kernel::{self, Tensor};
 use homaes_scheme::FieldError;
-use homaes_scheme::{Cancel, Reading};
+use homaes_scheme::{Cancel, Owner, Reading};
 use homaes_wire::KeyId;
 use rayon::prelude::*;
 use std::borrow::Cow;
@@ -489,7 +489,7 @@ impl<'k> Evaluator<'k> {
             .into_iter()
             .zip(noises)
             .map(|(parts, noise)| Ciphertext {
-                owner: Owner::new(self.params(), Some(self.key.id)),
+                owner: Owner::new(self.params().id(), Some(self.key.id)),
                 level: plan.to_level,
                 parts,
                 noise: noise_after(params, plan, *noise, pieces),

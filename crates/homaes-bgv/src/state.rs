@@ -1,6 +1,6 @@
 //! The state of one batch of blocks.
 
-use crate::ciphertext::{Ciphertext, History};
+use crate::ciphertext::{Ciphertext, History, MODE_SUMMANDS};
 use crate::encrypt::{Decrypted, trivial};
 use crate::error::{Error, Result};
 use crate::evaluate::Evaluator;
@@ -19,6 +19,8 @@ pub struct State {
     pub(crate) ciphertexts: Vec<Ciphertext>,
     /// how far ShiftRows has moved the reading of packed bytes; 0 in finished states
     pub(crate) slope: usize,
+    /// whether it is the result of AES, not a state between rounds
+    pub(crate) finished: bool,
 }
 
 impl State {
@@ -67,6 +69,7 @@ impl State {
                 .map(|bytes| trivial(params, bytes, level))
                 .collect(),
             slope,
+            finished: false,
         })
     }
 
@@ -74,7 +77,8 @@ impl State {
     /// ciphertext blocks (CBC). Missing blocks are zero.
     ///
     /// # Errors
-    /// If there are more blocks than the batch holds, or the ciphertexts are at different levels.
+    /// If there are more blocks than the batch holds, or the ciphertexts are at different levels; [`Error::TooNoisy`] if the result would be
+    /// closer to failure than AES may hand on.
     pub fn xor_public(&mut self, params: &Params, blocks: &[Block]) -> Result<()> {
         let level = self.level();
         if let Some(other) = self.ciphertexts.iter().find(|c| c.level != level) {
@@ -88,6 +92,26 @@ impl State {
             c.check_shape(params)?;
         }
         let public = Self::public(params, self.layout, blocks, (level, self.slope))?;
+        // the failure probability of AES covers the public blocks of a mode; of more, the bound of circuits decides
+        let covered = self.ciphertexts.iter().all(
+            |c| matches!(c.history, History::Aes { summands, .. } if summands < MODE_SUMMANDS),
+        );
+        if covered {
+            self.add(params, &public);
+            return Ok(());
+        }
+        let mut sum = self.clone();
+        sum.add(params, &public);
+        for c in &sum.ciphertexts {
+            c.checked(params, "an addition of public blocks")?;
+        }
+        *self = sum;
+        Ok(())
+    }
+
+    /// Adds a public state at the same level.
+    fn add(&mut self, params: &Params, public: &Self) {
+        let level = self.level();
         for (s, p) in self.ciphertexts.iter_mut().zip(&public.ciphertexts) {
             s.parts[0].add_assign(params, params.basis(level), &p.parts[0]);
             // the same blocks can be added again
@@ -100,7 +124,6 @@ impl State {
                 }
             }
         }
-        Ok(())
     }
 
     /// Sum with a round key of the same shape.

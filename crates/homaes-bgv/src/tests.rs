@@ -1,10 +1,9 @@
 //! Encrypted runs on toy sets: every verb and every AES round against the clear.
 
 use super::*;
-use crate::ciphertext::Owner;
 use homaes_aes::{Block, Bytewise, Direction, Layout, RoundKeys, Sliced, clear, gf256};
 use homaes_math::Backend;
-use homaes_scheme::Misfit;
+use homaes_scheme::{Misfit, Owner};
 use homaes_wire::{Reader, Writer};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
@@ -174,7 +173,7 @@ fn another_key_is_noticed() {
         Err(Error::Misfit(Misfit::OtherKey { .. }))
     ));
     // from a record without its file
-    let owner = Owner::new(&f.params, None);
+    let owner = Owner::new(f.params.id(), None);
     let unknown = Ciphertext { owner, ..c };
     assert!(matches!(other.decrypt(&unknown), Err(Error::NotBytes)));
 }
@@ -210,6 +209,7 @@ fn fips_197_vector_through_the_fused_and_the_generic_circuit() {
             layout: Layout::Sliced,
             ciphertexts: got.to_vec(),
             slope: 0,
+            finished: true,
         };
         let got = f.secret.decrypt_blocks(&state).unwrap().blocks[0];
         assert_eq!(

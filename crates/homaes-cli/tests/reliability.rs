@@ -68,6 +68,53 @@ fn pair(world: &World, folder: &str) -> String {
     found["pair"].as_str().unwrap().to_owned()
 }
 
+/// What others can read, or planted, never becomes a secret key; and nothing waits for a pipe.
+#[test]
+#[cfg(unix)]
+fn unfinished_keys_are_the_users_own() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let world = World::new();
+    let line = "keygen --set bgv/toy-255 --accept-insecure --out made --resume";
+    let made = world.at("made");
+    let secret = made.join("secret.hsk.unfinished");
+    let eval = made.join("eval.hek.unfinished");
+    let refused = |words: &str| {
+        let run = world.run(line);
+        assert_eq!(run.code, Some(1), "{run:?}");
+        assert!(run.err.contains(words), "{words}: {run:?}");
+        assert!(!made.join("secret.hsk").exists() && !made.join("eval.hek").exists());
+        fs::remove_dir_all(&made).unwrap();
+        fs::create_dir(&made).unwrap();
+    };
+    fs::create_dir(&made).unwrap();
+    // made by somebody with another umask
+    fs::write(&secret, b"").unwrap();
+    fs::set_permissions(&secret, fs::Permissions::from_mode(0o666)).unwrap();
+    refused("is accessible to others");
+    // a whole key of somebody else's
+    fs::copy(world.at("keys/secret.hsk"), &secret).unwrap();
+    fs::set_permissions(&secret, fs::Permissions::from_mode(0o644)).unwrap();
+    refused("is accessible to others");
+    // another name, through which it can be read, or which would be written over
+    world.write("precious", b"precious");
+    fs::set_permissions(world.at("precious"), fs::Permissions::from_mode(0o600)).unwrap();
+    for path in [&secret, &eval] {
+        fs::hard_link(world.at("precious"), path).unwrap();
+        refused("has another name");
+        symlink(world.at("precious"), path).unwrap();
+        refused("symbolic link");
+        assert_eq!(world.read("precious"), b"precious");
+        let pipe = Command::new("mkfifo").arg(path).status().unwrap();
+        assert!(pipe.success());
+        refused("is not a regular file");
+    }
+    // a run that could not begin leaves nothing to go on with
+    fs::copy(world.at("keys/eval.hek"), made.join("eval.hek")).unwrap();
+    let run = world.run(line);
+    assert_eq!(run.code, Some(1), "{run:?}");
+    assert!(!secret.exists() && !eval.exists());
+}
+
 /// Killed at any moment, key generation goes on: the keys are those of a run without a stop.
 #[test]
 fn a_killed_key_generation_is_resumed() {

@@ -9,6 +9,7 @@
 //! | [`Wrapped`] | what a wrapped key holds |
 //! | [`meter`] | counts and times of an evaluation |
 //! | [`failure`] | what an error of a scheme says beside its message |
+//! | [`Owner`] | the set and the key that ciphertexts belong to |
 //! | [`misfit`] | keys, ciphertexts and choices that do not go together |
 //!
 //! `homaes-bgv` and `homaes-tfhe` are the users; `homaes` joins them into one pipeline.
@@ -20,6 +21,7 @@ pub mod failure;
 pub mod file;
 pub mod meter;
 pub mod misfit;
+mod owner;
 pub mod read;
 mod wrapped;
 
@@ -29,5 +31,6 @@ pub use failure::Failure;
 pub use file::{Record, Records, SetId};
 pub use meter::Reading;
 pub use misfit::Misfit;
+pub use owner::Owner;
 pub use read::FieldError;
 pub use wrapped::Wrapped;

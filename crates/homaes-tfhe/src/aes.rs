@@ -11,7 +11,8 @@ use crate::state::State;
 use crate::wrapped::WrappedKey;
 use homaes_aes::{Block, Layout};
 use homaes_math::Words;
-use homaes_scheme::{Cancel, Reading};
+use homaes_scheme::{Cancel, FieldError, Owner, Reading};
+use homaes_wire::KeyId;
 use std::sync::Arc;
 
 /// log2 of the largest probability with which a batch may come out wrong: above it there is no use in starting.
@@ -20,6 +21,8 @@ const MAX_LOG2_P_FAIL: f64 = -16.0;
 /// AES under one wrapped key.
 pub struct Aes<'k> {
     params: &'k Params,
+    /// the secret key
+    id: KeyId,
     rounds: usize,
     circuit: Circuit<'k>,
 }
@@ -30,9 +33,26 @@ pub(crate) type Observe<'o> = &'o mut dyn FnMut(usize, Words);
 /// The same with states.
 type ObserveStates<'o> = &'o mut dyn FnMut(usize, &State);
 
+#[derive(Clone)]
 enum Circuit<'k> {
     Bits(BitsAes<'k>),
     Nibble(NibbleAes<'k>),
+}
+
+impl Circuit<'_> {
+    fn set_cancel(&mut self, cancel: &Cancel) {
+        match self {
+            Self::Bits(aes) => aes.engine.cancel = cancel.clone(),
+            Self::Nibble(aes) => aes.engine.cancel = cancel.clone(),
+        }
+    }
+
+    /// This one for a run that `cancel` ends.
+    fn until(&self, cancel: &Cancel) -> Self {
+        let mut circuit = self.clone();
+        circuit.set_cancel(cancel);
+        circuit
+    }
 }
 
 impl<'k> Aes<'k> {
@@ -62,7 +82,7 @@ impl<'k> Aes<'k> {
         }
         let kind = (wrapped.size, wrapped.direction());
         let (fouriers, spectra) = (params.fouriers(), key.spectra());
-        let circuit = match &params.set().variant {
+        let mut circuit = match &params.set().variant {
             Variant::Bits(set) => {
                 let mut engine = Engine::new(set, fouriers, spectra);
                 engine.cancel = cancel.clone();
@@ -75,8 +95,11 @@ impl<'k> Aes<'k> {
             }
         };
         cancel.check()?;
+        // that was for the preparation; every evaluation has its own
+        circuit.set_cancel(&Cancel::new());
         Ok(Self {
             params,
+            id: key.key_id(),
             rounds: wrapped.size.rounds(),
             circuit,
         })
@@ -150,6 +173,8 @@ impl<'k> Aes<'k> {
             lwes,
             blocks: blocks.len(),
             log2_sigma: self.params.state_log2_sigma(round, self.rounds),
+            owner: Owner::new(self.params.id(), Some(self.id)),
+            finished: round == self.rounds,
         };
         let mut observe = observe.map(|observe| {
             |round: usize, lwes: Words| {
@@ -160,17 +185,9 @@ impl<'k> Aes<'k> {
             }
         });
         let observe = observe.as_mut().map(|observe| observe as Observe<'_>);
-        let lwes = match &self.circuit {
-            Circuit::Bits(aes) => {
-                let mut aes = aes.clone();
-                aes.engine.cancel = cancel.clone();
-                aes.evaluate(blocks, observe)
-            }
-            Circuit::Nibble(aes) => {
-                let mut aes = aes.clone();
-                aes.engine.cancel = cancel.clone();
-                aes.evaluate(blocks, observe)
-            }
+        let lwes = match self.circuit.until(cancel) {
+            Circuit::Bits(aes) => aes.evaluate(blocks, observe),
+            Circuit::Nibble(aes) => aes.evaluate(blocks, observe),
         };
         cancel.check()?;
         Ok(state(self.rounds, lwes))
@@ -180,16 +197,32 @@ impl<'k> Aes<'k> {
     /// not zero in base 16.
     ///
     /// # Errors
-    /// If there are more blocks than the state has, or the state is of another set.
+    /// If there are more blocks than the state has, or the state is of another set or another key, or one between rounds.
     pub fn xor_public(&self, state: &mut State, blocks: &[Block]) -> Result<()> {
-        state.check(self.params)?;
+        self.xor_public_until(state, blocks, &Cancel::new())
+    }
+
+    /// As [`xor_public`](Self::xor_public), unless `cancel` ends it: the state is of no use then.
+    ///
+    /// # Errors
+    /// As there, and [`Error::Cancelled`].
+    pub fn xor_public_until(
+        &self,
+        state: &mut State,
+        blocks: &[Block],
+        cancel: &Cancel,
+    ) -> Result<()> {
+        state.check(self.params, self.id)?;
+        if !state.finished {
+            return Err(FieldError::new("finished state", 0_u64, 1).into());
+        }
         if blocks.len() > state.blocks {
             return Err(Error::Blocks {
                 found: blocks.len(),
                 expected: state.blocks,
             });
         }
-        match &self.circuit {
+        match self.circuit.until(cancel) {
             Circuit::Bits(_) => {
                 let words = self.params.state_words(1);
                 let len = self.params.big_dimension() + 1;
@@ -200,7 +233,12 @@ impl<'k> Aes<'k> {
             Circuit::Nibble(aes) => {
                 let mut all = blocks.to_vec();
                 all.resize(state.blocks, [0; 16]);
+                // what a cancelled run leaves belongs to no key
+                let owner = state.owner;
+                state.owner = owner.nowhere();
                 aes.xor_public(&mut state.lwes, &all);
+                cancel.check()?;
+                state.owner = owner;
                 state.log2_sigma = self.params.state_log2_sigma(self.rounds, self.rounds);
             }
         }

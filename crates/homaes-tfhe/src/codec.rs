@@ -19,7 +19,7 @@ use crate::wrapped::{WrappedKey, Wrapping};
 use homaes_aes::KeySize;
 use homaes_math::Words;
 use homaes_scheme::read::{self, SEED_BYTES};
-use homaes_scheme::{Expansion, FieldError, Record, Records, Wrapped};
+use homaes_scheme::{Expansion, FieldError, Owner, Record, Records, Wrapped};
 use homaes_wire::{
     Contents, Decoder, Encoder, Header, KeyId, Kind, Reader, WireError, packed_len, unpack_bits,
 };
@@ -228,9 +228,12 @@ pub fn batch_bytes(params: &Params, blocks: usize) -> u64 {
 /// The record of a batch.
 ///
 /// # Errors
-/// If the state is of another set.
+/// If the state is of another set, or is one between rounds.
 pub fn encode_batch(params: &Params, state: &State) -> Result<Vec<u8>> {
-    state.check(params)?;
+    state.check_set(params)?;
+    if !state.finished {
+        return Err(FieldError::new("finished state", 0_u64, 1).into());
+    }
     let size = batch_bytes(params, state.blocks) as usize;
     let out = Encoder::with_capacity(size).f64(state.log2_sigma);
     let mut out = out.finish();
@@ -242,11 +245,17 @@ pub fn encode_batch(params: &Params, state: &State) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-/// Reads the record of a batch with `blocks` blocks.
+/// Reads the record of a batch with `blocks` blocks. `key` is that of the file's header: without it, the state is taken for one of whichever
+/// key it is used with.
 ///
 /// # Errors
 /// Names what is wrong.
-pub fn decode_batch(params: &Params, blocks: usize, body: &[u8]) -> Result<State> {
+pub fn decode_batch(
+    params: &Params,
+    key: Option<KeyId>,
+    blocks: usize,
+    body: &[u8],
+) -> Result<State> {
     let most = params.blocks_per_batch();
     if blocks > most {
         let (found, expected) = (blocks, most);
@@ -269,6 +278,8 @@ pub fn decode_batch(params: &Params, blocks: usize, body: &[u8]) -> Result<State
         lwes,
         blocks,
         log2_sigma,
+        owner: Owner::new(params.id(), key),
+        finished: true,
     })
 }
 

@@ -250,7 +250,7 @@ impl EvalKey {
         let Variant::Bits(set) = &params.set().variant else {
             return Err(not_bits(params));
         };
-        state.check(params)?;
+        state.check(params, self.key_id())?;
         export.check(params, self.key_id())?;
         let format = format_of(server_key)?;
         if format.atomic_pattern != export.pattern {

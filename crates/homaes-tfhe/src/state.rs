@@ -7,9 +7,13 @@ use crate::secret::{self, lots};
 use core::fmt;
 use homaes_aes::Block;
 use homaes_math::{Words, torus};
-use homaes_scheme::FieldError;
+use homaes_scheme::{FieldError, Owner};
+use homaes_wire::KeyId;
 use rayon::prelude::*;
 use zeroize::Zeroizing;
+
+/// What errors call a state.
+const STATE: &str = "state";
 
 /// Encrypted AES blocks: LWE ciphertexts of their digits under the flattened GLWE key, k N + 1 words each, mask before body.
 ///
@@ -21,6 +25,9 @@ pub struct State {
     pub(crate) blocks: usize,
     /// of the noise by the model
     pub(crate) log2_sigma: f64,
+    pub(crate) owner: Owner,
+    /// whether it is the result of AES, not a state between rounds
+    pub(crate) finished: bool,
 }
 
 impl State {
@@ -45,17 +52,30 @@ impl State {
     }
 
     /// log2 of the distance at which a digit decrypts wrongly over that standard deviation.
+    ///
+    /// -∞ under another set's parameters.
     pub fn capacity_bits(&self, params: &Params) -> f64 {
+        if !self.owner.is_of(params.id()) {
+            return f64::NEG_INFINITY;
+        }
         f64::from(params.digit_shift() - 1) - self.noise_bits()
     }
 
-    pub(crate) fn check(&self, params: &Params) -> Result<()> {
+    /// Whether it is of the set.
+    pub(crate) fn check_set(&self, params: &Params) -> Result<()> {
+        self.owner.check_set(STATE, params.id())?;
         let (found, expected) = (self.lwes.len(), params.state_words(self.blocks));
         if found == expected {
             return Ok(());
         }
         let error = FieldError::new("words of a state", found as u64, expected as u64);
         Err(error.into())
+    }
+
+    /// Whether it can be used with keys of the set and of the secret key `id`.
+    pub(crate) fn check(&self, params: &Params, id: KeyId) -> Result<()> {
+        self.check_set(params)?;
+        Ok(self.owner.check_key(STATE, id)?)
     }
 }
 
@@ -80,11 +100,12 @@ impl SecretKey {
     /// The blocks of a state.
     ///
     /// # Errors
-    /// If the state is of another set, or digits have outgrown their range: wrong key, or too much noise.
+    /// If the state is of another set or another key, or digits have outgrown their range: too much noise, or another key if the state was
+    /// read without its file's.
     #[inline(never)]
     pub fn decrypt_blocks(&self, state: &State) -> Result<Decrypted> {
         let params = self.params();
-        state.check(params)?;
+        state.check(params, self.id())?;
         let (width, shift) = (params.digit_bits(), params.digit_shift());
         let secret = self.glwe();
         // data, and errors that tell about the key

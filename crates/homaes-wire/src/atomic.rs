@@ -8,6 +8,7 @@
 
 use crate::leftover::{claim, temporary_name};
 use crate::{Registry, WireError};
+use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -51,7 +52,6 @@ pub struct OutputOptions {
 /// A file under a temporary name until [`commit`](Self::commit); dropped before, it is removed.
 ///
 /// Writing is buffered, and the buffer is zeroised.
-#[derive(Debug)]
 pub struct AtomicFile {
     target: PathBuf,
     temporary: PathBuf,
@@ -111,16 +111,16 @@ impl AtomicFile {
     /// committed: opened again, it holds what was written then. Writing begins where [`cut`](Self::cut) says.
     ///
     /// # Errors
-    /// As [`create`](Self::create), and if another process has it open.
+    /// As [`create`](Self::create); if another process has it open; if what is there is no regular file, or not this user's own under one
+    /// name, or for a private file accessible to others: who made it could read what is written.
     pub fn resume(target: &Path, options: OutputOptions) -> Result<Self, WireError> {
         let OutputOptions { force, private } = options;
         check_name(target)?;
         let (target, replaced) = resolve(target, force)?;
         let temporary = unfinished_path(&target);
         let error = |source| WireError::io(&temporary, source);
-        let mut options = open_options(private, replaced.as_ref());
-        let file = options.create_new(false).create(true).truncate(false);
-        let file = file.open(&temporary).map_err(error)?;
+        let options = open_options(private, replaced.as_ref());
+        let file = open_unfinished(&temporary, &target, &options, private).map_err(error)?;
         if matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
             let in_use = io::Error::new(io::ErrorKind::ResourceBusy, "is in use");
             return Err(error(in_use));
@@ -217,6 +217,16 @@ impl AtomicFile {
     }
 }
 
+/// Without what is to be written, which may be secret.
+impl fmt::Debug for AtomicFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AtomicFile")
+            .field("target", &self.target)
+            .field("temporary", &self.temporary)
+            .finish_non_exhaustive()
+    }
+}
+
 impl Write for AtomicFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         // The buffer never grows, so it leaves no copies behind.
@@ -241,6 +251,10 @@ impl Drop for AtomicFile {
         // What was written last goes to the file if it can: the next run looks how far that is.
         if self.keep {
             let _ = self.flush_buffer();
+            // there is nothing to go on with in an empty one
+            if self.file.metadata().is_ok_and(|found| found.len() == 0) {
+                let _ = fs::remove_file(&self.temporary);
+            }
             return;
         }
         // Before it is off the list: clean-up must not miss it. After a clean-up, or a rename, there is nothing to remove.
@@ -285,6 +299,59 @@ fn open_options(private: bool, replaced: Option<&fs::Metadata>) -> OpenOptions {
     #[cfg(not(unix))]
     let _ = (private, replaced);
     options
+}
+
+/// Makes the file, or opens the one that is there if its content is this user's own business.
+fn open_unfinished(
+    path: &Path,
+    target: &Path,
+    options: &OpenOptions,
+    private: bool,
+) -> io::Result<File> {
+    match options.open(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        made => return made,
+    }
+    let refused = |what| Err(io::Error::new(io::ErrorKind::PermissionDenied, what));
+    // asked before opening: opening a pipe would wait for its reader
+    if !fs::symlink_metadata(path)?.is_file() {
+        return refused("is not a regular file; remove it");
+    }
+    let mut options = OpenOptions::new();
+    options.write(true);
+    #[cfg(unix)]
+    {
+        use rustix::fs::OFlags;
+        use std::os::unix::fs::OpenOptionsExt;
+        // should it have become something else in this moment
+        options.custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed());
+    }
+    let file = options.open(path)?;
+    let found = file.metadata()?;
+    if !found.is_file() {
+        return refused("is not a regular file; remove it");
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        if found.uid() != rustix::process::geteuid().as_raw() {
+            return refused("belongs to another user; remove it");
+        }
+        // a run that was killed while it gave the file its name left two
+        let own_links = match fs::symlink_metadata(target) {
+            Ok(other) if (other.dev(), other.ino()) == (found.dev(), found.ino()) => 2,
+            _ => 1,
+        };
+        if found.nlink() > own_links {
+            return refused("has another name too, as a hard link; remove it");
+        }
+        if private && found.mode() & 0o077 != 0 {
+            return refused("is accessible to others; remove it");
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = (target, private);
+    Ok(file)
 }
 
 /// The file that will be there, and what is known of the one to replace; or an error if it may not be replaced.

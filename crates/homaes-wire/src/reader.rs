@@ -8,6 +8,7 @@ use crate::hash::{Checksum, RecordHash};
 use crate::{
     CHECKSUM_BYTES, Header, KeyId, Kind, RECORD_HEAD_BYTES, RECORD_OVERHEAD, RecordHead, WireError,
 };
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -20,7 +21,6 @@ const SKIP_BYTES: usize = 1 << 16;
 ///
 /// The header is checked on opening. There is no buffer of its own, so no copy of a secret key stays behind: a record
 /// costs three reads.
-#[derive(Debug)]
 pub struct Reader<R> {
     input: R,
     path: PathBuf,
@@ -121,16 +121,28 @@ impl<'r, R: Read + Send + 'r> Reader<R> {
 /// The front of a file that was not written to its end: the header and whole records.
 #[derive(Debug, Clone)]
 pub struct Front {
-    /// Records.
-    pub records: u64,
-    /// Bytes, the header included.
-    pub bytes: u64,
+    /// at most those that the header announces
+    pub(crate) records: u64,
+    /// the header included
+    bytes: u64,
     /// Bytes of the bodies.
     pub(crate) body_bytes: u64,
     pub(crate) previous: Checksum,
 }
 
 impl Front {
+    /// Number of records.
+    #[must_use]
+    pub fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// Bytes, the header included.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     /// What is whole of the file at `path`, if it begins with this header. Every checksum is verified.
     ///
     /// # Errors
@@ -182,6 +194,16 @@ impl Front {
         reader.body(&mut body).ok()?;
         reader.close().ok()?;
         Some(body)
+    }
+}
+
+/// Without what is read, which may be secret.
+impl<R> fmt::Debug for Reader<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reader")
+            .field("path", &self.path)
+            .field("header", &self.header)
+            .finish_non_exhaustive()
     }
 }
 

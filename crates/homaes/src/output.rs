@@ -195,7 +195,11 @@ impl Output {
         let _gate = gate();
         let options = OutputOptions { force, private };
         let file = AtomicFile::resume(path, options);
-        let file = file.map_err(|source| Error::output(path, source))?;
+        let file = file.map_err(|source| match source {
+            // named by its own path: it is there to be removed
+            WireError::Io { path, source } => Error::io(&path, source),
+            source => Error::output(path, source),
+        })?;
         Ok(Self {
             path: file.target().to_owned(),
             sink: Sink::File(file),
@@ -216,7 +220,7 @@ impl Output {
     /// Goes on with a container of which `front` is there; without it, starts one.
     pub(crate) fn rest_of(self, header: Header, front: Option<&Front>) -> Result<Container> {
         let (mut file, path) = self.into_file()?;
-        let bytes = front.map_or(0, |front| front.bytes);
+        let bytes = front.map_or(0, Front::bytes);
         file.cut(bytes)
             .map_err(|source| Error::output(&path, source))?;
         let writer = match front {

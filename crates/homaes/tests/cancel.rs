@@ -70,6 +70,33 @@ fn a_cancelled_run_leaves_nothing() {
     }
 }
 
+/// The switch of one run ends no other, whatever was prepared under it.
+#[test]
+fn a_switch_that_was_replaced_does_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("c"), [0x5a; 64]).unwrap();
+    for set in ["bgv/toy-255", "tfhe/toy", "tfhe/nibble-toy"] {
+        let keys = KeySet::generate(&Set::named(set).unwrap()).unwrap();
+        let aes_key = AesKey::from_bytes(&[7; 16]).unwrap();
+        let wrapped = WrappedKey::encrypt(&keys.secret, &aes_key, &Wrapping::default()).unwrap();
+        let first = Cancel::new();
+        let mut run = Transcipher::new(&keys.eval, &wrapped).unwrap();
+        let found = [first.clone(), Cancel::new()].map(|switch| {
+            run = std::mem::replace(&mut run, Transcipher::new(&keys.eval, &wrapped).unwrap())
+                .cancel(switch);
+            let job = Job::open(at("c"), Mode::Ctr { iv: [1; 16] }).unwrap();
+            run.run(job, Output::create(at("o"), true).unwrap())
+                .unwrap();
+            first.cancel();
+            let output = Output::create(at("p"), true).unwrap();
+            keys.secret.decrypt(at("o"), output).unwrap();
+            fs::read(at("p")).unwrap()
+        });
+        assert!(found[0] == found[1], "{set}");
+    }
+}
+
 /// `cargo test --release -p homaes --test cancel -- --ignored --nocapture`
 #[test]
 #[ignore = "minutes, at full size"]

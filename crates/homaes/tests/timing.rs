@@ -264,7 +264,7 @@ fn tfhe_on_one_thread() {
     let mut body = vec![0; batch_bytes(&params, 1) as usize];
     rng.fill_bytes(&mut body);
     body[..8].copy_from_slice(&(-10f64).to_le_bytes());
-    let state = decode_batch(&params, 1, &body).unwrap();
+    let state = decode_batch(&params, None, 1, &body).unwrap();
     constant(
         "TFHE decryption by keys, tfhe/p64",
         4_000,

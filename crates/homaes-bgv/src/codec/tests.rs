@@ -197,15 +197,19 @@ fn batches_with_wrong_level_noise_or_length() {
 
     // states between rounds are not written, nor those at several levels
     let state = aes.evaluate(&[[0; 16]]).unwrap();
-    let between = State {
-        slope: 1,
-        ..state.clone()
-    };
-    assert!(encode_batch(&params, &between).is_err());
-    let mut rounds = Vec::new();
-    aes.evaluate_observed(&[[0; 16]], |_, s| rounds.push(encode_batch(&params, s)))
-        .unwrap();
-    assert!(rounds.len() == 11 && rounds.iter().all(|r| r.is_err()));
+    for layout in [Layout::Sliced, Layout::Bits] {
+        let how = Wrapping {
+            layouts: &[layout],
+            ..Wrapping::default()
+        };
+        let wrapped = WrappedKey::encrypt(&f.secret, &keys, how, &mut f.rng).unwrap();
+        let aes = Aes::new(&eval, &wrapped, layout).unwrap();
+        let mut rounds = Vec::new();
+        let observe = |_, s: &State| rounds.push(encode_batch(&params, s));
+        let state = aes.evaluate_observed(&[[0; 16]], observe).unwrap();
+        assert!(rounds.len() == 11 && rounds.iter().all(|r| r.is_err()));
+        assert!(encode_batch(&params, &state).is_ok());
+    }
     let mut mixed = state;
     mixed.ciphertexts[3] = f.secret.encrypt(&[1], &mut f.rng).unwrap();
     let error = encode_batch(&params, &mixed).unwrap_err();

@@ -34,11 +34,14 @@ pub(crate) fn run(args: &Keygen) -> Result<(), Failure> {
         console::warn(&format!("{path}: a key generation was stopped {what}"));
     }
     remove_leftovers(&args.out);
-    if !args.resume && !folder.unfinished().is_empty() {
+    if !folder.unfinished().is_empty() {
         let path = args.out.display();
-        console::warn(&format!(
-            "{path}: holds unfinished keys, a secret key among them; they stay: go on with --resume, or remove secret.hsk.unfinished and eval.hek.unfinished"
-        ));
+        console::warn(&match args.resume {
+            true => format!("{path}: goes on with the unfinished keys that are there"),
+            false => format!(
+                "{path}: holds unfinished keys, a secret key among them; they stay: go on with --resume, or remove secret.hsk.unfinished and eval.hek.unfinished"
+            ),
+        });
     }
     let lock = passphrase.as_ref();
     let lock = lock.map(|lock| (lock, KdfCost::default()));

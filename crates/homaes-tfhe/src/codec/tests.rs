@@ -114,7 +114,7 @@ fn keys_come_back(mut f: Fixture) {
         assert!(state.lwes() == same.lwes());
         let record = encode_batch(&f.params, &state).unwrap();
         assert_eq!(record.len() as u64, batch_bytes(&f.params, 2));
-        let state = decode_batch(&f.params, 2, &record).unwrap();
+        let state = decode_batch(&f.params, None, 2, &record).unwrap();
         let found = f.secret.decrypt_blocks(&state).unwrap().blocks;
         let want = blocks.map(|block| homaes_aes::clear::decrypt_block(block, &keys));
         assert_eq!(found[..], want);
@@ -178,9 +178,9 @@ fn fields_are_named(f: &Fixture, len: usize) {
     for noise in [1.0, -65.0, f64::NAN, f64::INFINITY] {
         let mut body = vec![0; size];
         body[..8].copy_from_slice(&noise.to_le_bytes());
-        assert!(decode_batch(&f.params, 1, &body).is_err(), "{noise}");
+        assert!(decode_batch(&f.params, None, 1, &body).is_err(), "{noise}");
     }
-    let error = decode_batch(&f.params, 2, &vec![0; size]).err();
+    let error = decode_batch(&f.params, None, 2, &vec![0; size]).err();
     assert!(matches!(error, Some(Error::Field(_))), "{error:?}");
 }
 

@@ -3,7 +3,7 @@ use crate::{Aes, ParamSet, WrappedKey, Wrapping, sets};
 use homaes_aes::RoundKeys;
 use homaes_aes::clear::encrypt_block;
 use homaes_aes::state::{Block, xor};
-use homaes_scheme::Misfit;
+use homaes_scheme::{Misfit, Owner};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use std::sync::OnceLock;
@@ -47,6 +47,8 @@ impl Fixture {
             lwes: Words::zeroed(self.secret.params().state_words(1)),
             blocks: 1,
             log2_sigma,
+            owner: Owner::new(self.secret.params().id(), None),
+            finished: true,
         }
     }
 
@@ -180,6 +182,8 @@ fn digits_are_refused() {
         lwes: Words::zeroed(params.state_words(1)),
         blocks: 1,
         log2_sigma: -20.0,
+        owner: Owner::new(params.id(), None),
+        finished: true,
     };
     let (client, server) = user();
     let made = ExportKey::generate(&secret, client, &mut rng).map(|_| ());

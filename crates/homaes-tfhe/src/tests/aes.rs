@@ -1,7 +1,8 @@
 use super::Keys;
-use crate::{Aes, Expansion, ParamSet, Variant, WrappedKey, Wrapping, sets};
+use crate::{Aes, Error, Expansion, ParamSet, Variant, WrappedKey, Wrapping, sets};
 use homaes_aes::clear::{decrypt_block, encrypt_block, trace};
 use homaes_aes::{Block, Direction, RoundKeys};
+use homaes_scheme::{Cancel, Misfit};
 use std::time::Instant;
 
 /// Every round of every block against the oracle, with the noise measured.
@@ -143,4 +144,64 @@ fn sharing_and_threads_do_not_change_a_bit() {
     assert!(run(5, &blocks) == together);
     let alone: Vec<u64> = blocks.iter().flat_map(|&block| run(1, &[block])).collect();
     assert!(alone == together);
+}
+
+#[test]
+fn states_of_other_sets_and_keys_are_refused() {
+    for set in [&sets::TOY, &sets::NIBBLE_TOY] {
+        let [mut own, mut other] = [5, 6].map(|seed| Keys::new(set, seed));
+        let round_keys = RoundKeys::expand(&[1; 16]).unwrap();
+        let wrap = |keys: &mut Keys| {
+            let how = Wrapping::default();
+            WrappedKey::encrypt(&keys.secret, &round_keys, how, &mut keys.rng).unwrap()
+        };
+        let [wrapped, foreign] = [wrap(&mut own), wrap(&mut other)];
+        let aes = Aes::new(&own.eval, &wrapped).unwrap();
+        let mut state = aes.evaluate(&[[3; 16]]).unwrap();
+        let strange = Aes::new(&other.eval, &foreign).unwrap();
+        let other_key = |error| matches!(error, Some(Error::Misfit(Misfit::OtherKey { .. })));
+        assert!(other_key(other.secret.decrypt_blocks(&state).err()));
+        assert!(other_key(strange.xor_public(&mut state, &[[1; 16]]).err()));
+        // other numbers, though ciphertexts are of the same size
+        let mut close = set.clone();
+        match &mut close.variant {
+            Variant::Bits(set) => set.glwe_log2_sigma += 0.5,
+            Variant::Nibble(set) => set.glwe_log2_sigma += 0.5,
+        }
+        let close = Keys::new(&close, 7);
+        let params = close.secret.params();
+        let other_set = |error| matches!(error, Some(Error::Misfit(Misfit::OtherSet { .. })));
+        assert!(other_set(close.secret.decrypt_blocks(&state).err()));
+        assert!(other_set(crate::encode_batch(params, &state).err()));
+        assert_eq!(state.capacity_bits(params), f64::NEG_INFINITY);
+        // states between rounds are no results
+        let mut rounds = 0;
+        let params = own.secret.params();
+        aes.evaluate_observed(&[[3; 16]], |round, state| {
+            let finished = round == round_keys.size().rounds();
+            assert_eq!(crate::encode_batch(params, state).is_ok(), finished);
+            let added = aes.xor_public(&mut state.clone(), &[[1; 16]]);
+            assert_eq!(added.is_ok(), finished);
+            rounds += 1;
+        })
+        .unwrap();
+        assert_eq!(rounds, 11);
+        // what a cancelled addition leaves is of no key
+        let cancel = Cancel::new();
+        cancel.cancel();
+        let mut spoilt = state.clone();
+        let ended = aes.xor_public_until(&mut spoilt, &[[0x5a; 16]], &cancel);
+        match ended {
+            Err(error) => {
+                assert!(matches!(error, Error::Cancelled(_)), "{error}");
+                assert!(other_key(own.secret.decrypt_blocks(&spoilt).err()));
+            }
+            // free on bits
+            Ok(()) => assert!(own.secret.decrypt_blocks(&spoilt).is_ok()),
+        }
+        aes.xor_public(&mut state, &[[0x5a; 16]]).unwrap();
+        let found = own.secret.decrypt_blocks(&state).unwrap().blocks[0];
+        let want = encrypt_block([3; 16], &round_keys).map(|x| x ^ 0x5a);
+        assert_eq!(found, want);
+    }
 }

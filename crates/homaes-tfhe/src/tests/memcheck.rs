@@ -4,6 +4,7 @@ use crate::{EvalKey, Expansion, Params, SecretKey, State, WrappedKey, Wrapping, 
 use homaes_aes::{Direction, RoundKeys};
 use homaes_math::Words;
 use homaes_math::memcheck::{Poisoned, findings, poison};
+use homaes_scheme::Owner;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
@@ -39,6 +40,8 @@ fn secrets() {
                 lwes: words,
                 blocks: 1,
                 log2_sigma: 0.0,
+                owner: Owner::new(params.id(), None),
+                finished: true,
             };
             let found = secret.decrypt_blocks(&state).unwrap();
             let mut block = found.blocks[0];

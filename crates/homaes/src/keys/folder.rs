@@ -102,7 +102,7 @@ impl KeyFolder {
         lock: Option<(&Passphrase, KdfCost)>,
         tick: &mut dyn FnMut(u64, u64),
     ) -> Result<SecretKey> {
-        let [secret, eval] = self.files(|path| refuse_link(path))?;
+        let [secret, eval] = self.files(refuse_link)?;
         let secret = Output::replacing(&secret, force)?;
         let eval = Output::create(eval, force)?;
         let mut rng = random::generator()?;

@@ -93,7 +93,7 @@ impl family::Params for Params {
     }
 
     fn batch_quality(&self, shape: Shape, body: &[u8]) -> Result<Quality> {
-        Ok(quality(self, &decode(self, shape, body)?))
+        Ok(quality(self, &decode(self, None, shape, body)?))
     }
 
     fn memory_of_run(&self, layout: Layout) -> u64 {
@@ -122,8 +122,13 @@ impl family::Params for Params {
     }
 }
 
-fn decode(params: &Params, shape: Shape, body: &[u8]) -> homaes_bgv::Result<State> {
-    homaes_bgv::decode_batch(params, None, shape.layout, shape.level, body)
+fn decode(
+    params: &Params,
+    key: Option<KeyId>,
+    shape: Shape,
+    body: &[u8],
+) -> homaes_bgv::Result<State> {
+    homaes_bgv::decode_batch(params, key, shape.layout, shape.level, body)
 }
 
 /// The worst of a state's ciphertexts.
@@ -137,7 +142,12 @@ fn quality(params: &Params, state: &State) -> Quality {
 
 impl SecretKey for homaes_bgv::SecretKey {
     fn read_batch(&self, shape: Shape, body: &[u8]) -> Result<Box<dyn Any>> {
-        Ok(Box::new(decode(self.params(), shape, body)?))
+        Ok(Box::new(decode(
+            self.params(),
+            Some(self.id()),
+            shape,
+            body,
+        )?))
     }
 
     /// Places without a block of the message follow.

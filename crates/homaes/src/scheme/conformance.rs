@@ -258,8 +258,11 @@ fn rounds(world: &mut World, layout: Layout, size: KeySize, direction: Direction
     let file = world.wrap(&keys, &wrapping(layout, direction));
     let wrapped = world.wrapped(&file);
     let params = world.set.params();
-    let circuit = world.eval.circuit(&*wrapped, layout, &Cancel::new());
+    let preparation = Cancel::new();
+    let circuit = world.eval.circuit(&*wrapped, layout, &preparation);
     let circuit = circuit.unwrap().unwrap();
+    // that is over: runs have switches of their own
+    preparation.cancel();
     let count = params.blocks_per_batch(layout).min(COUNT as u64) as usize;
     let input = blocks(count, &mut world.rng);
     let traces: Vec<Vec<Block>> = input
@@ -310,18 +313,35 @@ fn rounds(world: &mut World, layout: Layout, size: KeySize, direction: Direction
     assert_eq!(found, done.quality, "{what}: figures of the record");
     let state = world.secret.read_batch(shape, &done.record).unwrap();
     let decrypted = world.secret.decrypt(&*state).unwrap();
-    for (i, &block) in input.iter().enumerate() {
+    let expected = input.iter().enumerate().map(|(i, &block)| {
         let mut expected = oracle(direction, &key, block);
         let mask = mask.get(i).unwrap_or(&[0; 16]);
         expected.iter_mut().zip(mask).for_each(|(x, m)| *x ^= m);
-        assert_eq!(decrypted.blocks[i], expected, "{what}");
-    }
+        expected
+    });
+    let expected: Vec<Block> = expected.collect();
+    assert_eq!(decrypted.blocks[..count], expected, "{what}");
     // a run that was ended before it began
     let nothing = &mut |_: usize, _: Quality, _: &dyn Any| {};
     let cancel = Cancel::new();
     cancel.cancel();
     let error = circuit.run(&input, &[], &cancel, nothing).err().unwrap();
     assert!(error.is_cancelled(), "{what}: {error}");
+    // and one that is ended after the last round, before the mask: nothing, or all of it
+    let cancel = Cancel::new();
+    let last = &mut |round: usize, _: Quality, _: &dyn Any| {
+        if round == size.rounds() {
+            cancel.cancel();
+        }
+    };
+    match circuit.run(&input, mask, &cancel, last) {
+        Err(error) => assert!(error.is_cancelled(), "{what}: {error}"),
+        Ok(done) => {
+            let state = world.secret.read_batch(shape, &done.record).unwrap();
+            let decrypted = world.secret.decrypt(&*state).unwrap();
+            assert_eq!(decrypted.blocks[..count], expected, "{what}, cancelled");
+        }
+    }
 }
 
 /// Whether one bijection of bytes takes all bytes of one state to those of the other: between rounds a circuit may hold bytes in coordinates

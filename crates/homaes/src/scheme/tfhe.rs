@@ -86,7 +86,7 @@ impl family::Params for Params {
     }
 
     fn batch_quality(&self, shape: Shape, body: &[u8]) -> Result<Quality> {
-        Ok(quality(self, &decode(self, shape, body)?))
+        Ok(quality(self, &decode(self, None, shape, body)?))
     }
 
     fn generate(self: Arc<Self>, rng: &mut ChaCha20Rng) -> Result<Box<dyn SecretKey>> {
@@ -110,8 +110,13 @@ impl family::Params for Params {
     }
 }
 
-fn decode(params: &Params, shape: Shape, body: &[u8]) -> homaes_tfhe::Result<State> {
-    homaes_tfhe::decode_batch(params, shape.blocks, body)
+fn decode(
+    params: &Params,
+    key: Option<KeyId>,
+    shape: Shape,
+    body: &[u8],
+) -> homaes_tfhe::Result<State> {
+    homaes_tfhe::decode_batch(params, key, shape.blocks, body)
 }
 
 /// The worst of a state's ciphertexts.
@@ -125,7 +130,12 @@ fn quality(params: &Params, state: &State) -> Quality {
 
 impl SecretKey for homaes_tfhe::SecretKey {
     fn read_batch(&self, shape: Shape, body: &[u8]) -> Result<Box<dyn Any>> {
-        Ok(Box::new(decode(self.params(), shape, body)?))
+        Ok(Box::new(decode(
+            self.params(),
+            Some(self.id()),
+            shape,
+            body,
+        )?))
     }
 
     fn decrypt(&self, state: &dyn Any) -> Result<Decrypted> {
@@ -220,7 +230,7 @@ impl Circuit for Running<'_> {
         let observe = |round, state: &State| step(round, quality(self.params, state), state);
         let mut state = self.aes.evaluate_until(input, cancel, observe)?;
         if !mask.is_empty() {
-            self.aes.xor_public(&mut state, mask)?;
+            self.aes.xor_public_until(&mut state, mask, cancel)?;
         }
         Ok(Finished {
             record: homaes_tfhe::encode_batch(self.params, &state)?,

@@ -3,6 +3,7 @@
 use super::*;
 use crate::SecretKey;
 use std::collections::BTreeMap;
+use std::io::Write;
 use tempfile::TempDir;
 
 const CHEAP: KdfCost = KdfCost {
@@ -299,8 +300,15 @@ fn unfinished_keys_that_are_damaged_or_foreign_are_not_used() {
         for name in [SECRET_KEY_FILE, EVAL_KEY_FILE] {
             let _ = fs::remove_file(at(name));
         }
-        fs::write(unfinished(SECRET_KEY_FILE), secret).unwrap();
-        fs::write(unfinished(EVAL_KEY_FILE), eval).unwrap();
+        let mut options = fs::OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        for (name, bytes) in [(SECRET_KEY_FILE, secret), (EVAL_KEY_FILE, eval)] {
+            let _ = fs::remove_file(unfinished(name));
+            let mut file = options.open(unfinished(name)).unwrap();
+            Write::write_all(&mut file, bytes).unwrap();
+        }
         resume(folder.path(), None)
     };
     // a secret key that is not whole: both are made anew
