@@ -1,15 +1,26 @@
 //! AES on encrypted blocks under one wrapped key, whatever the layout.
 
-use crate::bits::{self, BitsAes};
+pub(crate) mod bits;
+pub(crate) mod level_plan;
+pub(crate) mod linear;
+pub(crate) mod maps;
+pub(crate) mod packed;
+pub(crate) mod placement;
+pub(crate) mod sliced;
+pub(crate) mod state;
+pub(crate) mod subbytes;
+pub(crate) mod wrapped;
+
+use crate::aes::packed::PackedAes;
+use crate::aes::sliced::SlicedAes;
+use crate::aes::state::State;
+use crate::aes::wrapped::{Part, WrappedKey, before_inversion, slope};
 use crate::ciphertext::History;
 use crate::error::Result;
 use crate::evaluate::Evaluator;
 use crate::keys::EvalKey;
-use crate::packed::PackedAes;
 use crate::params::Params;
-use crate::sliced::SlicedAes;
-use crate::state::State;
-use crate::wrapped::{Part, WrappedKey, before_inversion, slope};
+use bits::BitsAes;
 use homaes_aes::{Block, Direction, Layout, cipher_observed};
 use homaes_scheme::{Cancel, Reading, misfit};
 
@@ -79,7 +90,7 @@ impl<'k> Aes<'k> {
 
     /// The layout.
     pub fn layout(&self) -> Layout {
-        self.part.course.layout
+        self.part.plan.layout
     }
 
     /// Blocks of one batch.
@@ -89,7 +100,7 @@ impl<'k> Aes<'k> {
 
     /// Level of the result.
     pub fn output_level(&self) -> usize {
-        self.part.course.output_level()
+        self.part.plan.output_level()
     }
 
     /// Transforms and times of all evaluations so far.
@@ -133,8 +144,8 @@ impl<'k> Aes<'k> {
         cancel: &Cancel,
         observe: impl FnMut(usize, &State),
     ) -> Result<State> {
-        let (course, dir) = (&self.part.course, self.direction);
-        let at = (course.start, slope(course, dir, 0));
+        let (plan, dir) = (&self.part.plan, self.direction);
+        let at = (plan.start, slope(plan, dir, 0));
         let mapped: Vec<Block>;
         let map = |f: &dyn Fn(u8) -> u8| blocks.iter().map(|b| b.map(f)).collect();
         let input = match (&self.circuit, dir) {
@@ -150,7 +161,7 @@ impl<'k> Aes<'k> {
             }
             (_, Direction::Encrypt) => blocks,
         };
-        let state = State::public(self.params(), course.layout, input, at)?;
+        let state = State::public(self.params(), plan.layout, input, at)?;
         let keys = &self.part.rounds;
         let cancel = cancel.clone();
         let mut out = match self.circuit.clone() {
@@ -168,7 +179,7 @@ impl<'k> Aes<'k> {
             }
         }?;
         out.finished = true;
-        if course.layout != Layout::Bits {
+        if plan.layout != Layout::Bits {
             for c in &mut out.ciphertexts {
                 c.history = History::Aes {
                     finished: true,
@@ -183,7 +194,7 @@ impl<'k> Aes<'k> {
 impl core::fmt::Debug for Aes<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Aes")
-            .field("course", &self.part.course)
+            .field("plan", &self.part.plan)
             .field("direction", &self.direction)
             .finish_non_exhaustive()
     }

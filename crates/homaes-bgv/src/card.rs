@@ -14,7 +14,7 @@ impl Params {
         let n = self.ring().n() as u64;
         let weight = SecretWeight::Hamming(set.weight as u32);
         let layout = set.layouts.first().copied().unwrap_or(Layout::Sliced);
-        let output = self.first_course().map_or(1, |c| c.output_level());
+        let output = self.first_plan().map_or(1, |c| c.output_level());
         let [secret_key_bytes, eval_key_bytes, wrapped_key_bytes] = file_bytes(self);
         SetCard {
             name: set.name,

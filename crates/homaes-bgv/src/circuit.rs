@@ -42,10 +42,10 @@ use crate::ciphertext::{Ciphertext, History};
 use crate::encrypt::{largest_embedding_log2, padded, plain_coefficients};
 use crate::error::{Error, Result};
 use crate::evaluate::{Evaluator, row_powers};
-use crate::linear::LinearLayer;
 use crate::noise::Noise;
 use crate::params::Params;
 use crate::poly::Poly;
+use crate::row_constant;
 use crate::three_way::three_way_outcome;
 use homaes_math::kernel::{self, RowTerm};
 use homaes_math::sample::Seed;
@@ -120,7 +120,7 @@ impl<'e, 'k> Circuit<'e, 'k> {
         let mut out = self.eval.entered(a)?;
         for (limb, &i) in out.parts[0].limbs.iter_mut().zip(params.basis(a.level)) {
             let m = params.modulus(i);
-            let values = LinearLayer::by_row(params, i, &exponents, 1);
+            let values = row_constant::by_row(params, i, &exponents, 1);
             let rows = limb.chunks_exact_mut(params.ring().row_len());
             for (row, value) in rows.zip(values) {
                 row.iter_mut()
@@ -402,7 +402,7 @@ fn combined_limb(
 ) -> Poly {
     let constants: Vec<Vec<u64>> = exponents
         .iter()
-        .map(|e| LinearLayer::by_row(params, i, e, 1))
+        .map(|e| row_constant::by_row(params, i, e, 1))
         .collect();
     let sources: Vec<[&[u64]; 1]> = inputs
         .iter()

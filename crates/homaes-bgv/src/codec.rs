@@ -15,16 +15,16 @@
 //! digit·2^8)·2^8 + prime for the evaluation key and (c·round + i)·2^8 + prime for ciphertext i of the c of a
 //! layout in the wrapped key, primes numbered last, low, middle, base, special.
 
+use crate::aes::level_plan::{LevelPlan, offered};
+use crate::aes::state::State;
+use crate::aes::wrapped::{Part, WrappedKey, WrappedKeyFile, stream};
 use crate::ciphertext::{Ciphertext, History, MODE_SUMMANDS};
-use crate::course::{Course, offered};
 use crate::error::{Error, Result};
 use crate::keys::{EvalKey, EvalKeyFile, SecretKey, Target, key_stream, spread, uniform_poly};
 use crate::keyswitch::SwitchKey;
 use crate::noise::Noise;
 use crate::params::{Params, Tail};
 use crate::poly::Poly;
-use crate::state::State;
-use crate::wrapped::{Part, WrappedKey, WrappedKeyFile, stream};
 use homaes_aes::{Direction, KeySize, Layout};
 use homaes_math::Words;
 use homaes_math::sample::Seed;
@@ -210,12 +210,12 @@ impl Records for EvalKeyFile<'_> {
 }
 
 impl WrappedKey {
-    fn contents(params: &Params, courses: &[Course]) -> Contents {
-        let start = Contents::default().record(META_BYTES + courses.len() as u64 * PART_BYTES);
-        courses.iter().fold(start, |c, course| {
-            (0..=course.size.rounds()).fold(c, |c, r| {
-                let basis = params.basis(course.key_level(r));
-                let count = course.layout.ciphertexts() as u64;
+    fn contents(params: &Params, plans: &[LevelPlan]) -> Contents {
+        let start = Contents::default().record(META_BYTES + plans.len() as u64 * PART_BYTES);
+        plans.iter().fold(start, |c, plan| {
+            (0..=plan.size.rounds()).fold(c, |c, r| {
+                let basis = params.basis(plan.key_level(r));
+                let count = plan.layout.ciphertexts() as u64;
                 c.records(count, poly_bytes(params, basis))
             })
         })
@@ -223,8 +223,8 @@ impl WrappedKey {
 
     /// What it holds.
     pub fn describe(&self) -> Wrapped {
-        let courses = self.parts.iter().map(|part| &part.course);
-        described(self.size, self.direction, courses)
+        let plans = self.parts.iter().map(|part| &part.plan);
+        described(self.size, self.direction, plans)
     }
 
     /// What a file of `params` holds, by its first record and its length.
@@ -233,10 +233,10 @@ impl WrappedKey {
     /// Names what is wrong with the file.
     pub fn describe_file<R: Read>(params: &Params, mut r: Reader<R>) -> Result<Wrapped> {
         let head = read_head(params, &mut r)?;
-        let courses: Vec<Course> = head.parts.iter().map(|part| part.0).collect();
-        let contents = Self::contents(params, &courses);
+        let plans: Vec<LevelPlan> = head.parts.iter().map(|part| part.0).collect();
+        let contents = Self::contents(params, &plans);
         read::check_length::<Error>(params.id(), r.header(), contents)?;
-        Ok(described(head.size, head.direction, courses.iter()))
+        Ok(described(head.size, head.direction, plans.iter()))
     }
 
     /// Reads a wrapped key of `params` and expands its second halves.
@@ -269,9 +269,9 @@ impl WrappedKey {
 fn described<'c>(
     key_size: KeySize,
     direction: Direction,
-    courses: impl Iterator<Item = &'c Course>,
+    plans: impl Iterator<Item = &'c LevelPlan>,
 ) -> Wrapped {
-    let layouts = courses.map(|course| (course.layout, course.output_level()));
+    let layouts = plans.map(|plan| (plan.layout, plan.output_level()));
     Wrapped::expanded(key_size, direction, layouts.collect())
 }
 
@@ -279,7 +279,7 @@ fn described<'c>(
 struct Head {
     size: KeySize,
     direction: Direction,
-    parts: Vec<(Course, Seed)>,
+    parts: Vec<(LevelPlan, Seed)>,
 }
 
 fn read_head<R: Read>(params: &Params, r: &mut Reader<R>) -> Result<Head> {
@@ -288,7 +288,7 @@ fn read_head<R: Read>(params: &Params, r: &mut Reader<R>) -> Result<Head> {
     let meta = r.next_record(META, most)?;
     let mut input = Decoder::new(&meta);
     let (size, direction) = read::take_cipher::<Error>(&mut input)?;
-    let mut parts: Vec<(Course, Seed)> = Vec::new();
+    let mut parts: Vec<(LevelPlan, Seed)> = Vec::new();
     let count = input.u8("layouts")?;
     if count == 0 {
         return Err(field("layouts", count, 1));
@@ -301,8 +301,8 @@ fn read_head<R: Read>(params: &Params, r: &mut Reader<R>) -> Result<Head> {
             return Err(Error::LayoutTwice { layout });
         }
         let start = usize::from(input.u16("starting level")?);
-        let course = Course::at(params, layout, size, start)?;
-        parts.push((course, input.array::<32>("seed")?));
+        let plan = LevelPlan::at(params, layout, size, start)?;
+        parts.push((plan, input.array::<32>("seed")?));
     }
     input.finish("wrapped key")?;
     Ok(Head {
@@ -312,16 +312,16 @@ fn read_head<R: Read>(params: &Params, r: &mut Reader<R>) -> Result<Head> {
     })
 }
 
-/// The first record: the cipher, and of each layout the course and the seed.
+/// The first record: the cipher, and of each layout the plan and the seed.
 fn meta<'a>(
     size: KeySize,
     direction: Direction,
-    parts: impl ExactSizeIterator<Item = (&'a Course, &'a Seed)>,
+    parts: impl ExactSizeIterator<Item = (&'a LevelPlan, &'a Seed)>,
 ) -> Record {
     let meta = read::put_cipher(Encoder::new(), size, direction).u8(parts.len() as u8);
-    let meta = parts.fold(meta, |meta, (course, seed)| {
-        meta.u8(layout_code(course.layout))
-            .u16(course.start as u16)
+    let meta = parts.fold(meta, |meta, (plan, seed)| {
+        meta.u8(layout_code(plan.layout))
+            .u16(plan.start as u16)
             .bytes(seed)
     });
     Record::new(META, 0, meta.finish())
@@ -337,14 +337,14 @@ fn round_key(params: &Params, index: u64, c: &Ciphertext) -> Record {
 
 impl Records for WrappedKey {
     fn header(&self) -> Result<Header, WireError> {
-        let courses: Vec<Course> = self.parts.iter().map(|part| part.course).collect();
-        let contents = Self::contents(&self.params, &courses);
+        let plans: Vec<LevelPlan> = self.parts.iter().map(|part| part.plan).collect();
+        let contents = Self::contents(&self.params, &plans);
         self.params.id().header(Kind::WrappedKey, self.id, contents)
     }
 
     fn record(&self, number: u64) -> Record {
         let Some(index) = number.checked_sub(1) else {
-            let parts = self.parts.iter().map(|part| (&part.course, &part.seed));
+            let parts = self.parts.iter().map(|part| (&part.plan, &part.seed));
             return meta(self.size, self.direction, parts);
         };
         let mut all = self.parts.iter().flat_map(|p| p.rounds.iter().flatten());
@@ -356,15 +356,15 @@ impl Records for WrappedKey {
 impl WrappedKeyFile<'_> {
     /// What it holds.
     pub fn describe(&self) -> Wrapped {
-        let courses = self.parts.iter().map(|part| &part.course);
-        described(self.size, self.direction, courses)
+        let plans = self.parts.iter().map(|part| &part.plan);
+        described(self.size, self.direction, plans)
     }
 }
 
 impl Records for WrappedKeyFile<'_> {
     fn header(&self) -> Result<Header, WireError> {
-        let courses: Vec<Course> = self.parts.iter().map(|part| part.course).collect();
-        let contents = WrappedKey::contents(self.params(), &courses);
+        let plans: Vec<LevelPlan> = self.parts.iter().map(|part| part.plan).collect();
+        let contents = WrappedKey::contents(self.params(), &plans);
         self.params()
             .id()
             .header(Kind::WrappedKey, self.id(), contents)
@@ -372,7 +372,7 @@ impl Records for WrappedKeyFile<'_> {
 
     fn record(&self, number: u64) -> Record {
         let Some(index) = number.checked_sub(1) else {
-            let parts = self.parts.iter().map(|part| (&part.course, &part.seed));
+            let parts = self.parts.iter().map(|part| (&part.plan, &part.seed));
             return meta(self.size, self.direction, parts);
         };
         let c = self.ciphertext(index as usize);
@@ -384,21 +384,21 @@ impl Records for WrappedKeyFile<'_> {
 fn read_part<R: Read>(
     params: &Params,
     id: KeyId,
-    (course, seed): (Course, Seed),
+    (plan, seed): (LevelPlan, Seed),
     index: &mut u64,
     r: &mut Reader<R>,
 ) -> Result<Part> {
-    let mut rounds = Vec::with_capacity(course.size.rounds() + 1);
-    for round in 0..=course.size.rounds() {
-        let level = course.key_level(round);
+    let mut rounds = Vec::with_capacity(plan.size.rounds() + 1);
+    for round in 0..=plan.size.rounds() {
+        let level = plan.key_level(round);
         let basis = params.basis(level);
-        let keys = (0..course.layout.ciphertexts()).map(|i| {
+        let keys = (0..plan.layout.ciphertexts()).map(|i| {
             let body = record(r, LIMBS, *index, poly_bytes(params, basis))?;
             *index += 1;
             let mut input = Decoder::new(&body);
             let c0 = take_poly(params, basis, "wrapped key", &mut input)?;
             input.finish("wrapped key")?;
-            let c1 = uniform_poly(params, &seed, stream(course.layout, round, i), basis);
+            let c1 = uniform_poly(params, &seed, stream(plan.layout, round, i), basis);
             Ok(Ciphertext {
                 owner: Owner::new(params.id(), Some(id)),
                 level,
@@ -409,11 +409,7 @@ fn read_part<R: Read>(
         });
         rounds.push(keys.collect::<Result<_>>()?);
     }
-    Ok(Part {
-        course,
-        seed,
-        rounds,
-    })
+    Ok(Part { plan, seed, rounds })
 }
 
 fn field(what: &'static str, found: impl Into<u64>, expected: u64) -> Error {
@@ -544,8 +540,8 @@ pub(crate) fn file_bytes(params: &Params) -> [u64; 3] {
     [
         size(Kind::SecretKey, secret),
         size(Kind::EvalKey, EvalKey::contents(params)),
-        params.first_course().map_or(0, |course| {
-            size(Kind::WrappedKey, WrappedKey::contents(params, &[course]))
+        params.first_plan().map_or(0, |plan| {
+            size(Kind::WrappedKey, WrappedKey::contents(params, &[plan]))
         }),
     ]
 }

@@ -265,7 +265,7 @@ impl PublicKey {
             parts.push(part);
         }
         let meter = Meter::default();
-        let plan = params.intake();
+        let plan = params.public_key_down();
         let mut down = parts
             .into_iter()
             .map(|p| crate::keyswitch::mod_down(params, &meter, plan, &p));

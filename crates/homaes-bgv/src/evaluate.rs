@@ -1,7 +1,7 @@
 //! The homomorphic verbs, one ciphertext at a time.
 //!
 //! [`Evaluator`] is for users' own circuits and for tests; AES itself runs on the fused round of
-//! [`crate::sliced`], which shares the two building blocks underneath ([`crate::keyswitch`]).
+//! [`crate::aes::sliced`], which shares the two building blocks underneath ([`crate::keyswitch`]).
 
 use crate::bound::{Bound, Scalar, image_bound, lowered_bound, product_bound, relinearized_bound};
 use crate::ciphertext::{Ciphertext, History, Product};
@@ -10,11 +10,11 @@ use crate::error::{Error, Result};
 use crate::images::Image;
 use crate::keys::{EvalKey, Target};
 use crate::keyswitch::{Addend, Job, Pass, Shape, mod_down};
-use crate::linear::LinearLayer;
 use crate::meter::{Meter, Stage};
 use crate::noise::Noise;
 use crate::params::{DownPlan, Params, SwitchPlan};
 use crate::poly::Poly;
+use crate::row_constant;
 use homaes_aes::EvalError;
 use homaes_math::kernel::{self, Tensor};
 use homaes_scheme::FieldError;
@@ -233,7 +233,7 @@ impl<'k> Evaluator<'k> {
         if a.level <= 1 {
             return Err(out_of_depth(1, 0));
         }
-        Ok(self.down(a, self.params().plain(a.level), a.level - 1))
+        Ok(self.down(a, self.params().mod_switch(a.level), a.level - 1))
     }
 
     /// Both operands at the lower of their levels.
@@ -471,7 +471,9 @@ impl<'k> Evaluator<'k> {
         let params = self.params();
         basis
             .iter()
-            .map(|&i| LinearLayer::by_row(params, i, exponents, params.special_product(special, i)))
+            .map(|&i| {
+                row_constant::by_row(params, i, exponents, params.special_product(special, i))
+            })
             .collect()
     }
 
@@ -580,7 +582,7 @@ pub(crate) fn noise_after(
 
 /// |Σ ζ_17^k|² over `exponents`, at each row.
 pub(crate) fn row_powers(exponents: &[u8]) -> [f64; 16] {
-    core::array::from_fn(|row| LinearLayer::power(exponents, row))
+    core::array::from_fn(|row| row_constant::power(exponents, row))
 }
 
 pub(crate) fn out_of_depth(needed: u32, left: u32) -> Error {

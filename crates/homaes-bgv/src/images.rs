@@ -9,14 +9,11 @@ use crate::error::Result;
 use crate::evaluate::Evaluator;
 use crate::keys::{EvalKey, Target};
 use crate::keyswitch::{Addend, Job, Shape, SwitchKey};
-use crate::linear::LinearLayer;
 use crate::noise::Noise;
 use crate::params::{Params, SwitchPlan};
-use crate::placement::column_step;
 use crate::poly::Poly;
 use homaes_math::{GaloisMap, kernel};
 use homaes_scheme::Cancel;
-use rayon::prelude::*;
 use std::sync::Arc;
 
 /// c·σ of a sum, with the switching key from σ(s) unless σ is the identity.
@@ -186,60 +183,4 @@ fn fold(params: &Params, key: &SwitchKey, constant: &[u8], cancel: &Cancel) -> R
     Ok(SwitchKey {
         parts: [outer, Vec::new(), Vec::new()],
     })
-}
-
-/// Images Σ_j c_j τ_t^j of packed columns for the slopes t = 0 … 3, folded side by side.
-///
-/// # Errors
-/// If a key is missing, or `cancel` is thrown.
-pub(crate) fn column_maps<'k>(
-    key: &'k EvalKey,
-    linear: &LinearLayer,
-    cancel: &Cancel,
-) -> Result<[Vec<Image<'k>>; 4]> {
-    let params = &key.params;
-    let step = |slope, j| column_step(params, slope, j);
-    let mut steps: Vec<(usize, [usize; 3])> = (0..4)
-        .flat_map(|slope| (1..4).map(move |j| (j, step(slope, j))))
-        .collect();
-    steps.sort_unstable();
-    steps.dedup();
-    let images: Vec<Image<'k>> = steps
-        .par_iter()
-        .map(|&(j, step)| Image::new(key, Target::Translate(step), linear.mix[j].clone(), cancel))
-        .collect::<Result<_>>()?;
-    let find = |slope, j: usize| match j {
-        0 => Image::identity(params, linear.mix[0].clone()),
-        _ => {
-            let at = steps.binary_search(&(j, step(slope, j)));
-            images[at.expect("every step was listed")].clone()
-        }
-    };
-    Ok(core::array::from_fn(|slope| {
-        (0..4).map(|j| find(slope, j)).collect()
-    }))
-}
-
-/// Images Σ_k γ_k σ^(k+1) of the byte-wise linear map: γ_7 goes with σ^8, the identity on bytes.
-///
-/// # Errors
-/// If a key is missing, or `cancel` is thrown.
-pub(crate) fn byte_map<'k>(
-    key: &'k EvalKey,
-    linear: &LinearLayer,
-    cancel: &Cancel,
-) -> Result<Vec<Image<'k>>> {
-    let mut out: Vec<Image<'k>> = (1..8usize)
-        .into_par_iter()
-        .map(|k| {
-            Image::new(
-                key,
-                Target::Frobenius(k),
-                linear.gamma[k - 1].clone(),
-                cancel,
-            )
-        })
-        .collect::<Result<_>>()?;
-    out.push(Image::identity(&key.params, linear.gamma[7].clone()));
-    Ok(out)
 }

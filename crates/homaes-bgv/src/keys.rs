@@ -11,7 +11,7 @@
 //!
 //! Every key-switching key comes in two parts, three in a set for bits alone, an encryption of its own for each [`Tail`]: levels S1 have another tail prime than S0
 //! and S2, and a key that held both would be published modulo their product. AES multiplies at S1 by the keys of k = 1 and 2 alone
-//! ([`crate::subbytes`]). The other keys but that for s² hold S1 only at the low levels of users' circuits, unless the set offers the
+//! ([`crate::aes::subbytes`]). The other keys but that for s² hold S1 only at the low levels of users' circuits, unless the set offers the
 //! bit layout.
 //!
 //! A set for bits alone has one key, that of s².
@@ -28,7 +28,6 @@
 use crate::error::{Error, Result};
 use crate::keyswitch::SwitchKey;
 use crate::params::{Params, SwitchPlan, Tail};
-use crate::placement::column_step;
 use crate::poly::{Poly, SecretPoly};
 use crate::secret::{self, lots, lots_mut};
 use homaes_aes::Layout;
@@ -75,7 +74,7 @@ impl Target {
         if params.offers(Layout::Packed) {
             for slope in 0..4 {
                 for j in 1..4 {
-                    let target = Self::Translate(column_step(params, slope, j));
+                    let target = Self::Translate(params.column_step(slope, j));
                     if !out.contains(&target) {
                         out.push(target);
                     }

@@ -17,10 +17,10 @@
 //! | noise estimate ν, §2.2, §3.3 | [`noise::Noise`] in every ciphertext; [`Circuit`] switches by a bound that holds for any circuit |
 //! | randomised ±1 lifts, §3.4 | [`Lift::Signs`]; not the default: 0/1 coefficients of the normal basis are smaller |
 //! | three-way products, appendix A | [`Evaluator::multiply_three`] |
-//! | packed AES, §4.1 | [`Aes`] with `packed`, placed by `placement` |
-//! | byte-sliced, bit-sliced AES, §4.2 | [`Aes`] with `sliced`, `bits` |
+//! | packed AES, §4.1 | [`Aes`] with `aes::packed`, placed by `aes::placement` |
+//! | byte-sliced, bit-sliced AES, §4.2 | [`Aes`] with `aes::sliced`, `aes::bits` |
 //! | SubBytes as x^254, four products at depth 3, §4 | `Evaluator::power_127`, x·σ(y) unrelinearised |
-//! | affine map as linearised polynomial, §4 | `linear::LinearLayer`, folded into the keys |
+//! | affine map as linearised polynomial, §4 | `aes::linear::LinearLayer`, folded into the keys |
 //!
 //! | symbol | identifier |
 //! |---|---|
@@ -66,39 +66,33 @@
 #![forbid(unsafe_code)]
 
 mod aes;
-mod bits;
 mod bound;
 mod card;
 mod ciphertext;
 mod circuit;
 mod codec;
-mod course;
 mod encrypt;
 mod error;
 mod evaluate;
 mod images;
 mod keys;
 mod keyswitch;
-mod linear;
 mod meter;
 pub mod noise;
-mod packed;
 mod params;
-mod placement;
 mod plan;
 mod poly;
 pub mod quality;
+mod row_constant;
 mod secret;
 pub mod sets;
-mod sliced;
 pub mod stability;
-mod state;
-mod subbytes;
 mod three_way;
 mod views;
-mod wrapped;
 
 pub use aes::Aes;
+pub use aes::state::State;
+pub use aes::wrapped::{WrappedKey, WrappedKeyFile, Wrapping};
 pub use ciphertext::{Ciphertext, Product, Summary};
 pub use circuit::{Axis, Circuit, Lift};
 pub use codec::{batch_bytes, decode_batch, encode_batch};
@@ -109,9 +103,7 @@ pub use homaes_scheme::Reading;
 pub use homaes_scheme::Records;
 pub use keys::{EvalKey, EvalKeyFile, PublicKey, SecretKey};
 pub use params::{Chain, ParamSet, Params, ParamsError, Steps};
-pub use state::State;
 pub use views::BgvBytes;
-pub use wrapped::{WrappedKey, WrappedKeyFile, Wrapping};
 
 #[cfg(test)]
 mod tests;

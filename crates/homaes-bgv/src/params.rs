@@ -42,6 +42,10 @@ use homaes_scheme::SetId;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+/// e17 of the second class of slot representatives: the odd one with the least noise growth in the
+/// linear layer (`aes::linear`'s test `second_class_is_the_best`).
+pub(crate) const SECOND_CLASS: usize = 7;
+
 pub(crate) use crate::plan::{Digit, DownPlan, SwitchPlan};
 
 /// Bits by which a digit may exceed the special modulus used with it.
@@ -217,8 +221,8 @@ pub struct Params {
     frobenius: Vec<GaloisMap>,
     switching: Vec<SwitchPlan>,
     staying: Vec<SwitchPlan>,
-    plain: Vec<DownPlan>,
-    intake: DownPlan,
+    mod_switches: Vec<DownPlan>,
+    public_key_down: DownPlan,
     noise: NoiseModel,
     digest: [u8; 32],
 }
@@ -248,7 +252,7 @@ impl Params {
         // secrets are taken by lots of so many coefficients
         let ring = ring.filter(|ring| ring.n().is_multiple_of(LOT));
         let ring = ring.ok_or(conductor.clone())?;
-        let slots = Slots::new(&ring, crate::linear::SECOND_CLASS).ok_or(conductor)?;
+        let slots = Slots::new(&ring, SECOND_CLASS).ok_or(conductor)?;
         if set.weight == 0 || set.weight > ring.n() {
             return Err(ParamsError::Weight {
                 weight: set.weight,
@@ -276,8 +280,8 @@ impl Params {
             frobenius: (0..8).map(|k| ring.frobenius(k)).collect(),
             switching: Vec::new(),
             staying: Vec::new(),
-            plain: Vec::new(),
-            intake: DownPlan::empty(),
+            mod_switches: Vec::new(),
+            public_key_down: DownPlan::empty(),
             noise: NoiseModel::new(&ring, set.weight),
             digest: digest(set),
             ring,
@@ -315,12 +319,12 @@ impl Params {
             let from = level.max(1);
             self.switching.push(self.switch_plan(from, below));
             self.staying.push(self.switch_plan(from, from));
-            self.plain
+            self.mod_switches
                 .push(self.down_plan(self.basis(from), self.basis(below)));
         }
         let mut wide = self.basis(top).to_vec();
         wide.push(self.special_from());
-        self.intake = self.down_plan(&wide, self.basis(top));
+        self.public_key_down = self.down_plan(&wide, self.basis(top));
     }
 
     /// Index of the first special prime.
@@ -399,6 +403,16 @@ impl Params {
             // twelve and the tail
             Steps::Four => 24,
         }
+    }
+
+    /// τ_t^j of slope `slope` as coordinates added to (e3, e5, e257); see `aes::placement`.
+    ///
+    /// Eight quarters make up the axis e257, and four of them change the sign of the representative, which bytes do not feel.
+    /// Reducing t·j modulo 8 and not 4 keeps the bytes of a column on embeddings whose rounding noises are independent
+    /// ([`crate::stability`]), at the price of twelve different steps instead of ten.
+    pub(crate) fn column_step(&self, slope: usize, j: usize) -> [usize; 3] {
+        let quarter = self.slots().run_len() / 4;
+        [0, j % 4, quarter * (slope * j % 8)]
     }
 
     /// The set as files and errors name it.
@@ -531,13 +545,13 @@ impl Params {
     }
 
     /// Modulus switch to the level below, without keys.
-    pub(crate) fn plain(&self, level: usize) -> &DownPlan {
-        &self.plain[level]
+    pub(crate) fn mod_switch(&self, level: usize) -> &DownPlan {
+        &self.mod_switches[level]
     }
 
     /// From the top basis with one special prime (public-key encryptions) to the top basis.
-    pub(crate) fn intake(&self) -> &DownPlan {
-        &self.intake
+    pub(crate) fn public_key_down(&self) -> &DownPlan {
+        &self.public_key_down
     }
 
     /// Product of the first `count` special primes modulo pool prime `i`.
@@ -599,7 +613,7 @@ fn check_counts(c: &Chain) -> Result<(), ParamsError> {
     }
 }
 
-/// Packing needs two independent rotations of order four (see [`crate::packed`]).
+/// Packing needs two independent rotations of order four (see [`crate::aes::packed`]).
 fn check_layouts(set: &ParamSet) -> Result<(), ParamsError> {
     let square = set.m.is_multiple_of(5) && set.m.is_multiple_of(257);
     let bytes = set.layouts.iter().find(|&&l| l != Layout::Bits);
@@ -651,7 +665,7 @@ fn digest(set: &ParamSet) -> [u8; 32] {
         .str("name", set.name.as_str())
         .u64("m", set.m)
         .u64("weight", set.weight as u64)
-        .u64("second class", crate::linear::SECOND_CLASS as u64)
+        .u64("second class", SECOND_CLASS as u64)
         .u64("last", c.last)
         .u64("low", c.low)
         .u64("middle", c.middle)

@@ -4,7 +4,7 @@ mod simulation;
 
 use super::moments::{Law, ORDERS, normal_of_variance, sum_of_independent};
 use super::*;
-use crate::linear::SECOND_CLASS;
+use crate::params::SECOND_CLASS;
 use homaes_aes::gf256;
 use homaes_math::Ring;
 use homaes_math::sample::fixed_weight;

@@ -1,7 +1,7 @@
 //! Every round of AES, in every layout, direction and key size, against the oracle.
 
 use super::*;
-use crate::wrapped::before_inversion;
+use crate::aes::wrapped::before_inversion;
 use homaes_aes::{KeySize, Layout};
 
 /// A set, a layout, a direction and a key size to run.
@@ -27,7 +27,7 @@ const fn layouts(layout: Layout) -> &'static [Layout] {
 fn expected((layout, dir, size): Case, round: usize, trace: &[Block]) -> Block {
     match (layout, dir) {
         _ if round == size.rounds() => trace[round],
-        (Layout::Bits, _) => trace[round].map(|x| bits::folding().state(dir, x)),
+        (Layout::Bits, _) => trace[round].map(|x| crate::aes::bits::folding().state(dir, x)),
         (_, Direction::Decrypt) => trace[round].map(before_inversion),
         (_, Direction::Encrypt) => trace[round],
     }

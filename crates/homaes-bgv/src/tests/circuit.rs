@@ -410,9 +410,10 @@ fn constants_in_keys_and_sums_before_switching_gain() {
     let x = random_bytes(&mut f.rng, n);
     let a = at_level(&f, &x, 7);
     let slots = f.params.slots();
-    let linear = linear::LinearLayer::new(slots, Direction::Encrypt);
+    let linear = crate::aes::linear::LinearLayer::new(slots, Direction::Encrypt);
     let once = Evaluator::new(&f.eval);
-    let images = images::byte_map(&f.eval, &linear, &homaes_scheme::Cancel::new()).unwrap();
+    let images =
+        crate::aes::maps::byte_map(&f.eval, &linear, &homaes_scheme::Cancel::new()).unwrap();
     let [power, ..] = linear.mean_powers();
     let plan = f.params.switching(7);
     let mut sum = once.sum_of_images(plan, &images, &[&a], power, |_, _| ());

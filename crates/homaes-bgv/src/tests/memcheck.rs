@@ -1,7 +1,7 @@
 //! Branches and addresses that depend on secrets, looked for by valgrind; see `homaes_math::memcheck`.
 
 use super::*;
-use crate::wrapped::{WrappedKey, Wrapping};
+use crate::aes::wrapped::{WrappedKey, Wrapping};
 use homaes_math::memcheck::{Poisoned, findings, poison};
 use homaes_math::sample;
 use homaes_wire::KeyId;

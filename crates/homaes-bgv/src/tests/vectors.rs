@@ -2,8 +2,8 @@
 //! every slot, so that a batch holds as many vectors as blocks.
 
 use super::*;
-use crate::course::Course;
-use crate::wrapped::{PartFile, wrapped_schedule};
+use crate::aes::level_plan::LevelPlan;
+use crate::aes::wrapped::{PartFile, wrapped_schedule};
 use homaes_aes::{KeySize, Layout};
 use rayon::prelude::*;
 use std::collections::BTreeSet;
@@ -32,18 +32,18 @@ fn calls(direction: Direction, size: KeySize) -> Vec<Call> {
 }
 
 /// A wrapped key that holds the key of call b for block b.
-fn wrap(f: &Fixture, course: Course, direction: Direction, calls: &[Call]) -> WrappedKey {
+fn wrap(f: &Fixture, plan: LevelPlan, direction: Direction, calls: &[Call]) -> WrappedKey {
     let schedules = calls.iter().map(|c| {
         let keys = RoundKeys::expand(&c.0).unwrap();
         let schedule = keys.schedule(direction);
-        wrapped_schedule(&schedule, course.layout)
+        wrapped_schedule(&schedule, plan.layout)
     });
     let mut rng = ChaCha20Rng::from_seed([calls.len() as u8; 32]);
-    let part = PartFile::new(course, schedules.collect(), &mut rng);
+    let part = PartFile::new(plan, schedules.collect(), &mut rng);
     WrappedKey {
         params: f.params.clone(),
         id: f.secret.id(),
-        size: course.size,
+        size: plan.size,
         direction,
         parts: vec![part.all(&f.secret, direction)],
     }
@@ -54,13 +54,13 @@ fn every_vector(set: &ParamSet, layout: Layout) {
     let mut count = 0;
     for direction in Direction::ALL {
         for size in KeySize::ALL {
-            let course = Course::new(&f.params, layout, size, Some(0)).unwrap();
+            let plan = LevelPlan::new(&f.params, layout, size, Some(0)).unwrap();
             let calls = calls(direction, size);
             count += calls.len();
             calls
                 .par_chunks(f.params.blocks_per_batch(layout))
                 .for_each(|calls| {
-                    let wrapped = wrap(&f, course, direction, calls);
+                    let wrapped = wrap(&f, plan, direction, calls);
                     let aes = Aes::new(&f.eval, &wrapped, layout).unwrap();
                     let inputs: Vec<Block> = calls.iter().map(|c| c.1).collect();
                     let state = aes.evaluate(&inputs).unwrap();

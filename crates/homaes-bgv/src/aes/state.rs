@@ -1,12 +1,12 @@
 //! The state of one batch of blocks.
 
+use crate::aes::placement::{from_slots, to_slots};
 use crate::ciphertext::{Ciphertext, History, MODE_SUMMANDS};
 use crate::encrypt::{Decrypted, trivial};
 use crate::error::{Error, Result};
 use crate::evaluate::Evaluator;
 use crate::keys::SecretKey;
 use crate::params::Params;
-use crate::placement::{from_slots, to_slots};
 use homaes_aes::{Block, Layout};
 use homaes_scheme::FieldError;
 use rayon::prelude::*;

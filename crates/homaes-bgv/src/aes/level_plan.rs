@@ -14,15 +14,15 @@ use homaes_scheme::{FieldError, Misfit};
 ///
 /// Bytes: the key is added inside the linear layer of its round, before the switch that ends it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Course {
+pub(crate) struct LevelPlan {
     pub(crate) layout: Layout,
     pub(crate) size: KeySize,
     /// level of the input
     pub(crate) start: usize,
 }
 
-impl Course {
-    /// The course of least start that leaves `spare` multiplications, or by default as many as the
+impl LevelPlan {
+    /// The plan of least start that leaves `spare` multiplications, or by default as many as the
     /// set declares and the chain has.
     ///
     /// # Errors
@@ -59,10 +59,10 @@ impl Course {
         })
     }
 
-    /// The course that starts at `start`, as read from a file.
+    /// The plan that starts at `start`, as read from a file.
     ///
     /// # Errors
-    /// If the set does not offer the layout or no such course exists.
+    /// If the set does not offer the layout or no such plan exists.
     pub(crate) fn at(params: &Params, layout: Layout, size: KeySize, start: usize) -> Result<Self> {
         offered(params, layout)?;
         let least = Self::least_start(layout, size);
@@ -126,9 +126,9 @@ impl Course {
 }
 
 impl Params {
-    /// The course of the largest AES key for which the set keeps its promise of levels left, in its first
+    /// The plan of the largest AES key for which the set keeps its promise of levels left, in its first
     /// layout.
-    pub(crate) fn first_course(&self) -> Option<Course> {
+    pub(crate) fn first_plan(&self) -> Option<LevelPlan> {
         let layout = *self.set().layouts.first()?;
         let spare = self.set().spare;
         let fits = |size| {
@@ -136,13 +136,13 @@ impl Params {
                 .is_some_and(|most| most >= spare)
         };
         let size = KeySize::ALL.into_iter().rev().find(|&size| fits(size))?;
-        Course::new(self, layout, size, None).ok()
+        LevelPlan::new(self, layout, size, None).ok()
     }
 
     /// Most multiplications that AES with keys of `size` can leave on an output in `layout`; none if the
     /// set does not carry it.
     pub fn levels_left(&self, layout: Layout, size: KeySize) -> Option<usize> {
-        Course::most_spare(self, layout, size).ok().flatten()
+        LevelPlan::most_spare(self, layout, size).ok().flatten()
     }
 }
 
@@ -182,24 +182,24 @@ mod tests {
         ];
         for (set, layout, size, expected) in table {
             let params = Params::new(set).unwrap();
-            let most = Course::most_spare(&params, layout, size).unwrap();
+            let most = LevelPlan::most_spare(&params, layout, size).unwrap();
             assert_eq!(
                 most,
                 expected.map(|e| e.0),
                 "{} {layout} {size:?}",
                 set.name.as_str()
             );
-            let course = Course::new(&params, layout, size, None);
-            let left = course.ok().map(|c| c.output_level() - 1);
+            let plan = LevelPlan::new(&params, layout, size, None);
+            let left = plan.ok().map(|c| c.output_level() - 1);
             assert_eq!(left, expected.map(|e| e.1));
             for wanted in 0..=most.unwrap_or(0) {
-                let Ok(course) = Course::new(&params, layout, size, Some(wanted)) else {
+                let Ok(plan) = LevelPlan::new(&params, layout, size, Some(wanted)) else {
                     assert_eq!(expected, None);
                     continue;
                 };
-                assert!(course.output_level() > wanted && course.start <= params.top_level());
-                let again = Course::at(&params, layout, size, course.start).unwrap();
-                assert_eq!(again, course);
+                assert!(plan.output_level() > wanted && plan.start <= params.top_level());
+                let again = LevelPlan::at(&params, layout, size, plan.start).unwrap();
+                assert_eq!(again, plan);
             }
         }
     }
@@ -207,9 +207,9 @@ mod tests {
     #[test]
     fn what_a_set_does_not_offer_is_refused() {
         let params = Params::new(&sets::AES128).unwrap();
-        let bits = Course::new(&params, Layout::Bits, KeySize::Aes128, None);
+        let bits = LevelPlan::new(&params, Layout::Bits, KeySize::Aes128, None);
         assert!(matches!(bits, Err(Error::Misfit(Misfit::NoLayout { .. }))));
-        let spare = Course::new(&params, Layout::Sliced, KeySize::Aes128, Some(1));
+        let spare = LevelPlan::new(&params, Layout::Sliced, KeySize::Aes128, Some(1));
         assert!(matches!(spare, Err(Error::Levels { most: Some(0), .. })));
     }
 }

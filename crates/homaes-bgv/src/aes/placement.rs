@@ -13,7 +13,7 @@
 //! one row further down is always one step of τ_t = (e5 + 1, e257 + t·C/4) away, from the last row
 //! to the first too because 4t columns are none; so MixColumns is Σ_j c_j τ_t^j, without a mask.
 
-use crate::course::offered;
+use crate::aes::level_plan::offered;
 use crate::error::{Error, Result};
 use crate::params::Params;
 use homaes_aes::{Block, Layout};
@@ -31,16 +31,6 @@ pub(crate) fn packed_slot(params: &Params, b: usize, i: usize, slope: usize) -> 
     let runs_e3 = slots.count() / slots.run_len() / 8;
     let (class, e3) = (group / runs_e3, group % runs_e3);
     slots.slot(class, [e3, row, within + quarter * column])
-}
-
-/// τ_t^j of slope `slope` as coordinates added to (e3, e5, e257).
-///
-/// Eight quarters make up the axis e257, and four of them change the sign of the representative, which bytes do not feel.
-/// Reducing t·j modulo 8 and not 4 keeps the bytes of a column on embeddings whose rounding noises are independent
-/// ([`crate::stability`]), at the price of twelve different steps instead of ten.
-pub(crate) fn column_step(params: &Params, slope: usize, j: usize) -> [usize; 3] {
-    let quarter = params.slots().run_len() / 4;
-    [0, j % 4, quarter * (slope * j % 8)]
 }
 
 /// Slot bytes of every ciphertext of a batch of `blocks`; missing blocks are zero.
@@ -181,7 +171,7 @@ mod tests {
                 assert_eq!(here, at(&shifted, next), "the same slots, read otherwise");
                 let mut sum = vec![0; here.len()];
                 for (j, c) in circulant(dir).into_iter().enumerate() {
-                    let image = moved(&params, &here, column_step(&params, next, j));
+                    let image = moved(&params, &here, params.column_step(next, j));
                     for (s, x) in sum.iter_mut().zip(image) {
                         *s ^= homaes_aes::gf256::mul(c, x);
                     }

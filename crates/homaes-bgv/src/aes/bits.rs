@@ -10,13 +10,13 @@
 //!
 //! Why depth 4 and not [`tower::DEPTH_3`]: 2880 relinearisations of AES-128 in place of 3520, and forty levels fit (`sets`).
 
+use crate::aes::state::State;
 use crate::ciphertext::{Ciphertext, History, Product};
 use crate::error::{Error, Result};
 use crate::evaluate::{Evaluator, out_of_depth};
 use crate::keys::EvalKey;
 use crate::meter::Stage;
 use crate::poly::Poly;
-use crate::state::State;
 use homaes_aes::slp::tower;
 use homaes_aes::{BitEval, Direction, FoldedBits, Folding, Rounds};
 use homaes_math::kernel;

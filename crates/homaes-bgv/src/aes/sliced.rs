@@ -1,7 +1,7 @@
 //! Byte-sliced AES (GHS12 §4.2): one round fused from the parts of [`crate::keyswitch`].
 //!
 //! Sixteen ciphertexts hold the state, byte i of block b in slot b of ciphertext i. One round, with c127 =
-//! x^127 of each byte at level S2 ([`crate::subbytes`]), encrypting:
+//! x^127 of each byte at level S2 ([`crate::aes::subbytes`]), encrypting:
 //!
 //! ```text
 //! S    = Σ_k γ_k σ^(k+1)(c127)       S2, times P   seven hoisted key switches, σ^8 = id on bytes
@@ -9,7 +9,7 @@
 //! ```
 //!
 //! and decrypting, where InvMixColumns comes first and the affine map of the next inversion last
-//! ([`crate::linear`]):
+//! ([`crate::aes::linear`]):
 //!
 //! ```text
 //! M    = Σ_j c'_j c127_j             S2            four products by constants
@@ -23,15 +23,17 @@
 //! every pass over its keys. All threads go through the steps together, so that the keys of a step are
 //! read from memory once for all of them.
 
+use crate::aes::linear::LinearLayer;
+use crate::aes::maps::byte_map;
+use crate::aes::state::{State, check_level};
 use crate::ciphertext::{Ciphertext, History};
 use crate::error::{Error, Result};
 use crate::evaluate::Evaluator;
-use crate::images::{Image, byte_map};
+use crate::images::Image;
 use crate::keys::{EvalKey, Target};
-use crate::linear::LinearLayer;
 use crate::meter::Stage;
 use crate::poly::Poly;
-use crate::state::{State, check_level};
+use crate::row_constant;
 use homaes_aes::state::shift_source;
 use homaes_aes::{Direction, Rounds};
 use homaes_math::kernel::{self, RowTerm};
@@ -131,7 +133,7 @@ impl<'k> SlicedAes<'k> {
             .collect();
         for (at, &i) in basis.iter().enumerate() {
             let constants = self.linear.mix.each_ref();
-            let constants = constants.map(|e| LinearLayer::by_row(params, i, e, 1));
+            let constants = constants.map(|e| row_constant::by_row(params, i, e, 1));
             // term j of row r reads row r + j, for both parts
             let sources: Vec<[&[u64]; 4]> = (0..8)
                 .map(|k| core::array::from_fn(|r| &*b[(r + k / 2) % 4].parts[k % 2].limbs[at]))

@@ -1,8 +1,8 @@
 //! Packed AES (GHS12 §4.1): whole blocks in one ciphertext, bytes moved by automorphisms.
 //!
 //! ShiftRows costs nothing: instead of moving bytes the reading of the slots changes, and the four bytes of a
-//! column stay one step of an automorphism τ_t apart ([`crate::placement`]; t counts the ShiftRows so
-//! far). With c127 = x^127 at level S2 ([`crate::subbytes`]), a round is two hoisted sums and no masks:
+//! column stay one step of an automorphism τ_t apart ([`crate::aes::placement`]; t counts the ShiftRows so
+//! far). With c127 = x^127 at level S2 ([`crate::aes::subbytes`]), a round is two hoisted sums and no masks:
 //!
 //! ```text
 //! encrypting    S   = Σ_k γ_k σ^(k+1)(c127)       S2           seven key switches
@@ -14,13 +14,14 @@
 //! The same three levels as byte-sliced: the round keys, placed like the state, are added before the
 //! switch that ends the round. GHS12 permute bytes by masked rotations, with a fourth level and more noise.
 
+use crate::aes::linear::LinearLayer;
+use crate::aes::maps::{byte_map, column_maps};
+use crate::aes::state::{State, check_level};
 use crate::ciphertext::Ciphertext;
 use crate::error::{Error, Result};
 use crate::evaluate::Evaluator;
-use crate::images::{Image, byte_map, column_maps};
+use crate::images::Image;
 use crate::keys::{EvalKey, Target};
-use crate::linear::LinearLayer;
-use crate::state::{State, check_level};
 use homaes_aes::{Direction, Rounds};
 use homaes_scheme::Cancel;
 

@@ -1,20 +1,20 @@
 //! The AES key under FHE: the bytes of every round key where the state has them, at the level of their use.
 //!
 //! Round key 0 meets the input. Round key r is added inside round r, to the sums of the linear layer
-//! before their modulus switch, where its own noise is divided away with everything else ([`Course`]).
+//! before their modulus switch, where its own noise is divided away with everything else ([`LevelPlan`]).
 //! The affine constant 0x63 of SubBytes is the same after MixColumns (2 + 3 + 1 + 1 = 1), so when
 //! encrypting it is added to round keys 1 … R here, once. Decrypting bytes, the state between rounds is
 //! A⁻¹(s + 0x63), the argument of the next inversion, with A the linear part of the affine map: the round keys of
 //! the equivalent inverse cipher but the last go through the same map. The bit layout folds the linear layer into sums of products, and takes
 //! its keys in the coordinates of [`homaes_aes::Folding`], 0x63 included.
 
-use crate::bits;
+use crate::aes::bits;
+use crate::aes::level_plan::LevelPlan;
+use crate::aes::placement::slots_of;
 use crate::ciphertext::Ciphertext;
-use crate::course::Course;
 use crate::error::{Error, Result};
 use crate::keys::SecretKey;
 use crate::params::Params;
-use crate::placement::slots_of;
 use homaes_aes::{Block, Direction, KeySize, Layout, RoundKeys, Schedule, gf256};
 use homaes_math::sample::Seed;
 use homaes_scheme::Misfit;
@@ -36,7 +36,7 @@ pub struct WrappedKey {
 
 /// The round keys for one layout.
 pub(crate) struct Part {
-    pub(crate) course: Course,
+    pub(crate) plan: LevelPlan,
     pub(crate) seed: Seed,
     /// round keys 0 … R, as many ciphertexts each as the layout has
     pub(crate) rounds: Vec<Vec<Ciphertext>>,
@@ -97,12 +97,12 @@ impl WrappedKey {
 
     /// The layouts there are round keys for.
     pub fn layouts(&self) -> Vec<Layout> {
-        self.parts.iter().map(|p| p.course.layout).collect()
+        self.parts.iter().map(|p| p.plan.layout).collect()
     }
 
     /// Level of the output of AES in `layout`, if there are keys for it; multiplications left are one fewer.
     pub fn output_level(&self, layout: Layout) -> Option<usize> {
-        Some(self.part(layout).ok()?.course.output_level())
+        Some(self.part(layout).ok()?.plan.output_level())
     }
 
     /// The parameters.
@@ -112,7 +112,7 @@ impl WrappedKey {
 
     pub(crate) fn part(&self, layout: Layout) -> Result<&Part> {
         let mut parts = self.parts.iter();
-        parts.find(|p| p.course.layout == layout).ok_or_else(|| {
+        parts.find(|p| p.plan.layout == layout).ok_or_else(|| {
             Error::Misfit(Misfit::NotWrapped {
                 layout,
                 held: self.layouts(),
@@ -131,7 +131,7 @@ pub struct WrappedKeyFile<'s> {
 
 /// The round keys for one layout, in the clear.
 pub(crate) struct PartFile {
-    pub(crate) course: Course,
+    pub(crate) plan: LevelPlan,
     /// of the uniform halves
     pub(crate) seed: Seed,
     errors: Zeroizing<Seed>,
@@ -161,9 +161,9 @@ impl<'s> WrappedKeyFile<'s> {
             if wrapping.layouts[..i].contains(&layout) {
                 return Err(Error::LayoutTwice { layout });
             }
-            let course = Course::new(params, layout, size, wrapping.levels_left)?;
+            let plan = LevelPlan::new(params, layout, size, wrapping.levels_left)?;
             let rounds = wrapped_schedule(&schedule, layout);
-            parts.push(PartFile::new(course, vec![rounds], rng));
+            parts.push(PartFile::new(plan, vec![rounds], rng));
         }
         Ok(Self {
             secret,
@@ -212,7 +212,7 @@ impl<'s> WrappedKeyFile<'s> {
 impl PartFile {
     /// Draws the seeds.
     pub(crate) fn new(
-        course: Course,
+        plan: LevelPlan,
         schedules: Vec<Zeroizing<Vec<Block>>>,
         rng: &mut impl CryptoRng,
     ) -> Self {
@@ -220,7 +220,7 @@ impl PartFile {
         rng.fill_bytes(&mut seed);
         rng.fill_bytes(errors.as_mut());
         Self {
-            course,
+            plan,
             seed,
             errors,
             schedules,
@@ -229,7 +229,7 @@ impl PartFile {
 
     /// Number of ciphertexts.
     fn len(&self) -> usize {
-        (self.course.size.rounds() + 1) * self.course.layout.ciphertexts()
+        (self.plan.size.rounds() + 1) * self.plan.layout.ciphertexts()
     }
 
     /// All of it in memory.
@@ -238,11 +238,11 @@ impl PartFile {
             .into_par_iter()
             .map(|index| self.ciphertext(secret, direction, index))
             .collect();
-        let width = self.course.layout.ciphertexts();
+        let width = self.plan.layout.ciphertexts();
         let mut made = made.drain(..);
-        let rounds = 0..=self.course.size.rounds();
+        let rounds = 0..=self.plan.size.rounds();
         Part {
-            course: self.course,
+            plan: self.plan,
             seed: self.seed,
             rounds: rounds
                 .map(|_| made.by_ref().take(width).collect())
@@ -252,19 +252,19 @@ impl PartFile {
 
     /// Ciphertext `index` of the layout, round by round.
     fn ciphertext(&self, secret: &SecretKey, direction: Direction, index: usize) -> Ciphertext {
-        let (params, layout) = (secret.params(), self.course.layout);
+        let (params, layout) = (secret.params(), self.plan.layout);
         let (r, i) = (index / layout.ciphertexts(), index % layout.ciphertexts());
         let mut rng = ChaCha20Rng::from_seed(*self.errors);
         rng.set_stream(index as u64);
         let stream = (&self.seed, stream(layout, r, i));
-        let slope = slope(&self.course, direction, r);
+        let slope = slope(&self.plan, direction, r);
         // not by `vec!`, which looks whether all bytes are zero
         let blocks = params.blocks_per_batch(layout);
         let mut keys = Zeroizing::new(Vec::with_capacity(blocks));
         let schedules = self.schedules.iter().cycle();
         keys.extend(schedules.map(|key| key[r]).take(blocks));
         let slots = slots_of(params, layout, &keys, slope, i);
-        secret.encrypt_seeded(&slots, self.course.key_level(r), stream, &mut rng)
+        secret.encrypt_seeded(&slots, self.plan.key_level(r), stream, &mut rng)
     }
 }
 
@@ -295,9 +295,9 @@ pub(crate) fn before_inversion(x: u8) -> u8 {
 }
 
 /// Slope of the packed state that round key `r` is added to: 0 at the end, and always for other layouts.
-pub(crate) fn slope(course: &Course, direction: Direction, r: usize) -> usize {
-    let left = course.size.rounds() - r;
-    match (course.layout, direction) {
+pub(crate) fn slope(plan: &LevelPlan, direction: Direction, r: usize) -> usize {
+    let left = plan.size.rounds() - r;
+    match (plan.layout, direction) {
         // every ShiftRows adds one, every inverse takes one away
         (Layout::Packed, Direction::Encrypt) => (4 - left % 4) % 4,
         (Layout::Packed, Direction::Decrypt) => left % 4,

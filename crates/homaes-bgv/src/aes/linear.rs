@@ -16,19 +16,13 @@
 //! with Σ_k λ_k x^(2^k) = A⁻¹: the constants of InvMixColumns move before σ, under which they are square
 //! roots. Either way one set of seven key switches per byte serves all four rows.
 //!
-//! A constant that is the same in every slot is a 0/1 combination of powers of ζ_17 ([`homaes_math::slots`]),
-//! so it takes sixteen values, one per row of an evaluation-form limb, and multiplies noise by its
-//! power at each row. Encrypting, 2S is computed as "2"·S and 3S as 2S + S, so MixColumns needs
+//! Encrypting, 2S is computed as "2"·S and 3S as 2S + S, so MixColumns needs
 //! no second set of inner products; this costs 0.4 bits of noise against separate sums.
 
-use crate::params::Params;
+use crate::row_constant;
 use homaes_aes::state::circulant;
 use homaes_aes::{Direction, gf256};
 use homaes_math::slots::Slots;
-
-/// e17 of the second class of slot representatives: the odd one with the least noise growth in the
-/// linear layer (`tests::second_class_is_the_best`).
-pub(crate) const SECOND_CLASS: usize = 7;
 
 /// The linear layer's constants for one slot structure and direction, as exponents of ζ_17.
 #[derive(Clone, Debug)]
@@ -63,19 +57,9 @@ impl LinearLayer {
         }
     }
 
-    /// |Σ ζ_17^k|² over `exponents` at row `row`.
-    pub(crate) fn power(exponents: &[u8], row: usize) -> f64 {
-        let g = (0..row).fold(1u64, |g, _| g * 3 % 17);
-        let (re, im) = exponents.iter().fold((0.0, 0.0), |(re, im), &k| {
-            let angle = core::f64::consts::TAU * (u64::from(k) * g % 17) as f64 / 17.0;
-            (re + angle.cos(), im + angle.sin())
-        });
-        re * re + im * im
-    }
-
     /// Mean over rows of the noise power of the sums over k alone, over j alone, and of both.
     pub(crate) fn mean_powers(&self) -> [f64; 3] {
-        let sum = |e: &[Vec<u8>], row| e.iter().map(|e| Self::power(e, row)).sum::<f64>();
+        let sum = |e: &[Vec<u8>], row| e.iter().map(|e| row_constant::power(e, row)).sum::<f64>();
         let mut out = [0.0; 3];
         for row in 0..16 {
             let (gamma, mix) = (sum(&self.gamma, row), sum(&self.mix, row));
@@ -89,22 +73,12 @@ impl LinearLayer {
         }
         out
     }
-
-    /// Values of `exponents` times `factor` modulo pool prime `i`, stored, one per row.
-    pub(crate) fn by_row(params: &Params, i: usize, exponents: &[u8], factor: u64) -> Vec<u64> {
-        let t = params.transform(i);
-        let m = t.modulus();
-        let values = t.row_values(exponents);
-        values
-            .iter()
-            .map(|&v| m.to_stored(m.mul(v, factor)))
-            .collect()
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::params::SECOND_CLASS;
     use homaes_math::Ring;
 
     /// Mean noise power of a MixColumns output for a choice of second class.
