@@ -1,4 +1,4 @@
-//! AES as circuits over encrypted bytes, bits and tables, independent of any encryption scheme.
+//! AES as circuits over encrypted bytes and bits, independent of any encryption scheme.
 //!
 //! # AES on one page
 //!
@@ -23,8 +23,7 @@
 //!   PackedEval ─────────► Bytewise ──────────► Packed ─┐
 //!   ByteEval   ─────────► Bytewise ─┐                  ├─ Rounds ─► cipher()
 //!   BitEval    ─┬───────► Bitwise  ─┼ AesByte► Sliced ─┤
-//!               └───────────────────┼──────► FoldedBits ┘
-//!   LutEval    ─────────► Lutwise  ─┘
+//!               └───────────────────└──────► FoldedBits ┘
 //!   views                 adapters             layouts
 //! ```
 //!
@@ -61,24 +60,22 @@
 //! | [`sliced`], [`packed`] | the layouts: 16 items, or one |
 //! | [`folded`] | 128 items of bits, the linear layer folded into sums of products |
 //! | [`slp`] | straight-line programs on bits; the S-box as two of them, inversion as two more |
-//! | [`bytewise`], [`bitwise`], [`lutwise`] | the S-box over each view |
+//! | [`bytewise`], [`bitwise`] | the S-box over each view |
 //! | [`interp`] | evaluators without keys: values, and costs |
 //! | [`error`] | what a key or a parameter set can cause |
 //!
 //! # Cost
 //!
-//! One batch of AES-128, by [`interp::count`], the same in both directions. A look-up reads three
-//! tables when encrypting, four when decrypting, one in the last round. `tests/cost.rs` compares the
+//! One batch of AES-128, by [`interp::count`], the same in both directions. `tests/cost.rs` compares the
 //! table below with the count.
 //!
-//! | view, layout | blocks | products | relin. | Frobenius | permute | look-ups | depth |
-//! |---|---|---|---|---|---|---|---|
-//! | bytes, sliced | slots | 640 | 640 | 1760 | 0 | 0 | 30 |
-//! | bytes, packed | slots / 16 | 40 | 40 | 110 | 37 | 0 | 30 |
-//! | bits, sliced | slots | 5440 | 3040 | 0 | 0 | 0 | 40 |
-//! | bits, folded, depth 4 | slots | 5760 | 2880 | 0 | 0 | 0 | 40 |
-//! | bits, folded, depth 3 | slots | 6720 | 3520 | 0 | 0 | 0 | 30 |
-//! | look-ups, sliced | 1 | 0 | 0 | 0 | 0 | 160 | 10 |
+//! | view, layout | blocks | products | relin. | Frobenius | permute | depth |
+//! |---|---|---|---|---|---|---|
+//! | bytes, sliced | slots | 640 | 640 | 1760 | 0 | 30 |
+//! | bytes, packed | slots / 16 | 40 | 40 | 110 | 37 | 30 |
+//! | bits, sliced | slots | 5440 | 3040 | 0 | 0 | 40 |
+//! | bits, folded, depth 4 | slots | 5760 | 2880 | 0 | 0 | 40 |
+//! | bits, folded, depth 3 | slots | 6720 | 3520 | 0 | 0 | 30 |
 //!
 //! # References
 //!
@@ -97,7 +94,6 @@ pub mod folded;
 pub mod gf256;
 pub mod interp;
 pub mod layout;
-pub mod lutwise;
 pub mod mode;
 pub mod packed;
 pub mod rounds;
@@ -112,10 +108,9 @@ pub use clear::{KeySize, RoundKeys, Schedule};
 pub use error::{Error, EvalError, Result};
 pub use folded::{FoldedBits, Folding};
 pub use layout::Layout;
-pub use lutwise::Lutwise;
 pub use mode::Mode;
 pub use packed::Packed;
 pub use rounds::{Rounds, cipher, cipher_observed};
 pub use sliced::{AesByte, Sliced};
 pub use state::{Block, Direction};
-pub use view::{BitEval, ByteEval, Depth, LutEval, PackedEval, Table};
+pub use view::{BitEval, ByteEval, Depth, PackedEval};

@@ -112,8 +112,8 @@ pub fn cipher_observed<R: Rounds>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::interp::clear::ClearLut;
-    use crate::{Lutwise, Sliced};
+    use crate::interp::clear::ClearBytes;
+    use crate::{Bytewise, Sliced};
 
     /// Fuses everything: a state is the list of what was done to it.
     struct Fused;
@@ -153,15 +153,24 @@ mod tests {
 
     #[test]
     fn fewer_than_two_round_keys_are_an_error() {
-        let rounds = Sliced(Lutwise::new(&ClearLut));
-        let block = [0; 16];
+        let eval = ClearBytes::new(1);
+        let rounds = Sliced(Bytewise::new(&eval));
+        let block = rounds.public(&[[0; 16]]);
         for found in 0..2 {
-            let keys = vec![block; found];
+            let keys = vec![block.clone(); found];
             assert_eq!(
                 cipher(&rounds, Direction::Encrypt, &block, &keys),
                 Err(EvalError::TooFewRoundKeys { found, expected: 2 })
             );
         }
-        assert!(cipher(&rounds, Direction::Encrypt, &block, &[block; 2]).is_ok());
+        assert!(
+            cipher(
+                &rounds,
+                Direction::Encrypt,
+                &block,
+                &[block.clone(), block.clone()]
+            )
+            .is_ok()
+        );
     }
 }

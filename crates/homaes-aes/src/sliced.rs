@@ -10,8 +10,7 @@ use crate::error::EvalError;
 use crate::rounds::Rounds;
 use crate::state::{Block, Direction, circulant, mix_source, shift_source, to_sliced, try_array};
 
-/// All that AES does to a byte. [`Bytewise`](crate::Bytewise), [`Bitwise`](crate::Bitwise) and
-/// [`Lutwise`](crate::Lutwise) implement it over the views.
+/// All that AES does to a byte. [`Bytewise`](crate::Bytewise) and [`Bitwise`](crate::Bitwise) implement it over the views.
 ///
 /// Laws: as for the views; `D(sbox_times(dir, a, c)[k]) = c[k]·S(D(a))` slot by slot, S being the
 /// S-box when encrypting and its inverse when decrypting; `sub` and `sub_mix` decrypt to the same as

@@ -1,4 +1,4 @@
-//! The four views of a backend: encrypted bytes, bytes that can move, bits, and table look-ups.
+//! The three views of a backend: encrypted bytes, bytes that can move, and bits.
 //!
 //! A backend implements the views its scheme is good at and nothing else. The schemes do not offer
 //! the same algebra, and pretending that they do would cost an order of magnitude:
@@ -8,7 +8,6 @@
 //! | [`ByteEval`] | `slots` elements of GF(2^8) | sum, public factor | product, then Frobenius |
 //! | [`PackedEval`] | the same, and slots can move | | permutation |
 //! | [`BitEval`] | `slots` bits | exclusive or | conjunction |
-//! | [`LutEval`] | one byte in a form of the backend's own | exclusive or (on bits) | look-up |
 //!
 //! **Lazy products.** `mul` and `and` return a `Product`; products add; `relinearize` turns a sum of
 //! products into an item that can be multiplied again. Products are the three-part ciphertexts of
@@ -25,11 +24,8 @@
 
 use crate::error::EvalError;
 
-/// Multiplicative depth, in the unit of the view: products, conjunctions, or look-ups.
+/// Multiplicative depth, in the unit of the view: products or conjunctions.
 pub type Depth = u32;
-
-/// A public map from bytes to bytes: entry x is the image of x.
-pub type Table = [u8; 256];
 
 /// View 1. An item is `slots()` slots, each an element of GF(2^8) as in [`gf256`](crate::gf256).
 ///
@@ -212,36 +208,4 @@ pub trait BitEval: Sync {
     fn refresh(&self, _items: &mut [Self::Bit], _depth: Depth) -> Result<(), Self::Error> {
         Ok(())
     }
-}
-
-/// View 3. An item is one byte, as whatever the backend makes of it (eight bits, two nibbles, …).
-///
-/// Laws:
-/// - `D(public(v)) = v`
-/// - `D(xor(a, b)) = D(a) ⊕ D(b)`
-/// - `D(lookup(a, t)[k]) = t[k][D(a)]`; in particular the identity table changes no value
-pub trait LutEval {
-    /// What can stop an evaluation.
-    type Error: From<EvalError>;
-    /// One encrypted byte.
-    type Byte: Clone;
-
-    /// A public byte as an item. Needs no secret key.
-    fn public(&self, v: u8) -> Self::Byte;
-
-    /// Exclusive or: free on bits, two bootstrappings on nibbles.
-    ///
-    /// # Errors
-    /// If a key is missing.
-    fn xor(&self, a: &Self::Byte, b: &Self::Byte) -> Result<Self::Byte, Self::Error>;
-
-    /// `K` tables read at the same encrypted index; the backend shares the work between them.
-    ///
-    /// # Errors
-    /// If a key is missing.
-    fn lookup<const K: usize>(
-        &self,
-        a: &Self::Byte,
-        tables: [&Table; K],
-    ) -> Result<[Self::Byte; K], Self::Error>;
 }

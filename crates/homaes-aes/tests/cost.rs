@@ -1,10 +1,10 @@
 //! What AES costs in every view, counted: the table in the documentation of the crate is checked here.
 
-use homaes_aes::interp::count::{CountBits, CountBytes, CountLut, Tally};
+use homaes_aes::interp::count::{CountBits, CountBytes, Tally};
 use homaes_aes::slp::tower::{Core, DEPTH_3, DEPTH_4};
 use homaes_aes::{
-    Bitwise, Bytewise, Depth, Direction, EvalError, FoldedBits, KeySize, Lutwise, Packed, Rounds,
-    Sliced, cipher,
+    Bitwise, Bytewise, Depth, Direction, EvalError, FoldedBits, KeySize, Packed, Rounds, Sliced,
+    cipher,
 };
 
 fn run<S, R: Rounds<State = S, Key = S, Error = EvalError>>(
@@ -45,33 +45,25 @@ fn folded_bits<const P: usize>(
     Ok(e.tally())
 }
 
-fn sliced_lut(e: CountLut, dir: Direction, size: KeySize) -> Result<Tally, EvalError> {
-    let r = Sliced(Lutwise::new(&e));
-    run(&r, dir, size, || r.public(&[]))?;
-    Ok(e.tally())
-}
-
-/// The six rows of the table.
-fn tallies(dir: Direction, size: KeySize) -> [Tally; 6] {
+/// The rows of the table.
+fn tallies(dir: Direction, size: KeySize) -> [Tally; 5] {
     [
         sliced_bytes(CountBytes::new(8), dir, size),
         packed_bytes(CountBytes::new(16), dir, size),
         sliced_bits(CountBits::new(8), dir, size),
-        sliced_lut(CountLut::new(), dir, size),
         folded_bits(CountBits::new(8), &DEPTH_4, dir, size),
         folded_bits(CountBits::new(8), &DEPTH_3, dir, size),
     ]
     .map(|t| t.expect("counters without levels do not fail"))
 }
 
-/// Products, relinearisations, Frobenius maps, permutations, look-ups, depth.
-fn row(t: &Tally) -> [u64; 6] {
+/// Products, relinearisations, Frobenius maps, permutations, depth.
+fn row(t: &Tally) -> [u64; 5] {
     [
         t.products,
         t.relinearisations,
         t.frobenius,
         t.permutations,
-        t.lookups,
         u64::from(t.depth),
     ]
 }
@@ -80,12 +72,11 @@ fn row(t: &Tally) -> [u64; 6] {
 fn aes128_costs() {
     for dir in Direction::ALL {
         let rows = tallies(dir, KeySize::Aes128).each_ref().map(row);
-        assert_eq!(rows[0], [640, 640, 1760, 0, 0, 30], "sliced bytes {dir:?}");
-        assert_eq!(rows[1], [40, 40, 110, 37, 0, 30], "packed bytes {dir:?}");
-        assert_eq!(rows[2], [5_440, 3_040, 0, 0, 0, 40], "bits {dir:?}");
-        assert_eq!(rows[3], [0, 0, 0, 0, 160, 10], "look-ups {dir:?}");
-        assert_eq!(rows[4], [5_760, 2_880, 0, 0, 0, 40], "depth 4 {dir:?}");
-        assert_eq!(rows[5], [6_720, 3_520, 0, 0, 0, 30], "depth 3 {dir:?}");
+        assert_eq!(rows[0], [640, 640, 1760, 0, 30], "sliced bytes {dir:?}");
+        assert_eq!(rows[1], [40, 40, 110, 37, 30], "packed bytes {dir:?}");
+        assert_eq!(rows[2], [5_440, 3_040, 0, 0, 40], "bits {dir:?}");
+        assert_eq!(rows[3], [5_760, 2_880, 0, 0, 40], "depth 4 {dir:?}");
+        assert_eq!(rows[4], [6_720, 3_520, 0, 0, 30], "depth 3 {dir:?}");
     }
 }
 
@@ -95,12 +86,11 @@ fn costs_follow_the_rounds() {
         for size in KeySize::ALL {
             let n = size.rounds() as u64;
             let rows = tallies(dir, size).each_ref().map(row);
-            assert_eq!(rows[0], [64 * n, 64 * n, 176 * n, 0, 0, 3 * n]);
-            assert_eq!(rows[1], [4 * n, 4 * n, 11 * n, 4 * n - 3, 0, 3 * n]);
-            assert_eq!(rows[2], [544 * n, 304 * n, 0, 0, 0, 4 * n]);
-            assert_eq!(rows[3], [0, 0, 0, 0, 16 * n, n]);
-            assert_eq!(rows[4], [576 * n, 288 * n, 0, 0, 0, 4 * n]);
-            assert_eq!(rows[5], [672 * n, 352 * n, 0, 0, 0, 3 * n]);
+            assert_eq!(rows[0], [64 * n, 64 * n, 176 * n, 0, 3 * n]);
+            assert_eq!(rows[1], [4 * n, 4 * n, 11 * n, 4 * n - 3, 3 * n]);
+            assert_eq!(rows[2], [544 * n, 304 * n, 0, 0, 4 * n]);
+            assert_eq!(rows[3], [576 * n, 288 * n, 0, 0, 4 * n]);
+            assert_eq!(rows[4], [672 * n, 352 * n, 0, 0, 3 * n]);
         }
     }
 }
@@ -111,7 +101,6 @@ fn table_in_the_documentation_is_the_count() {
         "bytes, sliced | slots",
         "bytes, packed | slots / 16",
         "bits, sliced | slots",
-        "look-ups, sliced | 1",
         "bits, folded, depth 4 | slots",
         "bits, folded, depth 3 | slots",
     ];
@@ -125,11 +114,9 @@ fn table_in_the_documentation_is_the_count() {
 }
 
 #[test]
-fn tables_and_refreshes() {
-    // Nine rounds of three (encrypting) or four multiples on 16 bytes, one round of one.
-    for (dir, tables) in [(Direction::Encrypt, 448), (Direction::Decrypt, 592)] {
-        let [sliced, packed, bits, lut, ..] = tallies(dir, KeySize::Aes128);
-        assert_eq!(lut.tables, tables);
+fn refreshes() {
+    for dir in Direction::ALL {
+        let [sliced, packed, bits, ..] = tallies(dir, KeySize::Aes128);
         for (tally, depth) in [(&sliced, 3), (&packed, 3), (&bits, 4)] {
             assert_eq!(tally.refreshes, 10);
             assert!(tally.refresh_depths.iter().eq([&depth]));
@@ -160,7 +147,7 @@ fn passes_of_a_round() {
         for mix in [true, false] {
             assert_eq!(passes(dir, mix), [64, 32, 64, 128]);
         }
-        let [.., bits, _, four, three] = tallies(dir, KeySize::Aes128);
+        let [.., bits, four, three] = tallies(dir, KeySize::Aes128);
         // Boyar and Peralta's S-boxes in lockstep
         assert_eq!([bits.passes, four.passes, three.passes], [40, 40, 30]);
     }
@@ -185,7 +172,6 @@ fn one_level_too_few_is_an_error() {
             sliced_bytes(CountBytes::new(1).with_levels(30 - short), dir, size),
             packed_bytes(CountBytes::new(16).with_levels(30 - short), dir, size),
             sliced_bits(CountBits::new(1).with_levels(40 - short), dir, size),
-            sliced_lut(CountLut::new().with_levels(10 - short), dir, size),
             folded_bits(
                 CountBits::new(1).with_levels(40 - short),
                 &DEPTH_4,
@@ -202,6 +188,6 @@ fn one_level_too_few_is_an_error() {
         .map(|r| r.err())
     };
     let out = EvalError::OutOfDepth { needed: 1, left: 0 };
-    assert_eq!(outcome(0), [const { None }; 6]);
+    assert_eq!(outcome(0), [const { None }; 5]);
     assert_eq!(outcome(1), core::array::from_fn(|_| Some(out.clone())));
 }

@@ -4,9 +4,9 @@
 
 use aes::Aes128;
 use aes::cipher::{BlockCipherDecrypt, BlockCipherEncrypt, KeyInit};
-use homaes_aes::interp::clear::{ClearBits, ClearBytes, ClearLut};
+use homaes_aes::interp::clear::{ClearBits, ClearBytes};
 use homaes_aes::{
-    AesByte, Bitwise, Bytewise, Direction, EvalError, Lutwise, RoundKeys, clear, gf256, state,
+    AesByte, Bitwise, Bytewise, Direction, EvalError, RoundKeys, clear, gf256, state,
 };
 
 const MULTIPLES: [u8; 9] = [0, 1, 2, 3, 9, 11, 13, 14, 255];
@@ -44,14 +44,6 @@ fn bytewise() {
 fn bitwise() {
     let eval = ClearBits::new(256);
     check(&Bitwise::new(&eval), &all_bytes(), state::from_bits);
-}
-
-#[test]
-fn lutwise() {
-    let adapter = Lutwise::new(&ClearLut);
-    for x in 0..=255 {
-        check(&adapter, &[x], |&y| vec![y]);
-    }
 }
 
 /// The last round is S-box, ShiftRows, AddRoundKey: undoing the key on the output of the crate gives

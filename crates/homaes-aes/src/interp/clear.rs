@@ -2,7 +2,7 @@
 
 use crate::error::{EvalError, Result};
 use crate::gf256;
-use crate::view::{BitEval, ByteEval, LutEval, PackedEval, Table};
+use crate::view::{BitEval, ByteEval, PackedEval};
 
 /// `v` completed to `slots` values with zeros.
 fn complete<T: Copy + Default>(v: &[T], slots: usize) -> Vec<T> {
@@ -124,27 +124,6 @@ impl BitEval for ClearBits {
 
     fn relinearize(&self, p: Vec<bool>) -> Result<Vec<bool>> {
         Ok(p)
-    }
-}
-
-/// View 3 in the clear.
-#[derive(Clone, Copy, Debug)]
-pub struct ClearLut;
-
-impl LutEval for ClearLut {
-    type Error = EvalError;
-    type Byte = u8;
-
-    fn public(&self, v: u8) -> u8 {
-        v
-    }
-
-    fn xor(&self, a: &u8, b: &u8) -> Result<u8> {
-        Ok(a ^ b)
-    }
-
-    fn lookup<const K: usize>(&self, a: &u8, tables: [&Table; K]) -> Result<[u8; K]> {
-        Ok(tables.map(|t| t[usize::from(*a)]))
     }
 }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::error::{EvalError, Result};
-use crate::view::{BitEval, ByteEval, Depth, LutEval, PackedEval, Table};
+use crate::view::{BitEval, ByteEval, Depth, PackedEval};
 
 /// What a circuit has used.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,10 +28,6 @@ pub struct Tally {
     pub frobenius: u64,
     /// permutations of slots
     pub permutations: u64,
-    /// look-ups, whatever the number of tables
-    pub lookups: u64,
-    /// tables read by all look-ups
-    pub tables: u64,
     /// calls of `relinearize_all`: passes over the relinearisation key
     pub passes: u64,
     /// calls of `refresh`
@@ -259,51 +255,6 @@ impl BitEval for CountBits {
     }
 }
 
-/// View 3, counted. Depth is in look-ups.
-#[derive(Debug, Default)]
-pub struct CountLut {
-    ledger: Ledger,
-}
-
-impl CountLut {
-    /// A fresh counter.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// The same counter, with an end to its depth.
-    pub fn with_levels(mut self, levels: Depth) -> Self {
-        self.ledger.levels = Some(levels);
-        self
-    }
-
-    /// What has been used so far.
-    pub fn tally(&self) -> Tally {
-        self.ledger.open().clone()
-    }
-}
-
-impl LutEval for CountLut {
-    type Error = EvalError;
-    type Byte = Depth;
-
-    fn public(&self, _v: u8) -> Depth {
-        0
-    }
-
-    fn xor(&self, a: &Depth, b: &Depth) -> Result<Depth> {
-        Ok(self.ledger.sum(*a, *b))
-    }
-
-    fn lookup<const K: usize>(&self, a: &Depth, _tables: [&Table; K]) -> Result<[Depth; K]> {
-        let depth = self.ledger.deepen(*a)?;
-        let mut tally = self.ledger.open();
-        tally.lookups += 1;
-        tally.tables += K as u64;
-        Ok([depth; K])
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -322,15 +273,5 @@ mod tests {
             (tally.products, tally.relinearisations, tally.depth),
             (3, 1, 2)
         );
-    }
-
-    #[test]
-    fn lookups_count_once_and_their_tables_each() {
-        let e = CountLut::new();
-        let t = [0; 256];
-        assert_eq!(e.lookup(&0, [&t, &t, &t]), Ok([1; 3]));
-        assert_eq!(e.xor(&1, &0), Ok(1));
-        let tally = e.tally();
-        assert_eq!((tally.lookups, tally.tables, tally.sums), (1, 3, 1));
     }
 }

@@ -1,11 +1,11 @@
 //! AES in the clear through every view and layout, with all intermediate states.
 #![allow(dead_code, reason = "each test binary uses a part of this module")]
 
-use homaes_aes::interp::clear::{ClearBits, ClearBytes, ClearLut};
+use homaes_aes::interp::clear::{ClearBits, ClearBytes};
 use homaes_aes::slp::tower::{self, Core};
 use homaes_aes::{
-    Bitwise, Block, Bytewise, Direction, EvalError, FoldedBits, Lutwise, Packed, RoundKeys, Rounds,
-    Sliced, cipher_observed, state,
+    Bitwise, Block, Bytewise, Direction, EvalError, FoldedBits, Packed, RoundKeys, Rounds, Sliced,
+    cipher_observed, state,
 };
 
 /// A view with a layout.
@@ -16,17 +16,15 @@ pub(crate) enum View {
     SlicedBits,
     FoldedBits,
     ShallowBits,
-    SlicedLut,
 }
 
 impl View {
-    pub(crate) const ALL: [Self; 6] = [
+    pub(crate) const ALL: [Self; 5] = [
         Self::SlicedBytes,
         Self::PackedBytes,
         Self::SlicedBits,
         Self::FoldedBits,
         Self::ShallowBits,
-        Self::SlicedLut,
     ];
 
     /// Runs each block under its own key; entry r holds all states after round r.
@@ -75,19 +73,6 @@ impl View {
             }
             Self::FoldedBits => folded(&tower::DEPTH_4, dir, blocks, &keys),
             Self::ShallowBits => folded(&tower::DEPTH_3, dir, blocks, &keys),
-            Self::SlicedLut => {
-                let r = Sliced(Lutwise::new(&ClearLut));
-                let mut rounds = vec![Vec::new(); keys.len()];
-                for b in 0..n {
-                    let keys: Vec<_> = keys.iter().map(|k| vec![k[b]]).collect();
-                    let lift = |b: &[Block]| r.public(b);
-                    let one = observe(&r, dir, &blocks[b..=b], &keys, lift, |s| vec![*s]);
-                    for (all, one) in rounds.iter_mut().zip(one) {
-                        all.extend(one);
-                    }
-                }
-                rounds
-            }
         }
     }
 
