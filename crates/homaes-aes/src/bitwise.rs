@@ -13,10 +13,11 @@
 //! when encrypting, 176 when decrypting. `tests/slp.rs` counts them. [`FoldedBits`](crate::FoldedBits) needs 18 relinearisations
 //! per byte and no sums of bits.
 
+use crate::error::Depth;
 use crate::sliced::AesByte;
 use crate::slp::{self, sbox};
 use crate::state::{Direction, byte_index, exactly, to_bits};
-use crate::view::{BitEval, Depth};
+use crate::view::BitEval;
 
 /// View 2 as AES bytes. Bit i of a byte is item i, of value 2^i.
 ///

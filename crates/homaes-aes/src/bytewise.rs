@@ -18,10 +18,11 @@
 //!
 //! Cost of an S-box, both directions: 4 products, 4 relinearisations, 11 Frobenius maps, depth 3.
 
+use crate::error::Depth;
 use crate::gf256;
 use crate::sliced::AesByte;
 use crate::state::{Direction, try_array};
-use crate::view::{ByteEval, Depth};
+use crate::view::ByteEval;
 
 /// View 1 as AES bytes.
 pub struct Bytewise<'e, E: ByteEval> {

@@ -1,6 +1,7 @@
 //! What a user's key or choice of parameters can cause. What only our code can cause panics.
 
-use crate::view::Depth;
+/// Multiplicative depth, in the unit of the view: products or conjunctions.
+pub type Depth = u32;
 
 /// A mistake in the clear inputs of AES.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

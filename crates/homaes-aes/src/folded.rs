@@ -17,12 +17,13 @@
 //! depth 40; over [`tower::DEPTH_3`] 6720, 3520, 30 and 30. `tests/folded.rs` counts them.
 
 use crate::clear::Schedule;
+use crate::error::Depth;
 use crate::gf256;
 use crate::rounds::Rounds;
 use crate::slp::tower::{self, Core};
 use crate::slp::{Begun, begin};
 use crate::state::{Block, Direction, byte_index, circulant, shift_source};
-use crate::view::{BitEval, Depth};
+use crate::view::BitEval;
 use zeroize::Zeroizing;
 
 /// A sparse matrix over GF(2), by rows: the columns of the entries that are 1, in rising order.

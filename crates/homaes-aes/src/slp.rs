@@ -34,8 +34,9 @@ pub mod tower;
 use std::ops::Deref;
 use std::sync::Arc;
 
+use crate::error::Depth;
 use crate::state::exactly;
-use crate::view::{BitEval, Depth};
+use crate::view::BitEval;
 
 /// A gate of two wires, given by their numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

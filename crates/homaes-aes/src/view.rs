@@ -22,10 +22,7 @@
 //! Items of one evaluator may be combined at whatever levels they are. Combining items of different
 //! evaluators is a programming error and may panic.
 
-use crate::error::EvalError;
-
-/// Multiplicative depth, in the unit of the view: products or conjunctions.
-pub type Depth = u32;
+use crate::error::{Depth, EvalError};
 
 /// View 1. An item is `slots()` slots, each an element of GF(2^8) as in [`gf256`](crate::gf256).
 ///

@@ -3,11 +3,10 @@
 //! [`Evaluator`] is for users' own circuits and for tests; AES itself runs on the fused round of
 //! [`crate::aes::sliced`], which shares the two building blocks underneath ([`crate::keyswitch`]).
 
-use crate::bound::{Bound, Scalar, image_bound, lowered_bound, product_bound, relinearized_bound};
+use crate::bound::{Bound, Scalar, lowered_bound, product_bound, relinearized_bound};
 use crate::ciphertext::{Ciphertext, History, Product};
 use crate::encrypt::{encode, largest_embedding_log2, padded, plain_coefficients, trivial};
 use crate::error::{Error, Result};
-use crate::images::Image;
 use crate::keys::{EvalKey, Target};
 use crate::keyswitch::{Addend, Job, Pass, Shape, mod_down};
 use crate::meter::{Meter, Stage};
@@ -525,18 +524,6 @@ impl<'k> Evaluator<'k> {
     pub(crate) fn square(&self, a: &Ciphertext) -> Result<Ciphertext> {
         let plan = self.params().switching(a.level);
         self.image(&self.entered(a)?, Target::Frobenius(1), plan)
-    }
-
-    /// The image of one ciphertext under the automorphism of `target`.
-    fn image(&self, a: &Ciphertext, target: Target, plan: &SwitchPlan) -> Result<Ciphertext> {
-        let params = self.params();
-        self.key.key_at(target, plan, a.level)?;
-        let image = Image::new(self.key, target, vec![0], &self.cancel)?;
-        let mut out = self.sum_of_images(plan, &[image], &[a], 1.0, |_, _| ());
-        let mut out = out.pop().expect("one input, one output");
-        let galois = params.ring().exponent(target.map(params).source(0));
-        out.history = a.history.one(|b| image_bound(params, plan, b, galois));
-        self.checked("automorphism", out)
     }
 
     /// Slots moved by a translation, at the level of `a`.

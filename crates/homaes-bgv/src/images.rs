@@ -4,6 +4,7 @@
 //! constants, summing before switching down), and a constant is folded into the key of its σ_i, so
 //! that a word of the sum is one inner product.
 
+use crate::bound::image_bound;
 use crate::ciphertext::Ciphertext;
 use crate::error::Result;
 use crate::evaluate::Evaluator;
@@ -80,6 +81,23 @@ impl<'k> Image<'k> {
 }
 
 impl Evaluator<'_> {
+    /// The image of one ciphertext under the automorphism of `target`.
+    pub(crate) fn image(
+        &self,
+        a: &Ciphertext,
+        target: Target,
+        plan: &SwitchPlan,
+    ) -> Result<Ciphertext> {
+        let params = self.params();
+        self.key().key_at(target, plan, a.level)?;
+        let image = Image::new(self.key(), target, vec![0], &self.cancel)?;
+        let mut out = self.sum_of_images(plan, &[image], &[a], 1.0, |_, _| ());
+        let mut out = out.pop().expect("one input, one output");
+        let galois = params.ring().exponent(target.map(params).source(0));
+        out.history = a.history.one(|b| image_bound(params, plan, b, galois));
+        self.checked("automorphism", out)
+    }
+
     /// Σ_i c_i σ_i(x) for every x of `inputs`, switched by `plan`; the inputs share every pass over the
     /// keys. `post(at, sums)` may change the sums modulo the `at`-th prime of the plan's extended basis
     /// before the division: they are P_l times the result.

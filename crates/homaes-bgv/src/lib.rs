@@ -68,6 +68,7 @@
 mod aes;
 mod bound;
 mod card;
+mod chain;
 mod ciphertext;
 mod circuit;
 mod codec;

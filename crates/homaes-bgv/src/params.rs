@@ -46,7 +46,12 @@ use std::sync::Arc;
 /// linear layer (`aes::linear`'s test `second_class_is_the_best`).
 pub(crate) const SECOND_CLASS: usize = 7;
 
+pub(crate) use crate::chain::Tail;
+pub use crate::chain::{Chain, Steps};
+use crate::chain::{LAST, LOW, MIDDLE};
 pub(crate) use crate::plan::{Digit, DownPlan, SwitchPlan};
+
+mod plans;
 
 /// Bits by which a digit may exceed the special modulus used with it.
 ///
@@ -60,36 +65,6 @@ const MAX_DIGITS: usize = 12;
 /// Sources of a base conversion: sixteen words are combined, one of them the quotient.
 const CONVERSION_SOURCES: usize = 15;
 const MAX_PRIMES: usize = 64;
-
-/// How a chain is cut into levels. See the module's text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Steps {
-    /// three levels and one base prime a round
-    Three,
-    /// four levels and two base primes a round: the bit layout only
-    Four,
-}
-
-/// The primes of a set, by role. See the module's text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Chain {
-    /// levels of a round
-    pub steps: Steps,
-    /// only prime of the last level; part of S0 and S2
-    pub last: u64,
-    /// second tail prime of S0
-    pub low: u64,
-    /// tail prime of S1
-    pub middle: u64,
-    /// b_1, b_2, …: one per round but the last
-    pub base: &'static [u64],
-    /// special primes of key switching
-    pub special: &'static [u64],
-    /// base primes that share the first digit with the tail
-    pub first_digit: usize,
-    /// base primes of every further digit
-    pub digit: usize,
-}
 
 /// A parameter set as declared: literal numbers, unchecked.
 #[derive(Clone, Debug, PartialEq)]
@@ -168,46 +143,7 @@ pub enum ParamsError {
     },
 }
 
-/// Which of the tail primes a modulus has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Tail {
-    /// last and low, or last alone: S0 and S2
-    Outer,
-    /// middle: S1
-    Middle,
-    /// low alone: levels 4r - 2 of a chain of four levels a round
-    Low,
-}
-
-impl Tail {
-    pub(crate) const ALL: [Self; 3] = [Self::Outer, Self::Middle, Self::Low];
-
-    /// That of a basis.
-    pub(crate) fn of(basis: &[usize]) -> Self {
-        if basis.contains(&MIDDLE) {
-            Self::Middle
-        } else if basis.contains(&LAST) {
-            Self::Outer
-        } else {
-            Self::Low
-        }
-    }
-
-    fn primes(self, steps: Steps) -> &'static [usize] {
-        match (self, steps) {
-            (Self::Outer, Steps::Three) => &[LAST, LOW],
-            (Self::Outer, Steps::Four) => &[LAST],
-            (Self::Middle, _) => &[MIDDLE],
-            (Self::Low, _) => &[LOW],
-        }
-    }
-}
-
 const TAIL: usize = 3;
-const LAST: usize = 0;
-const LOW: usize = 1;
-const MIDDLE: usize = 2;
-
 /// Checked parameters with all precomputation; shared by keys, ciphertexts and evaluators.
 pub struct Params {
     set: ParamSet,

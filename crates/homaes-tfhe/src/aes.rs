@@ -6,8 +6,9 @@ use crate::error::{Error, Result};
 use crate::keys::EvalKey;
 use crate::nibble::aes::NibbleAes;
 use crate::nibble::engine as nibble;
-use crate::params::{Params, Variant};
-use crate::state::State;
+use crate::params::Params;
+use crate::set::Variant;
+use crate::state::{Observe, State};
 use crate::wrapped::WrappedKey;
 use homaes_aes::{Block, Layout};
 use homaes_math::Words;
@@ -26,9 +27,6 @@ pub struct Aes<'k> {
     rounds: usize,
     circuit: Circuit<'k>,
 }
-
-/// Callback after every round: its number, and the LWE ciphertexts of the state.
-pub(crate) type Observe<'o> = &'o mut dyn FnMut(usize, Words);
 
 /// The same with states.
 type ObserveStates<'o> = &'o mut dyn FnMut(usize, &State);

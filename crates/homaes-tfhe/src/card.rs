@@ -1,7 +1,8 @@
 //! What a set says about itself: sizes, security and failure probability, all computed.
 
 use crate::codec::{batch_bytes, file_bytes};
-use crate::params::{Params, Variant};
+use crate::params::Params;
+use crate::set::Variant;
 use homaes_aes::KeySize;
 use homaes_params::{Published, Purpose, SetCard, lwe};
 

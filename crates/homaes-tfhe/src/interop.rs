@@ -45,9 +45,10 @@ use crate::keys::{EvalKey, SecretKey};
 use crate::noise::{
     Accounting, FFT_LOG2_VARIANCE, NoiseModel, REFRESHED, digit_moment, log2_sigma, rounding,
 };
-use crate::params::{BitsSet, Gadget, Params, Variant};
+use crate::params::Params;
 use crate::ring::{RingSecret, add, extract};
 use crate::rows::unit;
+use crate::set::{BitsSet, Gadget, Variant};
 use crate::state::State;
 use core::fmt;
 use homaes_math::{Fourier, Reals, Words, torus};

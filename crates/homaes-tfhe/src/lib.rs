@@ -88,6 +88,7 @@ mod rows;
 #[cfg(test)]
 mod sampling;
 mod secret;
+mod set;
 pub mod sets;
 mod state;
 mod switching;
@@ -100,7 +101,8 @@ pub use error::{Error, Result};
 pub use homaes_scheme::Reading;
 pub use homaes_scheme::{Expansion, Records};
 pub use keys::{EvalKey, EvalKeyFile, SecretKey};
-pub use params::{BitsSet, Gadget, NibbleSet, ParamSet, Params, ParamsError, Variant};
+pub use params::Params;
+pub use set::{BitsSet, Gadget, NibbleSet, ParamSet, ParamsError, Variant};
 pub use state::{Decrypted, State};
 pub use wrapped::{WrappedKey, Wrapping};
 

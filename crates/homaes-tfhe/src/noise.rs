@@ -28,8 +28,8 @@ mod tail;
 pub(crate) use tail::log2_sum;
 pub use tail::{Mixture, log2_erfc, log2_tail};
 
-use crate::params::{BitsSet, Gadget};
 use crate::rotation::keys as rotation_keys;
+use crate::set::{BitsSet, Gadget};
 use core::fmt;
 use homaes_aes::KeySize;
 

@@ -9,10 +9,10 @@
 //!
 //! A row's masks come from the key's seed, so only bodies are stored and sent.
 
-use crate::params::{BitsSet, Gadget, NibbleSet};
 use crate::ring::{Automorphism, RingSecret};
 use crate::rotation::{keys, messages};
 use crate::rows::{self, Secrets, unit};
+use crate::set::{BitsSet, Gadget, NibbleSet};
 use homaes_math::sample::Seed;
 use homaes_math::{Fourier, Reals};
 use rand_core::CryptoRng;

@@ -2,7 +2,7 @@
 //!
 //! Two bits at once take half of the transforms and three keys in place of two: faster, and half as much key again.
 
-use crate::params::Gadget;
+use crate::set::Gadget;
 use homaes_math::fourier::GROUP;
 use homaes_math::{Fourier, Reals};
 use homaes_scheme::Cancel;

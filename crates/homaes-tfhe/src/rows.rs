@@ -1,7 +1,7 @@
 //! The rows of evaluation keys: GLWE encryptions whose masks come from a seed, and their spectra.
 
-use crate::params::Gadget;
 use crate::ring::RingSecret;
+use crate::set::Gadget;
 use homaes_math::sample::Seed;
 use homaes_math::{Fourier, Reals, torus};
 use rand_core::CryptoRng;

@@ -6,7 +6,7 @@
 //! results differ, from which the standard error is taken here.
 
 use crate::noise::{digit_moment, log2_erfc};
-use crate::params::Gadget;
+use crate::set::Gadget;
 use core::f64::consts::SQRT_2;
 use homaes_math::torus;
 

@@ -1,7 +1,7 @@
 //! The declared parameter sets.
 
 use crate::nibble::params::{nibble_paper, nibble_toy, nibble128};
-use crate::params::{BitsSet, Gadget, ParamSet, Variant};
+use crate::set::{BitsSet, Gadget, ParamSet, Variant};
 use homaes_params::{Purpose, SetName};
 
 const PAPER: &str = "Trama, Clet, Boudguiga, Sirdey: A Homomorphic AES Evaluation in Less than 30 Seconds by Means of TFHE (2023)";

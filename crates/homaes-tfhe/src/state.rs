@@ -12,6 +12,9 @@ use homaes_wire::KeyId;
 use rayon::prelude::*;
 use zeroize::Zeroizing;
 
+/// Callback after every round: its number, and the LWE ciphertexts of the state.
+pub(crate) type Observe<'o> = &'o mut dyn FnMut(usize, Words);
+
 /// What errors call a state.
 const STATE: &str = "state";
 

@@ -1,8 +1,8 @@
 //! Switching of keys: LWE ciphertexts to the key of blind rotation, automorphic images back to their own key; and what
 //! rounding loses on the way, on average.
 
-use crate::params::Gadget;
 use crate::ring::{Automorphism, extract};
+use crate::set::Gadget;
 use homaes_math::{Fourier, Reals, Words};
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! Everything that can be wrong with a file.
 
-use crate::{KeyId, Kind};
+use crate::kind::{KeyId, Kind, hex};
 use std::io;
 use std::path::PathBuf;
 
@@ -210,10 +210,6 @@ impl WireError {
             source,
         }
     }
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

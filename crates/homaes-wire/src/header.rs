@@ -1,9 +1,9 @@
 //! The header: what a file is, which set and key it belongs to, and how long it is.
 
-use crate::error::{WireError, hex};
+use crate::error::WireError;
 use crate::hash::{Checksum, header_checksum};
+use crate::kind::{KeyId, Kind};
 use crate::{CHECKSUM_BYTES, RECORD_OVERHEAD};
-use core::fmt;
 use std::io::Read;
 use std::path::Path;
 
@@ -20,80 +20,6 @@ pub const HEADER_FIXED_BYTES: usize = 76;
 pub const MAX_SET_NAME_BYTES: usize = 64;
 
 const MIN_HEADER_BYTES: u64 = (HEADER_FIXED_BYTES + 1 + CHECKSUM_BYTES) as u64;
-
-/// What a file holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
-    /// Secret key.
-    SecretKey = 1,
-    /// Evaluation key.
-    EvalKey = 2,
-    /// AES key schedule under FHE.
-    WrappedKey = 3,
-    /// FHE ciphertexts.
-    Ciphertext = 4,
-}
-
-impl Kind {
-    /// Every kind.
-    pub const ALL: [Self; 4] = [
-        Self::SecretKey,
-        Self::EvalKey,
-        Self::WrappedKey,
-        Self::Ciphertext,
-    ];
-
-    /// Extension of the file name, without the dot.
-    #[must_use]
-    pub const fn extension(self) -> &'static str {
-        match self {
-            Self::SecretKey => "hsk",
-            Self::EvalKey => "hek",
-            Self::WrappedKey => "hwk",
-            Self::Ciphertext => "hct",
-        }
-    }
-
-    /// What the file holds, in words.
-    #[must_use]
-    pub const fn description(self) -> &'static str {
-        match self {
-            Self::SecretKey => "secret key",
-            Self::EvalKey => "evaluation key",
-            Self::WrappedKey => "wrapped AES key",
-            Self::Ciphertext => "FHE ciphertexts",
-        }
-    }
-
-    fn from_byte(byte: u8) -> Result<Self, WireError> {
-        Self::ALL
-            .into_iter()
-            .find(|&kind| kind as u8 == byte)
-            .ok_or(WireError::UnknownKind { found: byte })
-    }
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} (.{})", self.description(), self.extension())
-    }
-}
-
-/// Names a secret key; everything made with that key carries the same id. Not secret.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct KeyId(pub [u8; 16]);
-
-impl fmt::Display for KeyId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&hex(&self.0))
-    }
-}
-
-impl fmt::Debug for KeyId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "KeyId({self})")
-    }
-}
 
 /// How many records a file will have, and how many bytes their bodies take together.
 ///
@@ -340,7 +266,7 @@ fn check_start(fixed: &[u8], expected: Option<Kind>) -> Result<(Kind, usize), Wi
             });
         }
     }
-    let found = Kind::from_byte(fixed[10])?;
+    let found = Kind::from_byte(fixed[10]).ok_or(WireError::UnknownKind { found: fixed[10] })?;
     if let Some(expected) = expected
         && found != expected
     {

@@ -30,6 +30,7 @@ mod codec;
 mod error;
 mod hash;
 mod header;
+mod kind;
 mod leftover;
 mod reader;
 mod registry;
@@ -39,9 +40,8 @@ pub use atomic::{AtomicFile, OutputOptions, cleanup_all, cleanup_without_memory,
 pub use bits::{pack_bits, packed_len, unpack_bits};
 pub use codec::{Decoder, Encoder};
 pub use error::WireError;
-pub use header::{
-    Contents, HEADER_FIXED_BYTES, Header, KeyId, Kind, MAGIC, MAX_SET_NAME_BYTES, VERSION,
-};
+pub use header::{Contents, HEADER_FIXED_BYTES, Header, MAGIC, MAX_SET_NAME_BYTES, VERSION};
+pub use kind::{KeyId, Kind};
 pub use leftover::{Temporary, claim, remove_leftovers, temporaries};
 pub use reader::{Front, Reader, RecordReader};
 pub use registry::Registry;

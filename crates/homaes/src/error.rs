@@ -114,13 +114,15 @@ pub enum Error {
     /// The bytes are no AES key.
     #[error(
         "{}: not an AES key: found {found} bytes{}, expected 16, 24 or 32 bytes, or 32, 48 or 64 hex digits",
-        path.display(), if *found >= crate::MAX_AES_KEY_FILE_BYTES { " or more" } else { "" }
+        path.display(), if *more { " or more" } else { "" }
     )]
     AesKey {
         /// The file.
         path: PathBuf,
         /// Its length, as far as it was read.
         found: usize,
+        /// Whether it goes on there.
+        more: bool,
     },
     /// The bytes may be a mistyped AES key.
     #[error(
@@ -533,6 +535,7 @@ mod tests {
                 Error::AesKey {
                     path: path.into(),
                     found: 17,
+                    more: false,
                 },
                 "a.hct: not an AES key: found 17 bytes, expected 16, 24 or 32 bytes, or 32, 48 or 64 hex digits",
             ),

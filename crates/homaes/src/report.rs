@@ -1,7 +1,6 @@
 //! What a run measured, and how far it is.
 
 use crate::Scheme;
-use crate::evaluate::Evaluated;
 use homaes_aes::Layout;
 use homaes_scheme::Reading;
 
@@ -132,13 +131,13 @@ impl Report {
     }
 
     /// Adds one evaluated batch.
-    pub(crate) fn add(&mut self, batch: &Evaluated) {
+    pub(crate) fn add(&mut self, quality: Quality, steps: &[Step]) {
         self.batches += 1;
-        self.quality = Some(Quality::worst_of(self.quality, batch.quality));
+        self.quality = Some(Quality::worst_of(self.quality, quality));
         if self.steps.is_empty() {
-            self.steps.clone_from(&batch.steps);
+            self.steps = steps.to_vec();
         }
-        for (sum, step) in self.steps.iter_mut().zip(&batch.steps) {
+        for (sum, step) in self.steps.iter_mut().zip(steps) {
             // A running mean over the batches.
             sum.seconds += (step.seconds - sum.seconds) / self.batches as f64;
             sum.quality = sum.quality.worst(step.quality);
@@ -174,12 +173,7 @@ mod tests {
                 capacity_bits: bits,
             };
             let step = |seconds| Step { seconds, quality };
-            report.add(&Evaluated {
-                index: index as u64,
-                record: Vec::new(),
-                quality,
-                steps: vec![step(bits), step(2.0)],
-            });
+            report.add(quality, &[step(bits), step(2.0)]);
         }
         let worst = Quality {
             level: 1,

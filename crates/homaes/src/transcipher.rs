@@ -170,7 +170,7 @@ impl<'k> Transcipher<'k> {
         let in_flight = report.scheme.batches_in_flight(report.threads);
         let (before, start) = (circuit.meter(), Instant::now());
         let write = |done: Evaluated| {
-            report.add(&done);
+            report.add(done.quality, &done.steps);
             file.record(TAG_BATCH, done.index, &done.record)
         };
         let (mode, cancel) = (meta.mode, &self.cancel);

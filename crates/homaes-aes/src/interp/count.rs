@@ -7,8 +7,9 @@
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::error::Depth;
 use crate::error::{EvalError, Result};
-use crate::view::{BitEval, ByteEval, Depth, PackedEval};
+use crate::view::{BitEval, ByteEval, PackedEval};
 
 /// What a circuit has used.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -4,7 +4,6 @@
 //! counter mode the blocks of a run of 256 differ in one byte: of round 1 they share all look-ups but one per
 //! block, of round 2 those of twelve bytes.
 
-use crate::aes::Observe;
 use crate::bits::engine::{Engine, Ggsw};
 use crate::bits::expand::expand;
 use crate::bits::table::{Entry, HALF, entries, offsets, polynomials};
@@ -12,6 +11,7 @@ use crate::distinct::Distinct;
 use crate::flow::{self, Item, Show};
 use crate::meter::Stage;
 use crate::ring::{add, extract, rotate};
+use crate::state::Observe;
 use core::hash::Hash;
 use core::ops::Deref;
 use homaes_aes::state::{mix_source, shift_source};

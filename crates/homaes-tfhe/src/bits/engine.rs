@@ -4,11 +4,11 @@
 
 use crate::bits::table::OUTPUTS;
 use crate::meter::{Meter, Stage};
-use crate::params::BitsSet;
 use crate::parts::Spectra;
 use crate::ring::{add, extract, rotate, sub};
 use crate::rotation::{BlindRotation, exponents, step_log};
 use crate::rows::unit;
+use crate::set::BitsSet;
 use crate::switching::{Automorphisms, KeySwitch, centre};
 use homaes_math::fourier::GROUP;
 use homaes_math::{Fourier, Reals, Words};

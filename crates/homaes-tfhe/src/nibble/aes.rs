@@ -5,12 +5,12 @@
 //! Rotations of one block, encrypting: 16 · 6 for the look-ups of the first round, whose multi-value bootstraps belong to the key, and 16 · 7
 //! for those of each further one (16 · 3 in the last); per round of MixColumns 32 · (6 - 1/2), the half by sharing; 32 per round key.
 
-use crate::aes::Observe;
 use crate::distinct::Distinct;
 use crate::nibble::engine::{Engine, Group, Job, Work};
 use crate::nibble::expand::expand;
 use crate::nibble::linear::{Pool, mix};
 use crate::nibble::table::{Table, exclusive_or, public_test, sbox_tables};
+use crate::state::Observe;
 use homaes_aes::state::shift_source;
 use homaes_aes::{Block, Direction, KeySize};
 use homaes_math::Words;

@@ -19,10 +19,10 @@
 
 use crate::meter::{Meter, Stage};
 use crate::nibble::table::{Table, differences, ends, unit_log};
-use crate::params::NibbleSet;
 use crate::parts::Spectra;
 use crate::ring::{add, extract, rotate, sub};
 use crate::rotation::{BlindRotation, exponents, step_log};
+use crate::set::NibbleSet;
 use crate::switching::{Automorphisms, KeySwitch};
 use homaes_math::{Fourier, Reals, Words};
 use homaes_scheme::Cancel;

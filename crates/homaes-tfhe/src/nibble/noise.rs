@@ -12,7 +12,7 @@
 
 use crate::nibble::table::{Values, byte_tables, exclusive_or, factors, norm, sbox_tables};
 use crate::noise::{Ring, Rotation, log2_erfc, log2_sigma, log2_sum, rounded_to, steps};
-use crate::params::NibbleSet;
+use crate::set::NibbleSet;
 use homaes_aes::{Direction, KeySize};
 
 /// Factors by which functions of a first digit multiply the variance of its rotation.

@@ -8,7 +8,7 @@
 //! | [`nibble_paper`] | 1024, -23.87 | 2048, -33.28 | 2^8 · 3 / 2^8 · 3 | 2^2 · 15 | 2^2 · 10 |
 //! | [`nibble_toy`] | 16, -30 | 256, -50 | as nibble128 | | |
 
-use crate::params::{Gadget, NibbleSet};
+use crate::set::{Gadget, NibbleSet};
 
 const fn gadget(base_log: u32, levels: usize) -> Gadget {
     Gadget { base_log, levels }

@@ -19,7 +19,7 @@
 //! public, and adds no noise. What remains multiplies the variance of the rotation by the *norm* Σ (f(j) - f(j - 1))², at most (v - 1)^3 and
 //! about v^3/6 for a random function: 640 for base 16.
 
-use crate::params::NibbleSet;
+use crate::set::NibbleSet;
 use homaes_aes::state::circulant;
 use homaes_aes::{Direction, clear, gf256};
 use homaes_math::fourier::Digits;

@@ -91,6 +91,7 @@ impl AesKey {
         let round_keys = RoundKeys::expand(key).map_err(|_| Error::AesKey {
             path: name.to_owned(),
             found,
+            more: found >= MAX_AES_KEY_FILE_BYTES,
         })?;
         Ok(Self {
             round_keys,

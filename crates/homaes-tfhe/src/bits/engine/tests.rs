@@ -4,10 +4,10 @@ use crate::noise::{
     Accounting, BIT_THRESHOLD, LINEAR_TERMS, LOOK_UP_DEPTH, NoiseModel, REFRESHED,
     external_product, log2_erfc, rounding,
 };
-use crate::params::Variant;
 use crate::parts::Shape;
 use crate::ring::Automorphism;
 use crate::sampling::{Moments, Reading, describe, judge, moment_of_digits, moments_of_digits};
+use crate::set::Variant;
 use crate::sets;
 use crate::trial::{Trial, phase};
 use homaes_aes::Direction;

@@ -2,7 +2,7 @@ use super::*;
 use crate::nibble::engine::tests::cpu_seconds;
 use crate::nibble::methods::Keys;
 use crate::nibble::params::{nibble_paper, nibble_toy, nibble128};
-use crate::params::NibbleSet;
+use crate::set::NibbleSet;
 use homaes_aes::RoundKeys;
 use homaes_aes::clear::trace;
 use std::time::Instant;

@@ -1,0 +1,70 @@
+//! The chain of moduli by the roles of its primes. How it is cut into levels: the text of `params`.
+
+/// How a chain is cut into levels. See `params`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Steps {
+    /// three levels and one base prime a round
+    Three,
+    /// four levels and two base primes a round: the bit layout only
+    Four,
+}
+
+/// The primes of a set, by role. See `params`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chain {
+    /// levels of a round
+    pub steps: Steps,
+    /// only prime of the last level; part of S0 and S2
+    pub last: u64,
+    /// second tail prime of S0
+    pub low: u64,
+    /// tail prime of S1
+    pub middle: u64,
+    /// b_1, b_2, …: one per round but the last
+    pub base: &'static [u64],
+    /// special primes of key switching
+    pub special: &'static [u64],
+    /// base primes that share the first digit with the tail
+    pub first_digit: usize,
+    /// base primes of every further digit
+    pub digit: usize,
+}
+
+pub(crate) const LAST: usize = 0;
+pub(crate) const LOW: usize = 1;
+pub(crate) const MIDDLE: usize = 2;
+
+/// Which of the tail primes a modulus has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tail {
+    /// last and low, or last alone: S0 and S2
+    Outer,
+    /// middle: S1
+    Middle,
+    /// low alone: levels 4r - 2 of a chain of four levels a round
+    Low,
+}
+
+impl Tail {
+    pub(crate) const ALL: [Self; 3] = [Self::Outer, Self::Middle, Self::Low];
+
+    /// That of a basis.
+    pub(crate) fn of(basis: &[usize]) -> Self {
+        if basis.contains(&MIDDLE) {
+            Self::Middle
+        } else if basis.contains(&LAST) {
+            Self::Outer
+        } else {
+            Self::Low
+        }
+    }
+
+    pub(crate) fn primes(self, steps: Steps) -> &'static [usize] {
+        match (self, steps) {
+            (Self::Outer, Steps::Three) => &[LAST, LOW],
+            (Self::Outer, Steps::Four) => &[LAST],
+            (Self::Middle, _) => &[MIDDLE],
+            (Self::Low, _) => &[LOW],
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! Parameter sets as they are declared: literal numbers, unchecked.
+
+use homaes_math::fourier::{Digits, MIN_DEGREE};
+use homaes_params::{DigestBuilder, Purpose, SetName};
+
+/// Signed decomposition in base 2^`base_log` with `levels` digits from the top of the word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gadget {
+    /// log2 of the base
+    pub base_log: u32,
+    /// digits
+    pub levels: usize,
+}
+
+impl Gadget {
+    pub(crate) fn digits(self) -> Digits {
+        Digits {
+            base_log: self.base_log,
+            levels: self.levels,
+        }
+    }
+}
+
+/// Parameters of AES on bits, by circuit bootstrapping.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BitsSet {
+    /// dimension of the LWE key of blind rotation
+    pub lwe_dimension: usize,
+    /// key bits that a step of blind rotation takes: 1, plain, or 2, unrolled, which is faster with a key 1.5 times as large
+    pub unroll: usize,
+    /// log2 of the standard deviation of its noise, as a fraction of the torus
+    pub lwe_log2_sigma: f64,
+    /// mask polynomials k of a GLWE ciphertext
+    pub rank: usize,
+    /// degree N of its ring, a power of two
+    pub degree: usize,
+    /// log2 of the standard deviation of its noise
+    pub glwe_log2_sigma: f64,
+    /// blind rotation: digits of the mask
+    pub rotation_mask: Gadget,
+    /// blind rotation: digits of the body
+    pub rotation_body: Gadget,
+    /// log2 of the number of values one blind rotation yields
+    pub many: u32,
+    /// GGSW ciphertexts of bits
+    pub ggsw: Gadget,
+    /// automorphisms of the trace
+    pub trace: Gadget,
+    /// from GLWE to GGSW
+    pub scheme_switch: Gadget,
+    /// key switching from the GLWE key to the LWE key
+    pub key_switch: Gadget,
+    /// degree of the ring in which that is done
+    pub key_switch_degree: usize,
+}
+
+/// Parameters of AES on digits, by tree-based functional bootstrapping.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NibbleSet {
+    /// log2 of the base; 4 for AES, others serve comparisons
+    pub digit_bits: u32,
+    /// dimension of the LWE key of blind rotation
+    pub lwe_dimension: usize,
+    /// key bits that a step of blind rotation takes: 1, plain, or 2, unrolled, which is faster with a key 1.5 times as large
+    pub unroll: usize,
+    /// log2 of the standard deviation of its noise, as a fraction of the torus
+    pub lwe_log2_sigma: f64,
+    /// degree N of the ring, a power of two; one mask polynomial
+    pub degree: usize,
+    /// log2 of the standard deviation of its noise
+    pub glwe_log2_sigma: f64,
+    /// blind rotation: digits of the mask
+    pub rotation: Gadget,
+    /// blind rotation: digits of the body
+    pub rotation_body: Gadget,
+    /// automorphisms that pack values into a test polynomial
+    pub packing: Gadget,
+    /// key switching from the GLWE key to the LWE key
+    pub key_switch: Gadget,
+    /// degree of the ring in which that is done
+    pub key_switch_degree: usize,
+}
+
+/// How AES is evaluated.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Variant {
+    /// on bits, by circuit bootstrapping
+    Bits(BitsSet),
+    /// on base-16 digits, the paper's method
+    Nibble(NibbleSet),
+}
+
+/// A parameter set as declared: literal numbers, unchecked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ParamSet {
+    /// `tfhe/…`
+    pub name: SetName,
+    /// what it implements
+    pub paper: &'static str,
+    /// whether it claims security
+    pub purpose: Purpose,
+    /// claimed bits, for secure sets
+    pub security_bits_claimed: Option<u32>,
+    /// the numbers
+    pub variant: Variant,
+}
+
+/// Why a set is unsound.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ParamsError {
+    /// A number is outside its range.
+    #[error("set {set}: {what} is {found}, expected {expected}")]
+    Range {
+        /// the set
+        set: &'static str,
+        /// which number
+        what: &'static str,
+        /// its value
+        found: u64,
+        /// what is allowed
+        expected: &'static str,
+    },
+}
+
+/// Largest degree: beyond it, exact products with keys would need smaller limbs.
+const MAX_DEGREE: usize = 2048;
+
+impl ParamSet {
+    pub(crate) fn digest(&self) -> [u8; 32] {
+        let gadget = |b: DigestBuilder, label: &str, g: Gadget| {
+            b.u64_list(label, &[u64::from(g.base_log), g.levels as u64])
+        };
+        let start = DigestBuilder::new("tfhe");
+        match &self.variant {
+            Variant::Bits(set) => {
+                let b = start
+                    .str("variant", "bits")
+                    .u64("lwe dimension", set.lwe_dimension as u64)
+                    .u64("unroll", set.unroll as u64)
+                    .f64("lwe sigma", set.lwe_log2_sigma)
+                    .u64("rank", set.rank as u64)
+                    .u64("degree", set.degree as u64)
+                    .f64("glwe sigma", set.glwe_log2_sigma)
+                    .u64("many", u64::from(set.many))
+                    .u64("key switch degree", set.key_switch_degree as u64);
+                let b = gadget(b, "rotation mask", set.rotation_mask);
+                let b = gadget(b, "rotation body", set.rotation_body);
+                let b = gadget(b, "ggsw", set.ggsw);
+                let b = gadget(b, "trace", set.trace);
+                let b = gadget(b, "scheme switch", set.scheme_switch);
+                gadget(b, "key switch", set.key_switch).finish()
+            }
+            Variant::Nibble(set) => {
+                let b = start
+                    .str("variant", "nibble")
+                    .u64("lwe dimension", set.lwe_dimension as u64)
+                    .u64("unroll", set.unroll as u64)
+                    .f64("lwe sigma", set.lwe_log2_sigma)
+                    .u64("degree", set.degree as u64)
+                    .f64("glwe sigma", set.glwe_log2_sigma)
+                    .u64("digit bits", u64::from(set.digit_bits))
+                    .u64("key switch degree", set.key_switch_degree as u64);
+                let b = gadget(b, "rotation", set.rotation);
+                let b = gadget(b, "rotation body", set.rotation_body);
+                let b = gadget(b, "key switch", set.key_switch);
+                gadget(b, "packing", set.packing).finish()
+            }
+        }
+    }
+
+    /// Ranges that the code relies on.
+    pub(crate) fn check(&self) -> Result<(), ParamsError> {
+        let range = |what, found: usize, good: bool, expected| {
+            let (set, found) = (self.name.as_str(), found as u64);
+            let error = ParamsError::Range {
+                set,
+                what,
+                found,
+                expected,
+            };
+            if good { Ok(()) } else { Err(error) }
+        };
+        let degree = |what, n: usize| {
+            let good = n.is_power_of_two() && (MIN_DEGREE..=MAX_DEGREE).contains(&n);
+            range(what, n, good, "a power of two from 128 to 2048")
+        };
+        let sigma = |what, log2: f64| {
+            let good = log2.is_finite() && (-64.0..0.0).contains(&log2);
+            range(what, log2.abs() as usize, good, "noise of 2^-64 to 1")
+        };
+        let gadget = |what, g: Gadget| {
+            let bits = g.levels.saturating_mul(g.base_log as usize);
+            let good = (1..32).contains(&g.base_log) && g.levels > 0 && bits < 64;
+            range(what, bits, good, "at least one digit, below 64 bits in all")
+        };
+        let unroll = |bits: usize| {
+            let what = "key bits per step of blind rotation";
+            range(what, bits, (1..=2).contains(&bits), "1 or 2")
+        };
+        const DIMENSIONS: &str = "whole steps of blind rotation, at most 7 polynomials";
+        match &self.variant {
+            Variant::Bits(set) => {
+                degree("degree", set.degree)?;
+                degree("degree of key switching", set.key_switch_degree)?;
+                let good = (1..=2).contains(&set.rank);
+                range("rank", set.rank, good, "1 or 2, as the kernels hold them")?;
+                let big = set.rank * set.degree;
+                sigma("LWE noise", set.lwe_log2_sigma)?;
+                sigma("GLWE noise", set.glwe_log2_sigma)?;
+                let (many, log) = (set.many, set.degree.trailing_zeros());
+                range(
+                    "values per rotation",
+                    many as usize,
+                    many < log,
+                    "below log2 N",
+                )?;
+                let good = big.is_multiple_of(set.key_switch_degree);
+                range(
+                    "key switch degree",
+                    set.key_switch_degree,
+                    good,
+                    "a divisor of k N",
+                )?;
+                let n = set.lwe_dimension;
+                let columns = n.div_ceil(set.key_switch_degree) + 1;
+                unroll(set.unroll)?;
+                let good = n.is_multiple_of(set.unroll) && n > 0 && columns <= 8;
+                range("LWE dimension", n, good, DIMENSIONS)?;
+                let good = 1 << set.many >= set.ggsw.levels;
+                range("GGSW levels", set.ggsw.levels, good, "at most 2^many")?;
+                gadget("mask digits of blind rotation", set.rotation_mask)?;
+                gadget("body digits of blind rotation", set.rotation_body)?;
+                gadget("digits of GGSW ciphertexts", set.ggsw)?;
+                gadget("digits of the trace", set.trace)?;
+                gadget("digits of scheme switching", set.scheme_switch)?;
+                gadget("digits of key switching", set.key_switch)
+            }
+            Variant::Nibble(set) => {
+                degree("degree", set.degree)?;
+                sigma("LWE noise", set.lwe_log2_sigma)?;
+                sigma("GLWE noise", set.glwe_log2_sigma)?;
+                let small = set.key_switch_degree;
+                degree("degree of key switching", small)?;
+                let good = set.degree.is_multiple_of(small);
+                range("key switch degree", small, good, "a divisor of N")?;
+                let n = set.lwe_dimension;
+                unroll(set.unroll)?;
+                let good = n.is_multiple_of(set.unroll) && n > 0 && n.div_ceil(small) < 8;
+                range("LWE dimension", n, good, DIMENSIONS)?;
+                let bits = set.digit_bits as usize;
+                range("digit bits", bits, bits == 4, "4, two digits per byte")?;
+                gadget("mask digits of blind rotation", set.rotation)?;
+                gadget("body digits of blind rotation", set.rotation_body)?;
+                gadget("digits of packing", set.packing)?;
+                gadget("digits of key switching", set.key_switch)
+            }
+        }
+    }
+}

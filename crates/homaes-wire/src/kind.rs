@@ -1,0 +1,78 @@
+//! Kinds of files, and the names of secret keys.
+
+use core::fmt;
+
+/// What a file holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Secret key.
+    SecretKey = 1,
+    /// Evaluation key.
+    EvalKey = 2,
+    /// AES key schedule under FHE.
+    WrappedKey = 3,
+    /// FHE ciphertexts.
+    Ciphertext = 4,
+}
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: [Self; 4] = [
+        Self::SecretKey,
+        Self::EvalKey,
+        Self::WrappedKey,
+        Self::Ciphertext,
+    ];
+
+    /// Extension of the file name, without the dot.
+    #[must_use]
+    pub const fn extension(self) -> &'static str {
+        match self {
+            Self::SecretKey => "hsk",
+            Self::EvalKey => "hek",
+            Self::WrappedKey => "hwk",
+            Self::Ciphertext => "hct",
+        }
+    }
+
+    /// What the file holds, in words.
+    #[must_use]
+    pub const fn description(self) -> &'static str {
+        match self {
+            Self::SecretKey => "secret key",
+            Self::EvalKey => "evaluation key",
+            Self::WrappedKey => "wrapped AES key",
+            Self::Ciphertext => "FHE ciphertexts",
+        }
+    }
+
+    pub(crate) fn from_byte(byte: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|&kind| kind as u8 == byte)
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (.{})", self.description(), self.extension())
+    }
+}
+
+/// Names a secret key; everything made with that key carries the same id. Not secret.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct KeyId(pub [u8; 16]);
+
+impl fmt::Display for KeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&hex(&self.0))
+    }
+}
+
+impl fmt::Debug for KeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "KeyId({self})")
+    }
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
