@@ -70,7 +70,7 @@ pub struct SetCard {
     pub blocks_per_batch: u64,
     /// Size of the evaluation key file.
     pub eval_key_bytes: u64,
-    /// Size of the wrapped AES key file.
+    /// Size of the file of the largest AES key that the set wraps by default, in its first layout.
     pub wrapped_key_bytes: u64,
     /// Size of the ciphertexts of one batch.
     pub ciphertext_bytes_per_batch: u64,

@@ -313,6 +313,11 @@ impl Ciphertexts {
             .reader
             .next_indexed(TAG_BATCH, set.batch_bytes(shape))
             .map_err(|source| self.error(source))?;
+        let (found, expected) = (body.len() as u64, set.batch_bytes(shape));
+        if found != expected {
+            let error = FieldError::new("bytes of a batch", found, expected);
+            return Err(self.wrong(index, error.into()));
+        }
         if index != self.next {
             return Err(self.error(WireError::Malformed {
                 what: "batch number",

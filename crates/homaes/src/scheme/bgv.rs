@@ -105,17 +105,11 @@ impl family::Params for Params {
         Ok(Box::new(homaes_bgv::SecretKey::generate(&self, rng)?))
     }
 
-    fn read_secret(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn SecretKey>> {
-        Ok(Box::new(homaes_bgv::SecretKey::read(&self, file)?))
-    }
-
-    fn read_eval(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn EvalKey>> {
-        Ok(Box::new(homaes_bgv::EvalKey::read(&self, file)?))
-    }
-
-    fn read_wrapped(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn WrappedKey>> {
-        Ok(Box::new(homaes_bgv::WrappedKey::read(&self, file)?))
-    }
+    readers!(
+        homaes_bgv::SecretKey::read,
+        homaes_bgv::EvalKey::read,
+        homaes_bgv::WrappedKey::read
+    );
 
     fn describe_wrapped(self: Arc<Self>, file: Input<'_>) -> Result<Wrapped> {
         Ok(homaes_bgv::WrappedKey::describe_file(&self, file)?)
@@ -184,9 +178,7 @@ fn checked<'w>(
 ) -> Result<homaes_bgv::Wrapping<'w>> {
     let set = params.set().name.as_str();
     // there is no circuit for the key schedule
-    if wrapping.expansion == Some(Expansion::Server) {
-        return Err(SchemeError::ClientExpands { set });
-    }
+    wrapping.client_expands(set)?;
     for &layout in &wrapping.layouts {
         let wanted = wrapping.levels_left.unwrap_or(0);
         let most = params.levels_left(layout, size);

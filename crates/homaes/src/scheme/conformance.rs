@@ -6,6 +6,7 @@
 //! | test | law |
 //! |---|---|
 //! | `facts_agree` | names, layouts, sizes and levels of a set agree with each other |
+//! | `wishes_are_granted_or_refused` | a wrapped key has the levels, the expansion and the direction that were asked for, or is refused |
 //! | `records_are_the_file` | a key's records are always the same, as many and as long as its header says; what is read back is the same key |
 //! | `every_round_is_right` | all layouts, key sizes, directions: the state after every round, the mask, the noise figures |
 //! | `threads_change_no_bit` | the same keys and blocks give the same files and the same record with one thread and with three |
@@ -155,6 +156,11 @@ fn facts_agree() {
         for variant in scheme.variants() {
             assert!(names.contains(&variant.default_set), "{variant:?}");
         }
+        let own = sets(false).into_iter().map(|set| set.scheme());
+        assert!(
+            own.into_iter().any(|found| found == scheme),
+            "{scheme:?}: no small toy set"
+        );
         for (i, name) in names.iter().enumerate() {
             assert!(!names[..i].contains(name), "{name} twice");
             assert_eq!(Scheme::of_set(name), Some(scheme), "{name}");
@@ -184,7 +190,10 @@ fn facts_agree() {
             if !offered {
                 continue;
             }
-            assert!(left[0].is_some_and(|left| left < params.top_level()));
+            assert!(
+                left[0].is_some_and(|left| left < params.top_level()),
+                "{name} {layout}: {left:?}"
+            );
             let most = params.blocks_per_batch(layout) as usize;
             assert!(most > 0, "{name} {layout}");
             // a record is not shorter for more blocks, or for more levels
@@ -195,8 +204,11 @@ fn facts_agree() {
                     blocks,
                 })
             };
-            assert!(bytes(1, 1) > 0 && bytes(1, 1) <= bytes(1, most));
-            assert!(bytes(1, most) <= bytes(params.top_level(), most));
+            let sizes = [bytes(1, 1), bytes(1, most), bytes(params.top_level(), most)];
+            assert!(
+                sizes[0] > 0 && sizes.is_sorted(),
+                "{name} {layout}: {sizes:?}"
+            );
         }
     }
 }
@@ -215,10 +227,11 @@ fn records_are_the_file() {
         let eval = secret.eval_file([9; 32]).unwrap();
         assert!(bytes_of(&*eval) == world.eval_file, "{name}: eval key");
         let other = bytes_of(&*secret.eval_file([8; 32]).unwrap());
-        assert!(params().card().eval_key_bytes == world.eval_file.len() as u64);
-        // a scheme without secrets has nothing to draw
-        let empty = eval.record(0).body.is_empty();
-        assert!(empty || other != world.eval_file, "{name}: seed");
+        let stated = params().card().eval_key_bytes;
+        assert_eq!(world.eval_file.len() as u64, stated, "{name}: card");
+        let first = eval.record(0).body.to_vec();
+        assert_eq!(first, [9; 32], "{name}: the first record is not the seed");
+        assert!(other != world.eval_file, "{name}: no key of the seed");
         let keys = RoundKeys::expand(&[1; 16]).unwrap();
         let wrapping = wrapping(world.set.layouts()[0], Direction::Encrypt);
         let wrapped_file = world.wrap(&keys, &wrapping);
@@ -226,6 +239,8 @@ fn records_are_the_file() {
         assert!(bytes_of(&*wrapped) == wrapped_file, "{name}: wrapped key");
         let description = wrapped.describe();
         assert_eq!(description.key_size, KeySize::Aes128, "{name}");
+        assert_eq!(description.direction, Direction::Encrypt, "{name}");
+        assert_eq!(description.layouts(), wrapping.layouts, "{name}");
         let input = open(&wrapped_file, Kind::WrappedKey);
         let params = world.set.params();
         assert_eq!(params.describe_wrapped(input).unwrap(), description);
@@ -246,6 +261,47 @@ fn records_are_the_file() {
                     .unwrap();
             }
             assert!(writer.finish().unwrap() == bytes_of(key), "{name} {kind}");
+        }
+    }
+}
+
+/// What was asked for is there, or is refused.
+#[test]
+fn wishes_are_granted_or_refused() {
+    for set in sets(false) {
+        let name = set.name();
+        let world = World::new(set, 9);
+        let layout = world.set.layouts()[0];
+        let keys = RoundKeys::expand(&[1; 16]).unwrap();
+        let most = world.set.levels_left(layout, KeySize::Aes128).unwrap();
+        for levels_left in [None, Some(0), Some(most), Some(most + 1), Some(usize::MAX)] {
+            for expansion in [None, Some(Expansion::Client), Some(Expansion::Server)] {
+                for direction in [Direction::Encrypt, Direction::Decrypt] {
+                    let wrapping = Wrapping {
+                        levels_left,
+                        expansion,
+                        ..wrapping(layout, direction)
+                    };
+                    let rng = &mut ChaCha20Rng::seed_from_u64(1);
+                    let file = world.secret.wrap_file(&keys, &wrapping, rng);
+                    let too_many = levels_left.is_some_and(|wanted| wanted > most);
+                    let Ok(file) = file else {
+                        let optional = expansion.is_none() && !too_many;
+                        assert!(!optional, "{name}: {wrapping:?} was refused");
+                        continue;
+                    };
+                    assert!(!too_many, "{name}: {wrapping:?} was not refused");
+                    let found = file.describe();
+                    assert_eq!(found.direction, direction, "{name}");
+                    if let Some(wanted) = expansion {
+                        assert_eq!(found.expansion, wanted, "{name}");
+                    }
+                    if let (Some(wanted), Some(level)) = (levels_left, found.output_level(layout)) {
+                        let left = world.set.scheme().multiplications_left(level);
+                        assert!(left.is_none_or(|left| left >= wanted), "{name}: {found:?}");
+                    }
+                }
+            }
         }
     }
 }
@@ -522,10 +578,11 @@ fn other_keys_are_refused() {
             let eval = params.read_eval(open(&own.eval_file, Kind::EvalKey));
             assert!(eval.is_err(), "{name}, {}", set.name());
         }
-        // a wrapped key of another secret: an error, unless nothing is encrypted
         let found = own.eval.circuit(&*foreign, layout, &cancel).unwrap();
-        let secret = own.set.card().eval_key_bytes > 1 << 10;
-        assert!(!secret || found.is_err(), "{name}");
+        assert!(
+            found.is_err(),
+            "{name}: a wrapped key of another secret made a circuit"
+        );
     }
 }
 

@@ -11,6 +11,17 @@
 //!
 //! They are implemented for the types of the scheme's crate, and used as trait objects: a key knows its scheme by itself. The names that
 //! implementations need are imported here for all of them.
+//!
+//! The order of calls, and what is checked before each by the rest of this crate:
+//!
+//! | call | by | before |
+//! |---|---|---|
+//! | [`Params::generate`], [`SecretKey::eval_file`] | `keygen` | nothing: the file is written record by record |
+//! | [`Params::read_secret`], [`read_eval`](Params::read_eval), [`read_wrapped`](Params::read_wrapped) | all that open keys | kind, set and digest, and for wrapped keys the key id |
+//! | [`SecretKey::wrap_file`] | `wrap-key` | layouts are offered; levels and expansion are not looked at |
+//! | [`EvalKey::circuit`] | `transcipher`, once | set and key id; the wrapped key holds the layout |
+//! | [`Circuit::run`] | `transcipher`, for every batch | direction, and at most a full batch |
+//! | [`SecretKey::read_batch`], [`SecretKey::decrypt`] | `decrypt`, for every batch | set, key id, layout, level at most the top, length of the record |
 
 #[allow(unused_imports, reason = "not every scheme needs every name")]
 mod names {
@@ -19,12 +30,13 @@ mod names {
     pub(in crate::scheme) use homaes_aes::{Block, Direction, KeySize, Layout, RoundKeys};
     pub(in crate::scheme) use homaes_params::{SetCard, SetName};
     pub(in crate::scheme) use homaes_scheme::{
-        Cancel, Expansion, FieldError, Reading, Record, Records, SetId, Wrapped, read,
+        Cancel, Expansion, FieldError, Reading, Record, Records, SetId, Wrapped, misfit, read,
     };
     pub(in crate::scheme) use homaes_wire::{
         Contents, Decoder, Encoder, Header, KeyId, Kind, WireError,
     };
     pub(in crate::scheme) use rand_chacha::ChaCha20Rng;
+    pub(in crate::scheme) use rand_core::Rng;
     pub(in crate::scheme) use std::any::Any;
     pub(in crate::scheme) use std::sync::Arc;
 }
@@ -182,6 +194,24 @@ pub(crate) trait Params: Send + Sync {
     }
 }
 
+/// The three functions of [`Params`] that read keys, from functions of the parameters and the file.
+macro_rules! readers {
+    ($secret:expr, $eval:expr, $wrapped:expr) => {
+        fn read_secret(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn SecretKey>> {
+            Ok(Box::new($secret(&self, file)?))
+        }
+
+        fn read_eval(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn EvalKey>> {
+            Ok(Box::new($eval(&self, file)?))
+        }
+
+        fn read_wrapped(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn WrappedKey>> {
+            Ok(Box::new($wrapped(&self, file)?))
+        }
+    };
+}
+pub(super) use readers;
+
 /// A decrypted batch.
 pub(crate) struct Decrypted {
     /// At least the blocks of its shape.
@@ -192,7 +222,7 @@ pub(crate) struct Decrypted {
 
 /// The client's key.
 pub(crate) trait SecretKey: Records + Send + Sync {
-    /// The state in a batch's record.
+    /// The state in a batch's record, whose length is [`Params::batch_bytes`].
     fn read_batch(&self, shape: Shape, body: &[u8]) -> Result<Box<dyn Any>>;
 
     /// Decrypts a state: one that was read, or that [`Circuit::run`] shows.
@@ -201,10 +231,15 @@ pub(crate) trait SecretKey: Records + Send + Sync {
     /// If it is of another scheme.
     fn decrypt(&self, state: &dyn Any) -> Result<Decrypted>;
 
-    /// The file of the evaluation key that begins with `seed`.
+    /// The file of the evaluation key that `seed` and this key determine. Its first record is `seed` itself, 32 bytes: key generation that goes
+    /// on reads it there.
     fn eval_file(&self, seed: [u8; 32]) -> Result<Box<dyn Records + '_>>;
 
     /// The file of an AES key under this one; the layouts of `wrapping` are those of the set that are wanted, each once.
+    ///
+    /// # Errors
+    /// If the set cannot leave `wrapping.levels_left` ([`SchemeError::NoLevels`] where it has none), or `wrapping.expansion` is not there
+    /// ([`SchemeError::ClientExpands`]): nothing that was asked for is left out silently.
     fn wrap_file(
         &self,
         keys: &RoundKeys,
@@ -215,7 +250,8 @@ pub(crate) trait SecretKey: Records + Send + Sync {
 
 /// The server's key.
 pub(crate) trait EvalKey: Send + Sync {
-    /// AES under both keys, with the current thread pool; `None` if the wrapped key is of another scheme.
+    /// AES under both keys, with the current thread pool; `None` if the wrapped key is of another scheme, an error if it is of another set or
+    /// secret key ([`misfit::check`]).
     fn circuit<'k>(
         &'k self,
         wrapped: &'k dyn WrappedKey,
@@ -231,6 +267,24 @@ pub(crate) trait WrappedFile: Records {
 
 /// An AES key under FHE.
 pub(crate) trait WrappedKey: WrappedFile + Any + Send + Sync {}
+
+impl Wrapping {
+    /// Refuses levels, which the output of a set without levels does not have.
+    pub(super) fn without_levels(&self, set: &'static str) -> Result<()> {
+        match self.levels_left {
+            None | Some(0) => Ok(()),
+            Some(wanted) => Err(SchemeError::NoLevels { wanted, set }),
+        }
+    }
+
+    /// Refuses key expansion by the server, which a set without a circuit for the key schedule does not have.
+    pub(super) fn client_expands(&self, set: &'static str) -> Result<()> {
+        match self.expansion {
+            None | Some(Expansion::Client) => Ok(()),
+            Some(Expansion::Server) => Err(SchemeError::ClientExpands { set }),
+        }
+    }
+}
 
 /// The result of a batch.
 pub(crate) struct Finished {

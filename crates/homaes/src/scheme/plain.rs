@@ -4,15 +4,15 @@
 use super::family::*;
 use homaes_aes::clear::trace;
 use homaes_aes::state::xor;
-use rand_core::Rng;
 
+/// Its digest stands for numbers, of which there are none: schemes with numbers take `homaes_params::DigestBuilder`.
 const SET: SetId<'_> = SetId::new("plain/toy", &[7; 32]);
 const QUALITY: Quality = Quality::new(1, 0.0, 64.0);
 
 /// The scheme, and its only parameters.
 pub(super) struct This;
 
-/// A key of any kind. A wrapped key holds size, direction and AES key, the others nothing.
+/// A key of any kind. A wrapped key holds size, direction and AES key, an evaluation key its seed, a secret key nothing.
 struct Key(Header, Vec<u8>);
 
 impl Key {
@@ -21,14 +21,14 @@ impl Key {
         Ok(Box::new(Self(SET.header(kind, id, contents)?, body)))
     }
 
-    fn read(mut file: Input<'_>) -> Result<Box<Self>> {
+    fn read(_: &This, mut file: Input<'_>) -> Result<Self> {
         read::check_set(SET, &file)?;
         let key = Self(file.header().clone(), file.next_record(1, 64)?);
         file.finish()?;
         if key.0.kind() == Kind::WrappedKey {
             key.cipher()?;
         }
-        Ok(Box::new(key))
+        Ok(key)
     }
 
     fn cipher(&self) -> Result<(Direction, RoundKeys)> {
@@ -65,7 +65,7 @@ impl Family for This {
 
 impl Params for This {
     fn card(&self) -> SetCard {
-        let key = Key::new(Kind::EvalKey, KeyId([0; 16]), Vec::new());
+        let key = Key::new(Kind::EvalKey, KeyId([0; 16]), vec![0; 32]);
         SetCard {
             eval_key_bytes: key.map_or(0, |key| key.0.file_bytes()),
             ..SetCard::toy(SetName::from_static(SET.name))
@@ -94,17 +94,7 @@ impl Params for This {
         Ok(Key::new(Kind::SecretKey, KeyId(id), Vec::new())?)
     }
 
-    fn read_secret(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn SecretKey>> {
-        Ok(Key::read(file)?)
-    }
-
-    fn read_eval(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn EvalKey>> {
-        Ok(Key::read(file)?)
-    }
-
-    fn read_wrapped(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn WrappedKey>> {
-        Ok(Key::read(file)?)
-    }
+    readers!(Key::read, Key::read, Key::read);
 }
 
 impl SecretKey for Key {
@@ -114,14 +104,15 @@ impl SecretKey for Key {
 
     fn decrypt(&self, state: &dyn Any) -> Result<Decrypted> {
         let blocks: &Vec<Block> = state.downcast_ref().expect("a state of this scheme");
+        let (blocks, margin_bits) = (blocks.clone().into(), QUALITY.capacity_bits);
         Ok(Decrypted {
-            blocks: blocks.clone().into(),
-            margin_bits: QUALITY.capacity_bits,
+            blocks,
+            margin_bits,
         })
     }
 
-    fn eval_file(&self, _: [u8; 32]) -> Result<Box<dyn Records + '_>> {
-        Ok(Key::new(Kind::EvalKey, self.0.key_id(), Vec::new())?)
+    fn eval_file(&self, seed: [u8; 32]) -> Result<Box<dyn Records + '_>> {
+        Ok(Key::new(Kind::EvalKey, self.0.key_id(), seed.to_vec())?)
     }
 
     fn wrap_file<'s>(
@@ -130,6 +121,8 @@ impl SecretKey for Key {
         wrapping: &Wrapping,
         _: &mut ChaCha20Rng,
     ) -> Result<Box<dyn WrappedFile + 's>> {
+        wrapping.without_levels(SET.name)?;
+        wrapping.client_expands(SET.name)?;
         let body = read::put_cipher(Encoder::new(), keys.size(), wrapping.direction);
         let body = body.bytes(&keys.as_slice().as_flattened()[..keys.size().key_bytes()]);
         Ok(Key::new(Kind::WrappedKey, self.0.key_id(), body.finish())?)
@@ -153,7 +146,10 @@ impl EvalKey for Key {
         _: &Cancel,
     ) -> Option<Result<Box<dyn Circuit + 'k>>> {
         let wrapped: &dyn Any = wrapped;
-        let cipher = wrapped.downcast_ref::<Self>()?.cipher();
+        let wrapped: &Self = wrapped.downcast_ref()?;
+        let [found, expected] = [wrapped, self].map(|key| (SET, key.0.key_id()));
+        let fits = misfit::check("wrapped key", found, expected);
+        let cipher = fits.map_err(SchemeError::from).and(wrapped.cipher());
         Some(cipher.map(|cipher| Box::new(cipher) as _))
     }
 }
@@ -176,9 +172,7 @@ impl Circuit for (Direction, RoundKeys) {
         }
         let mask = mask.iter().chain(std::iter::repeat(&[0; 16]));
         let blocks = blocks.iter().zip(mask).map(|(x, mask)| xor(x, mask));
-        Ok(Finished {
-            record: blocks.collect::<Vec<Block>>().as_flattened().to_vec(),
-            quality: QUALITY,
-        })
+        let (record, quality) = (blocks.collect::<Vec<_>>().into_flattened(), QUALITY);
+        Ok(Finished { record, quality })
     }
 }

@@ -93,17 +93,11 @@ impl family::Params for Params {
         Ok(Box::new(homaes_tfhe::SecretKey::generate(&self, rng)?))
     }
 
-    fn read_secret(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn SecretKey>> {
-        Ok(Box::new(homaes_tfhe::SecretKey::read(&self, file)?))
-    }
-
-    fn read_eval(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn EvalKey>> {
-        Ok(Box::new(homaes_tfhe::EvalKey::read(&self, file)?))
-    }
-
-    fn read_wrapped(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn WrappedKey>> {
-        Ok(Box::new(homaes_tfhe::WrappedKey::read(&self, file)?))
-    }
+    readers!(
+        homaes_tfhe::SecretKey::read,
+        homaes_tfhe::EvalKey::read,
+        homaes_tfhe::WrappedKey::read
+    );
 
     fn describe_wrapped(self: Arc<Self>, file: Input<'_>) -> Result<Wrapped> {
         Ok(homaes_tfhe::WrappedKey::describe_file(&self, file)?)
@@ -170,21 +164,13 @@ fn wrapped(
     rng: &mut ChaCha20Rng,
 ) -> Result<homaes_tfhe::WrappedKey> {
     let set = secret.params().set().name.as_str();
-    check_levels(wrapping.levels_left, set)?;
+    wrapping.without_levels(set)?;
     let wrapping = homaes_tfhe::Wrapping {
         direction: wrapping.direction,
         expansion: wrapping.expansion.unwrap_or_default(),
     };
     let wrapped = homaes_tfhe::WrappedKey::encrypt(secret, keys, wrapping, rng)?;
     Ok(wrapped)
-}
-
-/// Refuses levels, which the output does not have.
-fn check_levels(levels_left: Option<usize>, set: &'static str) -> Result<()> {
-    match levels_left {
-        None | Some(0) => Ok(()),
-        Some(wanted) => Err(SchemeError::NoLevels { wanted, set }),
-    }
 }
 
 impl EvalKey for homaes_tfhe::EvalKey {
@@ -246,22 +232,5 @@ impl Circuit for Running<'_> {
 impl From<homaes_tfhe::Error> for SchemeError {
     fn from(error: homaes_tfhe::Error) -> Self {
         Self::of(error)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_levels_can_be_left() {
-        for none in [None, Some(0)] {
-            check_levels(none, "tfhe/toy").unwrap();
-        }
-        let error = check_levels(Some(2), "tfhe/toy").unwrap_err();
-        assert!(
-            matches!(error, SchemeError::NoLevels { wanted: 2, .. }),
-            "{error}"
-        );
     }
 }
