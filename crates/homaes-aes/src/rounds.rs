@@ -1,4 +1,5 @@
-//! The round loop of AES, the same for every view, layout, key size and direction.
+//! The round loop of AES, the same for every view, layout, key size and direction. BGV runs it; TFHE, whose look-ups are not in rounds, has loops
+//! of its own.
 //!
 //! Decryption runs as the equivalent inverse cipher (FIPS-197 section 5.3.5): the same loop with the
 //! inverse S-box, shift and circulant, and with the round keys of

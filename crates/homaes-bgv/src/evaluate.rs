@@ -1,7 +1,7 @@
 //! The homomorphic verbs, one ciphertext at a time.
 //!
-//! [`Evaluator`] is for users' own circuits and for tests; AES itself runs on the fused round of
-//! [`crate::aes::sliced`], which shares the two building blocks underneath ([`crate::keyswitch`]).
+//! [`Evaluator`] is the set of operations under one evaluation key, for AES in all layouts and for users' own circuits. The rounds of
+//! [`crate::aes::sliced`] fuse several of them into one pass of [`crate::keyswitch`].
 
 use crate::bound::{Bound, Scalar, lowered_bound, product_bound, relinearized_bound};
 use crate::ciphertext::{Ciphertext, History, Product};

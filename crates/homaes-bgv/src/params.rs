@@ -28,7 +28,7 @@
 //! so that its four drops may differ: b_{2r}·last/middle, middle/last, b_{2r-1}·last/low, low/last. Keys then come in three parts.
 //!
 //! **Digits.** Key switching splits a polynomial into digits: the tail with the first base primes,
-//! then groups of `digit` base primes, in the order in which primes are dropped last. Each digit is
+//! then groups of `digit` base primes, b_1 first, which survives longest. Each digit is
 //! about as large as the product of the special primes, of which only as many are used as the
 //! largest digit in play needs.
 

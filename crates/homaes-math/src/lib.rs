@@ -1,4 +1,4 @@
-//! Rings Z\[X\]/Φ_m in double-CRT form: the arithmetic under the BGV scheme.
+//! Rings Z\[X\]/Φ_m in double-CRT form, the arithmetic under the BGV scheme; and the torus with its Fourier transform, that under TFHE.
 //!
 //! | object | module | representation | cost at n = 32768 |
 //! |---|---|---|---|
@@ -10,6 +10,8 @@
 //! | F_2\[X\]/Φ_m ⊃ GF(2^8)^ℓ | [`slots`] | bits <-> bytes | 2 M table look-ups |
 //! | canonical embedding | [`embed`] | double precision | key and noise statistics |
 //! | secrets, errors, uniform | [`sample`] | seeded ChaCha20 | – |
+//! | negacyclic products on the torus | [`fourier`] | double precision | two transforms and a product |
+//! | torus errors and secrets | [`torus`] | seeded ChaCha20 | – |
 //! | the end of memory | [`memory`] | – | – |
 //!
 //! Unsafe code is confined to the private module `simd` (vector kernels, each with a portable twin

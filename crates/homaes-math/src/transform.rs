@@ -8,12 +8,13 @@
 //! DFT_N (root w)  ->  multiply by K̂(χ)/N, K̂(χ) = Σ_g K(g) w^{-χ g}  ->  DFT_N (root w)
 //! ```
 //!
-//! with the *same* root twice. The first DFT is decimated in frequency and leaves digit-reversed
-//! order, the second is decimated in time and undoes it, so no reordering pass exists. Going back is
+//! with the *same* root twice. In the portable twin the first DFT is decimated in frequency and leaves digit-reversed
+//! order, the second is decimated in time and undoes it, so no reordering pass exists; the vector twin takes one DFT of sixteen registers for
+//! both and reorders them by name. Going back is
 //! the same circuit with the dual kernel V(e) = (ω_r^{-g^e} - 1)/r: only the middle constants
 //! change. Both kernels sum to -1, which saves products on the short axes.
 //!
-//! Cost at n = 32768: 30 butterfly levels (twice those of a power-of-two transform), but no twiddle
+//! Cost at n = 32768: as much as 30 butterfly levels, 24 of them on the axes 17 and 257 and the rest by direct sums on 3 and 5 (twice those of a power-of-two transform), but no twiddle
 //! between axes; measured against `tfhe-ntt` by `homaes bench kernels`.
 
 use crate::modulus::{Modulus, Shoup};

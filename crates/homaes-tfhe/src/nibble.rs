@@ -13,7 +13,7 @@
 //! The first rotation is shared by all functions of x: a *multi-value bootstrap*. A byte look-up with K tables takes
 //! 1 + 2 K rotations, K = 3 encrypting (S, 2S, 3S), K = 4 decrypting; an exclusive or of two digits takes 2.
 //!
-//! | the poster | here |
+//! | the paper (a poster) | here |
 //! |---|---|
 //! | a table for each factor of the linear layer | the same, read with one multi-value bootstrap together |
 //! | exclusive or with a round key: 2 rotations | 1: test polynomials of the key's digits are made once per key |

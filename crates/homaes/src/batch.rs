@@ -1,4 +1,4 @@
-//! A message cut into batches: blocks 0, 1, 2, … in runs of as many as a ciphertext has slots.
+//! A message cut into batches: blocks 0, 1, 2, … in runs of as many as a batch of the set holds.
 
 use crate::{Error, Result};
 use homaes_aes::Block;

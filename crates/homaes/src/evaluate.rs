@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   file ─► window of batches ─► Mode::input ─► AES under FHE ─► + Mode::mask ─► record ─► file
-//!            read in order       public blocks  homaes_aes::cipher  public blocks  written in order
+//!            read in order       public blocks  scheme::Circuit  public blocks     written in order
 //! ```
 //!
 //! What enters the cipher and what is added to its result depends on the mode of operation and is public in all of them:

@@ -12,6 +12,8 @@ use homaes_scheme::{FieldError, Misfit};
 /// | sliced, packed | 3 | 3t, t ≥ R | 3(t - r + 1) - 2 | 3(t - R), or 1 for t = R |
 /// | bits | 4 | 4R + e | 4(R - r) + e | e |
 ///
+/// R is the number of rounds, t the number of the first round's three levels in the chain, e the level of the output.
+///
 /// Bytes: the key is added inside the linear layer of its round, before the switch that ends it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LevelPlan {

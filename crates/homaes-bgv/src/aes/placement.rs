@@ -1,7 +1,7 @@
 //! Where the bytes of blocks lie in slots, for each [`Layout`].
 //!
 //! A slot has coordinates (class, e3, e5, e257); adding to e5 or e257 is an automorphism that moves slots and does
-//! nothing else ([`homaes_math::slots`]). Packed blocks use this: with C slots to a run, byte (row r,
+//! nothing else ([`homaes_math::slots`]). Packed blocks use this: with C slots to a run (half of the axis e257, 128 at full size), byte (row r,
 //! column c) of block b lies at
 //!
 //! ```text
@@ -11,7 +11,7 @@
 //! where t, the *slope*, is 0 for input and output of AES. ShiftRows moves row r by r columns: instead of moving
 //! anything, the slope grows by one (falls by one for InvShiftRows). In a column of slope t the byte
 //! one row further down is always one step of τ_t = (e5 + 1, e257 + t·C/4) away, from the last row
-//! to the first too because 4t columns are none; so MixColumns is Σ_j c_j τ_t^j, without a mask.
+//! to the first too, since 4t = 0 modulo four columns; so MixColumns is Σ_j c_j τ_t^j, without a mask.
 
 use crate::aes::level_plan::offered;
 use crate::error::{Error, Result};

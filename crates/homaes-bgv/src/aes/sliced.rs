@@ -17,7 +17,7 @@
 //! ```
 //!
 //! The constants γ_k or λ_k are folded into the keys when an evaluation starts, so a sum is one inner
-//! product of 7d + 9 terms per word, for d digits.
+//! product of 7d + 9 terms per word, for d digits: 7d with keys, 8 first parts and 1 second part.
 //!
 //! Products are one rayon task per byte, the linear layer one per output column, whose four bytes share
 //! every pass over its keys. All threads go through the steps together, so that the keys of a step are

@@ -1,7 +1,6 @@
-//! Vector kernels and their selection at run time. The only unsafe code besides [`crate::aligned`].
+//! Vector kernels and their selection at run time.
 //!
-//! Every kernel here has a portable twin (in [`crate::transform`] and [`crate::kernel`]) and a test
-//! that compares the two.
+//! Every kernel here has a portable twin (in [`crate::transform`], [`crate::kernel`] and [`crate::fourier`]) and a test that compares the two.
 
 #[cfg(target_arch = "x86_64")]
 mod avx512;

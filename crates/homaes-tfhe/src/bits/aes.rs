@@ -87,6 +87,7 @@ impl<'k> BitsAes<'k> {
             .iter()
             .map(|bytes| bytes.iter().map(|(_, sources)| sources.to_vec()).collect())
             .collect();
+        // a byte of layer l is SubBytes of round l + 2, whose input is the state after round l + 1
         let prepare = |(layer, number): (usize, usize), sources: &[Arc<Words>]| {
             let (i, _) = middle[layer][number];
             self.mix(sources, layer + 1, i)

@@ -139,7 +139,7 @@ impl<'k> Engine<'k> {
 
     /// The same bits with the noise of one blind rotation. One LWE ciphertext after the other, in and out.
     ///
-    /// Output i encodes 1 as `units[i mod len]`; AES goes on with 2^63 alone.
+    /// A bit 1 comes out as `units[i mod len]` in output i; AES itself passes 2^63 alone.
     pub(crate) fn refresh(&self, lwes: &[u64], units: &[u64]) -> Words {
         let (set, n) = (self.set, self.set.degree);
         let small = self.meter.time(Stage::KeySwitch, || self.key_switch(lwes));
@@ -174,9 +174,8 @@ impl<'k> Engine<'k> {
 
     /// The packed trace: from a ciphertext whose coefficients 0 … v - 1 hold values, v ciphertexts of these as constants.
     ///
-    /// Divided by v N first, the ciphertext is doubled by every one of the log2(v N) sums x ± ψ(x) that a value goes through: v values are merged
-    /// into one ciphertext, at multiples of N/v, the coefficients between are cancelled once for all of them, and
-    /// the values are split again.
+    /// Each of the log2(v N) steps x ± ψ(x) doubles a value, so the ciphertext is divided by v N first. The steps merge the v values into one
+    /// ciphertext, at multiples of N/v, cancel the coefficients between once for all of them, and split the values again.
     fn trace(&self, acc: &[u64], work: &mut Work) -> Vec<Words> {
         let (many, n) = (self.set.many, self.set.degree);
         let log = n.trailing_zeros();
@@ -423,8 +422,8 @@ impl Work {
     }
 }
 
-/// The phases of LWE ciphertexts of bit/2, moved by 1/4: a bit is then the half of the torus the phase lies in. And by half of the steps of
-/// 2^grid to which blind rotation rounds them, less: what is rounded to 0 begins half a step below it.
+/// Adds 1/4 to the phases of LWE ciphertexts of bit/2, so that the half of the torus tells the bit, and subtracts half a step of 2^grid,
+/// because rounding to the nearest step shifts every boundary down by that much.
 fn quarter_turned(set: &BitsSet, lwes: &[u64], grid: u32) -> Words {
     let half_step = 1 << (step_log(set.degree) + grid - 1);
     let mut out = Words::scratch(lwes.len());

@@ -15,7 +15,7 @@
 //! u f(x) = (f(0) + f(v - 1)) u/2 + Σ_{j=1}^{v-1} (f(v - 1 - j) - f(v - j)) e_j
 //! ```
 //!
-//! The constant takes the place of the coefficient at the wrap (the poster's and Carpov's f(0) + f(v - 1) times e_0): it is
+//! The constant takes the place of the coefficient at the wrap (the paper's and Carpov's f(0) + f(v - 1) times e_0): it is
 //! public, and adds no noise. What remains multiplies the variance of the rotation by the *norm* Σ (f(j) - f(j - 1))², at most (v - 1)^3 and
 //! about v^3/6 for a random function: 640 for base 16.
 

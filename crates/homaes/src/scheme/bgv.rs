@@ -1,4 +1,4 @@
-//! BGV: leveled, in batches of as many blocks as a ciphertext has places.
+//! BGV: leveled, in batches of as many blocks as a ciphertext has slots, or a sixteenth of that packed.
 
 use super::family::{self, *};
 use homaes_bgv::{Aes, EvalKeyFile, Params, State, WrappedKeyFile, sets};
