@@ -31,14 +31,14 @@
 //! |---|---|
 //! | `evaluate` | the pipeline: the place to start reading |
 //! | `job`, `batch` | a validated input file, cut into batches |
-//! | `scheme` | the schemes, a file each, and their parameter sets |
-//! | `keys`, `random` | key files, passphrases and the AES key; the operating system's randomness |
+//! | `scheme`, `scheme_error` | the schemes, a file each, and their parameter sets; what they refuse or find wrong |
+//! | `keys`, `wrapping`, `random` | key files, what an AES key is wrapped for, passphrases and the AES key; the operating system's randomness |
 //! | `transcipher`, `decrypt`, `inspect` | the verbs on files |
 //! | `gcm`, `expect`, `seen` | what is checked at decryption: the tag of a GCM message, what is expected of it, the replay log |
 //! | `meta` | the records of an `.hct` file beside the ciphertexts |
 //! | `output` | files that appear whole or not at all |
 //! | `pool`, `memory` | as many threads as there can be; jobs that fit into memory |
-//! | `report`, `error` | what a run measured; what went wrong, where, and the remedy |
+//! | `quality`, `report`, `error` | how far ciphertexts are from failing; what a run measured; what went wrong, where, and the remedy |
 //!
 //! Nothing is left behind by a run that fails. A program that is about to exit on a signal calls [`interrupt`] first. What
 //! a killed run leaves, [`remove_leftovers`] and [`KeyFolder::open`] find.
@@ -58,11 +58,14 @@ mod memory;
 mod meta;
 mod output;
 mod pool;
+mod quality;
 mod random;
 mod report;
 mod scheme;
+mod scheme_error;
 mod seen;
 mod transcipher;
+mod wrapping;
 
 pub use batch::Split;
 pub use decrypt::{DecryptOptions, DecryptReport, Tag};
@@ -77,11 +80,14 @@ pub use job::{Job, MAX_AAD_BYTES};
 pub use keys::{
     AesKey, EVAL_KEY_FILE, EvalKey, FolderInspection, KdfCost, KeyFile, KeyFolder, KeySet,
     MAX_AES_KEY_FILE_BYTES, MAX_PASSPHRASE_BYTES, Pair, Passphrase, REPLACED_KEY_FILE, Repair,
-    SECRET_KEY_FILE, SecretKey, WrappedKey, Wrapping, inspect_folder,
+    SECRET_KEY_FILE, SecretKey, WrappedKey, inspect_folder,
 };
 pub use memory::check_keys as check_memory;
 pub use meta::Meta;
 pub use output::{Output, interrupt, interrupt_without_memory, remove_leftovers};
-pub use report::{Progress, Quality, Report, Step};
-pub use scheme::{NoiseTerms, ParamsError, Scheme, SchemeError, Set, Variant, Yardstick};
+pub use quality::Quality;
+pub use report::{Progress, Report, Step};
+pub use scheme::{NoiseTerms, Scheme, Set, Variant, Yardstick};
+pub use scheme_error::{ParamsError, SchemeError};
 pub use transcipher::Transcipher;
+pub use wrapping::Wrapping;

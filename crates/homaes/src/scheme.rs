@@ -4,16 +4,14 @@
 
 #[cfg(test)]
 mod conformance;
-mod error;
 mod family;
 
-pub use error::{ParamsError, SchemeError};
 #[cfg(test)]
 pub(crate) use family::Finished;
 pub(crate) use family::{Circuit, EvalKey, Family, Params, SecretKey, Shape, WrappedKey};
 pub use family::{NoiseTerms, Variant, Yardstick};
 
-use crate::{Error, Quality, Result};
+use crate::{Error, Quality, Result, SchemeError};
 use core::fmt;
 use homaes_aes::{KeySize, Layout};
 use homaes_params::{Purpose, SetCard};

@@ -25,8 +25,7 @@
 
 #[allow(unused_imports, reason = "not every scheme needs every name")]
 mod names {
-    pub(in crate::scheme) use super::super::{ParamsError, SchemeError};
-    pub(in crate::scheme) use crate::{Quality, Wrapping};
+    pub(in crate::scheme) use crate::{ParamsError, Quality, SchemeError, Wrapping};
     pub(in crate::scheme) use homaes_aes::{Block, Direction, KeySize, Layout, RoundKeys};
     pub(in crate::scheme) use homaes_params::{SetCard, SetName};
     pub(in crate::scheme) use homaes_scheme::{
