@@ -110,6 +110,12 @@ impl SecretKey {
             let index = batch.index;
             let decrypted = pool.install(|| {
                 let state = self.key.read_batch(batch.shape, &batch.body)?;
+                // schemes say better what is wrong; this is for one that does not look
+                let (found, expected) =
+                    (batch.body.len() as u64, self.set.batch_bytes(batch.shape));
+                if found != expected {
+                    return Err(FieldError::new("bytes of a batch", found, expected).into());
+                }
                 self.key.decrypt(&*state)
             });
             let decrypted = decrypted.map_err(|source| messages.wrong(index, source))?;
@@ -313,11 +319,6 @@ impl Ciphertexts {
             .reader
             .next_indexed(TAG_BATCH, set.batch_bytes(shape))
             .map_err(|source| self.error(source))?;
-        let (found, expected) = (body.len() as u64, set.batch_bytes(shape));
-        if found != expected {
-            let error = FieldError::new("bytes of a batch", found, expected);
-            return Err(self.wrong(index, error.into()));
-        }
         if index != self.next {
             return Err(self.error(WireError::Malformed {
                 what: "batch number",

@@ -21,7 +21,7 @@
 //! | [`SecretKey::wrap_file`] | `wrap-key` | layouts are offered; levels and expansion are not looked at |
 //! | [`EvalKey::circuit`] | `transcipher`, once | set and key id; the wrapped key holds the layout |
 //! | [`Circuit::run`] | `transcipher`, for every batch | direction, and at most a full batch |
-//! | [`SecretKey::read_batch`], [`SecretKey::decrypt`] | `decrypt`, for every batch | set, key id, layout, level at most the top, length of the record |
+//! | [`SecretKey::read_batch`], [`SecretKey::decrypt`] | `decrypt`, for every batch | set, key id, layout, level at most the top; the length of the record is looked at after `read_batch` |
 
 #[allow(unused_imports, reason = "not every scheme needs every name")]
 mod names {
