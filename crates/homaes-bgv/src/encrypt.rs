@@ -13,29 +13,11 @@ use crate::noise::Noise;
 use crate::params::Params;
 use crate::poly::{Poly, SecretPoly};
 use crate::secret::{self, Inverse, Sums, lots, lots_mut};
-use core::fmt;
-use homaes_aes::Block;
 use homaes_math::sample::{self, Seed};
 use homaes_math::{Words, torus};
 use homaes_scheme::Owner;
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
-
-/// Decrypted blocks and how far the decryption was from failing. Overwritten when dropped; `Debug` shows no byte of them.
-pub struct Decrypted {
-    /// as many as the layout has in a batch
-    pub blocks: Zeroizing<Vec<Block>>,
-    /// log2 of half the modulus over the largest noise coefficient: below 1, treat the output as lost.
-    /// Computed in fixed point, so it saturates at about 57 bits however small the noise
-    pub margin_bits: f64,
-}
-
-// The content is secret, and the margin tells of the key (SECURITY.md).
-impl fmt::Debug for Decrypted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Decrypted({} blocks)", self.blocks.len())
-    }
-}
 
 /// The plaintext polynomial of `bytes` (one per slot) modulo the primes of `level`.
 #[inline(never)]
@@ -152,7 +134,7 @@ impl SecretKey {
         Ok((bits, largest))
     }
 
-    /// One byte per slot, and the margin as in [`Decrypted`].
+    /// One byte per slot, and the margin as in [`Decrypted`](crate::Decrypted).
     ///
     /// # Errors
     /// [`Error::NotBytes`] if the result is no vector of bytes: another key, or noise beyond the

@@ -159,7 +159,7 @@ impl Failure for Error {
             Self::Misfit(misfit) => misfit.remedy(),
             Self::NoLayouts | Self::LayoutTwice { .. } => "name every layout once",
             Self::TooDeep { .. } => "choose a set with more levels left, or more --levels-left",
-            Self::OtherShape { .. } => "use files of one parameter set",
+            Self::OtherShape { .. } => remedy::OTHER_SET,
             Self::Eval(_) => "choose a parameter set with more levels, or make the keys anew",
             _ => remedy::ANEW,
         }

@@ -174,7 +174,10 @@ impl Evaluator<'_> {
     }
 }
 
-/// The constant c times a switching key, digit by digit unless that is cancelled, and row by row: the part for S0 and S2, where all sums with constants stand.
+/// The constant c times a switching key, row by row: the part for S0 and S2, where all sums with constants stand.
+///
+/// # Errors
+/// If `cancel` is thrown, which is looked at before every digit.
 fn fold(params: &Params, key: &SwitchKey, constant: &[u8], cancel: &Cancel) -> Result<SwitchKey> {
     let row_len = params.ring().row_len();
     let fold_poly = |poly: &Poly| {

@@ -22,6 +22,8 @@ pub trait Failure: Error + Send + Sync + 'static {
 
 /// Remedies that the schemes share.
 pub mod remedy {
+    /// Two objects are of different parameter sets.
+    pub const OTHER_SET: &str = "use files of one parameter set";
     /// A decryption is not a message.
     pub const WRONG_KEY: &str =
         "check that the secret key belongs to the file, or transcipher again";

@@ -6,6 +6,7 @@
 //! | [`read`] | reading records back, with one wording of what is wrong with them |
 //! | [`expansion`] | who runs the AES key schedule |
 //! | [`cancel`] | ending a run from outside |
+//! | [`Decrypted`] | what a decryption found |
 //! | [`Wrapped`] | what a wrapped key holds |
 //! | [`meter`] | counts and times of an evaluation |
 //! | [`failure`] | what an error of a scheme says beside its message |
@@ -16,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 pub mod cancel;
+mod decrypted;
 pub mod expansion;
 pub mod failure;
 pub mod file;
@@ -26,6 +28,7 @@ pub mod read;
 mod wrapped;
 
 pub use cancel::{Cancel, Cancelled};
+pub use decrypted::Decrypted;
 pub use expansion::Expansion;
 pub use failure::Failure;
 pub use file::{Record, Records, SetId};

@@ -1,5 +1,6 @@
 //! Keys, ciphertexts and choices that do not go together.
 
+use crate::failure::remedy;
 use crate::file::SetId;
 use homaes_aes::Layout;
 use homaes_wire::KeyId;
@@ -59,7 +60,7 @@ impl Misfit {
     #[must_use]
     pub const fn remedy(&self) -> &'static str {
         match self {
-            Self::OtherSet { .. } => "use files of one parameter set",
+            Self::OtherSet { .. } => remedy::OTHER_SET,
             Self::OtherKey { .. } => "use files made with one secret key",
             Self::NoLayout { .. } => "choose a layout that the set offers, see 'homaes params'",
             Self::NotWrapped { .. } => "wrap the AES key for this layout, or choose another one",

@@ -98,12 +98,13 @@ mod wrapped;
 pub use aes::Aes;
 pub use codec::{batch_bytes, decode_batch, encode_batch};
 pub use error::{Error, Result};
+pub use homaes_scheme::Decrypted;
 pub use homaes_scheme::Reading;
 pub use homaes_scheme::{Expansion, Records};
 pub use keys::{EvalKey, EvalKeyFile, SecretKey};
 pub use params::Params;
 pub use set::{BitsSet, Gadget, NibbleSet, ParamSet, ParamsError, Variant};
-pub use state::{Decrypted, State};
+pub use state::State;
 pub use wrapped::{WrappedKey, Wrapping};
 
 #[cfg(test)]

@@ -5,9 +5,8 @@ use crate::keys::SecretKey;
 use crate::params::Params;
 use crate::secret::{self, lots};
 use core::fmt;
-use homaes_aes::Block;
 use homaes_math::{Words, torus};
-use homaes_scheme::{FieldError, Owner};
+use homaes_scheme::{Decrypted, FieldError, Owner};
 use homaes_wire::KeyId;
 use rayon::prelude::*;
 use zeroize::Zeroizing;
@@ -89,14 +88,6 @@ impl fmt::Debug for State {
             .field("log2_sigma", &self.log2_sigma)
             .finish_non_exhaustive()
     }
-}
-
-/// What a decryption found.
-pub struct Decrypted {
-    /// the blocks, as many as the state has
-    pub blocks: Zeroizing<Vec<Block>>,
-    /// least bits between the largest noise and failure
-    pub margin_bits: f64,
 }
 
 impl SecretKey {

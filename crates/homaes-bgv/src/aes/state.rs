@@ -2,13 +2,13 @@
 
 use crate::aes::placement::{from_slots, to_slots};
 use crate::ciphertext::{Ciphertext, History, MODE_SUMMANDS};
-use crate::encrypt::{Decrypted, trivial};
+use crate::encrypt::trivial;
 use crate::error::{Error, Result};
 use crate::evaluate::Evaluator;
 use crate::keys::SecretKey;
 use crate::params::Params;
 use homaes_aes::{Block, Layout};
-use homaes_scheme::FieldError;
+use homaes_scheme::{Decrypted, FieldError};
 use rayon::prelude::*;
 use zeroize::Zeroizing;
 

@@ -147,11 +147,7 @@ impl SecretKey for homaes_bgv::SecretKey {
     /// Places without a block of the message follow.
     fn decrypt(&self, state: &dyn Any) -> Result<Decrypted> {
         let state: &State = state.downcast_ref().expect("a state of this scheme");
-        let decrypted = self.decrypt_blocks(state)?;
-        Ok(Decrypted {
-            blocks: decrypted.blocks,
-            margin_bits: decrypted.margin_bits,
-        })
+        Ok(self.decrypt_blocks(state)?)
     }
 
     fn eval_file(&self, seed: [u8; 32]) -> Result<Box<dyn Records + '_>> {

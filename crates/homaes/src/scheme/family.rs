@@ -29,7 +29,8 @@ mod names {
     pub(in crate::scheme) use homaes_aes::{Block, Direction, KeySize, Layout, RoundKeys};
     pub(in crate::scheme) use homaes_params::{SetCard, SetName};
     pub(in crate::scheme) use homaes_scheme::{
-        Cancel, Expansion, FieldError, Reading, Record, Records, SetId, Wrapped, misfit, read,
+        Cancel, Decrypted, Expansion, FieldError, Reading, Record, Records, SetId, Wrapped, misfit,
+        read,
     };
     pub(in crate::scheme) use homaes_wire::{
         Contents, Decoder, Encoder, Header, KeyId, Kind, WireError,
@@ -43,7 +44,6 @@ pub(super) use names::*;
 
 use homaes_wire::Reader;
 use std::io::Read;
-use zeroize::Zeroizing;
 
 pub(super) type Result<T, E = SchemeError> = core::result::Result<T, E>;
 
@@ -210,14 +210,6 @@ macro_rules! readers {
     };
 }
 pub(super) use readers;
-
-/// A decrypted batch.
-pub(crate) struct Decrypted {
-    /// At least the blocks of its shape.
-    pub(crate) blocks: Zeroizing<Vec<Block>>,
-    /// Bits between the largest noise and failure.
-    pub(crate) margin_bits: f64,
-}
 
 /// The client's key.
 pub(crate) trait SecretKey: Records + Send + Sync {
