@@ -7,6 +7,7 @@
 use crate::modulus::{MASK, Modulus, Shoup, WORD_BITS};
 use crate::ring::{GaloisMap, Ring};
 use crate::simd;
+use core::ops::Range;
 
 /// `σ(source) · key`, for both polynomials of a key and every job that uses it.
 #[derive(Clone, Copy)]
@@ -74,24 +75,54 @@ pub fn inner_product(
     if ring.vectorised() {
         return simd::inner_product(ring, m, terms, rows, out);
     }
-    let row_len = ring.row_len();
+    let mut moved = [0; BLOCK];
     for (job, [out0, out1]) in out.iter_mut().enumerate() {
-        for i in 0..ring.n() {
-            let mut acc = [Accumulator::default(); 2];
+        for range in blocks(ring) {
+            let moved = &mut moved[..range.len()];
+            let mut sums = [[0u128; BLOCK]; 2];
             for t in terms {
-                let x = t.sources[job][t.map.source(i)];
-                acc[0].add(x, t.key[0][i]);
-                acc[1].add(x, t.key[1][i]);
+                t.map.gather(t.sources[job], range.start, moved);
+                for (sums, key) in sums.iter_mut().zip(t.key) {
+                    for ((sum, &x), &k) in sums.iter_mut().zip(&*moved).zip(&key[range.clone()]) {
+                        *sum += u128::from(x) * u128::from(k);
+                    }
+                }
             }
             for t in rows {
-                let x = t.sources[job][t.map.source(i)];
-                acc[usize::from(t.second)].add(x, t.by_row[i / row_len]);
+                t.map.gather(t.sources[job], range.start, moved);
+                let c = u128::from(t.by_row[range.start / ring.row_len()]);
+                let sums = &mut sums[usize::from(t.second)];
+                for (sum, &x) in sums.iter_mut().zip(&*moved) {
+                    *sum += u128::from(x) * c;
+                }
             }
-            let [a0, a1] = acc.map(|a| Modulus::sub_if_ge(m.reduce(a.lo, a.hi), 2 * m.p()));
-            out0[i] = a0;
-            out1[i] = a1;
+            for (out, sums) in [&mut *out0, &mut *out1].into_iter().zip(sums) {
+                for (o, sum) in out[range.clone()].iter_mut().zip(sums) {
+                    *o = Modulus::sub_if_ge(reduce(m, sum), 2 * m.p());
+                }
+            }
         }
     }
+}
+
+/// Words that the portable kernels work on at a time: their sums stay in the first-level cache.
+const BLOCK: usize = 64;
+
+/// The positions of a limb in blocks of at most [`BLOCK`] words of one row.
+fn blocks(ring: &Ring) -> impl Iterator<Item = Range<usize>> {
+    let row_len = ring.row_len();
+    (0..ring.n()).step_by(row_len).flat_map(move |row| {
+        let ends = row + row_len;
+        (row..ends)
+            .step_by(BLOCK)
+            .map(move |start| start..ends.min(start + BLOCK))
+    })
+}
+
+/// A sum of products to a word, as [`Modulus::reduce`] does.
+#[inline(always)]
+fn reduce(m: &Modulus, sum: u128) -> u64 {
+    m.reduce(sum as u64 & MASK, (sum >> WORD_BITS) as u64)
 }
 
 /// `(x0 σ(y0), x1 σ(y0), x0 σ(y1) c, x1 σ(y1) c)`: the parts under 1, s, σ(s) and s·σ(s), lazy.
@@ -102,16 +133,17 @@ pub fn tensor(ring: &Ring, m: &Modulus, t: &Tensor<'_>, out: [&mut [u64]; 4]) {
         return simd::tensor(ring, m, t, out);
     }
     let [o0, o1, o2, o3] = out;
-    let mul = |x: u64, y: u64| {
-        let mut a = Accumulator::default();
-        a.add(x, y);
-        m.reduce(a.lo, a.hi)
-    };
-    for i in 0..ring.n() {
-        let j = t.map.source(i);
-        let (x0, x1, y0) = (t.x[0][i], t.x[1][i], t.y[0][j]);
-        let y1 = m.mul_shoup(t.y[1][j], t.scale);
-        (o0[i], o1[i], o2[i], o3[i]) = (mul(x0, y0), mul(x1, y0), mul(x0, y1), mul(x1, y1));
+    let mul = |x: u64, y: u64| reduce(m, u128::from(x) * u128::from(y));
+    let mut moved = [[0; BLOCK]; 2];
+    for range in blocks(ring) {
+        for (moved, y) in moved.iter_mut().zip(t.y) {
+            t.map.gather(y, range.start, &mut moved[..range.len()]);
+        }
+        for (at, i) in range.enumerate() {
+            let (x0, x1, y0) = (t.x[0][i], t.x[1][i], moved[0][at]);
+            let y1 = m.mul_shoup(moved[1][at], t.scale);
+            (o0[i], o1[i], o2[i], o3[i]) = (mul(x0, y0), mul(x1, y0), mul(x0, y1), mul(x1, y1));
+        }
     }
 }
 
@@ -123,12 +155,16 @@ pub fn combine(ring: &Ring, m: &Modulus, sources: &[&[u64]], constants: &[u64], 
     if ring.vectorised() {
         return simd::combine(m, sources, constants, out);
     }
-    for (i, o) in out.iter_mut().enumerate() {
-        let mut acc = Accumulator::default();
-        for (s, &c) in sources.iter().zip(constants) {
-            acc.add(s[i], c);
+    for range in blocks(ring) {
+        let mut sums = [0u128; BLOCK];
+        for (source, &c) in sources.iter().zip(constants) {
+            for (sum, &x) in sums.iter_mut().zip(&source[range.clone()]) {
+                *sum += u128::from(x) * u128::from(c);
+            }
         }
-        *o = m.reduce(acc.lo, acc.hi);
+        for (o, sum) in out[range].iter_mut().zip(sums) {
+            *o = reduce(m, sum);
+        }
     }
 }
 
@@ -235,22 +271,6 @@ pub fn mix_column(ring: &Ring, m: &Modulus, two_by_row: &[Shoup], s: [&mut [u64]
         for j in 0..4 {
             s[j][i] = m.mul_shoup(sum - x[j] + d[j] + d[(j + 1) % 4], one);
         }
-    }
-}
-
-/// A sum of 52-bit products in two halves, as IFMA keeps it.
-#[derive(Clone, Copy, Default)]
-struct Accumulator {
-    lo: u64,
-    hi: u64,
-}
-
-impl Accumulator {
-    #[inline(always)]
-    fn add(&mut self, x: u64, y: u64) {
-        let t = u128::from(x) * u128::from(y);
-        self.lo += t as u64 & MASK;
-        self.hi += (t >> WORD_BITS) as u64;
     }
 }
 

@@ -61,6 +61,7 @@ impl Modulus {
     }
 
     /// The prime.
+    #[inline]
     pub fn p(&self) -> u64 {
         self.p
     }
@@ -75,26 +76,31 @@ impl Modulus {
         64 - self.p.leading_zeros()
     }
 
+    #[inline]
     pub(crate) fn neg_inv(&self) -> u64 {
         self.neg_inv
     }
 
     /// R = 2^52 mod p.
+    #[inline]
     pub fn r(&self) -> u64 {
         self.r
     }
 
     /// a·b mod p, canonical, for canonical operands.
+    #[inline]
     pub fn mul(&self, a: u64, b: u64) -> u64 {
         mul_mod(a, b, self.p)
     }
 
     /// a + b mod p, canonical, for canonical operands.
+    #[inline]
     pub fn add(&self, a: u64, b: u64) -> u64 {
         self.canonical(a + b)
     }
 
     /// a - b mod p, canonical, for canonical operands.
+    #[inline]
     pub fn sub(&self, a: u64, b: u64) -> u64 {
         self.add(a, self.p - b)
     }
@@ -118,21 +124,25 @@ impl Modulus {
     }
 
     /// The residue of a signed integer.
+    #[inline]
     pub fn from_signed(&self, a: i64) -> u64 {
         a.rem_euclid(self.p as i64) as u64
     }
 
     /// a·R mod p: into stored form.
+    #[inline]
     pub fn to_stored(&self, a: u64) -> u64 {
         self.mul(a, self.r)
     }
 
     /// a·R^{-1} mod p, canonical, for any a < 2^52: out of stored form.
+    #[inline]
     pub fn from_stored(&self, a: u64) -> u64 {
         self.canonical(self.reduce(a & MASK, 0))
     }
 
     /// a·R^2 mod p: a constant that turns plain values into stored ones under a Montgomery product.
+    #[inline]
     pub fn to_stored_twice(&self, a: u64) -> u64 {
         self.mul(a, self.r2)
     }
@@ -189,6 +199,7 @@ impl Modulus {
     }
 }
 
+#[inline]
 fn mul_mod(a: u64, b: u64, p: u64) -> u64 {
     (u128::from(a) * u128::from(b) % u128::from(p)) as u64
 }

@@ -222,6 +222,24 @@ impl GaloisMap {
         (row * self.cols + col) * self.lanes + self.lane_source[lane] as usize
     }
 
+    /// Positions `start..start + out.len()` of the image of an evaluation-form polynomial. All of them lie in one row, and both ends at
+    /// whole vectors of lanes.
+    ///
+    /// No division per word: those of [`GaloisMap::source`] would cost the portable kernels more than their products.
+    #[inline]
+    pub(crate) fn gather(&self, source: &[u64], start: usize, out: &mut [u64]) {
+        let first = start / self.lanes;
+        let row = (first / self.cols + self.row_shift) % self.rows;
+        let mut col = (first + self.col_shift) % self.cols;
+        for to in out.chunks_exact_mut(self.lanes) {
+            let from = &source[(row * self.cols + col) * self.lanes..][..self.lanes];
+            for (x, &lane) in to.iter_mut().zip(&self.lane_source) {
+                *x = from[lane as usize];
+            }
+            col = if col + 1 == self.cols { 0 } else { col + 1 };
+        }
+    }
+
     /// Where position `i` of the image of a coefficient-form polynomial comes from.
     pub fn coefficient_source(&self, ring: &Ring, i: usize) -> usize {
         let mut e = ring.coordinates(i);
