@@ -8,7 +8,7 @@ use crate::nibble::aes::NibbleAes;
 use crate::nibble::engine as nibble;
 use crate::params::Params;
 use crate::set::Variant;
-use crate::state::{Observe, State};
+use crate::state::{Observe, STATE, State};
 use crate::wrapped::WrappedKey;
 use homaes_aes::{Block, Layout};
 use homaes_math::Words;
@@ -200,7 +200,7 @@ impl<'k> Aes<'k> {
         self.xor_public_until(state, blocks, &Cancel::new())
     }
 
-    /// As [`xor_public`](Self::xor_public), unless `cancel` ends it: the state is of no use then.
+    /// As [`xor_public`](Self::xor_public), unless `cancel` ends it: the state is of no use then, and nothing takes it.
     ///
     /// # Errors
     /// As there, and [`Error::Cancelled`].
@@ -231,13 +231,18 @@ impl<'k> Aes<'k> {
             Circuit::Nibble(aes) => {
                 let mut all = blocks.to_vec();
                 all.resize(state.blocks, [0; 16]);
-                // what a cancelled run leaves belongs to no key
+                // a digit that decrypts wrongly now would look like any other after its bootstrap
+                let limit = self.params.state_log2_sigma(self.rounds, self.rounds);
+                let (what, found) = (STATE, state.log2_sigma);
+                if found > limit {
+                    return Err(Error::TooNoisy { what, found, limit });
+                }
+                // what a cancelled run leaves is no result, and belongs to no key
                 let owner = state.owner;
-                state.owner = owner.nowhere();
+                (state.owner, state.finished) = (owner.nowhere(), false);
                 aes.xor_public(&mut state.lwes, &all);
                 cancel.check()?;
-                state.owner = owner;
-                state.log2_sigma = self.params.state_log2_sigma(self.rounds, self.rounds);
+                (state.owner, state.finished) = (owner, true);
             }
         }
         Ok(())

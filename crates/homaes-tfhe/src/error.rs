@@ -71,7 +71,7 @@ pub enum Error {
     /// A server key of the crate `tfhe` does not go with the export key.
     #[error("the tfhe server key has other parameters than the client key of the export key")]
     OtherTfheKey,
-    /// Something has too much noise to become a value of the crate `tfhe`.
+    /// Something has too much noise for a bootstrap, or to become a value of the crate `tfhe`.
     #[error("{what} has noise of 2^{found:.2}, expected at most 2^{limit:.2}")]
     TooNoisy {
         /// what

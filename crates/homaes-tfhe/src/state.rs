@@ -15,7 +15,7 @@ use zeroize::Zeroizing;
 pub(crate) type Observe<'o> = &'o mut dyn FnMut(usize, Words);
 
 /// What errors call a state.
-const STATE: &str = "state";
+pub(crate) const STATE: &str = "state";
 
 /// Encrypted AES blocks: LWE ciphertexts of their digits under the flattened GLWE key, k N + 1 words each, mask before body.
 ///

@@ -6,7 +6,7 @@
 //! The process holds an advisory lock on its temporary file. A killed process holds none, so that
 //! [`remove_leftovers`](crate::remove_leftovers) can tell its files from those in use.
 
-use crate::leftover::{claim, temporary_name};
+use crate::leftover::{claim, is_at, is_one_file, temporary_name};
 use crate::{Registry, WireError};
 use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -108,7 +108,9 @@ impl AtomicFile {
     }
 
     /// As [`create`](Self::create), under a temporary name of its own, [`unfinished_path`], which stays when the file is not
-    /// committed: opened again, it holds what was written then. Writing begins where [`cut`](Self::cut) says.
+    /// committed: opened again, it holds what was [`written`](Self::written) then. Writing begins where [`cut`](Self::cut) says. Where that
+    /// name is a second one of the file to replace, as a run leaves it that was killed in the last step, the name is given up and the file begun
+    /// anew.
     ///
     /// # Errors
     /// As [`create`](Self::create); if another process has it open; if what is there is no regular file, or not this user's own under one
@@ -120,11 +122,28 @@ impl AtomicFile {
         let temporary = unfinished_path(&target);
         let error = |source| WireError::io(&temporary, source);
         let options = open_options(private, replaced.as_ref());
-        let file = open_unfinished(&temporary, &target, &options, private).map_err(error)?;
-        if matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
-            let in_use = io::Error::new(io::ErrorKind::ResourceBusy, "is in use");
-            return Err(error(in_use));
-        }
+        let lock = |file: &File| match file.try_lock() {
+            Err(TryLockError::WouldBlock) => {
+                let in_use = io::Error::new(io::ErrorKind::ResourceBusy, "is in use");
+                Err(error(in_use))
+            }
+            // file systems without locks: two runs at once are then the user's to avoid
+            _ => Ok(()),
+        };
+        let file = loop {
+            if is_one_file(&temporary, &target) {
+                // the process that gives it its name has the lock until it has removed the other
+                lock(&File::open(&target).map_err(error)?)?;
+                remove_if(is_one_file(&temporary, &target), &temporary);
+            }
+            let most = most(false, replaced.as_ref());
+            let file = open_unfinished(&temporary, &options, private, most).map_err(error)?;
+            lock(&file)?;
+            // another process may have given it its own name between the opening and the lock
+            if is_at(&file, &temporary) && !is_one_file(&temporary, &target) {
+                break file;
+            }
+        };
         Ok(Self {
             target,
             temporary,
@@ -133,6 +152,19 @@ impl AtomicFile {
             file,
             buffer: Zeroizing::new(Vec::with_capacity(BUFFER_BYTES)),
         })
+    }
+
+    /// The file itself for reading, from its beginning; [`cut`](Self::cut) says where writing goes on. Another file that takes the
+    /// temporary name meanwhile is not read.
+    ///
+    /// # Errors
+    /// [`WireError::Io`].
+    pub fn written(&self) -> Result<File, WireError> {
+        let file = self.file.try_clone().and_then(|mut file| {
+            file.rewind()?;
+            Ok(file)
+        });
+        file.map_err(|source| WireError::io(&self.temporary, source))
     }
 
     /// Gives up all but the first `bytes` of what is there, and goes on writing after them.
@@ -252,14 +284,21 @@ impl Drop for AtomicFile {
         if self.keep {
             let _ = self.flush_buffer();
             // there is nothing to go on with in an empty one
-            if self.file.metadata().is_ok_and(|found| found.len() == 0) {
-                let _ = fs::remove_file(&self.temporary);
-            }
+            let empty = self.file.metadata().is_ok_and(|found| found.len() == 0);
+            remove_if(empty && is_at(&self.file, &self.temporary), &self.temporary);
             return;
         }
-        // Before it is off the list: clean-up must not miss it. After a clean-up, or a rename, there is nothing to remove.
-        let _ = fs::remove_file(&self.temporary);
+        // Before it is off the list: clean-up must not miss it. After a clean-up, or a rename, there is nothing to remove; the name of an
+        // unfinished file may be another process's by then.
+        remove_if(is_at(&self.file, &self.temporary), &self.temporary);
         LIVE.remove(&self.temporary);
+    }
+}
+
+fn remove_if(condition: bool, path: &Path) {
+    if condition {
+        // nobody is left to tell if this fails
+        let _ = fs::remove_file(path);
     }
 }
 
@@ -289,24 +328,30 @@ fn check_name(target: &Path) -> Result<(), WireError> {
 /// How to create the temporary file: what it allows is no more than what a new file and the replaced one allow.
 fn open_options(private: bool, replaced: Option<&fs::Metadata>) -> OpenOptions {
     let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
+    options.read(true).write(true).create_new(true);
     #[cfg(unix)]
-    {
-        use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-        let most = if private { 0o600 } else { 0o666 };
-        options.mode(most & replaced.map_or(most, MetadataExt::mode));
-    }
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, most(private, replaced));
     #[cfg(not(unix))]
     let _ = (private, replaced);
     options
 }
 
-/// Makes the file, or opens the one that is there if its content is this user's own business.
+/// The mode bits that a new file may have.
+fn most(private: bool, replaced: Option<&fs::Metadata>) -> u32 {
+    let most = if private { 0o600 } else { 0o666 };
+    #[cfg(unix)]
+    let most = most & replaced.map_or(most, std::os::unix::fs::MetadataExt::mode);
+    #[cfg(not(unix))]
+    let _ = replaced;
+    most
+}
+
+/// Makes the file, or opens the one that is there if its content is this user's own business. It allows no more than `most` then.
 fn open_unfinished(
     path: &Path,
-    target: &Path,
     options: &OpenOptions,
     private: bool,
+    most: u32,
 ) -> io::Result<File> {
     match options.open(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -318,7 +363,7 @@ fn open_unfinished(
         return refused("is not a regular file; remove it");
     }
     let mut options = OpenOptions::new();
-    options.write(true);
+    options.read(true).write(true);
     #[cfg(unix)]
     {
         use rustix::fs::OFlags;
@@ -333,24 +378,23 @@ fn open_unfinished(
     }
     #[cfg(unix)]
     {
-        use std::os::unix::fs::MetadataExt;
+        use std::os::unix::fs::{MetadataExt, PermissionsExt};
         if found.uid() != rustix::process::geteuid().as_raw() {
             return refused("belongs to another user; remove it");
         }
-        // a run that was killed while it gave the file its name left two
-        let own_links = match fs::symlink_metadata(target) {
-            Ok(other) if (other.dev(), other.ino()) == (found.dev(), found.ino()) => 2,
-            _ => 1,
-        };
-        if found.nlink() > own_links {
+        if found.nlink() > 1 {
             return refused("has another name too, as a hard link; remove it");
         }
         if private && found.mode() & 0o077 != 0 {
             return refused("is accessible to others; remove it");
         }
+        let mode = found.mode() & 0o777;
+        if mode & !most != 0 {
+            file.set_permissions(fs::Permissions::from_mode(mode & most))?;
+        }
     }
     #[cfg(not(unix))]
-    let _ = (target, private);
+    let _ = (private, most);
     Ok(file)
 }
 

@@ -58,14 +58,26 @@ fn is_temporary(name: &OsStr) -> bool {
 /// Locks a new file, or folder, until it is closed; false if it is no longer at its path, or is about to be removed.
 pub fn claim(file: &File, path: &Path) -> bool {
     match file.try_lock() {
-        Ok(()) => {
-            let (own, there) = (file.metadata(), fs::symlink_metadata(path));
-            own.and_then(|own| Ok(is_same(&own, &there?)))
-                .unwrap_or(false)
-        }
+        Ok(()) => is_at(file, path),
         Err(TryLockError::WouldBlock) => false,
         // A file system without locks: nobody will take it for a leftover.
         Err(TryLockError::Error(_)) => true,
+    }
+}
+
+/// Whether an open file is the one at a path.
+pub(crate) fn is_at(file: &File, path: &Path) -> bool {
+    let (own, there) = (file.metadata(), fs::symlink_metadata(path));
+    own.and_then(|own| Ok(is_same(&own, &there?)))
+        .unwrap_or(false)
+}
+
+/// Whether both names are there and are of one file; false where names are all that tells files apart.
+#[must_use]
+pub fn is_one_file(a: &Path, b: &Path) -> bool {
+    match (fs::symlink_metadata(a), fs::symlink_metadata(b)) {
+        (Ok(a), Ok(b)) => cfg!(unix) && is_same(&a, &b),
+        _ => false,
     }
 }
 

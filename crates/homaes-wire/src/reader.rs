@@ -10,7 +10,7 @@ use crate::{
 };
 use std::fmt;
 use std::fs::{self, File};
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
@@ -74,7 +74,16 @@ impl Reader<File> {
             )));
         }
         let file = File::open(path).map_err(error)?;
-        let size = file.metadata().map_err(error)?.len();
+        Self::of_file(file, path, expected)
+    }
+
+    /// Reads a file that is open, from its beginning; `path` is for messages. It may be of any kind if none is expected.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn of_file(mut file: File, path: &Path, expected: Option<Kind>) -> Result<Self, WireError> {
+        let size = file.rewind().and_then(|()| Ok(file.metadata()?.len()));
+        let size = size.map_err(|source| WireError::io(path, source))?;
         Self::new(file, size, expected, path.to_owned())
     }
 }
@@ -143,19 +152,10 @@ impl Front {
         self.bytes
     }
 
-    /// What is whole of the file at `path`, if it begins with this header. Every checksum is verified.
-    ///
-    /// # Errors
-    /// [`WireError::Io`] if it cannot be read; a header that is wrong, or another one, is `None`.
-    pub fn of(path: &Path, header: &Header) -> Result<Option<Self>, WireError> {
-        let error = |source| WireError::io(path, source);
-        let file = BufReader::new(File::open(path).map_err(error)?);
-        // As if the file were whole: where it ends, reading fails.
-        let (size, kind) = (header.file_bytes(), Some(header.kind()));
-        let mut reader = match Reader::new(file, size, kind, path.to_owned()) {
-            Ok(reader) if reader.header == *header => reader,
-            _ => return Ok(None),
-        };
+    /// What is whole of what `input` gives, if it begins with this header. Every checksum is verified.
+    #[must_use]
+    pub fn of(input: impl Read, header: &Header) -> Option<Self> {
+        let mut reader = as_if_whole(input, header)?;
         let mut front = Self {
             records: 0,
             bytes: header.header_bytes(),
@@ -165,10 +165,10 @@ impl Front {
         loop {
             let len = match reader.begin_any() {
                 Ok(Some(record)) => record.head().len,
-                _ => return Ok(Some(front)),
+                _ => return Some(front),
             };
             if reader.close().is_err() {
-                return Ok(Some(front));
+                return Some(front);
             }
             front.records += 1;
             front.bytes += RECORD_OVERHEAD + len;
@@ -177,12 +177,10 @@ impl Front {
         }
     }
 
-    /// The body of the first record of the file at `path`, at most `most` bytes, if it is whole.
+    /// The body of the first record of what `input` gives, at most `most` bytes, if it is whole and follows this header.
     #[must_use]
-    pub fn first_body(path: &Path, header: &Header, most: u64) -> Option<Vec<u8>> {
-        let file = BufReader::new(File::open(path).ok()?);
-        let (size, kind) = (header.file_bytes(), Some(header.kind()));
-        let mut reader = Reader::new(file, size, kind, path.to_owned()).ok()?;
+    pub fn first_body(input: impl Read, header: &Header, most: u64) -> Option<Vec<u8>> {
+        let mut reader = as_if_whole(input, header)?;
         let tag = {
             let record = reader.begin_any().ok()??;
             if record.head().len > most {
@@ -195,6 +193,13 @@ impl Front {
         reader.close().ok()?;
         Some(body)
     }
+}
+
+/// Reads as if the file were whole: where it ends, reading fails.
+fn as_if_whole<R: Read>(input: R, header: &Header) -> Option<Reader<BufReader<R>>> {
+    let (size, kind) = (header.file_bytes(), Some(header.kind()));
+    let reader = Reader::new(BufReader::new(input), size, kind, PathBuf::new());
+    reader.ok().filter(|reader| reader.header == *header)
 }
 
 /// Without what is read, which may be secret.
@@ -231,6 +236,18 @@ impl<R: Read> Reader<R> {
     #[must_use]
     pub fn header(&self) -> &Header {
         &self.header
+    }
+
+    /// Where the bytes come from.
+    #[must_use]
+    pub fn input(&self) -> &R {
+        &self.input
+    }
+
+    /// Gives back where the bytes come from.
+    #[must_use]
+    pub fn into_input(self) -> R {
+        self.input
     }
 
     /// The file, for messages.

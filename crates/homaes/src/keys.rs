@@ -241,18 +241,20 @@ impl SecretKey {
     /// [`Error::Protected`] if it is; the first thing that is wrong with the file.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let reader = open(path, Kind::SecretKey)?;
+        Self::of_reader(open(path, Kind::SecretKey)?, path)
+    }
+
+    fn of_reader(mut reader: Reader<File>, path: &Path) -> Result<Self> {
+        let error = |source| Error::file(path, source);
         let set = set_of(path, &reader)?;
-        let mut first = open(path, Kind::SecretKey)?;
-        let protection = Protection::read(&mut first);
-        if protection
-            .map_err(|source| Error::file(path, source))?
-            .is_some()
-        {
+        if Protection::read(&mut reader).map_err(error)?.is_some() {
             let path = path.to_owned();
             return Err(Error::Protected { path });
         }
-        Self::read(set, reader, path)
+        let file = reader.into_input();
+        let exposed = readable_by_others(&file);
+        let again = Reader::of_file(file, path, Some(Kind::SecretKey)).map_err(error)?;
+        Self::read(set, again, path, exposed)
     }
 
     /// Reads a `.hsk` file that is protected with this passphrase.
@@ -261,22 +263,31 @@ impl SecretKey {
     /// [`Error::NotProtected`], [`Error::WrongPassphrase`], [`Error::KdfMemory`]; the first thing that is wrong with the file.
     pub fn unlock(path: impl AsRef<Path>, passphrase: &Passphrase) -> Result<Self> {
         let path = path.as_ref();
+        Self::unlock_reader(open(path, Kind::SecretKey)?, path, passphrase)
+    }
+
+    fn unlock_reader(reader: Reader<File>, path: &Path, passphrase: &Passphrase) -> Result<Self> {
         let error = |source| Error::file(path, source);
-        let reader = open(path, Kind::SecretKey)?;
         let set = set_of(path, &reader)?;
         reader.check_set(set.name(), set.digest()).map_err(error)?;
         let id = reader.header().key_id();
+        let exposed = readable_by_others(reader.input());
         let plain = protect::open(reader, passphrase, path)?;
         let inner = Reader::from_slice(&plain, Kind::SecretKey).map_err(error)?;
         inner.check_key(id).map_err(error)?;
-        let key = Self::read(set, inner, path)?;
+        let key = Self::read(set, inner, path, exposed)?;
         Ok(Self {
             protected: true,
             ..key
         })
     }
 
-    fn read<R: Read + Send>(set: Set, reader: Reader<R>, path: &Path) -> Result<Self> {
+    fn read<R: Read + Send>(
+        set: Set,
+        reader: Reader<R>,
+        path: &Path,
+        exposed: bool,
+    ) -> Result<Self> {
         let id = reader.header().key_id();
         let key = Pool::new(0)
             .install(|| set.params().read_secret(reader.boxed()))
@@ -285,7 +296,7 @@ impl SecretKey {
             id,
             key,
             set,
-            exposed: readable_by_others(path),
+            exposed,
             protected: false,
         })
     }
@@ -644,12 +655,12 @@ fn debug(what: &str, set: &Set, id: KeyId, f: &mut fmt::Formatter<'_>) -> fmt::R
 }
 
 #[cfg(unix)]
-fn readable_by_others(path: &Path) -> bool {
+fn readable_by_others(file: &File) -> bool {
     use std::os::unix::fs::MetadataExt;
-    std::fs::metadata(path).is_ok_and(|data| data.mode() & 0o077 != 0)
+    file.metadata().is_ok_and(|data| data.mode() & 0o077 != 0)
 }
 
 #[cfg(not(unix))]
-fn readable_by_others(_: &Path) -> bool {
+fn readable_by_others(_: &File) -> bool {
     false
 }

@@ -210,10 +210,7 @@ impl Output {
     fn into_file(self) -> Result<(AtomicFile, PathBuf)> {
         match self.sink {
             Sink::File(file) => Ok((file, self.path)),
-            Sink::Held(_) => {
-                let source = io::Error::new(io::ErrorKind::InvalidInput, "not a file");
-                Err(Error::io(&self.path, source))
-            }
+            Sink::Held(_) => Err(self.no_file()),
         }
     }
 
@@ -236,6 +233,22 @@ impl Output {
     /// Starts a container of this project.
     pub(crate) fn container(self, header: Header) -> Result<Container> {
         self.rest_of(header, None)
+    }
+
+    /// What is there of a [`resumed`](Self::resumed) file.
+    pub(crate) fn written(&self) -> Result<fs::File> {
+        match &self.sink {
+            Sink::File(file) => {
+                let written = file.written();
+                written.map_err(|source| Error::output(&self.path, source))
+            }
+            Sink::Held(_) => Err(self.no_file()),
+        }
+    }
+
+    fn no_file(&self) -> Error {
+        let source = io::Error::new(io::ErrorKind::InvalidInput, "not a file");
+        Error::io(&self.path, source)
     }
 
     /// The file, of which everything was written by an earlier run.

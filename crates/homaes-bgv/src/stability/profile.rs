@@ -16,7 +16,7 @@ pub(super) type Links = [[(usize, usize); STEPS]; BYTES - 1];
 
 /// The rounding variances `κ_j = 1 + |s_j|²` of one secret key, orbit by orbit. Overwritten when
 /// dropped: they tell the key.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct KeyProfile {
     /// Bound on the coefficients of the basis dual to the normal one.
     pub(super) dual: f64,
@@ -34,6 +34,16 @@ pub struct KeyProfile {
     /// `Π r/(r-1)`: what the covariance of the rounding noises of all embeddings is at most, over
     /// its diagonal.
     pub(super) covariance: f64,
+}
+
+/// Without the variances, which tell the key.
+impl core::fmt::Debug for KeyProfile {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("KeyProfile")
+            .field("dimension", &self.dimension)
+            .field("weight", &self.weight)
+            .finish_non_exhaustive()
+    }
 }
 
 impl KeyProfile {

@@ -195,6 +195,14 @@ fn states_of_other_sets_and_keys_are_refused() {
             Err(error) => {
                 assert!(matches!(error, Error::Cancelled(_)), "{error}");
                 assert!(other_key(own.secret.decrypt_blocks(&spoilt).err()));
+                assert!(crate::encode_batch(params, &spoilt).is_err());
+                assert!(aes.xor_public(&mut spoilt, &[]).is_err());
+                // a bootstrap would hide that digits are lost already
+                let mut noisy = state.clone();
+                noisy.log2_sigma = -1.0;
+                let error = aes.xor_public(&mut noisy, &[]).unwrap_err();
+                assert!(matches!(error, Error::TooNoisy { .. }), "{error}");
+                assert!(noisy.capacity_bits(params) < 0.0);
             }
             // free on bits
             Ok(()) => assert!(own.secret.decrypt_blocks(&spoilt).is_ok()),

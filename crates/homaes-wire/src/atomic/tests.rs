@@ -172,3 +172,90 @@ fn links_are_followed_and_devices_spared() {
         .to_string();
     assert_eq!(error, "/dev/null: not a regular file");
 }
+
+/// A run that was killed in the last step left the file under both names. What replaces it must not be written into it.
+#[cfg(unix)]
+#[test]
+fn a_second_name_of_the_file_to_replace_is_given_up() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("eval.hek");
+    let whole = vec![7; 3 * BUFFER_BYTES];
+    fs::write(&path, &whole).unwrap();
+    fs::hard_link(&path, unfinished_path(&path)).unwrap();
+    assert!(AtomicFile::resume(&path, PLAIN).is_err());
+    let mut file = AtomicFile::resume(&path, FORCE).unwrap();
+    file.cut(0).unwrap();
+    file.write_all(&whole[..2 * BUFFER_BYTES + 1]).unwrap();
+    file.sync().unwrap();
+    drop(file);
+    assert_eq!(fs::read(&path).unwrap(), whole);
+    let written = fs::read(unfinished_path(&path)).unwrap();
+    assert_eq!(written.len(), 2 * BUFFER_BYTES + 1);
+    // a name elsewhere is somebody's
+    fs::hard_link(unfinished_path(&path), folder.path().join("other")).unwrap();
+    let error = AtomicFile::resume(&path, FORCE).unwrap_err().to_string();
+    assert!(error.contains("another name"), "{error}");
+}
+
+#[cfg(unix)]
+#[test]
+fn an_unfinished_file_allows_no_more_than_the_one_it_replaces() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("eval.hek");
+    for (path, mode) in [(&path, 0o600), (&unfinished_path(&path), 0o666)] {
+        fs::write(path, b"old").unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let mut file = AtomicFile::resume(&path, FORCE).unwrap();
+    file.cut(3).unwrap();
+    file.commit().unwrap();
+    assert_eq!(
+        fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
+}
+
+/// Whoever opens an unfinished file just before another process gives it its name must not write into it.
+#[test]
+fn a_file_that_is_complete_meanwhile_is_not_written_into() {
+    const BYTES: usize = 70_000;
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("x");
+    let run = |who: u8| {
+        let mut done = 0;
+        while done < 300 {
+            // in use, or about to be
+            let Ok(mut file) = AtomicFile::resume(&path, FORCE) else {
+                continue;
+            };
+            file.cut(0).unwrap();
+            file.write_all(&[who; BYTES]).unwrap();
+            file.commit().unwrap();
+            done += 1;
+            let found = fs::read(&path).unwrap();
+            assert!(found.len() == BYTES && found.iter().all(|&x| x == found[0]));
+        }
+    };
+    std::thread::scope(|scope| {
+        for who in 1..4 {
+            let run = &run;
+            scope.spawn(move || run(who));
+        }
+    });
+    assert_eq!(names(&folder), ["x"]);
+}
+
+/// What is read back is the file that was found in order, not what is at its path by then.
+#[test]
+fn what_was_written_is_read_from_the_file_itself() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("x");
+    fs::write(unfinished_path(&path), b"own").unwrap();
+    let file = AtomicFile::resume(&path, PLAIN).unwrap();
+    fs::rename(unfinished_path(&path), folder.path().join("away")).unwrap();
+    fs::write(unfinished_path(&path), b"planted").unwrap();
+    let mut found = String::new();
+    io::Read::read_to_string(&mut file.written().unwrap(), &mut found).unwrap();
+    assert_eq!(found, "own");
+}

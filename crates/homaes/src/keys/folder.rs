@@ -11,6 +11,9 @@
 //! | the new evaluation key gets its name | new | old | new | removes the old one: `eval.hek` fits the new one |
 //! | the old secret key is removed | new | | new | |
 //!
+//! Where there was no pair, a run that is killed after the second step leaves a secret key without an evaluation key. A resumed run takes it for
+//! unfinished, if the unfinished evaluation key fits it, and goes on.
+//!
 //! New files are on the disk before the first step, and the folder is synchronised after each one. A lock on the folder
 //! keeps other runs out from the start to the end.
 
@@ -21,7 +24,9 @@ use super::{
 };
 use crate::output::{Folder, completing};
 use crate::{Error, Output, Result, Set, random};
-use homaes_wire::{AtomicFile, KeyId, Kind, Reader, Temporary, WireError, unfinished_path};
+use homaes_wire::{
+    AtomicFile, KeyId, Kind, Reader, Temporary, WireError, is_one_file, unfinished_path,
+};
 use rand_core::Rng;
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -67,7 +72,10 @@ impl KeyFolder {
                 return Err(error);
             }
         };
-        let repair = completing(0, || repair(path))?;
+        let repair = completing(0, || {
+            forget_second_names(path);
+            repair(path)
+        })?;
         Ok(Self {
             path: path.to_owned(),
             _folder: folder,
@@ -91,7 +99,8 @@ impl KeyFolder {
 
     /// New keys: [`SECRET_KEY_FILE`], readable by the owner alone, and [`EVAL_KEY_FILE`]. `force` allows to replace
     /// existing ones, and `lock` puts the secret key under a passphrase. Both appear or none; a process that is killed meanwhile leaves what [`open`](Self::open) brings in
-    /// order, and never an evaluation key without the secret key that fits it, if that was there before.
+    /// order, or a new secret key alone where there was none, and never an evaluation key without the secret key that fits it, if that was there
+    /// before.
     ///
     /// # Errors
     /// As [`KeySet::generate`](crate::KeySet::generate); [`Error::AlreadyExists`] or [`Error::Io`]; with a passphrase [`Error::KdfMemory`].
@@ -225,6 +234,20 @@ fn exchange(
     Ok(())
 }
 
+/// Of a pair that is in place, removes the names that its files had unfinished, if a run was killed between the two.
+fn forget_second_names(folder: &Path) {
+    let own = [SECRET_KEY_FILE, EVAL_KEY_FILE].map(|name| folder.join(name));
+    if own.iter().all(|path| path.is_file()) {
+        for path in own {
+            let unfinished = unfinished_path(&path);
+            if is_one_file(&path, &unfinished) {
+                // where it stays, the next run gives it up
+                let _ = fs::remove_file(unfinished);
+            }
+        }
+    }
+}
+
 /// Brings in order what a killed run left.
 fn repair(folder: &Path) -> Result<Option<Repair>> {
     let (own, aside) = (folder.join(SECRET_KEY_FILE), folder.join(REPLACED_KEY_FILE));
@@ -255,14 +278,16 @@ enum Verdict {
 /// Nothing but the evaluation key in place decides; `None` if no secret key was set aside.
 fn half_replaced(folder: &Path) -> Result<Option<Verdict>> {
     let id = |name| key_id(folder, name);
-    let aside = match id(REPLACED_KEY_FILE) {
-        Id::Missing => return Ok(None),
-        found => found,
+    let aside = match fs::symlink_metadata(folder.join(REPLACED_KEY_FILE)) {
+        Ok(found) if found.is_file() => id(REPLACED_KEY_FILE),
+        // a link, or what is no file: a run that was killed leaves no such thing
+        Ok(_) => return Ok(Some(Verdict::Unknown)),
+        Err(_) => return Ok(None),
     };
     let (own, eval) = (id(SECRET_KEY_FILE), id(EVAL_KEY_FILE));
     let fits = |secret: &Id| matches!((secret, &eval), (Id::Of(s), Id::Of(e)) if s == e);
     Ok(Some(match own {
-        Id::Missing => Verdict::PutBack,
+        Id::Missing if matches!(aside, Id::Of(_)) => Verdict::PutBack,
         ref own if fits(own) => Verdict::Complete,
         // a file that is no readable key is not replaced
         Id::Of(_) if fits(&aside) => Verdict::PutBack,
@@ -279,25 +304,29 @@ enum Id {
 
 /// By the header of an evaluation key, and by a secret key that is whole.
 fn key_id(folder: &Path, name: &str) -> Id {
-    let found = || -> Result<KeyId, WireError> {
-        let path = folder.join(name);
-        if name == EVAL_KEY_FILE {
-            return Ok(Reader::open(path, Kind::EvalKey)?.header().key_id());
-        }
-        let mut reader = Reader::open(path, Kind::SecretKey)?;
-        // the next call checks what this one has begun
-        while reader.begin_any()?.is_some() {}
-        let id = reader.header().key_id();
-        reader.finish()?;
-        Ok(id)
+    let kind = match name {
+        EVAL_KEY_FILE => Kind::EvalKey,
+        _ => Kind::SecretKey,
     };
-    match found() {
+    match id_of(&folder.join(name), kind) {
         Ok(id) => Id::Of(id),
         Err(WireError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
             Id::Missing
         }
         Err(error) => Id::Unreadable(error),
     }
+}
+
+/// As [`key_id`].
+fn id_of(path: &Path, kind: Kind) -> Result<KeyId, WireError> {
+    let mut reader = Reader::open(path, kind)?;
+    let id = reader.header().key_id();
+    if kind == Kind::SecretKey {
+        // the next call checks what this one has begun
+        while reader.begin_any()?.is_some() {}
+        reader.finish()?;
+    }
+    Ok(id)
 }
 
 fn rename(from: &Path, to: &Path) -> Result<()> {

@@ -4,17 +4,20 @@
 //! secret key and of the public seed in its first record ([`homaes_scheme::file::error_seed`]). So a secret key that was written to its end,
 //! and whole records of an evaluation key that belongs to it, are all that the next run needs.
 
-use super::{KeyFolder, refuse_link};
-use crate::keys::{KdfCost, Passphrase, SecretKey, write_rest, write_secret};
+use super::{Id, KeyFolder, id_of, key_id, refuse_link, rename, sync};
+use crate::keys::{
+    EVAL_KEY_FILE, KdfCost, Passphrase, SECRET_KEY_FILE, SecretKey, write_rest, write_secret,
+};
 use crate::{Error, Output, Result, Set, random};
-use homaes_wire::{Front, Kind, Reader, WireError, unfinished_path};
+use homaes_wire::{Front, Kind, Reader, WireError, is_one_file, unfinished_path};
 use rand_core::Rng;
+use std::fs;
 use std::path::Path;
 
 impl KeyFolder {
     /// As [`create`](Self::create), with unfinished files that stay when the process is stopped, and that the next call goes on
     /// with: `secret.hsk.unfinished`, readable by the owner alone and under the passphrase, and `eval.hek.unfinished`. The keys
-    /// are the same as without the stop.
+    /// are the same as without the stop, also if it was in the moment in which the files get their names.
     ///
     /// # Errors
     /// As [`create`](Self::create); [`Error::UnfinishedOfSet`] if the unfinished keys are of another set;
@@ -26,13 +29,14 @@ impl KeyFolder {
         lock: Option<(&Passphrase, KdfCost)>,
         tick: &mut dyn FnMut(u64, u64),
     ) -> Result<SecretKey> {
+        go_back(&self.path)?;
         let [secret_path, eval_path] = self.files(|path| {
             refuse_link(path)?;
             refuse_link(&unfinished_path(path))
         })?;
         let secret = Output::resumed(&secret_path, force, true)?;
         let eval = Output::resumed(&eval_path, force, false)?;
-        let found = unfinished_secret(&unfinished_path(&secret_path), set, lock)?;
+        let found = unfinished_secret(&secret, &unfinished_path(&secret_path), set, lock)?;
         let mut rng = random::generator()?;
         let mut seed = [0; 32];
         rng.fill_bytes(&mut seed);
@@ -48,10 +52,9 @@ impl KeyFolder {
         let path = unfinished_path(&eval_path);
         let header = key.key.eval_file(seed).map_err(Error::Keys)?.header();
         let header = header.map_err(|source| Error::output(&path, source))?;
-        let front = Front::of(&path, &header);
-        let front = front.map_err(|source| Error::file(&path, source))?;
+        let front = Front::of(eval.written()?, &header);
         // records are of use with the seed they were made from
-        let first = Front::first_body(&path, &header, seed.len() as u64);
+        let first = Front::first_body(eval.written()?, &header, seed.len() as u64);
         let front = match first.and_then(|body| body.try_into().ok()) {
             Some(first) => {
                 seed = first;
@@ -68,13 +71,39 @@ impl KeyFolder {
     }
 }
 
+/// Of a run that was killed when the secret key had its name and the evaluation key had not, makes the secret key unfinished again.
+fn go_back(folder: &Path) -> Result<()> {
+    let [own, eval] = [SECRET_KEY_FILE, EVAL_KEY_FILE].map(|name| folder.join(name));
+    let there = |path: &Path| fs::symlink_metadata(path).is_ok();
+    let unfinished = unfinished_path(&own);
+    if there(&eval) || !there(&own) {
+        return Ok(());
+    }
+    if is_one_file(&own, &unfinished) {
+        fs::remove_file(&own).map_err(|source| Error::io(&own, source))?;
+    } else if !there(&unfinished) {
+        match (
+            key_id(folder, SECRET_KEY_FILE),
+            id_of(&unfinished_path(&eval), Kind::EvalKey),
+        ) {
+            (Id::Of(secret), Ok(eval)) if secret == eval => rename(&own, &unfinished)?,
+            _ => return Ok(()),
+        }
+    }
+    sync(folder);
+    Ok(())
+}
+
 /// The secret key of an unfinished key generation, if it was written to its end.
 fn unfinished_secret(
+    output: &Output,
     path: &Path,
     set: &Set,
     lock: Option<(&Passphrase, KdfCost)>,
 ) -> Result<Option<SecretKey>> {
-    let whole = Reader::open(path, Kind::SecretKey).and_then(|reader| {
+    // the file that was found to be this user's own, whatever comes to be at its path
+    let open = |file| Reader::of_file(file, path, Some(Kind::SecretKey));
+    let whole = open(output.written()?).and_then(|reader| {
         let found = reader.header().set().to_owned();
         reader.verify()?;
         Ok(found)
@@ -91,9 +120,10 @@ fn unfinished_secret(
         Err(WireError::Io { source, .. }) => return Err(Error::io(path, source)),
         Err(_) => return Ok(None),
     }
+    let reader = open(output.written()?).map_err(|source| Error::file(path, source))?;
     let key = match lock {
-        None => SecretKey::open(path),
-        Some((passphrase, _)) => SecretKey::unlock(path, passphrase),
+        None => SecretKey::of_reader(reader, path),
+        Some((passphrase, _)) => SecretKey::unlock_reader(reader, path, passphrase),
     };
     key.map(Some)
 }

@@ -343,3 +343,89 @@ fn unfinished_keys_that_are_damaged_or_foreign_are_not_used() {
     let error = resume(folder.path(), None);
     assert!(matches!(error, Err(Error::AlreadyExists { .. })));
 }
+
+/// Every state that a kill can leave while a first pair gets its names: the two files go from `NAME.unfinished` to `NAME`, each for a
+/// moment under both.
+#[cfg(unix)]
+#[test]
+fn a_run_that_was_killed_between_the_names_goes_on_to_the_same_keys() {
+    let made = tempfile::tempdir().unwrap();
+    resume(made.path(), None).unwrap();
+    let keys = files(made.path());
+    // (final name, unfinished name) of the secret key and of the evaluation key
+    let states = [
+        [(true, true), (false, true)],
+        [(true, false), (false, true)],
+        [(true, false), (true, true)],
+        [(true, true), (true, false)],
+    ];
+    for state in states {
+        for force in [false, true] {
+            let folder = tempfile::tempdir().unwrap();
+            let names = [SECRET_KEY_FILE, EVAL_KEY_FILE].map(|name| folder.path().join(name));
+            for ((path, bytes), (last, unfinished)) in names.iter().zip(&keys).zip(state) {
+                let first = if last {
+                    path.clone()
+                } else {
+                    unfinished_path(path)
+                };
+                let output = AtomicFile::create(
+                    &first,
+                    homaes_wire::OutputOptions {
+                        force: false,
+                        private: true,
+                    },
+                );
+                let mut output = output.unwrap();
+                output.write_all(bytes).unwrap();
+                output.commit().unwrap();
+                if last && unfinished {
+                    fs::hard_link(path, unfinished_path(path)).unwrap();
+                }
+            }
+            let complete = state.iter().all(|(last, _)| *last);
+            let opened = KeyFolder::open(folder.path()).unwrap();
+            let result = opened.resume(&set(), force, None, &mut |_, _| ());
+            if complete && force {
+                // another pair takes the place of this one, and is not written into its files
+                result.unwrap();
+                let new = files(folder.path());
+                assert!(new[0] != keys[0] && new[1] != keys[1]);
+            } else {
+                assert_eq!(result.is_ok(), !complete);
+                assert_eq!(files(folder.path()), keys, "{state:?}");
+            }
+            let pair = inspect_folder(folder.path()).unwrap().pair;
+            assert_eq!(pair, Pair::Fits);
+            assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+        }
+    }
+}
+
+/// What a killed run sets aside is a whole secret key; anything else of that name is not for us to put in place.
+#[cfg(unix)]
+#[test]
+fn only_a_secret_key_is_put_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let [own, aside] = [SECRET_KEY_FILE, REPLACED_KEY_FILE].map(|name| folder.path().join(name));
+    make(folder.path(), false).unwrap();
+    let bytes = fs::read(&own).unwrap();
+    let plant: [&dyn Fn(); 4] = [
+        &|| fs::write(&aside, b"junk").unwrap(),
+        &|| fs::write(&aside, &bytes[..bytes.len() - 1]).unwrap(),
+        &|| fs::create_dir(&aside).unwrap(),
+        &|| std::os::unix::fs::symlink(folder.path().join("elsewhere"), &aside).unwrap(),
+    ];
+    fs::rename(&own, folder.path().join("elsewhere")).unwrap();
+    for plant in plant {
+        plant();
+        let error = KeyFolder::open(folder.path()).unwrap_err();
+        assert!(matches!(error, Error::HalfReplaced { .. }), "{error}");
+        assert!(!own.exists());
+        let _ = fs::remove_dir(&aside).or_else(|_| fs::remove_file(&aside));
+    }
+    fs::write(&aside, &bytes).unwrap();
+    let opened = KeyFolder::open(folder.path()).unwrap();
+    assert_eq!(opened.repair(), Some(Repair::PutBack));
+    assert_eq!(fs::read(&own).unwrap(), bytes);
+}
