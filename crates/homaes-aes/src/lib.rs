@@ -62,6 +62,7 @@
 //! | [`slp`] | straight-line programs on bits; the S-box as two of them, inversion as two more |
 //! | [`bytewise`], [`bitwise`] | the S-box over each view |
 //! | [`interp`] | evaluators without keys: values, and costs |
+//! | [`laws`] | the laws of the views as checks, for the tests of a scheme |
 //! | [`error`] | what a key or a parameter set can cause |
 //!
 //! # Cost
@@ -93,6 +94,7 @@ pub mod error;
 pub mod folded;
 pub mod gf256;
 pub mod interp;
+pub mod laws;
 pub mod layout;
 pub mod mode;
 pub mod packed;

@@ -1,7 +1,8 @@
 //! Encrypted runs on toy sets: every verb and every AES round against the clear.
 
 use super::*;
-use homaes_aes::{Block, Bytewise, Direction, Layout, RoundKeys, Sliced, clear, gf256};
+use crate::aes::bits::Bits;
+use homaes_aes::{Block, Bytewise, Direction, Layout, RoundKeys, Sliced, clear, gf256, laws};
 use homaes_math::Backend;
 use homaes_scheme::{Misfit, Owner};
 use homaes_wire::{Reader, Writer};
@@ -218,6 +219,29 @@ fn fips_197_vector_through_the_fused_and_the_generic_circuit() {
             "{dir:?}"
         );
     }
+}
+
+#[test]
+fn views_keep_their_laws() {
+    let Fixture {
+        params,
+        secret,
+        eval,
+        mut rng,
+    } = toy(12);
+    let slots = params.slots().count();
+    let mut encrypt = |v: &[u8]| secret.encrypt(v, &mut rng).unwrap();
+    let decrypt = |c: &Ciphertext| secret.decrypt(c).unwrap().0[..slots].to_vec();
+    let bytes = BgvBytes(Evaluator::new(&eval));
+    laws::bytes(&bytes, &mut encrypt, decrypt).unwrap();
+    let bits = Bits(Evaluator::new(&eval));
+    let as_bytes = |v: &[bool]| v.iter().map(|&b| u8::from(b)).collect::<Vec<u8>>();
+    let as_bits = |c: &Ciphertext| -> Vec<bool> {
+        let bytes = decrypt(c);
+        assert!(bytes.iter().all(|&b| b <= 1));
+        bytes.iter().map(|&b| b == 1).collect()
+    };
+    laws::bits(&bits, |v| encrypt(&as_bytes(v)), as_bits).unwrap();
 }
 
 #[test]

@@ -1,0 +1,450 @@
+//! The laws of the views ([`view`](crate::view)) as checks, for the tests of a scheme.
+//!
+//! A scheme calls them on its first day with its evaluator, its encryption and its decryption. They use every call of a view, on values that meet
+//! each other in the slots in many ways, and name the first law that does not hold. A chain of two products must have room.
+
+use crate::gf256;
+use crate::view::{BitEval, ByteEval, PackedEval};
+use core::fmt;
+
+/// A law that does not hold.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{law}: {what}")]
+pub struct Broken {
+    /// the law, as the view states it
+    pub law: &'static str,
+    what: String,
+}
+
+impl Broken {
+    fn new(law: &'static str, what: impl fmt::Debug) -> Self {
+        let what = format!("{what:?}");
+        Self { law, what }
+    }
+}
+
+/// What a law says, beside what is.
+struct Check(&'static str);
+
+impl Check {
+    /// The value of a call that the law asks to succeed.
+    fn done<T, E: fmt::Debug>(&self, result: Result<T, E>) -> Result<T, Broken> {
+        result.map_err(|error| Broken::new(self.0, error))
+    }
+
+    fn equal<T: PartialEq + fmt::Debug>(&self, found: &[T], expected: &[T]) -> Result<(), Broken> {
+        if found == expected {
+            return Ok(());
+        }
+        let slot = found.iter().zip(expected).position(|(f, e)| f != e);
+        let both = slot.map_or_else(
+            || format!("{} slots, expected {}", found.len(), expected.len()),
+            |i| {
+                let (found, expected) = (&found[i], &expected[i]);
+                format!("slot {i} holds {found:?}, expected {expected:?}")
+            },
+        );
+        Err(Broken {
+            law: self.0,
+            what: both,
+        })
+    }
+}
+
+fn zip<T: Copy>(a: &[T], b: &[T], f: impl Fn(T, T) -> T) -> Vec<T> {
+    a.iter().zip(b).map(|(&a, &b)| f(a, b)).collect()
+}
+
+/// Values of slots that depend on slot and item: all bytes occur where there are enough slots.
+fn value(item: usize, slot: usize) -> u8 {
+    let x = (slot * (2 * item + 1) + 91 * item) as u8;
+    gf256::mul(x, 0x53) ^ (slot >> 8) as u8
+}
+
+/// Every law of [`ByteEval`].
+///
+/// # Errors
+/// The first law that does not hold.
+pub fn bytes<B: ByteEval<Error: fmt::Debug>>(
+    eval: &B,
+    mut encrypt: impl FnMut(&[u8]) -> B::Byte,
+    decrypt: impl Fn(&B::Byte) -> Vec<u8>,
+) -> Result<(), Broken> {
+    let slots = eval.slots();
+    let [a, b, c]: [Vec<u8>; 3] =
+        core::array::from_fn(|item| (0..slots).map(|slot| value(item, slot)).collect());
+    let [x, y, z] = [&a, &b, &c].map(|v| encrypt(v));
+    let mul = |a: &[u8], b: &[u8]| zip(a, b, gf256::mul);
+    let add = |a: &[u8], b: &[u8]| zip(a, b, |a, b| a ^ b);
+
+    let law = Check("D(public(v)) = v, completed with zeros");
+    law.equal(&decrypt(&eval.public(&a)), &a)?;
+    let mut short = vec![0; slots];
+    short[0] = 0xb7;
+    law.equal(&decrypt(&eval.public(&short[..1])), &short)?;
+    law.equal(&decrypt(&eval.public(&[])), &vec![0; slots])?;
+    law.equal(&decrypt(&eval.add(&x, &eval.public(&b))), &add(&a, &b))?;
+
+    let law = Check("D(add(a, b)) = D(a) + D(b)");
+    law.equal(&decrypt(&eval.add(&x, &y)), &add(&a, &b))?;
+    law.equal(&decrypt(&eval.add(&x, &x)), &vec![0; slots])?;
+
+    let law = Check("D(scale(a, c)) = c·D(a)");
+    for factor in [0, 1, 2, 0x1b, 0xff] {
+        let expected: Vec<u8> = a.iter().map(|&a| gf256::mul(a, factor)).collect();
+        law.equal(&decrypt(&eval.scale(&x, factor)), &expected)?;
+    }
+
+    let law = Check("D(frobenius(a, k)) = D(a)^(2^k)");
+    for k in 0..=8 {
+        let expected: Vec<u8> = a.iter().map(|&a| gf256::frobenius(a, k)).collect();
+        let found = law.done(eval.frobenius(&x, k))?;
+        law.equal(&decrypt(&found), &expected)?;
+    }
+
+    let law = Check("D(relinearize(mul(a, b))) = D(a)·D(b)");
+    let product = |a: &B::Byte, b: &B::Byte| law.done(eval.mul(a, b));
+    let relinearized = |p: B::Product| law.done(eval.relinearize(p));
+    let once = relinearized(product(&x, &y)?)?;
+    law.equal(&decrypt(&once), &mul(&a, &b))?;
+    let square = relinearized(product(&x, &x)?)?;
+    law.equal(&decrypt(&square), &mul(&a, &a))?;
+    // items at different levels, and a product of a product
+    let twice = relinearized(product(&once, &z)?)?;
+    law.equal(&decrypt(&twice), &mul(&mul(&a, &b), &c))?;
+    let raised = law.done(eval.frobenius(&once, 3))?;
+    let expected: Vec<u8> = mul(&a, &b)
+        .iter()
+        .map(|&p| gf256::frobenius(p, 3))
+        .collect();
+    law.equal(&decrypt(&raised), &expected)?;
+
+    let law = Check("D(relinearize(add_product(p, q))) = D(relinearize(p)) + D(relinearize(q))");
+    let sum = eval.add_product(product(&x, &y)?, &product(&y, &z)?);
+    let expected = add(&mul(&a, &b), &mul(&b, &c));
+    law.equal(&decrypt(&relinearized(sum)?), &expected)?;
+
+    let law = Check("refresh changes no value");
+    let mut items = [x, twice];
+    law.done(eval.refresh(&mut items, 1))?;
+    law.equal(&decrypt(&items[0]), &a)?;
+    law.equal(&decrypt(&items[1]), &mul(&mul(&a, &b), &c))
+}
+
+/// Every law of [`PackedEval`] beyond those of [`ByteEval`].
+///
+/// # Errors
+/// The first law that does not hold.
+pub fn packed<B: PackedEval<Error: fmt::Debug>>(
+    eval: &B,
+    mut encrypt: impl FnMut(&[u8]) -> B::Byte,
+    decrypt: impl Fn(&B::Byte) -> Vec<u8>,
+) -> Result<(), Broken> {
+    let law = Check("slots() is a multiple of 16");
+    law.equal(&[eval.slots() % 16], &[0])?;
+    let a: Vec<u8> = (0..eval.slots()).map(|slot| value(1, slot)).collect();
+    let x = encrypt(&a);
+    let permuted = |a: &[u8], p: &[usize; 16]| -> Vec<u8> {
+        let blocks = a.as_chunks::<16>().0.iter();
+        blocks.flat_map(|block| p.map(|from| block[from])).collect()
+    };
+    let law = Check("D(permute(a, p))[16b + i] = D(a)[16b + p[i]]");
+    let rows = core::array::from_fn(|i| (5 * i) % 16);
+    let reversed = core::array::from_fn(|i| 15 - i);
+    let many = core::array::from_fn(|i| i * i % 7);
+    for p in [core::array::from_fn(|i| i), rows, reversed, many] {
+        let found = law.done(eval.permute(&x, &p))?;
+        law.equal(&decrypt(&found), &permuted(&a, &p))?;
+        let again = law.done(eval.permute(&found, &rows))?;
+        law.equal(&decrypt(&again), &permuted(&permuted(&a, &p), &rows))?;
+    }
+    Ok(())
+}
+
+/// Every law of [`BitEval`].
+///
+/// # Errors
+/// The first law that does not hold.
+pub fn bits<B: BitEval<Error: fmt::Debug>>(
+    eval: &B,
+    mut encrypt: impl FnMut(&[bool]) -> B::Bit,
+    decrypt: impl Fn(&B::Bit) -> Vec<bool>,
+) -> Result<(), Broken> {
+    let slots = eval.slots();
+    let [a, b, c]: [Vec<bool>; 3] = core::array::from_fn(|item| {
+        let bit = |slot| value(item, slot) >> (slot % 8) & 1 == 1;
+        (0..slots).map(bit).collect()
+    });
+    let [x, y, z] = [&a, &b, &c].map(|v| encrypt(v));
+    let xor = |a: &[bool], b: &[bool]| zip(a, b, |a, b| a ^ b);
+    let and = |a: &[bool], b: &[bool]| zip(a, b, |a, b| a & b);
+
+    let law = Check("D(public(v)) = v, completed with false");
+    law.equal(&decrypt(&eval.public(&a)), &a)?;
+    let mut short = vec![false; slots];
+    short[0] = true;
+    law.equal(&decrypt(&eval.public(&[true])), &short)?;
+    law.equal(&decrypt(&eval.public(&[])), &vec![false; slots])?;
+    law.equal(&decrypt(&eval.xor(&x, &eval.public(&b))), &xor(&a, &b))?;
+
+    let law = Check("D(xor(a, b)) = D(a) ⊕ D(b), and xor_assign(a, b) makes a hold the same");
+    law.equal(&decrypt(&eval.xor(&x, &y)), &xor(&a, &b))?;
+    law.equal(&decrypt(&eval.xor(&x, &x)), &vec![false; slots])?;
+    let mut sum = x.clone();
+    eval.xor_assign(&mut sum, &y);
+    law.equal(&decrypt(&sum), &xor(&a, &b))?;
+
+    let law = Check("D(not(a)) = ¬D(a)");
+    let complement: Vec<bool> = a.iter().map(|a| !a).collect();
+    law.equal(&decrypt(&eval.not(x.clone())), &complement)?;
+
+    let law = Check("D(relinearize(and(a, b))) = D(a) ∧ D(b)");
+    let product = |a: &B::Bit, b: &B::Bit| law.done(eval.and(a, b));
+    let relinearized = |p: B::Product| law.done(eval.relinearize(p));
+    let once = relinearized(product(&x, &y)?)?;
+    law.equal(&decrypt(&once), &and(&a, &b))?;
+    // items at different levels, in both orders, and a product of a product
+    law.equal(&decrypt(&eval.xor(&once, &z)), &xor(&and(&a, &b), &c))?;
+    law.equal(&decrypt(&eval.xor(&z, &once)), &xor(&and(&a, &b), &c))?;
+    let mut sum = z.clone();
+    eval.xor_assign(&mut sum, &once);
+    law.equal(&decrypt(&sum), &xor(&and(&a, &b), &c))?;
+    let twice = relinearized(product(&once, &z)?)?;
+    law.equal(&decrypt(&twice), &and(&and(&a, &b), &c))?;
+
+    let law = Check("D(relinearize(xor_product(p, q))) = D(relinearize(p)) ⊕ D(relinearize(q))");
+    let sum = eval.xor_product(product(&x, &y)?, &product(&y, &z)?);
+    let expected = xor(&and(&a, &b), &and(&b, &c));
+    law.equal(&decrypt(&relinearized(sum)?), &expected)?;
+
+    let law = Check("sums(ps, rows) gives what its default body gives");
+    let products = [product(&x, &y)?, product(&y, &z)?, product(&z, &x)?];
+    let values = [and(&a, &b), and(&b, &c), and(&c, &a)];
+    let rows = [vec![0u16], vec![2, 0], vec![1, 2, 0], vec![1, 1, 2]];
+    let sums = eval.sums(&products.each_ref(), &rows);
+    law.equal(&[sums.len()], &[rows.len()])?;
+    let expected = rows.map(|row| {
+        row.iter().fold(vec![false; slots], |sum, &i| {
+            xor(&sum, &values[usize::from(i)])
+        })
+    });
+    for (sum, expected) in sums.iter().zip(&expected) {
+        let found = law.done(eval.relinearize(sum.clone()))?;
+        law.equal(&decrypt(&found), expected)?;
+    }
+    let law = Check("relinearize_all(ps) gives what its default body gives");
+    let found = law.done(eval.relinearize_all(sums))?;
+    law.equal(&[found.len()], &[expected.len()])?;
+    for (found, expected) in found.iter().zip(&expected) {
+        law.equal(&decrypt(found), expected)?;
+    }
+
+    let law = Check("each(items, f) gives what its default body gives");
+    let squares = law.done(eval.each((0..100usize).collect(), |i| Ok(i * i)))?;
+    let expected: Vec<usize> = (0..100).map(|i| i * i).collect();
+    law.equal(&squares, &expected)?;
+
+    let law = Check("refresh changes no value");
+    let mut items = [x, twice];
+    law.done(eval.refresh(&mut items, 1))?;
+    law.equal(&decrypt(&items[0]), &a)?;
+    law.equal(&decrypt(&items[1]), &and(&and(&a, &b), &c))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::EvalError;
+    use crate::interp::clear::{ClearBits, ClearBytes};
+
+    #[test]
+    fn evaluators_in_the_clear_keep_them() {
+        for slots in [16, 48, 1024] {
+            let eval = ClearBytes::new(slots);
+            bytes(&eval, <[u8]>::to_vec, Vec::clone).unwrap();
+            packed(&eval, <[u8]>::to_vec, Vec::clone).unwrap();
+        }
+        for slots in [1, 2, 100] {
+            bytes(&ClearBytes::new(slots), <[u8]>::to_vec, Vec::clone).unwrap();
+            bits(&ClearBits::new(slots), <[bool]>::to_vec, Vec::clone).unwrap();
+        }
+    }
+
+    /// One call that is wrong in one slot.
+    #[derive(Clone, Copy, PartialEq)]
+    enum Fault {
+        Public,
+        Add,
+        Scale,
+        Power,
+        Product,
+        Sum,
+        Refresh,
+        Permute,
+        Not,
+        Sums,
+        All,
+        Each,
+        Assign,
+    }
+
+    struct Faulty<E> {
+        eval: E,
+        fault: Fault,
+    }
+
+    impl<E> Faulty<E> {
+        fn spoilt<T>(&self, fault: Fault, mut v: Vec<T>) -> Vec<T>
+        where
+            T: core::ops::BitXorAssign + From<bool>,
+        {
+            if self.fault == fault {
+                let last = v.len() - 1;
+                v[last] ^= T::from(true);
+            }
+            v
+        }
+    }
+
+    impl ByteEval for Faulty<ClearBytes> {
+        type Error = EvalError;
+        type Byte = Vec<u8>;
+        type Product = Vec<u8>;
+
+        fn slots(&self) -> usize {
+            self.eval.slots()
+        }
+        fn public(&self, v: &[u8]) -> Vec<u8> {
+            self.spoilt(Fault::Public, self.eval.public(v))
+        }
+        fn add(&self, a: &Vec<u8>, b: &Vec<u8>) -> Vec<u8> {
+            self.spoilt(Fault::Add, self.eval.add(a, b))
+        }
+        fn scale(&self, a: &Vec<u8>, c: u8) -> Vec<u8> {
+            self.spoilt(Fault::Scale, self.eval.scale(a, c))
+        }
+        fn frobenius(&self, a: &Vec<u8>, k: u32) -> Result<Vec<u8>, EvalError> {
+            Ok(self.spoilt(Fault::Power, self.eval.frobenius(a, k)?))
+        }
+        fn mul(&self, a: &Vec<u8>, b: &Vec<u8>) -> Result<Vec<u8>, EvalError> {
+            Ok(self.spoilt(Fault::Product, self.eval.mul(a, b)?))
+        }
+        fn add_product(&self, a: Vec<u8>, b: &Vec<u8>) -> Vec<u8> {
+            self.spoilt(Fault::Sum, self.eval.add_product(a, b))
+        }
+        fn relinearize(&self, p: Vec<u8>) -> Result<Vec<u8>, EvalError> {
+            Ok(p)
+        }
+        fn refresh(&self, items: &mut [Vec<u8>], _: u32) -> Result<(), EvalError> {
+            for item in items {
+                *item = self.spoilt(Fault::Refresh, item.clone());
+            }
+            Ok(())
+        }
+    }
+
+    impl PackedEval for Faulty<ClearBytes> {
+        fn permute(&self, a: &Vec<u8>, p: &[usize; 16]) -> Result<Vec<u8>, EvalError> {
+            Ok(self.spoilt(Fault::Permute, self.eval.permute(a, p)?))
+        }
+    }
+
+    impl BitEval for Faulty<ClearBits> {
+        type Error = EvalError;
+        type Bit = Vec<bool>;
+        type Product = Vec<bool>;
+
+        fn slots(&self) -> usize {
+            self.eval.slots()
+        }
+        fn public(&self, v: &[bool]) -> Vec<bool> {
+            self.spoilt(Fault::Public, self.eval.public(v))
+        }
+        fn xor(&self, a: &Vec<bool>, b: &Vec<bool>) -> Vec<bool> {
+            self.spoilt(Fault::Add, self.eval.xor(a, b))
+        }
+        fn xor_assign(&self, a: &mut Vec<bool>, b: &Vec<bool>) {
+            *a = self.spoilt(Fault::Assign, self.eval.xor(a, b));
+        }
+        fn not(&self, a: Vec<bool>) -> Vec<bool> {
+            self.spoilt(Fault::Not, a.iter().map(|a| !a).collect())
+        }
+        fn and(&self, a: &Vec<bool>, b: &Vec<bool>) -> Result<Vec<bool>, EvalError> {
+            Ok(self.spoilt(Fault::Product, self.eval.and(a, b)?))
+        }
+        fn xor_product(&self, a: Vec<bool>, b: &Vec<bool>) -> Vec<bool> {
+            self.spoilt(Fault::Sum, self.eval.xor_product(a, b))
+        }
+        fn sums(&self, products: &[&Vec<bool>], rows: &[Vec<u16>]) -> Vec<Vec<bool>> {
+            let mut sums = self.eval.sums(products, rows);
+            sums[0] = self.spoilt(Fault::Sums, sums[0].clone());
+            sums
+        }
+        fn relinearize(&self, p: Vec<bool>) -> Result<Vec<bool>, EvalError> {
+            Ok(p)
+        }
+        fn relinearize_all(&self, mut ps: Vec<Vec<bool>>) -> Result<Vec<Vec<bool>>, EvalError> {
+            ps[1] = self.spoilt(Fault::All, ps[1].clone());
+            Ok(ps)
+        }
+        fn each<S: Send, T: Send>(
+            &self,
+            mut items: Vec<S>,
+            task: impl Fn(S) -> Result<T, EvalError> + Sync,
+        ) -> Result<Vec<T>, EvalError> {
+            if self.fault == Fault::Each {
+                items.swap(1, 2);
+            }
+            self.eval.each(items, task)
+        }
+        fn refresh(&self, items: &mut [Vec<bool>], _: u32) -> Result<(), EvalError> {
+            items[1] = self.spoilt(Fault::Refresh, items[1].clone());
+            Ok(())
+        }
+    }
+
+    /// A check that cannot fail would be none: a fault in any call breaks the law of that call.
+    #[test]
+    fn faults_are_found() {
+        use Fault::{
+            Add, All, Assign, Each, Not, Permute, Power, Product, Public, Refresh, Scale, Sum, Sums,
+        };
+        let laws = [
+            (Public, "D(public"),
+            (Add, "D(add"),
+            (Scale, "D(scale"),
+            (Power, "D(frobenius"),
+            (Product, "D(relinearize(mul"),
+            (Sum, "D(relinearize(add_product"),
+            (Refresh, "refresh"),
+            (Permute, "D(permute"),
+        ];
+        for (fault, law) in laws {
+            let eval = ClearBytes::new(32);
+            let eval = Faulty { eval, fault };
+            let found = bytes(&eval, <[u8]>::to_vec, Vec::clone)
+                .and_then(|()| packed(&eval, <[u8]>::to_vec, Vec::clone));
+            let broken = found.unwrap_err();
+            // sums are used to check public items too
+            let law = if fault == Add { "D(public" } else { law };
+            assert!(broken.law.starts_with(law), "{broken}");
+        }
+        let laws = [
+            (Public, "D(public"),
+            (Add, "D(public"),
+            (Assign, "D(xor(a"),
+            (Not, "D(not"),
+            (Product, "D(relinearize(and"),
+            (Sum, "D(relinearize(xor_product"),
+            (Sums, "sums"),
+            (All, "relinearize_all"),
+            (Each, "each"),
+            (Refresh, "refresh"),
+        ];
+        for (fault, law) in laws {
+            let eval = ClearBits::new(20);
+            let broken = bits(&Faulty { eval, fault }, <[bool]>::to_vec, Vec::clone).unwrap_err();
+            assert!(broken.law.starts_with(law), "{broken}");
+        }
+    }
+}
