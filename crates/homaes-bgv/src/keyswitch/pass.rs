@@ -1,0 +1,321 @@
+//! One pass of key switching over the inputs of many outputs, prime by prime.
+
+use super::division::{Division, start_division};
+use super::{Job, Shape};
+use crate::meter::{Meter, Stage};
+use crate::params::{Digit, Params, SwitchPlan};
+use crate::poly::Poly;
+use homaes_math::Words;
+use homaes_math::kernel::{self, RowTerm, Term};
+use rayon::prelude::*;
+
+/// One pass of key switching over a group of jobs.
+pub(crate) struct Pass<'a> {
+    pub(crate) params: &'a Params,
+    pub(crate) meter: &'a Meter,
+    pub(crate) plan: &'a SwitchPlan,
+    pub(crate) shape: &'a Shape<'a>,
+    pub(crate) jobs: &'a [Job<'a>],
+    /// whether to spread the primes over threads: for when there are fewer passes than threads
+    pub(crate) spread: bool,
+}
+
+/// Working memory of a pass, reused from prime to prime.
+struct Buffers {
+    /// per job: one limb per piece and digit
+    digits: Vec<Vec<Words>>,
+    /// per job: the parts of a product
+    local: Vec<Vec<Words>>,
+    /// per job: both sums
+    sums: Vec<Words>,
+}
+
+impl Pass<'_> {
+    /// Switches all jobs and divides by P_l, to the plan's target basis. `post(at, limbs)` may change the
+    /// sums modulo the `at`-th prime of the extended basis before the division.
+    ///
+    /// The primes that the division drops come first: only their limbs are kept. Every other limb goes
+    /// from its sum to its final value while it is in the cache.
+    ///
+    /// Cost per job: digits·(L + K) transforms per piece and 2(K + dropped + kept) for the division, for
+    /// L source and K special primes.
+    pub(crate) fn run(
+        &self,
+        post: impl Fn(usize, &mut [[&mut [u64]; 2]]) + Sync,
+    ) -> Vec<[Poly; 2]> {
+        let (params, meter, down) = (self.params, self.meter, &self.plan.down);
+        let (n, count) = (params.ring().n(), self.jobs.len());
+        let prepared: Vec<Vec<Prepared>> = self.jobs.iter().map(|j| self.prepare(j)).collect();
+        // outputs of all jobs, first and second parts alternating
+        let residues = self.each(down.dropped.len(), |buffers, k| {
+            let mut limbs = Poly::scratch(n, 2 * count).limbs;
+            core::mem::swap(&mut buffers.sums, &mut limbs);
+            self.sums(down.dropped[k], &prepared, buffers, &post);
+            core::mem::swap(&mut buffers.sums, &mut limbs);
+            for limb in &mut limbs {
+                start_division(params, meter, down, k, limb);
+            }
+            limbs
+        });
+        let divisions: Vec<Division> = transposed(residues, 2 * count)
+            .into_iter()
+            .map(|p| Division::new(params, meter, down, p))
+            .collect();
+        let out = self.each(down.to.len(), |buffers, j| {
+            if let Some((at, _)) = down.kept[j] {
+                self.sums(at, &prepared, buffers, &post);
+            }
+            let mut out = Poly::scratch(n, 2 * count).limbs;
+            for ((division, sum), out) in divisions.iter().zip(&buffers.sums).zip(&mut out) {
+                division.limb(params, meter, down, j, sum, out);
+            }
+            out
+        });
+        let mut out = transposed(out, 2 * count).into_iter();
+        (0..count)
+            .map(|_| [(); 2].map(|()| out.next().expect("two parts per job")))
+            .collect()
+    }
+
+    /// `task(0), …, task(count - 1)`, on all threads if the pass is to be spread.
+    fn each<T: Send>(
+        &self,
+        count: usize,
+        task: impl Fn(&mut Buffers, usize) -> T + Sync,
+    ) -> Vec<T> {
+        if self.spread {
+            let tasks = (0..count).into_par_iter().with_max_len(1);
+            return tasks
+                .map_init(|| self.buffers(), |buffers, k| task(buffers, k))
+                .collect();
+        }
+        let mut buffers = self.buffers();
+        (0..count).map(|k| task(&mut buffers, k)).collect()
+    }
+
+    fn buffers(&self) -> Buffers {
+        let n = self.params.ring().n();
+        let digits = self.plan.digits.len();
+        let per_job = |limbs: fn(&Job<'_>, usize) -> usize| {
+            let jobs = self.jobs.iter();
+            jobs.map(|j| Poly::scratch(n, limbs(j, digits)).limbs)
+                .collect()
+        };
+        Buffers {
+            digits: per_job(|job, digits| job.pieces() * digits),
+            local: per_job(|_, _| 4),
+            sums: Poly::scratch(n, 2 * self.jobs.len()).limbs,
+        }
+    }
+
+    /// The sums of all jobs modulo the `at`-th prime of the extended basis, to `buffers.sums`.
+    fn sums(
+        &self,
+        at: usize,
+        prepared: &[Vec<Prepared>],
+        buffers: &mut Buffers,
+        post: &impl Fn(usize, &mut [[&mut [u64]; 2]]),
+    ) {
+        let jobs = self.jobs.iter().zip(prepared);
+        let scratch = buffers.digits.iter_mut().zip(&mut buffers.local);
+        for ((job, prepared), (digits, local)) in jobs.zip(scratch) {
+            self.extend(at, prepared, digits);
+            if at < self.plan.from.len() {
+                job.tensor(self.params, self.meter, self.plan, at, local);
+            }
+        }
+        let mut sums = core::mem::take(&mut buffers.sums);
+        let mut pairs: Vec<[&mut [u64]; 2]> = sums
+            .chunks_exact_mut(2)
+            .map(|pair| {
+                let (a, b) = pair.split_at_mut(1);
+                [&mut a[0][..], &mut b[0][..]]
+            })
+            .collect();
+        self.meter.time(Stage::InnerProduct, || {
+            self.inner_product(at, buffers, &mut pairs)
+        });
+        post(at, &mut pairs);
+        buffers.sums = sums;
+    }
+
+    /// Coefficients of a job's pieces, as the conversions of all digits want them.
+    fn prepare(&self, job: &Job<'_>) -> Vec<Prepared> {
+        let (params, plan) = (self.params, self.plan);
+        let n = params.ring().n();
+        let mut out: Vec<Prepared> = (0..job.pieces())
+            .map(|_| Prepared {
+                y: Vec::with_capacity(plan.from.len()),
+                v: Vec::with_capacity(plan.digits.len()),
+            })
+            .collect();
+        let coefficients = |at: usize| {
+            let mut limbs: Vec<Words> = match job {
+                Job::Stored { pieces, .. } => pieces.iter().map(|p| p.limbs[at].clone()).collect(),
+                Job::Product { .. } => {
+                    let mut parts = Poly::scratch(n, 4).limbs;
+                    job.tensor(params, self.meter, plan, at, &mut parts);
+                    parts.split_off(2)
+                }
+            };
+            let t = params.transform(plan.from[at]);
+            for limb in &mut limbs {
+                self.meter.time(Stage::Transform, || t.inverse(limb));
+            }
+            limbs
+        };
+        let limbs: Vec<Vec<Words>> = if self.spread {
+            let all = (0..plan.from.len()).into_par_iter();
+            all.map(coefficients).collect()
+        } else {
+            (0..plan.from.len()).map(coefficients).collect()
+        };
+        for limb in limbs {
+            for (prepared, limb) in out.iter_mut().zip(limb) {
+                prepared.y.push(limb);
+            }
+        }
+        self.meter.time(Stage::Conversion, || {
+            for prepared in &mut out {
+                for digit in &plan.digits {
+                    prepared.split(params, digit);
+                }
+            }
+        });
+        out
+    }
+
+    /// All digits of one job modulo one prime of the extended basis, in evaluation form. Digits that
+    /// own the prime are left out: their piece is read itself.
+    fn extend(&self, at: usize, prepared: &[Prepared], buffers: &mut [Words]) {
+        let t = self.params.transform(self.plan.extended[at]);
+        let mut buffers = buffers.iter_mut();
+        for prepared in prepared {
+            for (digit, v) in self.plan.digits.iter().zip(&prepared.v) {
+                let buffer = buffers.next().expect("one buffer per piece and digit");
+                let Some(target) = digit.target[at] else {
+                    continue;
+                };
+                self.meter.time(Stage::Conversion, || {
+                    let mut ys: Vec<&[u64]> = digit.own.iter().map(|&j| &*prepared.y[j]).collect();
+                    ys.push(v);
+                    let ring = self.params.ring();
+                    digit.conversion.combine(ring, target, &ys, buffer);
+                });
+                self.meter.time(Stage::Transform, || t.forward(buffer));
+            }
+        }
+    }
+
+    fn inner_product(&self, at: usize, buffers: &Buffers, out: &mut [[&mut [u64]; 2]]) {
+        let (plan, shape) = (self.plan, self.shape);
+        let i = plan.extended[at];
+        let digits = plan.digits.len();
+        let jobs = || {
+            self.jobs
+                .iter()
+                .zip(buffers.digits.iter().zip(&buffers.local))
+        };
+        // per piece and digit: the limb of every job
+        let sources: Vec<Vec<&[u64]>> = (0..shape.uses.len() * digits)
+            .map(|k| {
+                let own = plan.digits[k % digits].target[at].is_none();
+                jobs()
+                    .map(|(job, (digit, local))| {
+                        if own {
+                            job.piece(k / digits, at, local)
+                        } else {
+                            &*digit[k]
+                        }
+                    })
+                    .collect()
+            })
+            .collect();
+        let terms: Vec<Term<'_>> = sources
+            .iter()
+            .enumerate()
+            .flat_map(|(k, sources)| {
+                let number = plan.digits[k % digits].number;
+                shape.uses[k / digits].iter().map(move |&(map, key)| Term {
+                    sources,
+                    map,
+                    key: key.digits(plan)[number].each_ref().map(|p| &*p.limbs[i]),
+                })
+            })
+            .collect();
+        let count = if at < plan.from.len() {
+            shape.addends.len()
+        } else {
+            0
+        };
+        let added: Vec<Vec<&[u64]>> = (0..count)
+            .map(|k| {
+                jobs()
+                    .map(|(job, (_, local))| job.addend(k, at, local))
+                    .collect()
+            })
+            .collect();
+        let rows: Vec<RowTerm<'_>> = added
+            .iter()
+            .zip(&shape.addends)
+            .map(|(sources, a)| RowTerm {
+                sources,
+                map: a.map,
+                by_row: &a.by_row[at],
+                second: a.second,
+            })
+            .collect();
+        let (ring, m) = (self.params.ring(), self.params.modulus(i));
+        let (first, rest) = terms.split_at(terms.len().min(kernel::MAX_TERMS - rows.len()));
+        kernel::inner_product(ring, m, first, &rows, out);
+        // keys of many digits: what one reduction cannot hold
+        for terms in rest.chunks(kernel::MAX_TERMS) {
+            let mut more = Poly::scratch(ring.n(), 2 * out.len()).limbs;
+            let mut sums = more.chunks_exact_mut(2).map(|pair| {
+                let (a, b) = pair.split_at_mut(1);
+                [&mut a[0][..], &mut b[0][..]]
+            });
+            let mut sums: Vec<[&mut [u64]; 2]> = sums.by_ref().collect();
+            kernel::inner_product(ring, m, terms, &[], &mut sums);
+            for (out, sum) in out.iter_mut().flatten().zip(sums.iter().flatten()) {
+                kernel::scale_add(ring, m, sum, m.shoup(1), out);
+            }
+        }
+    }
+}
+
+/// Per output the limbs of all primes, from per prime the limbs of all outputs.
+fn transposed(limbs: Vec<Vec<Words>>, outputs: usize) -> Vec<Poly> {
+    let mut out: Vec<Poly> = (0..outputs)
+        .map(|_| Poly {
+            limbs: Vec::with_capacity(limbs.len()),
+        })
+        .collect();
+    for prime in limbs {
+        for (out, limb) in out.iter_mut().zip(prime) {
+            out.limbs.push(limb);
+        }
+    }
+    out
+}
+
+/// Words y of every source limb and quotients v of every digit.
+struct Prepared {
+    y: Vec<Words>,
+    v: Vec<Words>,
+}
+
+impl Prepared {
+    fn split(&mut self, params: &Params, digit: &Digit) {
+        let ring = params.ring();
+        for (source, &at) in digit.own.iter().enumerate() {
+            digit
+                .conversion
+                .prepare_in_place(ring, source, &mut self.y[at]);
+        }
+        let ys: Vec<&[u64]> = digit.own.iter().map(|&at| &*self.y[at]).collect();
+        let mut quotient = Words::scratch(ring.n());
+        digit.conversion.quotient(ring, &ys, &mut quotient);
+        self.v.push(quotient);
+    }
+}

@@ -1,0 +1,86 @@
+//! Transforms of two, four and eight points: the butterflies of every pass.
+
+use crate::lanes::{Complex, Lanes, array};
+use core::f64::consts::FRAC_1_SQRT_2;
+
+/// r-point transform of positive sign: Σ_a x_a e^(2πi·ia/r).
+#[inline(always)]
+pub(super) fn dft<V: Lanes, const R: usize>(mut x: [Complex<V>; R]) -> [Complex<V>; R] {
+    match R {
+        2 => {
+            let (a, b) = (x[0], x[1]);
+            (x[0], x[1]) = (a.plus(b), a.minus(b));
+        }
+        4 => {
+            let y = dft4([x[0], x[1], x[2], x[3]]);
+            x.copy_from_slice(&y);
+        }
+        _ => {
+            let h = V::splat(FRAC_1_SQRT_2);
+            let even = array!(4, x[0], |a| x[a].plus(x[a + 4]));
+            let odd = array!(4, x[0], |a| x[a].minus(x[a + 4]));
+            let even = dft4(even);
+            // the odd half times e^(2πi·a/8)
+            let turned = |y: Complex<V>| Complex {
+                re: (y.re - y.im) * h,
+                im: (y.re + y.im) * h,
+            };
+            let (one, three) = (turned(odd[1]), turned(odd[3]));
+            // dft4 of (odd0, one, i odd2, i three), with the factors i taken into the sums
+            let (c0, c1) = (odd[0].plus_i(odd[2]), odd[0].minus_i(odd[2]));
+            let (c2, c3) = (one.plus_i(three), one.minus_i(three));
+            let odd = [c0.plus(c2), c1.plus_i(c3), c0.minus(c2), c1.minus_i(c3)];
+            for i in 0..4 {
+                (x[2 * i], x[2 * i + 1]) = (even[i], odd[i]);
+            }
+        }
+    }
+    x
+}
+
+#[inline(always)]
+fn dft4<V: Lanes>(x: [Complex<V>; 4]) -> [Complex<V>; 4] {
+    let (c0, c1) = (x[0].plus(x[2]), x[0].minus(x[2]));
+    let (c2, c3) = (x[1].plus(x[3]), x[1].minus(x[3]));
+    [c0.plus(c2), c1.plus_i(c3), c0.minus(c2), c1.minus_i(c3)]
+}
+
+/// r-point transform of negative sign, not divided by r.
+#[inline(always)]
+pub(super) fn inverse_dft<V: Lanes, const R: usize>(mut x: [Complex<V>; R]) -> [Complex<V>; R] {
+    match R {
+        2 => {
+            let (a, b) = (x[0], x[1]);
+            (x[0], x[1]) = (a.plus(b), a.minus(b));
+        }
+        4 => {
+            let y = inverse_dft4([x[0], x[1], x[2], x[3]]);
+            x.copy_from_slice(&y);
+        }
+        _ => {
+            let h = V::splat(FRAC_1_SQRT_2);
+            let even = array!(4, x[0], |i| x[i].plus(x[i + 4]));
+            let odd = array!(4, x[0], |i| x[i].minus(x[i + 4]));
+            let even = inverse_dft4(even);
+            let turned = |y: Complex<V>| Complex {
+                re: (y.re + y.im) * h,
+                im: (y.im - y.re) * h,
+            };
+            let (one, three) = (turned(odd[1]), turned(odd[3]));
+            let (c0, c1) = (odd[0].minus_i(odd[2]), odd[0].plus_i(odd[2]));
+            let (c2, c3) = (one.minus_i(three), one.plus_i(three));
+            let odd = [c0.plus(c2), c1.minus_i(c3), c0.minus(c2), c1.plus_i(c3)];
+            for i in 0..4 {
+                (x[2 * i], x[2 * i + 1]) = (even[i], odd[i]);
+            }
+        }
+    }
+    x
+}
+
+#[inline(always)]
+fn inverse_dft4<V: Lanes>(x: [Complex<V>; 4]) -> [Complex<V>; 4] {
+    let (c0, c1) = (x[0].plus(x[2]), x[0].minus(x[2]));
+    let (c2, c3) = (x[1].plus(x[3]), x[1].minus(x[3]));
+    [c0.plus(c2), c1.minus_i(c3), c0.minus(c2), c1.plus_i(c3)]
+}
