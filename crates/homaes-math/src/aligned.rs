@@ -6,18 +6,24 @@
 //! buffers are cut from slabs of 8 MiB that ask for huge pages, and dropped ones wait in a pool, by
 //! length, for the next request. Per size class, the pool never holds more than the program's own peak
 //! use of that class (rounded up to slabs); classes do not lend to each other.
+//!
+//! Smaller buffers, those of toy rings and of TFHE, are freed as fast as they are made. Every thread keeps some of each length for its next requests:
+//! aligned ones cost the allocator more than the work on them.
 
 use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 use std::alloc::{Layout, alloc, alloc_zeroed, dealloc, handle_alloc_error};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::{LazyLock, Mutex, PoisonError};
 use zeroize::Zeroize;
 
 const LINE_BYTES: usize = 64;
-/// Buffers below this go back to the allocator, which is good at them.
+/// Buffers below this are allocated one by one and kept by threads, the others cut from slabs and kept in the pool.
 const POOLED_BYTES: usize = 32 << 10;
+/// What a thread keeps of each length.
+const KEPT_BYTES: usize = 1 << 20;
 const SLAB_BYTES: usize = 8 << 20;
 /// Distance added between the buffers of a slab. Limbs are read side by side at equal positions;
 /// without it they would all compete for one set of the caches.
@@ -29,6 +35,36 @@ struct Free(NonNull<u64>);
 
 // SAFETY: a free buffer is owned by the pool alone; it is plain memory.
 unsafe impl Send for Free {}
+
+/// Free buffers of one thread below [`POOLED_BYTES`], by length.
+#[derive(Default)]
+struct Kept(Vec<(usize, Vec<Free>)>);
+
+impl Kept {
+    fn class(&mut self, size: usize) -> &mut Vec<Free> {
+        let at = self.0.iter().position(|(found, _)| *found == size);
+        let at = at.unwrap_or_else(|| {
+            self.0.push((size, Vec::new()));
+            self.0.len() - 1
+        });
+        &mut self.0[at].1
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        for (size, class) in self.0.drain(..) {
+            for Free(start) in class {
+                // SAFETY: allocated by `single` with this size, and free.
+                unsafe { dealloc(start.as_ptr().cast(), layout(size, LINE_BYTES)) }
+            }
+        }
+    }
+}
+
+thread_local! {
+    static KEPT: RefCell<Kept> = RefCell::default();
+}
 
 static POOL: LazyLock<Mutex<BTreeMap<usize, Vec<Free>>>> = LazyLock::new(Mutex::default);
 
@@ -91,13 +127,9 @@ impl<T: Element> Buffer<T> {
     pub fn scratch(len: usize) -> Self {
         let size = bytes(len);
         if size < POOLED_BYTES {
-            let layout = layout(size, LINE_BYTES);
-            // SAFETY: the layout has a positive size.
-            let start = unsafe { alloc_zeroed(layout) };
-            let Some(start) = NonNull::new(start.cast()) else {
-                handle_alloc_error(layout)
-            };
-            return Self::new(start, len);
+            let kept = KEPT.try_with(|kept| kept.borrow_mut().class(size).pop());
+            let kept = kept.ok().flatten();
+            return Self::new(kept.map_or_else(|| single(size), |Free(start)| start), len);
         }
         let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
         let class = pool.entry(size).or_default();
@@ -125,6 +157,14 @@ impl<T: Element> Buffer<T> {
         unsafe { out.start.as_ptr().write_bytes(0, out.len) };
         out
     }
+}
+
+/// A buffer of `size` zeroed bytes.
+fn single(size: usize) -> NonNull<u64> {
+    let layout = layout(size, LINE_BYTES);
+    // SAFETY: `bytes` makes the layout's size at least a line.
+    let start = unsafe { alloc_zeroed(layout) };
+    NonNull::new(start.cast()).unwrap_or_else(|| handle_alloc_error(layout))
 }
 
 /// Buffers of `size` bytes from a new slab of zeroed memory, which is never given back.
@@ -155,8 +195,21 @@ impl<T: Element> Drop for Buffer<T> {
     fn drop(&mut self) {
         let size = bytes(self.len);
         if size < POOLED_BYTES {
-            // SAFETY: allocated in `scratch` with this very layout.
-            unsafe { dealloc(self.start.as_ptr().cast(), layout(size, LINE_BYTES)) }
+            let start = self.start;
+            let kept = KEPT.try_with(|kept| {
+                let mut kept = kept.borrow_mut();
+                let class = kept.class(size);
+                let room = (class.len() + 1) * size <= KEPT_BYTES;
+                if room {
+                    class.push(Free(start));
+                }
+                room
+            });
+            // also where the thread is at its end
+            if !kept.unwrap_or(false) {
+                // SAFETY: allocated by `single` with this size, and nobody's from here on.
+                unsafe { dealloc(start.as_ptr().cast(), layout(size, LINE_BYTES)) }
+            }
         } else {
             let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
             pool.entry(size).or_default().push(Free(self.start));
