@@ -186,7 +186,7 @@ def sensitivity_table(sets):
 
 
 def write_tables(sets):
-    """Puts the tables into SECURITY.md in place of those with the same head; prints README.md's columns."""
+    """Puts the tables into SECURITY.md in place of those with the same head."""
     path = HERE.parents[1] / "SECURITY.md"
     lines = path.read_text().splitlines()
     for table in (security_table(sets), sensitivity_table(sets)):
@@ -194,10 +194,6 @@ def write_tables(sets):
         end = next(i for i in range(start, len(lines)) if not lines[i].startswith("|"))
         lines[start:end] = table
     path.write_text("\n".join(lines) + "\n")
-    for s in sets:
-        if s["purpose"] != "toy":
-            figures = s["security_bits_estimated"], s["security_bits_with_rotations"]
-            print(f"| `{s['name']}` | {s['purpose']} | {s['security_bits_claimed']} bits | " + " | ".join(f"{f:.1f} bits" for f in figures))
 
 
 # Checks

@@ -1,5 +1,5 @@
 //! The figures of security that the repository states, in all places the same: `homaes params --json`, the output of
-//! `tools/estimate`, and the tables of SECURITY.md and README.md. `tools/estimate/README.md` says how to refresh them.
+//! `tools/estimate`, the tables of SECURITY.md, and docs/sets.md, which is generated. `tools/estimate/README.md` says how to refresh them.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
 use serde_json::Value;
@@ -17,13 +17,18 @@ const COLUMNS: [&str; 7] = [
     "quantum",
 ];
 
-fn sets() -> Vec<Value> {
+fn all_sets() -> Vec<Value> {
     let mut homaes = Command::new(env!("CARGO_BIN_EXE_homaes"));
     let output = homaes.args(["params", "--json"]).output().unwrap();
     assert!(output.status.success());
-    let sets: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
-    let (protecting, toys): (Vec<_>, Vec<_>) =
-        sets.into_iter().partition(|set| set["purpose"] != "toy");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// Those that protect something, or claim to.
+fn sets() -> Vec<Value> {
+    let (protecting, toys): (Vec<_>, Vec<_>) = all_sets()
+        .into_iter()
+        .partition(|set| set["purpose"] != "toy");
     assert!(
         toys.iter()
             .all(|set| set["security_bits_estimated"].is_null())
@@ -174,57 +179,158 @@ fn security_md_states_the_figures() {
     assert_eq!(stated, expected);
 }
 
-/// The claims of README.md beside the figures.
+/// What README.md says of each secure scheme in one figure stands in the generated tables.
 #[test]
-fn readme_states_the_figures() {
-    let readme = file("README.md");
-    let head = ["set", "purpose", "claimed", "estimated", "with rotations"];
-    let stated = rows(&readme, &head);
-    for set in &sets() {
-        let row = stated.iter().find(|row| row[0] == name(set));
-        let row = row.unwrap_or_else(|| panic!("README.md has no row for {}", name(set)));
-        let figure = |field: &str| format!("{:.1} bits", number(&set[field]));
-        assert_eq!(row[1], set["purpose"].as_str().unwrap());
-        assert_eq!(row[2], format!("{} bits", set["security_bits_claimed"]));
-        assert_eq!(row[3], figure("security_bits_estimated"), "{}", name(set));
-        assert_eq!(
-            row[4],
-            figure("security_bits_with_rotations"),
-            "{}",
-            name(set)
-        );
+fn readme_names_sets_that_are_there() {
+    let sets = all_sets();
+    let text = file("README.md");
+    let of_scheme = |name: &&str| name.starts_with("bgv/") || name.starts_with("tfhe/");
+    let mut count = 0;
+    for quote in quoted(&text).filter(of_scheme) {
+        let there = sets.iter().any(|set| name(set) == quote);
+        assert!(there, "README.md names {quote}");
+        count += 1;
     }
-    // sizes, by the sets in the heads
-    for scheme in ["bgv", "tfhe"] {
-        let of_scheme: Vec<_> = sets()
-            .into_iter()
-            .filter(|set| set["scheme"] == scheme)
-            .collect();
-        let text = readme
-            .lines()
-            .filter(|line| line.starts_with("| bytes | `"));
-        let head = text.clone().find(|line| line.contains(scheme)).unwrap();
-        let names: Vec<&str> = head
-            .split('|')
-            .map(|cell| cell.trim().trim_matches('`'))
-            .collect();
-        let names = &names[2..names.len() - 1];
-        let rows = rows(&readme, &[&["bytes"], names].concat());
-        for (label, field) in [
-            ("evaluation key", "eval_key_bytes"),
-            ("wrapped key", "wrapped_key_bytes"),
-        ] {
-            let row = rows.iter().find(|row| row[0].starts_with(label)).unwrap();
-            for (column, set) in names.iter().zip(&row[1..]) {
-                let card = of_scheme.iter().find(|card| name(card) == *column).unwrap();
-                assert_eq!(
-                    set.replace(',', ""),
-                    card[field].to_string(),
-                    "{label} of {column}"
-                );
-            }
+    assert!(count > 10, "{count} names");
+}
+
+/// A table of Markdown.
+fn table(head: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+    let head: Vec<String> = head.iter().map(|&h| h.to_owned()).collect();
+    let rule = "|---".repeat(head.len()) + "|\n";
+    let rows: String = rows.into_iter().map(|row| line(&row)).collect();
+    line(&head) + &rule + &rows
+}
+
+/// With commas between thousands.
+fn grouped(value: &Value) -> String {
+    let digits = value.to_string();
+    let start = |i: &usize| (digits.len() - i).is_multiple_of(3);
+    let mut out = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && start(&i) {
+            out.push(',');
         }
+        out.push(digit);
     }
+    out
+}
+
+/// docs/sets.md, from `homaes params --json`.
+fn page_of_sets() -> String {
+    let sets = all_sets();
+    let quoted = |set: &Value| format!("`{}`", name(set));
+    let bits = |set: &Value, field: &str| match set[field].as_f64() {
+        Some(bits) => format!("{bits:.1}"),
+        None => "none".to_owned(),
+    };
+    let security = sets.iter().map(|set| {
+        let claimed = set["security_bits_claimed"].as_u64();
+        vec![
+            quoted(set),
+            set["purpose"].as_str().unwrap().to_owned(),
+            claimed.map_or("none".to_owned(), |bits| bits.to_string()),
+            bits(set, "security_bits_estimated"),
+            bits(set, "security_bits_with_rotations"),
+            bits(set, "security_bits_quantum"),
+            bits(set, "log2_p_fail"),
+            bits(set, "log2_p_fail_per_million_batches"),
+        ]
+    });
+    let layouts = sets.iter().flat_map(|set| {
+        let layouts = set["layouts"].as_array().unwrap();
+        layouts.iter().map(|layout| {
+            let left = |size: &str| {
+                let left = &layout["levels_left_by_key_bits"][size];
+                match (left.as_u64(), set["scheme"] == "bgv") {
+                    (Some(left), _) => left.to_string(),
+                    (None, true) => "–".to_owned(),
+                    // what can be bootstrapped has no limit
+                    (None, false) => "any".to_owned(),
+                }
+            };
+            vec![
+                quoted(set),
+                layout["layout"].as_str().unwrap().to_owned(),
+                grouped(&layout["blocks_per_batch"]),
+                left("128"),
+                left("192"),
+                left("256"),
+            ]
+        })
+    });
+    let sizes = sets.iter().map(|set| {
+        vec![
+            quoted(set),
+            grouped(&set["secret_key_bytes"]),
+            grouped(&set["eval_key_bytes"]),
+            grouped(&set["wrapped_key_bytes"]),
+            grouped(&set["ciphertext_bytes_per_batch"]),
+        ]
+    });
+    format!(
+        "\
+# Parameter sets
+
+Generated from `homaes params --json`; a test compares. Do not edit: `UPDATE_DOCS=1 cargo test --release -p homaes-cli --test estimates` writes it.
+
+## Security and failure
+
+Bits of security claimed, estimated, with what rotations of the ring give an attacker, and against quantum computers (stated, not claimed); log2 of the probability that
+a batch decrypts wrongly, and that one of 10^6 batches does. [SECURITY.md](../SECURITY.md) says what these figures rest on. Only sets of purpose `secure`
+protect data.
+
+{}
+## Layouts, and what is left to compute
+
+Multiplications, one after the other, that can be left on the results of AES with keys of each size (`wrap-key --levels-left`); – where the set does not carry
+that key size, *any* where results can be bootstrapped.
+
+{}
+## Sizes
+
+Bytes, exact and the same on every machine: secret key, evaluation key, the wrapped key of the largest AES key that the set carries, the FHE ciphertexts of one full batch; the
+last two in the set's first layout. A packed batch and a wrapped key for packed batches take a sixteenth of sliced ones. A passphrase adds some 180 bytes to
+the secret key.
+
+{}",
+        table(
+            &[
+                "set",
+                "purpose",
+                "claimed",
+                "estimated",
+                "with rotations",
+                "quantum",
+                "log2 p_fail",
+                "of 10^6 batches"
+            ],
+            security
+        ),
+        table(
+            &["set", "layout", "blocks per batch", "AES-128", "AES-192", "AES-256"],
+            layouts
+        ),
+        table(
+            &["set", "`.hsk`", "`.hek`", "`.hwk`", "`.hct`, per batch"],
+            sizes
+        ),
+    )
+}
+
+/// docs/sets.md says what `homaes params` says.
+#[test]
+fn the_page_of_sets_is_up_to_date() {
+    let page = page_of_sets();
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/sets.md");
+        std::fs::write(path, &page).unwrap();
+    }
+    let stored = file("docs/sets.md");
+    let differs = stored.lines().zip(page.lines()).find(|(a, b)| a != b);
+    assert_eq!(differs, None, "stored and generated");
+    assert_eq!(stored.len(), page.len());
 }
 
 /// The code in backticks of a text.
