@@ -28,11 +28,11 @@ use homaes_scheme::{Cancel, Reading, misfit};
 pub struct Aes<'k> {
     part: &'k Part,
     direction: Direction,
-    circuit: Circuit<'k>,
+    circuit: ByLayout<'k>,
 }
 
 #[derive(Clone)]
-enum Circuit<'k> {
+enum ByLayout<'k> {
     Sliced(SlicedAes<'k>),
     Packed(PackedAes<'k>),
     Bits(BitsAes<'k>),
@@ -67,9 +67,9 @@ impl<'k> Aes<'k> {
             part,
             direction,
             circuit: match layout {
-                Layout::Sliced => Circuit::Sliced(SlicedAes::new(key, direction, cancel)?),
-                Layout::Packed => Circuit::Packed(PackedAes::new(key, direction, cancel)?),
-                Layout::Bits => Circuit::Bits(BitsAes::new(key)),
+                Layout::Sliced => ByLayout::Sliced(SlicedAes::new(key, direction, cancel)?),
+                Layout::Packed => ByLayout::Packed(PackedAes::new(key, direction, cancel)?),
+                Layout::Bits => ByLayout::Bits(BitsAes::new(key)),
             },
         })
     }
@@ -82,9 +82,9 @@ impl<'k> Aes<'k> {
     /// The verbs for circuits on the result, under the same key.
     pub fn evaluator(&self) -> &Evaluator<'k> {
         match &self.circuit {
-            Circuit::Sliced(c) => &c.eval,
-            Circuit::Packed(c) => &c.eval,
-            Circuit::Bits(c) => &c.0.0,
+            ByLayout::Sliced(c) => &c.eval,
+            ByLayout::Packed(c) => &c.eval,
+            ByLayout::Bits(c) => &c.0.0,
         }
     }
 
@@ -149,7 +149,7 @@ impl<'k> Aes<'k> {
         let mapped: Vec<Block>;
         let map = |f: &dyn Fn(u8) -> u8| blocks.iter().map(|b| b.map(f)).collect();
         let input = match (&self.circuit, dir) {
-            (Circuit::Bits(_), _) => {
+            (ByLayout::Bits(_), _) => {
                 mapped = map(&|x| bits::folding().input(dir, x));
                 &mapped
             }
@@ -165,15 +165,15 @@ impl<'k> Aes<'k> {
         let keys = &self.part.rounds;
         let cancel = cancel.clone();
         let mut out = match self.circuit.clone() {
-            Circuit::Sliced(mut c) => {
+            ByLayout::Sliced(mut c) => {
                 c.eval.cancel = cancel;
                 cipher_observed(&c, dir, &state, keys, observe)
             }
-            Circuit::Packed(mut c) => {
+            ByLayout::Packed(mut c) => {
                 c.eval.cancel = cancel;
                 cipher_observed(&c, dir, &state, keys, observe)
             }
-            Circuit::Bits(mut c) => {
+            ByLayout::Bits(mut c) => {
                 c.0.0.cancel = cancel;
                 cipher_observed(&c, dir, &state, keys, observe)
             }

@@ -2,7 +2,9 @@
 
 use crate::bound::{PEAK, worst_spread};
 use crate::params::{Params, Steps};
-use crate::stability::{BitsModel, Circuit, KeyProfile, LinearGains, ORDERS, StabilityModel, TAPS};
+use crate::stability::{
+    AesCircuit, BitsModel, KeyProfile, LinearGains, ORDERS, StabilityModel, TAPS,
+};
 use homaes_aes::Layout;
 
 /// log2 of the bound on a batch's failure probability that every accepted key meets.
@@ -27,7 +29,7 @@ pub fn models(params: &Params) -> Vec<StabilityModel> {
     let packed = [5, 257]
         .iter()
         .all(|&r| params.ring().m().is_multiple_of(r));
-    let circuits = Circuit::ALL.into_iter().filter(|c| packed || !c.packed);
+    let circuits = AesCircuit::ALL.into_iter().filter(|c| packed || !c.packed);
     let model = model(params);
     circuits.map(|c| model.clone().with_circuit(c)).collect()
 }

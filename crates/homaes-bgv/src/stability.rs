@@ -26,7 +26,7 @@
 //!   `k = 0..7`, `p(k) = j+k+1` and `p(7) = j` (`2^8` is the identity on bytes); plus normal noise
 //!   of variance `ks_unswitched·Σ|g|²w²`.
 //!
-//! The four circuits ([`Circuit`]) differ in `g` and in where the bytes come from:
+//! The four circuits ([`AesCircuit`]) differ in `g` and in where the bytes come from:
 //!
 //! - *encryption*: `g_{l,k}` is the lift of `γ_k` (affine map) times that of `(2, 3, 1, 1)_l`;
 //! - *decryption*: the lift of `λ_k` (inverse affine map) at `j` times that of `√(14, 11, 13, 9)_l` at
@@ -140,14 +140,14 @@ const FLOOR_BITS: f64 = 80.0;
 
 /// One of the ways to evaluate AES that a key must serve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Circuit {
+pub struct AesCircuit {
     /// Decrypting direction.
     pub decrypt: bool,
     /// Whole blocks in one ciphertext, instead of one ciphertext per byte of the block.
     pub packed: bool,
 }
 
-impl Circuit {
+impl AesCircuit {
     /// The four circuits.
     pub const ALL: [Self; 4] = [
         Self::new(false, false),
@@ -167,7 +167,7 @@ impl Circuit {
 #[derive(Clone, Debug)]
 pub struct StabilityModel {
     /// What is evaluated.
-    pub circuit: Circuit,
+    pub circuit: AesCircuit,
     /// Bits dropped by the first switch of a round, under `x^3`.
     pub d1: f64,
     /// Bits dropped by the second switch, under `x^7` and `x^15`.
@@ -224,7 +224,7 @@ impl StabilityModel {
         let [d1, d2, dl] = drops;
         let (ks_switched, ks_unswitched) = ([0.01; 2], 0.01);
         Self {
-            circuit: Circuit::ALL[0],
+            circuit: AesCircuit::ALL[0],
             d1,
             d2,
             dl,
@@ -240,7 +240,7 @@ impl StabilityModel {
 
     /// The same for another circuit.
     #[must_use]
-    pub fn with_circuit(self, circuit: Circuit) -> Self {
+    pub fn with_circuit(self, circuit: AesCircuit) -> Self {
         Self { circuit, ..self }
     }
 

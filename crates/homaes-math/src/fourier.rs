@@ -244,7 +244,7 @@ impl Fourier {
     ///
     /// # Panics
     /// If a length is wrong, m is neither 1 nor 3, `columns` is 0 or above 4, or an exponent is 4 N or more.
-    pub fn rotate<const M: usize>(
+    pub fn rotation_step<const M: usize>(
         &self,
         exponents: &[[usize; M]],
         digits: &[f64],
@@ -270,7 +270,7 @@ impl Fourier {
             next,
         };
         with_work(count * M * n / 8, |work| {
-            simd::rotate(self, &step, out, work);
+            simd::rotation_step(self, &step, out, work);
         });
     }
 }

@@ -141,7 +141,7 @@ fn design(tight: bool) -> BitsSet {
         glwe_log2_sigma: -50.0,
         rotation_mask: gadget(14, 2),
         rotation_body: gadget(21, 1),
-        many: MANY,
+        log2_values: MANY,
         ggsw: if tight { gadget(3, 4) } else { gadget(4, 3) },
         trace: if tight { gadget(9, 4) } else { gadget(12, 3) },
         scheme_switch: gadget(17, 2),

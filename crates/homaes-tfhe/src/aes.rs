@@ -25,19 +25,19 @@ pub struct Aes<'k> {
     /// the secret key
     id: KeyId,
     rounds: usize,
-    circuit: Circuit<'k>,
+    circuit: ByVariant<'k>,
 }
 
 /// The same with states.
 type ObserveStates<'o> = &'o mut dyn FnMut(usize, &State);
 
 #[derive(Clone)]
-enum Circuit<'k> {
+enum ByVariant<'k> {
     Bits(BitsAes<'k>),
     Nibble(NibbleAes<'k>),
 }
 
-impl Circuit<'_> {
+impl ByVariant<'_> {
     fn set_cancel(&mut self, cancel: &Cancel) {
         match self {
             Self::Bits(aes) => aes.engine.cancel = cancel.clone(),
@@ -84,12 +84,12 @@ impl<'k> Aes<'k> {
             Variant::Bits(set) => {
                 let mut engine = Engine::new(set, fouriers, spectra);
                 engine.cancel = cancel.clone();
-                Circuit::Bits(BitsAes::new(engine, kind, wrapped.lwes()))
+                ByVariant::Bits(BitsAes::new(engine, kind, wrapped.lwes()))
             }
             Variant::Nibble(set) => {
                 let mut engine = nibble::Engine::new(set, fouriers, spectra, Arc::default());
                 engine.cancel = cancel.clone();
-                Circuit::Nibble(NibbleAes::new(engine, kind, wrapped.lwes()))
+                ByVariant::Nibble(NibbleAes::new(engine, kind, wrapped.lwes()))
             }
         };
         cancel.check()?;
@@ -116,8 +116,8 @@ impl<'k> Aes<'k> {
     /// Counts and times of all evaluations so far, the key's expansion included.
     pub fn meter(&self) -> Reading {
         match &self.circuit {
-            Circuit::Bits(aes) => aes.engine.meter.read(),
-            Circuit::Nibble(aes) => aes.engine.meter.read(),
+            ByVariant::Bits(aes) => aes.engine.meter.read(),
+            ByVariant::Nibble(aes) => aes.engine.meter.read(),
         }
     }
 
@@ -184,8 +184,8 @@ impl<'k> Aes<'k> {
         });
         let observe = observe.as_mut().map(|observe| observe as Observe<'_>);
         let lwes = match self.circuit.until(cancel) {
-            Circuit::Bits(aes) => aes.evaluate(blocks, observe),
-            Circuit::Nibble(aes) => aes.evaluate(blocks, observe),
+            ByVariant::Bits(aes) => aes.evaluate(blocks, observe),
+            ByVariant::Nibble(aes) => aes.evaluate(blocks, observe),
         };
         cancel.check()?;
         Ok(state(self.rounds, lwes))
@@ -221,14 +221,14 @@ impl<'k> Aes<'k> {
             });
         }
         match self.circuit.until(cancel) {
-            Circuit::Bits(_) => {
+            ByVariant::Bits(_) => {
                 let words = self.params.state_words(1);
                 let len = self.params.big_dimension() + 1;
                 for (block, lwes) in blocks.iter().zip(state.lwes.chunks_exact_mut(words)) {
                     add_public(lwes, len, block);
                 }
             }
-            Circuit::Nibble(aes) => {
+            ByVariant::Nibble(aes) => {
                 let mut all = blocks.to_vec();
                 all.resize(state.blocks, [0; 16]);
                 // a digit that decrypts wrongly now would look like any other after its bootstrap

@@ -31,7 +31,7 @@
 //! |---|---|---|
 //! | LWE, GLWE, sample extraction, automorphisms; parts of keys and their rows | `ring`, `parts`, `rows` | Chillotti, Gama, Georgieva, Izabachène 2020 ("CGGI20") §3, §4 |
 //! | key switch in a ring | `switching` | embedding of a into polynomials; GLWE key switch |
-//! | blind rotation, by one or two key bits a step | `rotation`, [`homaes_math::Fourier::rotate`] | Zhou et al. 2018; Bourse et al. 2018 |
+//! | blind rotation, by one or two key bits a step | `rotation`, [`homaes_math::Fourier::rotation_step`] | Zhou et al. 2018; Bourse et al. 2018 |
 //! | several values from one rotation | `bits::engine` | Chillotti, Ligier, Orfila, Tap 2021, PBSmanyLUT |
 //! | mean of rounding errors taken out | `rotation` (`exponents`), `switching` (`centre`) | de Ruijter, D'Anvers, Verbauwhede 2025, mean compensation |
 //! | packing and trace by automorphisms | `bits::engine` (`trace`) | Chen, Dai, Kim, Song 2021 |

@@ -186,7 +186,7 @@ pub fn automorphism(set: &BitsSet) -> f64 {
 #[must_use]
 pub fn packed_trace(set: &BitsSet, automorphism: f64) -> Trace {
     let Ring { rank, degree, .. } = Ring::of(set);
-    let scale = pow2(2.0 * f64::from(set.many));
+    let scale = pow2(2.0 * f64::from(set.log2_values));
     let division = scale * degree * degree * (1.0 + rank * degree / 2.0) * pow2(-128.0) / 12.0;
     Trace {
         constant: (scale * degree * degree - 1.0) / 3.0 * automorphism + division,
@@ -278,7 +278,7 @@ pub fn key_switch(set: &BitsSet) -> f64 {
 /// [`BIT_THRESHOLD`] on both sides. The 1 is the rounding of the body, which then decides nothing; counting it is to the safe side.
 #[must_use]
 pub fn modulus_switch(set: &BitsSet) -> f64 {
-    let modulus = 2.0 * set.degree as f64 / pow2(f64::from(set.many));
+    let modulus = 2.0 * set.degree as f64 / pow2(f64::from(set.log2_values));
     rounded_to(modulus, set.lwe_dimension)
 }
 

@@ -177,8 +177,11 @@ mod tests {
             ("degree", changed(|s| s.degree = 100)),
             ("rank", changed(|s| s.rank = 3)),
             ("rank", changed(|s| s.rank = usize::MAX)),
-            ("values per rotation", changed(|s| s.many = 64)),
-            ("GGSW levels", changed(|s| s.many = 1)),
+            (
+                "log2 of values per rotation",
+                changed(|s| s.log2_values = 64),
+            ),
+            ("GGSW levels", changed(|s| s.log2_values = 1)),
             ("LWE noise", changed(|s| s.lwe_log2_sigma = f64::NAN)),
             ("GLWE noise", changed(|s| s.glwe_log2_sigma = 0.5)),
             (

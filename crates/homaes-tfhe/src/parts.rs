@@ -267,7 +267,7 @@ impl Part {
 
 /// The evaluation key as spectra.
 pub(crate) struct Spectra {
-    /// see [`Fourier::rotate`]
+    /// see [`Fourier::rotation_step`]
     pub(crate) steps: Vec<Reals>,
     /// t = 1, 2, …: k · levels rows, k + 1 columns
     pub(crate) automorphisms: Vec<Reals>,

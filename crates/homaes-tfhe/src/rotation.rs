@@ -13,7 +13,7 @@ const TILE: usize = 2;
 /// The keys of blind rotation in their ring.
 pub(crate) struct BlindRotation<'k> {
     pub(crate) fourier: &'k Fourier,
-    /// see [`Fourier::rotate`]
+    /// see [`Fourier::rotation_step`]
     pub(crate) steps: &'k [Reals],
     /// key bits of a step, 1 or 2
     pub(crate) unroll: usize,
@@ -81,7 +81,7 @@ impl BlindRotation<'_> {
                     self.digits(acc, digits, (i * rows, powers.len() * rows));
                 }
                 self.fourier
-                    .rotate(powers, digits, key, sums, [rows, columns], next);
+                    .rotation_step(powers, digits, key, sums, [rows, columns], next);
                 for (i, poly) in tile.chunks_exact_mut(n).enumerate() {
                     self.fourier
                         .inverse_add(sums, i, powers.len() * columns, poly);

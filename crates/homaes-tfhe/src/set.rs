@@ -41,7 +41,7 @@ pub struct BitsSet {
     /// blind rotation: digits of the body
     pub rotation_body: Gadget,
     /// log2 of the number of values one blind rotation yields
-    pub many: u32,
+    pub log2_values: u32,
     /// GGSW ciphertexts of bits
     pub ggsw: Gadget,
     /// automorphisms of the trace
@@ -142,7 +142,7 @@ impl ParamSet {
                     .u64("rank", set.rank as u64)
                     .u64("degree", set.degree as u64)
                     .f64("glwe sigma", set.glwe_log2_sigma)
-                    .u64("many", u64::from(set.many))
+                    .u64("many", u64::from(set.log2_values))
                     .u64("key switch degree", set.key_switch_degree as u64);
                 let b = gadget(b, "rotation mask", set.rotation_mask);
                 let b = gadget(b, "rotation body", set.rotation_body);
@@ -208,11 +208,11 @@ impl ParamSet {
                 let big = set.rank * set.degree;
                 sigma("LWE noise", set.lwe_log2_sigma)?;
                 sigma("GLWE noise", set.glwe_log2_sigma)?;
-                let (many, log) = (set.many, set.degree.trailing_zeros());
+                let (values, log) = (set.log2_values, set.degree.trailing_zeros());
                 range(
-                    "values per rotation",
-                    many as usize,
-                    many < log,
+                    "log2 of values per rotation",
+                    values as usize,
+                    values < log,
                     "below log2 N",
                 )?;
                 let good = big.is_multiple_of(set.key_switch_degree);
@@ -227,8 +227,13 @@ impl ParamSet {
                 unroll(set.unroll)?;
                 let good = n.is_multiple_of(set.unroll) && n > 0 && columns <= 8;
                 range("LWE dimension", n, good, DIMENSIONS)?;
-                let good = 1 << set.many >= set.ggsw.levels;
-                range("GGSW levels", set.ggsw.levels, good, "at most 2^many")?;
+                let good = 1 << set.log2_values >= set.ggsw.levels;
+                range(
+                    "GGSW levels",
+                    set.ggsw.levels,
+                    good,
+                    "at most as many as values per rotation",
+                )?;
                 gadget("mask digits of blind rotation", set.rotation_mask)?;
                 gadget("body digits of blind rotation", set.rotation_body)?;
                 gadget("digits of GGSW ciphertexts", set.ggsw)?;

@@ -20,7 +20,7 @@ const BITS: BitsSet = BitsSet {
     glwe_log2_sigma: -49.52,
     rotation_mask: gadget(15, 2),
     rotation_body: gadget(21, 1),
-    many: 2,
+    log2_values: 2,
     ggsw: gadget(3, 4),
     trace: gadget(12, 3),
     scheme_switch: gadget(17, 2),

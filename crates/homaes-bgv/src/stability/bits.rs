@@ -261,7 +261,7 @@ fn ln_factorial(m: usize) -> f64 {
 }
 
 /// The circuit of one round of both directions, as bilinear forms.
-struct Circuit {
+struct RoundForms {
     /// per atom, the form that it carries; nothing for state bits and what was brought down
     atoms: Vec<Option<Bilinear>>,
     state: Vec<bool>,
@@ -271,7 +271,7 @@ struct Circuit {
     factorials: Vec<f64>,
 }
 
-impl Circuit {
+impl RoundForms {
     /// With the rows of the outputs that are wanted: the four bytes of a column are the same up to renaming.
     fn new(rows: Range<usize>) -> Self {
         let tracer = Tracer::default();
@@ -332,7 +332,7 @@ impl BitsModel {
         let events = f64::from(self.rounds) * CIPHERTEXTS * embeddings;
         let nats = bits * LN_2 + events.ln();
         let recursion = Recursion {
-            circuit: Circuit::new(0..8),
+            circuit: RoundForms::new(0..8),
             kappa,
             round_key: self.round_key,
             ks: self.ks,
@@ -361,7 +361,7 @@ impl BitsModel {
 
 /// The recursion at one embedding.
 struct Recursion {
-    circuit: Circuit,
+    circuit: RoundForms,
     kappa: f64,
     round_key: f64,
     ks: [f64; LEVELS],

@@ -180,7 +180,7 @@ fn links_are_the_translations() {
         assert!(key.components().iter().all(|c| c.len() == orbits));
         let count: usize = key.components().iter().map(Vec::len).sum();
         assert_eq!(count * key.orbit_len(), key.kappa().len());
-        let model = model_of(10.0).with_circuit(Circuit::new(true, true));
+        let model = model_of(10.0).with_circuit(AesCircuit::new(true, true));
         let component = Recursion::new(&model, &key).component(3);
         assert_eq!(component.coincident, coincident);
         for (j, links) in component.links.iter().enumerate() {
@@ -231,7 +231,7 @@ fn moments_of_known_laws() {
 }
 
 /// A key and a model whose noise is not far from running away.
-fn tight(circuit: Circuit) -> (KeyProfile, StabilityModel) {
+fn tight(circuit: AesCircuit) -> (KeyProfile, StabilityModel) {
     let key = profile_in(65535, 16, 3);
     let unit = key.unit().log2();
     let mut model = model(unit + 1.6, unit + 6.0).with_circuit(circuit);
@@ -241,7 +241,7 @@ fn tight(circuit: Circuit) -> (KeyProfile, StabilityModel) {
 
 #[test]
 fn one_round_bound_covers_simulation() {
-    for circuit in Circuit::ALL {
+    for circuit in AesCircuit::ALL {
         let (key, model) = tight(circuit);
         let recursion = Recursion::new(&model, &key);
         let component = recursion.component(0);
@@ -279,7 +279,7 @@ fn one_round_bound_covers_simulation() {
 
 #[test]
 fn what_the_last_round_hands_on_covers_simulation() {
-    for circuit in Circuit::ALL {
+    for circuit in AesCircuit::ALL {
         let (key, model) = tight(circuit);
         let recursion = Recursion::new(&model, &key);
         let component = recursion.component(0);
@@ -325,7 +325,7 @@ fn bound_covers_escapes() {
     let worst = key.components().iter().position(with).unwrap();
     let unit = key.unit().log2();
     let mut rng = ChaCha20Rng::seed_from_u64(9);
-    for circuit in Circuit::ALL {
+    for circuit in AesCircuit::ALL {
         let mut rates = Vec::new();
         for ratio in [1.6f64, 4.0] {
             let model = model(unit + ratio.log2(), unit + ratio.log2() + 5.0).with_circuit(circuit);
@@ -391,7 +391,7 @@ fn accepts_a_good_key_and_not_an_absurd_one() {
     assert_eq!(model.log2_p_runaway(&bad), 0.0);
     assert!(!model.accepts(&bad, ACCEPTANCE_BITS, 60.0));
     // no packed layout, no bound
-    let packed = model.with_circuit(Circuit::new(false, true));
+    let packed = model.with_circuit(AesCircuit::new(false, true));
     assert_eq!(packed.log2_p_runaway(&profile_in(255, 16, 7)), 0.0);
 }
 

@@ -6,7 +6,7 @@ mod passes;
 mod products;
 
 pub(crate) use passes::{forward, forward_digits, inverse_add};
-pub(crate) use products::{Step, multiply_add, rotate};
+pub(crate) use products::{Step, multiply_add, rotation_step};
 
 use core::f64::consts::FRAC_1_SQRT_2;
 

@@ -203,7 +203,7 @@ fn rotates<const M: usize>(n: usize, exponents: [[usize; M]; 2]) {
             f.forward_digits(d, poly, &mut digits, i * rows, 2 * rows);
         }
         let mut out = vec![0.0; 2 * columns * n];
-        f.rotate(&exponents, &digits, &key, &mut out, [rows, columns], &[]);
+        f.rotation_step(&exponents, &digits, &key, &mut out, [rows, columns], &[]);
         for (i, poly) in polys.iter().enumerate() {
             let numbers = digits_of(&f, d, poly);
             for c in 0..columns {
@@ -280,7 +280,7 @@ fn all_vectors_give_the_same_bits() {
                 f.forward(poly, &mut matrix, i, 9);
             }
             let mut out = vec![0.0; 3 * n];
-            f.rotate(
+            f.rotation_step(
                 &[[5, 77, 82]],
                 &rows,
                 &[&matrix[..], &matrix, &matrix].concat(),
@@ -289,7 +289,7 @@ fn all_vectors_give_the_same_bits() {
                 &matrix,
             );
             let mut plain = vec![0.0; 3 * n];
-            f.rotate(&[[5]], &rows, &matrix, &mut plain, [3, 3], &matrix);
+            f.rotation_step(&[[5]], &rows, &matrix, &mut plain, [3, 3], &matrix);
             let mut sum = vec![0.0; 3 * n];
             f.multiply_add(&rows, &matrix, 3, &mut sum, (0, 3));
             let mut back = poly.clone();

@@ -105,6 +105,6 @@ kernels! {
     inverse_add(spectra: &[f64], at: (usize, usize), poly: &mut [u64], work: &mut [f64]);
     /// See [`Fourier::multiply_add`].
     multiply_add(rows: &[f64], matrix: &[f64], columns: usize, out: &mut [f64], at: (usize, usize));
-    /// See [`Fourier::rotate`].
-    rotate(step: &kernel::Step<'_>, out: &mut [f64], work: &mut [f64]);
+    /// See [`Fourier::rotation_step`].
+    rotation_step(step: &kernel::Step<'_>, out: &mut [f64], work: &mut [f64]);
 }

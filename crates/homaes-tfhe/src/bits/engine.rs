@@ -1,6 +1,6 @@
 //! Bootstrapping of bits: key switch, blind rotation, trace, scheme switch, look-up.
 //!
-//! Notation: N, k of the GLWE ring; n of the LWE key; v = 2^many values per blind rotation.
+//! Notation: N, k of the GLWE ring; n of the LWE key; v = 2^log2_values values per blind rotation.
 
 use crate::bits::table::OUTPUTS;
 use crate::meter::{Meter, Stage};
@@ -117,7 +117,7 @@ impl<'k> Engine<'k> {
         let small = self.meter.time(Stage::KeySwitch, || self.key_switch(lwes));
         self.meter.time(Stage::Rotation, || {
             // ±g/2 by the sign of the phase, then g/2 on top
-            let values = 1 << set.many;
+            let values = 1 << set.log2_values;
             let mut test = Words::zeroed(set.degree);
             let units: Vec<u64> = (0..set.ggsw.levels).map(|l| unit(set.ggsw, l)).collect();
             for slots in test.chunks_exact_mut(values) {
@@ -125,8 +125,8 @@ impl<'k> Engine<'k> {
                     *x = (g / 2).wrapping_neg();
                 }
             }
-            let shifted = quarter_turned(set, &small, set.many);
-            let mut out = self.blind_rotate(&shifted, &test, set.many);
+            let shifted = quarter_turned(set, &small, set.log2_values);
+            let mut out = self.blind_rotate(&shifted, &test, set.log2_values);
             for acc in out.chunks_exact_mut(self.glwe_len()) {
                 let body = &mut acc[set.rank * set.degree..];
                 for (x, g) in body.iter_mut().zip(&units) {
@@ -177,22 +177,22 @@ impl<'k> Engine<'k> {
     /// Each of the log2(v N) steps x ± ψ(x) doubles a value, so the ciphertext is divided by v N first. The steps merge the v values into one
     /// ciphertext, at multiples of N/v, cancel the coefficients between once for all of them, and split the values again.
     fn trace(&self, acc: &[u64], work: &mut Work) -> Vec<Words> {
-        let (many, n) = (self.set.many, self.set.degree);
+        let (log_values, n) = (self.set.log2_values, self.set.degree);
         let log = n.trailing_zeros();
-        let half = 1u64 << (log + many - 1);
-        let mut slots: Vec<Words> = (0..1 << many)
+        let half = 1u64 << (log + log_values - 1);
+        let mut slots: Vec<Words> = (0..1 << log_values)
             .map(|j| {
                 let mut slot = Words::scratch(acc.len());
                 rotate(acc, n, 2 * n - j, &mut slot);
                 for x in slot.iter_mut() {
-                    *x = ((x.wrapping_add(half) as i64) >> (log + many)) as u64;
+                    *x = ((x.wrapping_add(half) as i64) >> (log + log_values)) as u64;
                 }
                 slot
             })
             .collect();
         let mut turned = Words::scratch(acc.len());
         let mut image = Words::scratch(acc.len());
-        for t in 1..=many {
+        for t in 1..=log_values {
             for pair in (0..slots.len()).step_by(2) {
                 // (x + X^(N/2^t) y) + ψ(x - X^(N/2^t) y)
                 rotate(&slots[pair + 1], n, n >> t, &mut turned);
@@ -205,11 +205,11 @@ impl<'k> Engine<'k> {
             }
             slots = slots.into_iter().step_by(2).collect();
         }
-        for t in many + 1..=log {
+        for t in log_values + 1..=log {
             self.automorphism(t, &slots[0], &mut image, work);
             add(&mut slots[0], &image);
         }
-        for t in (1..=many).rev() {
+        for t in (1..=log_values).rev() {
             slots = slots
                 .into_iter()
                 .flat_map(|mut even| {

@@ -9,7 +9,7 @@ use crate::distinct::Distinct;
 use crate::nibble::engine::{Engine, Group, Job, Work};
 use crate::nibble::expand::expand;
 use crate::nibble::linear::{Pool, mix};
-use crate::nibble::table::{Table, exclusive_or, public_test, sbox_tables};
+use crate::nibble::table::{Table, exclusive_or, public_test_polynomial, sbox_tables};
 use crate::state::Observe;
 use homaes_aes::state::shift_source;
 use homaes_aes::{Block, Direction, KeySize};
@@ -73,9 +73,9 @@ impl<'k> NibbleAes<'k> {
             .iter()
             .map(|d| &d[..])
             .collect();
-        round_keys.extend(engine.many_tests(&rest, &xor));
+        round_keys.extend(engine.all_test_polynomials(&rest, &xor));
         let all: Vec<&[u64]> = digits[..32].iter().map(|d| &d[..]).collect();
-        let amounts = engine.amounts(&all);
+        let amounts = engine.rotation_exponents(&all);
         let rotated = amounts
             .par_chunks(engine.share(32))
             .flat_map_iter(|amounts| engine.multi_value(amounts));
@@ -160,7 +160,7 @@ impl<'k> NibbleAes<'k> {
                         .iter()
                         .map(|f| Table::new(engine.set, engine.fourier, f))
                         .collect();
-                    engine.tests(&self.first.rotated[2 * i], &tables, &mut work)
+                    engine.test_polynomials(&self.first.rotated[2 * i], &tables, &mut work)
                 })
                 .collect();
             let jobs: Vec<Job<'_>> = bytes
@@ -248,7 +248,7 @@ impl<'k> NibbleAes<'k> {
         let tests: Vec<Vec<u64>> = (0..16)
             .map(|p| {
                 let f: Vec<u8> = (0..16).map(|x| x ^ p).collect();
-                public_test(set, &f)
+                public_test_polynomial(set, &f)
             })
             .collect();
         let public = blocks

@@ -112,7 +112,7 @@ impl<'k> Engine<'k> {
 
     /// What blind rotation is to do for digits: their phases, moved by half a digit so that noise of either sign leaves a digit in its
     /// block, and by half a step because exponents are rounded, as exponents of X.
-    pub(crate) fn amounts(&self, lwes: &[&[u64]]) -> Vec<Vec<usize>> {
+    pub(crate) fn rotation_exponents(&self, lwes: &[&[u64]]) -> Vec<Vec<usize>> {
         self.meter.time(Stage::KeySwitch, || {
             let len = self.set.lwe_dimension + 1;
             let mut small = match self.cancel.is_cancelled() {
@@ -178,7 +178,12 @@ impl<'k> Engine<'k> {
     }
 
     /// Test polynomials for second digits, one for every table, from a multi-value bootstrap.
-    pub(crate) fn tests(&self, rotated: &[u64], tables: &[Table], work: &mut Work) -> Vec<Words> {
+    pub(crate) fn test_polynomials(
+        &self,
+        rotated: &[u64],
+        tables: &[Table],
+        work: &mut Work,
+    ) -> Vec<Words> {
         let (n, rows) = (self.set.degree, self.values() - 1);
         self.meter.time(Stage::Trace, || {
             let constants = self.constants(rotated, work);
@@ -284,7 +289,7 @@ impl<'k> Engine<'k> {
     ///
     /// Of two ciphertexts x and y, divided beforehand, (x + X^(N/2^t) y) + ψ(x - X^(N/2^t) y) has both constant coefficients;
     /// the trace cancels what is between them, and block polynomials fill it.
-    pub(crate) fn choose_tests(&self, jobs: &[Job<'_>], work: &mut Work) -> Vec<Words> {
+    pub(crate) fn choose_test_polynomials(&self, jobs: &[Job<'_>], work: &mut Work) -> Vec<Words> {
         let (n, bits) = (self.set.degree, self.set.digit_bits);
         let log = n.trailing_zeros();
         let mut parts = self.rotated(jobs);
@@ -331,15 +336,15 @@ impl<'k> Engine<'k> {
         let found = tasks.flat_map_iter(|groups| {
             let mut work = Work::new(self);
             let firsts: Vec<&[u64]> = groups.iter().map(|group| group.first).collect();
-            let rotated = self.multi_value(&self.amounts(&firsts));
+            let rotated = self.multi_value(&self.rotation_exponents(&firsts));
             let tests: Vec<Vec<Words>> = groups
                 .iter()
                 .zip(&rotated)
-                .map(|(group, acc)| self.tests(acc, group.tables, &mut work))
+                .map(|(group, acc)| self.test_polynomials(acc, group.tables, &mut work))
                 .collect();
             let seconds: Vec<Vec<Vec<usize>>> = groups
                 .iter()
-                .map(|group| self.amounts(&group.seconds))
+                .map(|group| self.rotation_exponents(&group.seconds))
                 .collect();
             let jobs: Vec<Job<'_>> = seconds
                 .iter()
@@ -357,14 +362,14 @@ impl<'k> Engine<'k> {
     }
 
     /// Test polynomials of one table for many first digits.
-    pub(crate) fn many_tests(&self, firsts: &[&[u64]], table: &[Table]) -> Vec<Words> {
+    pub(crate) fn all_test_polynomials(&self, firsts: &[&[u64]], table: &[Table]) -> Vec<Words> {
         let tasks = firsts.par_chunks(self.share(firsts.len()));
         let found = tasks.flat_map_iter(|firsts| {
             let mut work = Work::new(self);
-            let rotated = self.multi_value(&self.amounts(firsts));
+            let rotated = self.multi_value(&self.rotation_exponents(firsts));
             let each = rotated
                 .iter()
-                .flat_map(|acc| self.tests(acc, table, &mut work));
+                .flat_map(|acc| self.test_polynomials(acc, table, &mut work));
             each.collect::<Vec<_>>()
         });
         found.collect()
@@ -375,7 +380,7 @@ impl<'k> Engine<'k> {
         let tasks = jobs.par_chunks(self.share(jobs.len()));
         let found = tasks.flat_map_iter(|jobs| {
             let digits: Vec<&[u64]> = jobs.iter().map(|&(digit, _)| digit).collect();
-            let amounts = self.amounts(&digits);
+            let amounts = self.rotation_exponents(&digits);
             let pairs = amounts.iter().zip(jobs);
             let jobs: Vec<Job<'_>> = pairs.map(|(a, &(_, test))| (&a[..], test)).collect();
             self.choose(&jobs)

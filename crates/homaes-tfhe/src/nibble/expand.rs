@@ -36,7 +36,7 @@ pub(crate) fn expand(
     for i in len..4 * size.round_keys() {
         if i.is_multiple_of(len) {
             let firsts: Vec<&[u64]> = digits[8 * (i - len)..].iter().map(|d| &d[..]).collect();
-            tests.extend(engine.many_tests(&firsts, xor));
+            tests.extend(engine.all_test_polynomials(&firsts, xor));
         }
         let word = &digits[8 * (i - 1)..];
         let substituted;

@@ -11,7 +11,7 @@
 use crate::meter::Meter;
 use crate::nibble::engine::{Engine, Group, Job, Work};
 use crate::nibble::params::nibble_paper;
-use crate::nibble::table::{Table, Values, of_pairs, public_test, unit_log};
+use crate::nibble::table::{Table, Values, of_pairs, public_test_polynomial, unit_log};
 use crate::parts::Shape;
 use crate::set::{Gadget, NibbleSet};
 use crate::trial::{Trial, phase};
@@ -160,7 +160,7 @@ impl Row {
 
     fn bootstrap_seconds(&self, keys: &Keys, engine: &Engine<'_>) -> f64 {
         let digits = keys.encrypt([1; 16]);
-        let test = public_test(&self.set, &vec![0; 1 << self.set.digit_bits]);
+        let test = public_test_polynomial(&self.set, &vec![0; 1 << self.set.digit_bits]);
         let jobs: Vec<(&[u64], &[u64])> = digits.iter().map(|d| (&d[..], &test[..])).collect();
         let time = || {
             let start = Instant::now();
@@ -209,7 +209,7 @@ impl Bytes for Tree<'_, '_> {
         let values = 1usize << bits;
         let mut work = Work::new(engine);
         let digits: Vec<&[u64]> = byte.iter().map(|d| &d[..]).collect();
-        let amounts = engine.amounts(&digits);
+        let amounts = engine.rotation_exponents(&digits);
         // for every result digit, a test polynomial for each choice of all digits but the first two
         let choices = values.pow(byte.len() as u32 - 2);
         let tables: Vec<Table> = (0..byte.len() as u32)
@@ -222,11 +222,11 @@ impl Bytes for Tree<'_, '_> {
             })
             .collect();
         let rotated = engine.multi_value(&amounts[..1]);
-        let mut tests = engine.tests(&rotated[0], &tables, &mut work);
+        let mut tests = engine.test_polynomials(&rotated[0], &tables, &mut work);
         let last = amounts.len() - 1;
         for amounts in &amounts[1..last] {
             let jobs: Vec<Job<'_>> = tests.iter().map(|t| (&amounts[..], &t[..])).collect();
-            tests = engine.choose_tests(&jobs, &mut work);
+            tests = engine.choose_test_polynomials(&jobs, &mut work);
         }
         let jobs: Vec<Job<'_>> = tests.iter().map(|t| (&amounts[last][..], &t[..])).collect();
         engine.choose(&jobs)
@@ -249,7 +249,7 @@ impl Chaining<'_, '_> {
     }
 
     fn bootstrap(&self, joined: &[Words], f: &[u8]) -> Vec<Words> {
-        let test = public_test(self.engine.set, f);
+        let test = public_test_polynomial(self.engine.set, f);
         let jobs: Vec<(&[u64], &[u64])> = joined.iter().map(|x| (&x[..], &test[..])).collect();
         self.engine.apply(&jobs)
     }
@@ -265,7 +265,7 @@ impl Bytes for Chaining<'_, '_> {
     fn look_up(&self, byte: &[Words]) -> Vec<Words> {
         let engine = self.engine;
         let halves = [0, 2].map(|i| Self::joined(&byte[i], &byte[i + 1]));
-        let rotated = engine.multi_value(&engine.amounts(&[&halves[0], &halves[1]]));
+        let rotated = engine.multi_value(&engine.rotation_exponents(&[&halves[0], &halves[1]]));
         let terms: Vec<Words> = (0..16usize)
             .flat_map(|h| {
                 let is: Values = (0..16).map(|x| u8::from(x == h)).collect();

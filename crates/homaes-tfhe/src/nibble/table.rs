@@ -89,7 +89,7 @@ impl Table {
 }
 
 /// The test polynomial of a public function: block x holds u f(x).
-pub(crate) fn public_test(set: &NibbleSet, f: &[u8]) -> Vec<u64> {
+pub(crate) fn public_test_polynomial(set: &NibbleSet, f: &[u8]) -> Vec<u64> {
     let block = set.degree / f.len();
     f.iter()
         .flat_map(|&y| vec![u64::from(y) << unit_log(set); block])

@@ -16,7 +16,7 @@ fn p64() -> BitsSet {
         glwe_log2_sigma: -50.0,
         rotation_mask: gadget(14, 2),
         rotation_body: gadget(21, 1),
-        many: 2,
+        log2_values: 2,
         ggsw: gadget(4, 3),
         trace: gadget(12, 3),
         scheme_switch: gadget(17, 2),
@@ -120,7 +120,7 @@ fn trace_as_measured() {
         for (many, measured) in [(0, standard), (2, packed)] {
             let set = BitsSet {
                 trace,
-                many,
+                log2_values: many,
                 ..p64()
             };
             let sum = packed_trace(&set, automorphism(&set)).sum;

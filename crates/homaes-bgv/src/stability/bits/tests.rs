@@ -81,7 +81,7 @@ fn follow(recursion: &Recursion, rounds: usize, dir: Direction, rng: &mut ChaCha
 
 fn recursion(model: &BitsModel, kappa: f64, unit: f64, rows: Range<usize>) -> Recursion {
     Recursion {
-        circuit: Circuit::new(rows),
+        circuit: RoundForms::new(rows),
         kappa,
         round_key: model.round_key,
         ks: model.ks,
@@ -91,7 +91,7 @@ fn recursion(model: &BitsModel, kappa: f64, unit: f64, rows: Range<usize>) -> Re
 
 #[test]
 fn the_circuit_is_the_one_that_runs() {
-    let circuit = Circuit::new(0..32);
+    let circuit = RoundForms::new(0..32);
     let levels = |level| {
         let forms = circuit.atoms.iter().flatten();
         forms.filter(|form| form.level == level).count()

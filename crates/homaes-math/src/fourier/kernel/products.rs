@@ -57,7 +57,7 @@ fn multiply_add_columns<V: Lanes, const C: usize>(
     }
 }
 
-/// The arguments of [`Fourier::rotate`].
+/// The arguments of [`Fourier::rotation_step`].
 pub(crate) struct Step<'a> {
     /// as many for every accumulator as there are keys
     pub(crate) exponents: &'a [usize],
@@ -69,9 +69,14 @@ pub(crate) struct Step<'a> {
     pub(crate) next: &'a [f64],
 }
 
-/// See [`Fourier::rotate`].
+/// See [`Fourier::rotation_step`].
 #[inline(always)]
-pub(crate) fn rotate<V: Lanes>(f: &Fourier, step: &Step<'_>, out: &mut [f64], work: &mut [f64]) {
+pub(crate) fn rotation_step<V: Lanes>(
+    f: &Fourier,
+    step: &Step<'_>,
+    out: &mut [f64],
+    work: &mut [f64],
+) {
     // by accumulator, tile of eight groups, and key
     let tiles = f.groups() / 8;
     let (monomials, _) = work[..step.exponents.len() * tiles * GROUP].as_chunks_mut();

@@ -310,7 +310,7 @@ fn inputs(f: &Fixture, bits: &[bool], sums: u64) -> Inputs {
         .collect();
     let secret = f.trial.secrets();
     let step = step_log(set.degree);
-    let half_step = 1u64 << (step + set.many - 1);
+    let half_step = 1u64 << (step + set.log2_values - 1);
     let mut out = Inputs {
         rotation: value_errors(f, &accs, bits, |level| level),
         linear: Vec::new(),
@@ -336,13 +336,13 @@ fn inputs(f: &Fixture, bits: &[bool], sums: u64) -> Inputs {
             extract(&sum, set.degree, o, lwe);
         }
         let small = engine.key_switch(&lwes);
-        let turned = quarter_turned(set, &small, set.many);
+        let turned = quarter_turned(set, &small, set.log2_values);
         let each = small.chunks_exact(set.lwe_dimension + 1);
         let turned = turned.chunks_exact(set.lwe_dimension + 1);
         for (o, (lwe, turned)) in each.zip(turned).enumerate() {
             let before = glwe_phase[o];
             let switched = phase(lwe, &f.trial.lwe);
-            let steps = exponents(turned, set.degree, set.many);
+            let steps = exponents(turned, set.degree, set.log2_values);
             let (mask, body) = steps.split_at(set.lwe_dimension);
             let products = mask.iter().zip(&f.trial.lwe);
             let sum: usize = products.map(|(a, s)| a * *s as usize).sum();
@@ -407,7 +407,7 @@ fn reading(set: &BitsSet, keys: u8, bytes: usize, samples_per_key: usize) {
     let declared = Reading {
         variance: bound.bootstrap_input.total(),
         threshold: BIT_THRESHOLD,
-        step: f64::from(1 << set.many) / (2 * set.degree) as f64,
+        step: f64::from(1 << set.log2_values) / (2 * set.degree) as f64,
     };
     let sigma = declared.sigma();
     let (levels, digits) = (set.ggsw.levels, moments_of_digits(set.ggsw));

@@ -2,7 +2,7 @@ use super::*;
 use crate::nibble::methods::Keys;
 use crate::nibble::noise::NibbleNoise;
 use crate::nibble::params::{nibble_paper, nibble_toy, nibble128};
-use crate::nibble::table::{exclusive_or, norm, of_pairs, public_test, sbox_tables};
+use crate::nibble::table::{exclusive_or, norm, of_pairs, public_test_polynomial, sbox_tables};
 use crate::noise::rounding;
 use crate::sampling::{Moments, Reading, describe, judge, moment_of_digits};
 use crate::trial::phase;
@@ -47,7 +47,7 @@ fn steps(set: &NibbleSet, count: u8) {
     let digits: Vec<u8> = (0..count).map(|i| i % 32 * 7 % 16).collect();
     let lwes = f.encrypt(digits.iter().copied());
 
-    let amounts = engine.amounts(&refs(&lwes));
+    let amounts = engine.rotation_exponents(&refs(&lwes));
     let rotated = engine.multi_value(&amounts);
     let mut errors = Vec::new();
     for (acc, &d) in rotated.iter().zip(&digits) {
@@ -84,7 +84,11 @@ fn steps(set: &NibbleSet, count: u8) {
     let all = tables(&engine, &functions);
     let mut errors = vec![Vec::new(); functions.len()];
     for (acc, &d) in rotated.iter().zip(&digits) {
-        for (t, test) in engine.tests(acc, &all, &mut work).iter().enumerate() {
+        for (t, test) in engine
+            .test_polynomials(acc, &all, &mut work)
+            .iter()
+            .enumerate()
+        {
             let phase = secret.glwe.phase(test);
             for (i, x) in phase.iter().enumerate() {
                 let y = i / (n / 16);
@@ -103,7 +107,7 @@ fn steps(set: &NibbleSet, count: u8) {
     // leaves
     let tests: Vec<Words> = rotated
         .iter()
-        .flat_map(|acc| engine.tests(acc, &all[6..], &mut work))
+        .flat_map(|acc| engine.test_polynomials(acc, &all[6..], &mut work))
         .collect();
     let seconds: Vec<Vec<usize>> = amounts.iter().rev().cloned().collect();
     let jobs: Vec<Job<'_>> = seconds
@@ -236,12 +240,12 @@ fn reading_nibble128() {
             let engine = f.engine();
             let mut work = Work::new(&engine);
             let lwes = f.encrypt(0..firsts);
-            let amounts = engine.amounts(&refs(&lwes));
+            let amounts = engine.rotation_exponents(&refs(&lwes));
             let tables = tables(&engine, std::slice::from_ref(&table));
             let tests: Vec<Vec<Words>> = engine
                 .multi_value(&amounts)
                 .iter()
-                .map(|acc| engine.tests(acc, &tables, &mut work))
+                .map(|acc| engine.test_polynomials(acc, &tables, &mut work))
                 .collect();
             let mut errors: [Vec<f64>; 4] = Default::default();
             for (x, test) in tests.iter().enumerate() {
@@ -255,7 +259,7 @@ fn reading_nibble128() {
                     .collect();
                 let switched = engine.key_switch(&refs(&lwes));
                 let switched = switched.chunks_exact(set.lwe_dimension + 1);
-                let amounts = engine.amounts(&refs(&lwes));
+                let amounts = engine.rotation_exponents(&refs(&lwes));
                 for ((lwe, small), amounts) in lwes.iter().zip(switched).zip(&amounts) {
                     let before = phase(lwe, &f.trial.glwe);
                     // the noise of a digit, negated beyond the end, is far below half a unit
@@ -355,7 +359,7 @@ fn public_functions() {
     let engine = f.engine();
     let lwes = f.encrypt(0..16);
     let square: Vec<u8> = (0..16).map(|x: u8| x * x % 16).collect();
-    let test = public_test(&f.set, &square);
+    let test = public_test_polynomial(&f.set, &square);
     let jobs: Vec<_> = lwes.iter().map(|lwe| (&lwe[..], &test[..])).collect();
     for (lwe, &y) in engine.apply(&jobs).iter().zip(&square) {
         assert_eq!(f.decrypt(lwe).0, y);
@@ -394,7 +398,7 @@ fn rotation_speed() {
         let engine = f.engine();
         for count in [1, 4, 8, 16, 24, 32, 48, 64] {
             let lwes = f.encrypt((0..count).map(|i| i % 16));
-            let amounts = engine.amounts(&refs(&lwes));
+            let amounts = engine.rotation_exponents(&refs(&lwes));
             let test = vec![0; 2 * set.degree];
             let jobs: Vec<Job<'_>> = amounts.iter().map(|a| (&a[..], &test[..])).collect();
             let best = (0..if count < 32 { 10 } else { 5 })
@@ -409,7 +413,7 @@ fn rotation_speed() {
         }
         let lwes = f.encrypt((0..16).map(|i| i % 16));
         let start = cpu_seconds();
-        let amounts = engine.amounts(&refs(&lwes));
+        let amounts = engine.rotation_exponents(&refs(&lwes));
         println!("key switch {:.3} ms", (cpu_seconds() - start) * 1e3 / 16.0);
         let rotated = engine.multi_value(&amounts);
         let tables = tables(&engine, &sbox_tables(Direction::Encrypt, false, 0));
@@ -417,7 +421,7 @@ fn rotation_speed() {
         for table in [&tables[..1], &tables] {
             let start = cpu_seconds();
             for acc in &rotated {
-                let _ = engine.tests(acc, table, &mut work);
+                let _ = engine.test_polynomials(acc, table, &mut work);
             }
             let count = table.len();
             println!(
