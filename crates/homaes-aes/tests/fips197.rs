@@ -1,10 +1,8 @@
 //! FIPS-197: the key schedules of Appendix A; the ciphers of Appendices B and C, round by round.
 
-mod common;
-
 use std::slice;
 
-use common::{View, block, expand};
+use crate::common::{View, block, expand};
 use homaes_aes::{Block, Direction, clear};
 
 /// `start of round` r = 1 to Nr, then the output, as published.
@@ -139,8 +137,8 @@ fn appendix_a_schedules() {
         let keys = expand(key);
         let flat = keys.as_slice().as_flattened();
         assert_eq!(keys.as_slice().len(), keys.size().round_keys());
-        assert_eq!(flat[..key.len() / 2], common::hex(key));
-        assert_eq!(flat[4 * index..4 * index + 4], common::hex(word));
+        assert_eq!(flat[..key.len() / 2], crate::common::hex(key));
+        assert_eq!(flat[4 * index..4 * index + 4], crate::common::hex(word));
         assert_eq!(keys.as_slice().last(), Some(&block(last)));
     }
 }

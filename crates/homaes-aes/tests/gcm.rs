@@ -1,9 +1,7 @@
 //! The sample of NIST GCM vectors of `tests/vectors`: parsed rightly, since they verify (SP 800-38D).
 
-mod vectors;
-
+use crate::vectors::gcm;
 use homaes_aes::{Block, Direction, RoundKeys, clear};
-use vectors::gcm;
 
 /// The product in GF(2^128) of SP 800-38D section 6.3, bit 0 the most significant.
 fn mul(x: u128, y: u128) -> u128 {
@@ -30,7 +28,7 @@ fn ghash(h: u128, aad: &[u8], cipher: &[u8]) -> u128 {
 fn gcm_vectors_verify() {
     let vectors = gcm();
     let count = |bytes, dir| {
-        let of = |v: &&vectors::GcmVector| v.key.len() == bytes && v.direction == dir;
+        let of = |v: &&crate::vectors::GcmVector| v.key.len() == bytes && v.direction == dir;
         let of_size = vectors.iter().filter(of);
         (
             of_size.clone().count(),

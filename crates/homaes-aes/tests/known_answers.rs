@@ -1,13 +1,10 @@
 //! Known answers of `tests/vectors`, every block in every view: NIST AESAVS, SP 800-38A, RFC 3686.
 
-mod common;
-mod vectors;
-
 use std::collections::HashMap;
 
-use common::View;
+use crate::common::View;
+use crate::vectors::{Mode, Vector, aesavs, rfc3686, sp800_38a};
 use homaes_aes::{Block, Direction, KeySize, RoundKeys, clear};
-use vectors::{Mode, Vector, aesavs, rfc3686, sp800_38a};
 
 /// Calls of the cipher that share a run, each under its own key.
 #[derive(Default)]

@@ -1,11 +1,9 @@
 //! The clear AES, and every view, against the crate `aes` on random keys and blocks.
 
-mod common;
-
 use std::slice;
 
+use crate::common::View;
 use aes::cipher::{BlockCipherDecrypt, BlockCipherEncrypt, KeyInit};
-use common::View;
 use homaes_aes::{Block, Direction, RoundKeys, clear};
 use proptest::prelude::*;
 

@@ -3,9 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
-mod common;
-
-use common::{IV, World};
+use crate::common::{IV, World};
 use std::fs;
 use std::process::Command;
 

@@ -2,10 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
-mod common;
-
+use crate::common::{IV, World};
 use aes_gcm::aead::{Aead, KeyInit, Payload};
-use common::{IV, World};
 use std::fs;
 use std::process::Stdio;
 

@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
-mod common;
-
-use common::{IV, Run, World};
+use crate::common::{IV, Run, World};
 use serde_json::Value;
 use std::fs;
 use std::io::Write;

@@ -4,9 +4,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
-mod common;
-
-use common::{IV, World};
+use crate::common::{IV, World};
 use std::hash::{BuildHasher, RandomState};
 
 const CASES: usize = 40;

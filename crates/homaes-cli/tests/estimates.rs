@@ -273,7 +273,7 @@ fn page_of_sets() -> String {
         "\
 # Parameter sets
 
-Generated from `homaes params --json`; a test compares. Do not edit: `UPDATE_DOCS=1 cargo test --release -p homaes-cli --test estimates` writes it.
+Generated from `homaes params --json`; a test compares. Do not edit: `UPDATE_DOCS=1 cargo test --release -p homaes-cli --test all estimates::` writes it.
 
 ## Security and failure
 

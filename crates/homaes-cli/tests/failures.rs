@@ -1,8 +1,6 @@
 //! Every bad input ends in its own error, the right exit code, no panic, and nothing left behind.
 
-mod common;
-
-use common::{IV, Run, World};
+use crate::common::{IV, Run, World};
 use std::fs;
 use std::process::Stdio;
 

@@ -188,3 +188,18 @@ fn a_circle_is_found() {
     sources.insert("e".to_owned(), "use crate::x;".to_owned());
     assert_eq!(circle(&imports(&sources)), None);
 }
+
+/// A crate that is no default member would not be tested.
+#[test]
+fn every_crate_is_tested() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let root = fs::read_to_string(crates.join("../Cargo.toml")).unwrap();
+    let mut count = 0;
+    for entry in fs::read_dir(crates).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let listed = root.contains(&format!("\n    \"crates/{name}\",\n"));
+        assert_eq!(listed, name != "homaes-benches", "{name}");
+        count += 1;
+    }
+    assert!(count > 8);
+}

@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
-mod common;
-
-use common::{Run, World};
+use crate::common::{Run, World};
 use serde_json::Value;
 use std::io::Write;
 use std::process::Stdio;

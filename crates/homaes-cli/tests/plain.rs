@@ -1,13 +1,11 @@
 //! The scheme that is one file and one line (`homaes/src/scheme/plain.rs`): every command knows it.
 //!
-//! `cargo test --release -p homaes-cli --features plain --test plain`
+//! `cargo test --release -p homaes-cli --features plain --test all plain::`
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 #![cfg(feature = "plain")]
 
-mod common;
-
-use common::World;
+use crate::common::World;
 
 #[test]
 fn a_scheme_of_one_file_is_known_to_every_command() {

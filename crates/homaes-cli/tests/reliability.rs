@@ -3,9 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 #![cfg(target_os = "linux")]
 
-mod common;
-
-use common::{IV, Run, World};
+use crate::common::{IV, Run, World};
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::PermissionsExt;

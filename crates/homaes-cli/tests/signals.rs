@@ -3,9 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 #![cfg(unix)]
 
-mod common;
-
-use common::{IV, World};
+use crate::common::{IV, World};
 use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};

@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
-mod common;
-
-use common::{IV, World};
+use crate::common::{IV, World};
 use serde_json::Value;
 
 /// What the command says about the sets of the scheme.
