@@ -58,6 +58,8 @@ pub struct AtomicFile {
     force: bool,
     /// Whether it stays under its temporary name when it is dropped.
     keep: bool,
+    /// Mode bits it gets with its name, where they are not those it is written under.
+    mode: Option<u32>,
     file: File,
     buffer: Zeroizing<Vec<u8>>,
 }
@@ -74,7 +76,7 @@ impl AtomicFile {
         check_name(target)?;
         let (target, replaced) = resolve(target, force)?;
         let name = target.file_name().ok_or_else(|| not_a_file_name(&target))?;
-        let options = open_options(private, replaced.as_ref());
+        let options = open_options(most(private, replaced.as_ref()));
         let buffer = Zeroizing::new(Vec::with_capacity(BUFFER_BYTES));
         loop {
             let temporary = target.with_file_name(temporary_name(name));
@@ -101,6 +103,7 @@ impl AtomicFile {
                 temporary,
                 force,
                 keep: false,
+                mode: None,
                 file,
                 buffer,
             });
@@ -121,7 +124,9 @@ impl AtomicFile {
         let (target, replaced) = resolve(target, force)?;
         let temporary = unfinished_path(&target);
         let error = |source| WireError::io(&temporary, source);
-        let options = open_options(private, replaced.as_ref());
+        // the owner may write it, and open it again, whatever it replaces
+        let most = most(private, replaced.as_ref());
+        let options = open_options(most | 0o600);
         let lock = |file: &File| match file.try_lock() {
             Err(TryLockError::WouldBlock) => {
                 let in_use = io::Error::new(io::ErrorKind::ResourceBusy, "is in use");
@@ -133,11 +138,13 @@ impl AtomicFile {
         let file = loop {
             if is_one_file(&temporary, &target) {
                 // the process that gives it its name has the lock until it has removed the other
-                lock(&File::open(&target).map_err(error)?)?;
+                let held = File::open(&target).map_err(error)?;
+                lock(&held)?;
                 remove_if(is_one_file(&temporary, &target), &temporary);
+                drop(held);
             }
-            let most = most(false, replaced.as_ref());
-            let file = open_unfinished(&temporary, &options, private, most).map_err(error)?;
+            let file = open_unfinished(&temporary, &options, private, most | 0o600);
+            let file = file.map_err(error)?;
             lock(&file)?;
             // another process may have given it its own name between the opening and the lock
             if is_at(&file, &temporary) && !is_one_file(&temporary, &target) {
@@ -149,6 +156,7 @@ impl AtomicFile {
             temporary,
             force,
             keep: true,
+            mode: (most & 0o600 != 0o600).then_some(most),
             file,
             buffer: Zeroizing::new(Vec::with_capacity(BUFFER_BYTES)),
         })
@@ -211,9 +219,20 @@ impl AtomicFile {
     /// Writes everything to the disk and gives the file its name.
     ///
     /// # Errors
-    /// [`WireError::AlreadyExists`] if the name was taken since and `force` is not set; [`WireError::Io`].
+    /// [`WireError::AlreadyExists`] if the name was taken since and `force` is not set; [`WireError::Io`], also if another file has come to be under
+    /// the temporary name.
     pub fn commit(mut self) -> Result<(), WireError> {
         self.sync()?;
+        if !is_at(&self.file, &self.temporary) {
+            let gone = io::Error::new(io::ErrorKind::NotFound, "was removed or replaced meanwhile");
+            return Err(WireError::io(&self.temporary, gone));
+        }
+        #[cfg(unix)]
+        if let Some(mode) = self.mode {
+            use std::os::unix::fs::PermissionsExt;
+            let set = self.file.set_permissions(fs::Permissions::from_mode(mode));
+            set.map_err(|source| WireError::io(&self.temporary, source))?;
+        }
         if self.force {
             fs::rename(&self.temporary, &self.target)
                 .map_err(|source| WireError::io(&self.target, source))?;
@@ -325,18 +344,18 @@ fn check_name(target: &Path) -> Result<(), WireError> {
     }
 }
 
-/// How to create the temporary file: what it allows is no more than what a new file and the replaced one allow.
-fn open_options(private: bool, replaced: Option<&fs::Metadata>) -> OpenOptions {
+/// How to create the temporary file with these mode bits.
+fn open_options(mode: u32) -> OpenOptions {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create_new(true);
     #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, most(private, replaced));
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, mode);
     #[cfg(not(unix))]
-    let _ = (private, replaced);
+    let _ = mode;
     options
 }
 
-/// The mode bits that a new file may have.
+/// The mode bits that a new file may have: no more than the one it replaces.
 fn most(private: bool, replaced: Option<&fs::Metadata>) -> u32 {
     let most = if private { 0o600 } else { 0o666 };
     #[cfg(unix)]

@@ -203,6 +203,11 @@ fn states_of_other_sets_and_keys_are_refused() {
                 let error = aes.xor_public(&mut noisy, &[]).unwrap_err();
                 assert!(matches!(error, Error::TooNoisy { .. }), "{error}");
                 assert!(noisy.capacity_bits(params) < 0.0);
+                // what is stated is what bootstraps leave
+                let mut quiet = state.clone();
+                quiet.log2_sigma = -64.0;
+                aes.xor_public(&mut quiet, &[]).unwrap();
+                assert_eq!(quiet.log2_sigma, state.log2_sigma);
             }
             // free on bits
             Ok(()) => assert!(own.secret.decrypt_blocks(&spoilt).is_ok()),

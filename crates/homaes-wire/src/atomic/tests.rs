@@ -259,3 +259,53 @@ fn what_was_written_is_read_from_the_file_itself() {
     io::Read::read_to_string(&mut file.written().unwrap(), &mut found).unwrap();
     assert_eq!(found, "own");
 }
+
+/// What is committed is what was written, not what somebody else has put under the temporary name.
+#[test]
+fn another_file_under_the_temporary_name_is_not_published() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("x");
+    for force in [PLAIN, FORCE] {
+        let mut first = AtomicFile::resume(&path, force).unwrap();
+        first.write_all(b"whole").unwrap();
+        first.sync().unwrap();
+        fs::remove_file(unfinished_path(&path)).unwrap();
+        let mut second = AtomicFile::resume(&path, force).unwrap();
+        second.write_all(b"ha").unwrap();
+        second.sync().unwrap();
+        let error = first.commit().unwrap_err().to_string();
+        assert!(error.contains("removed or replaced"), "{error}");
+        assert!(!path.exists());
+        second.write_all(b"lf").unwrap();
+        second.commit().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"half");
+        fs::remove_file(&path).unwrap();
+    }
+}
+
+/// A key that its owner made read-only is replaced by one that is, and a stopped run goes on all the same.
+#[cfg(unix)]
+#[test]
+fn an_unfinished_file_can_be_opened_again_whatever_it_replaces() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("secret.hsk");
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    fs::write(&path, b"old").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o400)).unwrap();
+    let private = OutputOptions {
+        private: true,
+        ..FORCE
+    };
+    let mut file = AtomicFile::resume(&path, private).unwrap();
+    file.write_all(b"new").unwrap();
+    drop(file);
+    assert_eq!(mode(&unfinished_path(&path)), 0o600);
+    let mut file = AtomicFile::resume(&path, private).unwrap();
+    file.cut(3).unwrap();
+    file.commit().unwrap();
+    assert_eq!(
+        (mode(&path), fs::read(&path).unwrap()),
+        (0o400, b"new".to_vec())
+    );
+}

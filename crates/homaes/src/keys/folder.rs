@@ -11,8 +11,8 @@
 //! | the new evaluation key gets its name | new | old | new | removes the old one: `eval.hek` fits the new one |
 //! | the old secret key is removed | new | | new | |
 //!
-//! Where there was no pair, a run that is killed after the second step leaves a secret key without an evaluation key. A resumed run takes it for
-//! unfinished, if the unfinished evaluation key fits it, and goes on.
+//! Where there was no pair, a run that is killed after the second step leaves a secret key without an evaluation key. A new secret key that has its
+//! name and fits the unfinished evaluation key of [`KeyFolder::resume`] becomes unfinished again, for the next such run to go on with.
 //!
 //! New files are on the disk before the first step, and the folder is synchronised after each one. A lock on the folder
 //! keeps other runs out from the start to the end.
@@ -20,7 +20,8 @@
 mod resume;
 
 use super::{
-    EVAL_KEY_FILE, KdfCost, Passphrase, SECRET_KEY_FILE, SecretKey, write_secret, write_watched,
+    EVAL_KEY_FILE, KdfCost, Passphrase, SECRET_KEY_FILE, SecretKey, readable_by_others,
+    write_secret, write_watched,
 };
 use crate::output::{Folder, completing};
 use crate::{Error, Output, Result, Set, random};
@@ -254,6 +255,10 @@ fn repair(folder: &Path) -> Result<Option<Repair>> {
     let repair = match half_replaced(folder)? {
         None => return Ok(None),
         Some(Verdict::PutBack) => {
+            // the new one, for a resumed run to go on with
+            if fits_unfinished(folder) {
+                rename(&own, &unfinished_path(&own))?;
+            }
             rename(&aside, &own)?;
             Repair::PutBack
         }
@@ -291,8 +296,30 @@ fn half_replaced(folder: &Path) -> Result<Option<Verdict>> {
         ref own if fits(own) => Verdict::Complete,
         // a file that is no readable key is not replaced
         Id::Of(_) if fits(&aside) => Verdict::PutBack,
+        // there was no evaluation key, and the new one has not got its name
+        Id::Of(_)
+            if matches!((&aside, &eval), (Id::Of(_), Id::Missing)) && fits_unfinished(folder) =>
+        {
+            Verdict::PutBack
+        }
         _ => Verdict::Unknown,
     }))
+}
+
+/// Whether the secret key in place is that of the unfinished evaluation key and not of the one in place, and its unfinished name is free: a
+/// run was killed between the names. One that others can access is not taken back.
+fn fits_unfinished(folder: &Path) -> bool {
+    let [own, eval] = [SECRET_KEY_FILE, EVAL_KEY_FILE].map(|name| folder.join(name));
+    let unfinished = fs::symlink_metadata(unfinished_path(&own));
+    let (Id::Of(secret), Ok(made)) = (
+        key_id(folder, SECRET_KEY_FILE),
+        id_of(&unfinished_path(&eval), Kind::EvalKey),
+    ) else {
+        return false;
+    };
+    let in_use = matches!(key_id(folder, EVAL_KEY_FILE), Id::Of(id) if id == secret);
+    let private = || File::open(&own).is_ok_and(|file| !readable_by_others(&file));
+    secret == made && !in_use && unfinished.is_err() && private()
 }
 
 /// Which secret key a file belongs to.

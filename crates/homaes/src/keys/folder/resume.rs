@@ -4,7 +4,7 @@
 //! secret key and of the public seed in its first record ([`homaes_scheme::file::error_seed`]). So a secret key that was written to its end,
 //! and whole records of an evaluation key that belongs to it, are all that the next run needs.
 
-use super::{Id, KeyFolder, id_of, key_id, refuse_link, rename, sync};
+use super::{KeyFolder, fits_unfinished, refuse_link, rename, sync};
 use crate::keys::{
     EVAL_KEY_FILE, KdfCost, Passphrase, SECRET_KEY_FILE, SecretKey, write_rest, write_secret,
 };
@@ -29,7 +29,7 @@ impl KeyFolder {
         lock: Option<(&Passphrase, KdfCost)>,
         tick: &mut dyn FnMut(u64, u64),
     ) -> Result<SecretKey> {
-        go_back(&self.path)?;
+        go_back(&self.path, force)?;
         let [secret_path, eval_path] = self.files(|path| {
             refuse_link(path)?;
             refuse_link(&unfinished_path(path))
@@ -71,24 +71,21 @@ impl KeyFolder {
     }
 }
 
-/// Of a run that was killed when the secret key had its name and the evaluation key had not, makes the secret key unfinished again.
-fn go_back(folder: &Path) -> Result<()> {
+/// Of a run that was killed when the secret key had its name and the evaluation key had not, makes the secret key unfinished again. An
+/// evaluation key that was to be replaced is still there, so that takes `force`.
+fn go_back(folder: &Path, force: bool) -> Result<()> {
     let [own, eval] = [SECRET_KEY_FILE, EVAL_KEY_FILE].map(|name| folder.join(name));
-    let there = |path: &Path| fs::symlink_metadata(path).is_ok();
     let unfinished = unfinished_path(&own);
-    if there(&eval) || !there(&own) {
+    let eval_is_there = fs::symlink_metadata(&eval).is_ok();
+    if eval_is_there && !force {
         return Ok(());
     }
-    if is_one_file(&own, &unfinished) {
+    if !eval_is_there && is_one_file(&own, &unfinished) {
         fs::remove_file(&own).map_err(|source| Error::io(&own, source))?;
-    } else if !there(&unfinished) {
-        match (
-            key_id(folder, SECRET_KEY_FILE),
-            id_of(&unfinished_path(&eval), Kind::EvalKey),
-        ) {
-            (Id::Of(secret), Ok(eval)) if secret == eval => rename(&own, &unfinished)?,
-            _ => return Ok(()),
-        }
+    } else if fits_unfinished(folder) {
+        rename(&own, &unfinished)?;
+    } else {
+        return Ok(());
     }
     sync(folder);
     Ok(())

@@ -429,3 +429,58 @@ fn only_a_secret_key_is_put_back() {
     assert_eq!(opened.repair(), Some(Repair::PutBack));
     assert_eq!(fs::read(&own).unwrap(), bytes);
 }
+
+/// The same where keys are replaced: the new secret key has its name, the new evaluation key has not.
+#[cfg(unix)]
+#[test]
+fn a_run_that_was_killed_while_it_replaced_keys_goes_on_to_the_same_keys() {
+    use std::os::unix::fs::PermissionsExt;
+    let [made, old] = [0, 1].map(|_| tempfile::tempdir().unwrap());
+    resume(made.path(), None).unwrap();
+    resume(old.path(), None).unwrap();
+    let (keys, old) = (files(made.path()), files(old.path()));
+    // which keys were there before
+    for before in [[true, true], [true, false], [false, true]] {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let put = |path: &Path, bytes: &[u8]| {
+            fs::write(path, bytes).unwrap();
+            fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
+        };
+        if before[0] {
+            put(&at(REPLACED_KEY_FILE), &old[0]);
+        }
+        if before[1] {
+            put(&at(EVAL_KEY_FILE), &old[1]);
+        }
+        put(&at(SECRET_KEY_FILE), &keys[0]);
+        put(&unfinished_path(&at(EVAL_KEY_FILE)), &keys[1]);
+        let opened = KeyFolder::open(folder.path()).unwrap();
+        assert_eq!(opened.repair(), before[0].then_some(Repair::PutBack));
+        if before[0] {
+            assert_eq!(fs::read(at(SECRET_KEY_FILE)).unwrap(), old[0]);
+        }
+        opened.resume(&set(), true, None, &mut |_, _| ()).unwrap();
+        assert_eq!(files(folder.path()), keys, "{before:?}");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+    }
+}
+
+/// A secret key that others can access is not made unfinished again: a resumed run would not take it.
+#[cfg(unix)]
+#[test]
+fn a_secret_key_that_others_can_access_stays_where_it_is() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    resume(folder.path(), None).unwrap();
+    let [own, eval] = [SECRET_KEY_FILE, EVAL_KEY_FILE].map(|name| folder.path().join(name));
+    fs::rename(&eval, unfinished_path(&eval)).unwrap();
+    fs::set_permissions(&own, fs::Permissions::from_mode(0o644)).unwrap();
+    let bytes = fs::read(&own).unwrap();
+    let error = resume(folder.path(), None).unwrap_err();
+    assert!(matches!(error, Error::AlreadyExists { .. }), "{error}");
+    assert_eq!(fs::read(&own).unwrap(), bytes);
+    fs::set_permissions(&own, fs::Permissions::from_mode(0o600)).unwrap();
+    resume(folder.path(), None).unwrap();
+    assert_eq!(fs::read(&own).unwrap(), bytes);
+}
