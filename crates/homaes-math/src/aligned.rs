@@ -7,22 +7,23 @@
 //! length, for the next request. Per size class, the pool never holds more than the program's own peak
 //! use of that class (rounded up to slabs); classes do not lend to each other.
 //!
-//! Smaller buffers, those of toy rings and of TFHE, are freed as fast as they are made. Every thread keeps some of each length for its next requests:
-//! aligned ones cost the allocator more than the work on them.
+//! Smaller buffers, those of toy rings and of TFHE, are freed as fast as they are made. Some of each length are kept for the next requests, in shares that few
+//! threads have in common: aligned ones cost the allocator more than the work on them.
 
 use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 use std::alloc::{Layout, alloc, alloc_zeroed, dealloc, handle_alloc_error};
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use zeroize::Zeroize;
 
 const LINE_BYTES: usize = 64;
-/// Buffers below this are allocated one by one and kept by threads, the others cut from slabs and kept in the pool.
+/// Buffers below this are allocated one by one and kept in shares by threads, the others cut from slabs and kept in the pool.
 const POOLED_BYTES: usize = 32 << 10;
-/// What a thread keeps of each length.
+/// What a share keeps of each length.
 const KEPT_BYTES: usize = 1 << 20;
 const SLAB_BYTES: usize = 8 << 20;
 /// Distance added between the buffers of a slab. Limbs are read side by side at equal positions;
@@ -36,8 +37,7 @@ struct Free(NonNull<u64>);
 // SAFETY: a free buffer is owned by the pool alone; it is plain memory.
 unsafe impl Send for Free {}
 
-/// Free buffers of one thread below [`POOLED_BYTES`], by length.
-#[derive(Default)]
+/// Free buffers below [`POOLED_BYTES`], by length.
 struct Kept(Vec<(usize, Vec<Free>)>);
 
 impl Kept {
@@ -51,19 +51,27 @@ impl Kept {
     }
 }
 
-impl Drop for Kept {
-    fn drop(&mut self) {
-        for (size, class) in self.0.drain(..) {
-            for Free(start) in class {
-                // SAFETY: allocated by `single` with this size, and free.
-                unsafe { dealloc(start.as_ptr().cast(), layout(size, LINE_BYTES)) }
-            }
-        }
-    }
-}
+/// Shares of the small buffers, one for each of as many threads.
+const SHARES: usize = 16;
 
-thread_local! {
-    static KEPT: RefCell<Kept> = RefCell::default();
+static KEPT: [Mutex<Kept>; SHARES] = [const { Mutex::new(Kept(Vec::new())) }; SHARES];
+
+/// The share of this thread. A variable of the thread that had to be dropped would abort the process where memory has ended.
+fn kept() -> MutexGuard<'static, Kept> {
+    static THREADS: AtomicUsize = AtomicUsize::new(0);
+    thread_local! {
+        static SHARE: Cell<usize> = const { Cell::new(usize::MAX) };
+    }
+    let share = SHARE.get();
+    let share = match share {
+        usize::MAX => {
+            let share = THREADS.fetch_add(1, Ordering::Relaxed) % SHARES;
+            SHARE.set(share);
+            share
+        }
+        share => share,
+    };
+    KEPT[share].lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 static POOL: LazyLock<Mutex<BTreeMap<usize, Vec<Free>>>> = LazyLock::new(Mutex::default);
@@ -127,8 +135,7 @@ impl<T: Element> Buffer<T> {
     pub fn scratch(len: usize) -> Self {
         let size = bytes(len);
         if size < POOLED_BYTES {
-            let kept = KEPT.try_with(|kept| kept.borrow_mut().class(size).pop());
-            let kept = kept.ok().flatten();
+            let kept = kept().class(size).pop();
             return Self::new(kept.map_or_else(|| single(size), |Free(start)| start), len);
         }
         let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
@@ -195,21 +202,15 @@ impl<T: Element> Drop for Buffer<T> {
     fn drop(&mut self) {
         let size = bytes(self.len);
         if size < POOLED_BYTES {
-            let start = self.start;
-            let kept = KEPT.try_with(|kept| {
-                let mut kept = kept.borrow_mut();
-                let class = kept.class(size);
-                let room = (class.len() + 1) * size <= KEPT_BYTES;
-                if room {
-                    class.push(Free(start));
-                }
-                room
-            });
-            // also where the thread is at its end
-            if !kept.unwrap_or(false) {
-                // SAFETY: allocated by `single` with this size, and nobody's from here on.
-                unsafe { dealloc(start.as_ptr().cast(), layout(size, LINE_BYTES)) }
+            let mut kept = kept();
+            let class = kept.class(size);
+            if (class.len() + 1) * size <= KEPT_BYTES {
+                class.push(Free(self.start));
+                return;
             }
+            drop(kept);
+            // SAFETY: allocated by `single` with this size, and nobody's from here on.
+            unsafe { dealloc(self.start.as_ptr().cast(), layout(size, LINE_BYTES)) }
         } else {
             let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
             pool.entry(size).or_default().push(Free(self.start));
