@@ -302,7 +302,7 @@ pub(crate) fn rounded_to(modulus: f64, dimension: usize) -> f64 {
 ///     glwe_log2_sigma: -50.0,
 ///     rotation_mask: gadget(14, 2),
 ///     rotation_body: gadget(21, 1),
-///     many: 2,
+///     log2_values: 2,
 ///     ggsw: gadget(4, 3),
 ///     trace: gadget(12, 3),
 ///     scheme_switch: gadget(17, 2),
