@@ -203,3 +203,25 @@ fn every_crate_is_tested() {
     }
     assert!(count > 8);
 }
+
+/// A file beside `all.rs` that it does not name would not be compiled, and its tests would not run.
+#[test]
+fn every_file_of_tests_is_in_its_program() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut count = 0;
+    for entry in fs::read_dir(crates).unwrap() {
+        let folder = entry.unwrap().path().join("tests");
+        let Ok(program) = fs::read_to_string(folder.join("all.rs")) else {
+            continue;
+        };
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_stem().unwrap().to_str().unwrap();
+            if path.extension().is_some_and(|e| e == "rs") && name != "all" {
+                assert!(program.contains(&format!("\nmod {name};\n")), "{path:?}");
+                count += 1;
+            }
+        }
+    }
+    assert!(count > 20, "{count} files");
+}
