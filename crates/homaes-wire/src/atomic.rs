@@ -140,7 +140,9 @@ impl AtomicFile {
                 // the process that gives it its name has the lock until it has removed the other
                 let held = File::open(&target).map_err(error)?;
                 lock(&held)?;
-                remove_if(is_one_file(&temporary, &target), &temporary);
+                if is_one_file(&temporary, &target) {
+                    fs::remove_file(&temporary).map_err(error)?;
+                }
                 drop(held);
             }
             let file = open_unfinished(&temporary, &options, private, most | 0o600);
@@ -304,20 +306,17 @@ impl Drop for AtomicFile {
             let _ = self.flush_buffer();
             // there is nothing to go on with in an empty one
             let empty = self.file.metadata().is_ok_and(|found| found.len() == 0);
-            remove_if(empty && is_at(&self.file, &self.temporary), &self.temporary);
+            if empty && is_at(&self.file, &self.temporary) {
+                let _ = fs::remove_file(&self.temporary);
+            }
             return;
         }
         // Before it is off the list: clean-up must not miss it. After a clean-up, or a rename, there is nothing to remove; the name of an
         // unfinished file may be another process's by then.
-        remove_if(is_at(&self.file, &self.temporary), &self.temporary);
+        if is_at(&self.file, &self.temporary) {
+            let _ = fs::remove_file(&self.temporary);
+        }
         LIVE.remove(&self.temporary);
-    }
-}
-
-fn remove_if(condition: bool, path: &Path) {
-    if condition {
-        // nobody is left to tell if this fails
-        let _ = fs::remove_file(path);
     }
 }
 
