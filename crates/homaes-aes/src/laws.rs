@@ -23,7 +23,7 @@ impl Broken {
     }
 }
 
-/// What a law says, beside what is.
+/// Compares what an evaluator gives with what this law asks for.
 struct Check(&'static str);
 
 impl Check {

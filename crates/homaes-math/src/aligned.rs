@@ -8,7 +8,7 @@
 //! use of that class (rounded up to slabs); classes do not lend to each other.
 //!
 //! Smaller buffers, those of toy rings and of TFHE, are freed as fast as they are made. Some of each length are kept for the next requests, in shares that few
-//! threads have in common: aligned ones cost the allocator more than the work on them.
+//! threads have in common: aligned ones cost the allocator nearly as much as the work on them.
 
 use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
@@ -21,7 +21,7 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use zeroize::Zeroize;
 
 const LINE_BYTES: usize = 64;
-/// Buffers below this are allocated one by one and kept in shares by threads, the others cut from slabs and kept in the pool.
+/// Buffers below this are allocated one by one and kept in shares ([`KEPT`]), the others cut from slabs and kept in the pool.
 const POOLED_BYTES: usize = 32 << 10;
 /// What a share keeps of each length.
 const KEPT_BYTES: usize = 1 << 20;
@@ -51,19 +51,19 @@ impl Kept {
     }
 }
 
-/// Shares of the small buffers, one for each of as many threads.
+/// Number of shares: threads beyond it use those of others.
 const SHARES: usize = 16;
 
 static KEPT: [Mutex<Kept>; SHARES] = [const { Mutex::new(Kept(Vec::new())) }; SHARES];
 
-/// The share of this thread. A variable of the thread that had to be dropped would abort the process where memory has ended.
+/// The share of this thread. A list in a variable of the thread would have to be dropped, and glibc aborts the process where there is no memory to
+/// note that.
 fn kept() -> MutexGuard<'static, Kept> {
     static THREADS: AtomicUsize = AtomicUsize::new(0);
     thread_local! {
         static SHARE: Cell<usize> = const { Cell::new(usize::MAX) };
     }
-    let share = SHARE.get();
-    let share = match share {
+    let share = match SHARE.get() {
         usize::MAX => {
             let share = THREADS.fetch_add(1, Ordering::Relaxed) % SHARES;
             SHARE.set(share);

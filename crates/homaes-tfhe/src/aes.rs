@@ -195,7 +195,8 @@ impl<'k> Aes<'k> {
     /// not zero in base 16.
     ///
     /// # Errors
-    /// If there are more blocks than the state has, or the state is of another set or another key, or one between rounds.
+    /// If there are more blocks than the state has, or the state is of another set or another key, or one between rounds; in base 16,
+    /// [`Error::TooNoisy`] if its stated noise is more than AES leaves.
     pub fn xor_public(&self, state: &mut State, blocks: &[Block]) -> Result<()> {
         self.xor_public_until(state, blocks, &Cancel::new())
     }

@@ -228,7 +228,7 @@ pub fn batch_bytes(params: &Params, blocks: usize) -> u64 {
 /// The record of a batch.
 ///
 /// # Errors
-/// If the state is of another set, or is one between rounds.
+/// If the state is of another set, or is one between rounds or what a cancelled addition left.
 pub fn encode_batch(params: &Params, state: &State) -> Result<Vec<u8>> {
     state.check_set(params)?;
     if !state.finished {

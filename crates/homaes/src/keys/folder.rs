@@ -344,7 +344,7 @@ fn key_id(folder: &Path, name: &str) -> Id {
     }
 }
 
-/// As [`key_id`].
+/// The key id in the header of a key file. A secret key must be whole.
 fn id_of(path: &Path, kind: Kind) -> Result<KeyId, WireError> {
     let mut reader = Reader::open(path, kind)?;
     let id = reader.header().key_id();
