@@ -97,7 +97,7 @@ fn a_switch_that_was_replaced_does_nothing() {
     }
 }
 
-/// `cargo test --release -p homaes --test cancel -- --ignored --nocapture`
+/// `cargo test --release -p homaes --test all cancel:: -- --ignored --nocapture`
 #[test]
 #[ignore = "minutes, at full size"]
 fn a_cancelled_run_ends_within_a_second() {

@@ -310,7 +310,7 @@ fn what_a_file_can_ask_for_is_bounded() {
 
 /// What the most expensive file that is read costs the one who opens it: gibibytes of memory and seconds.
 ///
-/// `cargo test --release -p homaes --test passphrase -- --ignored --nocapture`
+/// `cargo test --release -p homaes --test all passphrase:: -- --ignored --nocapture`
 #[test]
 #[ignore = "takes seconds and 1 GiB of memory"]
 fn the_most_expensive_file_takes_seconds() {

@@ -6,7 +6,7 @@
 //! differences, for the times below many percentiles; and for squared deviations. The greatest |t| counts: beyond 10, as in that paper, a leak is
 //! likely; below 5 there is no evidence of one.
 //!
-//! `cargo test --release -p homaes --test timing -- --ignored --nocapture --test-threads=1`: some minutes, best on a quiet machine.
+//! `cargo test --release -p homaes --test all timing:: -- --ignored --nocapture --test-threads=1`: some minutes, best on a quiet machine.
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
