@@ -426,6 +426,12 @@ fn wrapped_for_circuits(f: &mut Fixture) -> WrappedKey {
 /// Public blocks added so often that the noise they make outgrows what AES leaves, in one process and across a file.
 #[test]
 fn public_blocks_are_counted() {
+    // 20,000 small additions would each wait behind the larger work of other tests
+    let alone = rayon::ThreadPoolBuilder::new().num_threads(1).build();
+    alone.unwrap().install(count_public_blocks);
+}
+
+fn count_public_blocks() {
     let mut f = toy(45);
     let n = f.params.slots().count();
     let wrapped = wrapped_for_circuits(&mut f);
