@@ -264,7 +264,7 @@ impl core::fmt::Debug for Ciphertext {
     }
 }
 
-/// A product before relinearisation: parts under 1, s, σ(s) and s·σ(s) for one σ = σ_{2^k}.
+/// A product before relinearisation: parts under 1, s, σ(s) and s·σ(s) for one σ = σ_{2^k}, or under 1, s and s² for k = 0.
 ///
 /// Sums of products with the same k are products; a ciphertext cannot be added, because it would
 /// be lost work to relinearise before all terms are summed.
@@ -274,7 +274,7 @@ pub struct Product {
     pub(crate) level: usize,
     /// k of the automorphism σ_{2^k} on the second factor
     pub(crate) frobenius: usize,
-    pub(crate) parts: [Poly; 4],
+    pub(crate) parts: Vec<Poly>,
     pub(crate) noise: Noise,
     pub(crate) history: History,
 }

@@ -8,10 +8,10 @@ use crate::ciphertext::{Ciphertext, History, Product};
 use crate::encrypt::{encode, largest_embedding_log2, padded, plain_coefficients, trivial};
 use crate::error::{Error, Result};
 use crate::keys::{EvalKey, Target};
-use crate::keyswitch::{Addend, Job, Pass, Shape, mod_down};
+use crate::keyswitch::{Addend, Factors, Pass, Shape, Summands, mod_down};
 use crate::meter::{Meter, Stage};
 use crate::noise::Noise;
-use crate::params::{DownPlan, Params, SwitchPlan};
+use crate::params::{Params, SwitchPlan};
 use crate::poly::Poly;
 use crate::row_constant;
 use homaes_aes::EvalError;
@@ -197,13 +197,13 @@ impl<'k> Evaluator<'k> {
         if a.level > level + hop {
             return self.lowered(&self.lowered(a, a.level - hop), level);
         }
-        let plan = params.down_plan(params.basis(a.level), params.basis(level));
-        self.down(a, &plan, level)
+        self.down(a, level)
     }
 
     /// One switch to `level`.
-    fn down(&self, a: &Ciphertext, plan: &DownPlan, level: usize) -> Ciphertext {
+    fn down(&self, a: &Ciphertext, level: usize) -> Ciphertext {
         let params = self.params();
+        let plan = params.lowering(a.level, level);
         let down = |p| mod_down(params, &self.meter, plan, p);
         let drop = plan.log2_drop;
         Ciphertext {
@@ -232,7 +232,7 @@ impl<'k> Evaluator<'k> {
         if a.level <= 1 {
             return Err(out_of_depth(1, 0));
         }
-        Ok(self.down(a, self.params().mod_switch(a.level), a.level - 1))
+        Ok(self.down(a, a.level - 1))
     }
 
     /// Both operands at the lower of their levels.
@@ -285,17 +285,22 @@ impl<'k> Evaluator<'k> {
     ) -> Product {
         let params = self.params();
         let n = params.ring().n();
-        let mut parts = [(); 4].map(|()| Poly::scratch(n, plan.from.len()));
+        let parts = if k == 0 { 3 } else { 4 };
+        let mut parts: Vec<Poly> = (0..parts)
+            .map(|_| Poly::scratch(n, plan.from.len()))
+            .collect();
         for (at, &i) in plan.from.iter().enumerate() {
-            let t = Tensor {
-                x: x.parts.each_ref().map(|p| &*p.limbs[at]),
-                y: y.parts.each_ref().map(|p| &*p.limbs[at]),
-                map: params.frobenius(k),
-                scale: plan.scale[at],
-            };
-            let out = parts.each_mut().map(|p| &mut *p.limbs[at]);
+            let (ring, m, scale) = (params.ring(), params.modulus(i), plan.scale[at]);
+            let [x, y] = [x, y].map(|c| c.parts.each_ref().map(|p| &*p.limbs[at]));
             self.meter.time(Stage::Tensor, || {
-                kernel::tensor(params.ring(), params.modulus(i), &t, out);
+                let mut limbs = parts.iter_mut().map(|p| &mut *p.limbs[at]);
+                let mut next = || limbs.next().expect("as many as just made");
+                if k == 0 {
+                    return kernel::product(ring, m, [x, y], scale, [next(), next(), next()]);
+                }
+                let map = params.frobenius(k);
+                let t = Tensor { x, y, map, scale };
+                kernel::tensor(ring, m, &t, [next(), next(), next(), next()]);
             });
         }
         Product {
@@ -351,21 +356,11 @@ impl<'k> Evaluator<'k> {
         p.check(params, self.key.id)?;
         let plan = params.switching(p.level);
         let special = self.special_constants(plan.special, &plan.from, &[0]);
-        let whole = self.special_constants(params.special_count(), &plan.from, &[0]);
-        let mut shape = self.product_shape(p.frobenius, plan, p.level, &special)?;
-        let [d0, d1, d2, d3] = &p.parts;
-        let (mut pieces, mut addends) = (vec![d2, d3], vec![d0, d1]);
-        if p.frobenius == 0 {
-            // σ is the identity: d2 is already under s, but carries the plan's scale
-            shape.uses.remove(0);
-            addends.push(pieces.remove(0));
-            shape.addends.push(Addend {
-                by_row: &whole,
-                ..shape.addends[1]
-            });
-        }
-        let jobs = [Job::Stored { pieces, addends }];
-        let pass = self.pass(plan, &shape, &jobs);
+        let shape = self.product_shape(p.frobenius, plan, p.level, &special)?;
+        let mut pieces: Vec<&Poly> = p.parts.iter().collect();
+        let addends = pieces.drain(..2).collect();
+        let output = [Summands::Stored { pieces, addends }];
+        let pass = self.pass(plan, &shape, &output);
         let pieces = shape.uses.len();
         let mut out = self.finish(plan, pass.run(|_, _| ()), &[p.noise], pieces);
         let mut c = out.pop().expect("one product in, one ciphertext out");
@@ -402,14 +397,16 @@ impl<'k> Evaluator<'k> {
         let shape = self.product_shape(k, plan, level, &special)?;
         let map = params.frobenius(k);
         let pairs = || x.iter().zip(y);
-        let jobs: Vec<Job<'_>> = pairs().map(|(x, y)| Job::Product { x, y, map }).collect();
+        let outputs: Vec<Summands<'_>> = pairs()
+            .map(|(x, y)| Summands::Product(Factors { x, y, map }))
+            .collect();
         let noises: Vec<Noise> = pairs().map(|(x, y)| x.noise.times(y.noise)).collect();
-        let spread = jobs.len() < rayon::current_num_threads();
-        let sums = jobs
-            .par_chunks(1) // a pass of its own for every job
-            .map(|job| {
+        let spread = outputs.len() < rayon::current_num_threads();
+        let sums = outputs
+            .par_chunks(1) // a pass of its own for every output
+            .map(|output| {
                 self.cancel.check()?;
-                let pass = self.pass(plan, &shape, job);
+                let pass = self.pass(plan, &shape, output);
                 Ok(Pass { spread, ..pass }.run(|_, _| ()))
             })
             .collect::<Result<Vec<_>>>()?;
@@ -417,7 +414,7 @@ impl<'k> Evaluator<'k> {
         Ok(self.finish(plan, sums, &noises, shape.uses.len()))
     }
 
-    /// Parts under σ(s) and s·σ(s) are switched, those under 1 and s added.
+    /// Parts under σ(s) and s·σ(s), for k = 0 that under s², are switched, those under 1 and s added.
     fn product_shape<'a>(
         &'a self,
         k: usize,
@@ -427,18 +424,18 @@ impl<'k> Evaluator<'k> {
     ) -> Result<Shape<'a>> {
         let key = |target| self.key.key_at(target, plan, level);
         let id = self.params().frobenius(0);
-        let sigma = key(if k == 0 {
-            Target::Product(0) // not used: see `relinearize`
-        } else {
-            Target::Frobenius(k)
-        })?;
+        let switched = match k {
+            0 => &[Target::Product(0)][..],
+            _ => &[Target::Frobenius(k), Target::Product(k)],
+        };
+        let uses = switched.iter().map(|&target| Ok(vec![(id, key(target)?)]));
         let addend = |second| Addend {
             map: id,
             by_row: special,
             second,
         };
         Ok(Shape {
-            uses: vec![vec![(id, sigma)], vec![(id, key(Target::Product(k))?)]],
+            uses: uses.collect::<Result<_>>()?,
             addends: vec![addend(false), addend(true)],
         })
     }
@@ -447,15 +444,15 @@ impl<'k> Evaluator<'k> {
         &'a self,
         plan: &'a SwitchPlan,
         shape: &'a Shape<'a>,
-        jobs: &'a [Job<'a>],
+        outputs: &'a [Summands<'a>],
     ) -> Pass<'a> {
         Pass {
             params: self.params(),
             meter: &self.meter,
             plan,
             shape,
-            jobs,
-            spread: jobs.len() == 1 && rayon::current_num_threads() > 1,
+            outputs,
+            spread: outputs.len() == 1 && rayon::current_num_threads() > 1,
         }
     }
 

@@ -9,7 +9,7 @@ use crate::ciphertext::Ciphertext;
 use crate::error::Result;
 use crate::evaluate::Evaluator;
 use crate::keys::{EvalKey, Target};
-use crate::keyswitch::{Addend, Job, Shape, SwitchKey};
+use crate::keyswitch::{Addend, Shape, Summands, SwitchKey};
 use crate::noise::Noise;
 use crate::params::{Params, SwitchPlan};
 use crate::poly::Poly;
@@ -132,10 +132,10 @@ impl Evaluator<'_> {
             .iter()
             .map(|c| self.scaled(plan, &c.parts[1]))
             .collect();
-        let jobs: Vec<Job<'_>> = inputs
+        let outputs: Vec<Summands<'_>> = inputs
             .iter()
             .zip(&scaled)
-            .map(|(c, scaled)| Job::Stored {
+            .map(|(c, scaled)| Summands::Stored {
                 pieces: vec![scaled],
                 addends: vec![&c.parts[0]; images.len()]
                     .into_iter()
@@ -143,7 +143,7 @@ impl Evaluator<'_> {
                     .collect(),
             })
             .collect();
-        let parts = self.pass(plan, &shape, &jobs).run(post);
+        let parts = self.pass(plan, &shape, &outputs).run(post);
         let noises: Vec<Noise> = inputs.iter().map(|c| c.noise.scaled(power)).collect();
         // every switched image is multiplied by its constant, by `power` in all
         self.finish(plan, parts, &noises, power.ceil() as usize)

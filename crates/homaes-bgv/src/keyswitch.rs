@@ -8,7 +8,7 @@
 //! d·(P/P_l)^{-1} in place of d the sum encrypts P_l·d·t.
 //!
 //! Everything between the two basis conversions is local to one prime, so the work goes prime by
-//! prime, and within a prime over all jobs of a [`Pass`]: a key's limbs are read from memory once for
+//! prime, and within a prime over all outputs of a [`Pass`]: a key's limbs are read from memory once for
 //! all of them.
 
 mod division;
@@ -45,7 +45,7 @@ impl SwitchKey {
     }
 }
 
-/// What all jobs of one pass have in common: the keys their pieces meet, and how addends enter.
+/// What all outputs of one pass have in common: the keys their pieces meet, and how addends enter.
 pub(crate) struct Shape<'a> {
     /// per piece d, each (σ, key) of `Σ σ(d)·key`
     pub(crate) uses: Vec<Vec<(&'a GaloisMap, &'a SwitchKey)>>,
@@ -62,70 +62,64 @@ pub(crate) struct Addend<'a> {
     pub(crate) second: bool,
 }
 
-/// The polynomials that one output ciphertext is made of, over the plan's source basis.
-pub(crate) enum Job<'a> {
+/// The polynomials whose sum is one output of a pass, over the plan's source basis.
+pub(crate) enum Summands<'a> {
     /// pieces, already multiplied by the plan's `scale`, and addends
     Stored {
         pieces: Vec<&'a Poly>,
         addends: Vec<&'a Poly>,
     },
-    /// x·σ(y): its parts under σ(s) and s·σ(s) are the pieces, those under 1 and s the addends. They
-    /// are computed one prime at a time, twice, rather than written to memory and read back.
-    Product {
-        x: &'a Ciphertext,
-        y: &'a Ciphertext,
-        map: &'a GaloisMap,
-    },
+    /// those of a product, which are computed one prime at a time, twice, rather than written to memory and read back
+    Product(Factors<'a>),
 }
 
-impl Job<'_> {
-    /// The four parts of a product modulo the `at`-th source prime.
+/// Of the product x·σ(y), whose parts under σ(s) and s·σ(s) are the pieces, and those under 1 and s the addends.
+pub(crate) struct Factors<'a> {
+    pub(crate) x: &'a Ciphertext,
+    pub(crate) y: &'a Ciphertext,
+    pub(crate) map: &'a GaloisMap,
+}
+
+impl Factors<'_> {
+    /// The parts modulo the `at`-th source prime.
     fn tensor(
         &self,
         params: &Params,
         meter: &Meter,
         plan: &SwitchPlan,
         at: usize,
-        out: &mut [Words],
+        out: &mut [Words; 4],
     ) {
-        let (Self::Product { x, y, map }, [d0, d1, d2, d3]) = (self, out) else {
-            return;
-        };
-        let t = Tensor {
-            x: x.parts.each_ref().map(|p| &*p.limbs[at]),
-            y: y.parts.each_ref().map(|p| &*p.limbs[at]),
-            map,
-            scale: plan.scale[at],
-        };
+        let [x, y] = [self.x, self.y].map(|c| c.parts.each_ref().map(|p| &*p.limbs[at]));
+        let (map, scale) = (self.map, plan.scale[at]);
+        let t = Tensor { x, y, map, scale };
+        let out = out.each_mut().map(|part| &mut **part);
         meter.time(Stage::Tensor, || {
-            kernel::tensor(
-                params.ring(),
-                params.modulus(plan.from[at]),
-                &t,
-                [d0, d1, d2, d3],
-            );
+            kernel::tensor(params.ring(), params.modulus(plan.from[at]), &t, out);
         });
     }
+}
 
+impl Summands<'_> {
     fn pieces(&self) -> usize {
         match self {
             Self::Stored { pieces, .. } => pieces.len(),
-            Self::Product { .. } => 2,
+            Self::Product(_) => 2,
         }
     }
 
-    /// Piece `k` modulo the `at`-th source prime; `local` holds a product's parts there.
-    fn piece<'b>(&'b self, k: usize, at: usize, local: &'b [Words]) -> &'b [u64] {
+    /// Piece k modulo the `at`-th source prime; `local` holds a product's parts there.
+    fn piece<'b>(&'b self, k: usize, at: usize, local: &'b [Words; 4]) -> &'b [u64] {
         match self {
             Self::Stored { pieces, .. } => &pieces[k].limbs[at],
-            Self::Product { .. } => &local[2 + k],
+            Self::Product(_) => &local[2 + k],
         }
     }
 
-    fn addend<'b>(&'b self, k: usize, at: usize, local: &'b [Words]) -> &'b [u64] {
+    fn addend<'b>(&'b self, k: usize, at: usize, local: &'b [Words; 4]) -> &'b [u64] {
         match self {
             Self::Stored { addends, .. } => &addends[k].limbs[at],
-            Self::Product { .. } => &local[k],
+            Self::Product(_) => &local[k],
         }
     }
 }

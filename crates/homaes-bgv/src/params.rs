@@ -40,7 +40,7 @@ use homaes_math::{GaloisMap, Modulus, Ring, Transform};
 use homaes_params::{DigestBuilder, Purpose, SetName};
 use homaes_scheme::SetId;
 use std::ops::RangeInclusive;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// e17 of the second class of slot representatives: the odd one with the least noise growth in the
 /// linear layer (`aes::linear`'s test `second_class_is_the_best`).
@@ -157,7 +157,8 @@ pub struct Params {
     frobenius: Vec<GaloisMap>,
     switching: Vec<SwitchPlan>,
     staying: Vec<SwitchPlan>,
-    mod_switches: Vec<DownPlan>,
+    /// by source and target level, made when first used
+    lowerings: Vec<OnceLock<DownPlan>>,
     public_key_down: DownPlan,
     noise: NoiseModel,
     digest: [u8; 32],
@@ -216,7 +217,7 @@ impl Params {
             frobenius: (0..8).map(|k| ring.frobenius(k)).collect(),
             switching: Vec::new(),
             staying: Vec::new(),
-            mod_switches: Vec::new(),
+            lowerings: Vec::new(),
             public_key_down: DownPlan::empty(),
             noise: NoiseModel::new(&ring, set.weight),
             digest: digest(set),
@@ -255,9 +256,9 @@ impl Params {
             let from = level.max(1);
             self.switching.push(self.switch_plan(from, below));
             self.staying.push(self.switch_plan(from, from));
-            self.mod_switches
-                .push(self.down_plan(self.basis(from), self.basis(below)));
         }
+        self.lowerings
+            .resize_with((top + 1) * (top + 1), OnceLock::new);
         let mut wide = self.basis(top).to_vec();
         wide.push(self.special_from());
         self.public_key_down = self.down_plan(&wide, self.basis(top));
@@ -480,9 +481,10 @@ impl Params {
         &self.staying[level]
     }
 
-    /// Modulus switch to the level below, without keys.
-    pub(crate) fn mod_switch(&self, level: usize) -> &DownPlan {
-        &self.mod_switches[level]
+    /// Modulus switch from one level to a lower one, without keys.
+    pub(crate) fn lowering(&self, from: usize, to: usize) -> &DownPlan {
+        let plan = &self.lowerings[from * (self.top_level() + 1) + to];
+        plan.get_or_init(|| self.down_plan(self.basis(from), self.basis(to)))
     }
 
     /// From the top basis with one special prime (public-key encryptions) to the top basis.

@@ -15,11 +15,10 @@ use crate::ciphertext::{Ciphertext, History};
 use crate::error::{Error, Result};
 use crate::evaluate::Evaluator;
 use crate::keys::Target;
-use crate::keyswitch::{Addend, Job, Shape};
+use crate::keyswitch::{Addend, Shape, Summands};
 use crate::meter::Stage;
 use crate::params::{Params, SwitchPlan};
 use crate::poly::Poly;
-use homaes_math::Words;
 use homaes_math::kernel::{self, Tensor};
 
 /// Polynomials that are key-switched: those under s² and s³.
@@ -68,12 +67,12 @@ impl Evaluator<'_> {
             ],
             addends: vec![addend(false), addend(true)],
         };
-        let jobs = [Job::Stored {
+        let output = [Summands::Stored {
             pieces: vec![&r2, &r3],
             addends: vec![&r0, &r1],
         }];
         let noise = x.noise.times(y.noise).times(z.noise);
-        let parts = self.pass(&plan, &shape, &jobs).run(|_, _| ());
+        let parts = self.pass(&plan, &shape, &output).run(|_, _| ());
         let mut out = self.finish(&plan, parts, &[noise], PIECES);
         let mut out = out.pop().expect("one product in, one ciphertext out");
         let [x, y, z] = [x, y, z].map(|c| c.bound(params));
@@ -86,37 +85,28 @@ impl Evaluator<'_> {
         let params = self.params();
         let n = params.ring().n();
         let mut out = [(); 4].map(|()| Poly::scratch(n, plan.from.len()));
-        let mut scratch = Poly::scratch(n, 5).limbs;
+        let mut scratch = Poly::scratch(n, 4).limbs;
         for (at, &i) in plan.from.iter().enumerate() {
             let m = params.modulus(i);
             let [x, y, z] = [x, y, z].map(|c| c.parts.each_ref().map(|p| &*p.limbs[at]));
-            let [s0, s1, s2, s3, s4] = &mut scratch[..] else {
-                continue; // there are five
+            let [s0, s1, s2, s3] = &mut scratch[..] else {
+                continue; // there are four
             };
             let [r0, r1, r2, r3] = out.each_mut().map(|p| &mut p.limbs[at]);
-            let one = m.shoup(1);
-            let product = |x: [&[u64]; 2], y: [&[u64]; 2], out: [&mut Words; 4]| {
+            let (ring, one) = (params.ring(), m.shoup(1));
+            self.meter().time(Stage::Tensor, || {
+                // x·y: parts under 1, s, s²
+                kernel::product(ring, m, [x, y], one, [s0, s1, s2]);
+                // the last part times z, twice; r0 and r1 are overwritten
                 let t = Tensor {
-                    x,
-                    y,
+                    x: [s2, s2],
+                    y: z,
                     map: params.frobenius(0),
                     scale: one,
                 };
-                kernel::tensor(params.ring(), m, &t, out.map(|o| &mut **o));
-            };
-            let add = |a: &[u64], out: &mut [u64]| {
-                kernel::scale_add(params.ring(), m, a, one, out);
-            };
-            self.meter().time(Stage::Tensor, || {
-                // x·y: parts under 1, s, s²
-                product(x, y, [s0, s1, s2, s3]);
-                add(s2, s1);
-                let (a0, a1, a2) = (&s0[..], &s1[..], &s3[..]);
-                // (a2, a2)·z first: r0 and r1 serve as scratch
-                product([a2, a2], z, [r0, r2, r1, r3]);
-                product([a0, a1], z, [r0, r1, s2, s4]);
-                add(s2, r1);
-                add(s4, r2);
+                kernel::tensor(ring, m, &t, [r0, r2, r1, r3]);
+                kernel::product(ring, m, [[s0, s1], z], one, [r0, r1, s3]);
+                kernel::scale_add(ring, m, s3, one, r2);
                 for r in [r2, r3] {
                     kernel::scale_canonical(params.ring(), m, plan.scale[at], r);
                 }

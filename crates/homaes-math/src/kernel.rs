@@ -9,10 +9,10 @@ use crate::ring::{GaloisMap, Ring};
 use crate::simd;
 use core::ops::Range;
 
-/// `σ(source) · key`, for both polynomials of a key and every job that uses it.
+/// `σ(source) · key`, for both polynomials of a key and every output that uses it.
 #[derive(Clone, Copy)]
 pub struct Term<'a> {
-    /// one lazy limb per job
+    /// one lazy limb per output
     pub sources: &'a [&'a [u64]],
     /// automorphism applied to the sources on the fly
     pub map: &'a GaloisMap,
@@ -23,7 +23,7 @@ pub struct Term<'a> {
 /// `σ(source) · c` for c ∈ Z\[ζ_17\], which is constant on rows.
 #[derive(Clone, Copy)]
 pub struct RowTerm<'a> {
-    /// one lazy limb per job
+    /// one lazy limb per output
     pub sources: &'a [&'a [u64]],
     /// automorphism applied to the sources on the fly
     pub map: &'a GaloisMap,
@@ -50,10 +50,10 @@ pub struct Tensor<'a> {
 /// which must stay below 4p.
 pub const MAX_TERMS: usize = 48;
 
-/// For every job, `out_c = Σ_terms σ(source)·key_c + Σ_rows σ(source)·c`, lazy; at most
+/// For every output, `out_c = Σ_terms σ(source)·key_c + Σ_rows σ(source)·c`, lazy; at most
 /// [`MAX_TERMS`] terms.
 ///
-/// Jobs share each load of a key word. Cost: two multiplications per product and one reduction per
+/// Outputs share each load of a key word. Cost: two multiplications per product and one reduction per
 /// output word.
 pub fn inner_product(
     ring: &Ring,
@@ -63,9 +63,9 @@ pub fn inner_product(
     out: &mut [[&mut [u64]; 2]],
 ) {
     assert!(terms.len() + rows.len() <= MAX_TERMS);
-    let (n, jobs) = (ring.n(), out.len());
+    let (n, outputs) = (ring.n(), out.len());
     assert!(out.iter().flatten().all(|o| o.len() == n));
-    let fit = |sources: &[&[u64]]| sources.len() == jobs && sources.iter().all(|s| s.len() == n);
+    let fit = |sources: &[&[u64]]| sources.len() == outputs && sources.iter().all(|s| s.len() == n);
     for t in terms {
         assert!(fit(t.sources) && t.key.iter().all(|k| k.len() == n));
     }
@@ -76,12 +76,12 @@ pub fn inner_product(
         return simd::inner_product(ring, m, terms, rows, out);
     }
     let mut moved = [0; BLOCK];
-    for (job, [out0, out1]) in out.iter_mut().enumerate() {
+    for (output, [out0, out1]) in out.iter_mut().enumerate() {
         for range in blocks(ring) {
             let moved = &mut moved[..range.len()];
             let mut sums = [[0u128; BLOCK]; 2];
             for t in terms {
-                t.map.gather(t.sources[job], range.start, moved);
+                t.map.gather(t.sources[output], range.start, moved);
                 for (sums, key) in sums.iter_mut().zip(t.key) {
                     for ((sum, &x), &k) in sums.iter_mut().zip(&*moved).zip(&key[range.clone()]) {
                         *sum += u128::from(x) * u128::from(k);
@@ -89,7 +89,7 @@ pub fn inner_product(
                 }
             }
             for t in rows {
-                t.map.gather(t.sources[job], range.start, moved);
+                t.map.gather(t.sources[output], range.start, moved);
                 let c = u128::from(t.by_row[range.start / ring.row_len()]);
                 let sums = &mut sums[usize::from(t.second)];
                 for (sum, &x) in sums.iter_mut().zip(&*moved) {
@@ -144,6 +144,23 @@ pub fn tensor(ring: &Ring, m: &Modulus, t: &Tensor<'_>, out: [&mut [u64]; 4]) {
             let y1 = m.mul_shoup(moved[1][at], t.scale);
             (o0[i], o1[i], o2[i], o3[i]) = (mul(x0, y0), mul(x1, y0), mul(x0, y1), mul(x1, y1));
         }
+    }
+}
+
+/// `(x0 y0, x0 y1 + x1 y0, x1 y1 c)`: the parts under 1, s and s², lazy.
+pub fn product(ring: &Ring, m: &Modulus, [x, y]: [[&[u64]; 2]; 2], c: Shoup, out: [&mut [u64]; 3]) {
+    let n = ring.n();
+    assert!(x.iter().chain(&y).all(|s| s.len() == n) && out.iter().all(|o| o.len() == n));
+    if ring.vectorised() {
+        return simd::product(m, [x, y], c, out);
+    }
+    let [o0, o1, o2] = out;
+    let mul = |x: u64, y: u64| u128::from(x) * u128::from(y);
+    for i in 0..n {
+        let (x0, x1, y0, y1) = (x[0][i], x[1][i], y[0][i], y[1][i]);
+        o0[i] = reduce(m, mul(x0, y0));
+        o1[i] = reduce(m, mul(x0, y1) + mul(x1, y0));
+        o2[i] = reduce(m, mul(x1, m.mul_shoup(y1, c)));
     }
 }
 
@@ -234,6 +251,21 @@ pub fn sums(
     let n = ring.n();
     assert!(sources.len() <= 1024 && rows.len() == out.len());
     assert!(sources.iter().all(|s| s.len() == n) && out.iter().all(|o| o.len() == n));
+    if ring.vectorised() {
+        return simd::sums(m, sources, rows, out);
+    }
+    sums_of_rows(m, sources, rows, out);
+}
+
+/// [`sums`], compiled as part of its caller, and so for the caller's vectors.
+#[inline(always)]
+pub(crate) fn sums_of_rows(
+    m: &Modulus,
+    sources: &[&[u64]],
+    rows: &[Vec<u16>],
+    out: &mut [&mut [u64]],
+) {
+    let n = out.first().map_or(0, |o| o.len());
     let p = m.p();
     // ⌊2^64 / p⌋, p being odd
     let inverse = u64::MAX / p;

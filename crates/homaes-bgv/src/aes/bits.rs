@@ -99,7 +99,7 @@ impl BitEval for Bits<'_> {
     /// Limb by limb: each limb of a product is read from memory once for all rows.
     fn sums(&self, products: &[&Product], rows: &[Vec<u16>]) -> Vec<Product> {
         let (params, n) = (self.0.params(), self.0.params().ring().n());
-        let level = products[0].level;
+        let (level, parts) = (products[0].level, products[0].parts.len());
         assert!(
             products.iter().all(|p| p.level == level),
             "products of one depth are at one level"
@@ -121,7 +121,7 @@ impl BitEval for Bits<'_> {
             });
             out
         };
-        let tasks = (0..4 * basis.len()).into_par_iter().with_max_len(1);
+        let tasks = (0..parts * basis.len()).into_par_iter().with_max_len(1);
         let limbs: Vec<_> = tasks.map(limb).collect();
         let mut limbs: Vec<_> = limbs.into_iter().map(Vec::into_iter).collect();
         let sum = |row: &Vec<u16>| {
@@ -138,7 +138,7 @@ impl BitEval for Bits<'_> {
                 owner: owners.reduce(Owner::with).expect("a row names a product"),
                 level,
                 frobenius: 0,
-                parts: core::array::from_fn(|_| part()),
+                parts: (0..parts).map(|_| part()).collect(),
                 noise: noises
                     .reduce(|a, b| a.plus(b))
                     .expect("a row names a product"),

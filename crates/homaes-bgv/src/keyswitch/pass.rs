@@ -1,7 +1,7 @@
 //! One pass of key switching over the inputs of many outputs, prime by prime.
 
 use super::division::{Division, start_division};
-use super::{Job, Shape};
+use super::{Shape, Summands};
 use crate::meter::{Meter, Stage};
 use crate::params::{Digit, Params, SwitchPlan};
 use crate::poly::Poly;
@@ -9,44 +9,44 @@ use homaes_math::Words;
 use homaes_math::kernel::{self, RowTerm, Term};
 use rayon::prelude::*;
 
-/// One pass of key switching over a group of jobs.
+/// One pass of key switching over a group of outputs.
 pub(crate) struct Pass<'a> {
     pub(crate) params: &'a Params,
     pub(crate) meter: &'a Meter,
     pub(crate) plan: &'a SwitchPlan,
     pub(crate) shape: &'a Shape<'a>,
-    pub(crate) jobs: &'a [Job<'a>],
+    pub(crate) outputs: &'a [Summands<'a>],
     /// whether to spread the primes over threads: for when there are fewer passes than threads
     pub(crate) spread: bool,
 }
 
 /// Working memory of a pass, reused from prime to prime.
 struct Buffers {
-    /// per job: one limb per piece and digit
+    /// per output: one limb per piece and digit
     digits: Vec<Vec<Words>>,
-    /// per job: the parts of a product
-    local: Vec<Vec<Words>>,
-    /// per job: both sums
+    /// per output: the parts of a product
+    local: Vec<[Words; 4]>,
+    /// per output: both sums
     sums: Vec<Words>,
 }
 
 impl Pass<'_> {
-    /// Switches all jobs and divides by P_l, to the plan's target basis. `post(at, limbs)` may change the
+    /// Makes all outputs: switches pieces, adds addends and divides by P_l, to the plan's target basis. `post(at, limbs)` may change the
     /// sums modulo the `at`-th prime of the extended basis before the division.
     ///
     /// The primes that the division drops come first: only their limbs are kept. Every other limb goes
     /// from its sum to its final value while it is in the cache.
     ///
-    /// Cost per job: digits·(L + K) transforms per piece and 2(K + dropped + kept) for the division, for
+    /// Cost per output: digits·(L + K) transforms per piece and 2(K + dropped + kept) for the division, for
     /// L source and K special primes.
     pub(crate) fn run(
         &self,
         post: impl Fn(usize, &mut [[&mut [u64]; 2]]) + Sync,
     ) -> Vec<[Poly; 2]> {
         let (params, meter, down) = (self.params, self.meter, &self.plan.down);
-        let (n, count) = (params.ring().n(), self.jobs.len());
-        let prepared: Vec<Vec<Prepared>> = self.jobs.iter().map(|j| self.prepare(j)).collect();
-        // outputs of all jobs, first and second parts alternating
+        let (n, count) = (params.ring().n(), self.outputs.len());
+        let prepared: Vec<Vec<Prepared>> = self.outputs.iter().map(|o| self.prepare(o)).collect();
+        // of all outputs, first and second parts alternating
         let residues = self.each(down.dropped.len(), |buffers, k| {
             let mut limbs = Poly::scratch(n, 2 * count).limbs;
             core::mem::swap(&mut buffers.sums, &mut limbs);
@@ -73,7 +73,7 @@ impl Pass<'_> {
         });
         let mut out = transposed(out, 2 * count).into_iter();
         (0..count)
-            .map(|_| [(); 2].map(|()| out.next().expect("two parts per job")))
+            .map(|_| [(); 2].map(|()| out.next().expect("two parts per output")))
             .collect()
     }
 
@@ -96,19 +96,19 @@ impl Pass<'_> {
     fn buffers(&self) -> Buffers {
         let n = self.params.ring().n();
         let digits = self.plan.digits.len();
-        let per_job = |limbs: fn(&Job<'_>, usize) -> usize| {
-            let jobs = self.jobs.iter();
-            jobs.map(|j| Poly::scratch(n, limbs(j, digits)).limbs)
-                .collect()
-        };
+        let each = || self.outputs.iter();
         Buffers {
-            digits: per_job(|job, digits| job.pieces() * digits),
-            local: per_job(|_, _| 4),
-            sums: Poly::scratch(n, 2 * self.jobs.len()).limbs,
+            digits: each()
+                .map(|o| Poly::scratch(n, o.pieces() * digits).limbs)
+                .collect(),
+            local: each()
+                .map(|_| [(); 4].map(|()| Words::scratch(n)))
+                .collect(),
+            sums: Poly::scratch(n, 2 * self.outputs.len()).limbs,
         }
     }
 
-    /// The sums of all jobs modulo the `at`-th prime of the extended basis, to `buffers.sums`.
+    /// The sums of all outputs modulo the `at`-th prime of the extended basis, to `buffers.sums`.
     fn sums(
         &self,
         at: usize,
@@ -116,12 +116,14 @@ impl Pass<'_> {
         buffers: &mut Buffers,
         post: &impl Fn(usize, &mut [[&mut [u64]; 2]]),
     ) {
-        let jobs = self.jobs.iter().zip(prepared);
+        let outputs = self.outputs.iter().zip(prepared);
         let scratch = buffers.digits.iter_mut().zip(&mut buffers.local);
-        for ((job, prepared), (digits, local)) in jobs.zip(scratch) {
+        for ((output, prepared), (digits, local)) in outputs.zip(scratch) {
             self.extend(at, prepared, digits);
-            if at < self.plan.from.len() {
-                job.tensor(self.params, self.meter, self.plan, at, local);
+            if let Summands::Product(factors) = output
+                && at < self.plan.from.len()
+            {
+                factors.tensor(self.params, self.meter, self.plan, at, local);
             }
         }
         let mut sums = core::mem::take(&mut buffers.sums);
@@ -139,23 +141,26 @@ impl Pass<'_> {
         buffers.sums = sums;
     }
 
-    /// Coefficients of a job's pieces, as the conversions of all digits want them.
-    fn prepare(&self, job: &Job<'_>) -> Vec<Prepared> {
+    /// Coefficients of an output's pieces, as the conversions of all digits want them.
+    fn prepare(&self, output: &Summands<'_>) -> Vec<Prepared> {
         let (params, plan) = (self.params, self.plan);
         let n = params.ring().n();
-        let mut out: Vec<Prepared> = (0..job.pieces())
+        let mut out: Vec<Prepared> = (0..output.pieces())
             .map(|_| Prepared {
                 y: Vec::with_capacity(plan.from.len()),
                 v: Vec::with_capacity(plan.digits.len()),
             })
             .collect();
         let coefficients = |at: usize| {
-            let mut limbs: Vec<Words> = match job {
-                Job::Stored { pieces, .. } => pieces.iter().map(|p| p.limbs[at].clone()).collect(),
-                Job::Product { .. } => {
-                    let mut parts = Poly::scratch(n, 4).limbs;
-                    job.tensor(params, self.meter, plan, at, &mut parts);
-                    parts.split_off(2)
+            let mut limbs: Vec<Words> = match output {
+                Summands::Stored { pieces, .. } => {
+                    pieces.iter().map(|p| p.limbs[at].clone()).collect()
+                }
+                Summands::Product(factors) => {
+                    let mut parts = [(); 4].map(|()| Words::scratch(n));
+                    factors.tensor(params, self.meter, plan, at, &mut parts);
+                    let [_, _, d2, d3] = parts;
+                    vec![d2, d3]
                 }
             };
             let t = params.transform(plan.from[at]);
@@ -185,7 +190,7 @@ impl Pass<'_> {
         out
     }
 
-    /// All digits of one job modulo one prime of the extended basis, in evaluation form. Digits that
+    /// All digits of one output modulo one prime of the extended basis, in evaluation form. Digits that
     /// own the prime are left out: their piece is read itself.
     fn extend(&self, at: usize, prepared: &[Prepared], buffers: &mut [Words]) {
         let t = self.params.transform(self.plan.extended[at]);
@@ -211,19 +216,19 @@ impl Pass<'_> {
         let (plan, shape) = (self.plan, self.shape);
         let i = plan.extended[at];
         let digits = plan.digits.len();
-        let jobs = || {
-            self.jobs
+        let outputs = || {
+            self.outputs
                 .iter()
                 .zip(buffers.digits.iter().zip(&buffers.local))
         };
-        // per piece and digit: the limb of every job
+        // per piece and digit: the limb of every output
         let sources: Vec<Vec<&[u64]>> = (0..shape.uses.len() * digits)
             .map(|k| {
                 let own = plan.digits[k % digits].target[at].is_none();
-                jobs()
-                    .map(|(job, (digit, local))| {
+                outputs()
+                    .map(|(output, (digit, local))| {
                         if own {
-                            job.piece(k / digits, at, local)
+                            output.piece(k / digits, at, local)
                         } else {
                             &*digit[k]
                         }
@@ -250,8 +255,8 @@ impl Pass<'_> {
         };
         let added: Vec<Vec<&[u64]>> = (0..count)
             .map(|k| {
-                jobs()
-                    .map(|(job, (_, local))| job.addend(k, at, local))
+                outputs()
+                    .map(|(output, (_, local))| output.addend(k, at, local))
                     .collect()
             })
             .collect();

@@ -59,12 +59,12 @@ fn sums_are_the_sums() {
 
 #[test]
 fn inner_product_twins() {
-    for jobs in [1, 2, 3, 4, 7] {
-        inner_product_of(jobs);
+    for outputs in [1, 2, 3, 4, 7] {
+        inner_product_of(outputs);
     }
 }
 
-fn inner_product_of(jobs: usize) {
+fn inner_product_of(outputs: usize) {
     on_all(|ring, m| {
         let (n, p) = (ring.n(), m.p());
         let maps = [
@@ -72,9 +72,11 @@ fn inner_product_of(jobs: usize) {
             ring.frobenius(3),
             ring.galois(7).unwrap(),
         ];
-        let limbs: Vec<_> = (0..(15 + jobs) as u64).map(|i| limb(n, 2 * p, i)).collect();
+        let limbs: Vec<_> = (0..(15 + outputs) as u64)
+            .map(|i| limb(n, 2 * p, i))
+            .collect();
         let sources: Vec<Vec<&[u64]>> = (0..15)
-            .map(|i| (0..jobs).map(|j| &limbs[i + j][..]).collect())
+            .map(|i| (0..outputs).map(|j| &limbs[i + j][..]).collect())
             .collect();
         let keys: Vec<_> = (0..30).map(|i| limb(n, p, 100 + i)).collect();
         let by_row = limb(ring.rows(), p, 500);
@@ -93,7 +95,7 @@ fn inner_product_of(jobs: usize) {
                 second: i == 8,
             })
             .collect();
-        let mut out = vec![vec![0; n]; 2 * jobs];
+        let mut out = vec![vec![0; n]; 2 * outputs];
         let mut pairs: Vec<[&mut [u64]; 2]> = out
             .chunks_exact_mut(2)
             .map(|c| {
@@ -102,17 +104,17 @@ fn inner_product_of(jobs: usize) {
             })
             .collect();
         inner_product(ring, m, &terms, &rows, &mut pairs);
-        let job = jobs - 1;
+        let output = outputs - 1;
         for i in [0, 5, n - 1] {
             let mut want = 0;
             for t in &terms {
-                let x = t.sources[job][t.map.source(i)] % p;
+                let x = t.sources[output][t.map.source(i)] % p;
                 want = m.add(want, m.from_stored(m.mul(x, t.key[1][i])));
             }
             let t = &rows[8];
-            let x = t.sources[job][t.map.source(i)] % p;
+            let x = t.sources[output][t.map.source(i)] % p;
             want = m.add(want, m.from_stored(m.mul(x, t.by_row[i / ring.row_len()])));
-            assert_eq!(m.canonical(out[2 * job + 1][i]), want);
+            assert_eq!(m.canonical(out[2 * output + 1][i]), want);
         }
         out
     });
@@ -140,6 +142,32 @@ fn tensor_twins() {
             let product = m.mul(inputs[1][i] % p, inputs[3][j] % p);
             let want = m.from_stored(m.mul(product, 12345 % p));
             assert_eq!(m.canonical(out[3][i]), want);
+        }
+        out
+    });
+}
+
+#[test]
+fn product_twins() {
+    on_all(|ring, m| {
+        let (n, p) = (ring.n(), m.p());
+        let inputs: Vec<_> = (0..4).map(|i| limb(n, 2 * p, i)).collect();
+        let [x0, x1, y0, y1] = [0, 1, 2, 3].map(|i| &inputs[i][..]);
+        let mut out = vec![vec![0; n]; 3];
+        let [a, b, c] = &mut out[..] else {
+            unreachable!()
+        };
+        let factors = [[x0, x1], [y0, y1]];
+        product(ring, m, factors, m.shoup(12345), [a, b, c]);
+        for i in [0, 3, n - 1] {
+            let [x0, x1, y0, y1] = [x0, x1, y0, y1].map(|a| a[i] % p);
+            let want = [
+                m.mul(x0, y0),
+                m.add(m.mul(x0, y1), m.mul(x1, y0)),
+                m.mul(m.mul(x1, y1), 12345 % p),
+            ];
+            let got = [0, 1, 2].map(|part| m.canonical(out[part][i]));
+            assert_eq!(got, want.map(|x| m.from_stored(x)));
         }
         out
     });
@@ -333,6 +361,9 @@ fn lengths_are_checked_on_every_backend() {
                 scale: c,
             };
             tensor(&ring, &m, &t, [&mut a, &mut b, &mut d, &mut e]);
+        });
+        refuses(&mut || {
+            product(&ring, &m, [x, [&long, &long]], c, [&mut a, &mut b, &mut d]);
         });
         refuses(&mut || {
             let two = vec![c; ring.rows() - 1];

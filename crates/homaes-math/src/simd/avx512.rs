@@ -1,6 +1,6 @@
 //! Element-wise and multiply-accumulate kernels in AVX-512 IFMA.
 
-use crate::kernel::{RowTerm, Tensor, Term};
+use crate::kernel::{self, RowTerm, Tensor, Term};
 use crate::modulus::{MASK, Modulus, Shoup};
 use crate::ring::{GaloisMap, Ring};
 use core::arch::x86_64::*;
@@ -136,7 +136,7 @@ impl VectorMap {
 /// Words between a load and its prefetch in the key inner products.
 const AHEAD: usize = 8 * 8;
 
-/// A term with the pointers of one group of `J` jobs.
+/// A term with the pointers of one group of `J` outputs.
 struct Pointers<const J: usize> {
     map: VectorMap,
     sources: [*const u64; J],
@@ -161,8 +161,8 @@ pub(super) unsafe fn inner_product(
     rows: &[RowTerm<'_>],
     out: &mut [[&mut [u64]; 2]],
 ) {
-    let (n, jobs) = (ring.n(), out.len());
-    let fit = |s: &[&[u64]]| s.len() == jobs && s.iter().all(|s| s.len() == n);
+    let (n, outputs) = (ring.n(), out.len());
+    let fit = |s: &[&[u64]]| s.len() == outputs && s.iter().all(|s| s.len() == n);
     assert!(ring.lanes() == 8 && out.iter().flatten().all(|o| o.len() == n));
     for t in terms {
         assert!(fit(t.sources) && t.key.iter().all(|k| k.len() == n));
@@ -171,10 +171,10 @@ pub(super) unsafe fn inner_product(
         assert!(fit(t.sources) && t.by_row.len() == ring.rows());
     }
     let mut first = 0;
-    // SAFETY: all lengths were checked above; every group lies within the jobs.
+    // SAFETY: all lengths were checked above; every group lies within the outputs.
     unsafe {
-        while first < jobs {
-            first += match jobs - first {
+        while first < outputs {
+            first += match outputs - first {
                 1 => inner_product_group::<1>(ring, m, terms, rows, out, first),
                 2 | 3 => inner_product_group::<2>(ring, m, terms, rows, out, first),
                 _ => inner_product_group::<4>(ring, m, terms, rows, out, first),
@@ -183,7 +183,7 @@ pub(super) unsafe fn inner_product(
     }
 }
 
-/// The jobs `first .. first + J`; returns J. All 4 J accumulators stay in registers over the terms.
+/// The outputs `first .. first + J`; returns J. All 4 J accumulators stay in registers over the terms.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
 unsafe fn inner_product_group<const J: usize>(
     ring: &Ring,
@@ -299,6 +299,53 @@ pub(super) unsafe fn tensor(ring: &Ring, m: &Modulus, t: &Tensor<'_>, out: [&mut
             }
         }
     }
+}
+
+/// # Safety
+/// The processor must have AVX-512 F, DQ and IFMA.
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+pub(super) unsafe fn product(
+    m: &Modulus,
+    [x, y]: [[&[u64]; 2]; 2],
+    c: Shoup,
+    out: [&mut [u64]; 3],
+) {
+    let n = x[0].len();
+    assert!(n.is_multiple_of(8) && x.iter().chain(&y).all(|s| s.len() == n));
+    assert!(out.iter().all(|o| o.len() == n));
+    let out = out.map(|o| o.as_mut_ptr());
+    // SAFETY: v stays below n/8; lengths were checked above.
+    unsafe {
+        let k = Consts::new(m);
+        let zero = _mm512_setzero_si512();
+        let (w, q) = (set1(c.w), set1(c.q));
+        for v in 0..n / 8 {
+            let [[x0, x1], [y0, y1]] = [x, y].map(|f| f.map(|s| load(s.as_ptr().add(8 * v))));
+            store(out[0].add(8 * v), k.mul(x0, y0));
+            let (lo, hi) = (
+                _mm512_madd52lo_epu64(zero, x0, y1),
+                _mm512_madd52hi_epu64(zero, x0, y1),
+            );
+            let (lo, hi) = (
+                _mm512_madd52lo_epu64(lo, x1, y0),
+                _mm512_madd52hi_epu64(hi, x1, y0),
+            );
+            store(out[1].add(8 * v), k.reduce(lo, hi));
+            store(out[2].add(8 * v), k.mul(x1, k.shoup(y1, w, q)));
+        }
+    }
+}
+
+/// # Safety
+/// The processor must have AVX-512 F, DQ and IFMA.
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+pub(super) unsafe fn sums(
+    m: &Modulus,
+    sources: &[&[u64]],
+    rows: &[Vec<u16>],
+    out: &mut [&mut [u64]],
+) {
+    kernel::sums_of_rows(m, sources, rows, out);
 }
 
 /// # Safety

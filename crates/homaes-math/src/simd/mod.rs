@@ -150,8 +150,12 @@ dispatch! {
     avx512::inner_product(ring: &Ring, m: &Modulus, terms: &[Term<'_>], rows: &[RowTerm<'_>], out: &mut [[&mut [u64]; 2]]);
     /// See [`crate::kernel::tensor`].
     avx512::tensor(ring: &Ring, m: &Modulus, t: &Tensor<'_>, out: [&mut [u64]; 4]);
+    /// See [`crate::kernel::product`].
+    avx512::product(m: &Modulus, factors: [[&[u64]; 2]; 2], c: Shoup, out: [&mut [u64]; 3]);
     /// See [`crate::kernel::combine`].
     avx512::combine(m: &Modulus, sources: &[&[u64]], constants: &[u64], out: &mut [u64]);
+    /// See [`crate::kernel::sums`].
+    avx512::sums(m: &Modulus, sources: &[&[u64]], rows: &[Vec<u16>], out: &mut [&mut [u64]]);
     /// See [`crate::kernel::quotient`].
     avx512::quotient(sources: &[&[u64]], inverses: &[f64], out: &mut [u64]);
     /// See [`crate::kernel::scale_canonical`].
