@@ -16,7 +16,7 @@ pub(crate) struct Expanded {
 
 /// All round keys of `direction` from the digits of the key (FIPS-197 section 5.2).
 ///
-/// A word is w[i] = w[i - Nk] ⊕ t: with a test polynomial of w[i - Nk] as the first digit, which can be made long before, the chain is one
+/// A word is w\[i\] = w\[i - Nk\] ⊕ t: with a test polynomial of w\[i - Nk\] as the first digit, which can be made long before, the chain is one
 /// rotation per digit; and encryption needs these test polynomials again.
 ///
 /// Rotations for AES-128: 10 · 12 for SubWord, 40 · 8 for the sums, 40 · 8 for test polynomials. The equivalent inverse
