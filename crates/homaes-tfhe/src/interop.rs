@@ -40,13 +40,14 @@
 //! circular assumption is added, unless z is encrypted under s elsewhere.
 
 use crate::bits::engine::Engine;
+use crate::ciphertext::{Big, Lwe};
 use crate::error::{Error, Result};
 use crate::keys::{EvalKey, SecretKey};
 use crate::noise::{
     Accounting, FFT_LOG2_VARIANCE, NoiseModel, REFRESHED, digit_moment, log2_sigma, rounding,
 };
 use crate::params::Params;
-use crate::ring::{RingSecret, add, extract};
+use crate::ring::{RingSecret, extract};
 use crate::rows::unit;
 use crate::set::{BitsSet, Gadget, Variant};
 use crate::state::State;
@@ -186,12 +187,12 @@ impl ExportKey {
             + levels * (dimension * base).powi(2) * FFT_LOG2_VARIANCE.exp2()
     }
 
-    /// The message of an LWE ciphertext under s, under z.
+    /// The message of an LWE ciphertext, under z: mask, then body.
     ///
     /// The mask becomes polynomials whose product with the S_i has <a, s> as constant coefficient; a GLWE key switch follows,
     /// and the constant coefficient of its phase is read off.
-    fn switch(&self, lwe: &[u64]) -> Vec<u64> {
-        let (mask, body) = lwe.split_at(lwe.len() - 1);
+    fn switch(&self, lwe: &Lwe<Big>) -> Vec<u64> {
+        let mask = lwe.mask();
         let levels = SWITCH.levels;
         let count = mask.len().div_ceil(DEGREE) * levels;
         let mut digits = Reals::zeroed(count * DEGREE);
@@ -209,12 +210,14 @@ impl ExportKey {
         self.fourier
             .multiply_add(&digits, &self.rows, COLUMNS, &mut sums, (0, COLUMNS));
         let mut glwe = Words::zeroed(COLUMNS * DEGREE);
-        glwe[DEGREE] = body[0];
+        glwe[DEGREE] = lwe.body();
         for (c, poly) in glwe.chunks_exact_mut(DEGREE).enumerate() {
             self.fourier.inverse_add(&sums, c, COLUMNS, poly);
         }
         let mut out = vec![0; DEGREE + 1];
-        extract(&glwe, DEGREE, 0, &mut out);
+        let (mask, body) = glwe.split_at(DEGREE);
+        extract(mask, 0, &mut out[..DEGREE]);
+        out[DEGREE] = body[0];
         out
     }
 }
@@ -259,11 +262,12 @@ impl EvalKey {
         }
         check_noise(set, state, export)?;
         let engine = Engine::new(set, params.fouriers(), self.spectra());
-        let byte = 8 * engine.lwe_len();
-        let tasks = state.lwes.par_chunks(BYTES_PER_TASK * byte).with_max_len(1);
-        let bytes = tasks.flat_map_iter(|lwes| {
-            let bits = engine.refresh(lwes, &UNITS);
-            let bytes = bits.chunks_exact(byte);
+        let len = params.big_dimension() + 1;
+        let tasks = state.lwes.par_chunks(8 * BYTES_PER_TASK * len);
+        let bytes = tasks.with_max_len(1).flat_map_iter(|words| {
+            let lwes: Vec<Lwe<Big>> = words.chunks_exact(len).map(Lwe::from_words).collect();
+            let bits = engine.refresh(&lwes.iter().collect::<Vec<_>>(), &UNITS);
+            let bytes = bits.chunks_exact(8);
             bytes
                 .map(|bits| value(bits, export, &format, server_key))
                 .collect::<Vec<_>>()
@@ -272,18 +276,16 @@ impl EvalKey {
     }
 }
 
-/// The value of eight LWE ciphertexts under s, the lowest bit first, which hold [`UNITS`] in turn.
+/// The value of eight LWE ciphertexts, the lowest bit first, which hold [`UNITS`] in turn.
 fn value(
-    bits: &[u64],
+    bits: &[Lwe<Big>],
     export: &ExportKey,
     format: &CiphertextConformanceParams,
     server_key: &ServerKey,
 ) -> Result<FheUint8> {
-    let pairs = bits.chunks_exact(bits.len() / 4);
-    let blocks = pairs.map(|pair| {
-        let (low, high) = pair.split_at(pair.len() / 2);
-        let mut sum = low.to_vec();
-        add(&mut sum, high);
+    let blocks = bits.chunks_exact(2).map(|pair| {
+        let mut sum = pair[0].clone();
+        sum.add(&pair[1]);
         Ciphertext::new(
             LweCiphertextOwned::from_container(
                 export.switch(&sum),

@@ -29,7 +29,8 @@
 //!
 //! | step | module | literature |
 //! |---|---|---|
-//! | LWE, GLWE, sample extraction, automorphisms; parts of keys and their rows | `ring`, `parts`, `rows` | Chillotti, Gama, Georgieva, Izabachène 2020 ("CGGI20") §3, §4 |
+//! | LWE and GLWE ciphertexts, sample extraction | `ciphertext` | Chillotti, Gama, Georgieva, Izabachène 2020 ("CGGI20") §3, §4 |
+//! | polynomials, automorphisms; parts of keys and their rows | `ring`, `parts`, `rows` | the same |
 //! | key switch in a ring | `switching` | embedding of a into polynomials; GLWE key switch |
 //! | blind rotation, by one or two key bits a step | `rotation`, [`homaes_math::Fourier::rotation_step`] | Zhou et al. 2018; Bourse et al. 2018 |
 //! | several values from one rotation | `bits::engine` | Chillotti, Ligier, Orfila, Tap 2021, PBSmanyLUT |
@@ -70,6 +71,7 @@
 mod aes;
 mod bits;
 mod card;
+mod ciphertext;
 mod codec;
 mod distinct;
 mod error;

@@ -1,10 +1,5 @@
-//! GLWE ciphertexts over Z_q\[X\]/(X^N + 1), q = 2^64, under binary keys: encryption, phases, movements.
-//!
-//! A ciphertext is k mask polynomials a_1 … a_k and a body b, k + 1 polynomials of N words in a row; its phase is
-//! b - Σ a_i s_i = message + noise. Words are torus elements in units of 2^-64.
-//!
-//! Flattened, the key polynomials are an LWE key of k N bits: coefficient h of the phase is the phase of the LWE ciphertext
-//! (a, b) that [`extract`] reads off.
+//! Polynomials modulo X^N + 1 with words as coefficients, torus elements in units of 2^-64: movements, and encryption
+//! under keys of binary polynomials.
 
 use homaes_math::fourier::Digits;
 use homaes_math::sample::Seed;
@@ -113,49 +108,33 @@ impl<'f> RingSecret<'f> {
         self.add_mask_product(&masks, body);
         torus::add_gaussian(rng, sigma, body);
     }
-
-    /// b - Σ a_i s_i.
-    #[cfg(test)]
-    pub(crate) fn phase(&self, ciphertext: &[u64]) -> Zeroizing<Vec<u64>> {
-        let (masks, body) = ciphertext.split_at(self.bits.len());
-        let mut phase = Zeroizing::new(vec![0; self.degree()]);
-        self.add_mask_product(masks, &mut phase);
-        for (p, b) in phase.iter_mut().zip(body) {
-            *p = b.wrapping_sub(*p);
-        }
-        phase
-    }
 }
 
-/// The LWE ciphertext (mask, then body) of coefficient h of the phase.
-pub(crate) fn extract(ciphertext: &[u64], degree: usize, h: usize, out: &mut [u64]) {
-    let rank = ciphertext.len() / degree - 1;
-    let (masks, body) = ciphertext.split_at(rank * degree);
-    for (mask, out) in masks.chunks(degree).zip(out.chunks_mut(degree)) {
-        let (low, high) = out.split_at_mut(h + 1);
-        for (x, a) in low.iter_mut().zip(mask[..=h].iter().rev()) {
-            *x = *a;
-        }
-        for (x, a) in high.iter_mut().zip(mask[h + 1..].iter().rev()) {
-            *x = a.wrapping_neg();
-        }
+/// Writes words a' such that coefficient h of a·s is <a', s> for every polynomial s: the first of them if `out` is shorter.
+///
+/// With h = 0 it is its own inverse.
+pub(crate) fn extract(a: &[u64], h: usize, out: &mut [u64]) {
+    let (low, high) = out.split_at_mut(h + 1);
+    for (x, a) in low.iter_mut().zip(a[..=h].iter().rev()) {
+        *x = *a;
     }
-    out[rank * degree] = body[h];
+    for (x, a) in high.iter_mut().zip(a[h + 1..].iter().rev()) {
+        *x = a.wrapping_neg();
+    }
 }
 
 /// Writes X^amount · from, for amounts from 0 to 2N.
-pub(crate) fn rotate(from: &[u64], degree: usize, amount: usize, to: &mut [u64]) {
-    let (turns, shift) = (amount / degree % 2, amount % degree);
-    for (from, to) in from.chunks(degree).zip(to.chunks_mut(degree)) {
-        let (stay, wrap) = from.split_at(degree - shift);
-        let (front, back) = to.split_at_mut(shift);
-        let signed = |negative: bool, x: u64| if negative { x.wrapping_neg() } else { x };
-        for (to, from) in front.iter_mut().zip(wrap) {
-            *to = signed(turns == 0, *from);
-        }
-        for (to, from) in back.iter_mut().zip(stay) {
-            *to = signed(turns == 1, *from);
-        }
+pub(crate) fn rotate(from: &[u64], amount: usize, to: &mut [u64]) {
+    let n = from.len();
+    let (turns, shift) = (amount / n % 2, amount % n);
+    let (stay, wrap) = from.split_at(n - shift);
+    let (front, back) = to.split_at_mut(shift);
+    let signed = |negative: bool, x: u64| if negative { x.wrapping_neg() } else { x };
+    for (to, from) in front.iter_mut().zip(wrap) {
+        *to = signed(turns == 0, *from);
+    }
+    for (to, from) in back.iter_mut().zip(stay) {
+        *to = signed(turns == 1, *from);
     }
 }
 
@@ -179,30 +158,12 @@ impl Automorphism {
         }
     }
 
-    /// Applies it to every polynomial of `from`.
     pub(crate) fn apply(&self, from: &[u64], to: &mut [u64]) {
-        let n = self.target.len();
-        for (from, to) in from.chunks_exact(n).zip(to.chunks_exact_mut(n)) {
-            for (x, &target) in from.iter().zip(&self.target) {
-                // x or -x without a branch
-                let sign = u64::from(target >> 31).wrapping_neg();
-                to[(target & 0x7fff_ffff) as usize] = (x ^ sign).wrapping_sub(sign);
-            }
+        for (x, &target) in from.iter().zip(&self.target) {
+            // x or -x without a branch
+            let sign = u64::from(target >> 31).wrapping_neg();
+            to[(target & 0x7fff_ffff) as usize] = (x ^ sign).wrapping_sub(sign);
         }
-    }
-}
-
-/// Adds `b` to `a`, word by word.
-pub(crate) fn add(a: &mut [u64], b: &[u64]) {
-    for (a, b) in a.iter_mut().zip(b) {
-        *a = a.wrapping_add(*b);
-    }
-}
-
-/// Subtracts `b` from `a`, word by word.
-pub(crate) fn sub(a: &mut [u64], b: &[u64]) {
-    for (a, b) in a.iter_mut().zip(b) {
-        *a = a.wrapping_sub(*b);
     }
 }
 
@@ -227,9 +188,10 @@ mod tests {
             let mut turned = vec![0; n];
             for i in 0..rank {
                 for (j, &s) in secret.poly(i).iter().enumerate() {
-                    rotate(&masks[i * n..][..n], n, j, &mut turned);
-                    turned.iter_mut().for_each(|x| *x *= s);
-                    add(&mut want, &turned);
+                    rotate(&masks[i * n..][..n], j, &mut turned);
+                    for (x, y) in want.iter_mut().zip(&turned) {
+                        *x = x.wrapping_add(y * s);
+                    }
                 }
             }
             assert!(out == want, "{n} {rank}");
@@ -237,29 +199,30 @@ mod tests {
     }
 
     #[test]
-    fn extraction_reads_coefficients() {
+    fn extraction_turns_products_into_coefficients() {
         let mut rng = ChaCha20Rng::from_seed([4; 32]);
-        let (n, rank) = (128, 2);
-        let fourier = Fourier::new(n);
-        let mut bits = vec![0; n * rank];
-        torus::binary(&mut rng, &mut bits);
-        let secret = RingSecret::new(&fourier, &bits);
-        let ciphertext: Vec<u64> = (0..n * (rank + 1)).map(|_| rng.next_u64()).collect();
-        let phase = secret.phase(&ciphertext);
-        let mut lwe = vec![0; n * rank + 1];
+        let n = 128;
+        let [a, s] = [(); 2].map(|()| (0..n).map(|_| rng.next_u64()).collect::<Vec<_>>());
+        let mut product = vec![0u64; n];
+        let mut turned = vec![0; n];
+        for (j, &s) in s.iter().enumerate() {
+            rotate(&a, j, &mut turned);
+            for (x, y) in product.iter_mut().zip(&turned) {
+                *x = x.wrapping_add(y.wrapping_mul(s));
+            }
+        }
+        let mut words = vec![0; n];
         for h in [0, 1, 63, n - 1] {
-            extract(&ciphertext, n, h, &mut lwe);
-            let sum = lwe
-                .iter()
-                .zip(bits.iter())
-                .fold(0u64, |sum, (a, s)| sum.wrapping_add(a.wrapping_mul(*s)));
-            assert_eq!(lwe[n * rank].wrapping_sub(sum), phase[h]);
+            extract(&a, h, &mut words);
+            let terms = words.iter().zip(&s);
+            let sum = terms.fold(0u64, |sum, (a, s)| sum.wrapping_add(a.wrapping_mul(*s)));
+            assert_eq!(sum, product[h]);
         }
-        let (mut turned, mut back) = (ciphertext.clone(), ciphertext.clone());
-        for amount in [0, 1, n, n + 7, 2 * n - 1] {
-            rotate(&ciphertext, n, amount, &mut turned);
-            rotate(&turned, n, 2 * n - amount, &mut back);
-            assert_eq!(back, ciphertext);
-        }
+        extract(&a, 0, &mut words);
+        let (mut back, mut front) = (vec![0; n], vec![0; 50]);
+        extract(&words, 0, &mut back);
+        assert_eq!(back, a);
+        extract(&a, 0, &mut front);
+        assert_eq!(front, words[..50]);
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Two bits at once take half of the transforms and three keys in place of two: faster, and half as much key again.
 
+use crate::ciphertext::{Glwe, Lwe, Polynomial, Small};
 use crate::set::Gadget;
 use homaes_math::fourier::GROUP;
 use homaes_math::{Fourier, Reals};
@@ -27,35 +28,52 @@ pub(crate) struct BlindRotation<'k> {
     pub(crate) cancel: &'k Cancel,
 }
 
+/// A blind rotation to be done.
+#[derive(Clone, Copy)]
+pub(crate) struct Rotation<'a> {
+    pub(crate) exponents: &'a Exponents,
+    /// the test polynomial
+    pub(crate) test: Polynomial<'a>,
+}
+
 impl BlindRotation<'_> {
     /// Digit polynomials of one accumulator.
     fn rows(&self) -> usize {
         self.rank * self.mask.levels + self.body.levels
     }
 
-    /// Multiplies every accumulator, k + 1 polynomials each, by X^(Σ a_i s_i), its own `amounts` being a_0, a_1, …; the number of
-    /// transforms that took.
+    /// X^-phase times its test polynomial for every one of `rotations`, in one pass over the key, and the number of transforms
+    /// that took.
     ///
-    /// Noise: [`rotation`](crate::noise::rotation) in every coefficient.
-    pub(crate) fn run(&self, accumulators: &mut [u64], amounts: &[impl AsRef<[usize]>]) -> usize {
-        match self.unroll {
-            1 => self.run_by(accumulators, amounts, |a, step| [a[step]]),
-            2 => self.run_by(accumulators, amounts, |amounts, step| {
-                let (a, b) = (amounts[2 * step], amounts[2 * step + 1]);
+    /// Noise: [`rotation`](crate::noise::rotation) in every coefficient, besides that of the test polynomial.
+    pub(crate) fn run(&self, rotations: &[Rotation<'_>]) -> (Vec<Glwe>, usize) {
+        let full_turn = 2 * self.fourier.degree();
+        let start = |rotation: &Rotation<'_>| {
+            let amount = full_turn - rotation.exponents.body;
+            rotation.test.rotated(self.rank, amount)
+        };
+        let mut accumulators: Vec<Glwe> = rotations.iter().map(start).collect();
+        let all = &mut accumulators[..];
+        let transforms = match self.unroll {
+            1 => self.multiply(all, rotations, |mask, step| [mask[step]]),
+            2 => self.multiply(all, rotations, |mask, step| {
+                let (a, b) = (mask[2 * step], mask[2 * step + 1]);
                 [a, b, a + b]
             }),
             _ => unreachable!("sets are checked"),
-        }
+        };
+        (accumulators, transforms)
     }
 
-    /// As `run`, with the exponents of an accumulator's step.
-    fn run_by<const M: usize>(
+    /// Multiplies every accumulator by X^(Σ a_i s_i), a being the mask of its own exponents, from which `powers_of` takes those of a step;
+    /// the number of transforms that took.
+    fn multiply<const M: usize>(
         &self,
-        accumulators: &mut [u64],
-        amounts: &[impl AsRef<[usize]>],
-        exponents: impl Fn(&[usize], usize) -> [usize; M],
+        accumulators: &mut [Glwe],
+        rotations: &[Rotation<'_>],
+        powers_of: impl Fn(&[usize], usize) -> [usize; M],
     ) -> usize {
-        let (n, count) = (self.fourier.degree(), amounts.len());
+        let (n, count) = (self.fourier.degree(), rotations.len());
         let (rows, columns) = (self.rows(), self.rank + 1);
         let mut digits = Reals::zeroed(TILE * rows * n);
         let mut sums = Reals::zeroed(TILE * columns * n);
@@ -67,22 +85,23 @@ impl BlindRotation<'_> {
             let next: &[f64] = self.steps.get(step + 1).map_or(&[], |next| next);
             let share = next.len() / GROUP / count.div_ceil(TILE).max(1) * GROUP + GROUP;
             let mut next = next.chunks(share);
-            let tiles = accumulators.chunks_mut(TILE * columns * n);
-            for (tile, amounts) in tiles.zip(amounts.chunks(TILE)) {
+            let tiles = accumulators.chunks_mut(TILE);
+            for (tile, rotations) in tiles.zip(rotations.chunks(TILE)) {
                 let next = next.next().unwrap_or(&[]);
                 let mut powers = [[0; M]; TILE];
-                for (powers, amounts) in powers.iter_mut().zip(amounts) {
-                    *powers = exponents(amounts.as_ref(), step);
+                for (powers, rotation) in powers.iter_mut().zip(rotations) {
+                    *powers = powers_of(&rotation.exponents.mask, step);
                 }
-                let powers = &powers[..amounts.len()];
+                let powers = &powers[..rotations.len()];
                 let digits = &mut digits[..powers.len() * rows * n];
                 let sums = &mut sums[..powers.len() * columns * n];
-                for (i, acc) in tile.chunks_exact(columns * n).enumerate() {
+                for (i, acc) in tile.iter().enumerate() {
                     self.digits(acc, digits, (i * rows, powers.len() * rows));
                 }
                 self.fourier
                     .rotation_step(powers, digits, key, sums, [rows, columns], next);
-                for (i, poly) in tile.chunks_exact_mut(n).enumerate() {
+                let polynomials = tile.iter_mut().flat_map(Glwe::polynomials_mut);
+                for (i, poly) in polynomials.enumerate() {
                     self.fourier
                         .inverse_add(sums, i, powers.len() * columns, poly);
                 }
@@ -92,9 +111,9 @@ impl BlindRotation<'_> {
     }
 
     /// Spectra of the digits of an accumulator.
-    fn digits(&self, acc: &[u64], out: &mut [f64], (place, count): (usize, usize)) {
+    fn digits(&self, acc: &Glwe, out: &mut [f64], (place, count): (usize, usize)) {
         let n = self.fourier.degree();
-        let (masks, body) = acc.split_at(self.rank * n);
+        let (masks, body) = acc.split();
         for (i, mask) in masks.chunks_exact(n).enumerate() {
             let place = place + i * self.mask.levels;
             self.fourier
@@ -119,27 +138,45 @@ pub(crate) fn messages(bits: &[u64]) -> Vec<u64> {
     }
 }
 
-/// Mask and body of an LWE ciphertext in steps of 1/(2N), multiples of 2^grid: exponents of X.
-///
-/// What rounding takes from the mask meets key bits of mean 1/2; half of it is public and taken from the body, so that only (s_i - 1/2)
-/// times the rounding errors is left: a quarter of the variance without that, in place of a half.
-pub(crate) fn exponents(lwe: &[u64], n: usize, grid: u32) -> Vec<usize> {
-    // 2^64 / (2N / 2^grid)
-    let shift = step_log(n) + grid;
-    let round = |x: u64| x.wrapping_add(1 << (shift - 1)) >> shift;
-    let (mask, body) = lwe.split_at(lwe.len() - 1);
-    let mut lost = 0i64;
-    let mut out: Vec<usize> = mask
-        .iter()
-        .map(|&a| {
+/// Mask and body of an LWE ciphertext in steps of 1/(2N): exponents of X, below 2N.
+pub(crate) struct Exponents {
+    /// n of them
+    pub(crate) mask: Vec<usize>,
+    pub(crate) body: usize,
+}
+
+impl Exponents {
+    /// Rounded to multiples of 2^grid steps.
+    ///
+    /// What rounding takes from the mask meets key bits of mean 1/2; half of it is public and taken from the body, so that only (s_i - 1/2)
+    /// times the rounding errors is left: a quarter of the variance without that, in place of a half.
+    pub(crate) fn new(lwe: &Lwe<Small>, n: usize, grid: u32) -> Self {
+        // 2^64 / (2N / 2^grid)
+        let shift = step_log(n) + grid;
+        let round = |x: u64| x.wrapping_add(1 << (shift - 1)) >> shift;
+        let exponent = |rounded: u64| (rounded as usize) << grid & (2 * n - 1);
+        let mut lost = 0i64;
+        let each = lwe.mask().iter().map(|&a| {
             let rounded = round(a);
             lost = lost.wrapping_add(a.wrapping_sub(rounded << shift) as i64);
-            (rounded as usize) << grid & (2 * n - 1)
+            exponent(rounded)
+        });
+        let mask = each.collect();
+        let body = lwe.body().wrapping_sub((lost / 2) as u64);
+        Self {
+            mask,
+            body: exponent(round(body)),
+        }
+    }
+
+    /// The rotations of all of `tests` by these.
+    pub(crate) fn rotations<'a>(&'a self, tests: &'a [Glwe]) -> impl Iterator<Item = Rotation<'a>> {
+        let tests = tests.iter().map(Polynomial::Encrypted);
+        tests.map(|test| Rotation {
+            exponents: self,
+            test,
         })
-        .collect();
-    let body = body[0].wrapping_sub((lost / 2) as u64);
-    out.push((round(body) as usize) << grid & (2 * n - 1));
-    out
+    }
 }
 
 /// log2 of the torus step that one X stands for: 2^64 / 2N.

@@ -1,5 +1,6 @@
 //! The state of one batch of blocks.
 
+use crate::ciphertext::{Big, Lwe};
 use crate::error::{Error, Result};
 use crate::keys::SecretKey;
 use crate::params::Params;
@@ -11,7 +12,7 @@ use homaes_wire::KeyId;
 use rayon::prelude::*;
 use zeroize::Zeroizing;
 
-/// Callback after every round: its number, and the LWE ciphertexts of the state.
+/// Callback after every round: its number, and the words of the state.
 pub(crate) type Observe<'o> = &'o mut dyn FnMut(usize, Words);
 
 /// What errors call a state.
@@ -79,6 +80,16 @@ impl State {
         self.check_set(params)?;
         Ok(self.owner.check_key(STATE, id)?)
     }
+}
+
+/// The words of a state of these ciphertexts.
+pub(crate) fn words_of(lwes: &[&Lwe<Big>]) -> Words {
+    let len = lwes.first().map_or(1, |lwe| lwe.words().len());
+    let mut out = Words::scratch(lwes.len() * len);
+    for (lwe, out) in lwes.iter().zip(out.chunks_exact_mut(len)) {
+        out.copy_from_slice(lwe.words());
+    }
+    out
 }
 
 impl fmt::Debug for State {

@@ -1,6 +1,7 @@
 //! Switching of keys: LWE ciphertexts to the key of blind rotation, automorphic images back to their own key; and what
 //! rounding loses on the way, on average.
 
+use crate::ciphertext::{Big, Glwe, Lwe, Small};
 use crate::ring::{Automorphism, extract};
 use crate::set::Gadget;
 use homaes_math::{Fourier, Reals, Words};
@@ -21,28 +22,23 @@ pub(crate) struct KeySwitch<'k> {
 }
 
 impl KeySwitch<'_> {
-    /// n + 1 words for each of `lwes`, and the number of transforms that took.
+    /// The messages of `lwes` under the key of n bits, and the number of transforms that took.
     ///
     /// Noise: [`key_switch`](crate::noise::key_switch).
-    pub(crate) fn run<'a>(&self, lwes: impl ExactSizeIterator<Item = &'a [u64]>) -> (Words, usize) {
+    pub(crate) fn run(&self, lwes: &[&Lwe<Big>]) -> (Vec<Lwe<Small>>, usize) {
         let (n, d) = (self.dimension, self.fourier.degree());
         let columns = n.div_ceil(d) + 1;
         let count = self.key.len() / (columns * d);
         let levels = self.gadget.levels;
         let transforms = lwes.len() * (count + columns);
-        let mut out = Words::zeroed(lwes.len() * (n + 1));
+        let mut out = vec![Lwe::zeroed(n); lwes.len()];
         let mut rows = Reals::zeroed(count * d);
         let mut sums = Reals::zeroed(columns * d);
         let mut poly = Words::zeroed(d);
         let mut switched = Words::zeroed(columns * d);
-        let mut padded = Words::zeroed((columns - 1) * d + 1);
-        for (lwe, out) in lwes.zip(out.chunks_exact_mut(n + 1)) {
-            let (mask, body) = lwe.split_at(lwe.len() - 1);
-            for (i, a) in mask.chunks_exact(d).enumerate() {
-                poly[0] = a[0];
-                for (x, a) in poly[1..].iter_mut().zip(a[1..].iter().rev()) {
-                    *x = a.wrapping_neg();
-                }
+        for (lwe, out) in lwes.iter().zip(&mut out) {
+            for (i, a) in lwe.mask().chunks_exact(d).enumerate() {
+                extract(a, 0, &mut poly);
                 let digits = self.gadget.digits();
                 self.fourier
                     .forward_digits(digits, &poly, &mut rows, i * levels, count);
@@ -51,13 +47,16 @@ impl KeySwitch<'_> {
             self.fourier
                 .multiply_add(&rows, self.key, columns, &mut sums, (0, columns));
             switched.fill(0);
-            switched[(columns - 1) * d] = body[0].wrapping_sub(half_lost(self.gadget, mask));
+            switched[(columns - 1) * d] =
+                lwe.body().wrapping_sub(half_lost(self.gadget, lwe.mask()));
             for (c, poly) in switched.chunks_exact_mut(d).enumerate() {
                 self.fourier.inverse_add(&sums, c, columns, poly);
             }
-            extract(&switched, d, 0, &mut padded);
-            out[..n].copy_from_slice(&padded[..n]);
-            out[n] = padded[(columns - 1) * d];
+            // the last polynomial may have more coefficients than the key has bits left
+            for (mask, out) in switched.chunks_exact(d).zip(out.mask_mut().chunks_mut(d)) {
+                extract(mask, 0, out);
+            }
+            out.add_constant(switched[(columns - 1) * d]);
         }
         (out, transforms)
     }
@@ -91,16 +90,19 @@ impl<'k> Automorphisms<'k> {
     pub(crate) fn apply(
         &self,
         t: u32,
-        x: &[u64],
-        out: &mut [u64],
+        x: &Glwe,
+        out: &mut Glwe,
         [rows, sums]: [&mut [f64]; 2],
     ) -> usize {
         let (n, levels) = (self.fourier.degree(), self.gadget.levels);
-        let columns = x.len() / n;
+        let columns = x.polynomials().len();
         let rank = columns - 1;
-        self.maps[t as usize - 1].apply(x, out);
+        let map = &self.maps[t as usize - 1];
+        for (x, out) in x.polynomials().zip(out.polynomials_mut()) {
+            map.apply(x, out);
+        }
         let rows = &mut rows[..rank * levels * n];
-        let masks = &mut out[..rank * n];
+        let (masks, _) = out.split_mut();
         for (i, mask) in masks.chunks_exact(n).enumerate() {
             let place = (i * levels, rank * levels);
             self.fourier
@@ -112,7 +114,7 @@ impl<'k> Automorphisms<'k> {
         self.fourier
             .multiply_add(rows, key, columns, sums, (0, columns));
         masks.fill(0);
-        for (c, poly) in out.chunks_exact_mut(n).enumerate() {
+        for (c, poly) in out.polynomials_mut().enumerate() {
             self.fourier.inverse_add(sums, c, columns, poly);
         }
         rank * levels + columns

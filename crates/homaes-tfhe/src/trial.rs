@@ -1,9 +1,9 @@
 //! Keys of any shape from a seed, for measurements and tests.
 
+use crate::ciphertext::{Big, Glwe, Lwe};
 use crate::parts::{Shape, Spectra};
-use crate::ring::extract;
 use crate::rows::Secrets;
-use homaes_math::{Fourier, Words, torus};
+use homaes_math::{Fourier, torus};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 
@@ -51,27 +51,18 @@ impl Trial {
     }
 
     /// LWE ciphertexts of torus elements under the GLWE key, with fresh noise; the same every time.
-    pub(crate) fn encrypt(&self, messages: impl IntoIterator<Item = u64>) -> Vec<Words> {
-        let (secrets, n, rank) = (self.secrets(), self.shape.degree, self.shape.rank);
+    pub(crate) fn encrypt(&self, messages: impl IntoIterator<Item = u64>) -> Vec<Lwe<Big>> {
+        let secrets = self.secrets();
         let sigma = self.shape.glwe_log2_sigma.exp2();
         let mut rng = ChaCha20Rng::from_seed([77; 32]);
         let each = (0..).zip(messages).map(|(i, message)| {
-            let mut glwe = vec![0; (rank + 1) * n];
-            let (masks, body) = glwe.split_at_mut(rank * n);
+            let mut glwe = Glwe::zeroed(self.shape.rank, self.shape.degree);
+            let (masks, body) = glwe.split_mut();
             torus::uniform(&[9; 32], i, masks);
             body[0] = message;
             secrets.glwe.encrypt((&[9; 32], i), sigma, &mut rng, body);
-            let mut lwe = Words::zeroed(rank * n + 1);
-            extract(&glwe, n, 0, &mut lwe);
-            lwe
+            glwe.extract(0)
         });
         each.collect()
     }
-}
-
-/// b - <a, s>.
-pub(crate) fn phase(lwe: &[u64], key: &[u64]) -> u64 {
-    let (mask, body) = lwe.split_at(key.len());
-    let terms = mask.iter().zip(key);
-    terms.fold(body[0], |sum, (a, s)| sum.wrapping_sub(a.wrapping_mul(*s)))
 }

@@ -3,14 +3,15 @@
 //! A list of digits (bits, or base-16 digits) of the key or of its round keys, N of them per GLWE ciphertext, whose coefficients are
 //! read off as LWE ciphertexts. Masks come from a seed, so a digit takes one word: 1 KiB for the bits of an AES-128 key.
 
+use crate::ciphertext::{Big, Glwe, Lwe};
 use crate::error::Result;
 use crate::keys::SecretKey;
 use crate::params::Params;
-use crate::ring::{RingSecret, extract};
+use crate::ring::RingSecret;
 use core::fmt;
 use homaes_aes::{Direction, KeySize, Layout, RoundKeys};
 use homaes_math::sample::Seed;
-use homaes_math::{Words, torus};
+use homaes_math::torus;
 use homaes_scheme::{Expansion, misfit};
 use homaes_wire::KeyId;
 use rand_core::CryptoRng;
@@ -105,19 +106,15 @@ impl WrappedKey {
     }
 
     /// Every digit as LWE ciphertext.
-    pub(crate) fn lwes(&self) -> Vec<Words> {
-        let (n, big) = (self.params.shape().degree, self.params.big_dimension());
-        let mut glwe = vec![0; big + n];
+    pub(crate) fn lwes(&self) -> Vec<Lwe<Big>> {
+        let shape = self.params.shape();
+        let mut glwe = Glwe::zeroed(shape.rank, shape.degree);
         let mut out = Vec::with_capacity(self.bodies.len());
-        for (stream, digits) in (0..).zip(self.bodies.chunks(n)) {
-            let (masks, body) = glwe.split_at_mut(big);
+        for (stream, digits) in (0..).zip(self.bodies.chunks(shape.degree)) {
+            let (masks, body) = glwe.split_mut();
             torus::uniform(&self.seed, stream, masks);
             body[..digits.len()].copy_from_slice(digits);
-            out.extend((0..digits.len()).map(|h| {
-                let mut lwe = Words::scratch(big + 1);
-                extract(&glwe, n, h, &mut lwe);
-                lwe
-            }));
+            out.extend((0..digits.len()).map(|h| glwe.extract(h)));
         }
         out
     }

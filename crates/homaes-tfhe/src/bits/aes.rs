@@ -4,16 +4,15 @@
 //! counter mode the blocks of a run of 256 differ in one byte: of round 1 they share all look-ups but one per
 //! block, of round 2 those of twelve bytes.
 
-use crate::bits::engine::{Engine, Ggsw};
+use crate::bits::engine::{Engine, Ggsw, LweByte};
 use crate::bits::expand::expand;
 use crate::bits::table::{Entry, HALF, entries, offsets, polynomials};
+use crate::ciphertext::{Big, Glwe, Lwe};
 use crate::distinct::Distinct;
 use crate::flow::{self, Item, Show};
 use crate::meter::Stage;
-use crate::ring::{add, extract, rotate};
-use crate::state::Observe;
+use crate::state::{Observe, words_of};
 use core::hash::Hash;
-use core::ops::Deref;
 use homaes_aes::state::{mix_source, shift_source};
 use homaes_aes::{Block, Direction, KeySize};
 use homaes_math::Words;
@@ -28,8 +27,8 @@ const BYTES_PER_TASK: usize = 2;
 pub(crate) struct BitsAes<'k> {
     pub(crate) engine: Engine<'k>,
     direction: Direction,
-    /// 128 LWE ciphertexts each; those of round key 0 serve the observer of round 0 alone
-    round_keys: Arc<Vec<Words>>,
+    /// 128 bits each; those of round key 0 serve the observer of round 0 alone
+    round_keys: Arc<Vec<Vec<Lwe<Big>>>>,
     /// the bits of round key 0
     first: Arc<Vec<Ggsw>>,
     entries: Arc<Vec<Entry>>,
@@ -38,23 +37,23 @@ pub(crate) struct BitsAes<'k> {
 }
 
 impl<'k> BitsAes<'k> {
-    /// Takes the LWE ciphertexts of the key's bits, or of all round keys of `direction`.
+    /// Takes the bits of the key, or of all round keys of `direction`.
     ///
     /// Costs 128 circuit bootstraps, and the key schedule if it is to be run here.
     pub(crate) fn new(
         engine: Engine<'k>,
         (size, direction): (KeySize, Direction),
-        key: Vec<Words>,
+        key: Vec<Lwe<Big>>,
     ) -> Self {
         let round_keys = if key.len() == 8 * size.key_bytes() {
             expand(&engine, size, direction, key)
         } else {
-            key.chunks(128).map(concatenate).collect()
+            key.chunks(128).map(<[_]>::to_vec).collect()
         };
-        let len = 8 * BYTES_PER_TASK * engine.lwe_len();
-        let first = round_keys[0]
-            .par_chunks(len)
-            .flat_map_iter(|lwes| engine.circuit_bootstrap(lwes))
+        let bits: Vec<&Lwe<Big>> = round_keys[0].iter().collect();
+        let first = bits
+            .par_chunks(8 * BYTES_PER_TASK)
+            .flat_map_iter(|bits| engine.circuit_bootstrap(bits))
             .collect();
         let entries = entries(direction, false);
         let last = super::table::entries(direction, true);
@@ -68,7 +67,7 @@ impl<'k> BitsAes<'k> {
         }
     }
 
-    /// The LWE ciphertexts of all blocks, 128 each; `observe` is called with those after every round. The last bytes of a round
+    /// The words of the state of all blocks; `observe` is called with those after every round. The last bytes of a round
     /// are looked up beside the first ones of the next.
     pub(crate) fn evaluate(&self, blocks: &[Block], mut observe: Option<Observe<'_>>) -> Words {
         if let Some(observe) = &mut observe {
@@ -88,32 +87,32 @@ impl<'k> BitsAes<'k> {
             .map(|bytes| bytes.iter().map(|(_, sources)| sources.to_vec()).collect())
             .collect();
         // a byte of layer l is SubBytes of round l + 2, whose input is the state after round l + 1
-        let prepare = |(layer, number): (usize, usize), sources: &[Arc<Words>]| {
+        let prepare = |(layer, number): (usize, usize), sources: &[Arc<Glwe>]| {
             let (i, _) = middle[layer][number];
             self.mix(sources, layer + 1, i)
         };
-        let work = |items: &[Item<Words>]| {
-            let bytes: Vec<&[u64]> = items.iter().map(|item| &item.input[..]).collect();
+        let work = |items: &[Item<LweByte>]| {
+            let bytes: Vec<&LweByte> = items.iter().map(|item| &*item.input).collect();
             let tables: Vec<&[u64]> = items
                 .iter()
                 .map(|item| &self.tables[usize::from(item.layer + 2 == rounds)][..])
                 .collect();
-            self.engine.look_up(&concatenate(&bytes), &tables)
+            self.engine.look_up(&bytes, &tables)
         };
         let first = self.first_round(&keys);
         let mut show = observe.as_mut().map(|observe| {
-            |layer: usize, bytes: Vec<Arc<Words>>| {
-                observe(layer + 1, self.assembled(|i| &bytes[i], &layers[layer + 1]));
+            |layer: usize, bytes: Vec<Arc<LweByte>>| {
+                observe(layer + 1, words_of_bytes(|i| &bytes[i], &layers[layer + 1]));
             }
         });
-        let show = show.as_mut().map(|show| show as Show<'_, Words>);
+        let show = show.as_mut().map(|show| show as Show<'_, LweByte>);
         let found = flow::run(&needs, first, BYTES_PER_TASK, prepare, work, show);
         let (bytes, blocks) = shifted(self.direction, layers.last().expect("the first"));
-        let state: Vec<Words> = bytes
+        let state: Vec<LweByte> = bytes
             .into_par_iter()
             .map(|(i, source)| self.extracted(&found[source], rounds, i))
             .collect();
-        let out = self.assembled(|i| &state[i], &blocks);
+        let out = words_of_bytes(|i| &state[i], &blocks);
         if let Some(observe) = &mut observe {
             observe(rounds, out.clone());
         }
@@ -123,16 +122,17 @@ impl<'k> BitsAes<'k> {
     /// Public blocks plus round key 0.
     fn key_addition(&self, blocks: &[Block]) -> Words {
         let key = &self.round_keys[0];
-        let mut out = Words::scratch(blocks.len() * key.len());
-        for (block, out) in blocks.iter().zip(out.chunks_exact_mut(key.len())) {
-            out.copy_from_slice(key);
-            add_public(out, self.engine.lwe_len(), block);
+        let lwes: Vec<&Lwe<Big>> = blocks.iter().flat_map(|_| key).collect();
+        let mut out = words_of(&lwes);
+        let len = key[0].words().len();
+        for (block, out) in blocks.iter().zip(out.chunks_exact_mut(128 * len)) {
+            add_public(out, len, block);
         }
         out
     }
 
     /// SubBytes of the first round: the index is public but for the key, whose bits are GGSW ciphertexts already.
-    fn first_round(&self, bytes: &[(usize, u8)]) -> Vec<Words> {
+    fn first_round(&self, bytes: &[(usize, u8)]) -> Vec<Glwe> {
         let bytes = bytes.par_iter().map(|&(i, x)| {
             let table = polynomials(&self.entries, x);
             self.engine
@@ -142,40 +142,34 @@ impl<'k> BitsAes<'k> {
     }
 
     /// Byte i of MixColumns from four results of look-ups, plus that of a round key.
-    fn mix(&self, sources: &[Arc<Words>], round: usize, i: usize) -> Words {
+    fn mix(&self, sources: &[Arc<Glwe>], round: usize, i: usize) -> LweByte {
         self.engine.meter.time(Stage::Linear, || {
-            let mut sum = Words::zeroed(self.engine.glwe_len());
-            let mut turned = Words::scratch(self.engine.glwe_len());
+            let mut sum = self.engine.zero();
+            let mut turned = self.engine.scratch();
             let n = self.engine.set.degree;
             for (source, offset) in sources.iter().zip(offsets(self.direction)) {
-                rotate(source, n, 2 * n - offset, &mut turned);
-                add(&mut sum, &turned);
+                source.rotate(2 * n - offset, &mut turned);
+                sum.add(&turned);
             }
             self.extracted(&sum, round, i)
         })
     }
 
     /// Coefficients 0 … 7 plus byte i of a round key.
-    fn extracted(&self, glwe: &[u64], round: usize, i: usize) -> Words {
-        let len = self.engine.lwe_len();
-        let mut out = Words::scratch(8 * len);
-        for (bit, out) in out.chunks_exact_mut(len).enumerate() {
-            extract(glwe, self.engine.set.degree, bit, out);
-        }
-        add(&mut out, &self.round_keys[round][8 * i * len..][..8 * len]);
-        out
+    fn extracted(&self, glwe: &Glwe, round: usize, i: usize) -> LweByte {
+        core::array::from_fn(|bit| {
+            let mut out = glwe.extract(bit);
+            out.add(&self.round_keys[round][8 * i + bit]);
+            out
+        })
     }
+}
 
-    /// The bytes of all blocks, one after the other.
-    fn assembled<'b>(&self, byte: impl Fn(usize) -> &'b [u64], blocks: &[[usize; 16]]) -> Words {
-        let len = 8 * self.engine.lwe_len();
-        let mut out = Words::scratch(blocks.len() * 16 * len);
-        let all = blocks.as_flattened().iter();
-        for (&i, out) in all.zip(out.chunks_exact_mut(len)) {
-            out.copy_from_slice(byte(i));
-        }
-        out
-    }
+/// The words of a state of the bytes of all blocks.
+fn words_of_bytes<'b>(byte: impl Fn(usize) -> &'b LweByte, blocks: &[[usize; 16]]) -> Words {
+    let places = blocks.as_flattened().iter();
+    let lwes: Vec<&Lwe<Big>> = places.flat_map(|&i| byte(i)).collect();
+    words_of(&lwes)
 }
 
 /// By block and byte: index into the layer's distinct bytes.
@@ -212,22 +206,11 @@ fn distinct<B, K: Copy + Eq + Hash>(
     (distinct.keys, places)
 }
 
-/// Adds a public block to 128 LWE ciphertexts of bits.
+/// Adds a public block to the 128 LWE ciphertexts of a block of a state, `len` words each.
 pub(crate) fn add_public(lwes: &mut [u64], len: usize, block: &Block) {
     for (i, lwe) in lwes.chunks_exact_mut(len).enumerate() {
         if block[i / 8] >> (i % 8) & 1 == 1 {
             lwe[len - 1] = lwe[len - 1].wrapping_add(HALF);
         }
     }
-}
-
-fn concatenate(parts: &[impl Deref<Target = [u64]>]) -> Words {
-    let mut out = Words::scratch(parts.iter().map(|p| p.len()).sum());
-    let mut rest = &mut out[..];
-    for part in parts {
-        let (front, back) = rest.split_at_mut(part.len());
-        front.copy_from_slice(part);
-        rest = back;
-    }
-    out
 }

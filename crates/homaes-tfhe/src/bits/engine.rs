@@ -3,10 +3,10 @@
 //! Notation: N, k of the GLWE ring; n of the LWE key; v = 2^log2_values values per blind rotation.
 
 use crate::bits::table::OUTPUTS;
+use crate::ciphertext::{Big, Glwe, Lwe, Polynomial, Small};
 use crate::meter::{Meter, Stage};
 use crate::parts::Spectra;
-use crate::ring::{add, extract, rotate, sub};
-use crate::rotation::{BlindRotation, exponents, step_log};
+use crate::rotation::{BlindRotation, Exponents, Rotation, step_log};
 use crate::rows::unit;
 use crate::set::BitsSet;
 use crate::switching::{Automorphisms, KeySwitch, centre};
@@ -28,8 +28,14 @@ pub(crate) struct Engine<'k> {
     pub(crate) cancel: Cancel,
 }
 
-/// A bit as GGSW ciphertext: spectra of (k + 1) · levels rows, k + 1 columns.
-pub(crate) type Ggsw = Reals;
+/// The bits of a byte, the lowest first.
+pub(crate) type LweByte = [Lwe<Big>; 8];
+
+/// A bit as GGSW ciphertext.
+pub(crate) struct Ggsw {
+    /// of (k + 1) · levels rows, k + 1 columns
+    spectra: Reals,
+}
 
 impl<'k> Engine<'k> {
     pub(crate) fn new(
@@ -48,14 +54,22 @@ impl<'k> Engine<'k> {
         }
     }
 
-    /// Words of an LWE ciphertext under the flattened GLWE key.
-    pub(crate) fn lwe_len(&self) -> usize {
-        self.set.rank * self.set.degree + 1
+    /// 0 without noise.
+    pub(crate) fn zero(&self) -> Glwe {
+        Glwe::zeroed(self.set.rank, self.set.degree)
     }
 
-    /// Words of a GLWE ciphertext.
-    pub(crate) fn glwe_len(&self) -> usize {
-        (self.set.rank + 1) * self.set.degree
+    /// A ciphertext to be overwritten.
+    pub(crate) fn scratch(&self) -> Glwe {
+        Glwe::scratch(self.set.rank, self.set.degree)
+    }
+
+    /// 0 without noise.
+    fn zero_ggsw(&self) -> Ggsw {
+        let (columns, levels) = (self.columns(), self.set.ggsw.levels);
+        Ggsw {
+            spectra: Reals::zeroed(columns * levels * columns * self.set.degree),
+        }
     }
 
     /// Spectra of a GLWE ciphertext.
@@ -63,40 +77,37 @@ impl<'k> Engine<'k> {
         self.set.rank + 1
     }
 
-    /// Numbers of a GGSW ciphertext.
-    pub(crate) fn ggsw_len(&self) -> usize {
-        self.columns() * self.set.ggsw.levels * self.glwe_len()
-    }
-
-    /// Switches LWE ciphertexts, one after the other, to the LWE key: n + 1 words each.
-    pub(crate) fn key_switch(&self, lwes: &[u64]) -> Words {
+    /// Switches LWE ciphertexts to the LWE key.
+    pub(crate) fn key_switch(&self, lwes: &[&Lwe<Big>]) -> Vec<Lwe<Small>> {
         let switch = KeySwitch {
             fourier: self.small,
             key: &self.key.key_switch,
             gadget: self.set.key_switch,
             dimension: self.set.lwe_dimension,
         };
-        let (out, transforms) = switch.run(lwes.chunks_exact(self.lwe_len()));
+        let (out, transforms) = switch.run(lwes);
         self.meter.transforms(transforms);
         out
     }
 
-    /// Blind rotation: X^-phase · `test` for every LWE ciphertext under the LWE key, the phase being rounded to multiples of
+    /// Blind rotation: X^-phase times a public test polynomial for every LWE ciphertext, the phase being rounded to multiples of
     /// 2^grid of its 2N steps. Ciphertext i uses test polynomial i modulo their number.
-    pub(crate) fn blind_rotate(&self, lwes: &[u64], tests: &[u64], grid: u32) -> Words {
-        let (set, n) = (self.set, self.set.degree);
-        let count = lwes.len() / (set.lwe_dimension + 1);
-        let amounts: Vec<Vec<usize>> = lwes
-            .chunks_exact(set.lwe_dimension + 1)
-            .map(|lwe| exponents(lwe, n, grid))
-            .collect();
-        let mut accumulators = Words::zeroed(count * self.glwe_len());
-        let pairs = accumulators.chunks_exact_mut(self.glwe_len()).zip(&amounts);
-        for ((acc, amounts), test) in pairs.zip(tests.chunks_exact(n).cycle()) {
-            let body = amounts[set.lwe_dimension];
-            rotate(test, n, 2 * n - body, &mut acc[set.rank * n..]);
-        }
-        let rotation = BlindRotation {
+    pub(crate) fn blind_rotate(
+        &self,
+        lwes: &[Lwe<Small>],
+        tests: &[Vec<u64>],
+        grid: u32,
+    ) -> Vec<Glwe> {
+        let set = self.set;
+        let exponents = lwes.iter().map(|lwe| Exponents::new(lwe, set.degree, grid));
+        let exponents: Vec<Exponents> = exponents.collect();
+        let pairs = exponents.iter().zip(tests.iter().cycle());
+        let rotations = pairs.map(|(exponents, test)| Rotation {
+            exponents,
+            test: Polynomial::Public(test),
+        });
+        let rotations: Vec<Rotation<'_>> = rotations.collect();
+        let key = BlindRotation {
             fourier: self.fourier,
             steps: &self.key.steps,
             unroll: set.unroll,
@@ -105,30 +116,30 @@ impl<'k> Engine<'k> {
             body: set.rotation_body,
             cancel: &self.cancel,
         };
-        let transforms = rotation.run(&mut accumulators, &amounts);
-        self.meter.rotations(count);
+        let (out, transforms) = key.run(&rotations);
+        self.meter.rotations(lwes.len());
         self.meter.transforms(transforms);
-        accumulators
+        out
     }
 
-    /// Bits as LWE ciphertexts to blind rotations whose first coefficients hold bit · g for the units g of the GGSW gadget.
-    fn rotate_for_ggsw(&self, lwes: &[u64]) -> Words {
+    /// Bits to blind rotations whose first coefficients hold bit · g for the units g of the GGSW gadget.
+    fn rotate_for_ggsw(&self, bits: &[&Lwe<Big>]) -> Vec<Glwe> {
         let set = self.set;
-        let small = self.meter.time(Stage::KeySwitch, || self.key_switch(lwes));
+        let mut small = self.meter.time(Stage::KeySwitch, || self.key_switch(bits));
         self.meter.time(Stage::Rotation, || {
             // ±g/2 by the sign of the phase, then g/2 on top
             let values = 1 << set.log2_values;
-            let mut test = Words::zeroed(set.degree);
+            let mut test = vec![0; set.degree];
             let units: Vec<u64> = (0..set.ggsw.levels).map(|l| unit(set.ggsw, l)).collect();
             for slots in test.chunks_exact_mut(values) {
                 for (x, g) in slots.iter_mut().zip(&units) {
                     *x = (g / 2).wrapping_neg();
                 }
             }
-            let shifted = quarter_turned(set, &small, set.log2_values);
-            let mut out = self.blind_rotate(&shifted, &test, set.log2_values);
-            for acc in out.chunks_exact_mut(self.glwe_len()) {
-                let body = &mut acc[set.rank * set.degree..];
+            turn_by_a_quarter(set, &mut small, set.log2_values);
+            let mut out = self.blind_rotate(&small, &[test], set.log2_values);
+            for acc in &mut out {
+                let (_, body) = acc.split_mut();
                 for (x, g) in body.iter_mut().zip(&units) {
                     *x = x.wrapping_add(g / 2);
                 }
@@ -137,36 +148,29 @@ impl<'k> Engine<'k> {
         })
     }
 
-    /// The same bits with the noise of one blind rotation. One LWE ciphertext after the other, in and out.
+    /// The same bits with the noise of one blind rotation.
     ///
     /// A bit 1 comes out as `units[i mod len]` in output i; AES itself passes 2^63 alone.
-    pub(crate) fn refresh(&self, lwes: &[u64], units: &[u64]) -> Words {
-        let (set, n) = (self.set, self.set.degree);
-        let small = self.meter.time(Stage::KeySwitch, || self.key_switch(lwes));
+    pub(crate) fn refresh(&self, bits: &[&Lwe<Big>], units: &[u64]) -> Vec<Lwe<Big>> {
+        let set = self.set;
+        let mut small = self.meter.time(Stage::KeySwitch, || self.key_switch(bits));
         self.meter.time(Stage::Rotation, || {
-            let mut tests = Words::zeroed(units.len() * n);
-            for (test, unit) in tests.chunks_exact_mut(n).zip(units) {
-                test.fill((unit / 2).wrapping_neg());
-            }
-            let shifted = quarter_turned(set, &small, 0);
-            let rotated = self.blind_rotate(&shifted, &tests, 0);
-            let count = lwes.len() / self.lwe_len();
-            let mut out = Words::zeroed(count * self.lwe_len());
-            let pairs = rotated.chunks_exact(self.glwe_len());
-            let outputs = out
-                .chunks_exact_mut(self.lwe_len())
-                .zip(units.iter().cycle());
-            for (acc, (out, unit)) in pairs.zip(outputs) {
-                extract(acc, n, 0, out);
-                let body = &mut out[set.rank * n];
-                *body = body.wrapping_add(unit / 2);
-            }
-            out
+            let test = |unit: &u64| vec![(unit / 2).wrapping_neg(); set.degree];
+            let tests: Vec<Vec<u64>> = units.iter().map(test).collect();
+            turn_by_a_quarter(set, &mut small, 0);
+            let rotated = self.blind_rotate(&small, &tests, 0);
+            let pairs = rotated.iter().zip(units.iter().cycle());
+            let each = pairs.map(|(acc, unit)| {
+                let mut out = acc.extract(0);
+                out.add_constant(unit / 2);
+                out
+            });
+            each.collect()
         })
     }
 
     /// x ↦ ψ(x) for X -> X^(2^t + 1), switched back to the key.
-    fn automorphism(&self, t: u32, x: &[u64], out: &mut [u64], work: &mut Work) {
+    fn automorphism(&self, t: u32, x: &Glwe, out: &mut Glwe, work: &mut Work) {
         let memory = [&mut work.rows[..], &mut work.sums];
         let transforms = self.automorphisms.apply(t, x, out, memory);
         self.meter.transforms(transforms);
@@ -176,38 +180,35 @@ impl<'k> Engine<'k> {
     ///
     /// Each of the log2(v N) steps x ± ψ(x) doubles a value, so the ciphertext is divided by v N first. The steps merge the v values into one
     /// ciphertext, at multiples of N/v, cancel the coefficients between once for all of them, and split the values again.
-    fn trace(&self, acc: &[u64], work: &mut Work) -> Vec<Words> {
+    fn trace(&self, acc: &Glwe, work: &mut Work) -> Vec<Glwe> {
         let (log_values, n) = (self.set.log2_values, self.set.degree);
         let log = n.trailing_zeros();
-        let half = 1u64 << (log + log_values - 1);
-        let mut slots: Vec<Words> = (0..1 << log_values)
+        let mut slots: Vec<Glwe> = (0..1 << log_values)
             .map(|j| {
-                let mut slot = Words::scratch(acc.len());
-                rotate(acc, n, 2 * n - j, &mut slot);
-                for x in slot.iter_mut() {
-                    *x = ((x.wrapping_add(half) as i64) >> (log + log_values)) as u64;
-                }
+                let mut slot = self.scratch();
+                acc.rotate(2 * n - j, &mut slot);
+                slot.divide(log + log_values);
                 slot
             })
             .collect();
-        let mut turned = Words::scratch(acc.len());
-        let mut image = Words::scratch(acc.len());
+        let mut turned = self.scratch();
+        let mut image = self.scratch();
         for t in 1..=log_values {
             for pair in (0..slots.len()).step_by(2) {
                 // (x + X^(N/2^t) y) + ψ(x - X^(N/2^t) y)
-                rotate(&slots[pair + 1], n, n >> t, &mut turned);
+                slots[pair + 1].rotate(n >> t, &mut turned);
                 let mut difference = slots[pair].clone();
-                sub(&mut difference, &turned);
+                difference.sub(&turned);
                 self.automorphism(t, &difference, &mut image, work);
                 let sum = &mut slots[pair];
-                add(sum, &turned);
-                add(sum, &image);
+                sum.add(&turned);
+                sum.add(&image);
             }
             slots = slots.into_iter().step_by(2).collect();
         }
         for t in log_values + 1..=log {
             self.automorphism(t, &slots[0], &mut image, work);
-            add(&mut slots[0], &image);
+            slots[0].add(&image);
         }
         for t in (1..=log_values).rev() {
             slots = slots
@@ -215,10 +216,10 @@ impl<'k> Engine<'k> {
                 .flat_map(|mut even| {
                     self.automorphism(t, &even, &mut image, work);
                     let mut odd = even.clone();
-                    sub(&mut odd, &image);
-                    rotate(&odd, n, 2 * n - (n >> t), &mut turned);
-                    odd.copy_from_slice(&turned);
-                    add(&mut even, &image);
+                    odd.sub(&image);
+                    odd.rotate(2 * n - (n >> t), &mut turned);
+                    core::mem::swap(&mut odd, &mut turned);
+                    even.add(&image);
                     [even, odd]
                 })
                 .collect();
@@ -231,17 +232,18 @@ impl<'k> Engine<'k> {
     /// The body rows are the traced ciphertexts; the mask rows are these times -s_i, by external products with
     /// GGSW ciphertexts of -s_i. Those products stay spectra: they are used as such only, and numbers of 2^20 lose no
     /// precision that counts beside the digits' noise.
-    fn ggsw(&self, acc: &[u64], out: &mut Ggsw, work: &mut Work) {
+    fn ggsw(&self, acc: &Glwe, out: &mut Ggsw, work: &mut Work) {
         let (set, n, columns) = (self.set, self.set.degree, self.columns());
         let levels = set.ggsw.levels;
         let traced = self.meter.time(Stage::Trace, || self.trace(acc, work));
         self.meter.time(Stage::SchemeSwitch, || {
+            let out = &mut out.spectra;
             out.fill(0.0);
             let count = columns * levels * columns;
             let digits = set.scheme_switch.digits();
             let rows = &mut work.rows[..columns * digits.levels * n];
             for (level, row) in traced.iter().take(levels).enumerate() {
-                for (i, poly) in row.chunks_exact(n).enumerate() {
+                for (i, poly) in row.polynomials().enumerate() {
                     let body_row = (set.rank * levels + level) * columns;
                     self.fourier.forward(poly, out, body_row + i, count);
                     let place = i * digits.levels;
@@ -263,16 +265,19 @@ impl<'k> Engine<'k> {
         });
     }
 
-    /// a + bit (b - a), into a.
-    fn select(&self, bit: &Ggsw, a: &mut [u64], b: &[u64], work: &mut Work) {
+    /// CMux: a + bit (b - a), into a. If b is public, so is a: it has no mask then, and no noise.
+    fn select(&self, bit: &Ggsw, a: &mut Glwe, b: Polynomial<'_>, work: &mut Work) {
         let (set, n, columns) = (self.set, self.set.degree, self.columns());
         let levels = set.ggsw.levels;
+        // public polynomials have no mask: only body rows then
+        let b = b.words();
+        let own = &a.words()[a.words().len() - b.len()..];
         let difference = &mut work.difference[..b.len()];
-        difference.copy_from_slice(b);
-        sub(difference, &a[a.len() - b.len()..]);
+        for ((x, b), a) in difference.iter_mut().zip(b).zip(own) {
+            *x = b.wrapping_sub(*a);
+        }
         let (masks, body) = difference.split_at_mut(b.len() - n);
         centre(set.ggsw, n, masks, body);
-        // public polynomials have no mask: only body rows then
         let polys = b.len() / n;
         let rows = &mut work.rows[..polys * levels * n];
         for (i, poly) in difference.chunks_exact(n).enumerate() {
@@ -283,8 +288,8 @@ impl<'k> Engine<'k> {
         let sums = &mut work.sums[..columns * n];
         sums.fill(0.0);
         self.fourier
-            .multiply_add(rows, bit, columns, sums, (0, columns));
-        for (c, poly) in a.chunks_exact_mut(n).enumerate() {
+            .multiply_add(rows, &bit.spectra, columns, sums, (0, columns));
+        for (c, poly) in a.polynomials_mut().enumerate() {
             self.fourier.inverse_add(sums, c, columns, poly);
         }
         self.meter.transforms(polys * levels + columns);
@@ -293,51 +298,44 @@ impl<'k> Engine<'k> {
     /// One bit of a look-up, 7 first: the upper ones choose among the table's polynomials, the lower ones
     /// rotate the entry to the front.
     fn descend(&self, tree: &mut Tree<'_>, i: usize, bit: &Ggsw, work: &mut Work) {
-        let n = self.set.degree;
-        let masks = self.set.rank * n;
+        let (rank, n) = (self.set.rank, self.set.degree);
         let entries = (n / OUTPUTS).trailing_zeros() as usize;
-        let trivial = |poly: &[u64]| {
-            let mut out = Words::zeroed(self.glwe_len());
-            out[masks..].copy_from_slice(poly);
-            out
-        };
         let nodes = &mut tree.nodes;
         if i < entries {
             if nodes.is_empty() {
-                nodes.push(trivial(tree.table));
+                nodes.push(Glwe::trivial(rank, tree.table));
             }
-            let mut turned = Words::scratch(self.glwe_len());
-            rotate(&nodes[0], n, 2 * n - (OUTPUTS << i), &mut turned);
-            self.select(bit, &mut nodes[0], &turned, work);
+            let mut turned = self.scratch();
+            nodes[0].rotate(2 * n - (OUTPUTS << i), &mut turned);
+            self.select(bit, &mut nodes[0], Polynomial::Encrypted(&turned), work);
         } else if nodes.is_empty() {
             let (low, high) = tree.table.split_at(tree.table.len() / 2);
             for (low, high) in low.chunks_exact(n).zip(high.chunks_exact(n)) {
-                let mut node = trivial(low);
-                self.select(bit, &mut node, high, work);
+                let mut node = Glwe::trivial(rank, low);
+                self.select(bit, &mut node, Polynomial::Public(high), work);
                 nodes.push(node);
             }
         } else {
             let high = nodes.split_off(nodes.len() / 2);
             for (low, high) in nodes.iter_mut().zip(&high) {
-                self.select(bit, low, high, work);
+                self.select(bit, low, Polynomial::Encrypted(high), work);
             }
         }
     }
 
-    /// Looks bytes up, byte i in `tables[i]`: `bytes` are 8 LWE bits each, one byte after the other. Coefficients 0 … 31 of a result are the
-    /// entry's bits.
-    pub(crate) fn look_up(&self, bytes: &[u64], tables: &[&[u64]]) -> Vec<Words> {
+    /// Looks bytes up, byte i in `tables[i]`. Coefficients 0 … 31 of a result are the entry's bits.
+    pub(crate) fn look_up(&self, bytes: &[&LweByte], tables: &[&[u64]]) -> Vec<Glwe> {
         if self.cancel.is_cancelled() {
-            let nothing = tables.iter().map(|_| Words::zeroed(self.glwe_len()));
-            return nothing.collect();
+            return tables.iter().map(|_| self.zero()).collect();
         }
-        let rotated = self.rotate_for_ggsw(bytes);
+        let bits: Vec<&Lwe<Big>> = bytes.iter().copied().flatten().collect();
+        let rotated = self.rotate_for_ggsw(&bits);
         let mut work = Work::new(self);
-        let mut ggsw = Reals::zeroed(self.ggsw_len());
-        let each = rotated.chunks_exact(8 * self.glwe_len()).zip(tables);
+        let mut ggsw = self.zero_ggsw();
+        let each = rotated.chunks_exact(8).zip(tables);
         each.map(|(bits, table)| {
             let mut tree = Tree::new(table);
-            for (i, acc) in bits.chunks_exact(self.glwe_len()).enumerate().rev() {
+            for (i, acc) in bits.iter().enumerate().rev() {
                 self.ggsw(acc, &mut ggsw, &mut work);
                 self.meter.time(Stage::LookUp, || {
                     self.descend(&mut tree, i, &ggsw, &mut work);
@@ -349,26 +347,24 @@ impl<'k> Engine<'k> {
     }
 
     /// Bits as GGSW ciphertexts, for look-ups of other bytes with the same key byte.
-    pub(crate) fn circuit_bootstrap(&self, lwes: &[u64]) -> Vec<Ggsw> {
+    pub(crate) fn circuit_bootstrap(&self, bits: &[&Lwe<Big>]) -> Vec<Ggsw> {
         if self.cancel.is_cancelled() {
-            let nothing = lwes.chunks_exact(self.lwe_len());
-            return nothing.map(|_| Reals::zeroed(self.ggsw_len())).collect();
+            return bits.iter().map(|_| self.zero_ggsw()).collect();
         }
         let mut work = Work::new(self);
-        let rotated = self.rotate_for_ggsw(lwes);
-        let each = rotated.chunks_exact(self.glwe_len());
-        each.map(|acc| {
-            let mut ggsw = Reals::zeroed(self.ggsw_len());
+        let rotated = self.rotate_for_ggsw(bits);
+        let each = rotated.iter().map(|acc| {
+            let mut ggsw = self.zero_ggsw();
             self.ggsw(acc, &mut ggsw, &mut work);
             ggsw
-        })
-        .collect()
+        });
+        each.collect()
     }
 
     /// Looks up the byte of eight GGSW bits.
-    pub(crate) fn look_up_ggsw(&self, bits: &[Ggsw], table: &[u64]) -> Words {
+    pub(crate) fn look_up_ggsw(&self, bits: &[Ggsw], table: &[u64]) -> Glwe {
         if self.cancel.is_cancelled() {
-            return Words::zeroed(self.glwe_len());
+            return self.zero();
         }
         let mut work = Work::new(self);
         let mut tree = Tree::new(table);
@@ -383,9 +379,10 @@ impl<'k> Engine<'k> {
 
 /// A look-up on its way.
 struct Tree<'t> {
+    /// public polynomials, one after the other
     table: &'t [u64],
     /// ciphertexts still to choose among; none before the first bit
-    nodes: Vec<Words>,
+    nodes: Vec<Glwe>,
 }
 
 impl<'t> Tree<'t> {
@@ -403,6 +400,7 @@ struct Work {
     rows: Reals,
     /// spectra of results
     sums: Reals,
+    /// words of a GLWE ciphertext, or of a public polynomial
     difference: Words,
 }
 
@@ -417,22 +415,18 @@ impl Work {
         Self {
             rows: Reals::zeroed(columns * levels * set.degree),
             sums: Reals::zeroed(set.rank * columns * set.degree),
-            difference: Words::zeroed(engine.glwe_len()),
+            difference: Words::zeroed(columns * set.degree),
         }
     }
 }
 
 /// Adds 1/4 to the phases of LWE ciphertexts of bit/2, so that the half of the torus tells the bit, and subtracts half a step of 2^grid,
 /// because rounding to the nearest step shifts every boundary down by that much.
-fn quarter_turned(set: &BitsSet, lwes: &[u64], grid: u32) -> Words {
+fn turn_by_a_quarter(set: &BitsSet, lwes: &mut [Lwe<Small>], grid: u32) {
     let half_step = 1 << (step_log(set.degree) + grid - 1);
-    let mut out = Words::scratch(lwes.len());
-    out.copy_from_slice(lwes);
-    for lwe in out.chunks_exact_mut(set.lwe_dimension + 1) {
-        let body = &mut lwe[set.lwe_dimension];
-        *body = body.wrapping_add((1 << 62) - half_step);
+    for lwe in lwes {
+        lwe.add_constant((1 << 62) - half_step);
     }
-    out
 }
 
 /// Copies spectra `from` … `from + count - 1` between interleaved arrays.

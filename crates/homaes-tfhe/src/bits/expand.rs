@@ -5,11 +5,10 @@
 //! rotation, which takes it back to the noise of a single one; without it noise would add up from round to round, and with repeated sums it
 //! would multiply.
 
-use crate::bits::engine::Engine;
+use crate::bits::engine::{Engine, LweByte};
 use crate::bits::table::{HALF, entries, polynomials};
-use crate::ring::{add, extract};
+use crate::ciphertext::{Big, Lwe};
 use homaes_aes::{Direction, KeySize, gf256};
-use homaes_math::Words;
 use rayon::prelude::*;
 
 /// A sum of variables, modulo 2, and of a constant.
@@ -39,21 +38,16 @@ impl Form {
     }
 
     /// The ciphertext of the sum.
-    fn evaluate(&self, variables: &[Words]) -> Words {
-        let mut out = Words::zeroed(variables[0].len());
+    fn evaluate(&self, variables: &[Lwe<Big>]) -> Lwe<Big> {
+        let mut out = Lwe::zeroed(variables[0].dimension());
         for (w, mut word) in self.variables.iter().copied().enumerate() {
             while word != 0 {
-                add(
-                    &mut out,
-                    &variables[64 * w + word.trailing_zeros() as usize],
-                );
+                out.add(&variables[64 * w + word.trailing_zeros() as usize]);
                 word &= word - 1;
             }
         }
-        if self.one
-            && let Some(body) = out.last_mut()
-        {
-            *body = body.wrapping_add(HALF);
+        if self.one {
+            out.add_constant(HALF);
         }
         out
     }
@@ -62,15 +56,15 @@ impl Form {
 /// A byte of forms, bit 0 first.
 type Byte = [Form; 8];
 
-/// All round keys of `direction`, 128 LWE ciphertexts each, from the LWE ciphertexts of the key's bits.
+/// All round keys of `direction`, 128 bits each, from the bits of the key.
 ///
 /// Costs 64 blind rotations per SubWord: 10, 8 or 13 of them.
 pub(crate) fn expand(
     engine: &Engine<'_>,
     size: KeySize,
     direction: Direction,
-    key: Vec<Words>,
-) -> Vec<Words> {
+    key: Vec<Lwe<Big>>,
+) -> Vec<Vec<Lwe<Big>>> {
     let mut variables = key;
     let sub = SubWord::new(engine);
     // words of four bytes, FIPS-197 section 5.2
@@ -109,16 +103,8 @@ pub(crate) fn expand(
     rounds
         .par_iter()
         .map(|bytes| {
-            let lwes: Vec<Words> = bytes
-                .iter()
-                .flatten()
-                .map(|form| form.evaluate(&variables))
-                .collect();
-            let mut out = Words::zeroed(lwes.len() * engine.lwe_len());
-            for (lwe, out) in lwes.iter().zip(out.chunks_exact_mut(engine.lwe_len())) {
-                out.copy_from_slice(lwe);
-            }
-            out
+            let forms = bytes.iter().flatten();
+            forms.map(|form| form.evaluate(&variables)).collect()
         })
         .collect()
 }
@@ -159,33 +145,22 @@ impl<'e, 'k> SubWord<'e, 'k> {
     }
 
     /// Its result as new variables.
-    fn apply(&self, word: &[Byte; 4], variables: &mut Vec<Words>) -> [Byte; 4] {
-        let (engine, degree) = (self.engine, self.engine.set.degree);
-        let fresh: Vec<Words> = word
+    fn apply(&self, word: &[Byte; 4], variables: &mut Vec<Lwe<Big>>) -> [Byte; 4] {
+        let engine = self.engine;
+        let fresh: Vec<Lwe<Big>> = word
             .par_chunks(2)
             .flat_map_iter(|bytes| {
-                let mut lwes = Words::zeroed(8 * bytes.len() * engine.lwe_len());
-                let forms = bytes.iter().flatten();
-                for (form, lwe) in forms.zip(lwes.chunks_exact_mut(engine.lwe_len())) {
-                    lwe.copy_from_slice(&form.evaluate(variables));
-                }
-                let tables = vec![&self.table[..]; bytes.len()];
-                let found = engine.look_up(&lwes, &tables);
-                for (glwe, lwes) in found
+                let bytes: Vec<LweByte> = bytes
                     .iter()
-                    .zip(lwes.chunks_exact_mut(8 * engine.lwe_len()))
-                {
-                    for (o, lwe) in lwes.chunks_exact_mut(engine.lwe_len()).enumerate() {
-                        extract(glwe, degree, o, lwe);
-                    }
-                }
-                let fresh = engine.refresh(&lwes, &[HALF]);
-                let each = fresh.chunks_exact(engine.lwe_len()).map(|lwe| {
-                    let mut out = Words::scratch(lwe.len());
-                    out.copy_from_slice(lwe);
-                    out
-                });
-                each.collect::<Vec<_>>()
+                    .map(|byte| byte.each_ref().map(|form| form.evaluate(variables)))
+                    .collect();
+                let tables = vec![&self.table[..]; bytes.len()];
+                let found = engine.look_up(&bytes.iter().collect::<Vec<_>>(), &tables);
+                let bits = found
+                    .iter()
+                    .flat_map(|glwe| (0..8).map(|o| glwe.extract(o)));
+                let bits: Vec<Lwe<Big>> = bits.collect();
+                engine.refresh(&bits.iter().collect::<Vec<_>>(), &[HALF])
             })
             .collect();
         let first = variables.len();

@@ -5,12 +5,14 @@
 //! Rotations of one block, encrypting: 16 · 6 for the look-ups of the first round, whose multi-value bootstraps belong to the key, and 16 · 7
 //! for those of each further one (16 · 3 in the last); per round of MixColumns 32 · (6 - 1/2), the half by sharing; 32 per round key.
 
+use crate::ciphertext::{Big, Glwe, Lwe, Polynomial};
 use crate::distinct::Distinct;
-use crate::nibble::engine::{Engine, Group, Job, Work};
+use crate::nibble::engine::{Engine, Group, Work};
 use crate::nibble::expand::expand;
 use crate::nibble::linear::{Pool, mix};
 use crate::nibble::table::{Table, exclusive_or, public_test_polynomial, sbox_tables};
-use crate::state::Observe;
+use crate::rotation::{Exponents, Rotation};
+use crate::state::{Observe, words_of};
 use homaes_aes::state::shift_source;
 use homaes_aes::{Block, Direction, KeySize};
 use homaes_math::Words;
@@ -24,7 +26,7 @@ pub(crate) struct NibbleAes<'k> {
     direction: Direction,
     first: Arc<FirstKey>,
     /// test polynomials of exclusive or with the digits of round keys 1, 2, …: 32 each
-    round_keys: Arc<Vec<Words>>,
+    round_keys: Arc<Vec<Glwe>>,
     /// of exclusive or, alone
     xor: Arc<Vec<Table>>,
     /// of the middle rounds and of the last one
@@ -34,14 +36,14 @@ pub(crate) struct NibbleAes<'k> {
 /// Round key 0.
 struct FirstKey {
     /// multi-value bootstraps of its digits
-    rotated: Vec<Words>,
+    rotated: Vec<Glwe>,
     /// for blind rotation by the high digit of each byte
-    amounts: Vec<Vec<usize>>,
+    exponents: Vec<Exponents>,
 }
 
 /// Results of look-ups: low and high digit for each table, byte by byte.
 struct Found {
-    digits: Vec<Words>,
+    digits: Vec<Lwe<Big>>,
     /// which byte the bytes of every block are
     blocks: Vec<[usize; 16]>,
 }
@@ -53,7 +55,7 @@ impl<'k> NibbleAes<'k> {
     pub(crate) fn new(
         engine: Engine<'k>,
         (size, direction): (KeySize, Direction),
-        key: Vec<Words>,
+        key: Vec<Lwe<Big>>,
     ) -> Self {
         let tables = |functions: &[_]| -> Vec<Table> {
             let each = functions.iter();
@@ -69,19 +71,16 @@ impl<'k> NibbleAes<'k> {
         };
         // those of round key 0 are not needed
         round_keys.drain(..round_keys.len().min(32));
-        let rest: Vec<&[u64]> = digits[32 + round_keys.len()..]
-            .iter()
-            .map(|d| &d[..])
-            .collect();
+        let rest: Vec<&Lwe<Big>> = digits[32 + round_keys.len()..].iter().collect();
         round_keys.extend(engine.all_test_polynomials(&rest, &xor));
-        let all: Vec<&[u64]> = digits[..32].iter().map(|d| &d[..]).collect();
-        let amounts = engine.rotation_exponents(&all);
-        let rotated = amounts
+        let first: Vec<&Lwe<Big>> = digits[..32].iter().collect();
+        let exponents = engine.rotation_exponents(&first);
+        let rotated = exponents
             .par_chunks(engine.share(32))
-            .flat_map_iter(|amounts| engine.multi_value(amounts));
+            .flat_map_iter(|exponents| engine.multi_value(exponents));
         let first = FirstKey {
             rotated: rotated.collect(),
-            amounts: amounts.into_iter().skip(1).step_by(2).collect(),
+            exponents: exponents.into_iter().skip(1).step_by(2).collect(),
         };
         let tables = [false, true].map(|last| tables(&sbox_tables(direction, last, 0)));
         Self {
@@ -94,7 +93,7 @@ impl<'k> NibbleAes<'k> {
         }
     }
 
-    /// The digits of all blocks, 32 each; `observe` is called with those after every round.
+    /// The words of the state of all blocks; `observe` is called with those after every round.
     pub(crate) fn evaluate(&self, blocks: &[Block], mut observe: Option<Observe<'_>>) -> Words {
         let mut show = |round, state: &dyn Fn() -> Words| {
             if let Some(observe) = &mut observe {
@@ -109,7 +108,7 @@ impl<'k> NibbleAes<'k> {
             let (engine, direction) = (&self.engine, self.direction);
             let mixed = mix(engine, &self.xor, direction, &found.digits, &shifted);
             let state = self.keyed(round, &mixed);
-            show(round, &|| self.assembled(&state));
+            show(round, &|| words_of_pool(&state));
             found = self.looked_up(&state, &self.tables[usize::from(round + 1 == rounds)]);
         }
         let blocks = self.shifted(&found);
@@ -120,7 +119,7 @@ impl<'k> NibbleAes<'k> {
                 .map(|block| core::array::from_fn(|d| 2 * block[d / 2] + d % 2))
                 .collect(),
         };
-        let out = self.assembled(&self.keyed(rounds, &last));
+        let out = words_of_pool(&self.keyed(rounds, &last));
         show(rounds, &|| out.clone());
         out
     }
@@ -136,7 +135,7 @@ impl<'k> NibbleAes<'k> {
             let f: Vec<u8> = (0..16).map(|x| x ^ p).collect();
             self.engine.function(&self.first.rotated[d], &f)
         });
-        self.assembled(&Pool {
+        words_of_pool(&Pool {
             digits: digits.collect(),
             blocks,
         })
@@ -153,7 +152,7 @@ impl<'k> NibbleAes<'k> {
         let tasks = distinct.keys.par_chunks(engine.share(distinct.keys.len()));
         let digits = tasks.flat_map_iter(|bytes| {
             let mut work = Work::new(engine);
-            let tests: Vec<Vec<Words>> = bytes
+            let tests: Vec<Vec<Glwe>> = bytes
                 .iter()
                 .map(|&(i, p)| {
                     let tables: Vec<Table> = sbox_tables(self.direction, false, p)
@@ -163,16 +162,12 @@ impl<'k> NibbleAes<'k> {
                     engine.test_polynomials(&self.first.rotated[2 * i], &tables, &mut work)
                 })
                 .collect();
-            let jobs: Vec<Job<'_>> = bytes
+            let rotations: Vec<Rotation<'_>> = bytes
                 .iter()
                 .zip(&tests)
-                .flat_map(|(&(i, _), tests)| {
-                    tests
-                        .iter()
-                        .map(move |test| (&self.first.amounts[i][..], &test[..]))
-                })
+                .flat_map(|(&(i, _), tests)| self.first.exponents[i].rotations(tests))
                 .collect();
-            engine.choose(&jobs)
+            engine.choose(&rotations)
         });
         Found {
             digits: digits.collect(),
@@ -221,28 +216,18 @@ impl<'k> NibbleAes<'k> {
             .map(|block| core::array::from_fn(|d| distinct.number((block[d], d))))
             .collect();
         let keys = &self.round_keys[32 * (round - 1)..];
-        let jobs: Vec<(&[u64], &[u64])> = distinct
+        let pairs: Vec<(&Lwe<Big>, Polynomial<'_>)> = distinct
             .keys
             .iter()
-            .map(|&(digit, d)| (&state.digits[digit][..], &keys[d][..]))
+            .map(|&(digit, d)| (&state.digits[digit], Polynomial::Encrypted(&keys[d])))
             .collect();
         Pool {
-            digits: self.engine.apply(&jobs),
+            digits: self.engine.apply(&pairs),
             blocks,
         }
     }
 
-    fn assembled(&self, state: &Pool) -> Words {
-        let len = self.engine.lwe_len();
-        let mut out = Words::scratch(state.blocks.len() * 32 * len);
-        let digits = state.blocks.as_flattened();
-        for (&digit, out) in digits.iter().zip(out.chunks_exact_mut(len)) {
-            out.copy_from_slice(&state.digits[digit]);
-        }
-        out
-    }
-
-    /// Adds public blocks to a state of as many blocks: one rotation for each digit that is not zero.
+    /// Adds public blocks to the words of a state of as many blocks: one rotation for each digit that is not zero.
     pub(crate) fn xor_public(&self, state: &mut [u64], blocks: &[Block]) {
         let set = self.engine.set;
         let tests: Vec<Vec<u64>> = (0..16)
@@ -255,19 +240,29 @@ impl<'k> NibbleAes<'k> {
             .iter()
             .flat_map(|block| (0..32).map(|d| digit(block, d)));
         let mut touched: Vec<(&mut [u64], u8)> = state
-            .chunks_exact_mut(self.engine.lwe_len())
+            .chunks_exact_mut(set.degree + 1)
             .zip(public)
             .filter(|&(_, p)| p != 0)
             .collect();
-        let jobs: Vec<(&[u64], &[u64])> = touched
+        let digits = touched.iter().map(|(words, _)| Lwe::from_words(words));
+        let digits: Vec<Lwe<Big>> = digits.collect();
+        let pairs: Vec<(&Lwe<Big>, Polynomial<'_>)> = digits
             .iter()
-            .map(|(digit, p)| (&**digit, &tests[usize::from(*p)][..]))
+            .zip(&touched)
+            .map(|(digit, (_, p))| (digit, Polynomial::Public(&tests[usize::from(*p)])))
             .collect();
-        let found = self.engine.apply(&jobs);
-        for ((digit, _), found) in touched.iter_mut().zip(found) {
-            digit.copy_from_slice(&found);
+        let found = self.engine.apply(&pairs);
+        for ((words, _), found) in touched.iter_mut().zip(found) {
+            words.copy_from_slice(found.words());
         }
     }
+}
+
+/// The words of a state of these digits.
+fn words_of_pool(state: &Pool) -> Words {
+    let digits = state.blocks.as_flattened().iter();
+    let digits: Vec<&Lwe<Big>> = digits.map(|&digit| &state.digits[digit]).collect();
+    words_of(&digits)
 }
 
 /// Digit d of a block.

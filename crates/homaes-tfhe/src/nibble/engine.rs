@@ -17,17 +17,20 @@
 //! costs v - 1 products of transforms for each table. The trace takes log2 (N/v) + v - 1 automorphisms, 22 for v = 16 and N = 2048: less
 //! than 5 % of one blind rotation, under log2 N keys in place of N · t.
 
+use crate::ciphertext::{Big, Glwe, Lwe, Polynomial, Small};
 use crate::meter::{Meter, Stage};
 use crate::nibble::table::{Table, differences, ends, unit_log};
 use crate::parts::Spectra;
-use crate::ring::{add, extract, rotate, sub};
-use crate::rotation::{BlindRotation, exponents, step_log};
+use crate::rotation::{BlindRotation, Exponents, Rotation, step_log};
 use crate::set::NibbleSet;
 use crate::switching::{Automorphisms, KeySwitch};
-use homaes_math::{Fourier, Reals, Words};
+use homaes_math::{Fourier, Reals};
 use homaes_scheme::Cancel;
 use rayon::prelude::*;
 use std::sync::Arc;
+
+/// Mask polynomials of a GLWE ciphertext.
+const RANK: usize = 1;
 
 /// Accumulators of one pass over the key.
 const BATCH: usize = 32;
@@ -50,13 +53,10 @@ pub(crate) struct Engine<'k> {
 
 /// Functions of a first digit, and second digits. All pairs of a function and a second digit are evaluated.
 pub(crate) struct Group<'a> {
-    pub(crate) first: &'a [u64],
-    pub(crate) seconds: Vec<&'a [u64]>,
+    pub(crate) first: &'a Lwe<Big>,
+    pub(crate) seconds: Vec<&'a Lwe<Big>>,
     pub(crate) tables: &'a [Table],
 }
-
-/// A second digit, ready for blind rotation, and the test polynomial for it: N words if public, 2 N if not.
-pub(crate) type Job<'a> = (&'a [usize], &'a [u64]);
 
 impl<'k> Engine<'k> {
     /// `fourier` and `small` are the transforms of the set's degree and of its key switch's.
@@ -77,14 +77,9 @@ impl<'k> Engine<'k> {
         }
     }
 
-    /// Words of a digit: an LWE ciphertext under the GLWE key.
-    pub(crate) fn lwe_len(&self) -> usize {
-        self.set.degree + 1
-    }
-
-    /// Words of a GLWE ciphertext.
-    pub(crate) fn glwe_len(&self) -> usize {
-        2 * self.set.degree
+    /// A ciphertext to be overwritten.
+    fn scratch(&self) -> Glwe {
+        Glwe::scratch(RANK, self.set.degree)
     }
 
     /// v.
@@ -97,98 +92,90 @@ impl<'k> Engine<'k> {
         1 << unit_log(self.set)
     }
 
-    /// Switches LWE ciphertexts to the LWE key: n + 1 words each.
-    fn key_switch(&self, lwes: &[&[u64]]) -> Words {
+    /// Switches digits to the LWE key.
+    fn key_switch(&self, digits: &[&Lwe<Big>]) -> Vec<Lwe<Small>> {
         let switch = KeySwitch {
             fourier: self.small,
             key: &self.key.key_switch,
             gadget: self.set.key_switch,
             dimension: self.set.lwe_dimension,
         };
-        let (out, transforms) = switch.run(lwes.iter().copied());
+        let (out, transforms) = switch.run(digits);
         self.meter.transforms(transforms);
         out
     }
 
     /// What blind rotation is to do for digits: their phases, moved by half a digit so that noise of either sign leaves a digit in its
     /// block, and by half a step because exponents are rounded, as exponents of X.
-    pub(crate) fn rotation_exponents(&self, lwes: &[&[u64]]) -> Vec<Vec<usize>> {
+    pub(crate) fn rotation_exponents(&self, digits: &[&Lwe<Big>]) -> Vec<Exponents> {
         self.meter.time(Stage::KeySwitch, || {
-            let len = self.set.lwe_dimension + 1;
             let mut small = match self.cancel.is_cancelled() {
-                false => self.key_switch(lwes),
-                true => Words::zeroed(lwes.len() * len),
+                false => self.key_switch(digits),
+                true => vec![Lwe::zeroed(self.set.lwe_dimension); digits.len()],
             };
-            let each = small.chunks_exact_mut(len).map(|lwe| {
+            let each = small.iter_mut().map(|lwe| {
                 let half_step = 1 << (step_log(self.set.degree) - 1);
-                lwe[len - 1] = lwe[len - 1].wrapping_add(self.unit() / 2 - half_step);
-                exponents(lwe, self.set.degree, 0)
+                lwe.add_constant(self.unit() / 2 - half_step);
+                Exponents::new(lwe, self.set.degree, 0)
             });
             each.collect()
         })
     }
 
-    /// Blind rotation: X^-phase times the test polynomial, for at most [`BATCH`] jobs in one pass over the key.
-    fn blind_rotate(&self, jobs: &[Job<'_>]) -> Words {
-        let (set, n, len) = (self.set, self.set.degree, self.glwe_len());
-        let mut accumulators = Words::zeroed(jobs.len() * len);
-        for (acc, (amounts, test)) in accumulators.chunks_exact_mut(len).zip(jobs) {
-            let body = amounts[set.lwe_dimension];
-            rotate(test, n, 2 * n - body, &mut acc[len - test.len()..]);
-        }
-        let rotation = BlindRotation {
+    /// Blind rotation: X^-phase times the test polynomial, for at most [`BATCH`] in one pass over the key.
+    fn blind_rotate(&self, rotations: &[Rotation<'_>]) -> Vec<Glwe> {
+        let set = self.set;
+        let key = BlindRotation {
             fourier: self.fourier,
             steps: &self.key.steps,
             unroll: set.unroll,
-            rank: 1,
+            rank: RANK,
             mask: set.rotation,
             body: set.rotation_body,
             cancel: &self.cancel,
         };
-        let amounts: Vec<&[usize]> = jobs.iter().map(|&(amounts, _)| amounts).collect();
-        let transforms = rotation.run(&mut accumulators, &amounts);
-        self.meter.rotations(jobs.len());
+        let (out, transforms) = key.run(rotations);
+        self.meter.rotations(rotations.len());
         self.meter.transforms(transforms);
-        accumulators
+        out
     }
 
     /// Blind rotations for a multi-value bootstrap: coefficient j N/v of a result is e_j of [`crate::nibble::table`], for j from 1 on.
-    pub(crate) fn multi_value(&self, amounts: &[Vec<usize>]) -> Vec<Words> {
-        let mut test = Words::zeroed(self.set.degree);
-        test.fill(self.unit() / 2);
-        let jobs: Vec<Job<'_>> = amounts.iter().map(|a| (&a[..], &test[..])).collect();
-        self.rotated(&jobs)
+    pub(crate) fn multi_value(&self, exponents: &[Exponents]) -> Vec<Glwe> {
+        let test = vec![self.unit() / 2; self.set.degree];
+        let test = Polynomial::Public(&test);
+        let each = exponents.iter();
+        let rotations = each.map(|exponents| Rotation { exponents, test });
+        self.rotated(&rotations.collect::<Vec<_>>())
     }
 
     /// A function of the digit of a multi-value bootstrap: Σ_j c_j e_j and a constant.
     ///
     /// Noise: that of the rotation times √[`norm`](crate::nibble::table::norm).
-    pub(crate) fn function(&self, rotated: &[u64], f: &[u8]) -> Words {
+    pub(crate) fn function(&self, rotated: &Glwe, f: &[u8]) -> Lwe<Big> {
         let n = self.set.degree;
-        let mut sum = Words::zeroed(self.lwe_len());
-        let mut term = Words::scratch(self.lwe_len());
+        let mut sum = Lwe::zeroed(n);
+        let mut term = Lwe::zeroed(n);
         for (d, j) in differences(f).zip(1..) {
-            extract(rotated, n, j * n / self.values(), &mut term);
-            for (sum, x) in sum.iter_mut().zip(term.iter()) {
-                *sum = sum.wrapping_add(x.wrapping_mul(d as u64));
-            }
+            rotated.extract_to(j * n / self.values(), &mut term);
+            sum.add_multiple(d as u64, &term);
         }
-        sum[n] = sum[n].wrapping_add(ends(f) * (self.unit() / 2));
+        sum.add_constant(ends(f) * (self.unit() / 2));
         sum
     }
 
     /// Test polynomials for second digits, one for every table, from a multi-value bootstrap.
     pub(crate) fn test_polynomials(
         &self,
-        rotated: &[u64],
+        rotated: &Glwe,
         tables: &[Table],
         work: &mut Work,
-    ) -> Vec<Words> {
+    ) -> Vec<Glwe> {
         let (n, rows) = (self.set.degree, self.values() - 1);
         self.meter.time(Stage::Trace, || {
             let constants = self.constants(rotated, work);
             for (j, constant) in constants.iter().enumerate().skip(1) {
-                for (c, poly) in constant.chunks_exact(n).enumerate() {
+                for (c, poly) in constant.polynomials().enumerate() {
                     let place = 2 * (j - 1) + c;
                     self.fourier
                         .forward(poly, &mut work.constants, place, 2 * rows);
@@ -198,16 +185,15 @@ impl<'k> Engine<'k> {
         });
         let each = tables.iter().map(|table| {
             if self.cancel.is_cancelled() {
-                return Words::zeroed(2 * n);
+                return Glwe::zeroed(RANK, n);
             }
             self.meter.time(Stage::LookUp, || {
                 let sums = &mut work.sums;
                 sums.fill(0.0);
                 self.fourier
                     .multiply_add(&table.spectra, &work.constants, 2, sums, (0, 2));
-                let mut out = Words::zeroed(2 * n);
-                out[n..].copy_from_slice(&table.constants);
-                for (c, poly) in out.chunks_exact_mut(n).enumerate() {
+                let mut out = Glwe::trivial(RANK, &table.constants);
+                for (c, poly) in out.polynomials_mut().enumerate() {
                     self.fourier.inverse_add(sums, c, 2, poly);
                 }
                 self.meter.transforms(2);
@@ -221,16 +207,16 @@ impl<'k> Engine<'k> {
     ///
     /// Divided by N first, the ciphertext is doubled by each of log2 N sums x ± ψ(x): the trace cancels all coefficients but those,
     /// and the others separate them, by the bits of j from the last to the first.
-    fn constants(&self, rotated: &[u64], work: &mut Work) -> Vec<Words> {
+    fn constants(&self, rotated: &Glwe, work: &mut Work) -> Vec<Glwe> {
         let (n, bits) = (self.set.degree, self.set.digit_bits);
         let log = n.trailing_zeros();
-        let mut all = copied(rotated);
-        divide(&mut all, log);
-        let mut image = Words::scratch(rotated.len());
-        let mut turned = Words::scratch(rotated.len());
+        let mut all = rotated.clone();
+        all.divide(log);
+        let mut image = self.scratch();
+        let mut turned = self.scratch();
         for t in bits + 1..=log {
             self.automorphism(t, &all, &mut image, work);
-            add(&mut all, &image);
+            all.add(&image);
         }
         let mut parts = vec![all];
         for t in (1..=bits).rev() {
@@ -238,12 +224,11 @@ impl<'k> Engine<'k> {
             let mut odds = Vec::with_capacity(parts.len());
             for mut even in parts {
                 self.automorphism(t, &even, &mut image, work);
-                let mut odd = Words::scratch(even.len());
-                odd.copy_from_slice(&even);
-                sub(&mut odd, &image);
-                rotate(&odd, n, 2 * n - (n >> t), &mut turned);
-                odd.copy_from_slice(&turned);
-                add(&mut even, &image);
+                let mut odd = even.clone();
+                odd.sub(&image);
+                odd.rotate(2 * n - (n >> t), &mut turned);
+                core::mem::swap(&mut odd, &mut turned);
+                even.add(&image);
                 next.push(even);
                 odds.push(odd);
             }
@@ -255,7 +240,7 @@ impl<'k> Engine<'k> {
     }
 
     /// x ↦ ψ(x) for X -> X^(2^t + 1), switched back to the key.
-    fn automorphism(&self, t: u32, x: &[u64], out: &mut [u64], work: &mut Work) {
+    fn automorphism(&self, t: u32, x: &Glwe, out: &mut Glwe, work: &mut Work) {
         if self.cancel.is_cancelled() {
             return;
         }
@@ -264,24 +249,20 @@ impl<'k> Engine<'k> {
         self.meter.transforms(transforms);
     }
 
-    /// X^-phase times their test polynomials, for any number of jobs.
-    fn rotated(&self, jobs: &[Job<'_>]) -> Vec<Words> {
-        let mut out = Vec::with_capacity(jobs.len());
-        for jobs in jobs.chunks(BATCH) {
-            let rotated = self.meter.time(Stage::Rotation, || self.blind_rotate(jobs));
-            out.extend(rotated.chunks_exact(self.glwe_len()).map(copied));
-        }
-        out
-    }
-
-    /// Leaves of trees: the block of a test polynomial that the second digit chooses, for all jobs.
-    pub(crate) fn choose(&self, jobs: &[Job<'_>]) -> Vec<Words> {
-        let each = self.rotated(jobs).into_iter().map(|acc| {
-            let mut lwe = Words::scratch(self.lwe_len());
-            extract(&acc, self.set.degree, 0, &mut lwe);
-            lwe
+    /// X^-phase times the test polynomial, for any number of rotations.
+    fn rotated(&self, rotations: &[Rotation<'_>]) -> Vec<Glwe> {
+        let passes = rotations.chunks(BATCH);
+        let each = passes.flat_map(|rotations| {
+            let rotate = || self.blind_rotate(rotations);
+            self.meter.time(Stage::Rotation, rotate)
         });
         each.collect()
+    }
+
+    /// Leaves of trees: the block of a test polynomial that the second digit chooses.
+    pub(crate) fn choose(&self, rotations: &[Rotation<'_>]) -> Vec<Lwe<Big>> {
+        let rotated = self.rotated(rotations);
+        rotated.iter().map(|acc| acc.extract(0)).collect()
     }
 
     /// Inner nodes of trees of more than two digits: the same, and test polynomials for a further digit from every v of
@@ -289,28 +270,32 @@ impl<'k> Engine<'k> {
     ///
     /// Of two ciphertexts x and y, divided beforehand, (x + X^(N/2^t) y) + ψ(x - X^(N/2^t) y) has both constant coefficients;
     /// the trace cancels what is between them, and block polynomials fill it.
-    pub(crate) fn choose_test_polynomials(&self, jobs: &[Job<'_>], work: &mut Work) -> Vec<Words> {
+    pub(crate) fn choose_test_polynomials(
+        &self,
+        rotations: &[Rotation<'_>],
+        work: &mut Work,
+    ) -> Vec<Glwe> {
         let (n, bits) = (self.set.degree, self.set.digit_bits);
         let log = n.trailing_zeros();
-        let mut parts = self.rotated(jobs);
+        let mut parts = self.rotated(rotations);
         for part in &mut parts {
-            divide(part, log);
+            part.divide(log);
         }
-        let mut image = Words::scratch(self.glwe_len());
-        let mut turned = Words::scratch(self.glwe_len());
+        let mut image = self.scratch();
+        let mut turned = self.scratch();
         for t in 1..=bits {
             let mut next = Vec::with_capacity(parts.len() / 2);
             let stride = self.values() >> t;
             for tree in parts.chunks_exact(2 * stride) {
                 // the pairs that are apart by N/2^t in the end
                 for (x, y) in tree.iter().zip(&tree[stride..]).take(stride) {
-                    rotate(y, n, n >> t, &mut turned);
-                    let mut difference = copied(x);
-                    sub(&mut difference, &turned);
+                    y.rotate(n >> t, &mut turned);
+                    let mut difference = x.clone();
+                    difference.sub(&turned);
                     self.automorphism(t, &difference, &mut image, work);
-                    let mut sum = copied(x);
-                    add(&mut sum, &turned);
-                    add(&mut sum, &image);
+                    let mut sum = x.clone();
+                    sum.add(&turned);
+                    sum.add(&image);
                     next.push(sum);
                 }
             }
@@ -319,9 +304,9 @@ impl<'k> Engine<'k> {
         for part in &mut parts {
             for t in bits + 1..=log {
                 self.automorphism(t, part, &mut image, work);
-                add(part, &image);
+                part.add(&image);
             }
-            for poly in part.chunks_exact_mut(n) {
+            for poly in part.polynomials_mut() {
                 blocks(poly, n / self.values());
             }
         }
@@ -331,38 +316,33 @@ impl<'k> Engine<'k> {
     /// f(x, y) for all groups: for every second digit y of a group, all its tables f. Results in that order.
     ///
     /// Costs 1 + (second digits) · (tables) rotations per group.
-    pub(crate) fn combine(&self, groups: &[Group<'_>]) -> Vec<Words> {
+    pub(crate) fn combine(&self, groups: &[Group<'_>]) -> Vec<Lwe<Big>> {
         let tasks = groups.par_chunks(self.share(groups.len()));
         let found = tasks.flat_map_iter(|groups| {
             let mut work = Work::new(self);
-            let firsts: Vec<&[u64]> = groups.iter().map(|group| group.first).collect();
+            let firsts: Vec<&Lwe<Big>> = groups.iter().map(|group| group.first).collect();
             let rotated = self.multi_value(&self.rotation_exponents(&firsts));
-            let tests: Vec<Vec<Words>> = groups
+            let tests: Vec<Vec<Glwe>> = groups
                 .iter()
                 .zip(&rotated)
                 .map(|(group, acc)| self.test_polynomials(acc, group.tables, &mut work))
                 .collect();
-            let seconds: Vec<Vec<Vec<usize>>> = groups
+            let seconds: Vec<Vec<Exponents>> = groups
                 .iter()
                 .map(|group| self.rotation_exponents(&group.seconds))
                 .collect();
-            let jobs: Vec<Job<'_>> = seconds
+            let rotations: Vec<Rotation<'_>> = seconds
                 .iter()
                 .zip(&tests)
-                .flat_map(|(seconds, tests)| {
-                    let pairs = seconds
-                        .iter()
-                        .flat_map(|y| tests.iter().map(move |t| (y, t)));
-                    pairs.map(|(y, test)| (&y[..], &test[..]))
-                })
+                .flat_map(|(seconds, tests)| seconds.iter().flat_map(|y| y.rotations(tests)))
                 .collect();
-            self.choose(&jobs)
+            self.choose(&rotations)
         });
         found.collect()
     }
 
     /// Test polynomials of one table for many first digits.
-    pub(crate) fn all_test_polynomials(&self, firsts: &[&[u64]], table: &[Table]) -> Vec<Words> {
+    pub(crate) fn all_test_polynomials(&self, firsts: &[&Lwe<Big>], table: &[Table]) -> Vec<Glwe> {
         let tasks = firsts.par_chunks(self.share(firsts.len()));
         let found = tasks.flat_map_iter(|firsts| {
             let mut work = Work::new(self);
@@ -376,14 +356,14 @@ impl<'k> Engine<'k> {
     }
 
     /// For every digit the block of its test polynomial: one rotation each.
-    pub(crate) fn apply(&self, jobs: &[(&[u64], &[u64])]) -> Vec<Words> {
-        let tasks = jobs.par_chunks(self.share(jobs.len()));
-        let found = tasks.flat_map_iter(|jobs| {
-            let digits: Vec<&[u64]> = jobs.iter().map(|&(digit, _)| digit).collect();
-            let amounts = self.rotation_exponents(&digits);
-            let pairs = amounts.iter().zip(jobs);
-            let jobs: Vec<Job<'_>> = pairs.map(|(a, &(_, test))| (&a[..], test)).collect();
-            self.choose(&jobs)
+    pub(crate) fn apply(&self, pairs: &[(&Lwe<Big>, Polynomial<'_>)]) -> Vec<Lwe<Big>> {
+        let tasks = pairs.par_chunks(self.share(pairs.len()));
+        let found = tasks.flat_map_iter(|pairs| {
+            let digits: Vec<&Lwe<Big>> = pairs.iter().map(|&(digit, _)| digit).collect();
+            let exponents = self.rotation_exponents(&digits);
+            let each = exponents.iter().zip(pairs);
+            let rotations = each.map(|(exponents, &(_, test))| Rotation { exponents, test });
+            self.choose(&rotations.collect::<Vec<_>>())
         });
         found.collect()
     }
@@ -414,19 +394,6 @@ impl Work {
             sums: Reals::zeroed(2 * n),
             constants: Reals::zeroed(2 * (engine.values() - 1) * n),
         }
-    }
-}
-
-fn copied(words: &[u64]) -> Words {
-    let mut out = Words::scratch(words.len());
-    out.copy_from_slice(words);
-    out
-}
-
-/// Divides words as signed numbers by 2^log, rounding.
-fn divide(words: &mut [u64], log: u32) {
-    for x in words {
-        *x = ((x.wrapping_add(1 << (log - 1)) as i64) >> log) as u64;
     }
 }
 

@@ -1,17 +1,17 @@
 //! The AES key schedule on encrypted digits.
 
+use crate::ciphertext::{Big, Glwe, Lwe, Polynomial};
 use crate::nibble::engine::{Engine, Group};
 use crate::nibble::linear::mix;
 use crate::nibble::table::{Table, byte_tables, factors};
 use homaes_aes::{Direction, KeySize, clear, gf256};
-use homaes_math::Words;
 
 /// Round keys of a direction.
 pub(crate) struct Expanded {
     /// 32 per round key
-    pub(crate) digits: Vec<Words>,
+    pub(crate) digits: Vec<Lwe<Big>>,
     /// test polynomials of exclusive or with the first of them, as far as the schedule made them
-    pub(crate) tests: Vec<Words>,
+    pub(crate) tests: Vec<Glwe>,
 }
 
 /// All round keys of `direction` from the digits of the key (FIPS-197 section 5.2).
@@ -26,7 +26,7 @@ pub(crate) fn expand(
     xor: &[Table],
     size: KeySize,
     direction: Direction,
-    key: Vec<Words>,
+    key: Vec<Lwe<Big>>,
 ) -> Expanded {
     let mut digits = key;
     let mut tests = Vec::new();
@@ -35,7 +35,7 @@ pub(crate) fn expand(
     let mut round_constant = 1u8;
     for i in len..4 * size.round_keys() {
         if i.is_multiple_of(len) {
-            let firsts: Vec<&[u64]> = digits[8 * (i - len)..].iter().map(|d| &d[..]).collect();
+            let firsts: Vec<&Lwe<Big>> = digits[8 * (i - len)..].iter().collect();
             tests.extend(engine.all_test_polynomials(&firsts, xor));
         }
         let word = &digits[8 * (i - 1)..];
@@ -51,12 +51,11 @@ pub(crate) fn expand(
             word
         };
         let before = &tests[8 * (i - len)..][..8];
-        let jobs: Vec<_> = term
+        let pairs: Vec<_> = term
             .iter()
-            .zip(before)
-            .map(|(t, w)| (&t[..], &w[..]))
+            .zip(before.iter().map(Polynomial::Encrypted))
             .collect();
-        let found = engine.apply(&jobs);
+        let found = engine.apply(&pairs);
         digits.extend(found);
     }
     match direction {
@@ -69,14 +68,14 @@ pub(crate) fn expand(
 }
 
 /// In reverse order and with InvMixColumns applied to all but the first and the last (FIPS-197 section 5.3.5).
-fn inverse(engine: &Engine<'_>, xor: &[Table], digits: Vec<Words>) -> Vec<Words> {
+fn inverse(engine: &Engine<'_>, xor: &[Table], digits: Vec<Lwe<Big>>) -> Vec<Lwe<Big>> {
     let direction = Direction::Decrypt;
     let tables = byte_tables(&factors(direction, false), |x| x, 0);
     let tables: Vec<Table> = tables
         .iter()
         .map(|f| Table::new(engine.set, engine.fourier, f))
         .collect();
-    let mut rounds: Vec<Vec<Words>> = digits.chunks(32).rev().map(<[Words]>::to_vec).collect();
+    let mut rounds: Vec<Vec<Lwe<Big>>> = digits.chunks(32).rev().map(<[_]>::to_vec).collect();
     let last = rounds.len() - 1;
     for round in &mut rounds[1..last] {
         let groups: Vec<Group<'_>> = round
@@ -127,7 +126,7 @@ impl<'e, 'k> SubWord<'e, 'k> {
     }
 
     /// The S-box on a word whose bytes are turned by `turn`, and the constant added to its first byte.
-    fn apply(&self, word: &[Words], turn: usize, constant: u8) -> Vec<Words> {
+    fn apply(&self, word: &[Lwe<Big>], turn: usize, constant: u8) -> Vec<Lwe<Big>> {
         let first = Self::tables(self.engine, constant);
         let groups: Vec<Group<'_>> = (0..4)
             .map(|b| {

@@ -1,15 +1,15 @@
 //! Exclusive or of digits, and MixColumns with it.
 
+use crate::ciphertext::{Big, Lwe};
 use crate::distinct::Distinct;
 use crate::nibble::engine::{Engine, Group};
 use crate::nibble::table::{Table, factors};
 use homaes_aes::Direction;
 use homaes_aes::state::{circulant, mix_source};
-use homaes_math::Words;
 
 /// Digits of blocks, each stored once: digit 2 i is the low one of byte i.
 pub(crate) struct Pool {
-    pub(crate) digits: Vec<Words>,
+    pub(crate) digits: Vec<Lwe<Big>>,
     /// which of them the digits of every block are
     pub(crate) blocks: Vec<[usize; 32]>,
 }
@@ -19,9 +19,9 @@ pub(crate) struct Pool {
 pub(crate) fn xor(
     engine: &Engine<'_>,
     table: &[Table],
-    digits: &[Words],
+    digits: &[Lwe<Big>],
     pairs: &[(usize, usize)],
-) -> Vec<Words> {
+) -> Vec<Lwe<Big>> {
     let mut firsts = Distinct::default();
     let mut members: Vec<Vec<usize>> = Vec::new();
     for (i, &(first, _)) in pairs.iter().enumerate() {
@@ -35,13 +35,13 @@ pub(crate) fn xor(
         .zip(&members)
         .map(|(&first, members)| Group {
             first: &digits[first],
-            seconds: members.iter().map(|&i| &digits[pairs[i].1][..]).collect(),
+            seconds: members.iter().map(|&i| &digits[pairs[i].1]).collect(),
             tables: table,
         })
         .collect();
     let found = engine.combine(&groups);
     // back to the order of the pairs
-    let mut numbered: Vec<(usize, Words)> = members.into_iter().flatten().zip(found).collect();
+    let mut numbered: Vec<(usize, Lwe<Big>)> = members.into_iter().flatten().zip(found).collect();
     numbered.sort_unstable_by_key(|&(i, _)| i);
     numbered.into_iter().map(|(_, digit)| digit).collect()
 }
@@ -55,7 +55,7 @@ pub(crate) fn mix(
     engine: &Engine<'_>,
     table: &[Table],
     direction: Direction,
-    found: &[Words],
+    found: &[Lwe<Big>],
     blocks: &[[usize; 16]],
 ) -> Pool {
     let factors = factors(direction, false);

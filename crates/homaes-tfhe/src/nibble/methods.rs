@@ -8,15 +8,16 @@
 //!
 //! `examples/nibble_methods.rs` prints the table.
 
+use crate::ciphertext::{Big, Lwe, Polynomial};
 use crate::meter::Meter;
-use crate::nibble::engine::{Engine, Group, Job, Work};
+use crate::nibble::engine::{Engine, Group, Work};
 use crate::nibble::params::nibble_paper;
 use crate::nibble::table::{Table, Values, of_pairs, public_test_polynomial, unit_log};
 use crate::parts::Shape;
+use crate::rotation::Rotation;
 use crate::set::{Gadget, NibbleSet};
-use crate::trial::{Trial, phase};
+use crate::trial::Trial;
 use homaes_aes::{Direction, clear};
-use homaes_math::Words;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -138,7 +139,7 @@ impl Row {
         for i in 0..bytes {
             let (x, y) = (i.wrapping_mul(73).wrapping_add(19), i.wrapping_mul(111));
             let (a, b) = (encrypt(x), encrypt(y));
-            let mut check = |found: &[Words], want: u8| {
+            let mut check = |found: &[Lwe<Big>], want: u8| {
                 for (i, lwe) in (0..).zip(found) {
                     out.checked += 1;
                     out.wrong += u32::from(keys.decrypt(lwe).0 != digit(want, i));
@@ -161,11 +162,12 @@ impl Row {
     fn bootstrap_seconds(&self, keys: &Keys, engine: &Engine<'_>) -> f64 {
         let digits = keys.encrypt([1; 16]);
         let test = public_test_polynomial(&self.set, &vec![0; 1 << self.set.digit_bits]);
-        let jobs: Vec<(&[u64], &[u64])> = digits.iter().map(|d| (&d[..], &test[..])).collect();
+        let test = Polynomial::Public(&test);
+        let pairs: Vec<_> = digits.iter().map(|d| (d, test)).collect();
         let time = || {
             let start = Instant::now();
-            let _ = engine.apply(&jobs);
-            start.elapsed().as_secs_f64() / jobs.len() as f64
+            let _ = engine.apply(&pairs);
+            start.elapsed().as_secs_f64() / pairs.len() as f64
         };
         (0..3).map(|_| time()).fold(f64::INFINITY, f64::min)
     }
@@ -178,8 +180,8 @@ fn sbox_digit(bits: u32, i: u32, x: usize) -> u8 {
 
 /// A method on bytes as digits, the lowest first.
 trait Bytes {
-    fn xor(&self, a: &[Words], b: &[Words]) -> Vec<Words>;
-    fn look_up(&self, byte: &[Words]) -> Vec<Words>;
+    fn xor(&self, a: &[Lwe<Big>], b: &[Lwe<Big>]) -> Vec<Lwe<Big>>;
+    fn look_up(&self, byte: &[Lwe<Big>]) -> Vec<Lwe<Big>>;
 }
 
 struct Tree<'e, 'k> {
@@ -187,7 +189,7 @@ struct Tree<'e, 'k> {
 }
 
 impl Bytes for Tree<'_, '_> {
-    fn xor(&self, a: &[Words], b: &[Words]) -> Vec<Words> {
+    fn xor(&self, a: &[Lwe<Big>], b: &[Lwe<Big>]) -> Vec<Lwe<Big>> {
         let engine = self.engine;
         let values = 1 << engine.set.digit_bits;
         let functions = of_pairs(values, |x, y| (x ^ y) as u8);
@@ -204,12 +206,11 @@ impl Bytes for Tree<'_, '_> {
         engine.combine(&groups)
     }
 
-    fn look_up(&self, byte: &[Words]) -> Vec<Words> {
+    fn look_up(&self, byte: &[Lwe<Big>]) -> Vec<Lwe<Big>> {
         let (engine, bits) = (self.engine, self.engine.set.digit_bits);
         let values = 1usize << bits;
         let mut work = Work::new(engine);
-        let digits: Vec<&[u64]> = byte.iter().map(|d| &d[..]).collect();
-        let amounts = engine.rotation_exponents(&digits);
+        let exponents = engine.rotation_exponents(&byte.iter().collect::<Vec<_>>());
         // for every result digit, a test polynomial for each choice of all digits but the first two
         let choices = values.pow(byte.len() as u32 - 2);
         let tables: Vec<Table> = (0..byte.len() as u32)
@@ -221,15 +222,15 @@ impl Bytes for Tree<'_, '_> {
                 Table::new(engine.set, engine.fourier, &functions)
             })
             .collect();
-        let rotated = engine.multi_value(&amounts[..1]);
+        let rotated = engine.multi_value(&exponents[..1]);
         let mut tests = engine.test_polynomials(&rotated[0], &tables, &mut work);
-        let last = amounts.len() - 1;
-        for amounts in &amounts[1..last] {
-            let jobs: Vec<Job<'_>> = tests.iter().map(|t| (&amounts[..], &t[..])).collect();
-            tests = engine.choose_test_polynomials(&jobs, &mut work);
+        let last = exponents.len() - 1;
+        for exponents in &exponents[1..last] {
+            let rotations: Vec<Rotation<'_>> = exponents.rotations(&tests).collect();
+            tests = engine.choose_test_polynomials(&rotations, &mut work);
         }
-        let jobs: Vec<Job<'_>> = tests.iter().map(|t| (&amounts[last][..], &t[..])).collect();
-        engine.choose(&jobs)
+        let rotations: Vec<Rotation<'_>> = exponents[last].rotations(&tests).collect();
+        engine.choose(&rotations)
     }
 }
 
@@ -240,33 +241,32 @@ struct Chaining<'e, 'k> {
 
 impl Chaining<'_, '_> {
     /// a + 4 b.
-    fn joined(a: &[u64], b: &[u64]) -> Words {
-        let mut out = Words::scratch(a.len());
-        for ((x, a), b) in out.iter_mut().zip(a).zip(b) {
-            *x = a.wrapping_add(b.wrapping_mul(4));
-        }
+    fn joined(a: &Lwe<Big>, b: &Lwe<Big>) -> Lwe<Big> {
+        let mut out = a.clone();
+        out.add_multiple(4, b);
         out
     }
 
-    fn bootstrap(&self, joined: &[Words], f: &[u8]) -> Vec<Words> {
+    fn bootstrap(&self, joined: &[Lwe<Big>], f: &[u8]) -> Vec<Lwe<Big>> {
         let test = public_test_polynomial(self.engine.set, f);
-        let jobs: Vec<(&[u64], &[u64])> = joined.iter().map(|x| (&x[..], &test[..])).collect();
-        self.engine.apply(&jobs)
+        let test = Polynomial::Public(&test);
+        let pairs: Vec<_> = joined.iter().map(|x| (x, test)).collect();
+        self.engine.apply(&pairs)
     }
 }
 
 impl Bytes for Chaining<'_, '_> {
-    fn xor(&self, a: &[Words], b: &[Words]) -> Vec<Words> {
-        let joined: Vec<Words> = a.iter().zip(b).map(|(a, b)| Self::joined(a, b)).collect();
+    fn xor(&self, a: &[Lwe<Big>], b: &[Lwe<Big>]) -> Vec<Lwe<Big>> {
+        let joined: Vec<Lwe<Big>> = a.iter().zip(b).map(|(a, b)| Self::joined(a, b)).collect();
         let f: Values = (0..16).map(|x| x & 3 ^ x >> 2).collect();
         self.bootstrap(&joined, &f)
     }
 
-    fn look_up(&self, byte: &[Words]) -> Vec<Words> {
+    fn look_up(&self, byte: &[Lwe<Big>]) -> Vec<Lwe<Big>> {
         let engine = self.engine;
         let halves = [0, 2].map(|i| Self::joined(&byte[i], &byte[i + 1]));
         let rotated = engine.multi_value(&engine.rotation_exponents(&[&halves[0], &halves[1]]));
-        let terms: Vec<Words> = (0..16usize)
+        let terms: Vec<Lwe<Big>> = (0..16usize)
             .flat_map(|h| {
                 let is: Values = (0..16).map(|x| u8::from(x == h)).collect();
                 let is = engine.function(&rotated[1], &is);
@@ -282,7 +282,7 @@ impl Bytes for Chaining<'_, '_> {
         let rest = sums.split_off(4);
         for terms in rest.chunks_exact(4) {
             for (sum, term) in sums.iter_mut().zip(terms) {
-                crate::ring::add(sum, term);
+                sum.add(term);
             }
         }
         sums
@@ -313,15 +313,15 @@ impl Keys {
     }
 
     /// Digits with fresh noise; the same every time.
-    pub(crate) fn encrypt(&self, digits: impl IntoIterator<Item = u8>) -> Vec<Words> {
+    pub(crate) fn encrypt(&self, digits: impl IntoIterator<Item = u8>) -> Vec<Lwe<Big>> {
         let log = unit_log(&self.set);
         let messages = digits.into_iter().map(|digit| u64::from(digit) << log);
         self.trial.encrypt(messages)
     }
 
     /// The digit of a phase, and its noise.
-    pub(crate) fn decrypt(&self, lwe: &[u64]) -> (u8, f64) {
-        let phase = phase(lwe, &self.trial.glwe);
+    pub(crate) fn decrypt(&self, lwe: &Lwe<Big>) -> (u8, f64) {
+        let phase = lwe.phase(&self.trial.glwe);
         let log = unit_log(&self.set);
         let digit = phase.wrapping_add(1 << (log - 1)) >> log;
         let error = phase.wrapping_sub(digit << log);

@@ -1,8 +1,8 @@
 //! Branches and addresses that depend on secrets, looked for by valgrind; see `homaes_math::memcheck`.
 
+use crate::state::words_of;
 use crate::{EvalKey, Expansion, Params, SecretKey, State, WrappedKey, Wrapping, sets};
 use homaes_aes::{Direction, RoundKeys};
-use homaes_math::Words;
 use homaes_math::memcheck::{Poisoned, findings, poison};
 use homaes_scheme::Owner;
 use rand_chacha::ChaCha20Rng;
@@ -32,12 +32,9 @@ fn secrets() {
             // the front of what is wrapped is a block
             let digits = 128 / params.digit_bits() as usize;
             let lwes = wrapped.lwes();
-            let mut words = Words::zeroed(params.state_words(1));
-            let each = words.chunks_exact_mut(params.big_dimension() + 1);
-            each.zip(&lwes[..digits])
-                .for_each(|(to, from)| to.copy_from_slice(from));
+            let lwes: Vec<_> = lwes[..digits].iter().collect();
             let state = State {
-                lwes: words,
+                lwes: words_of(&lwes),
                 blocks: 1,
                 log2_sigma: 0.0,
                 owner: Owner::new(params.id(), None),

@@ -9,7 +9,7 @@ use crate::ring::Automorphism;
 use crate::sampling::{Moments, Reading, describe, judge, moment_of_digits, moments_of_digits};
 use crate::set::Variant;
 use crate::sets;
-use crate::trial::{Trial, phase};
+use crate::trial::Trial;
 use homaes_aes::Direction;
 use homaes_math::torus;
 use rayon::prelude::*;
@@ -36,10 +36,9 @@ impl Fixture {
     }
 
     /// LWE ciphertexts of bits under the GLWE key, with fresh noise.
-    fn encrypt(&self, bits: impl IntoIterator<Item = bool>) -> Vec<u64> {
+    fn encrypt(&self, bits: impl IntoIterator<Item = bool>) -> Vec<Lwe<Big>> {
         let messages = bits.into_iter().map(|bit| if bit { HALF } else { 0 });
-        let lwes = self.trial.encrypt(messages);
-        lwes.iter().flat_map(|lwe| lwe.iter().copied()).collect()
+        self.trial.encrypt(messages)
     }
 }
 
@@ -66,26 +65,30 @@ fn some_bits(count: usize) -> Vec<bool> {
 }
 
 /// Errors of LWE ciphertexts of bits.
-fn lwe_errors(lwes: &[u64], key: &[u64], bits: &[bool]) -> Vec<f64> {
-    lwes.chunks_exact(key.len() + 1)
+fn lwe_errors<K>(lwes: &[Lwe<K>], key: &[u64], bits: &[bool]) -> Vec<f64> {
+    lwes.iter()
         .zip(bits)
-        .map(|(lwe, &bit)| torus_of(phase(lwe, key).wrapping_sub(if bit { HALF } else { 0 })))
+        .map(|(lwe, &bit)| torus_of(lwe.phase(key).wrapping_sub(if bit { HALF } else { 0 })))
         .collect()
+}
+
+fn refs(lwes: &[Lwe<Big>]) -> Vec<&Lwe<Big>> {
+    lwes.iter().collect()
 }
 
 /// Errors of every value of GLWE ciphertexts that hold bit · unit, in coefficient `at(level)`.
 fn value_errors(
     f: &Fixture,
-    ciphertexts: &[(usize, &[u64])],
+    ciphertexts: &[Glwe],
     bits: &[bool],
     at: impl Fn(usize) -> usize,
 ) -> Vec<f64> {
     let secret = f.trial.secrets();
     let gadget = f.set.ggsw;
-    let all = ciphertexts.iter().flat_map(|&(i, ct)| {
-        let phase = secret.glwe.phase(ct);
+    let all = ciphertexts.iter().zip(bits).flat_map(|(ct, &bit)| {
+        let phase = ct.phase(&secret.glwe);
         let errors = (0..gadget.levels).map(|level| {
-            let want = if bits[i] { unit(gadget, level) } else { 0 };
+            let want = if bit { unit(gadget, level) } else { 0 };
             torus_of(phase[at(level)].wrapping_sub(want))
         });
         errors.collect::<Vec<_>>()
@@ -114,13 +117,13 @@ fn automorphisms(f: &Fixture, work: &mut Work) {
     let secret = f.trial.secrets();
     let mut errors = Vec::new();
     for t in 1..=n.trailing_zeros() {
-        let mut x = vec![0; engine.glwe_len()];
-        torus::uniform(&[5; 32], u64::from(t), &mut x[..set.rank * n]);
-        let mut out = vec![0; x.len()];
+        let mut x = engine.zero();
+        torus::uniform(&[5; 32], u64::from(t), x.split_mut().0);
+        let mut out = engine.zero();
         engine.automorphism(t, &x, &mut out, work);
         let mut want = vec![0; n];
-        Automorphism::new(n, t).apply(&secret.glwe.phase(&x), &mut want);
-        let phase = secret.glwe.phase(&out);
+        Automorphism::new(n, t).apply(&x.phase(&secret.glwe), &mut want);
+        let phase = out.phase(&secret.glwe);
         errors.extend(
             phase
                 .iter()
@@ -133,26 +136,22 @@ fn automorphisms(f: &Fixture, work: &mut Work) {
 }
 
 /// Rows of GGSW ciphertexts: those of the body hold bit · g, those of the mask -s_i · bit · g.
-fn ggsw_rows(f: &Fixture, accs: &[(usize, &[u64])], bits: &[bool], work: &mut Work) {
-    let (engine, set, n) = (f.engine(), &f.set, f.set.degree);
+fn ggsw_rows(f: &Fixture, accs: &[Glwe], bits: &[bool], work: &mut Work) {
+    let (engine, set) = (f.engine(), &f.set);
     let secret = f.trial.secrets();
     let (columns, levels) = (set.rank + 1, set.ggsw.levels);
     let count = columns * levels * columns;
-    let mut ggsw = Reals::zeroed(engine.ggsw_len());
+    let mut ggsw = engine.zero_ggsw();
     let mut errors = [Vec::new(), Vec::new()];
-    for &(i, acc) in accs {
+    for (acc, &bit) in accs.iter().zip(bits) {
         engine.ggsw(acc, &mut ggsw, work);
         for row in 0..columns * levels {
-            let mut ct = vec![0; engine.glwe_len()];
-            for (c, poly) in ct.chunks_exact_mut(n).enumerate() {
-                f.trial.fouriers[0].inverse_add(&ggsw, row * columns + c, count, poly);
+            let mut ct = engine.zero();
+            for (c, poly) in ct.polynomials_mut().enumerate() {
+                f.trial.fouriers[0].inverse_add(&ggsw.spectra, row * columns + c, count, poly);
             }
-            let phase = secret.glwe.phase(&ct);
-            let g = if bits[i] {
-                unit(set.ggsw, row % levels)
-            } else {
-                0
-            };
+            let phase = ct.phase(&secret.glwe);
+            let g = if bit { unit(set.ggsw, row % levels) } else { 0 };
             let part = row / levels;
             let key = |j: usize| secret.glwe.poly(part)[j].wrapping_neg();
             for (j, &x) in phase.iter().enumerate() {
@@ -181,31 +180,27 @@ fn stages(set: &BitsSet, count: usize) {
     let model = NoiseModel::new(set, Accounting::Structured);
     let bits = some_bits(count);
     let lwes = f.encrypt(bits.iter().copied());
-    let small = engine.key_switch(&lwes);
+    let small = engine.key_switch(&refs(&lwes));
     agrees(
         "key switch",
         &lwe_errors(&small, &f.trial.lwe, &bits),
         model.key_switch,
         0.5,
     );
-    let rotated = engine.rotate_for_ggsw(&lwes);
-    let accs: Vec<(usize, &[u64])> = rotated
-        .chunks_exact(engine.glwe_len())
-        .enumerate()
-        .collect();
+    let accs = engine.rotate_for_ggsw(&refs(&lwes));
     let errors = value_errors(&f, &accs, &bits, |level| level);
     agrees("blind rotation", &errors, model.rotation.total(), 0.6);
     let mut work = Work::new(&engine);
     let mut others = Vec::new();
-    for &(i, acc) in &accs[..8] {
+    for (acc, &bit) in accs[..8].iter().zip(&bits) {
         for (level, ct) in engine
             .trace(acc, &mut work)
             .iter()
             .take(set.ggsw.levels)
             .enumerate()
         {
-            let phase = f.trial.secrets().glwe.phase(ct);
-            let want = if bits[i] { unit(set.ggsw, level) } else { 0 };
+            let phase = ct.phase(&f.trial.secrets().glwe);
+            let want = if bit { unit(set.ggsw, level) } else { 0 };
             // the message is a constant; a coefficient's share of the trace's noise is far smaller
             let error = torus_of(phase[0].wrapping_sub(want)).abs();
             assert!(error < 8.0 * (model.rotation.total() + model.trace.constant).sqrt());
@@ -216,7 +211,7 @@ fn stages(set: &BitsSet, count: usize) {
     agrees("trace", &others, each, 0.8);
     automorphisms(&f, &mut work);
     ggsw_rows(&f, &accs[..16], &bits, &mut work);
-    let fresh = engine.refresh(&lwes, &[HALF]);
+    let fresh = engine.refresh(&refs(&lwes), &[HALF]);
     // without 2^many the exponents are odd as well, for which monomials round once more
     let variance = REFRESHED * model.rotation.total();
     agrees(
@@ -232,10 +227,11 @@ fn stages(set: &BitsSet, count: usize) {
         .map(|b| b.iter().rev().fold(0, |x, &b| 2 * x + usize::from(b)))
         .collect();
     let tables = vec![&table[..]; bytes.len()];
+    let lwes: Vec<&LweByte> = lwes.as_chunks().0.iter().collect();
     let found = engine.look_up(&lwes, &tables);
     let mut errors = Vec::new();
     for (ct, x) in found.iter().zip(bytes) {
-        let phase = f.trial.secrets().glwe.phase(ct);
+        let phase = ct.phase(&f.trial.secrets().glwe);
         for o in 0..OUTPUTS {
             let want = u64::from(entries[x] >> o & 1) << 63;
             errors.push(torus_of(phase[o].wrapping_sub(want)));
@@ -287,18 +283,14 @@ fn inputs(f: &Fixture, bits: &[bool], sums: u64) -> Inputs {
     let words = bits.len() / 8;
     let mut work = Work::new(&engine);
     let lwes = f.encrypt(bits.iter().copied());
-    let rotated: Vec<Words> = lwes
-        .chunks(16 * engine.lwe_len())
-        .map(|lwes| engine.rotate_for_ggsw(lwes))
+    let accs: Vec<Glwe> = refs(&lwes)
+        .chunks(16)
+        .flat_map(|lwes| engine.rotate_for_ggsw(lwes))
         .collect();
-    let accs = rotated
-        .iter()
-        .flat_map(|r| r.chunks_exact(engine.glwe_len()));
-    let accs: Vec<(usize, &[u64])> = accs.enumerate().collect();
     let ggsw: Vec<Ggsw> = accs
         .iter()
-        .map(|(_, acc)| {
-            let mut ggsw = Reals::zeroed(engine.ggsw_len());
+        .map(|acc| {
+            let mut ggsw = engine.zero_ggsw();
             engine.ggsw(acc, &mut ggsw, &mut work);
             ggsw
         })
@@ -323,31 +315,26 @@ fn inputs(f: &Fixture, bits: &[bool], sums: u64) -> Inputs {
         torus::uniform(&[7; 32], repetition, &mut random);
         let entries: Vec<u32> = random.iter().map(|&x| x as u32).collect();
         let table = polynomials(&entries, 0);
-        let mut sum = Words::zeroed(engine.glwe_len());
+        let mut sum = engine.zero();
         let mut want = 0;
         for j in 0..4 {
             let byte = (4 * repetition as usize + j + repetition as usize / 16) % words;
-            add(&mut sum, &engine.look_up_ggsw(bytes[byte], &table));
+            sum.add(&engine.look_up_ggsw(bytes[byte], &table));
             want ^= entries[values[byte]];
         }
-        let glwe_phase = secret.glwe.phase(&sum);
-        let mut lwes = Words::zeroed(OUTPUTS * engine.lwe_len());
-        for (o, lwe) in lwes.chunks_exact_mut(engine.lwe_len()).enumerate() {
-            extract(&sum, set.degree, o, lwe);
-        }
-        let small = engine.key_switch(&lwes);
-        let turned = quarter_turned(set, &small, set.log2_values);
-        let each = small.chunks_exact(set.lwe_dimension + 1);
-        let turned = turned.chunks_exact(set.lwe_dimension + 1);
-        for (o, (lwe, turned)) in each.zip(turned).enumerate() {
+        let glwe_phase = sum.phase(&secret.glwe);
+        let lwes: Vec<Lwe<Big>> = (0..OUTPUTS).map(|o| sum.extract(o)).collect();
+        let small = engine.key_switch(&refs(&lwes));
+        let mut turned = small.clone();
+        turn_by_a_quarter(set, &mut turned, set.log2_values);
+        for (o, (lwe, turned)) in small.iter().zip(&turned).enumerate() {
             let before = glwe_phase[o];
-            let switched = phase(lwe, &f.trial.lwe);
-            let steps = exponents(turned, set.degree, set.log2_values);
-            let (mask, body) = steps.split_at(set.lwe_dimension);
-            let products = mask.iter().zip(&f.trial.lwe);
+            let switched = lwe.phase(&f.trial.lwe);
+            let exponents = Exponents::new(turned, set.degree, set.log2_values);
+            let products = exponents.mask.iter().zip(&f.trial.lwe);
             let sum: usize = products.map(|(a, s)| a * *s as usize).sum();
             // the middle of what is rounded to this step, turned back
-            let rounded = ((body[0] as u64).wrapping_sub(sum as u64) << step)
+            let rounded = ((exponents.body as u64).wrapping_sub(sum as u64) << step)
                 .wrapping_add(half_step)
                 .wrapping_sub(1 << 62);
             let message = u64::from(want >> o & 1) << 63;
@@ -503,12 +490,12 @@ fn rotation_speed() {
         let engine = f.engine();
         for count in [8, 16, 32, 64] {
             let lwes = f.encrypt((0..count).map(|i| i % 3 == 0));
-            let small = engine.key_switch(&lwes);
-            let test = vec![0; set.degree];
+            let small = engine.key_switch(&refs(&lwes));
+            let tests = [vec![0; set.degree]];
             let best = (0..3)
                 .map(|_| {
                     let start = cpu_seconds();
-                    let _ = engine.blind_rotate(&small, &test, 2);
+                    let _ = engine.blind_rotate(&small, &tests, 2);
                     (cpu_seconds() - start) * 1e3 / count as f64
                 })
                 .fold(f64::INFINITY, f64::min);

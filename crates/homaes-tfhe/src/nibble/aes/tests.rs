@@ -13,7 +13,8 @@ fn digits(bytes: &[u8]) -> Vec<u8> {
 
 fn block(f: &Keys, state: &[u64]) -> Block {
     let len = f.set.degree + 1;
-    let digits: Vec<u8> = state.chunks_exact(len).map(|d| f.decrypt(d).0).collect();
+    let digits = state.chunks_exact(len).map(Lwe::from_words);
+    let digits: Vec<u8> = digits.map(|d| f.decrypt(&d).0).collect();
     core::array::from_fn(|i| digits[2 * i] + 16 * digits[2 * i + 1])
 }
 

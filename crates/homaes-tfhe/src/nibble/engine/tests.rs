@@ -5,7 +5,6 @@ use crate::nibble::params::{nibble_paper, nibble_toy, nibble128};
 use crate::nibble::table::{exclusive_or, norm, of_pairs, public_test_polynomial, sbox_tables};
 use crate::noise::rounding;
 use crate::sampling::{Moments, Reading, describe, judge, moment_of_digits};
-use crate::trial::phase;
 use homaes_aes::{Direction, clear};
 
 fn torus_of(x: u64) -> f64 {
@@ -16,8 +15,8 @@ fn variance(errors: &[f64]) -> f64 {
     errors.iter().map(|e| e * e).sum::<f64>() / errors.len() as f64
 }
 
-fn refs(digits: &[Words]) -> Vec<&[u64]> {
-    digits.iter().map(|d| &d[..]).collect()
+fn refs(digits: &[Lwe<Big>]) -> Vec<&Lwe<Big>> {
+    digits.iter().collect()
 }
 
 fn tables(engine: &Engine<'_>, functions: &[Vec<Vec<u8>>]) -> Vec<Table> {
@@ -47,11 +46,11 @@ fn steps(set: &NibbleSet, count: u8) {
     let digits: Vec<u8> = (0..count).map(|i| i % 32 * 7 % 16).collect();
     let lwes = f.encrypt(digits.iter().copied());
 
-    let amounts = engine.rotation_exponents(&refs(&lwes));
-    let rotated = engine.multi_value(&amounts);
+    let exponents = engine.rotation_exponents(&refs(&lwes));
+    let rotated = engine.multi_value(&exponents);
     let mut errors = Vec::new();
     for (acc, &d) in rotated.iter().zip(&digits) {
-        let phase = secret.glwe.phase(acc);
+        let phase = acc.phase(&secret.glwe);
         for j in 1..16 {
             let half = engine.unit() / 2;
             let want = if usize::from(d) < 16 - j {
@@ -89,7 +88,7 @@ fn steps(set: &NibbleSet, count: u8) {
             .iter()
             .enumerate()
         {
-            let phase = secret.glwe.phase(test);
+            let phase = test.phase(&secret.glwe);
             for (i, x) in phase.iter().enumerate() {
                 let y = i / (n / 16);
                 let want = u64::from(functions[t][y][usize::from(d)]) << 59;
@@ -105,19 +104,22 @@ fn steps(set: &NibbleSet, count: u8) {
     }
 
     // leaves
-    let tests: Vec<Words> = rotated
+    let tests: Vec<Glwe> = rotated
         .iter()
         .flat_map(|acc| engine.test_polynomials(acc, &all[6..], &mut work))
         .collect();
-    let seconds: Vec<Vec<usize>> = amounts.iter().rev().cloned().collect();
-    let jobs: Vec<Job<'_>> = seconds
+    let rotations: Vec<Rotation<'_>> = exponents
         .iter()
+        .rev()
         .zip(&tests)
-        .map(|(a, t)| (&a[..], &t[..]))
+        .map(|(exponents, test)| Rotation {
+            exponents,
+            test: Polynomial::Encrypted(test),
+        })
         .collect();
     let mut errors = Vec::new();
     for ((lwe, x), y) in engine
-        .choose(&jobs)
+        .choose(&rotations)
         .iter()
         .zip(&digits)
         .zip(digits.iter().rev())
@@ -132,20 +134,19 @@ fn steps(set: &NibbleSet, count: u8) {
 
 /// Every 16th coefficient of rotations, switched: 4096 phases of 32 rotations at N = 2048, so that the deviation is known to 1.1 %, and the
 /// errors of one key, some ten thousand, move it by 0.7 %.
-fn key_switch(f: &Keys, rotated: &[Words], model: &NibbleNoise) {
+fn key_switch(f: &Keys, rotated: &[Glwe], model: &NibbleNoise) {
     let (engine, n) = (f.engine(), f.set.degree);
-    let lwes: Vec<Words> = rotated
+    let lwes: Vec<Lwe<Big>> = rotated
         .iter()
-        .flat_map(|acc| (0..n).step_by(16).map(|h| extracted(acc, n, h)))
+        .flat_map(|acc| (0..n).step_by(16).map(|h| acc.extract(h)))
         .collect();
-    let small = engine.key_switch(&refs(&lwes));
-    let switched = small.chunks_exact(f.set.lwe_dimension + 1);
+    let switched = engine.key_switch(&refs(&lwes));
     let errors: Vec<f64> = lwes
         .iter()
-        .zip(switched)
+        .zip(&switched)
         .map(|(lwe, small)| {
-            let before = phase(lwe, &f.trial.glwe);
-            torus_of(phase(small, &f.trial.lwe).wrapping_sub(before))
+            let before = lwe.phase(&f.trial.glwe);
+            torus_of(small.phase(&f.trial.lwe).wrapping_sub(before))
         })
         .collect();
     let exact = exact_key_switch(&f.set, model);
@@ -162,22 +163,15 @@ fn exact_key_switch(set: &NibbleSet, model: &NibbleNoise) -> f64 {
     rounded + moment_of_digits(set.key_switch) * (model.key_switch - rounded)
 }
 
-/// The LWE ciphertext of coefficient h.
-fn extracted(glwe: &[u64], n: usize, h: usize) -> Words {
-    let mut lwe = Words::scratch(n + 1);
-    extract(glwe, n, h, &mut lwe);
-    lwe
-}
-
 /// Coefficients of rotations become constants.
-fn packing(f: &Keys, rotated: &[Words], model: &NibbleNoise) {
+fn packing(f: &Keys, rotated: &[Glwe], model: &NibbleNoise) {
     let (engine, secret, n) = (f.engine(), f.trial.secrets(), f.set.degree);
     let mut work = Work::new(&engine);
     let (mut constant, mut rest) = (Vec::new(), Vec::new());
     for acc in rotated {
-        let before = secret.glwe.phase(acc);
+        let before = acc.phase(&secret.glwe);
         for (j, part) in engine.constants(acc, &mut work).iter().enumerate() {
-            let phase = secret.glwe.phase(part);
+            let phase = part.phase(&secret.glwe);
             constant.push(torus_of(phase[0].wrapping_sub(before[j * n / 16])));
             rest.extend(phase[1..].iter().map(|&x| torus_of(x)));
         }
@@ -240,37 +234,38 @@ fn reading_nibble128() {
             let engine = f.engine();
             let mut work = Work::new(&engine);
             let lwes = f.encrypt(0..firsts);
-            let amounts = engine.rotation_exponents(&refs(&lwes));
+            let exponents = engine.rotation_exponents(&refs(&lwes));
             let tables = tables(&engine, std::slice::from_ref(&table));
-            let tests: Vec<Vec<Words>> = engine
-                .multi_value(&amounts)
+            let tests: Vec<Vec<Glwe>> = engine
+                .multi_value(&exponents)
                 .iter()
                 .map(|acc| engine.test_polynomials(acc, &tables, &mut work))
                 .collect();
             let mut errors: [Vec<f64>; 4] = Default::default();
             for (x, test) in tests.iter().enumerate() {
-                let jobs: Vec<Job<'_>> = (0..seconds)
-                    .map(|y| (&amounts[2 * y + x % 2][..], &test[0][..]))
+                let rotations: Vec<Rotation<'_>> = (0..seconds)
+                    .map(|y| Rotation {
+                        exponents: &exponents[2 * y + x % 2],
+                        test: Polynomial::Encrypted(&test[0]),
+                    })
                     .collect();
-                let rotated = engine.rotated(&jobs);
-                let lwes: Vec<Words> = rotated
+                let rotated = engine.rotated(&rotations);
+                let lwes: Vec<Lwe<Big>> = rotated
                     .iter()
-                    .flat_map(|acc| (0..n).step_by(16).map(|h| extracted(acc, n, h)))
+                    .flat_map(|acc| (0..n).step_by(16).map(|h| acc.extract(h)))
                     .collect();
                 let switched = engine.key_switch(&refs(&lwes));
-                let switched = switched.chunks_exact(set.lwe_dimension + 1);
-                let amounts = engine.rotation_exponents(&refs(&lwes));
-                for ((lwe, small), amounts) in lwes.iter().zip(switched).zip(&amounts) {
-                    let before = phase(lwe, &f.trial.glwe);
+                let exponents = engine.rotation_exponents(&refs(&lwes));
+                for ((lwe, small), exponents) in lwes.iter().zip(&switched).zip(&exponents) {
+                    let before = lwe.phase(&f.trial.glwe);
                     // the noise of a digit, negated beyond the end, is far below half a unit
                     let message = before.wrapping_add(engine.unit() / 2) & !(engine.unit() - 1);
-                    let after = phase(small, &f.trial.lwe);
-                    let (mask, body) = amounts.split_at(set.lwe_dimension);
-                    let products = mask.iter().zip(&f.trial.lwe);
+                    let after = small.phase(&f.trial.lwe);
+                    let products = exponents.mask.iter().zip(&f.trial.lwe);
                     let sum: usize = products.map(|(a, s)| a * *s as usize).sum();
                     let step = step_log(n);
                     let half_step = 1 << (step - 1);
-                    let rounded = ((body[0] as u64).wrapping_sub(sum as u64) << step)
+                    let rounded = ((exponents.body as u64).wrapping_sub(sum as u64) << step)
                         .wrapping_add(half_step)
                         .wrapping_sub(engine.unit() / 2);
                     let parts = [
@@ -360,8 +355,9 @@ fn public_functions() {
     let lwes = f.encrypt(0..16);
     let square: Vec<u8> = (0..16).map(|x: u8| x * x % 16).collect();
     let test = public_test_polynomial(&f.set, &square);
-    let jobs: Vec<_> = lwes.iter().map(|lwe| (&lwe[..], &test[..])).collect();
-    for (lwe, &y) in engine.apply(&jobs).iter().zip(&square) {
+    let test = Polynomial::Public(&test);
+    let pairs: Vec<_> = lwes.iter().map(|lwe| (lwe, test)).collect();
+    for (lwe, &y) in engine.apply(&pairs).iter().zip(&square) {
         assert_eq!(f.decrypt(lwe).0, y);
     }
     // base 4, as the comparison of methods has it
@@ -398,13 +394,17 @@ fn rotation_speed() {
         let engine = f.engine();
         for count in [1, 4, 8, 16, 24, 32, 48, 64] {
             let lwes = f.encrypt((0..count).map(|i| i % 16));
-            let amounts = engine.rotation_exponents(&refs(&lwes));
-            let test = vec![0; 2 * set.degree];
-            let jobs: Vec<Job<'_>> = amounts.iter().map(|a| (&a[..], &test[..])).collect();
+            let exponents = engine.rotation_exponents(&refs(&lwes));
+            let test = Glwe::zeroed(RANK, set.degree);
+            let test = Polynomial::Encrypted(&test);
+            let rotations: Vec<Rotation<'_>> = exponents
+                .iter()
+                .map(|exponents| Rotation { exponents, test })
+                .collect();
             let best = (0..if count < 32 { 10 } else { 5 })
                 .map(|_| {
                     let start = cpu_seconds();
-                    let _ = engine.blind_rotate(&jobs);
+                    let _ = engine.blind_rotate(&rotations);
                     (cpu_seconds() - start) * 1e3 / f64::from(count)
                 })
                 .fold(f64::INFINITY, f64::min);
@@ -413,9 +413,9 @@ fn rotation_speed() {
         }
         let lwes = f.encrypt((0..16).map(|i| i % 16));
         let start = cpu_seconds();
-        let amounts = engine.rotation_exponents(&refs(&lwes));
+        let exponents = engine.rotation_exponents(&refs(&lwes));
         println!("key switch {:.3} ms", (cpu_seconds() - start) * 1e3 / 16.0);
-        let rotated = engine.multi_value(&amounts);
+        let rotated = engine.multi_value(&exponents);
         let tables = tables(&engine, &sbox_tables(Direction::Encrypt, false, 0));
         let mut work = Work::new(&engine);
         for table in [&tables[..1], &tables] {

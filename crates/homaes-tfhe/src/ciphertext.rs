@@ -1,0 +1,354 @@
+//! LWE and GLWE ciphertexts, which own their words: torus elements in units of 2^-64.
+//!
+//! A GLWE ciphertext under k key polynomials s_i is k mask polynomials a_1 … a_k and a body b, polynomials of N words; its
+//! phase is b - Σ a_i s_i = message + noise. An LWE ciphertext under a key of bits s_i is as many mask words and a body, in
+//! one word each.
+//!
+//! Flattened, the key polynomials are an LWE key of k N bits: coefficient h of the phase is the phase of the LWE ciphertext
+//! that [`Glwe::extract`] reads off.
+
+use crate::ring;
+#[cfg(test)]
+use crate::ring::RingSecret;
+use core::marker::PhantomData;
+use homaes_math::Words;
+#[cfg(test)]
+use zeroize::Zeroizing;
+
+/// The flattened GLWE key of k N bits, under which states and everything between two bootstrappings are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Big {}
+
+/// The key of n bits, under which blind rotation takes its inputs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Small {}
+
+/// An LWE ciphertext under the key K: [`Big`] or [`Small`].
+#[derive(Clone)]
+pub(crate) struct Lwe<K> {
+    /// mask, then body
+    words: Words,
+    key: PhantomData<K>,
+}
+
+impl<K> Lwe<K> {
+    fn new(words: Words) -> Self {
+        let key = PhantomData;
+        Self { words, key }
+    }
+
+    /// 0 without noise, under a key of `dimension` bits.
+    pub(crate) fn zeroed(dimension: usize) -> Self {
+        Self::new(Words::zeroed(dimension + 1))
+    }
+
+    /// From what [`words`](Self::words) gives.
+    pub(crate) fn from_words(from: &[u64]) -> Self {
+        let mut words = Words::scratch(from.len());
+        words.copy_from_slice(from);
+        Self::new(words)
+    }
+
+    /// Mask, then body, as states have them.
+    pub(crate) fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    /// Bits of its key.
+    pub(crate) fn dimension(&self) -> usize {
+        self.words.len() - 1
+    }
+
+    pub(crate) fn mask(&self) -> &[u64] {
+        &self.words[..self.dimension()]
+    }
+
+    pub(crate) fn mask_mut(&mut self) -> &mut [u64] {
+        let dimension = self.dimension();
+        &mut self.words[..dimension]
+    }
+
+    pub(crate) fn body(&self) -> u64 {
+        self.words[self.dimension()]
+    }
+
+    /// Adds a constant to the message.
+    pub(crate) fn add_constant(&mut self, constant: u64) {
+        let dimension = self.dimension();
+        let body = &mut self.words[dimension];
+        *body = body.wrapping_add(constant);
+    }
+
+    /// Adds the message of `other`, and its noise.
+    pub(crate) fn add(&mut self, other: &Self) {
+        add(&mut self.words, &other.words);
+    }
+
+    /// Adds `factor` times the message of `other`, and its noise.
+    pub(crate) fn add_multiple(&mut self, factor: u64, other: &Self) {
+        for (x, y) in self.words.iter_mut().zip(other.words.iter()) {
+            *x = x.wrapping_add(y.wrapping_mul(factor));
+        }
+    }
+
+    /// b - <a, s>.
+    pub(crate) fn phase(&self, key: &[u64]) -> u64 {
+        let terms = self.mask().iter().zip(key);
+        terms.fold(self.body(), |sum, (a, s)| {
+            sum.wrapping_sub(a.wrapping_mul(*s))
+        })
+    }
+}
+
+/// A GLWE ciphertext under the GLWE key.
+#[derive(Clone)]
+pub(crate) struct Glwe {
+    degree: usize,
+    /// masks, then body
+    words: Words,
+}
+
+impl Glwe {
+    /// 0 without noise, with `rank` mask polynomials.
+    pub(crate) fn zeroed(rank: usize, degree: usize) -> Self {
+        let words = Words::zeroed((rank + 1) * degree);
+        Self { degree, words }
+    }
+
+    /// One of any content, to be overwritten.
+    pub(crate) fn scratch(rank: usize, degree: usize) -> Self {
+        let words = Words::scratch((rank + 1) * degree);
+        Self { degree, words }
+    }
+
+    /// A public polynomial without noise.
+    pub(crate) fn trivial(rank: usize, polynomial: &[u64]) -> Self {
+        let mut out = Self::zeroed(rank, polynomial.len());
+        out.split_mut().1.copy_from_slice(polynomial);
+        out
+    }
+
+    /// Words of all masks.
+    fn dimension(&self) -> usize {
+        self.words.len() - self.degree
+    }
+
+    /// The mask polynomials, one after the other, then the body.
+    pub(crate) fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    /// The mask polynomials, one after the other, and the body.
+    pub(crate) fn split(&self) -> (&[u64], &[u64]) {
+        self.words.split_at(self.dimension())
+    }
+
+    /// As [`split`](Self::split).
+    pub(crate) fn split_mut(&mut self) -> (&mut [u64], &mut [u64]) {
+        let dimension = self.dimension();
+        self.words.split_at_mut(dimension)
+    }
+
+    /// The k mask polynomials and the body.
+    pub(crate) fn polynomials(&self) -> impl ExactSizeIterator<Item = &[u64]> {
+        self.words.chunks_exact(self.degree)
+    }
+
+    /// As [`polynomials`](Self::polynomials).
+    pub(crate) fn polynomials_mut(&mut self) -> impl ExactSizeIterator<Item = &mut [u64]> {
+        self.words.chunks_exact_mut(self.degree)
+    }
+
+    /// Adds the message of `other`, and its noise.
+    pub(crate) fn add(&mut self, other: &Self) {
+        add(&mut self.words, &other.words);
+    }
+
+    /// Subtracts the message of `other`, and its noise.
+    pub(crate) fn sub(&mut self, other: &Self) {
+        for (x, y) in self.words.iter_mut().zip(other.words.iter()) {
+            *x = x.wrapping_sub(*y);
+        }
+    }
+
+    /// Divides all words as signed numbers by 2^log, rounding.
+    pub(crate) fn divide(&mut self, log: u32) {
+        for x in self.words.iter_mut() {
+            *x = ((x.wrapping_add(1 << (log - 1)) as i64) >> log) as u64;
+        }
+    }
+
+    /// Writes X^amount times this one, for amounts from 0 to 2N.
+    pub(crate) fn rotate(&self, amount: usize, to: &mut Self) {
+        for (from, to) in self.polynomials().zip(to.polynomials_mut()) {
+            ring::rotate(from, amount, to);
+        }
+    }
+
+    /// The LWE ciphertext of coefficient h of the phase.
+    pub(crate) fn extract(&self, h: usize) -> Lwe<Big> {
+        let mut out = Lwe::new(Words::scratch(self.dimension() + 1));
+        self.extract_to(h, &mut out);
+        out
+    }
+
+    /// As [`extract`](Self::extract), over another one.
+    pub(crate) fn extract_to(&self, h: usize, out: &mut Lwe<Big>) {
+        let (masks, body) = self.split();
+        let (out, out_body) = out.words.split_at_mut(masks.len());
+        let n = self.degree;
+        for (mask, out) in masks.chunks_exact(n).zip(out.chunks_exact_mut(n)) {
+            ring::extract(mask, h, out);
+        }
+        out_body[0] = body[h];
+    }
+
+    /// b - Σ a_i s_i.
+    #[cfg(test)]
+    pub(crate) fn phase(&self, secret: &RingSecret<'_>) -> Zeroizing<Vec<u64>> {
+        let (masks, body) = self.split();
+        let mut phase = Zeroizing::new(vec![0; self.degree]);
+        secret.add_mask_product(masks, &mut phase);
+        for (p, b) in phase.iter_mut().zip(body) {
+            *p = b.wrapping_sub(*p);
+        }
+        phase
+    }
+}
+
+/// A public polynomial or an encrypted one: the test polynomial of a blind rotation, or what a CMux may choose.
+#[derive(Clone, Copy)]
+pub(crate) enum Polynomial<'a> {
+    /// N words
+    Public(&'a [u64]),
+    Encrypted(&'a Glwe),
+}
+
+impl<'a> Polynomial<'a> {
+    /// Its words: those of a body alone if it is public.
+    pub(crate) fn words(self) -> &'a [u64] {
+        match self {
+            Self::Public(polynomial) => polynomial,
+            Self::Encrypted(glwe) => glwe.words(),
+        }
+    }
+
+    /// X^amount times it, for amounts from 0 to 2N, with `rank` mask polynomials.
+    pub(crate) fn rotated(self, rank: usize, amount: usize) -> Glwe {
+        match self {
+            Self::Public(polynomial) => {
+                let mut out = Glwe::zeroed(rank, polynomial.len());
+                ring::rotate(polynomial, amount, out.split_mut().1);
+                out
+            }
+            Self::Encrypted(glwe) => {
+                let mut out = Glwe::scratch(rank, glwe.degree);
+                glwe.rotate(amount, &mut out);
+                out
+            }
+        }
+    }
+}
+
+/// Adds word by word.
+fn add(words: &mut [u64], others: &[u64]) {
+    for (x, y) in words.iter_mut().zip(others) {
+        *x = x.wrapping_add(*y);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use homaes_math::{Fourier, torus};
+    use rand_chacha::ChaCha20Rng;
+    use rand_core::SeedableRng;
+
+    const DEGREE: usize = 128;
+    const RANK: usize = 2;
+
+    /// Key bits, and ciphertexts of uniform words, whose phases are known all the same.
+    fn uniform(count: u64) -> (Vec<u64>, Vec<Glwe>) {
+        let mut rng = ChaCha20Rng::from_seed([4; 32]);
+        let mut bits = vec![0; RANK * DEGREE];
+        torus::binary(&mut rng, &mut bits);
+        let each = (0..count).map(|i| {
+            let mut glwe = Glwe::zeroed(RANK, DEGREE);
+            torus::uniform(&[5; 32], i, &mut glwe.words);
+            glwe
+        });
+        (bits, each.collect())
+    }
+
+    #[test]
+    fn extraction_reads_coefficients() {
+        let (bits, glwes) = uniform(1);
+        let fourier = Fourier::new(DEGREE);
+        let phase = glwes[0].phase(&RingSecret::new(&fourier, &bits));
+        let mut again = Lwe::zeroed(RANK * DEGREE);
+        for h in [0, 1, 63, DEGREE - 1] {
+            let lwe = glwes[0].extract(h);
+            assert_eq!(lwe.phase(&bits), phase[h]);
+            glwes[0].extract_to(h, &mut again);
+            assert_eq!(again.words(), lwe.words());
+        }
+    }
+
+    #[test]
+    fn rotations_go_round() {
+        let (_, glwes) = uniform(1);
+        let glwe = &glwes[0];
+        let (mut turned, mut back) = (glwe.clone(), glwe.clone());
+        for amount in [0, 1, DEGREE, DEGREE + 7, 2 * DEGREE - 1] {
+            glwe.rotate(amount, &mut turned);
+            turned.rotate(2 * DEGREE - amount, &mut back);
+            assert_eq!(back.words(), glwe.words());
+            let encrypted = Polynomial::Encrypted(glwe).rotated(RANK, amount);
+            assert_eq!(encrypted.words(), turned.words());
+            // a public one has a body alone
+            let (_, body) = glwe.split();
+            let public = Polynomial::Public(body).rotated(RANK, amount);
+            let (masks, body) = public.split();
+            assert!(masks.iter().all(|&x| x == 0));
+            assert_eq!(body, turned.split().1);
+        }
+    }
+
+    #[test]
+    fn sums_are_sums_of_phases() {
+        let (bits, glwes) = uniform(2);
+        let [mut a, b] = [0, 1].map(|i| glwes[i].extract(3));
+        let [x, y] = [&a, &b].map(|lwe| lwe.phase(&bits));
+        a.add(&b);
+        a.add_multiple(5u64.wrapping_neg(), &b);
+        a.add_constant(7);
+        let want = x.wrapping_sub(y.wrapping_mul(4)).wrapping_add(7);
+        assert_eq!(a.phase(&bits), want);
+        let same = Lwe::<Big>::from_words(a.words());
+        assert_eq!((same.mask(), same.body()), (a.mask(), a.body()));
+        assert_eq!(same.dimension(), bits.len());
+
+        let fourier = Fourier::new(DEGREE);
+        let secret = RingSecret::new(&fourier, &bits);
+        let polynomial: Vec<u64> = (0..DEGREE as u64).collect();
+        let mut sum = Glwe::trivial(RANK, &polynomial);
+        assert_eq!(sum.phase(&secret)[..], polynomial);
+        sum.add(&glwes[0]);
+        sum.sub(&glwes[1]);
+        let [x, y] = [0, 1].map(|i| glwes[i].phase(&secret));
+        let want = x[9].wrapping_sub(y[9]).wrapping_add(9);
+        assert_eq!(sum.phase(&secret)[9], want);
+    }
+
+    #[test]
+    fn division_rounds_signed_words() {
+        let words = [0, 1, 2, 3, 6, 7].map(|x: u64| [x, x.wrapping_neg()]);
+        let mut polynomial = words.concat();
+        polynomial.resize(DEGREE, 0);
+        let mut glwe = Glwe::trivial(1, &polynomial);
+        glwe.divide(2);
+        let minus = |x: u64| x.wrapping_neg();
+        let want = [0, 0, 0, 0, 1, 0, 1, minus(1), 2, minus(1), 2, minus(2)];
+        assert_eq!(glwe.split().1[..12], want);
+    }
+}
