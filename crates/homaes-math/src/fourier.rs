@@ -12,8 +12,8 @@
 //! The last pass works within vectors of eight, after a transposition of 8 × 8 numbers.
 //!
 //! **Spectra** are in the order in which the passes leave them, eight values (real parts, then imaginary ones: a *group*)
-//! at a time. Several spectra are interleaved by groups: with P of them, group g of spectrum p is at 16 (g P + p), so
-//! that products read memory from front to back.
+//! at a time. Several spectra are interleaved by groups: with P of them, which the length N P tells, group g of spectrum p is
+//! at 16 (g P + p), so that products read memory from front to back.
 //!
 //! **Exactness.** Words are torus elements: x stands for x/2^64. Spectra of torus polynomials are of the fraction in
 //! [-1/2, 1/2). The way back reduces modulo 1 and rounds to 2^-51, below the error of the transform. All kernels round
@@ -153,42 +153,35 @@ impl Fourier {
         self.vectors
     }
 
-    /// Spectrum number `place` of the `count` in `out`, of the torus polynomial `poly`.
+    /// Spectrum number `place` of those in `out`, of the torus polynomial `poly`.
     ///
     /// # Panics
     /// If a length is wrong.
-    pub fn forward(&self, poly: &[u64], out: &mut [f64], place: usize, count: usize) {
-        self.check(poly.len(), out.len(), place, count);
+    pub fn forward(&self, poly: &[u64], out: &mut [f64], place: usize) {
+        let count = self.count(poly.len(), out.len(), place);
         with_work(self.degree, |work| {
             simd::forward(self, poly, out, (place, count), work)
         });
     }
 
-    /// Spectra number `place`, `place + 1`, … of the `count` in `out`, of the digits of `poly`, the largest first.
+    /// Spectra number `place`, `place + 1`, … of those in `out`, of the digits of `poly`, the largest first.
     ///
     /// # Panics
     /// If a length is wrong or the digits do not fit a word.
-    pub fn forward_digits(
-        &self,
-        digits: Digits,
-        poly: &[u64],
-        out: &mut [f64],
-        place: usize,
-        count: usize,
-    ) {
-        self.check(poly.len(), out.len(), place + digits.levels - 1, count);
+    pub fn forward_digits(&self, digits: Digits, poly: &[u64], out: &mut [f64], place: usize) {
+        let count = self.count(poly.len(), out.len(), place + digits.levels - 1);
         assert!((1..32).contains(&digits.base_log) && digits.levels as u32 * digits.base_log < 64);
         with_work((1 + digits.levels) * self.degree, |work| {
             simd::forward_digits(self, digits, poly, out, (place, count), work);
         });
     }
 
-    /// Adds the polynomial of spectrum number `place` of `count`, a sum of products, to `poly`.
+    /// Adds the polynomial of spectrum number `place` of `spectra`, a sum of products, to `poly`.
     ///
     /// # Panics
     /// If a length is wrong.
-    pub fn inverse_add(&self, spectra: &[f64], place: usize, count: usize, poly: &mut [u64]) {
-        self.check(poly.len(), spectra.len(), place, count);
+    pub fn inverse_add(&self, spectra: &[f64], place: usize, poly: &mut [u64]) {
+        let count = self.count(poly.len(), spectra.len(), place);
         with_work(self.degree, |work| {
             simd::inverse_add(self, spectra, (place, count), poly, work)
         });
@@ -199,33 +192,28 @@ impl Fourier {
         WORK.with_borrow_mut(Zeroize::zeroize);
     }
 
-    fn check(&self, poly: usize, spectra: usize, place: usize, count: usize) {
+    /// How many spectra there are, one of which is number `place`; `poly` and `spectra` are lengths.
+    fn count(&self, poly: usize, spectra: usize, place: usize) -> usize {
+        // N is a power of two; a division would take its time at every transform
+        let count = spectra >> self.degree.trailing_zeros();
         assert_eq!((poly, spectra), (self.degree, count * self.degree));
         assert!(place < count);
+        count
     }
 
-    /// Adds to spectra `place` … `place + columns - 1` of the `count` in `out` the product of the spectra in `rows` and a
-    /// matrix.
+    /// Adds to the `columns` spectra in `out` the product of the spectra in `rows` and a matrix.
     ///
     /// The matrix has `columns` columns, row by row; of its rows, which may be more than the spectra in `rows`, the last ones are used.
     ///
     /// # Panics
     /// If a length is wrong, or `columns` is 0 or above 8.
-    pub fn multiply_add(
-        &self,
-        rows: &[f64],
-        matrix: &[f64],
-        columns: usize,
-        out: &mut [f64],
-        (place, count): (usize, usize),
-    ) {
+    pub fn multiply_add(&self, rows: &[f64], matrix: &[f64], columns: usize, out: &mut [f64]) {
         let n = self.degree;
         assert!((1..=8).contains(&columns) && !rows.is_empty());
         assert!(rows.len().is_multiple_of(n) && matrix.len().is_multiple_of(n * columns));
         assert!(rows.len() * columns <= matrix.len());
-        assert_eq!(out.len(), count * n);
-        assert!(place + columns <= count);
-        simd::multiply_add(self, rows, matrix, columns, out, (place, count));
+        assert_eq!(out.len(), columns * n);
+        simd::multiply_add(self, rows, matrix, columns, out);
     }
 
     /// One step of blind rotation, for several accumulators: with the spectra d of the digits of one accumulator, keys K_1 … K_m and

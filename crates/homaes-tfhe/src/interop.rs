@@ -146,8 +146,8 @@ impl ExportKey {
                 }
                 target.encrypt((&seed, row as u64), sigma, rng, &mut body);
                 torus::uniform(&seed, row as u64, &mut mask);
-                fourier.forward(&mask, &mut rows, row * COLUMNS, count);
-                fourier.forward(&body, &mut rows, row * COLUMNS + 1, count);
+                fourier.forward(&mask, &mut rows, row * COLUMNS);
+                fourier.forward(&body, &mut rows, row * COLUMNS + 1);
             }
         }
         drop(target);
@@ -204,15 +204,15 @@ impl ExportKey {
                 *x = a.wrapping_neg();
             }
             self.fourier
-                .forward_digits(SWITCH.digits(), &poly, &mut digits, i * levels, count);
+                .forward_digits(SWITCH.digits(), &poly, &mut digits, i * levels);
         }
         let mut sums = Reals::zeroed(COLUMNS * DEGREE);
         self.fourier
-            .multiply_add(&digits, &self.rows, COLUMNS, &mut sums, (0, COLUMNS));
+            .multiply_add(&digits, &self.rows, COLUMNS, &mut sums);
         let mut glwe = Words::zeroed(COLUMNS * DEGREE);
         glwe[DEGREE] = lwe.body();
         for (c, poly) in glwe.chunks_exact_mut(DEGREE).enumerate() {
-            self.fourier.inverse_add(&sums, c, COLUMNS, poly);
+            self.fourier.inverse_add(&sums, c, poly);
         }
         let mut out = vec![0; DEGREE + 1];
         let (mask, body) = glwe.split_at(DEGREE);

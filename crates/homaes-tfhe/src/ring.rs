@@ -41,7 +41,7 @@ impl<'f> RingSecret<'f> {
         let mut spectra = Reals::zeroed(padded.len());
         for (poly, spectrum) in padded.chunks(n).zip(spectra.chunks_mut(n)) {
             let moved = Zeroizing::new(poly.iter().map(|x| x << 54).collect::<Vec<u64>>());
-            fourier.forward_digits(AS_IS, &moved, spectrum, 0, 1);
+            fourier.forward_digits(AS_IS, &moved, spectrum, 0);
         }
         Fourier::wipe();
         Self {
@@ -79,11 +79,11 @@ impl<'f> RingSecret<'f> {
                 }
                 spectrum.fill(0.0);
                 let mut limb_spectrum = Reals::zeroed(n);
-                self.fourier.forward(&limb, &mut limb_spectrum, 0, 1);
+                self.fourier.forward(&limb, &mut limb_spectrum, 0);
                 self.fourier
-                    .multiply_add(secret, &limb_spectrum, 1, &mut spectrum, (0, 1));
+                    .multiply_add(secret, &limb_spectrum, 1, &mut spectrum);
                 product.fill(0);
-                self.fourier.inverse_add(&spectrum, 0, 1, &mut product);
+                self.fourier.inverse_add(&spectrum, 0, &mut product);
                 for (x, p) in out.iter_mut().zip(product.iter()) {
                     let exact = (*p as i64 + (1 << (LIMB_SHIFT - 1))) >> LIMB_SHIFT;
                     *x = x.wrapping_add((exact as u64) << half);

@@ -96,32 +96,31 @@ impl BlindRotation<'_> {
                 let digits = &mut digits[..powers.len() * rows * n];
                 let sums = &mut sums[..powers.len() * columns * n];
                 for (i, acc) in tile.iter().enumerate() {
-                    self.digits(acc, digits, (i * rows, powers.len() * rows));
+                    self.digits(acc, digits, i * rows);
                 }
                 self.fourier
                     .rotation_step(powers, digits, key, sums, [rows, columns], next);
                 let polynomials = tile.iter_mut().flat_map(Glwe::polynomials_mut);
                 for (i, poly) in polynomials.enumerate() {
-                    self.fourier
-                        .inverse_add(sums, i, powers.len() * columns, poly);
+                    self.fourier.inverse_add(sums, i, poly);
                 }
             }
         }
         count * self.steps.len() * (rows + columns)
     }
 
-    /// Spectra of the digits of an accumulator.
-    fn digits(&self, acc: &Glwe, out: &mut [f64], (place, count): (usize, usize)) {
+    /// Spectra of the digits of an accumulator, from number `place` on.
+    fn digits(&self, acc: &Glwe, out: &mut [f64], place: usize) {
         let n = self.fourier.degree();
         let (masks, body) = acc.split();
         for (i, mask) in masks.chunks_exact(n).enumerate() {
             let place = place + i * self.mask.levels;
             self.fourier
-                .forward_digits(self.mask.digits(), mask, out, place, count);
+                .forward_digits(self.mask.digits(), mask, out, place);
         }
         let place = place + self.rank * self.mask.levels;
         self.fourier
-            .forward_digits(self.body.digits(), body, out, place, count);
+            .forward_digits(self.body.digits(), body, out, place);
     }
 }
 

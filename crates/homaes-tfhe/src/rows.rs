@@ -65,7 +65,7 @@ pub(crate) fn spectra(
     for (row, body) in bodies.chunks(n).enumerate() {
         torus::uniform(seed, stream(part, row), &mut masks);
         for (i, poly) in masks.chunks(n).chain([body]).enumerate() {
-            fourier.forward(poly, &mut out, place(row) + i, count);
+            fourier.forward(poly, &mut out, place(row) + i);
         }
     }
     out

@@ -41,16 +41,16 @@ impl KeySwitch<'_> {
                 extract(a, 0, &mut poly);
                 let digits = self.gadget.digits();
                 self.fourier
-                    .forward_digits(digits, &poly, &mut rows, i * levels, count);
+                    .forward_digits(digits, &poly, &mut rows, i * levels);
             }
             sums.fill(0.0);
             self.fourier
-                .multiply_add(&rows, self.key, columns, &mut sums, (0, columns));
+                .multiply_add(&rows, self.key, columns, &mut sums);
             switched.fill(0);
             switched[(columns - 1) * d] =
                 lwe.body().wrapping_sub(half_lost(self.gadget, lwe.mask()));
             for (c, poly) in switched.chunks_exact_mut(d).enumerate() {
-                self.fourier.inverse_add(&sums, c, columns, poly);
+                self.fourier.inverse_add(&sums, c, poly);
             }
             // the last polynomial may have more coefficients than the key has bits left
             for (mask, out) in switched.chunks_exact(d).zip(out.mask_mut().chunks_mut(d)) {
@@ -104,18 +104,16 @@ impl<'k> Automorphisms<'k> {
         let rows = &mut rows[..rank * levels * n];
         let (masks, _) = out.split_mut();
         for (i, mask) in masks.chunks_exact(n).enumerate() {
-            let place = (i * levels, rank * levels);
             self.fourier
-                .forward_digits(self.gadget.digits(), mask, rows, place.0, place.1);
+                .forward_digits(self.gadget.digits(), mask, rows, i * levels);
         }
         let sums = &mut sums[..columns * n];
         sums.fill(0.0);
         let key = &self.keys[t as usize - 1];
-        self.fourier
-            .multiply_add(rows, key, columns, sums, (0, columns));
+        self.fourier.multiply_add(rows, key, columns, sums);
         masks.fill(0);
         for (c, poly) in out.polynomials_mut().enumerate() {
-            self.fourier.inverse_add(sums, c, columns, poly);
+            self.fourier.inverse_add(sums, c, poly);
         }
         rank * levels + columns
     }

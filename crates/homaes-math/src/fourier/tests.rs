@@ -44,11 +44,11 @@ fn schoolbook(a: &[i64], b: &[u64]) -> Vec<u64> {
 fn digits_of(f: &Fourier, d: Digits, poly: &[u64]) -> Vec<Vec<i64>> {
     let n = f.degree();
     let mut spectra = vec![0.0; d.levels * n];
-    f.forward_digits(d, poly, &mut spectra, 0, d.levels);
+    f.forward_digits(d, poly, &mut spectra, 0);
     let mut one = vec![0; n];
     one[0] = 1 << 24;
     let mut unit = vec![0.0; n];
-    f.forward(&one, &mut unit, 0, 1);
+    f.forward(&one, &mut unit, 0);
     (0..d.levels)
         .map(|level| {
             let mut row = vec![0.0; n];
@@ -57,9 +57,9 @@ fn digits_of(f: &Fourier, d: Digits, poly: &[u64]) -> Vec<Vec<i64>> {
                 row[GROUP * g..][..GROUP].copy_from_slice(&spectra[from..][..GROUP]);
             }
             let mut product = vec![0.0; n];
-            f.multiply_add(&row, &unit, 1, &mut product, (0, 1));
+            f.multiply_add(&row, &unit, 1, &mut product);
             let mut out = vec![0; n];
-            f.inverse_add(&product, 0, 1, &mut out);
+            f.inverse_add(&product, 0, &mut out);
             out.iter()
                 .map(|&x| ((x as i64) + (1 << 23)) >> 24)
                 .collect()
@@ -130,19 +130,19 @@ fn products_are_those_of_the_ring() {
         let (a, b) = (words(&mut rng, n), words(&mut rng, 2 * n));
         let digits = digits_of(&f, d, &a);
         let mut rows = vec![0.0; 2 * n];
-        f.forward_digits(d, &a, &mut rows, 0, 2);
+        f.forward_digits(d, &a, &mut rows, 0);
         // a 2 × 3 matrix whose columns 0 and 2 are the two polynomials, one each, and column 1 is both
         let mut matrix = vec![0.0; 6 * n];
         for (place, poly) in [(0, 0), (1, 0), (4, 1), (5, 1)] {
-            f.forward(&b[poly * n..][..n], &mut matrix, place, 6);
+            f.forward(&b[poly * n..][..n], &mut matrix, place);
         }
         let mut out = vec![0.0; 3 * n];
-        f.multiply_add(&rows, &matrix, 3, &mut out, (0, 3));
+        f.multiply_add(&rows, &matrix, 3, &mut out);
         let [p, q] = [0, 1].map(|i| schoolbook(&digits[i], &b[i * n..][..n]));
         let start = words(&mut rng, n);
         for column in 0..3 {
             let mut got = start.clone();
-            f.inverse_add(&out, column, 3, &mut got);
+            f.inverse_add(&out, column, &mut got);
             let worst = (0..n)
                 .map(|i| {
                     let mut want = start[i];
@@ -196,11 +196,11 @@ fn rotates<const M: usize>(n: usize, exponents: [[usize; M]; 2]) {
         let secret: Vec<Vec<u64>> = (0..rows * columns).map(|_| words(&mut rng, n)).collect();
         for (i, poly) in secret.iter().enumerate() {
             let place = which * rows * columns + i;
-            f.forward(poly, &mut key, place, M * rows * columns);
+            f.forward(poly, &mut key, place);
         }
         let mut digits = vec![0.0; 2 * rows * n];
         for (i, poly) in polys.iter().enumerate() {
-            f.forward_digits(d, poly, &mut digits, i * rows, 2 * rows);
+            f.forward_digits(d, poly, &mut digits, i * rows);
         }
         let mut out = vec![0.0; 2 * columns * n];
         f.rotation_step(&exponents, &digits, &key, &mut out, [rows, columns], &[]);
@@ -216,7 +216,7 @@ fn rotates<const M: usize>(n: usize, exponents: [[usize; M]; 2]) {
                 }
                 let exponent = exponents[i][which] % (2 * n);
                 let mut got = vec![0; n];
-                f.inverse_add(&out, i * columns + c, 2 * columns, &mut got);
+                f.inverse_add(&out, i * columns + c, &mut got);
                 for k in 0..n {
                     // X^exponent · sum at k
                     let from = (2 * n + k - exponent) % (2 * n);
@@ -252,7 +252,6 @@ fn all_vectors_give_the_same_bits() {
                 &poly,
                 &mut rows,
                 0,
-                3,
             );
             f.forward_digits(
                 Digits {
@@ -262,7 +261,6 @@ fn all_vectors_give_the_same_bits() {
                 &poly,
                 &mut rows,
                 2,
-                3,
             );
             let mut small = vec![0.0; 4 * n];
             f.forward_digits(
@@ -273,11 +271,10 @@ fn all_vectors_give_the_same_bits() {
                 &poly,
                 &mut small,
                 0,
-                4,
             );
             let mut matrix = vec![0.0; 9 * n];
             for (i, poly) in key.chunks(n).enumerate() {
-                f.forward(poly, &mut matrix, i, 9);
+                f.forward(poly, &mut matrix, i);
             }
             let mut out = vec![0.0; 3 * n];
             f.rotation_step(
@@ -291,9 +288,9 @@ fn all_vectors_give_the_same_bits() {
             let mut plain = vec![0.0; 3 * n];
             f.rotation_step(&[[5]], &rows, &matrix, &mut plain, [3, 3], &matrix);
             let mut sum = vec![0.0; 3 * n];
-            f.multiply_add(&rows, &matrix, 3, &mut sum, (0, 3));
+            f.multiply_add(&rows, &matrix, 3, &mut sum);
             let mut back = poly.clone();
-            f.inverse_add(&sum, 1, 3, &mut back);
+            f.inverse_add(&sum, 1, &mut back);
             let bits = |x: Vec<f64>| x.into_iter().map(f64::to_bits).collect::<Vec<_>>();
             let rotated = [out, plain].map(bits);
             (bits(rows), bits(small), bits(matrix), rotated, back)

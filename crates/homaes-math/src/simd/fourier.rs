@@ -104,7 +104,7 @@ kernels! {
     /// See [`Fourier::inverse_add`].
     inverse_add(spectra: &[f64], at: (usize, usize), poly: &mut [u64], work: &mut [f64]);
     /// See [`Fourier::multiply_add`].
-    multiply_add(rows: &[f64], matrix: &[f64], columns: usize, out: &mut [f64], at: (usize, usize));
+    multiply_add(rows: &[f64], matrix: &[f64], columns: usize, out: &mut [f64]);
     /// See [`Fourier::rotation_step`].
     rotation_step(step: &kernel::Step<'_>, out: &mut [f64], work: &mut [f64]);
 }

@@ -245,16 +245,15 @@ impl<'k> Engine<'k> {
             for (level, row) in traced.iter().take(levels).enumerate() {
                 for (i, poly) in row.polynomials().enumerate() {
                     let body_row = (set.rank * levels + level) * columns;
-                    self.fourier.forward(poly, out, body_row + i, count);
+                    self.fourier.forward(poly, out, body_row + i);
                     let place = i * digits.levels;
-                    self.fourier
-                        .forward_digits(digits, poly, rows, place, columns * digits.levels);
+                    self.fourier.forward_digits(digits, poly, rows, place);
                 }
                 let sums = &mut work.sums[..set.rank * columns * n];
                 sums.fill(0.0);
                 let all = set.rank * columns;
                 self.fourier
-                    .multiply_add(rows, &self.key.scheme_switch, all, sums, (0, all));
+                    .multiply_add(rows, &self.key.scheme_switch, all, sums);
                 for i in 0..set.rank {
                     let row = (i * levels + level) * columns;
                     copy(sums, (i * columns, all), out, (row, count), columns);
@@ -283,14 +282,13 @@ impl<'k> Engine<'k> {
         for (i, poly) in difference.chunks_exact(n).enumerate() {
             let place = i * levels;
             self.fourier
-                .forward_digits(set.ggsw.digits(), poly, rows, place, polys * levels);
+                .forward_digits(set.ggsw.digits(), poly, rows, place);
         }
         let sums = &mut work.sums[..columns * n];
         sums.fill(0.0);
-        self.fourier
-            .multiply_add(rows, &bit.spectra, columns, sums, (0, columns));
+        self.fourier.multiply_add(rows, &bit.spectra, columns, sums);
         for (c, poly) in a.polynomials_mut().enumerate() {
-            self.fourier.inverse_add(sums, c, columns, poly);
+            self.fourier.inverse_add(sums, c, poly);
         }
         self.meter.transforms(polys * levels + columns);
     }

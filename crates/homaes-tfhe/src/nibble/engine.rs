@@ -177,8 +177,7 @@ impl<'k> Engine<'k> {
             for (j, constant) in constants.iter().enumerate().skip(1) {
                 for (c, poly) in constant.polynomials().enumerate() {
                     let place = 2 * (j - 1) + c;
-                    self.fourier
-                        .forward(poly, &mut work.constants, place, 2 * rows);
+                    self.fourier.forward(poly, &mut work.constants, place);
                 }
             }
             self.meter.transforms(2 * rows);
@@ -191,10 +190,10 @@ impl<'k> Engine<'k> {
                 let sums = &mut work.sums;
                 sums.fill(0.0);
                 self.fourier
-                    .multiply_add(&table.spectra, &work.constants, 2, sums, (0, 2));
+                    .multiply_add(&table.spectra, &work.constants, 2, sums);
                 let mut out = Glwe::trivial(RANK, &table.constants);
                 for (c, poly) in out.polynomials_mut().enumerate() {
-                    self.fourier.inverse_add(sums, c, 2, poly);
+                    self.fourier.inverse_add(sums, c, poly);
                 }
                 self.meter.transforms(2);
                 out

@@ -78,7 +78,7 @@ impl Table {
             for (out, d) in poly.chunks_exact_mut(block).zip(&differences) {
                 out.fill((d[j] << 54) as u64);
             }
-            fourier.forward_digits(AS_IS, &poly, &mut spectra, j, rows);
+            fourier.forward_digits(AS_IS, &poly, &mut spectra, j);
         }
         let constants = functions.iter().flat_map(|f| vec![ends(f) * half; block]);
         Self {

@@ -12,17 +12,16 @@ pub(crate) fn multiply_add<V: Lanes>(
     matrix: &[f64],
     columns: usize,
     out: &mut [f64],
-    at: (usize, usize),
 ) {
     match columns {
-        1 => multiply_add_columns::<V, 1>(f, rows, matrix, out, at),
-        2 => multiply_add_columns::<V, 2>(f, rows, matrix, out, at),
-        3 => multiply_add_columns::<V, 3>(f, rows, matrix, out, at),
-        4 => multiply_add_columns::<V, 4>(f, rows, matrix, out, at),
-        5 => multiply_add_columns::<V, 5>(f, rows, matrix, out, at),
-        6 => multiply_add_columns::<V, 6>(f, rows, matrix, out, at),
-        7 => multiply_add_columns::<V, 7>(f, rows, matrix, out, at),
-        8 => multiply_add_columns::<V, 8>(f, rows, matrix, out, at),
+        1 => multiply_add_columns::<V, 1>(f, rows, matrix, out),
+        2 => multiply_add_columns::<V, 2>(f, rows, matrix, out),
+        3 => multiply_add_columns::<V, 3>(f, rows, matrix, out),
+        4 => multiply_add_columns::<V, 4>(f, rows, matrix, out),
+        5 => multiply_add_columns::<V, 5>(f, rows, matrix, out),
+        6 => multiply_add_columns::<V, 6>(f, rows, matrix, out),
+        7 => multiply_add_columns::<V, 7>(f, rows, matrix, out),
+        8 => multiply_add_columns::<V, 8>(f, rows, matrix, out),
         _ => unreachable!("checked by the caller"),
     }
 }
@@ -33,7 +32,6 @@ fn multiply_add_columns<V: Lanes, const C: usize>(
     rows: &[f64],
     matrix: &[f64],
     out: &mut [f64],
-    (place, count): (usize, usize),
 ) {
     let used = rows.len() / f.degree;
     let held = matrix.len() / f.degree;
@@ -41,9 +39,8 @@ fn multiply_add_columns<V: Lanes, const C: usize>(
     let (matrix, _) = matrix.as_chunks::<GROUP>();
     let (out, _) = out.as_chunks_mut::<GROUP>();
     let parts = rows.chunks_exact(used).zip(matrix.chunks_exact(held));
-    for ((rows, matrix), out) in parts.zip(out.chunks_exact_mut(count)) {
+    for ((rows, matrix), out) in parts.zip(out.chunks_exact_mut(C)) {
         let matrix = &matrix[held - used * C..];
-        let out = &mut out[place..place + C];
         let mut sums = array!(C, Complex::<V>::zero(), |c| Complex::load(&out[c]));
         for (row, matrix) in rows.iter().zip(matrix.chunks_exact(C)) {
             let x = Complex::load(row);

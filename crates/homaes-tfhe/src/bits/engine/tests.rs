@@ -140,7 +140,6 @@ fn ggsw_rows(f: &Fixture, accs: &[Glwe], bits: &[bool], work: &mut Work) {
     let (engine, set) = (f.engine(), &f.set);
     let secret = f.trial.secrets();
     let (columns, levels) = (set.rank + 1, set.ggsw.levels);
-    let count = columns * levels * columns;
     let mut ggsw = engine.zero_ggsw();
     let mut errors = [Vec::new(), Vec::new()];
     for (acc, &bit) in accs.iter().zip(bits) {
@@ -148,7 +147,7 @@ fn ggsw_rows(f: &Fixture, accs: &[Glwe], bits: &[bool], work: &mut Work) {
         for row in 0..columns * levels {
             let mut ct = engine.zero();
             for (c, poly) in ct.polynomials_mut().enumerate() {
-                f.trial.fouriers[0].inverse_add(&ggsw.spectra, row * columns + c, count, poly);
+                f.trial.fouriers[0].inverse_add(&ggsw.spectra, row * columns + c, poly);
             }
             let phase = ct.phase(&secret.glwe);
             let g = if bit { unit(set.ggsw, row % levels) } else { 0 };
