@@ -182,7 +182,7 @@ impl<'k> Aes<'k> {
         if plan.layout != Layout::Bits {
             for c in &mut out.ciphertexts {
                 c.history = History::Aes {
-                    finished: true,
+                    output: true,
                     summands: 0,
                 };
             }

@@ -339,10 +339,10 @@ impl Bound {
         }
     }
 
-    /// A state of AES, `finished` if it is an output of a byte layout, with public blocks added this often.
-    pub(crate) fn of_aes(model: &BoundModel, id: u64, finished: bool, summands: u32) -> Self {
+    /// A ciphertext of AES, `output` if it is one of the outputs of a byte layout, with public blocks added this often.
+    pub(crate) fn of_aes(model: &BoundModel, id: u64, output: bool, summands: u32) -> Self {
         let public = model.blocks_log2(summands);
-        if !finished {
+        if !output {
             let carried = plus(CARRIED_LIMIT.log2() + model.rho_log2, public);
             let state = Self::rounded(model, id, carried);
             // its rounding noise goes on into what the cipher hands on

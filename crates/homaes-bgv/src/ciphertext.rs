@@ -24,8 +24,8 @@ pub struct Ciphertext {
 pub(crate) enum History {
     /// from AES, in this process or in another
     Aes {
-        /// after the last round of a byte layout, whose noise is known best
-        finished: bool,
+        /// an output of a byte layout, whose noise is known best
+        output: bool,
         /// public blocks added since
         summands: u32,
     },
@@ -36,7 +36,7 @@ pub(crate) enum History {
 impl History {
     /// Inside AES.
     pub(crate) const AES: Self = Self::Aes {
-        finished: false,
+        output: false,
         summands: 0,
     };
 
@@ -84,23 +84,23 @@ impl Ciphertext {
 
     /// What is known of the noise; for what comes from AES, what its key test allows.
     pub(crate) fn bound(&self, params: &Params) -> Arc<Bound> {
-        let (finished, summands) = match &self.history {
+        let (output, summands) = match &self.history {
             History::Known(bound) => return bound.clone(),
-            History::Aes { finished, summands } => (*finished, *summands),
+            History::Aes { output, summands } => (*output, *summands),
         };
         let (model, noise) = (params.noise(), self.noise.bound_log2());
         let words = self.parts[1].limbs[0].iter().take(ID_WORDS);
         let modulus = params.modulus(params.basis(self.level)[0]);
         let id = bound::hash(&words.map(|&x| modulus.canonical(x)).collect::<Vec<_>>());
         let bounds = model.bounds();
-        Arc::new(if finished && self.level == 1 {
+        Arc::new(if output && self.level == 1 {
             // it has not been switched down, and a file may say anything
             Bound::unknown(bounds, id, params.log2_modulus(1), summands)
-        } else if !finished && noise > model.rho_log2 + AES_TAIL {
+        } else if !output && noise > model.rho_log2 + AES_TAIL {
             // bits
             Bound::unknown(bounds, id, noise, summands)
         } else {
-            Bound::of_aes(bounds, id, finished, summands)
+            Bound::of_aes(bounds, id, output, summands)
         })
     }
 

@@ -503,7 +503,7 @@ pub fn decode_batch(
             parts: [part()?, part()?],
             noise,
             history: History::Aes {
-                finished: layout != Layout::Bits,
+                output: layout != Layout::Bits,
                 summands: MODE_SUMMANDS,
             },
         })

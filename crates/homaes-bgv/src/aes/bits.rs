@@ -201,9 +201,4 @@ impl Rounds for BitsAes<'_> {
         let ciphertexts = self.folded().last_round(dir, &s.ciphertexts, key)?;
         Ok(State { ciphertexts, ..*s })
     }
-
-    /// Every round ends with the switch that makes room for the next.
-    fn refresh(&self, _: &mut State) -> Result<()> {
-        Ok(())
-    }
 }

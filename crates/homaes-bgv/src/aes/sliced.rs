@@ -203,8 +203,4 @@ impl Rounds for SlicedAes<'_> {
     fn last_round(&self, dir: Direction, s: &State, key: &Vec<Ciphertext>) -> Result<State> {
         self.fused_round(dir, s, key, false)
     }
-
-    fn refresh(&self, _: &mut State) -> Result<()> {
-        Ok(())
-    }
 }
