@@ -31,7 +31,7 @@ pub(crate) enum Command {
 /// Make keys, encrypt a text with AES, transcipher, decrypt, compare, and show times and sizes
 #[derive(Debug, clap::Args)]
 pub(crate) struct Demo {
-    /// FHE scheme; its 128-bit secure set is taken
+    /// FHE scheme; its default set is taken, a secure one where it has any
     #[arg(long, value_enum, default_value_t = default_scheme())]
     pub(crate) scheme: Scheme,
     /// Parameter set instead of the scheme's default (see 'homaes params')

@@ -109,6 +109,40 @@ fn wrapping(layout: Layout, direction: Direction) -> Wrapping {
     }
 }
 
+/// The largest AES key that a set's first layout carries.
+fn largest_key(params: &dyn Params) -> KeySize {
+    let layout = params.layouts()[0];
+    let carried = |&size: &KeySize| params.levels_left(layout, size).is_some();
+    KeySize::ALL.into_iter().rev().find(carried).unwrap()
+}
+
+/// The card states the lengths of the files of the secret key, the evaluation key and the wrapped key of [`largest_key`], and what a batch of the
+/// first layout takes at one of the levels that AES can leave.
+fn card_states_sizes(params: &dyn Params, [secret, eval, wrapped]: [u64; 3]) {
+    let (card, layout) = (params.card(), params.layouts()[0]);
+    let name = card.name;
+    let blocks = params.blocks_per_batch(layout);
+    assert_eq!(card.blocks_per_batch, blocks, "{name}: blocks of a batch");
+    assert_eq!(card.secret_key_bytes, secret, "{name}: secret key");
+    assert_eq!(card.eval_key_bytes, eval, "{name}: evaluation key");
+    assert_eq!(card.wrapped_key_bytes, wrapped, "{name}: wrapped key");
+    let left = params.levels_left(layout, largest_key(params)).unwrap();
+    let batch = |level| {
+        params.batch_bytes(Shape {
+            layout,
+            level,
+            blocks: blocks as usize,
+        })
+    };
+    // at the level that the set is for; the record's frame is not counted
+    let stated = card.ciphertext_bytes_per_batch;
+    let close = |level| stated.abs_diff(batch(level)) * 100 <= stated;
+    assert!(
+        (1..=1 + left).any(close),
+        "{name}: ciphertexts of a batch, {stated}"
+    );
+}
+
 /// The crate `aes`.
 fn oracle(direction: Direction, key: &[u8], block: Block) -> Block {
     fn run<C: KeyInit + BlockCipherEncrypt + BlockCipherDecrypt>(
@@ -227,13 +261,17 @@ fn records_are_the_file() {
         let eval = secret.eval_file([9; 32]).unwrap();
         assert!(bytes_of(&*eval) == world.eval_file, "{name}: eval key");
         let other = bytes_of(&*secret.eval_file([8; 32]).unwrap());
-        let stated = params().card().eval_key_bytes;
-        assert_eq!(world.eval_file.len() as u64, stated, "{name}: card");
         let first = eval.record(0).body.to_vec();
         assert_eq!(first, [9; 32], "{name}: the first record is not the seed");
         assert!(other != world.eval_file, "{name}: no key of the seed");
-        let keys = RoundKeys::expand(&[1; 16]).unwrap();
         let wrapping = wrapping(world.set.layouts()[0], Direction::Encrypt);
+        let params = world.set.params();
+        let largest = largest_key(&*params);
+        let keys = RoundKeys::expand(&vec![1; largest.key_bytes()]).unwrap();
+        let largest_file = world.wrap(&keys, &wrapping).len() as u64;
+        let files = [&secret_file, &world.eval_file].map(|file| file.len() as u64);
+        card_states_sizes(&*params, [files[0], files[1], largest_file]);
+        let keys = RoundKeys::expand(&[1; 16]).unwrap();
         let wrapped_file = world.wrap(&keys, &wrapping);
         let wrapped = world.wrapped(&wrapped_file);
         assert!(bytes_of(&*wrapped) == wrapped_file, "{name}: wrapped key");

@@ -65,9 +65,15 @@ impl Family for This {
 
 impl Params for This {
     fn card(&self) -> SetCard {
-        let key = Key::new(Kind::EvalKey, KeyId([0; 16]), vec![0; 32]);
+        let bytes = |kind, body| {
+            let key = Key::new(kind, KeyId([0; 16]), vec![0; body]);
+            key.map_or(0, |key| key.0.file_bytes())
+        };
         SetCard {
-            eval_key_bytes: key.map_or(0, |key| key.0.file_bytes()),
+            secret_key_bytes: bytes(Kind::SecretKey, 0),
+            eval_key_bytes: bytes(Kind::EvalKey, 32),
+            wrapped_key_bytes: bytes(Kind::WrappedKey, 3 + 32),
+            ciphertext_bytes_per_batch: 16,
             ..SetCard::toy(SetName::from_static(SET.name))
         }
     }
