@@ -32,7 +32,7 @@ const MIN_CAPACITY_BITS: f64 = 4.0;
 pub struct Evaluator<'k> {
     key: &'k EvalKey,
     meter: Arc<Meter>,
-    /// looked at before every product of AES, and before every column of its linear layer
+    /// looked at before every product of AES (of bits: before each is relinearised), and before every column of its linear layer
     pub(crate) cancel: Cancel,
 }
 
@@ -93,7 +93,7 @@ impl<'k> Evaluator<'k> {
         })
     }
 
-    /// `c`, if it decrypts rightly but for a probability of 2^[`LOG2_P_FAIL`].
+    /// `c`, if it decrypts rightly but for a probability of 2^-64.
     pub(crate) fn checked(&self, what: &'static str, c: Ciphertext) -> Result<Ciphertext> {
         c.checked(self.params(), what)?;
         Ok(c)
@@ -110,7 +110,7 @@ impl<'k> Evaluator<'k> {
         self.checked("sum", sum)
     }
 
-    /// [`Evaluator::add`] without looking at the result, and of outputs of AES without a bound.
+    /// [`Evaluator::add`] without looking at the result. No bound is made up for operands that come from AES, and the sum has none then.
     pub(crate) fn sum(&self, a: &Ciphertext, b: &Ciphertext) -> Ciphertext {
         let [out, other] = self.level_off(a, b);
         let mut out = out.into_owned();
@@ -187,7 +187,7 @@ impl<'k> Evaluator<'k> {
 
     /// `a` at `level` if its own is higher, in one switch, or one for every [`Params::hop`] levels.
     ///
-    /// Noise: as [`Evaluator::mod_switch`]. Cost: one transform per prime dropped or kept, for each part and switch.
+    /// Noise: as [`Evaluator::mod_switch`]. Cost: one transform per prime dropped and per prime of the target, for each part and switch.
     pub(crate) fn lowered(&self, a: &Ciphertext, level: usize) -> Ciphertext {
         if a.level <= level {
             return a.clone();
@@ -218,7 +218,7 @@ impl<'k> Evaluator<'k> {
     /// To the level below.
     ///
     /// Noise: divided by the factor dropped, plus the rounding noise ρ. Cost: one transform per prime
-    /// dropped or kept, for each part.
+    /// dropped and per prime of the target, for each part.
     ///
     /// # Errors
     /// At level 1; [`Error::TooNoisy`]; if `a` belongs to another set or key.
@@ -227,7 +227,7 @@ impl<'k> Evaluator<'k> {
         self.checked("modulus switch", out)
     }
 
-    /// [`Evaluator::mod_switch`] without looking at the result, and of outputs of AES without a bound.
+    /// [`Evaluator::mod_switch`] without looking at the result, as [`Evaluator::sum`].
     pub(crate) fn one_down(&self, a: &Ciphertext) -> Result<Ciphertext> {
         if a.level <= 1 {
             return Err(out_of_depth(1, 0));
@@ -260,7 +260,7 @@ impl<'k> Evaluator<'k> {
         self.raw_product(&self.entered(x)?, &self.entered(y)?, k)
     }
 
-    /// [`Evaluator::mul_frobenius`], of outputs of AES without a bound.
+    /// [`Evaluator::mul_frobenius`] of operands as they are: no bound is made up for those that come from AES.
     pub(crate) fn raw_product(&self, x: &Ciphertext, y: &Ciphertext, k: usize) -> Result<Product> {
         self.key.key(Target::Product(k))?;
         let [x, y] = self.level_off(x, y);
@@ -275,7 +275,8 @@ impl<'k> Evaluator<'k> {
         self.mul_frobenius(x, y, 0)
     }
 
-    /// The tensor product for key switching by `plan`: the parts to be switched carry its scale.
+    /// The tensor product of two ciphertexts at the source level of `plan`: the parts to be switched carry its scale, in products that go on to
+    /// [`Evaluator::relinearize`] that of the plan of their level.
     pub(crate) fn tensor(
         &self,
         x: &Ciphertext,
@@ -350,8 +351,13 @@ impl<'k> Evaluator<'k> {
     /// same division.
     ///
     /// # Errors
-    /// If the key is missing, or the noise no longer fits.
+    /// If the key is missing, or the noise no longer fits, or the product belongs to another set or key.
     pub fn relinearize(&self, p: &Product) -> Result<Ciphertext> {
+        self.relinearize_one_of(p, 1)
+    }
+
+    /// [`Evaluator::relinearize`], for one of `count` products side by side: if these keep all threads busy, none is spread over threads.
+    pub(crate) fn relinearize_one_of(&self, p: &Product, count: usize) -> Result<Ciphertext> {
         let params = self.params();
         p.check(params, self.key.id)?;
         let plan = params.switching(p.level);
@@ -361,6 +367,8 @@ impl<'k> Evaluator<'k> {
         let addends = pieces.drain(..2).collect();
         let output = [Summands::Stored { pieces, addends }];
         let pass = self.pass(plan, &shape, &output);
+        let spread = pass.spread && count < rayon::current_num_threads();
+        let pass = Pass { spread, ..pass };
         let pieces = shape.uses.len();
         let mut out = self.finish(plan, pass.run(|_, _| ()), &[p.noise], pieces);
         let mut c = out.pop().expect("one product in, one ciphertext out");
@@ -473,8 +481,7 @@ impl<'k> Evaluator<'k> {
             .collect()
     }
 
-    /// The ciphertexts of a pass, with their noise: `noises` before key switching `pieces`
-    /// polynomials per ciphertext.
+    /// The ciphertexts of a pass, with their noise: `noises` before key switching, to which the noise of `pieces` switched polynomials comes.
     pub(crate) fn finish(
         &self,
         plan: &SwitchPlan,

@@ -154,8 +154,12 @@ impl BitEval for Bits<'_> {
     }
 
     fn relinearize_all(&self, products: Vec<Product>) -> Result<Vec<Ciphertext>> {
-        self.0.meter().pass(products.len());
-        self.each(products, |p| self.relinearize(p))
+        let count = products.len();
+        self.0.meter().pass(count);
+        self.each(products, |p| {
+            self.0.cancel.check()?;
+            self.0.relinearize_one_of(&p, count)
+        })
     }
 
     fn each<S: Send, T: Send>(
