@@ -264,7 +264,8 @@ impl core::fmt::Debug for Ciphertext {
     }
 }
 
-/// A product before relinearisation: parts under 1, s, σ(s) and s·σ(s) for one σ = σ_{2^k}, or under 1, s and s² for k = 0.
+/// A product before relinearisation: parts under 1, s, σ(s) and s·σ(s) for one σ = σ_{2^k}, or under 1, s and s² for k = 0. The parts to be
+/// switched carry the scale of the plan with which [`Evaluator::relinearize`](crate::Evaluator::relinearize) switches them.
 ///
 /// Sums of products with the same k are products; a ciphertext cannot be added, because it would
 /// be lost work to relinearise before all terms are summed.

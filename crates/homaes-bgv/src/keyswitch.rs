@@ -52,17 +52,19 @@ pub(crate) struct Shape<'a> {
     pub(crate) addends: Vec<Addend<'a>>,
 }
 
-/// How a polynomial is added: as it is, times a constant of Z\[ζ_17\]; nothing modulo special primes,
+/// How a polynomial is added without a key: its image under `map` times a constant of Z\[ζ_17\]; nothing modulo special primes,
 /// because the constants contain P_l.
 #[derive(Clone, Copy)]
 pub(crate) struct Addend<'a> {
     pub(crate) map: &'a GaloisMap,
     /// stored constants per row, per prime of the source basis
     pub(crate) by_row: &'a [Vec<u64>],
+    /// whether to the second polynomial of the output
     pub(crate) second: bool,
 }
 
-/// The polynomials whose sum is one output of a pass, over the plan's source basis.
+/// The polynomials that one output of a pass is summed from, over the plan's source basis: digits of the pieces times keys, and addends times
+/// constants.
 pub(crate) enum Summands<'a> {
     /// pieces, already multiplied by the plan's `scale`, and addends
     Stored {
@@ -73,7 +75,7 @@ pub(crate) enum Summands<'a> {
     Product(Factors<'a>),
 }
 
-/// Of the product x·σ(y), whose parts under σ(s) and s·σ(s) are the pieces, and those under 1 and s the addends.
+/// Of the product x·σ(y), σ not the identity, whose parts under σ(s) and s·σ(s) are the pieces, and those under 1 and s the addends.
 pub(crate) struct Factors<'a> {
     pub(crate) x: &'a Ciphertext,
     pub(crate) y: &'a Ciphertext,

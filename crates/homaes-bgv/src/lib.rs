@@ -32,7 +32,7 @@
 //!
 //! # Departures
 //!
-//! - The secret has fixed weight 256 or 384, not 64; errors are sampled in the normal basis.
+//! - The secret has fixed weight 256, 384 or 640, not 64; errors are sampled in the normal basis.
 //! - Modulus switches exchange primes: a level's tail is replaced, not only shortened, so that the bulk
 //!   of the modulus consists of primes of the size the transform is fastest at.
 //! - Products are taken against a Frobenius image before any key switching.

@@ -378,7 +378,7 @@ impl Params {
         self.log2_key(self.top_level())
     }
 
-    /// log2 of the larger modulus of the two parts of a key for all levels up to `level`.
+    /// log2 of the largest modulus of the parts of a key for all levels up to `level`.
     pub(crate) fn log2_key(&self, level: usize) -> f64 {
         let parts = Tail::ALL.map(|tail| self.log2(self.key_primes(level, tail).into_iter()));
         parts.into_iter().fold(0.0, f64::max)

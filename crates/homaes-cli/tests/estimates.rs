@@ -210,6 +210,22 @@ fn readme_agrees_with_the_sets() {
         figure("security_bits_with_rotations"),
     );
     assert!(text.contains(&line), "{line}");
+    let secure = |set: &&Value| set["scheme"] == "bgv" && set["purpose"] == "secure";
+    let bits = sets
+        .iter()
+        .filter(secure)
+        .map(|set| number(&set["security_bits_with_rotations"]));
+    let (least, most) = bits.fold((f64::MAX, 0.0), |(least, most), bits| {
+        (bits.min(least), bits.max(most))
+    });
+    let range = format!("In the BGV sets it is\n{least:.0} to {most:.0} bits");
+    assert!(text.contains(&range), "{range}");
+    let security = &text[text.find("## Security, plainly").unwrap()..];
+    for set in sets.iter().filter(secure) {
+        let weight = set["secret_weight"].as_str().unwrap();
+        let weight = weight.strip_prefix("h=").unwrap();
+        assert!(security.contains(weight), "weight {weight}");
+    }
     let of_scheme = |name: &&str| name.starts_with("bgv/") || name.starts_with("tfhe/");
     let mut count = 0;
     for quote in quoted(&text).filter(of_scheme) {
@@ -267,14 +283,13 @@ fn page_of_sets() -> String {
     let layouts = sets.iter().flat_map(|set| {
         let layouts = set["layouts"].as_array().unwrap();
         layouts.iter().map(|layout| {
-            let left = |size: &str| {
-                let left = &layout["levels_left_by_key_bits"][size];
-                match (left.as_u64(), set["scheme"] == "bgv") {
-                    (Some(left), _) => left.to_string(),
-                    (None, true) => "–".to_owned(),
-                    // what can be bootstrapped has no limit
-                    (None, false) => "any".to_owned(),
-                }
+            let all = &layout["levels_left_by_key_bits"];
+            // a layout carries AES-128 at least: without any figure there is no limit
+            let limited = all["128"].is_u64();
+            let left = |size: &str| match (all[size].as_u64(), limited) {
+                (Some(left), _) => left.to_string(),
+                (None, true) => "–".to_owned(),
+                (None, false) => "any".to_owned(),
             };
             vec![
                 quoted(set),

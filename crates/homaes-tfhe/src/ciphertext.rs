@@ -171,7 +171,7 @@ impl Glwe {
         }
     }
 
-    /// Divides all words as signed numbers by 2^log, rounding.
+    /// Divides all words as signed numbers by 2^log, rounding; log is at least 1.
     pub(crate) fn divide(&mut self, log: u32) {
         for x in self.words.iter_mut() {
             *x = ((x.wrapping_add(1 << (log - 1)) as i64) >> log) as u64;

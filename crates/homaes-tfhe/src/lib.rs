@@ -34,7 +34,7 @@
 //! | key switch in a ring | `switching` | embedding of a into polynomials; GLWE key switch |
 //! | blind rotation, by one or two key bits a step | `rotation`, [`homaes_math::Fourier::rotation_step`] | Zhou et al. 2018; Bourse et al. 2018 |
 //! | several values from one rotation | `bits::engine` | Chillotti, Ligier, Orfila, Tap 2021, PBSmanyLUT |
-//! | mean of rounding errors taken out | `rotation` (`exponents`), `switching` (`centre`) | de Ruijter, D'Anvers, Verbauwhede 2025, mean compensation |
+//! | mean of rounding errors taken out | `rotation` (`Exponents::new`), `switching` (`centre`) | de Ruijter, D'Anvers, Verbauwhede 2025, mean compensation |
 //! | packing and trace by automorphisms | `bits::engine` (`trace`) | Chen, Dai, Kim, Song 2021 |
 //! | circuit bootstrapping by trace and scheme switch | `bits::engine` (`ggsw`) | CGGI20 §6; Wang, Wen, Li, Lu, Wei, Liu, Wang 2024 |
 //! | CMux tree, vertical packing | `bits::engine` (`descend`) | CGGI20 §5 |

@@ -139,16 +139,16 @@ pub(crate) fn messages(bits: &[u64]) -> Vec<u64> {
 
 /// Mask and body of an LWE ciphertext in steps of 1/(2N): exponents of X, below 2N.
 pub(crate) struct Exponents {
-    /// n of them
+    /// as many as the LWE key has bits
     pub(crate) mask: Vec<usize>,
     pub(crate) body: usize,
 }
 
 impl Exponents {
-    /// Rounded to multiples of 2^grid steps.
+    /// Rounded to multiples of 2^grid steps, for a ring of degree n.
     ///
     /// What rounding takes from the mask meets key bits of mean 1/2; half of it is public and taken from the body, so that only (s_i - 1/2)
-    /// times the rounding errors is left: a quarter of the variance without that, in place of a half.
+    /// times the rounding errors is left: a quarter of their variance, in place of a half.
     pub(crate) fn new(lwe: &Lwe<Small>, n: usize, grid: u32) -> Self {
         // 2^64 / (2N / 2^grid)
         let shift = step_log(n) + grid;

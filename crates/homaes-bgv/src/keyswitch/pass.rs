@@ -26,7 +26,7 @@ struct Buffers {
     digits: Vec<Vec<Words>>,
     /// per output: the parts of a product
     local: Vec<[Words; 4]>,
-    /// per output: both sums
+    /// both sums of every output, one after the other
     sums: Vec<Words>,
 }
 
@@ -37,8 +37,8 @@ impl Pass<'_> {
     /// The primes that the division drops come first: only their limbs are kept. Every other limb goes
     /// from its sum to its final value while it is in the cache.
     ///
-    /// Cost per output: digits·(L + K) transforms per piece and 2(K + dropped + kept) for the division, for
-    /// L source and K special primes.
+    /// Cost per output: digits·(L + K) transforms per piece and 2(K + dropped + target) for the division, for
+    /// L source and K special primes, with the numbers of primes that are dropped and of those of the target.
     pub(crate) fn run(
         &self,
         post: impl Fn(usize, &mut [[&mut [u64]; 2]]) + Sync,

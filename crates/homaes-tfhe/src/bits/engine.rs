@@ -268,7 +268,7 @@ impl<'k> Engine<'k> {
     fn select(&self, bit: &Ggsw, a: &mut Glwe, b: Polynomial<'_>, work: &mut Work) {
         let (set, n, columns) = (self.set, self.set.degree, self.columns());
         let levels = set.ggsw.levels;
-        // public polynomials have no mask: only body rows then
+        // public polynomials have no mask: then there are digits of the body alone, which meet the last rows of the matrix
         let b = b.words();
         let own = &a.words()[a.words().len() - b.len()..];
         let difference = &mut work.difference[..b.len()];
