@@ -70,7 +70,7 @@ impl<R: Rng> TryCryptoRng for Poisoned<R> {}
 /// or an address depends on what the test poisons. `None` if valgrind is not installed.
 ///
 /// # Panics
-/// If the test does not run to its end.
+/// If the test does not run to its end, or the executable was built without line numbers.
 #[must_use]
 pub fn findings(test: &str) -> Option<Vec<String>> {
     let exe = std::env::current_exe().expect("a test has an executable");
@@ -94,6 +94,10 @@ pub fn findings(test: &str) -> Option<Vec<String>> {
                 .by_ref()
                 .take_while(|l| l.contains(" at 0x") || l.contains(" by 0x"));
             let frames: Vec<&str> = frames.collect();
+            assert!(
+                frames.iter().any(|frame| frame.contains(".rs:")),
+                "no line numbers in {frames:?}: build with CARGO_PROFILE_RELEASE_DEBUG=line-tables-only"
+            );
             let own = frames.iter().find_map(|frame| source(frame));
             found.push(own.unwrap_or_else(|| frames.join("; ")));
         }
@@ -151,7 +155,7 @@ mod tests {
         core::hint::black_box(table[core::hint::black_box(secret & 15) as usize]);
     }
 
-    /// `cargo test --release under_memcheck -- --ignored --nocapture`, for all crates that have such a test; needs valgrind.
+    /// `CARGO_PROFILE_RELEASE_DEBUG=line-tables-only cargo test --release under_memcheck -- --ignored --nocapture`, for all crates that have such a test; needs valgrind.
     #[test]
     #[ignore = "needs valgrind"]
     fn samplers_under_memcheck() {
