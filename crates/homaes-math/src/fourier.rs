@@ -169,6 +169,7 @@ impl Fourier {
     /// # Panics
     /// If a length is wrong or the digits do not fit a word.
     pub fn forward_digits(&self, digits: Digits, poly: &[u64], out: &mut [f64], place: usize) {
+        assert!(digits.levels > 0 && place <= out.len());
         let count = self.count(poly.len(), out.len(), place + digits.levels - 1);
         assert!((1..32).contains(&digits.base_log) && digits.levels as u32 * digits.base_log < 64);
         with_work((1 + digits.levels) * self.degree, |work| {
@@ -242,6 +243,8 @@ impl Fourier {
         next: &[f64],
     ) {
         let (n, count) = (self.degree, exponents.len());
+        // so that no product of lengths wraps
+        assert!(rows <= digits.len() && count <= out.len());
         assert!(M == 1 || M == 3);
         assert!(exponents.as_flattened().iter().all(|&e| e < 4 * n));
         assert_eq!(digits.len(), count * rows * n);

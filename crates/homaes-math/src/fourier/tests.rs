@@ -301,3 +301,20 @@ fn all_vectors_give_the_same_bits() {
         }
     }
 }
+
+#[test]
+#[should_panic(expected = "levels > 0")]
+fn no_digits_are_refused() {
+    let none = Digits {
+        base_log: 4,
+        levels: 0,
+    };
+    Fourier::new(128).forward_digits(none, &[1; 128], &mut [0.0; 256], 1);
+}
+
+#[test]
+#[should_panic(expected = "rows <= digits.len()")]
+fn lengths_that_wrap_are_refused() {
+    let rows = 1 << 57;
+    Fourier::new(128).rotation_step(&[[3]], &[], &[], &mut [0.0; 128], [rows, 1], &[]);
+}
