@@ -302,7 +302,7 @@ pub enum Error {
     },
     /// A run was killed while it replaced a pair of keys, and nothing tells which of two secret keys is the right one.
     #[error(
-        "{}: left by a key generation that was stopped, and the folder's evaluation key does not tell which secret key is in use",
+        "{}: left by a key generation that was stopped, and no evaluation key in the folder tells which secret key is in use",
         path.display()
     )]
     HalfReplaced {
@@ -383,7 +383,7 @@ impl Error {
             Self::Random(_) => "make the system's random source available",
             Self::Locked { .. } => "wait for it to end, or choose another folder",
             Self::HalfReplaced { .. } => {
-                "compare key ids with 'homaes inspect', keep the right secret key as secret.hsk and move the other one away"
+                "compare key ids with 'homaes inspect' (also of wrapped keys and results), keep the right secret key as secret.hsk and move the other one away"
             }
             Self::Memory { .. } => {
                 "raise the memory limit, or use a machine with more memory or a smaller parameter set"

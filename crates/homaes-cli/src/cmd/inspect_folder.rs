@@ -72,7 +72,7 @@ fn pair(pair: Pair) -> (&'static str, &'static str) {
         ),
         _ => (
             "unknown",
-            "a key generation was stopped, and the evaluation key does not tell which secret key is in use: keep the right one as secret.hsk and move the other one away",
+            "a key generation was stopped, and no evaluation key tells which secret key is in use: keep the right one as secret.hsk and move the other one away",
         ),
     }
 }
