@@ -145,7 +145,7 @@ impl Evaluator<'_> {
             .collect();
         let parts = self.pass(plan, &shape, &outputs).run(post);
         let noises: Vec<Noise> = inputs.iter().map(|c| c.noise.scaled(power)).collect();
-        // every switched image is multiplied by its constant, by `power` in all
+        // every switched image is multiplied by its constant, by `power` in all: as much noise as that many pieces without constants
         self.finish(plan, parts, &noises, power.ceil() as usize)
     }
 

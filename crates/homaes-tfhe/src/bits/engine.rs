@@ -1,6 +1,6 @@
 //! Bootstrapping of bits: key switch, blind rotation, trace, scheme switch, look-up.
 //!
-//! Notation: N, k of the GLWE ring; n of the LWE key; v = 2^log2_values values per blind rotation.
+//! Notation in the text: N, k of the GLWE ring; n of the LWE key; v = 2^log2_values values per blind rotation. In the code `n` is the degree N.
 
 use crate::bits::table::OUTPUTS;
 use crate::ciphertext::{Big, Glwe, Lwe, Polynomial, Small};

@@ -1,6 +1,7 @@
 //! Tree-based bootstrapping of digits: key switch, blind rotation, packing.
 //!
-//! Notation: N of the GLWE ring, n of the LWE key, v values of a digit, u what a digit of 1 is on the torus.
+//! Notation in the text: N of the GLWE ring, n of the LWE key, v values of a digit, u what a digit of 1 is on the torus. In the code `n` is the
+//! degree N.
 //!
 //! # Packing
 //!
