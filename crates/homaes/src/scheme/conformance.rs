@@ -49,8 +49,7 @@ fn sets(large: bool) -> Vec<Set> {
 
 /// Key sizes that a set carries in a layout.
 fn sizes(set: &Set, layout: Layout) -> Vec<KeySize> {
-    let all = [KeySize::Aes128, KeySize::Aes192, KeySize::Aes256];
-    let carried = all.into_iter();
+    let carried = KeySize::ALL.into_iter();
     carried
         .filter(|&size| set.levels_left(layout, size).is_some())
         .collect()
@@ -109,24 +108,18 @@ fn wrapping(layout: Layout, direction: Direction) -> Wrapping {
     }
 }
 
-/// The largest AES key that a set's first layout carries.
-fn largest_key(params: &dyn Params) -> KeySize {
-    let layout = params.layouts()[0];
-    let carried = |&size: &KeySize| params.levels_left(layout, size).is_some();
-    KeySize::ALL.into_iter().rev().find(carried).unwrap()
-}
-
-/// The card states the lengths of the files of the secret key, the evaluation key and the wrapped key of [`largest_key`], and what a batch of the
-/// first layout takes at one of the levels that AES can leave.
-fn card_states_sizes(params: &dyn Params, [secret, eval, wrapped]: [u64; 3]) {
-    let (card, layout) = (params.card(), params.layouts()[0]);
+/// The card states the lengths of the files of the secret key, the evaluation key and the wrapped key of AES keys of `largest` size, and what a
+/// batch of the first layout takes at one of the levels that AES can leave.
+fn card_states_sizes(set: &Set, largest: KeySize, [secret, eval, wrapped]: [u64; 3]) {
+    let (params, layout) = (set.params(), set.layouts()[0]);
+    let card = params.card();
     let name = card.name;
     let blocks = params.blocks_per_batch(layout);
     assert_eq!(card.blocks_per_batch, blocks, "{name}: blocks of a batch");
     assert_eq!(card.secret_key_bytes, secret, "{name}: secret key");
     assert_eq!(card.eval_key_bytes, eval, "{name}: evaluation key");
     assert_eq!(card.wrapped_key_bytes, wrapped, "{name}: wrapped key");
-    let left = params.levels_left(layout, largest_key(params)).unwrap();
+    let left = params.levels_left(layout, largest).unwrap();
     let batch = |level| {
         params.batch_bytes(Shape {
             layout,
@@ -265,12 +258,12 @@ fn records_are_the_file() {
         assert_eq!(first, [9; 32], "{name}: the first record is not the seed");
         assert!(other != world.eval_file, "{name}: no key of the seed");
         let wrapping = wrapping(world.set.layouts()[0], Direction::Encrypt);
-        let params = world.set.params();
-        let largest = largest_key(&*params);
+        let carried = sizes(&world.set, world.set.layouts()[0]);
+        let largest = *carried.last().unwrap();
         let keys = RoundKeys::expand(&vec![1; largest.key_bytes()]).unwrap();
         let largest_file = world.wrap(&keys, &wrapping).len() as u64;
         let files = [&secret_file, &world.eval_file].map(|file| file.len() as u64);
-        card_states_sizes(&*params, [files[0], files[1], largest_file]);
+        card_states_sizes(&world.set, largest, [files[0], files[1], largest_file]);
         let keys = RoundKeys::expand(&[1; 16]).unwrap();
         let wrapped_file = world.wrap(&keys, &wrapping);
         let wrapped = world.wrapped(&wrapped_file);
