@@ -44,11 +44,11 @@ use crate::error::{Error, Result};
 use crate::evaluate::{Evaluator, row_powers};
 use crate::noise::Noise;
 use crate::params::Params;
-use crate::poly::Poly;
 use crate::row_constant;
 use crate::three_way::three_way_outcome;
 use homaes_math::kernel::{self, RowTerm};
 use homaes_math::sample::Seed;
+use homaes_leveled::Poly;
 use homaes_scheme::Owner;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
@@ -153,7 +153,7 @@ impl<'e, 'k> Circuit<'e, 'k> {
         let mut out = self.eval.entered(a)?;
         let coefficients = lifted(params, &padded(params, bytes)?, lift);
         let largest = largest_embedding_log2(params, &coefficients);
-        let factor = Poly::from_signed(params, params.basis(a.level), &coefficients);
+        let factor = Poly::from_signed(params.pool(), params.basis(a.level), &coefficients);
         for (at, &i) in params.basis(a.level).iter().enumerate() {
             let m = params.modulus(i);
             for part in &mut out.parts {

@@ -24,10 +24,10 @@ use crate::keys::{EvalKey, EvalKeyFile, SecretKey, Target, key_stream, spread, u
 use crate::keyswitch::SwitchKey;
 use crate::noise::Noise;
 use crate::params::{Params, Tail};
-use crate::poly::Poly;
 use homaes_aes::{Direction, KeySize, Layout};
 use homaes_math::Words;
 use homaes_math::sample::Seed;
+use homaes_leveled::Poly;
 use homaes_scheme::read::{self, SEED_BYTES};
 use homaes_scheme::{FieldError, Owner, Record, Records, Wrapped};
 use homaes_wire::{Contents, Decoder, Encoder, Header, KeyId, Kind, Reader, WireError, packed_len};

@@ -8,13 +8,13 @@ use crate::bound::{Bound, hash};
 use crate::ciphertext::{Ciphertext, History};
 use crate::error::{Error, Result};
 use crate::keys::{PublicKey, SecretKey, uniform_poly};
-use crate::meter::Meter;
 use crate::noise::Noise;
 use crate::params::Params;
-use crate::poly::{Poly, SecretPoly};
 use crate::secret::{self, Inverse, Sums, lots, lots_mut};
 use homaes_math::sample::{self, Seed};
 use homaes_math::{Words, torus};
+use homaes_leveled::Meter;
+use homaes_leveled::{Poly, SecretPoly};
 use homaes_scheme::Owner;
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
@@ -25,7 +25,7 @@ pub(crate) fn encode(params: &Params, bytes: &[u8], level: usize) -> Poly {
     let mut bits = Zeroizing::new(vec![0u64; params.ring().n()]);
     params.slots().encode(bytes, &mut bits);
     let signed = Zeroizing::new(bits.iter().map(|&b| b as i64).collect::<Vec<_>>());
-    Poly::from_signed(params, params.basis(level), &signed)
+    Poly::from_signed(params.pool(), params.basis(level), &signed)
 }
 
 /// The coefficients 0 and 1 of the plaintext polynomial of public `bytes`, one per slot.
@@ -227,7 +227,7 @@ impl PublicKey {
         params.slots().encode(&bytes, &mut bits);
         let mut u = Zeroizing::new(vec![0i64; n]);
         sample::ternary(rng, &mut u);
-        let u_poly = SecretPoly(Poly::from_signed(params, &self.basis, &u));
+        let u_poly = SecretPoly(Poly::from_signed(params.pool(), &self.basis, &u));
         let mut parts = Vec::with_capacity(2);
         for (c, key) in self.parts.iter().enumerate() {
             let mut e = Zeroizing::new(vec![0i64; n]);
@@ -236,7 +236,7 @@ impl PublicKey {
                 // the switch below divides by P ≡ 1 mod 2 and keeps the value modulo 2
                 *e = 2 * *e + if c == 0 { b as i64 } else { 0 };
             }
-            let mut part = Poly::from_signed(params, &self.basis, &e);
+            let mut part = Poly::from_signed(params.pool(), &self.basis, &e);
             for (at, &i) in self.basis.iter().enumerate() {
                 let m = params.modulus(i);
                 let factors = lots(&key.limbs[at]).iter().zip(lots(&u_poly.limbs[at]));
@@ -250,16 +250,16 @@ impl PublicKey {
         let plan = params.public_key_down();
         let mut down = parts
             .into_iter()
-            .map(|p| crate::keyswitch::mod_down(params, &meter, plan, &p));
+            .map(|p| plan.apply(params.pool(), &meter, &p));
         let parts = [(); 2].map(|()| down.next().expect("two parts"));
         let (model, fresh) = (params.noise(), params.noise().fresh_public());
-        let carried = fresh.bound_log2() - plan.log2_drop;
+        let carried = fresh.bound_log2() - plan.log2_drop();
         let id = hash(&parts[1].limbs[0][..64].to_vec());
         Ok(Ciphertext {
             owner: Owner::new(params.id(), Some(self.id)),
             level: params.top_level(),
             parts,
-            noise: fresh.switched(plan.log2_drop, model),
+            noise: fresh.switched(plan.log2_drop(), model),
             history: History::known(Bound::rounded(model.bounds(), id, carried)),
         })
     }

@@ -8,14 +8,14 @@ use crate::ciphertext::{Ciphertext, History, Product};
 use crate::encrypt::{encode, largest_embedding_log2, padded, plain_coefficients, trivial};
 use crate::error::{Error, Result};
 use crate::keys::{EvalKey, Target};
-use crate::keyswitch::{Addend, Factors, Pass, Shape, Summands, mod_down};
-use crate::meter::{Meter, Stage};
+use crate::keyswitch::{Addend, Factors, Pass, Shape, Summands};
 use crate::noise::Noise;
 use crate::params::{Params, SwitchPlan};
-use crate::poly::Poly;
 use crate::row_constant;
 use homaes_aes::EvalError;
 use homaes_math::kernel::{self, Tensor};
+use homaes_leveled::Poly;
+use homaes_leveled::{Meter, Stage};
 use homaes_scheme::FieldError;
 use homaes_scheme::{Cancel, Owner, Reading};
 use homaes_wire::KeyId;
@@ -117,7 +117,7 @@ impl<'k> Evaluator<'k> {
         let params = self.params();
         let basis = params.basis(out.level);
         for (x, y) in out.parts.iter_mut().zip(&other.parts) {
-            x.add_assign(params, basis, y);
+            x.add_assign(params.pool(), basis, y);
         }
         out.owner = out.owner.with(other.owner);
         out.noise = out.noise.plus_dependent(other.noise);
@@ -139,7 +139,7 @@ impl<'k> Evaluator<'k> {
         let bytes = padded(params, bytes)?;
         let largest = largest_embedding_log2(params, &plain_coefficients(params, &bytes));
         let message = encode(params, &bytes, a.level);
-        out.parts[0].add_assign(params, params.basis(a.level), &message);
+        out.parts[0].add_assign(params.pool(), params.basis(a.level), &message);
         out.noise = a.noise.plus(Noise::plaintext(params.noise()));
         out.history = out.history.one(|b| b.with_public(largest));
         self.checked("sum with public bytes", out)
@@ -204,8 +204,8 @@ impl<'k> Evaluator<'k> {
     fn down(&self, a: &Ciphertext, level: usize) -> Ciphertext {
         let params = self.params();
         let plan = params.lowering(a.level, level);
-        let down = |p| mod_down(params, &self.meter, plan, p);
-        let drop = plan.log2_drop;
+        let down = |p| plan.apply(params.pool(), &self.meter, p);
+        let drop = plan.log2_drop();
         Ciphertext {
             owner: a.owner,
             level,
@@ -338,7 +338,7 @@ impl<'k> Evaluator<'k> {
         }
         let basis = self.params().basis(a.level);
         for (x, y) in a.parts.iter_mut().zip(&b.parts) {
-            x.add_assign(self.params(), basis, y);
+            x.add_assign(self.params().pool(), basis, y);
         }
         a.owner = a.owner.with(b.owner);
         a.noise = a.noise.plus(b.noise);

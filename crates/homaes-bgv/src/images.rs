@@ -12,8 +12,8 @@ use crate::keys::{EvalKey, Target};
 use crate::keyswitch::{Addend, Shape, Summands, SwitchKey};
 use crate::noise::Noise;
 use crate::params::{Params, SwitchPlan};
-use crate::poly::Poly;
 use homaes_math::{GaloisMap, kernel};
+use homaes_leveled::Poly;
 use homaes_scheme::Cancel;
 use std::sync::Arc;
 
@@ -166,7 +166,7 @@ impl Evaluator<'_> {
         let p = m.shoup(params.special_product(plan.special, i));
         for (sum, key) in sums.iter_mut().zip(keys) {
             for (s, k) in sum.iter_mut().zip(&key.parts) {
-                self.meter().time(crate::meter::Stage::Elementwise, || {
+                self.meter().time(homaes_leveled::Stage::Elementwise, || {
                     kernel::scale_add(params.ring(), m, &k.limbs[at], p, s);
                 });
             }

@@ -28,11 +28,11 @@
 use crate::error::{Error, Result};
 use crate::keyswitch::SwitchKey;
 use crate::params::{Params, SwitchPlan, Tail};
-use crate::poly::{Poly, SecretPoly};
 use crate::secret::{self, lots, lots_mut};
 use homaes_aes::Layout;
 use homaes_math::sample::{self, Seed};
 use homaes_math::{GaloisMap, Words};
+use homaes_leveled::{Poly, SecretPoly};
 use homaes_scheme::file::error_seed;
 use homaes_wire::{Encoder, KeyId};
 use rand_chacha::ChaCha20Rng;
@@ -172,7 +172,7 @@ impl SecretKey {
         coefficients: Vec<i64>,
     ) -> Self {
         let all = params.all_primes();
-        let mut poly = SecretPoly(Poly::from_signed(params, &all, &coefficients));
+        let mut poly = SecretPoly(Poly::from_signed(params.pool(), &all, &coefficients));
         for (limb, &i) in poly.limbs.iter_mut().zip(&all) {
             let m = params.modulus(i);
             limb.iter_mut().for_each(|x| *x = m.canonical(*x));
@@ -229,7 +229,7 @@ impl SecretKey {
         let mut e = Zeroizing::new(vec![0i64; n]);
         sample::gaussian(rng, &mut e);
         e.iter_mut().for_each(|x| *x *= 2);
-        let mut out = Poly::from_signed(&self.params, basis, &e);
+        let mut out = Poly::from_signed(self.params.pool(), basis, &e);
         for (at, &i) in basis.iter().enumerate() {
             let m = self.params.modulus(i);
             let s = &self.poly.limbs[i];

@@ -11,18 +11,16 @@
 //! prime, and within a prime over all outputs of a [`Pass`]: a key's limbs are read from memory once for
 //! all of them.
 
-mod division;
 mod pass;
 
-pub(crate) use division::mod_down;
 pub(crate) use pass::Pass;
 
 use crate::ciphertext::Ciphertext;
-use crate::meter::{Meter, Stage};
 use crate::params::{Params, SwitchPlan};
-use crate::poly::Poly;
 use homaes_math::kernel::{self, Tensor};
 use homaes_math::{GaloisMap, Words};
+use homaes_leveled::Poly;
+use homaes_leveled::{Meter, Stage};
 
 /// By tail, pairs (b_i, a_i) for the digits i, canonical limbs over all primes (empty for primes that the part does not
 /// hold).

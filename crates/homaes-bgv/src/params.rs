@@ -38,6 +38,7 @@ use homaes_math::sample::LOT;
 use homaes_math::slots::Slots;
 use homaes_math::{GaloisMap, Modulus, Ring, Transform};
 use homaes_params::{DigestBuilder, Purpose, SetName};
+use homaes_leveled::{Lowering, Pool};
 use homaes_scheme::SetId;
 use std::ops::RangeInclusive;
 use std::sync::{Arc, OnceLock};
@@ -49,7 +50,7 @@ pub(crate) const SECOND_CLASS: usize = 7;
 pub(crate) use crate::chain::Tail;
 pub use crate::chain::{Chain, Steps};
 use crate::chain::{LAST, LOW, MIDDLE};
-pub(crate) use crate::plan::{Digit, DownPlan, SwitchPlan};
+pub(crate) use crate::plan::SwitchPlan;
 
 mod plans;
 
@@ -147,10 +148,9 @@ const TAIL: usize = 3;
 /// Checked parameters with all precomputation; shared by keys, ciphertexts and evaluators.
 pub struct Params {
     set: ParamSet,
-    ring: Ring,
-    slots: Slots,
     /// last, low, middle, base…, special…
-    primes: Vec<Transform>,
+    pool: Pool,
+    slots: Slots,
     /// basis of every level, index 0 unused
     levels: Vec<Vec<usize>>,
     /// σ_{2^k} for k < 8
@@ -158,8 +158,8 @@ pub struct Params {
     switching: Vec<SwitchPlan>,
     staying: Vec<SwitchPlan>,
     /// by source and target level, made when first used
-    lowerings: Vec<OnceLock<DownPlan>>,
-    public_key_down: DownPlan,
+    lowerings: Vec<OnceLock<Lowering>>,
+    public_key_down: OnceLock<Lowering>,
     noise: NoiseModel,
     digest: [u8; 32],
 }
@@ -206,22 +206,21 @@ impl Params {
             }
         }
         let step = ring.modulus_step();
-        let transforms = primes
-            .iter()
-            .map(|&p| Transform::new(&ring, p).ok_or(ParamsError::Modulus { p, step }));
+        let frobenius = (0..8).map(|k| ring.frobenius(k)).collect();
+        let noise = NoiseModel::new(&ring, set.weight);
+        let pool = Pool::new(ring, &primes).map_err(|p| ParamsError::Modulus { p, step })?;
         let mut params = Self {
             set: set.clone(),
+            pool,
             slots,
-            primes: transforms.collect::<Result<_, _>>()?,
             levels: levels(c),
-            frobenius: (0..8).map(|k| ring.frobenius(k)).collect(),
+            frobenius,
             switching: Vec::new(),
             staying: Vec::new(),
             lowerings: Vec::new(),
-            public_key_down: DownPlan::empty(),
-            noise: NoiseModel::new(&ring, set.weight),
+            public_key_down: OnceLock::new(),
+            noise,
             digest: digest(set),
-            ring,
         };
         params.check_digits()?;
         params.plan();
@@ -231,7 +230,7 @@ impl Params {
     /// No digit of any level may exceed the special modulus by more than [`DIGIT_EXCESS_BITS`].
     fn check_digits(&self) -> Result<(), ParamsError> {
         let special = self.special_from();
-        let limit = self.log2(special..self.primes.len()) + DIGIT_EXCESS_BITS;
+        let limit = self.log2(special..self.prime_count()) + DIGIT_EXCESS_BITS;
         let digits = (1..=self.top_level()).flat_map(|level| {
             (0..self.digits()).map(move |digit| {
                 let own = self.basis(level).iter().copied();
@@ -259,9 +258,6 @@ impl Params {
         }
         self.lowerings
             .resize_with((top + 1) * (top + 1), OnceLock::new);
-        let mut wide = self.basis(top).to_vec();
-        wide.push(self.special_from());
-        self.public_key_down = self.down_plan(&wide, self.basis(top));
     }
 
     /// Index of the first special prime.
@@ -270,11 +266,11 @@ impl Params {
     }
 
     pub(crate) fn product(&self, m: &Modulus, primes: impl Iterator<Item = usize>) -> u64 {
-        primes.fold(1, |acc, i| m.mul(acc, self.modulus(i).p() % m.p()))
+        self.pool.product(m, primes)
     }
 
     pub(crate) fn log2(&self, primes: impl Iterator<Item = usize>) -> f64 {
-        primes.map(|i| self.modulus(i).log2()).sum()
+        self.pool.log2(primes)
     }
 
     /// Digit of the gadget that the pool prime `i` belongs to.
@@ -296,9 +292,14 @@ impl Params {
         &self.set
     }
 
+    /// Ring and primes.
+    pub(crate) fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
     /// The ring.
     pub fn ring(&self) -> &Ring {
-        &self.ring
+        self.pool.ring()
     }
 
     /// Bytes <-> plaintexts.
@@ -385,15 +386,15 @@ impl Params {
     }
 
     pub(crate) fn transform(&self, i: usize) -> &Transform {
-        &self.primes[i]
+        self.pool.transform(i)
     }
 
     pub(crate) fn modulus(&self, i: usize) -> &Modulus {
-        self.primes[i].modulus()
+        self.pool.modulus(i)
     }
 
     pub(crate) fn prime_count(&self) -> usize {
-        self.primes.len()
+        self.pool.count()
     }
 
     /// Primes of `level`, 1 to the top.
@@ -420,7 +421,7 @@ impl Params {
         };
         let tail = tail.primes(steps).iter().copied();
         tail.chain(TAIL..TAIL + base)
-            .chain(self.special_from()..self.primes.len())
+            .chain(self.special_from()..self.prime_count())
             .collect()
     }
 
@@ -449,12 +450,12 @@ impl Params {
 
     /// Numbers of all primes: what the secret is held over.
     pub(crate) fn all_primes(&self) -> Vec<usize> {
-        (0..self.primes.len()).collect()
+        (0..self.prime_count()).collect()
     }
 
     /// log2 of the product of the primes numbered `range`.
     pub(crate) fn log2_primes(&self, range: std::ops::RangeFrom<usize>) -> f64 {
-        self.log2(range.start..self.primes.len())
+        self.log2(range.start..self.prime_count())
     }
 
     /// Whether prime `i` is one of the special ones.
@@ -482,14 +483,18 @@ impl Params {
     }
 
     /// Modulus switch from one level to a lower one, without keys.
-    pub(crate) fn lowering(&self, from: usize, to: usize) -> &DownPlan {
+    pub(crate) fn lowering(&self, from: usize, to: usize) -> &Lowering {
         let plan = &self.lowerings[from * (self.top_level() + 1) + to];
-        plan.get_or_init(|| self.down_plan(self.basis(from), self.basis(to)))
+        plan.get_or_init(|| Lowering::new(&self.pool, self.basis(from), self.basis(to)))
     }
 
     /// From the top basis with one special prime (public-key encryptions) to the top basis.
-    pub(crate) fn public_key_down(&self) -> &DownPlan {
-        &self.public_key_down
+    pub(crate) fn public_key_down(&self) -> &Lowering {
+        self.public_key_down.get_or_init(|| {
+            let top = self.basis(self.top_level());
+            let wide = [top, &[self.special_from()]].concat();
+            Lowering::new(&self.pool, &wide, top)
+        })
     }
 
     /// Product of the first `count` special primes modulo pool prime `i`.

@@ -16,10 +16,10 @@ use crate::error::{Error, Result};
 use crate::evaluate::Evaluator;
 use crate::keys::Target;
 use crate::keyswitch::{Addend, Shape, Summands};
-use crate::meter::Stage;
 use crate::params::{Params, SwitchPlan};
-use crate::poly::Poly;
 use homaes_math::kernel::{self, Tensor};
+use homaes_leveled::Poly;
+use homaes_leveled::Stage;
 
 /// Polynomials that are key-switched: those under s² and s³.
 const PIECES: usize = 2;

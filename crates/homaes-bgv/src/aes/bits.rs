@@ -15,11 +15,11 @@ use crate::ciphertext::{Ciphertext, History, Product};
 use crate::error::{Error, Result};
 use crate::evaluate::{Evaluator, out_of_depth};
 use crate::keys::EvalKey;
-use crate::meter::Stage;
-use crate::poly::Poly;
 use homaes_aes::slp::tower;
 use homaes_aes::{BitEval, Direction, FoldedBits, Folding, Rounds};
 use homaes_math::kernel;
+use homaes_leveled::Poly;
+use homaes_leveled::Stage;
 use homaes_scheme::Owner;
 use rayon::prelude::*;
 
@@ -65,7 +65,7 @@ impl BitEval for Bits<'_> {
         let b = self.0.at_most(b, a.level);
         let params = self.0.params();
         for (x, y) in a.parts.iter_mut().zip(&b.parts) {
-            x.add_assign(params, params.basis(a.level), y);
+            x.add_assign(params.pool(), params.basis(a.level), y);
         }
         a.owner = a.owner.with(b.owner);
         a.noise = a.noise.plus(b.noise);

@@ -31,12 +31,12 @@ use crate::error::{Error, Result};
 use crate::evaluate::Evaluator;
 use crate::images::Image;
 use crate::keys::{EvalKey, Target};
-use crate::meter::Stage;
-use crate::poly::Poly;
 use crate::row_constant;
 use homaes_aes::state::shift_source;
 use homaes_aes::{Direction, Rounds};
 use homaes_math::kernel::{self, RowTerm};
+use homaes_leveled::Poly;
+use homaes_leveled::Stage;
 use homaes_scheme::Cancel;
 use rayon::prelude::*;
 

@@ -113,7 +113,7 @@ impl State {
     fn add(&mut self, params: &Params, public: &Self) {
         let level = self.level();
         for (s, p) in self.ciphertexts.iter_mut().zip(&public.ciphertexts) {
-            s.parts[0].add_assign(params, params.basis(level), &p.parts[0]);
+            s.parts[0].add_assign(params.pool(), params.basis(level), &p.parts[0]);
             // the same blocks can be added again
             s.noise = s.noise.plus_public(p.noise);
             match &mut s.history {

@@ -1,7 +1,8 @@
 //! The bounds of the operations of [`crate::Evaluator`], and the names of the noises they add.
 
 use super::{Bound, Form, Fresh, hash, worst_spread};
-use crate::params::{Digit, Params, SwitchPlan};
+use crate::params::{Params, SwitchPlan};
+use homaes_leveled::Digit;
 
 /// Kinds of operations, to tell their noises apart.
 #[derive(Hash)]

@@ -1,12 +1,10 @@
 //! One pass of key switching over the inputs of many outputs, prime by prime.
 
-use super::division::{Division, start_division};
 use super::{Shape, Summands};
-use crate::meter::{Meter, Stage};
-use crate::params::{Digit, Params, SwitchPlan};
-use crate::poly::Poly;
+use crate::params::{Params, SwitchPlan};
 use homaes_math::Words;
 use homaes_math::kernel::{self, RowTerm, Term};
+use homaes_leveled::{Coefficients, Division, Meter, Poly, Stage};
 use rayon::prelude::*;
 
 /// One pass of key switching over a group of outputs.
@@ -45,29 +43,30 @@ impl Pass<'_> {
     ) -> Vec<[Poly; 2]> {
         let (params, meter, down) = (self.params, self.meter, &self.plan.down);
         let (n, count) = (params.ring().n(), self.outputs.len());
-        let prepared: Vec<Vec<Prepared>> = self.outputs.iter().map(|o| self.prepare(o)).collect();
+        let prepared: Vec<Vec<Coefficients>> =
+            self.outputs.iter().map(|o| self.prepare(o)).collect();
         // of all outputs, first and second parts alternating
-        let residues = self.each(down.dropped.len(), |buffers, k| {
+        let residues = self.each(down.dropped().len(), |buffers, k| {
             let mut limbs = Poly::scratch(n, 2 * count).limbs;
             core::mem::swap(&mut buffers.sums, &mut limbs);
-            self.sums(down.dropped[k], &prepared, buffers, &post);
+            self.sums(down.dropped()[k], &prepared, buffers, &post);
             core::mem::swap(&mut buffers.sums, &mut limbs);
             for limb in &mut limbs {
-                start_division(params, meter, down, k, limb);
+                down.start(params.pool(), meter, k, limb);
             }
             limbs
         });
         let divisions: Vec<Division> = transposed(residues, 2 * count)
             .into_iter()
-            .map(|p| Division::new(params, meter, down, p))
+            .map(|p| Division::new(params.pool(), meter, down, p.limbs))
             .collect();
-        let out = self.each(down.to.len(), |buffers, j| {
-            if let Some((at, _)) = down.kept[j] {
+        let out = self.each(down.to().len(), |buffers, j| {
+            if let Some(at) = down.source(j) {
                 self.sums(at, &prepared, buffers, &post);
             }
             let mut out = Poly::scratch(n, 2 * count).limbs;
             for ((division, sum), out) in divisions.iter().zip(&buffers.sums).zip(&mut out) {
-                division.limb(params, meter, down, j, sum, out);
+                division.limb(params.pool(), meter, down, j, sum, out);
             }
             out
         });
@@ -112,7 +111,7 @@ impl Pass<'_> {
     fn sums(
         &self,
         at: usize,
-        prepared: &[Vec<Prepared>],
+        prepared: &[Vec<Coefficients>],
         buffers: &mut Buffers,
         post: &impl Fn(usize, &mut [[&mut [u64]; 2]]),
     ) {
@@ -142,15 +141,9 @@ impl Pass<'_> {
     }
 
     /// Coefficients of an output's pieces, as the conversions of all digits want them.
-    fn prepare(&self, output: &Summands<'_>) -> Vec<Prepared> {
+    fn prepare(&self, output: &Summands<'_>) -> Vec<Coefficients> {
         let (params, plan) = (self.params, self.plan);
         let n = params.ring().n();
-        let mut out: Vec<Prepared> = (0..output.pieces())
-            .map(|_| Prepared {
-                y: Vec::with_capacity(plan.from.len()),
-                v: Vec::with_capacity(plan.digits.len()),
-            })
-            .collect();
         let coefficients = |at: usize| {
             let mut limbs: Vec<Words> = match output {
                 Summands::Stored { pieces, .. } => {
@@ -175,39 +168,23 @@ impl Pass<'_> {
         } else {
             (0..plan.from.len()).map(coefficients).collect()
         };
-        for limb in limbs {
-            for (prepared, limb) in out.iter_mut().zip(limb) {
-                prepared.y.push(limb);
-            }
-        }
-        self.meter.time(Stage::Conversion, || {
-            for prepared in &mut out {
-                for digit in &plan.digits {
-                    prepared.split(params, digit);
-                }
-            }
-        });
-        out
+        let pieces = transposed(limbs, output.pieces()).into_iter();
+        pieces
+            .map(|p| Coefficients::new(params.pool(), self.meter, p.limbs, &plan.digits))
+            .collect()
     }
 
     /// All digits of one output modulo one prime of the extended basis, in evaluation form. Digits that
     /// own the prime are left out: their piece is read itself.
-    fn extend(&self, at: usize, prepared: &[Prepared], buffers: &mut [Words]) {
-        let t = self.params.transform(self.plan.extended[at]);
+    fn extend(&self, at: usize, prepared: &[Coefficients], buffers: &mut [Words]) {
+        let (pool, prime) = (self.params.pool(), self.plan.extended[at]);
         let mut buffers = buffers.iter_mut();
-        for prepared in prepared {
-            for (digit, v) in self.plan.digits.iter().zip(&prepared.v) {
+        for coefficients in prepared {
+            for (number, digit) in self.plan.digits.iter().enumerate() {
                 let buffer = buffers.next().expect("one buffer per piece and digit");
-                let Some(target) = digit.target[at] else {
-                    continue;
-                };
-                self.meter.time(Stage::Conversion, || {
-                    let mut ys: Vec<&[u64]> = digit.own.iter().map(|&j| &*prepared.y[j]).collect();
-                    ys.push(v);
-                    let ring = self.params.ring();
-                    digit.conversion.combine(ring, target, &ys, buffer);
-                });
-                self.meter.time(Stage::Transform, || t.forward(buffer));
+                if !digit.owns(at) {
+                    digit.extend(pool, self.meter, (at, prime), coefficients, number, buffer);
+                }
             }
         }
     }
@@ -224,7 +201,7 @@ impl Pass<'_> {
         // per piece and digit: the limb of every output
         let sources: Vec<Vec<&[u64]>> = (0..shape.uses.len() * digits)
             .map(|k| {
-                let own = plan.digits[k % digits].target[at].is_none();
+                let own = plan.digits[k % digits].owns(at);
                 outputs()
                     .map(|(output, (digit, local))| {
                         if own {
@@ -302,25 +279,4 @@ fn transposed(limbs: Vec<Vec<Words>>, outputs: usize) -> Vec<Poly> {
         }
     }
     out
-}
-
-/// Words y of every source limb and quotients v of every digit.
-struct Prepared {
-    y: Vec<Words>,
-    v: Vec<Words>,
-}
-
-impl Prepared {
-    fn split(&mut self, params: &Params, digit: &Digit) {
-        let ring = params.ring();
-        for (source, &at) in digit.own.iter().enumerate() {
-            digit
-                .conversion
-                .prepare_in_place(ring, source, &mut self.y[at]);
-        }
-        let ys: Vec<&[u64]> = digit.own.iter().map(|&at| &*self.y[at]).collect();
-        let mut quotient = Words::scratch(ring.n());
-        digit.conversion.quotient(ring, &ys, &mut quotient);
-        self.v.push(quotient);
-    }
 }

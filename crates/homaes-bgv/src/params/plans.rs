@@ -2,41 +2,10 @@
 
 use super::{DIGIT_EXCESS_BITS, Params};
 use crate::chain::Tail;
-use crate::plan::{Digit, DownPlan, SwitchPlan};
-use homaes_math::Modulus;
-use homaes_math::rns::Conversion;
+use crate::plan::SwitchPlan;
+use homaes_leveled::{Digit, Lowering};
 
 impl Params {
-    pub(crate) fn down_plan(&self, from: &[usize], to: &[usize]) -> DownPlan {
-        let x: Vec<usize> = from.iter().copied().filter(|i| !to.contains(i)).collect();
-        let y: Vec<usize> = to.iter().copied().filter(|i| !from.contains(i)).collect();
-        let moduli =
-            |idx: &[usize]| -> Vec<Modulus> { idx.iter().map(|&i| *self.modulus(i)).collect() };
-        let added = |m: &Modulus| self.product(m, y.iter().copied());
-        let dropped_inv = |m: &Modulus| m.inv(self.product(m, x.iter().copied()));
-        let conversion = Conversion::new(
-            &moduli(&x),
-            &moduli(to),
-            |m| m.sub(0, m.mul(added(m), m.inv(2))),
-            |m| m.mul(2, dropped_inv(m)),
-        );
-        DownPlan {
-            dropped: x.iter().map(|&i| position(from, i)).collect(),
-            dropped_primes: x.clone(),
-            conversion,
-            to: to.to_vec(),
-            kept: to
-                .iter()
-                .map(|&i| {
-                    let m = self.modulus(i);
-                    let at = from.iter().position(|&j| j == i)?;
-                    Some((at, m.shoup(m.mul(added(m), dropped_inv(m)))))
-                })
-                .collect(),
-            log2_drop: self.log2(x.iter().copied()) - self.log2(y.iter().copied()),
-        }
-    }
-
     pub(crate) fn switch_plan(&self, level: usize, to_level: usize) -> SwitchPlan {
         let from = self.basis(level).to_vec();
         let numbers: Vec<usize> = from.iter().map(|&i| self.digit_of(i)).collect();
@@ -67,7 +36,7 @@ impl Params {
         let mean = sets.iter().map(|(_, o)| excess(o)).sum::<f64>() / sets.len() as f64;
         let digits = sets
             .into_iter()
-            .map(|(number, own)| self.digit(number, own, &from, &extended))
+            .map(|(number, own)| Digit::new(self.pool(), number, own, &from, &extended))
             .collect();
         let left_out = special_from + special..special_from + all;
         SwitchPlan {
@@ -79,7 +48,7 @@ impl Params {
                 })
                 .collect(),
             all_special: special == all,
-            down: self.down_plan(&extended, self.basis(to_level)),
+            down: Lowering::new(self.pool(), &extended, self.basis(to_level)),
             tail: Tail::of(&from),
             from,
             extended,
@@ -87,27 +56,6 @@ impl Params {
             to_level,
             special,
             log2_digit_excess: 0.5 * mean.log2(),
-        }
-    }
-
-    fn digit(&self, number: usize, own: Vec<usize>, from: &[usize], extended: &[usize]) -> Digit {
-        let sources: Vec<Modulus> = own.iter().map(|&i| *self.modulus(from[i])).collect();
-        let mut targets = Vec::new();
-        let target = extended
-            .iter()
-            .enumerate()
-            .map(|(at, &i)| {
-                (!own.contains(&at)).then(|| {
-                    targets.push(*self.modulus(i));
-                    targets.len() - 1
-                })
-            })
-            .collect();
-        Digit {
-            number,
-            own,
-            conversion: Conversion::new(&sources, &targets, |_| 1, |_| 1),
-            target,
         }
     }
 }
@@ -122,18 +70,11 @@ impl SwitchPlan {
 
     /// Bits by which the switch lowers the modulus.
     pub(crate) fn log2_drop(&self, params: &Params) -> f64 {
-        self.down.log2_drop - self.log2_special(params)
+        self.down.log2_drop() - self.log2_special(params)
     }
 
     /// log2 of the special primes in use.
     pub(crate) fn log2_special(&self, params: &Params) -> f64 {
         params.log2(self.extended[self.from.len()..].iter().copied())
     }
-}
-
-fn position(basis: &[usize], i: usize) -> usize {
-    basis
-        .iter()
-        .position(|&j| j == i)
-        .expect("a dropped prime comes from its source basis")
 }

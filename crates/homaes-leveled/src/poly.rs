@@ -1,35 +1,38 @@
 //! A ring element in evaluation form: one limb per prime of its basis.
 
-use crate::params::Params;
+use crate::pool::Pool;
 use core::ops::{Deref, DerefMut};
-use homaes_math::Words;
+use homaes_math::{Words, kernel};
 use zeroize::Zeroize;
 
 /// Residues of one ring element, `limbs[i]` modulo the i-th prime of a basis the owner knows.
 ///
 /// Limbs are in evaluation form, stored (factor 2^52) and lazy unless a function says otherwise.
 #[derive(Clone)]
-pub(crate) struct Poly {
-    pub(crate) limbs: Vec<Words>,
+pub struct Poly {
+    /// One per prime of the basis.
+    pub limbs: Vec<Words>,
 }
 
 impl Poly {
-    pub(crate) fn scratch(n: usize, limbs: usize) -> Self {
+    /// One of any content, to be overwritten: `limbs` limbs of `n` words.
+    pub fn scratch(n: usize, limbs: usize) -> Self {
         Self {
             limbs: (0..limbs).map(|_| Words::scratch(n)).collect(),
         }
     }
 
-    pub(crate) fn zeroed(n: usize, limbs: usize) -> Self {
+    /// 0 modulo `limbs` primes.
+    pub fn zeroed(n: usize, limbs: usize) -> Self {
         Self {
             limbs: (0..limbs).map(|_| Words::zeroed(n)).collect(),
         }
     }
 
     /// The signed integer polynomial `coefficients` modulo the primes `basis`, in evaluation form.
-    pub(crate) fn from_signed(params: &Params, basis: &[usize], coefficients: &[i64]) -> Self {
+    pub fn from_signed(pool: &Pool, basis: &[usize], coefficients: &[i64]) -> Self {
         let limbs = basis.iter().map(|&i| {
-            let t = params.transform(i);
+            let t = pool.transform(i);
             let m = t.modulus();
             let (p, r) = (m.p() as i64, m.r());
             let r = m.shoup(r);
@@ -50,18 +53,18 @@ impl Poly {
     ///
     /// # Panics
     /// If the two do not have one limb per prime of `basis`: they come from different sets.
-    pub(crate) fn add_assign(&mut self, params: &Params, basis: &[usize], other: &Self) {
+    pub fn add_assign(&mut self, pool: &Pool, basis: &[usize], other: &Self) {
         let limbs = [self.limbs.len(), other.limbs.len()];
         assert_eq!(limbs, [basis.len(); 2], "a ciphertext of another set");
         for ((a, b), &i) in self.limbs.iter_mut().zip(&other.limbs).zip(basis) {
-            let m = params.modulus(i);
-            homaes_math::kernel::scale_add(params.ring(), m, b, m.shoup(1), a);
+            let m = pool.modulus(i);
+            kernel::scale_add(pool.ring(), m, b, m.shoup(1), a);
         }
     }
 }
 
 /// A polynomial made of secrets: overwritten when dropped, panics included.
-pub(crate) struct SecretPoly(pub(crate) Poly);
+pub struct SecretPoly(pub Poly);
 
 impl Deref for SecretPoly {
     type Target = Poly;

@@ -5,11 +5,16 @@ use homaes_scheme::meter::Counters;
 
 /// Kernel groups that are timed apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub enum Stage {
+    /// Of one limb, in either direction.
     Transform,
+    /// Between bases.
     Conversion,
+    /// Of digits with keys.
     InnerProduct,
+    /// Unrelinearised products.
     Tensor,
+    /// Sums, and products by constants.
     Elementwise,
 }
 
@@ -27,11 +32,11 @@ const COUNTS: [&str; 3] = ["transforms", "passes", "relinearisations"];
 
 /// Counters shared by all threads of an evaluation.
 #[derive(Debug, Default)]
-pub(crate) struct Meter(Counters<3, 5>);
+pub struct Meter(Counters<3, 5>);
 
 impl Meter {
     /// Runs `f` and books its time; a kernel takes tens of microseconds.
-    pub(crate) fn time<T>(&self, stage: Stage, f: impl FnOnce() -> T) -> T {
+    pub fn time<T>(&self, stage: Stage, f: impl FnOnce() -> T) -> T {
         if stage == Stage::Transform {
             self.0.add(0, 1);
         }
@@ -39,12 +44,13 @@ impl Meter {
     }
 
     /// Notes a pass that relinearised `products` products.
-    pub(crate) fn pass(&self, products: usize) {
+    pub fn pass(&self, products: usize) {
         self.0.add(1, 1);
         self.0.add(2, products);
     }
 
-    pub(crate) fn read(&self) -> Reading {
+    /// What it stands at.
+    pub fn read(&self) -> Reading {
         self.0.read(COUNTS, NAMES)
     }
 }

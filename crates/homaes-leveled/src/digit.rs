@@ -1,0 +1,111 @@
+//! Digits of ring elements: residues modulo some primes of a basis, taken to the other primes.
+
+use crate::meter::{Meter, Stage};
+use crate::pool::Pool;
+use homaes_math::rns::Conversion;
+use homaes_math::{Modulus, Words};
+
+/// One digit of a decomposition: the element modulo the product of its primes, centred, as an integer polynomial of its own.
+pub struct Digit {
+    /// Which digit of the gadget it is.
+    pub number: usize,
+    /// Places of its primes in the source basis.
+    pub own: Vec<usize>,
+    /// to every prime of the extended basis outside the digit, in that order
+    conversion: Conversion,
+    /// per prime of the extended basis: index among the conversion's targets
+    target: Vec<Option<usize>>,
+}
+
+impl Digit {
+    /// Digit `number`, of the primes at places `own` of the basis `from`, taken to those of `extended`, which begins with `from`.
+    pub fn new(
+        pool: &Pool,
+        number: usize,
+        own: Vec<usize>,
+        from: &[usize],
+        extended: &[usize],
+    ) -> Self {
+        let sources: Vec<Modulus> = own.iter().map(|&i| *pool.modulus(from[i])).collect();
+        let mut targets = Vec::new();
+        let places = extended.iter().enumerate();
+        let target = places
+            .map(|(at, &i)| {
+                (!own.contains(&at)).then(|| {
+                    targets.push(*pool.modulus(i));
+                    targets.len() - 1
+                })
+            })
+            .collect();
+        Self {
+            number,
+            own,
+            conversion: Conversion::new(&sources, &targets, |_| 1, |_| 1),
+            target,
+        }
+    }
+
+    /// Whether the prime at place `at` of the extended basis is one of its own: its residue there is the element's.
+    pub fn owns(&self, at: usize) -> bool {
+        self.target[at].is_none()
+    }
+
+    /// Its residue modulo the prime at place `at` of the extended basis, which is not its own, in evaluation form; `number` is its place in
+    /// the list that `coefficients` were prepared for. Cost: a conversion and a transform.
+    ///
+    /// # Panics
+    /// If the prime is its own.
+    pub fn extend(
+        &self,
+        pool: &Pool,
+        meter: &Meter,
+        (at, prime): (usize, usize),
+        coefficients: &Coefficients,
+        number: usize,
+        out: &mut Words,
+    ) {
+        let target = self.target[at].expect("a prime of another digit");
+        meter.time(Stage::Conversion, || {
+            let own = self.own.iter().map(|&j| &*coefficients.y[j]);
+            let mut ys: Vec<&[u64]> = own.collect();
+            ys.push(&coefficients.v[number]);
+            self.conversion.combine(pool.ring(), target, &ys, out);
+        });
+        meter.time(Stage::Transform, || pool.transform(prime).forward(out));
+    }
+}
+
+/// An element's coefficients, as the conversions of all its digits want them: words y of every source limb and quotients v of every digit.
+pub struct Coefficients {
+    y: Vec<Words>,
+    v: Vec<Words>,
+}
+
+impl Coefficients {
+    /// From the limbs modulo a source basis in coefficient form, for `digits`.
+    pub fn new(pool: &Pool, meter: &Meter, limbs: Vec<Words>, digits: &[Digit]) -> Self {
+        let mut out = Self {
+            y: limbs,
+            v: Vec::with_capacity(digits.len()),
+        };
+        meter.time(Stage::Conversion, || {
+            for digit in digits {
+                out.split(pool, digit);
+            }
+        });
+        out
+    }
+
+    fn split(&mut self, pool: &Pool, digit: &Digit) {
+        let ring = pool.ring();
+        for (source, &at) in digit.own.iter().enumerate() {
+            digit
+                .conversion
+                .prepare_in_place(ring, source, &mut self.y[at]);
+        }
+        let ys: Vec<&[u64]> = digit.own.iter().map(|&at| &*self.y[at]).collect();
+        let mut quotient = Words::scratch(ring.n());
+        digit.conversion.quotient(ring, &ys, &mut quotient);
+        self.v.push(quotient);
+    }
+}

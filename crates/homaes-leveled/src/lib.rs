@@ -1,0 +1,30 @@
+//! Ring elements in residue number systems, and what BGV and NTRU do with them between two products: modulus switches, and digits for key
+//! switching.
+//!
+//! | | file |
+//! |---|---|
+//! | a ring and the primes of a parameter set | `pool.rs` |
+//! | a ring element modulo some of them | `poly.rs` |
+//! | division by primes that are dropped (GHS12 §3.2) | `lowering.rs` |
+//! | digits of a ring element modulo further primes (GHS12 §3.1) | `digit.rs` |
+//! | counts and times of all that | `meter.rs` |
+//!
+//! A *basis* is a list of places in a pool; a *limb* is a polynomial modulo one prime. Limbs are in evaluation form, stored (factor 2^52) and lazy
+//! unless a function says otherwise.
+
+#![forbid(unsafe_code)]
+
+mod digit;
+mod lowering;
+mod meter;
+mod poly;
+mod pool;
+
+pub use digit::{Coefficients, Digit};
+pub use lowering::{Division, Lowering};
+pub use meter::{Meter, Stage};
+pub use poly::{Poly, SecretPoly};
+pub use pool::Pool;
+
+#[cfg(test)]
+mod tests;

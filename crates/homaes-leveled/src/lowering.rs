@@ -1,0 +1,146 @@
+//! Modulus switching: division by the primes that are dropped, rounded to what keeps the message.
+
+use crate::meter::{Meter, Stage};
+use crate::poly::Poly;
+use crate::pool::Pool;
+use homaes_math::rns::Conversion;
+use homaes_math::{Modulus, Shoup, Words, kernel};
+
+/// A modulus switch from one basis to another: `c' = (Y c + δ)/X` with X the primes dropped, Y those
+/// added, and δ ≡ -Y c mod X even (GHS12 §3.2, with added primes).
+#[derive(Clone)]
+pub struct Lowering {
+    /// places in the source basis that are dropped
+    dropped: Vec<usize>,
+    /// the primes there
+    dropped_primes: Vec<usize>,
+    conversion: Conversion,
+    /// target basis
+    to: Vec<usize>,
+    /// per target prime: place in the source basis and the factor Y/X, or nothing for added ones
+    kept: Vec<Option<(usize, Shoup)>>,
+    log2_drop: f64,
+}
+
+impl Lowering {
+    /// From the basis `from` to the basis `to`.
+    pub fn new(pool: &Pool, from: &[usize], to: &[usize]) -> Self {
+        let x: Vec<usize> = from.iter().copied().filter(|i| !to.contains(i)).collect();
+        let y: Vec<usize> = to.iter().copied().filter(|i| !from.contains(i)).collect();
+        let moduli =
+            |idx: &[usize]| -> Vec<Modulus> { idx.iter().map(|&i| *pool.modulus(i)).collect() };
+        let added = |m: &Modulus| pool.product(m, y.iter().copied());
+        let dropped_inv = |m: &Modulus| m.inv(pool.product(m, x.iter().copied()));
+        let conversion = Conversion::new(
+            &moduli(&x),
+            &moduli(to),
+            |m| m.sub(0, m.mul(added(m), m.inv(2))),
+            |m| m.mul(2, dropped_inv(m)),
+        );
+        let place = |i: &usize| from.iter().position(|j| j == i);
+        let kept = |i: &usize| {
+            let m = pool.modulus(*i);
+            let factor = m.shoup(m.mul(added(m), dropped_inv(m)));
+            place(i).map(|at| (at, factor))
+        };
+        Self {
+            dropped: x.iter().filter_map(place).collect(),
+            conversion,
+            to: to.to_vec(),
+            kept: to.iter().map(kept).collect(),
+            log2_drop: pool.log2(x.iter().copied()) - pool.log2(y.iter().copied()),
+            dropped_primes: x,
+        }
+    }
+
+    /// Places in the source basis of the primes that are dropped.
+    pub fn dropped(&self) -> &[usize] {
+        &self.dropped
+    }
+
+    /// Primes of the target basis.
+    pub fn to(&self) -> &[usize] {
+        &self.to
+    }
+
+    /// Place in the source basis of the `j`-th target prime, if it is there.
+    pub fn source(&self, j: usize) -> Option<usize> {
+        self.kept[j].map(|(at, _)| at)
+    }
+
+    /// log2 (X / Y), the bits by which the modulus is lowered.
+    pub fn log2_drop(&self) -> f64 {
+        self.log2_drop
+    }
+
+    /// Turns the limb of the `k`-th dropped prime into the word the conversion wants.
+    pub fn start(&self, pool: &Pool, meter: &Meter, k: usize, limb: &mut Words) {
+        let t = pool.transform(self.dropped_primes[k]);
+        meter.time(Stage::Transform, || t.inverse(limb));
+        meter.time(Stage::Conversion, || {
+            self.conversion.prepare_in_place(pool.ring(), k, limb);
+        });
+    }
+
+    /// Switches `poly` from the source basis to the target basis.
+    ///
+    /// Cost: one transform per dropped and per target prime.
+    pub fn apply(&self, pool: &Pool, meter: &Meter, poly: &Poly) -> Poly {
+        let n = pool.ring().n();
+        let dropped = self.dropped.iter().map(|&at| poly.limbs[at].clone());
+        let mut residues: Vec<Words> = dropped.collect();
+        for (k, limb) in residues.iter_mut().enumerate() {
+            self.start(pool, meter, k, limb);
+        }
+        let division = Division::new(pool, meter, self, residues);
+        let mut out = Poly::scratch(n, self.to.len());
+        for (j, limb) in out.limbs.iter_mut().enumerate() {
+            let source = self.source(j).map_or(&[][..], |at| &poly.limbs[at]);
+            division.limb(pool, meter, self, j, source, limb);
+        }
+        out
+    }
+}
+
+/// A modulus switch whose dropped limbs have been prepared.
+pub struct Division {
+    y: Vec<Words>,
+    v: Words,
+}
+
+impl Division {
+    /// From the limbs of the dropped primes, after [`Lowering::start`].
+    pub fn new(pool: &Pool, meter: &Meter, lowering: &Lowering, started: Vec<Words>) -> Self {
+        let mut v = Words::scratch(pool.ring().n());
+        let ys: Vec<&[u64]> = started.iter().map(|l| &**l).collect();
+        meter.time(Stage::Conversion, || {
+            lowering.conversion.quotient(pool.ring(), &ys, &mut v);
+        });
+        Self { y: started, v }
+    }
+
+    /// The result modulo the `j`-th target prime, from the source's limb there (ignored for an added
+    /// prime).
+    pub fn limb(
+        &self,
+        pool: &Pool,
+        meter: &Meter,
+        lowering: &Lowering,
+        j: usize,
+        source: &[u64],
+        out: &mut Words,
+    ) {
+        let mut sources: Vec<&[u64]> = self.y.iter().map(|l| &**l).collect();
+        sources.push(&self.v);
+        meter.time(Stage::Conversion, || {
+            lowering.conversion.combine(pool.ring(), j, &sources, out);
+        });
+        let t = pool.transform(lowering.to[j]);
+        meter.time(Stage::Transform, || t.forward(out));
+        if let Some((_, factor)) = lowering.kept[j] {
+            meter.time(Stage::Elementwise, || {
+                kernel::scale_add(pool.ring(), t.modulus(), source, factor, out);
+            });
+        }
+    }
+}

@@ -1,0 +1,139 @@
+use super::*;
+use homaes_math::prime::is_prime;
+use homaes_math::{Ring, Words};
+
+/// The ring of conductor 255 with four primes just below 2^42.
+fn pool() -> Pool {
+    let ring = Ring::new(255).unwrap();
+    let step = ring.modulus_step();
+    let candidates = (1..).map(|k| ((1 << 42) / step - k) * step + 1);
+    let primes: Vec<u64> = candidates.filter(|&p| is_prime(p)).take(4).collect();
+    Pool::new(ring, &primes).unwrap()
+}
+
+/// Integers of either sign and all sizes up to 2^62.
+fn integers(n: usize) -> Vec<i64> {
+    let spread = |i: usize| (i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) as i64;
+    (0..n).map(|i| spread(i) >> (1 + i % 40)).collect()
+}
+
+/// The polynomial of integers, limb by limb.
+fn poly(pool: &Pool, basis: &[usize], integers: &[i64]) -> Poly {
+    let limbs = basis.iter().map(|&i| {
+        let m = *pool.modulus(i);
+        let residue = |&x: &i64| x.rem_euclid(m.p() as i64);
+        let residues: Vec<i64> = integers.iter().map(residue).collect();
+        Poly::from_signed(pool, &[i], &residues).limbs.remove(0)
+    });
+    Poly {
+        limbs: limbs.collect(),
+    }
+}
+
+/// The coefficients of a limb, canonical.
+fn coefficients(pool: &Pool, prime: usize, limb: &Words) -> Vec<u64> {
+    let mut limb = limb.clone();
+    pool.transform(prime).inverse(&mut limb);
+    let m = pool.modulus(prime);
+    limb.iter()
+        .map(|&x| m.from_stored(m.canonical(x)))
+        .collect()
+}
+
+#[test]
+fn lowering_divides_and_keeps_parities() {
+    let pool = pool();
+    let meter = Meter::default();
+    let c = integers(pool.ring().n());
+    let lowering = Lowering::new(&pool, &[2, 0, 1], &[0, 1]);
+    assert_eq!((lowering.dropped(), lowering.to()), (&[0][..], &[0, 1][..]));
+    assert_eq!([lowering.source(0), lowering.source(1)], [Some(1), Some(2)]);
+    let lower = lowering.apply(&pool, &meter, &poly(&pool, &[2, 0, 1], &c));
+    let p = pool.modulus(2).p() as i64;
+    assert!((lowering.log2_drop() - (p as f64).log2()).abs() < 1e-9);
+    let moduli = [0, 1].map(|i| pool.modulus(i).p());
+    let limbs = [0, 1].map(|i| coefficients(&pool, i, &lower.limbs[i]));
+    for (i, &c) in c.iter().enumerate() {
+        // the quotient is small: its residue modulo one prime is itself, the other agrees
+        let centred = |at: usize| {
+            let (x, q) = (limbs[at][i] as i64, moduli[at] as i64);
+            if x > q / 2 { x - q } else { x }
+        };
+        let quotient = centred(0);
+        assert_eq!(quotient, centred(1));
+        assert_eq!(quotient.rem_euclid(2), c.rem_euclid(2), "parity of {c}");
+        let error = i128::from(quotient) * i128::from(p) - i128::from(c);
+        assert!(error.abs() <= i128::from(p), "{c} became {quotient}");
+    }
+    assert_eq!(meter.read().count("transforms"), 3);
+}
+
+#[test]
+fn lowering_to_further_primes_multiplies() {
+    let pool = pool();
+    // times p_3, over p_1 p_2
+    let lowering = Lowering::new(&pool, &[0, 1, 2], &[0, 3]);
+    assert_eq!(lowering.dropped(), [1, 2]);
+    assert_eq!([lowering.source(0), lowering.source(1)], [Some(0), None]);
+    let log2 = |i: usize| pool.modulus(i).log2();
+    let drop = log2(1) + log2(2) - log2(3);
+    assert!((lowering.log2_drop() - drop).abs() < 1e-9);
+    let c = integers(pool.ring().n());
+    let lower = lowering.apply(&pool, &Meter::default(), &poly(&pool, &[0, 1, 2], &c));
+    let ratio = (-drop).exp2();
+    for (place, prime) in [0, 3].into_iter().enumerate() {
+        let found = coefficients(&pool, prime, &lower.limbs[place]);
+        for (&x, &c) in found.iter().zip(&c) {
+            let q = pool.modulus(prime).p();
+            let x = if x > q / 2 {
+                x as i64 - q as i64
+            } else {
+                x as i64
+            };
+            assert!((x as f64 - c as f64 * ratio).abs() <= 1.001);
+            assert_eq!(x.rem_euclid(2), c.rem_euclid(2), "parity of {c}");
+        }
+    }
+}
+
+#[test]
+fn digits_are_centred_residues() {
+    let pool = pool();
+    let meter = Meter::default();
+    let c = integers(pool.ring().n());
+    let (from, extended) = ([0, 1, 2], [0, 1, 2, 3]);
+    // c is below p_0 p_1 / 2, so that it is its own first digit; its second is the centred residue modulo p_2
+    let digits = [(0, vec![0, 1]), (1, vec![2])];
+    let digits = digits.map(|(number, own)| Digit::new(&pool, number, own, &from, &extended));
+    let limbs = poly(&pool, &from, &c).limbs;
+    let in_coefficients = limbs.into_iter().zip(from).map(|(mut limb, i)| {
+        pool.transform(i).inverse(&mut limb);
+        limb
+    });
+    let prepared = Coefficients::new(&pool, &meter, in_coefficients.collect(), &digits);
+    let p2 = pool.modulus(2).p() as i64;
+    let centred = |x: &i64| {
+        let x = x.rem_euclid(p2);
+        if x > p2 / 2 { x - p2 } else { x }
+    };
+    let wants = [c.clone(), c.iter().map(centred).collect()];
+    for (number, (digit, want)) in digits.iter().zip(wants).enumerate() {
+        for (at, &prime) in extended.iter().enumerate() {
+            assert_eq!(digit.owns(at), digit.own.contains(&at));
+            if digit.owns(at) {
+                continue;
+            }
+            let mut found = Words::scratch(pool.ring().n());
+            digit.extend(&pool, &meter, (at, prime), &prepared, number, &mut found);
+            let want = poly(&pool, &[prime], &want);
+            let [found, want] = [&found, &want.limbs[0]].map(|l| coefficients(&pool, prime, l));
+            assert_eq!(found, want, "digit {number} modulo prime {prime}");
+        }
+    }
+}
+
+#[test]
+fn a_prime_without_a_transform_is_named() {
+    let ring = Ring::new(255).unwrap();
+    assert_eq!(Pool::new(ring, &[12289]).err(), Some(12289));
+}
