@@ -10,11 +10,10 @@ use crate::error::{Error, Result};
 use crate::keys::{PublicKey, SecretKey, uniform_poly};
 use crate::noise::Noise;
 use crate::params::Params;
-use crate::secret::{self, Inverse, Sums, lots, lots_mut};
+use homaes_leveled::secret::{self, lots, lots_mut};
+use homaes_leveled::{Meter, Poly, SecretPoly};
 use homaes_math::sample::{self, Seed};
 use homaes_math::{Words, torus};
-use homaes_leveled::Meter;
-use homaes_leveled::{Poly, SecretPoly};
 use homaes_scheme::Owner;
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
@@ -112,26 +111,7 @@ impl SecretKey {
         let params = self.params();
         let mut phase = self.phase(c)?;
         let basis = params.basis(c.level);
-        // [phase]_Q = Σ y_i Q/q_i - v Q, with all q_i odd: its parity is that of Σ y_i + v
-        for (limb, &i) in phase.limbs.iter_mut().zip(basis) {
-            let m = params.modulus(i);
-            let others = basis.iter().filter(|&&j| j != i);
-            let cofactor = others.fold(1, |x, &j| m.mul(x, params.modulus(j).p() % m.p()));
-            let c = m.shoup(m.inv(cofactor));
-            limb.iter_mut().for_each(|x| *x = m.scale(*x, c));
-        }
-        let inverses = basis.iter().map(|&i| Inverse::new(params.modulus(i)));
-        let inverses: Vec<Inverse> = inverses.collect();
-        let mut bits = Zeroizing::new(vec![0; params.ring().n()]);
-        let mut largest = 0;
-        for (at, bits) in lots_mut(&mut bits).iter_mut().enumerate() {
-            let mut sums = Sums::ZERO;
-            for (limb, &inverse) in phase.limbs.iter().zip(&inverses) {
-                secret::add_residues(&mut sums, inverse, &lots(limb)[at]);
-            }
-            largest = secret::round(&sums, largest, bits);
-        }
-        Ok((bits, largest))
+        Ok(secret::parities(params.pool(), basis, &mut phase))
     }
 
     /// One byte per slot, and the margin as in [`Decrypted`](crate::Decrypted).
@@ -179,38 +159,12 @@ impl SecretKey {
         let params = self.params();
         let basis = params.basis(c.level);
         let phase = self.phase(c).expect("a ciphertext of this key's set");
-        let phase = &phase.limbs;
-        // as many primes as 126 bits hold; the others would only repeat the noise
-        let mut bits = 0.0;
-        let used = basis
-            .iter()
-            .take_while(|&&i| {
-                bits += params.modulus(i).log2();
-                bits < 126.0
-            })
-            .count();
-        let moduli: Vec<_> = basis[..used].iter().map(|&i| params.modulus(i)).collect();
-        let coefficients = (0..params.ring().n())
-            .map(|k| crt_centred(&moduli, phase[..used].iter().map(|l| l[k])) as f64);
-        let noise = Zeroizing::new(coefficients.collect::<Vec<f64>>());
+        let noise = homaes_leveled::centred(params.pool(), basis, &phase);
         Zeroizing::new(homaes_math::embed::squared_magnitudes(
             params.ring(),
             &noise,
         ))
     }
-}
-
-/// Centred CRT by mixed radix; the product of the moduli must be below 2^126.
-fn crt_centred(moduli: &[&homaes_math::Modulus], residues: impl Iterator<Item = u64>) -> i128 {
-    let (mut x, mut product) = (0i128, 1i128);
-    for (m, r) in moduli.iter().zip(residues) {
-        let p = i128::from(m.p());
-        let have = x.rem_euclid(p) as u64;
-        let step = m.mul(m.sub(r, have), m.inv(product.rem_euclid(p) as u64));
-        x += i128::from(step) * product;
-        product *= p;
-    }
-    if x > product / 2 { x - product } else { x }
 }
 
 impl PublicKey {

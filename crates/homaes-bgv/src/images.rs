@@ -12,8 +12,8 @@ use crate::keys::{EvalKey, Target};
 use crate::keyswitch::{Addend, Shape, Summands, SwitchKey};
 use crate::noise::Noise;
 use crate::params::{Params, SwitchPlan};
-use homaes_math::{GaloisMap, kernel};
 use homaes_leveled::Poly;
+use homaes_math::{GaloisMap, kernel};
 use homaes_scheme::Cancel;
 use std::sync::Arc;
 

@@ -28,11 +28,11 @@
 use crate::error::{Error, Result};
 use crate::keyswitch::SwitchKey;
 use crate::params::{Params, SwitchPlan, Tail};
-use crate::secret::{self, lots, lots_mut};
 use homaes_aes::Layout;
+use homaes_leveled::secret::{self, lots, lots_mut};
+use homaes_leveled::{Poly, SecretPoly};
 use homaes_math::sample::{self, Seed};
 use homaes_math::{GaloisMap, Words};
-use homaes_leveled::{Poly, SecretPoly};
 use homaes_scheme::file::error_seed;
 use homaes_wire::{Encoder, KeyId};
 use rand_chacha::ChaCha20Rng;

@@ -17,10 +17,10 @@ pub(crate) use pass::Pass;
 
 use crate::ciphertext::Ciphertext;
 use crate::params::{Params, SwitchPlan};
-use homaes_math::kernel::{self, Tensor};
-use homaes_math::{GaloisMap, Words};
 use homaes_leveled::Poly;
 use homaes_leveled::{Meter, Stage};
+use homaes_math::kernel::{self, Tensor};
+use homaes_math::{GaloisMap, Words};
 
 /// By tail, pairs (b_i, a_i) for the digits i, canonical limbs over all primes (empty for primes that the part does not
 /// hold).

@@ -83,7 +83,6 @@ mod params;
 mod plan;
 pub mod quality;
 mod row_constant;
-mod secret;
 pub mod sets;
 pub mod stability;
 mod three_way;

@@ -34,11 +34,11 @@
 
 use crate::noise::NoiseModel;
 use homaes_aes::Layout;
+use homaes_leveled::{Lowering, Pool};
 use homaes_math::sample::LOT;
 use homaes_math::slots::Slots;
 use homaes_math::{GaloisMap, Modulus, Ring, Transform};
 use homaes_params::{DigestBuilder, Purpose, SetName};
-use homaes_leveled::{Lowering, Pool};
 use homaes_scheme::SetId;
 use std::ops::RangeInclusive;
 use std::sync::{Arc, OnceLock};

@@ -1,8 +1,8 @@
 //! What key switches do at every level, worked out once per parameter set.
 
 use crate::chain::Tail;
-use homaes_math::Shoup;
 use homaes_leveled::{Digit, Lowering};
+use homaes_math::Shoup;
 
 /// Key switching at one level, followed by the switch back to a basis without special primes.
 pub(crate) struct SwitchPlan {

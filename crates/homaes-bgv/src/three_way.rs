@@ -17,9 +17,9 @@ use crate::evaluate::Evaluator;
 use crate::keys::Target;
 use crate::keyswitch::{Addend, Shape, Summands};
 use crate::params::{Params, SwitchPlan};
-use homaes_math::kernel::{self, Tensor};
 use homaes_leveled::Poly;
 use homaes_leveled::Stage;
+use homaes_math::kernel::{self, Tensor};
 
 /// Polynomials that are key-switched: those under s² and s³.
 const PIECES: usize = 2;

@@ -7,6 +7,8 @@
 //! | a ring element modulo some of them | `poly.rs` |
 //! | division by primes that are dropped (GHS12 §3.2) | `lowering.rs` |
 //! | digits of a ring element modulo further primes (GHS12 §3.1) | `digit.rs` |
+//! | integers from residues, for looking at noise | `centred.rs` |
+//! | arithmetic that meets secrets; parities of a decryption | [`secret`] |
 //! | counts and times of all that | `meter.rs` |
 //!
 //! A *basis* is a list of places in a pool; a *limb* is a polynomial modulo one prime. Limbs are in evaluation form, stored (factor 2^52) and lazy
@@ -14,12 +16,15 @@
 
 #![forbid(unsafe_code)]
 
+mod centred;
 mod digit;
 mod lowering;
 mod meter;
 mod poly;
 mod pool;
+pub mod secret;
 
+pub use centred::centred;
 pub use digit::{Coefficients, Digit};
 pub use lowering::{Division, Lowering};
 pub use meter::{Meter, Stage};

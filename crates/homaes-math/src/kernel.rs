@@ -105,6 +105,31 @@ pub fn inner_product(
     }
 }
 
+/// `out = Σ x_i · y_i`, or with `add` plus what `out` held, lazy; at most half of [`MAX_TERMS`] products of lazy limbs.
+///
+/// Cost: two multiplications per product and one reduction per output word.
+pub fn dot(ring: &Ring, m: &Modulus, terms: &[[&[u64]; 2]], add: bool, out: &mut [u64]) {
+    assert!(2 * terms.len() <= MAX_TERMS && out.len() == ring.n());
+    assert!(terms.iter().flatten().all(|s| s.len() == out.len()));
+    if ring.vectorised() {
+        return simd::dot(m, terms, add, out);
+    }
+    let keep = u64::from(add).wrapping_neg();
+    for range in blocks(ring) {
+        let mut sums = [0u128; BLOCK];
+        for [x, y] in terms {
+            let factors = x[range.clone()].iter().zip(&y[range.clone()]);
+            for (sum, (&x, &y)) in sums.iter_mut().zip(factors) {
+                *sum += u128::from(x) * u128::from(y);
+            }
+        }
+        for (o, sum) in out[range].iter_mut().zip(sums) {
+            let sum = Modulus::sub_if_ge(reduce(m, sum), 2 * m.p());
+            *o = Modulus::sub_if_ge(sum + (*o & keep), 2 * m.p());
+        }
+    }
+}
+
 /// Words that the portable kernels work on at a time: their sums stay in the first-level cache.
 const BLOCK: usize = 64;
 

@@ -6,6 +6,7 @@
 //! | ring, Galois group | [`ring`] | normal basis labelled by G | automorphism: a permutation |
 //! | coefficients <-> values | [`transform`] | one word per coefficient or embedding | 30 butterfly levels |
 //! | products, key inner products | [`kernel`] | limbs | two multiplications per product |
+//! | limbs at rest, two residues to a word | [`halves`] | packed | copies |
 //! | residue systems | [`rns`] | one limb per prime | exact centred base conversion |
 //! | F_2\[X\]/Φ_m ⊃ GF(2^8)^ℓ | [`slots`] | bits <-> bytes | 2 M table look-ups |
 //! | canonical embedding | [`embed`] | double precision | key and noise statistics |
@@ -22,6 +23,7 @@
 pub mod aligned;
 pub mod embed;
 pub mod fourier;
+pub mod halves;
 pub mod kernel;
 mod lanes;
 #[doc(hidden)]

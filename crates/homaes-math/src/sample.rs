@@ -5,6 +5,7 @@
 //! | [`uniform`] | uniform modulo p, from a public seed | none (rejection; timing depends on public data) |
 //! | [`fixed_weight`] | h coefficients ±1, the rest 0, uniform among those | none |
 //! | [`ternary`] | each coefficient uniform in {-1, 0, 1} | bias below 2^-62 |
+//! | [`binomial`] | each coefficient the sum of two bits less that of two others: -2 to 2, σ = 1 | none |
 //! | [`gaussian`] | discrete Gaussian, σ = 3.2, by inversion of a 63-bit table | cut at ±29 = 9 σ; statistical distance 2^-60.8 per coefficient |
 //!
 //! The secret samplers neither branch nor index on secret values: they scan and select with masks. What works on secrets takes a lot
@@ -121,6 +122,21 @@ pub fn ternary(rng: &mut impl CryptoRng, out: &mut [i64]) {
 fn thirds(words: &mut [u64; LOT]) {
     for x in words {
         *x = (((u128::from(*x) * 3) >> 64) as u64).wrapping_sub(1);
+    }
+}
+
+/// Centred binomial coefficients: integers from -2 to 2 of variance 1, with probabilities 1, 4, 6, 4 and 1 of 16.
+pub fn binomial(rng: &mut impl CryptoRng, out: &mut [i64]) {
+    fill(rng, differences, out);
+}
+
+/// Uniform words to sums of two bits less sums of two others.
+#[inline(never)]
+fn differences(words: &mut [u64; LOT]) {
+    for x in words {
+        let (a, b) = (*x & 1, *x >> 1 & 1);
+        let (c, d) = (*x >> 2 & 1, *x >> 3 & 1);
+        *x = (a + b).wrapping_sub(c + d);
     }
 }
 
@@ -287,6 +303,16 @@ mod tests {
             "{mean} {var}"
         );
         assert!(x.iter().all(|v| v.unsigned_abs() as usize <= TAIL));
+        binomial(&mut rng(), &mut x);
+        let (mean, var) = moments(&x);
+        assert!(
+            mean.abs() < 0.02 && (var - 1.0).abs() < 0.02,
+            "{mean} {var}"
+        );
+        let share = |v: i64| x.iter().filter(|&&c| c == v).count() as f64 / x.len() as f64;
+        for (v, want) in (-2..).zip([1.0, 4.0, 6.0, 4.0, 1.0]) {
+            assert!((share(v) - want / 16.0).abs() < 0.01, "{v}: {}", share(v));
+        }
         ternary(&mut rng(), &mut x);
         let (mean, var) = moments(&x);
         assert!(

@@ -34,9 +34,9 @@ use crate::keys::{EvalKey, Target};
 use crate::row_constant;
 use homaes_aes::state::shift_source;
 use homaes_aes::{Direction, Rounds};
-use homaes_math::kernel::{self, RowTerm};
 use homaes_leveled::Poly;
 use homaes_leveled::Stage;
+use homaes_math::kernel::{self, RowTerm};
 use homaes_scheme::Cancel;
 use rayon::prelude::*;
 

@@ -2,9 +2,9 @@
 
 use super::{Shape, Summands};
 use crate::params::{Params, SwitchPlan};
+use homaes_leveled::{Coefficients, Division, Meter, Poly, Stage};
 use homaes_math::Words;
 use homaes_math::kernel::{self, RowTerm, Term};
-use homaes_leveled::{Coefficients, Division, Meter, Poly, Stage};
 use rayon::prelude::*;
 
 /// One pass of key switching over a group of outputs.

@@ -64,6 +64,32 @@ fn inner_product_twins() {
     }
 }
 
+#[test]
+fn dot_adds_products() {
+    for count in [0, 1, 3, 24] {
+        on_all(|ring, m| {
+            let (n, p) = (ring.n(), m.p());
+            let limbs: Vec<_> = (0..=2 * count as u64)
+                .map(|k| limb(n, 2 * p, 7 + k))
+                .collect();
+            let terms = limbs[1..]
+                .chunks_exact(2)
+                .map(|pair| [&pair[0][..], &pair[1][..]]);
+            let terms: Vec<[&[u64]; 2]> = terms.collect();
+            let [mut out, mut sum] = [(); 2].map(|()| limbs[0].clone());
+            dot(ring, m, &terms, false, &mut out);
+            dot(ring, m, &terms, true, &mut sum);
+            for i in [0, 5, 97, n - 1] {
+                let products = terms.iter().map(|[x, y]| m.mul_stored(x[i] % p, y[i] % p));
+                let want = products.fold(0, |sum, x| m.add(sum, x));
+                assert_eq!(m.canonical(out[i]), want);
+                assert_eq!(m.canonical(sum[i]), m.add(want, limbs[0][i] % p));
+            }
+            vec![out, sum]
+        });
+    }
+}
+
 fn inner_product_of(outputs: usize) {
     on_all(|ring, m| {
         let (n, p) = (ring.n(), m.p());

@@ -1,5 +1,6 @@
 //! Element-wise and multiply-accumulate kernels in AVX-512 IFMA.
 
+use crate::halves;
 use crate::kernel::{self, RowTerm, Tensor, Term};
 use crate::modulus::{MASK, Modulus, Shoup};
 use crate::ring::{GaloisMap, Ring};
@@ -346,6 +347,65 @@ pub(super) unsafe fn sums(
     out: &mut [&mut [u64]],
 ) {
     kernel::sums_of_rows(m, sources, rows, out);
+}
+
+/// # Safety
+/// The processor must have AVX-512 F, DQ and IFMA.
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+pub(super) unsafe fn dot(m: &Modulus, terms: &[[&[u64]; 2]], add: bool, out: &mut [u64]) {
+    let n = out.len();
+    assert!(n.is_multiple_of(8) && terms.iter().flatten().all(|s| s.len() == n));
+    let keep = if add { u64::MAX } else { 0 };
+    // SAFETY: v < n/8; lengths were checked above.
+    unsafe {
+        let k = Consts::new(m);
+        let (zero, keep) = (_mm512_setzero_si512(), set1(keep));
+        for v in 0..n / 8 {
+            let (mut lo, mut hi) = (zero, zero);
+            for t in terms {
+                let [x, y] = t.map(|s| load(s.as_ptr().add(8 * v)));
+                lo = _mm512_madd52lo_epu64(lo, x, y);
+                hi = _mm512_madd52hi_epu64(hi, x, y);
+            }
+            let sum = sub_if_ge(k.reduce(lo, hi), k.p2);
+            let o = out.as_mut_ptr().add(8 * v);
+            let sum = _mm512_add_epi64(sum, _mm512_and_si512(load(o), keep));
+            store(o, sub_if_ge(sum, k.p2));
+        }
+    }
+}
+
+/// # Safety
+/// The processor must have AVX-512 F, DQ and IFMA.
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+pub(super) unsafe fn pack(m: &Modulus, words: &[u64], out: &mut [u64]) {
+    halves::pack_words(m, words, out);
+}
+
+/// # Safety
+/// The processor must have AVX-512 F, DQ and IFMA.
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+pub(super) unsafe fn unpack(halves: &[u64], out: &mut [u64]) {
+    halves::unpack_words(halves, out);
+}
+
+/// # Safety
+/// The processor must have AVX-512 F, DQ and IFMA.
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+pub(super) unsafe fn add_halves(m: &Modulus, a: &[u64], out: &mut [u64]) {
+    halves::add_words(m, a, out);
+}
+
+/// # Safety
+/// The processor must have AVX-512 F, DQ and IFMA.
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+pub(super) unsafe fn sums_of_halves(
+    m: &Modulus,
+    sources: &[&[u64]],
+    rows: &[Vec<u16>],
+    out: &mut [&mut [u64]],
+) {
+    halves::sums_of_rows(m, sources, rows, out);
 }
 
 /// # Safety

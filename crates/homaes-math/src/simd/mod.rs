@@ -152,6 +152,16 @@ dispatch! {
     avx512::tensor(ring: &Ring, m: &Modulus, t: &Tensor<'_>, out: [&mut [u64]; 4]);
     /// See [`crate::kernel::product`].
     avx512::product(m: &Modulus, factors: [[&[u64]; 2]; 2], c: Shoup, out: [&mut [u64]; 3]);
+    /// See [`crate::kernel::dot`].
+    avx512::dot(m: &Modulus, terms: &[[&[u64]; 2]], add: bool, out: &mut [u64]);
+    /// See [`crate::halves::pack`].
+    avx512::pack(m: &Modulus, words: &[u64], out: &mut [u64]);
+    /// See [`crate::halves::unpack`].
+    avx512::unpack(halves: &[u64], out: &mut [u64]);
+    /// See [`crate::halves::add`].
+    avx512::add_halves(m: &Modulus, a: &[u64], out: &mut [u64]);
+    /// See [`crate::halves::sums`].
+    avx512::sums_of_halves(m: &Modulus, sources: &[&[u64]], rows: &[Vec<u16>], out: &mut [&mut [u64]]);
     /// See [`crate::kernel::combine`].
     avx512::combine(m: &Modulus, sources: &[&[u64]], constants: &[u64], out: &mut [u64]);
     /// See [`crate::kernel::sums`].

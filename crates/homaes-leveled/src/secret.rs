@@ -2,23 +2,31 @@
 //!
 //! The machine code of these functions has no jumps but those of their loops: a test of the command reads it.
 
+use crate::poly::SecretPoly;
+use crate::pool::Pool;
 use core::hint::black_box;
 use homaes_math::Modulus;
 use homaes_math::sample::LOT;
-use zeroize::ZeroizeOnDrop;
+use zeroize::{ZeroizeOnDrop, Zeroizing};
 
 /// Coefficients that a function takes at once.
-pub(crate) type Lot = [u64; LOT];
+pub type Lot = [u64; LOT];
 
 /// `values`, a multiple of [`LOT`] as every degree of a set is, in lots.
-pub(crate) fn lots(values: &[u64]) -> &[Lot] {
+///
+/// # Panics
+/// If it is none.
+pub fn lots(values: &[u64]) -> &[Lot] {
     let (lots, rest) = values.as_chunks();
     assert!(rest.is_empty());
     lots
 }
 
 /// As [`lots`].
-pub(crate) fn lots_mut(values: &mut [u64]) -> &mut [Lot] {
+///
+/// # Panics
+/// As there.
+pub fn lots_mut(values: &mut [u64]) -> &mut [Lot] {
     let (lots, rest) = values.as_chunks_mut();
     assert!(rest.is_empty());
     lots
@@ -26,7 +34,7 @@ pub(crate) fn lots_mut(values: &mut [u64]) -> &mut [Lot] {
 
 /// `x = x - a·s + extra`, canonical; x and extra lazy, a and s stored.
 #[inline(never)]
-pub(crate) fn mask(m: &Modulus, [a, s, extra]: [&Lot; 3], x: &mut Lot) {
+pub fn mask(m: &Modulus, [a, s, extra]: [&Lot; 3], x: &mut Lot) {
     for (((x, &a), &s), &extra) in x.iter_mut().zip(a).zip(s).zip(extra) {
         let masked = m.sub(m.canonical(*x), m.mul_stored(a, s));
         *x = m.add(masked, m.canonical(extra));
@@ -35,7 +43,7 @@ pub(crate) fn mask(m: &Modulus, [a, s, extra]: [&Lot; 3], x: &mut Lot) {
 
 /// `x + a·s`, canonical; x lazy, a and s stored.
 #[inline(never)]
-pub(crate) fn add_product(m: &Modulus, [a, s]: [&Lot; 2], x: &mut Lot) {
+pub fn add_product(m: &Modulus, [a, s]: [&Lot; 2], x: &mut Lot) {
     for ((x, &a), &s) in x.iter_mut().zip(a).zip(s) {
         *x = m.add(m.canonical(*x), m.mul_stored(a, s));
     }
@@ -43,7 +51,7 @@ pub(crate) fn add_product(m: &Modulus, [a, s]: [&Lot; 2], x: &mut Lot) {
 
 /// Of some coefficients, what the residues y_i modulo q_i tell about Σ y_i/q_i and Σ y_i.
 #[derive(ZeroizeOnDrop)]
-pub(crate) struct Sums {
+struct Sums {
     /// Σ y_i/q_i modulo 2, in units of 2^-63
     quotient: Lot,
     /// Σ y_i in the last bit
@@ -52,13 +60,13 @@ pub(crate) struct Sums {
 
 /// 1/q in fixed point.
 #[derive(Clone, Copy)]
-pub(crate) struct Inverse {
+struct Inverse {
     factor: u64,
     shift: u32,
 }
 
 impl Inverse {
-    pub(crate) fn new(m: &Modulus) -> Self {
+    fn new(m: &Modulus) -> Self {
         let shift = 64 - m.bits();
         // below 2^64: q is odd, so that q·2^shift is above 2^63
         let factor = ((1u128 << 127) / (u128::from(m.p()) << shift)) as u64;
@@ -67,7 +75,7 @@ impl Inverse {
 }
 
 impl Sums {
-    pub(crate) const ZERO: Self = Self {
+    const ZERO: Self = Self {
         quotient: [0; LOT],
         parity: [0; LOT],
     };
@@ -75,7 +83,7 @@ impl Sums {
 
 /// Adds canonical residues y modulo q. The quotient gets at most 2 units too small.
 #[inline(never)]
-pub(crate) fn add_residues(sums: &mut Sums, inverse: Inverse, residues: &Lot) {
+fn add_residues(sums: &mut Sums, inverse: Inverse, residues: &Lot) {
     let Inverse { factor, shift } = inverse;
     for ((q, parity), &y) in sums.quotient.iter_mut().zip(&mut sums.parity).zip(residues) {
         let quotient = (u128::from(y << shift) * u128::from(factor)) >> 64;
@@ -87,7 +95,7 @@ pub(crate) fn add_residues(sums: &mut Sums, inverse: Inverse, residues: &Lot) {
 /// The parity of Σ y_i + v, where v is Σ y_i/q_i rounded; and the greatest distance from v, in units of 2^-63, or `greatest` if
 /// that is more.
 #[inline(never)]
-pub(crate) fn round(sums: &Sums, greatest: u64, bits: &mut Lot) -> u64 {
+fn round(sums: &Sums, greatest: u64, bits: &mut Lot) -> u64 {
     const HALF: u64 = 1 << 62;
     let mut greatest = greatest as i64;
     for ((bit, quotient), parity) in bits.iter_mut().zip(&sums.quotient).zip(&sums.parity) {
@@ -100,6 +108,31 @@ pub(crate) fn round(sums: &Sums, greatest: u64, bits: &mut Lot) -> u64 {
         greatest += more & black_box(!(more >> 63));
     }
     greatest as u64
+}
+
+/// The parities of the coefficients of a polynomial, centred modulo the product of the odd primes `basis`, and the largest coefficient over
+/// that product, at most 1/2, in units of 2^-63. `limbs` are in coefficient form, canonical and plain; they are overwritten.
+///
+/// Parities modulo an odd number: `[x]_Q = Σ y_i Q/q_i - v Q` has that of Σ y_i + v.
+pub fn parities(pool: &Pool, basis: &[usize], poly: &mut SecretPoly) -> (Zeroizing<Vec<u64>>, u64) {
+    for (limb, &i) in poly.limbs.iter_mut().zip(basis) {
+        let m = pool.modulus(i);
+        let others = basis.iter().copied().filter(|&j| j != i);
+        let c = m.shoup(m.inv(pool.product(m, others)));
+        limb.iter_mut().for_each(|x| *x = m.scale(*x, c));
+    }
+    let inverses = basis.iter().map(|&i| Inverse::new(pool.modulus(i)));
+    let inverses: Vec<Inverse> = inverses.collect();
+    let mut bits = Zeroizing::new(vec![0; pool.ring().n()]);
+    let mut largest = 0;
+    for (at, bits) in lots_mut(&mut bits).iter_mut().enumerate() {
+        let mut sums = Sums::ZERO;
+        for (limb, &inverse) in poly.limbs.iter().zip(&inverses) {
+            add_residues(&mut sums, inverse, &lots(limb)[at]);
+        }
+        largest = round(&sums, largest, bits);
+    }
+    (bits, largest)
 }
 
 #[cfg(test)]

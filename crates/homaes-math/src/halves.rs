@@ -1,0 +1,185 @@
+//! Limbs at rest modulo primes below 2^32: two residues to a word.
+//!
+//! Word i of a packed limb holds canonical residue i in its low half and residue i + n/2 in its high half. Products are computed on
+//! words of their own ([`unpack`], then [`crate::kernel`]); sums as they are. Memory and what is fetched from it halve.
+
+use crate::modulus::Modulus;
+use crate::ring::Ring;
+use crate::simd;
+
+/// Bits of a half; primes are below `2^HALF_BITS`.
+pub const HALF_BITS: u32 = 32;
+const LOW: u64 = u32::MAX as u64;
+
+fn check(ring: &Ring, m: &Modulus, halves: &[&[u64]]) {
+    assert!(m.bits() <= HALF_BITS && halves.iter().all(|h| 2 * h.len() == ring.n()));
+}
+
+/// Packs lazy words.
+pub fn pack(ring: &Ring, m: &Modulus, words: &[u64], out: &mut [u64]) {
+    check(ring, m, &[out]);
+    assert_eq!(words.len(), ring.n());
+    if ring.vectorised() {
+        return simd::pack(m, words, out);
+    }
+    pack_words(m, words, out);
+}
+
+/// The residues as words, canonical.
+pub fn unpack(ring: &Ring, halves: &[u64], out: &mut [u64]) {
+    assert!(2 * halves.len() == ring.n() && out.len() == ring.n());
+    if ring.vectorised() {
+        return simd::unpack(halves, out);
+    }
+    unpack_words(halves, out);
+}
+
+/// `out += a`.
+pub fn add(ring: &Ring, m: &Modulus, a: &[u64], out: &mut [u64]) {
+    check(ring, m, &[a, out]);
+    if ring.vectorised() {
+        return simd::add_halves(m, a, out);
+    }
+    add_words(m, a, out);
+}
+
+/// As [`crate::kernel::sums`].
+pub fn sums(
+    ring: &Ring,
+    m: &Modulus,
+    sources: &[&[u64]],
+    rows: &[Vec<u16>],
+    out: &mut [&mut [u64]],
+) {
+    assert!(sources.len() <= 1024 && rows.len() == out.len());
+    check(ring, m, sources);
+    out.iter().for_each(|o| check(ring, m, &[o]));
+    if ring.vectorised() {
+        return simd::sums_of_halves(m, sources, rows, out);
+    }
+    sums_of_rows(m, sources, rows, out);
+}
+
+/// [`pack`], compiled as part of its caller, and so for the caller's vectors; as the functions below.
+#[inline(always)]
+pub(crate) fn pack_words(m: &Modulus, words: &[u64], out: &mut [u64]) {
+    let (low, high) = words.split_at(words.len() / 2);
+    for ((o, &a), &b) in out.iter_mut().zip(low).zip(high) {
+        *o = m.canonical(a) | m.canonical(b) << HALF_BITS;
+    }
+}
+
+#[inline(always)]
+pub(crate) fn unpack_words(halves: &[u64], out: &mut [u64]) {
+    let (low, high) = out.split_at_mut(out.len() / 2);
+    for ((a, b), &h) in low.iter_mut().zip(high).zip(halves) {
+        (*a, *b) = (h & LOW, h >> HALF_BITS);
+    }
+}
+
+#[inline(always)]
+pub(crate) fn add_words(m: &Modulus, a: &[u64], out: &mut [u64]) {
+    for (o, &a) in out.iter_mut().zip(a) {
+        let low = m.canonical((*o & LOW) + (a & LOW));
+        let high = m.canonical((*o >> HALF_BITS) + (a >> HALF_BITS));
+        *o = low | high << HALF_BITS;
+    }
+}
+
+/// Words that [`sums`] works on at a time.
+const SUMS_BLOCK: usize = 512;
+
+#[inline(always)]
+pub(crate) fn sums_of_rows(
+    m: &Modulus,
+    sources: &[&[u64]],
+    rows: &[Vec<u16>],
+    out: &mut [&mut [u64]],
+) {
+    let n = out.first().map_or(0, |o| o.len());
+    let p = m.p();
+    // ⌊2^64 / p⌋, p being odd
+    let inverse = u64::MAX / p;
+    let reduced = |a: u64| {
+        // the quotient is at most 1 too small
+        let q = ((u128::from(a) * u128::from(inverse)) >> 64) as u64;
+        m.canonical(a - q * p)
+    };
+    let mut low = [0u64; SUMS_BLOCK];
+    let mut high = [0u64; SUMS_BLOCK];
+    for start in (0..n).step_by(SUMS_BLOCK) {
+        let range = start..n.min(start + SUMS_BLOCK);
+        for (row, out) in rows.iter().zip(out.iter_mut()) {
+            let (low, high) = (&mut low[..range.len()], &mut high[..range.len()]);
+            low.fill(0);
+            high.fill(0);
+            for &i in row {
+                let source = &sources[usize::from(i)][range.clone()];
+                for ((l, h), &x) in low.iter_mut().zip(&mut *high).zip(source) {
+                    *l += x & LOW;
+                    *h += x >> HALF_BITS;
+                }
+            }
+            for ((o, &l), &h) in out[range.clone()].iter_mut().zip(&*low).zip(&*high) {
+                *o = reduced(l) | reduced(h) << HALF_BITS;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simd::Backend;
+
+    #[test]
+    fn halves_are_the_words_they_hold() {
+        for p in [16_776_961u64, 4_244_570_881] {
+            let m = Modulus::new(p);
+            for backend in Backend::available() {
+                let ring = Ring::with_backend(255, backend).unwrap();
+                let n = ring.n();
+                let word = |i: usize, k: usize| {
+                    (i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15 ^ (k as u64)) % (2 * p)
+                };
+                let lazy = |k: usize| -> Vec<u64> {
+                    let edges = [0, p - 1, p, 2 * p - 1];
+                    (0..n)
+                        .map(|i| edges.get(i % 50).copied().unwrap_or_else(|| word(i, k)))
+                        .collect()
+                };
+                let packed = |words: &[u64]| {
+                    let mut out = vec![0; n / 2];
+                    pack(&ring, &m, words, &mut out);
+                    out
+                };
+                let unpacked = |halves: &[u64]| {
+                    let mut out = vec![0; n];
+                    unpack(&ring, halves, &mut out);
+                    out
+                };
+                let canonical =
+                    |words: &[u64]| -> Vec<u64> { words.iter().map(|&x| m.canonical(x)).collect() };
+                let words: Vec<Vec<u64>> = (0..40).map(lazy).collect();
+                let halves: Vec<Vec<u64>> = words.iter().map(|w| packed(w)).collect();
+                assert_eq!(unpacked(&halves[3]), canonical(&words[3]));
+                let mut sum = halves[0].clone();
+                add(&ring, &m, &halves[1], &mut sum);
+                let want = words[0].iter().zip(&words[1]).map(|(a, b)| (a + b) % p);
+                assert_eq!(unpacked(&sum), want.collect::<Vec<_>>());
+                let sources: Vec<&[u64]> = halves.iter().map(Vec::as_slice).collect();
+                let rows = [vec![7], (0..40).collect(), vec![1, 5]];
+                let mut out = vec![vec![0; n / 2]; 3];
+                let mut outs: Vec<&mut [u64]> = out.iter_mut().map(Vec::as_mut_slice).collect();
+                sums(&ring, &m, &sources, &rows, &mut outs);
+                for (row, out) in rows.iter().zip(&out) {
+                    let want = (0..n).map(|i| {
+                        let own = row.iter().map(|&k| words[usize::from(k)][i] % p);
+                        own.sum::<u64>() % p
+                    });
+                    assert_eq!(unpacked(out), want.collect::<Vec<_>>());
+                }
+            }
+        }
+    }
+}
