@@ -361,7 +361,7 @@ impl<'k> Evaluator<'k> {
         let params = self.params();
         p.check(params, self.key.id)?;
         let plan = params.switching(p.level);
-        let special = self.special_constants(plan.special, &plan.from, &[0]);
+        let special = self.special_constants(plan.special(), &plan.from, &[0]);
         let shape = self.product_shape(p.frobenius, plan, p.level, &special)?;
         let mut pieces: Vec<&Poly> = p.parts.iter().collect();
         let addends = pieces.drain(..2).collect();
@@ -401,7 +401,7 @@ impl<'k> Evaluator<'k> {
         } else {
             params.staying(level)
         };
-        let special = self.special_constants(plan.special, &plan.from, &[0]);
+        let special = self.special_constants(plan.special(), &plan.from, &[0]);
         let shape = self.product_shape(k, plan, level, &special)?;
         let map = params.frobenius(k);
         let pairs = || x.iter().zip(y);
@@ -566,8 +566,8 @@ pub(crate) fn noise_after(
     pieces: usize,
 ) -> Noise {
     let model = params.noise();
-    let added = model.key_switch_log2(pieces, plan.digits.len(), plan.log2_digit_excess);
-    let drop = plan.log2_drop(params);
+    let added = model.key_switch_log2(pieces, plan.digits.len(), plan.log2_digit_excess());
+    let drop = plan.log2_drop();
     noise.with(added).switched(drop, model)
 }
 

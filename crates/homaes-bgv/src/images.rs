@@ -114,7 +114,7 @@ impl Evaluator<'_> {
     ) -> Vec<Ciphertext> {
         let special: Vec<Vec<Vec<u64>>> = images
             .iter()
-            .map(|i| self.special_constants(plan.special, &plan.from, &i.constant))
+            .map(|i| self.special_constants(plan.special(), &plan.from, &i.constant))
             .collect();
         let addend = |k: usize, second| Addend {
             map: &images[k].map,
@@ -163,7 +163,7 @@ impl Evaluator<'_> {
         let params = self.params();
         let i = plan.from[at];
         let m = params.modulus(i);
-        let p = m.shoup(params.special_product(plan.special, i));
+        let p = m.shoup(params.special_product(plan.special(), i));
         for (sum, key) in sums.iter_mut().zip(keys) {
             for (s, k) in sum.iter_mut().zip(&key.parts) {
                 self.meter().time(homaes_leveled::Stage::Elementwise, || {

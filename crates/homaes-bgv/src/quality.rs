@@ -40,16 +40,16 @@ pub fn model(params: &Params) -> StabilityModel {
     let top = params.top_level();
     let drops = [0, 1, 2].map(|i| {
         let plan = params.switching(top - i);
-        plan.log2_drop(params)
+        plan.log2_drop()
     });
     let noise = params.noise();
     let gains = LinearGains::of(params.slots());
     // variance over `unit`², with a spread of the key's errors
     let share = |level: usize, polys: usize, unit: f64, taps: &[[f64; TAPS]], of: Spread| {
         let plan = params.switching(level);
-        let digits = plan.digit_excesses(params).map(|bits| (2.0 * bits).exp2());
+        let digits = plan.excesses.iter().map(|bits| (2.0 * bits).exp2());
         let digits: Vec<f64> = digits.collect();
-        let ks = noise.key_switch_log2(polys, digits.len(), plan.log2_digit_excess);
+        let ks = noise.key_switch_log2(polys, digits.len(), plan.log2_digit_excess());
         let spread = |taps: &[f64; TAPS]| {
             let by_digit = |tap: &f64| digits.iter().map(|d| tap * d).collect::<Vec<_>>();
             of(&vec![taps.iter().flat_map(by_digit).collect::<Vec<_>>(); polys].concat())
@@ -103,13 +103,13 @@ pub fn bits_model(params: &Params) -> Option<BitsModel> {
         Steps::Four => 4,
     };
     let levels = |place: usize| (2..=top).filter(move |l| (top - l) % step == place % step);
-    let drop = |level: usize| params.switching(level).log2_drop(params);
+    let drop = |level: usize| params.switching(level).log2_drop();
     let drops = core::array::from_fn(|i| levels(i).map(drop).fold(f64::INFINITY, f64::min));
     let ks = |level: usize| {
         let plan = params.switching(level);
-        let digits = plan.digit_excesses(params).map(|bits| (2.0 * bits).exp2());
+        let digits = plan.excesses.iter().map(|bits| (2.0 * bits).exp2());
         let digits: Vec<f64> = digits.collect();
-        let ks = noise.key_switch_log2(1, digits.len(), plan.log2_digit_excess);
+        let ks = noise.key_switch_log2(1, digits.len(), plan.log2_digit_excess());
         (2.0 * (ks - drop(level) - noise.rho_log2)).exp2() * worst_spread(&digits)
     };
     Some(BitsModel {

@@ -6,6 +6,7 @@
 //! | a ring and the primes of a parameter set | `pool.rs` |
 //! | a ring element modulo some of them | `poly.rs` |
 //! | division by primes that are dropped (GHS12 §3.2) | `lowering.rs` |
+//! | key switching with such a division | `switching.rs` |
 //! | digits of a ring element modulo further primes (GHS12 §3.1) | `digit.rs` |
 //! | integers from residues, for looking at noise | `centred.rs` |
 //! | arithmetic that meets secrets; parities of a decryption | [`secret`] |
@@ -23,6 +24,7 @@ mod meter;
 mod poly;
 mod pool;
 pub mod secret;
+mod switching;
 
 pub use centred::centred;
 pub use digit::{Coefficients, Digit};
@@ -30,6 +32,7 @@ pub use lowering::{Division, Lowering};
 pub use meter::{Meter, Stage};
 pub use poly::{Poly, SecretPoly};
 pub use pool::Pool;
+pub use switching::{Gadget, SwitchPlan};
 
 #[cfg(test)]
 mod tests;

@@ -58,8 +58,8 @@ fn frobenius(params: &Params, k: usize) -> u64 {
 /// log2 of the variance that key switching `pieces` polynomials by `plan` adds at the worst embedding, after the division.
 pub(crate) fn key_switch_variance_log2(params: &Params, plan: &SwitchPlan, pieces: usize) -> f64 {
     let model = params.noise();
-    let mean = model.key_switch_log2(pieces, plan.digits.len(), plan.log2_digit_excess);
-    let drop = plan.log2_drop(params);
+    let mean = model.key_switch_log2(pieces, plan.digits.len(), plan.log2_digit_excess());
+    let drop = plan.log2_drop();
     let own = |d: &Digit| params.log2(d.own.iter().map(|&at| plan.from[at]));
     let digits: Vec<f64> = plan.digits.iter().map(own).collect();
     let largest = digits.iter().copied().fold(0.0, f64::max);
@@ -83,7 +83,7 @@ pub(crate) fn relinearized_bound(
         // as that of a switch after the key switch, which the division does as well
         rounding: name(Kind::Switch, form),
     };
-    let drop = plan.log2_drop(params);
+    let drop = plan.log2_drop();
     b.divided(drop, &fresh, params.noise().bounds())
         .with_form(form, 0.0)
 }
@@ -97,7 +97,7 @@ pub(crate) fn image_bound(params: &Params, plan: &SwitchPlan, b: &Bound, galois:
         digits: vec![(name(Kind::Digits, b.form), galois)],
         rounding: name(Kind::Switch, form),
     };
-    let drop = plan.log2_drop(params);
+    let drop = plan.log2_drop();
     let image = b.moved(galois, bounds).divided(drop, &fresh, bounds);
     image.with_form(form, 0.0)
 }

@@ -100,9 +100,10 @@ fn check_embeddings(mut f: Fixture, samples: usize) {
     let params = f.params.clone();
     let plan = params.staying(top);
     let model = params.noise();
-    let variance = 2.0 * model.key_switch_log2(1, plan.digits.len(), plan.log2_digit_excess);
+    let variance = 2.0 * model.key_switch_log2(1, plan.digits.len(), plan.log2_digit_excess());
     let weights: Vec<f64> = plan
-        .digit_excesses(&params)
+        .excesses
+        .iter()
         .map(|bits| (2.0 * bits).exp2())
         .collect();
     let spread = quality::key_spread(&weights);
