@@ -19,6 +19,7 @@
 
 mod centred;
 mod digit;
+pub mod log2;
 mod lowering;
 mod meter;
 mod poly;

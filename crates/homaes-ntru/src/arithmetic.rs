@@ -1,0 +1,148 @@
+//! What the variants do differently: ring elements modulo the chain.
+
+use crate::error::Result;
+use crate::params::ParamsError;
+use crate::sets::ParamSet;
+use homaes_leveled::Meter;
+use homaes_math::Ring;
+use homaes_scheme::Cancel;
+use homaes_wire::{Decoder, Encoder};
+use zeroize::Zeroizing;
+
+/// Which power of the secret f an element decrypts under.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Power {
+    /// f: ciphertexts.
+    One,
+    /// f²: products.
+    Two,
+}
+
+/// Arithmetic in Z_q\[X\]/Φ_m for the moduli q_ℓ of all levels ℓ of a chain.
+///
+/// Small polynomials are given by their coefficients in the normal basis, whose size is that of the powerful basis: the two differ by the factor ζ.
+pub trait Arithmetic: Sized + Send + Sync + 'static {
+    /// An element modulo q_ℓ.
+    type Element: Clone + Send + Sync;
+    /// A sum of products of two elements modulo q_ℓ.
+    type Product: Clone + Send + Sync;
+    /// One polynomial ζ of the evaluation key.
+    type KeyPart: Send + Sync;
+    /// f and h. Overwritten when dropped.
+    type Secret: Send + Sync;
+
+    /// The arithmetic of a set.
+    ///
+    /// # Errors
+    /// Names the first number that does not fit.
+    fn new(set: &ParamSet, ring: Ring) -> Result<Self, ParamsError>;
+
+    /// The ring.
+    fn ring(&self) -> &Ring;
+    /// The numbers that define the chain, for the digest of the set.
+    fn numbers(&self) -> Vec<u64>;
+    /// log2 q_ℓ.
+    fn log2_modulus(&self, level: usize) -> f64;
+    /// log2 of the modulus that the evaluation key is made for.
+    fn log2_key(&self) -> f64;
+    /// Bits by which the relinearisation of products of `level` lowers the modulus.
+    fn log2_drop(&self, level: usize) -> f64;
+    /// Σ (D/P)² over the digits of a product of `level`, D being the size of a digit, whose coefficients are uniform in an interval of that length, and P the
+    /// special modulus, 1 if there is none.
+    fn digit_power(&self, level: usize) -> f64;
+
+    /// A small polynomial.
+    fn small(&self, level: usize, coefficients: &[i64]) -> Self::Element;
+    /// `a += b`.
+    fn add(&self, level: usize, a: &mut Self::Element, b: &Self::Element);
+    /// The same value at a lower level.
+    fn lower(&self, meter: &Meter, from: usize, to: usize, a: &Self::Element) -> Self::Element;
+    /// Bits by which [`lower`](Self::lower) divides; nothing if it reduces modulo q_to, which q_from is a multiple of, and so keeps the noise.
+    fn lowering_log2(&self, from: usize, to: usize) -> Option<f64>;
+    /// The product.
+    fn multiply(
+        &self,
+        meter: &Meter,
+        level: usize,
+        a: &Self::Element,
+        b: &Self::Element,
+    ) -> Self::Product;
+    /// `a += b`.
+    fn add_product(&self, level: usize, a: &mut Self::Product, b: &Self::Product);
+    /// Sum k is that of `products[i]` for i in `rows[k]`.
+    fn sums(
+        &self,
+        meter: &Meter,
+        level: usize,
+        products: &[&Self::Product],
+        rows: &[Vec<u16>],
+    ) -> Vec<Self::Product>;
+    /// Products of `level` multiplied by f under encryption, and switched to the level below, parities kept.
+    ///
+    /// # Errors
+    /// [`Cancelled`](crate::Error::Cancelled).
+    fn relinearize(
+        &self,
+        meter: &Meter,
+        key: &[Self::KeyPart],
+        level: usize,
+        products: Vec<Self::Product>,
+        cancel: &Cancel,
+    ) -> Result<Vec<Self::Element>>;
+
+    /// f = 2f' + 1 and h = 2g/f, or nothing if f is not invertible.
+    fn secret(&self, f_prime: &[i64], g: &[i64]) -> Option<Self::Secret>;
+    /// `h s + noise` modulo q_ℓ.
+    fn encrypt(
+        &self,
+        secret: &Self::Secret,
+        level: usize,
+        s: &[i64],
+        noise: &[i64],
+    ) -> Self::Element;
+    /// Parities of the centred coefficients of f·c or f²·c, and the largest of them over q_ℓ, at most 1/2, in units of 2^-63.
+    fn parities(
+        &self,
+        secret: &Self::Secret,
+        level: usize,
+        power: Power,
+        c: &Self::Element,
+    ) -> (Zeroizing<Vec<u64>>, u64);
+    /// The centred coefficients of f·c or f²·c, as far as they are below 2^125.
+    fn noise(
+        &self,
+        secret: &Self::Secret,
+        level: usize,
+        power: Power,
+        c: &Self::Element,
+    ) -> Zeroizing<Vec<f64>>;
+    /// A product as an element, for decryption.
+    fn of_product(&self, level: usize, product: &Self::Product) -> Self::Element;
+
+    /// Polynomials of the evaluation key.
+    fn key_parts(&self) -> usize;
+    /// Polynomial `number`: `h s + noise + P G f`, G being element `number` of the gadget, as the file has it.
+    fn key_part(&self, secret: &Self::Secret, number: usize, s: &[i64], noise: &[i64]) -> Vec<u8>;
+    /// Bytes of a polynomial of the evaluation key.
+    fn key_part_bytes(&self) -> u64;
+    /// Polynomial `number` from the file.
+    ///
+    /// # Errors
+    /// Names what is wrong with the record.
+    fn take_key_part(&self, number: usize, input: &mut Decoder<'_>) -> Result<Self::KeyPart>;
+
+    /// Bytes of an element.
+    fn element_bytes(&self, level: usize) -> u64;
+    /// Appends an element.
+    fn put(&self, level: usize, a: &Self::Element, out: Encoder) -> Encoder;
+    /// Reads what [`put`](Self::put) has appended.
+    ///
+    /// # Errors
+    /// Names what is wrong with the record.
+    fn take(
+        &self,
+        level: usize,
+        what: &'static str,
+        input: &mut Decoder<'_>,
+    ) -> Result<Self::Element>;
+}

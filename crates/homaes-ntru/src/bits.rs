@@ -1,0 +1,221 @@
+//! The view of bits (`BitEval`): sums, products, and relinearisation merged with the modulus switch.
+//!
+//! A relinearised product stands one level below its factors. An operand of a higher level comes down by reduction modulo the lower modulus where that divides
+//! the higher one, which costs nothing and keeps the noise (DHS14 §4), otherwise by a modulus switch.
+
+use crate::arithmetic::Arithmetic;
+use crate::ciphertext::{Ciphertext, Product, plaintext};
+use crate::error::{Error, Result};
+use crate::keys::EvalKey;
+use crate::params::Params;
+use homaes_aes::{BitEval, EvalError};
+use homaes_leveled::Meter;
+use homaes_scheme::{Cancel, Owner};
+use rayon::prelude::*;
+
+/// Bits under one evaluation key.
+pub struct Bits<'k, A: Arithmetic> {
+    pub(crate) key: &'k EvalKey<A>,
+    pub(crate) meter: &'k Meter,
+    pub(crate) cancel: Cancel,
+}
+
+impl<'k, A: Arithmetic> Bits<'k, A> {
+    /// The view under `key`; `meter` counts what it does.
+    pub fn new(key: &'k EvalKey<A>, meter: &'k Meter) -> Self {
+        Self {
+            key,
+            meter,
+            cancel: Cancel::new(),
+        }
+    }
+
+    fn params(&self) -> &'k Params<A> {
+        &self.key.params
+    }
+
+    fn arithmetic(&self) -> &'k A {
+        self.params().arithmetic()
+    }
+
+    /// The same bits at a level that is not higher.
+    ///
+    /// # Panics
+    /// If it is higher.
+    pub fn lowered(&self, c: &Ciphertext<A>, level: usize) -> Ciphertext<A> {
+        assert!((1..=c.level).contains(&level), "a level below");
+        if level == c.level {
+            return c.clone();
+        }
+        let arithmetic = self.arithmetic();
+        let noise = match arithmetic.lowering_log2(c.level, level) {
+            None => c.noise,
+            Some(drop) => c.noise.switched(drop, self.params().noise()),
+        };
+        let element = arithmetic.lower(self.meter, c.level, level, &c.element);
+        Ciphertext {
+            owner: c.owner,
+            level,
+            element,
+            noise,
+        }
+    }
+
+    fn relinearized(&self, products: Vec<Product<A>>) -> Result<Vec<Ciphertext<A>>> {
+        let Some(level) = products.first().map(|p| p.level) else {
+            return Ok(Vec::new());
+        };
+        assert!(
+            products.iter().all(|p| p.level == level),
+            "products of one pass are at one level"
+        );
+        self.meter.pass(products.len());
+        let (arithmetic, model) = (self.arithmetic(), self.params().noise());
+        let added = model.relinearisation(arithmetic.digit_power(level));
+        let drop = arithmetic.log2_drop(level);
+        let made = |p: &Product<A>| (p.owner, p.noise.plus(added).switched(drop, model));
+        let figures: Vec<_> = products.iter().map(made).collect();
+        let products = products.into_iter().map(|p| p.product).collect();
+        let parts = &self.key.parts;
+        let elements = arithmetic.relinearize(self.meter, parts, level, products, &self.cancel)?;
+        let pairs = elements.into_iter().zip(figures);
+        let bits = pairs.map(|(element, (owner, noise))| Ciphertext {
+            owner,
+            level: level - 1,
+            element,
+            noise,
+        });
+        Ok(bits.collect())
+    }
+}
+
+impl<A: Arithmetic> BitEval for Bits<'_, A> {
+    type Error = Error;
+    type Bit = Ciphertext<A>;
+    type Product = Product<A>;
+
+    fn slots(&self) -> usize {
+        self.params().slots().count()
+    }
+
+    fn public(&self, v: &[bool]) -> Ciphertext<A> {
+        let bits =
+            plaintext(self.params(), v).expect("at most one bit per slot, as the trait asks");
+        public(self.params(), self.params().top_level(), &bits)
+    }
+
+    fn xor(&self, a: &Ciphertext<A>, b: &Ciphertext<A>) -> Ciphertext<A> {
+        let (mut out, b) = match a.level <= b.level {
+            true => (a.clone(), b),
+            false => (b.clone(), a),
+        };
+        self.xor_assign(&mut out, b);
+        out
+    }
+
+    fn xor_assign(&self, a: &mut Ciphertext<A>, b: &Ciphertext<A>) {
+        let lower;
+        let b = match a.level.cmp(&b.level) {
+            core::cmp::Ordering::Equal => b,
+            core::cmp::Ordering::Less => {
+                lower = self.lowered(b, a.level);
+                &lower
+            }
+            core::cmp::Ordering::Greater => {
+                *a = self.lowered(a, b.level);
+                b
+            }
+        };
+        self.arithmetic().add(a.level, &mut a.element, &b.element);
+        a.owner = a.owner.with(b.owner);
+        a.noise = a.noise.plus(b.noise);
+    }
+
+    fn and(&self, a: &Ciphertext<A>, b: &Ciphertext<A>) -> Result<Product<A>> {
+        let level = a.level.min(b.level);
+        if level <= 1 {
+            return Err(EvalError::OutOfDepth { needed: 1, left: 0 }.into());
+        }
+        let [x, y] = [a, b].map(|c| match c.level == level {
+            true => None,
+            false => Some(self.lowered(c, level)),
+        });
+        let (x, y) = (x.as_ref().unwrap_or(a), y.as_ref().unwrap_or(b));
+        let arithmetic = self.arithmetic();
+        Ok(Product {
+            owner: a.owner.with(b.owner),
+            level,
+            product: arithmetic.multiply(self.meter, level, &x.element, &y.element),
+            noise: x.noise.times(y.noise),
+        })
+    }
+
+    fn xor_product(&self, mut a: Product<A>, b: &Product<A>) -> Product<A> {
+        assert_eq!(a.level, b.level, "products of one depth are at one level");
+        self.arithmetic()
+            .add_product(a.level, &mut a.product, &b.product);
+        a.owner = a.owner.with(b.owner);
+        a.noise = a.noise.plus(b.noise);
+        a
+    }
+
+    fn sums(&self, products: &[&Product<A>], rows: &[Vec<u16>]) -> Vec<Product<A>> {
+        let level = products[0].level;
+        assert!(
+            products.iter().all(|p| p.level == level),
+            "products of one depth are at one level"
+        );
+        let sources: Vec<&A::Product> = products.iter().map(|p| &p.product).collect();
+        let sums = self.arithmetic().sums(self.meter, level, &sources, rows);
+        let pairs = sums.into_iter().zip(rows);
+        let sum = |(product, row): (A::Product, &Vec<u16>)| {
+            let own = || row.iter().map(|&i| products[usize::from(i)]);
+            let noise = own().map(|p| p.noise).reduce(|a, b| a.plus(b));
+            let owner = own().map(|p| p.owner).reduce(Owner::with);
+            Product {
+                owner: owner.expect("a row names a product"),
+                level,
+                product,
+                noise: noise.expect("a row names a product"),
+            }
+        };
+        pairs.map(sum).collect()
+    }
+
+    fn relinearize(&self, p: Product<A>) -> Result<Ciphertext<A>> {
+        let mut one = self.relinearized(vec![p])?;
+        Ok(one.pop().expect("one of one"))
+    }
+
+    fn relinearize_all(&self, products: Vec<Product<A>>) -> Result<Vec<Ciphertext<A>>> {
+        self.relinearized(products)
+    }
+
+    fn each<S: Send, T: Send>(
+        &self,
+        items: Vec<S>,
+        task: impl Fn(S) -> Result<T> + Sync,
+    ) -> Result<Vec<T>> {
+        let tasks = items.into_par_iter().with_max_len(1);
+        tasks
+            .map(|item| {
+                self.cancel.check()?;
+                task(item)
+            })
+            .collect()
+    }
+}
+
+/// Public bits at a level: their plaintext, without key and error.
+pub(crate) fn public<A: Arithmetic>(
+    params: &Params<A>,
+    level: usize,
+    coefficients: &[i64],
+) -> Ciphertext<A> {
+    Ciphertext {
+        owner: Owner::new(params.id(), None),
+        level,
+        element: params.arithmetic().small(level, coefficients),
+        noise: params.noise().public(),
+    }
+}

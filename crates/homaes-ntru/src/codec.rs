@@ -1,0 +1,363 @@
+//! Keys and ciphertexts as records of the container (`docs/FORMAT.md`).
+//!
+//! | kind | tag | index | body |
+//! |---|---|---|---|
+//! | secret key | 1 | 0 | n residues modulo 5 of f', then of g (0 to 4 for 0, 1, 2, -2, -1), positions in ring layout |
+//! | evaluation key | 1 | 0 | seed, 32 bytes |
+//! | | 2 | 0, 1, 2, … | polynomials ζ in order of digits: modulo all primes in order |
+//! | wrapped key | 1 | 0 | AES key bits (u16), direction (u8: 0 encrypt, 1 decrypt), level of the first round key (u16) |
+//! | | 2 | 0, 1, 2, … | round keys in order, bits in order: modulo the primes of the level |
+//! | ciphertexts | set by `homaes` | | 128 times: level (u8), noise rms (f64), the element modulo the primes of the level |
+//!
+//! Residues are canonical, in evaluation form and stored form (times 2^52 mod p), bit-packed at the modulus's length. A ciphertext of NTRU has no uniform half,
+//! so nothing in these files is expanded from a seed; that of an evaluation key names it.
+
+use crate::aes::{BITS, State};
+use crate::arithmetic::Arithmetic;
+use crate::ciphertext::Ciphertext;
+use crate::error::{Error, Result};
+use crate::keys::{EvalKey, EvalKeyFile, SecretKey};
+use crate::noise::Noise;
+use crate::params::Params;
+use crate::wrapped::{WrappedKey, WrappedKeyFile, key_level};
+use homaes_aes::{Direction, KeySize, Layout};
+use homaes_scheme::read::{self, SEED_BYTES};
+use homaes_scheme::{FieldError, Owner, Record, Records, Wrapped};
+use homaes_wire::{Contents, Decoder, Encoder, Header, KeyId, Kind, Reader, WireError, packed_len};
+use std::io::Read;
+use std::sync::Arc;
+use zeroize::Zeroizing;
+
+const META: u16 = 1;
+const POLYNOMIAL: u16 = 2;
+/// Bytes of a wrapped key's first record.
+const META_BYTES: u64 = 5;
+/// Bytes of a ciphertext beside its element.
+const NOISE_BYTES: u64 = 9;
+
+/// An element that is all there is in `body`.
+pub(crate) fn take_element<A: Arithmetic>(
+    params: &Params<A>,
+    level: usize,
+    what: &'static str,
+    body: &[u8],
+) -> Result<A::Element> {
+    let mut input = Decoder::new(body);
+    let element = params.arithmetic().take(level, what, &mut input)?;
+    input.finish(what)?;
+    Ok(element)
+}
+
+impl<A: Arithmetic> SecretKey<A> {
+    fn body_bytes(params: &Params<A>) -> u64 {
+        2 * packed_len(params.ring().n(), 3) as u64
+    }
+
+    /// Reads a key of `params`.
+    ///
+    /// # Errors
+    /// Names what is wrong with the file.
+    pub fn read<R: Read>(params: &Arc<Params<A>>, mut r: Reader<R>) -> Result<Self> {
+        read::check_set(params.id(), &r)?;
+        let id = r.header().key_id();
+        let bytes = Self::body_bytes(params);
+        let body = Zeroizing::new(read::record::<_, Error>(&mut r, META, 0, bytes)?);
+        r.finish()?;
+        let mut input = Decoder::new(&body);
+        let mut coefficients = || -> Result<Zeroizing<Vec<i64>>> {
+            let n = params.ring().n();
+            let residues = Zeroizing::new(input.residues("secret key", 5, n)?);
+            // 0 … 4 to 0, 1, 2, -2, -1 without a branch: 5 is taken from 3 and 4
+            let centred = residues
+                .iter()
+                .map(|&r| r as i64 - 5 * ((r + 5) >> 3) as i64);
+            Ok(Zeroizing::new(centred.collect()))
+        };
+        let (f_prime, g) = (coefficients()?, coefficients()?);
+        input.finish("secret key")?;
+        let key = Self::from_coefficients(params, id, &f_prime, &g);
+        key.ok_or_else(|| FieldError::new("invertible secret", 0u64, 1).into())
+    }
+}
+
+impl<A: Arithmetic> Records for SecretKey<A> {
+    fn header(&self) -> Result<Header, WireError> {
+        let params = self.params();
+        let contents = Contents::default().record(Self::body_bytes(params));
+        params.id().header(Kind::SecretKey, self.id(), contents)
+    }
+
+    fn record(&self, _: u64) -> Record {
+        Record {
+            tag: META,
+            index: 0,
+            body: self.packed(),
+        }
+    }
+}
+
+impl<A: Arithmetic> EvalKey<A> {
+    fn contents(params: &Params<A>) -> Contents {
+        let arithmetic = params.arithmetic();
+        let parts = arithmetic.key_parts() as u64;
+        let start = Contents::default().record(SEED_BYTES);
+        start.records(parts, arithmetic.key_part_bytes())
+    }
+
+    /// Reads a key of `params`.
+    ///
+    /// # Errors
+    /// Names what is wrong with the file.
+    pub fn read<R: Read>(params: &Arc<Params<A>>, mut r: Reader<R>) -> Result<Self> {
+        read::check_set(params.id(), &r)?;
+        let id = r.header().key_id();
+        read::seed(&read::record::<_, Error>(&mut r, META, 0, SEED_BYTES)?)?;
+        let arithmetic = params.arithmetic();
+        let parts = (0..arithmetic.key_parts()).map(|number| {
+            let bytes = arithmetic.key_part_bytes();
+            let body = read::record::<_, Error>(&mut r, POLYNOMIAL, number as u64, bytes)?;
+            let mut input = Decoder::new(&body);
+            let part = arithmetic.take_key_part(number, &mut input)?;
+            input.finish("evaluation key")?;
+            Ok(part)
+        });
+        let parts = parts.collect::<Result<_>>()?;
+        r.finish()?;
+        Ok(Self {
+            params: params.clone(),
+            id,
+            parts,
+        })
+    }
+}
+
+impl<A: Arithmetic> Records for EvalKeyFile<'_, A> {
+    fn header(&self) -> Result<Header, WireError> {
+        let params = self.secret.params();
+        let contents = EvalKey::contents(params);
+        params
+            .id()
+            .header(Kind::EvalKey, self.secret.id(), contents)
+    }
+
+    fn record(&self, number: u64) -> Record {
+        match number.checked_sub(1) {
+            None => Record::new(META, 0, self.seed.to_vec()),
+            Some(index) => Record::new(POLYNOMIAL, index, self.part(index as usize)),
+        }
+    }
+}
+
+/// The records of a wrapped key.
+fn wrapped_contents<A: Arithmetic>(params: &Params<A>, size: KeySize, start: usize) -> Contents {
+    let head = Contents::default().record(META_BYTES);
+    (0..=size.rounds()).fold(head, |c, r| {
+        let level = key_level(params, start, r);
+        c.records(BITS as u64, params.arithmetic().element_bytes(level))
+    })
+}
+
+fn meta(size: KeySize, direction: Direction, start: usize) -> Record {
+    let out = read::put_cipher(Encoder::new(), size, direction);
+    Record::new(META, 0, out.u16(start as u16).finish())
+}
+
+fn described(size: KeySize, direction: Direction, output: usize) -> Wrapped {
+    Wrapped::expanded(size, direction, vec![(Layout::Bits, output)])
+}
+
+/// The first record of a wrapped key: the cipher, and the level of the first round key.
+fn read_head<A: Arithmetic, R: Read>(
+    params: &Params<A>,
+    r: &mut Reader<R>,
+) -> Result<(KeySize, Direction, usize)> {
+    read::check_set(params.id(), r)?;
+    let body = read::record::<_, Error>(r, META, 0, META_BYTES)?;
+    let mut input = Decoder::new(&body);
+    let (size, direction) = read::take_cipher::<Error>(&mut input)?;
+    let start = usize::from(input.u16("level of the first round key")?);
+    input.finish("wrapped key")?;
+    let least = params.start_level(size, 0).ok_or(Error::Levels {
+        size,
+        wanted: 0,
+        most: None,
+        set: params.set().name.as_str(),
+    })?;
+    let left = start.checked_sub(least);
+    if left.and_then(|left| params.start_level(size, left)) != Some(start) {
+        let error = FieldError::new("level of the first round key", start as u64, least as u64);
+        return Err(error.into());
+    }
+    Ok((size, direction, start))
+}
+
+impl<A: Arithmetic> WrappedKey<A> {
+    /// What it holds.
+    pub fn describe(&self) -> Wrapped {
+        described(self.size, self.direction, self.output_level())
+    }
+
+    /// What a file of `params` holds, by its first record and its length.
+    ///
+    /// # Errors
+    /// Names what is wrong with the file.
+    pub fn describe_file<R: Read>(params: &Params<A>, mut r: Reader<R>) -> Result<Wrapped> {
+        let (size, direction, start) = read_head(params, &mut r)?;
+        let contents = wrapped_contents(params, size, start);
+        read::check_length::<Error>(params.id(), r.header(), contents)?;
+        let output = key_level(params, start, size.rounds());
+        Ok(described(size, direction, output))
+    }
+
+    /// Reads a wrapped key of `params`.
+    ///
+    /// # Errors
+    /// Names what is wrong with the file.
+    pub fn read<R: Read>(params: &Arc<Params<A>>, mut r: Reader<R>) -> Result<Self> {
+        let id = r.header().key_id();
+        let (size, direction, start) = read_head(params, &mut r)?;
+        let mut bodies = Vec::new();
+        for round in 0..=size.rounds() {
+            let level = key_level(params, start, round);
+            let bytes = params.arithmetic().element_bytes(level);
+            for _ in 0..BITS {
+                let index = bodies.len() as u64;
+                let body = read::record::<_, Error>(&mut r, POLYNOMIAL, index, bytes)?;
+                take_element(params, level, "wrapped key", &body)?;
+                bodies.push(body);
+            }
+        }
+        r.finish()?;
+        Ok(Self {
+            params: params.clone(),
+            id,
+            size,
+            direction,
+            start,
+            bodies,
+        })
+    }
+}
+
+impl<A: Arithmetic> Records for WrappedKey<A> {
+    fn header(&self) -> Result<Header, WireError> {
+        let contents = wrapped_contents(&self.params, self.size, self.start);
+        self.params.id().header(Kind::WrappedKey, self.id, contents)
+    }
+
+    fn record(&self, number: u64) -> Record {
+        match number.checked_sub(1) {
+            None => meta(self.size, self.direction, self.start),
+            Some(index) => Record::new(POLYNOMIAL, index, self.bodies[index as usize].clone()),
+        }
+    }
+}
+
+impl<A: Arithmetic> WrappedKeyFile<'_, A> {
+    /// What it holds.
+    pub fn describe(&self) -> Wrapped {
+        let output = key_level(self.secret.params(), self.start, self.size.rounds());
+        described(self.size, self.direction, output)
+    }
+}
+
+impl<A: Arithmetic> Records for WrappedKeyFile<'_, A> {
+    fn header(&self) -> Result<Header, WireError> {
+        let params = self.secret.params();
+        let contents = wrapped_contents(params, self.size, self.start);
+        params
+            .id()
+            .header(Kind::WrappedKey, self.secret.id(), contents)
+    }
+
+    fn record(&self, number: u64) -> Record {
+        let Some(index) = number.checked_sub(1) else {
+            return meta(self.size, self.direction, self.start);
+        };
+        let (level, element) = self.element(index as usize);
+        let arithmetic = self.secret.params().arithmetic();
+        let out = Encoder::with_capacity(arithmetic.element_bytes(level) as usize);
+        Record::new(
+            POLYNOMIAL,
+            index,
+            arithmetic.put(level, &element, out).finish(),
+        )
+    }
+}
+
+/// Bytes of one output batch at `level`.
+///
+/// # Panics
+/// If the set has no such level.
+pub fn batch_bytes<A: Arithmetic>(params: &Params<A>, level: usize) -> u64 {
+    BITS as u64 * (NOISE_BYTES + params.arithmetic().element_bytes(level))
+}
+
+/// The body of one batch record.
+///
+/// # Errors
+/// If the ciphertexts are at different levels.
+pub fn encode_batch<A: Arithmetic>(params: &Params<A>, state: &State<A>) -> Result<Vec<u8>> {
+    let level = state.level();
+    let mut out = Encoder::with_capacity(batch_bytes(params, level) as usize);
+    for c in &state.bits {
+        if c.level != level {
+            return Err(FieldError::new("level", c.level as u64, level as u64).into());
+        }
+        out = out.u8(level as u8).f64(c.noise.rms_log2);
+        out = params.arithmetic().put(level, &c.element, out);
+    }
+    Ok(out.finish())
+}
+
+/// The ciphertexts at `level` from the body of one batch record. `key` is that of the file's header: without it, the ciphertexts are taken for those of whichever
+/// key they are used with.
+///
+/// # Errors
+/// Names what is wrong with the record.
+pub fn decode_batch<A: Arithmetic>(
+    params: &Params<A>,
+    key: Option<KeyId>,
+    level: usize,
+    body: &[u8],
+) -> Result<State<A>> {
+    if level == 0 || level > params.top_level() {
+        return Err(FieldError::new("level", level as u64, 1).into());
+    }
+    let mut input = Decoder::new(body);
+    let bits = (0..BITS).map(|_| {
+        let found = input.u8("level")?;
+        if usize::from(found) != level {
+            return Err(FieldError::new("level", found, level as u64).into());
+        }
+        let rms_log2 = input.f64("noise")?;
+        if !(-64.0..=4096.0).contains(&rms_log2) {
+            return Err(Error::NoiseBits { found: rms_log2 });
+        }
+        Ok(Ciphertext {
+            owner: Owner::new(params.id(), key),
+            level,
+            element: params.arithmetic().take(level, "ciphertext", &mut input)?,
+            noise: Noise { rms_log2 },
+        })
+    });
+    let bits = bits.collect::<Result<_>>()?;
+    input.finish("ciphertexts")?;
+    Ok(State { bits })
+}
+
+/// Sizes of the files of a set, without making them: secret, evaluation key, and wrapped key of the largest AES key.
+pub(crate) fn file_bytes<A: Arithmetic>(params: &Params<A>) -> [u64; 3] {
+    let size = params.largest_size();
+    let start = params.start_level(size, 0).unwrap_or(params.top_level());
+    let secret = Contents::default().record(SecretKey::body_bytes(params));
+    [
+        (Kind::SecretKey, secret),
+        (Kind::EvalKey, EvalKey::contents(params)),
+        (Kind::WrappedKey, wrapped_contents(params, size, start)),
+    ]
+    .map(|(kind, contents)| {
+        let header = params.id().header(kind, KeyId([0; 16]), contents);
+        header.map_or(0, |h| h.file_bytes())
+    })
+}

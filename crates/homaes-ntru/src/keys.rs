@@ -1,0 +1,197 @@
+//! Secret and evaluation keys.
+//!
+//! f = 2f' + 1 is invertible modulo every prime; h = 2g/f (DHS14 §2, KeyGen). The evaluation key is ζ_j = h s_j + 2e_j + P G_j f for the elements G_j of a gadget,
+//! with one f for all levels (§4): a level reads ζ_j modulo its own primes.
+
+use crate::arithmetic::Arithmetic;
+use crate::error::{Error, Result};
+use crate::params::Params;
+use homaes_math::Ring;
+use homaes_math::sample::{self, Seed};
+use homaes_scheme::file::error_seed;
+use homaes_wire::{Encoder, KeyId};
+use rand_chacha::ChaCha20Rng;
+use rand_core::{CryptoRng, SeedableRng};
+use std::sync::Arc;
+use zeroize::{Zeroize, Zeroizing};
+
+/// Secrets drawn before key generation gives up. One in n/p ≈ 2^-10 has no inverse modulo a given prime.
+const KEY_TRIES: usize = 100;
+
+/// The coefficients of 2f' + 1. In the normal basis 1 is ± the sum of all basis elements.
+pub(crate) fn f_of(ring: &Ring, f_prime: &[i64]) -> Vec<i64> {
+    let primes = [3, 5, 17, 257].into_iter();
+    let primes = primes.filter(|&r| ring.m().is_multiple_of(r)).count();
+    let one = if primes.is_multiple_of(2) { 1 } else { -1 };
+    f_prime.iter().map(|&c| 2 * c + one).collect()
+}
+
+/// f' and g. Overwritten when dropped.
+pub struct SecretKey<A: Arithmetic> {
+    params: Arc<Params<A>>,
+    id: KeyId,
+    f_prime: Vec<i64>,
+    g: Vec<i64>,
+    secret: A::Secret,
+}
+
+impl<A: Arithmetic> SecretKey<A> {
+    /// Draws a secret, and draws again while it is not invertible.
+    ///
+    /// # Errors
+    /// If many in a row are not.
+    pub fn generate(params: &Arc<Params<A>>, rng: &mut impl CryptoRng) -> Result<Self> {
+        let n = params.ring().n();
+        let mut f_prime = Zeroizing::new(vec![0; n]);
+        let mut g = Zeroizing::new(vec![0; n]);
+        for _ in 0..KEY_TRIES {
+            sample::binomial(rng, &mut f_prime);
+            sample::binomial(rng, &mut g);
+            let mut id = [0; 16];
+            rng.fill_bytes(&mut id);
+            if let Some(key) = Self::from_coefficients(params, KeyId(id), &f_prime, &g) {
+                return Ok(key);
+            }
+        }
+        Err(Error::NotInvertible { tries: KEY_TRIES })
+    }
+
+    /// Nothing if f is not invertible.
+    pub(crate) fn from_coefficients(
+        params: &Arc<Params<A>>,
+        id: KeyId,
+        f_prime: &[i64],
+        g: &[i64],
+    ) -> Option<Self> {
+        let secret = params.arithmetic().secret(f_prime, g)?;
+        Some(Self {
+            params: params.clone(),
+            id,
+            f_prime: f_prime.to_vec(),
+            g: g.to_vec(),
+            secret,
+        })
+    }
+
+    /// The parameters.
+    pub fn params(&self) -> &Arc<Params<A>> {
+        &self.params
+    }
+
+    /// Random public name that ties keys and ciphertexts to this secret.
+    pub fn id(&self) -> KeyId {
+        self.id
+    }
+
+    pub(crate) fn secret(&self) -> &A::Secret {
+        &self.secret
+    }
+
+    /// The coefficients of f' and of g, 0 to 4 for 0, 1, 2, -2, -1, as a file has them.
+    pub(crate) fn packed(&self) -> Zeroizing<Vec<u8>> {
+        let out = [&self.f_prime, &self.g].map(|c| {
+            // without a branch: 5 is added to negative ones
+            let residues = c.iter().map(|&c| (c + (5 & (c >> 63))) as u64);
+            Zeroizing::new(residues.collect::<Vec<u64>>())
+        });
+        let [f, g] = &out;
+        Zeroizing::new(Encoder::new().residues(5, f).residues(5, g).finish())
+    }
+
+    /// `h s + 2e + message` with small s and e.
+    pub(crate) fn masked<R: CryptoRng, T>(
+        &self,
+        message: &[i64],
+        rng: &mut R,
+        with: impl FnOnce(&[i64], &[i64]) -> T,
+    ) -> T {
+        let n = self.params.ring().n();
+        let [mut s, mut e] = [(); 2].map(|()| Zeroizing::new(vec![0; n]));
+        sample::binomial(rng, &mut s);
+        sample::binomial(rng, &mut e);
+        for (e, m) in e.iter_mut().zip(message) {
+            *e = 2 * *e + m;
+        }
+        with(&s, &e)
+    }
+}
+
+impl<A: Arithmetic> Drop for SecretKey<A> {
+    fn drop(&mut self) {
+        self.f_prime.zeroize();
+        self.g.zeroize();
+    }
+}
+
+impl<A: Arithmetic> core::fmt::Debug for SecretKey<A> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("SecretKey")
+            .field("id", &self.id)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a server needs to evaluate; public.
+pub struct EvalKey<A: Arithmetic> {
+    pub(crate) params: Arc<Params<A>>,
+    pub(crate) id: KeyId,
+    pub(crate) parts: Vec<A::KeyPart>,
+}
+
+impl<A: Arithmetic> EvalKey<A> {
+    /// The parameters.
+    pub fn params(&self) -> &Arc<Params<A>> {
+        &self.params
+    }
+
+    /// The secret key this belongs to.
+    pub fn key_id(&self) -> KeyId {
+        self.id
+    }
+}
+
+impl<A: Arithmetic> core::fmt::Debug for EvalKey<A> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("EvalKey")
+            .field("id", &self.id)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The file of the evaluation key of a secret key, made polynomial by polynomial.
+pub struct EvalKeyFile<'s, A: Arithmetic> {
+    pub(crate) secret: &'s SecretKey<A>,
+    /// names the key; nothing in it is expanded from this
+    pub(crate) seed: Seed,
+    errors: Zeroizing<Seed>,
+}
+
+impl<'s, A: Arithmetic> EvalKeyFile<'s, A> {
+    /// The evaluation key that begins with this seed.
+    pub fn of_seed(secret: &'s SecretKey<A>, seed: Seed) -> Self {
+        Self {
+            errors: error_seed(&secret.packed(), &seed),
+            secret,
+            seed,
+        }
+    }
+
+    /// Polynomial `number`, as the file has it.
+    pub(crate) fn part(&self, number: usize) -> Vec<u8> {
+        let mut rng = ChaCha20Rng::from_seed(*self.errors);
+        rng.set_stream(number as u64);
+        let arithmetic = self.secret.params.arithmetic();
+        let zero = vec![0; arithmetic.ring().n()];
+        self.secret.masked(&zero, &mut rng, |s, noise| {
+            arithmetic.key_part(&self.secret.secret, number, s, noise)
+        })
+    }
+}
+
+impl<A: Arithmetic> core::fmt::Debug for EvalKeyFile<'_, A> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("EvalKeyFile")
+            .field("id", &self.secret.id)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,129 @@
+//! Noise in the canonical embedding, in the mean square.
+//!
+//! The noise of a ciphertext c is the polynomial f·c modulo q, centred: an even error plus the message. Of a product it is f²·c. Its size is the root mean
+//! square of its values at the n embeddings; the standard deviation of its coefficients in the normal basis is 2^6 times smaller at n = 32768. Secrets and errors
+//! f', g, s, e are centred binomial of variance 1, bounded by B = 2.
+//!
+//! | operation | mean square |
+//! |---|---|
+//! | fresh: 2gs + 2ef + fm | n(4n) + (4n + 1)(4n + n/4) |
+//! | public: fm | (4n + 1) n/4 |
+//! | sum | sum |
+//! | product | product |
+//! | relinearisation: Σ d_j (2g s_j + 2e_j f)/P | plus n(4n² + 4n(4n + 1))/12 · Σ (D_j/P)² |
+//! | modulus switch by X | times X^-2, plus ρ² = (n/3)(4n + 1) |
+//!
+//! The last line is DHS14 §5 with the parity polynomial p: uniform in (-1, 1), times f.
+
+use homaes_leveled::log2;
+use homaes_math::Ring;
+
+/// log2 of the root mean square of a noise over the embeddings.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Noise {
+    /// log2 of it
+    pub rms_log2: f64,
+}
+
+impl Noise {
+    /// Of a sum of two that are independent.
+    pub(crate) fn plus(self, other: Self) -> Self {
+        Self {
+            rms_log2: log2::hypot(self.rms_log2, other.rms_log2),
+        }
+    }
+
+    /// Of a product of two.
+    pub(crate) fn times(self, other: Self) -> Self {
+        Self {
+            rms_log2: self.rms_log2 + other.rms_log2,
+        }
+    }
+
+    /// After a modulus switch by `drop` bits.
+    pub(crate) fn switched(self, drop: f64, model: &NoiseModel) -> Self {
+        Self {
+            rms_log2: log2::hypot(self.rms_log2 - drop, model.rho_log2),
+        }
+    }
+}
+
+/// The constants of a ring.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NoiseModel {
+    n: f64,
+    /// log2 ρ, the rounding noise of a modulus switch
+    pub rho_log2: f64,
+    /// log2 of the mean square ratio of coefficients to embeddings, halved
+    coefficient_log2: f64,
+}
+
+impl NoiseModel {
+    pub(crate) fn new(ring: &Ring) -> Self {
+        let n = ring.n() as f64;
+        // the dual of the normal basis of Z[ζ_r] has mean square 2/r per embedding
+        let primes = [3, 5, 17, 257].into_iter();
+        let primes = primes.filter(|&r| ring.m().is_multiple_of(r)).count();
+        Self {
+            n,
+            rho_log2: 0.5 * (n / 3.0 * (4.0 * n + 1.0)).log2(),
+            coefficient_log2: 0.5 * (primes as f64 - (ring.m() as f64).log2()),
+        }
+    }
+
+    fn of_square(square: f64) -> Noise {
+        Noise {
+            rms_log2: 0.5 * square.log2(),
+        }
+    }
+
+    /// Mean square of f.
+    fn f_square(&self) -> f64 {
+        4.0 * self.n + 1.0
+    }
+
+    /// Of a fresh encryption.
+    pub fn fresh(&self) -> Noise {
+        let n = self.n;
+        Self::of_square(4.0 * n * n + self.f_square() * (4.0 * n + n / 4.0))
+    }
+
+    /// Of public bits as a ciphertext.
+    pub fn public(&self) -> Noise {
+        Self::of_square(self.f_square() * self.n / 4.0)
+    }
+
+    /// What relinearisation adds before the modulus switch, from [`Arithmetic::digit_power`](crate::Arithmetic::digit_power).
+    pub fn relinearisation(&self, digit_power: f64) -> Noise {
+        let n = self.n;
+        let part = 4.0 * n * n + 4.0 * n * self.f_square();
+        Self::of_square(n * part / 12.0 * digit_power)
+    }
+
+    /// log2 of the standard deviation of coefficients in the normal basis.
+    pub fn coefficients_log2(&self, noise: Noise) -> f64 {
+        noise.rms_log2 + self.coefficient_log2
+    }
+
+    /// Bits between the standard deviation of a coefficient and half the modulus.
+    pub fn capacity_bits(&self, noise: Noise, log2_modulus: f64) -> f64 {
+        log2_modulus - 1.0 - self.coefficients_log2(noise)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn constants_of_the_full_ring() {
+        let model = NoiseModel::new(&Ring::new(65535).unwrap());
+        assert!((model.rho_log2 - 15.21).abs() < 0.01);
+        assert!((model.fresh().rms_log2 - 17.2).abs() < 0.1);
+        let fresh = model.coefficients_log2(model.fresh());
+        assert!((fresh - 11.2).abs() < 0.1, "{fresh}");
+        let product = model.fresh().times(model.fresh());
+        let switched = product.switched(22.0, &model);
+        assert!(switched.rms_log2 > model.rho_log2);
+    }
+}

@@ -1,0 +1,174 @@
+//! Checked parameters.
+
+use crate::arithmetic::Arithmetic;
+use crate::noise::NoiseModel;
+use crate::sets::{ParamSet, Variant};
+use homaes_aes::KeySize;
+use homaes_math::sample::LOT;
+use homaes_math::slots::Slots;
+use homaes_math::{Backend, Ring};
+use homaes_params::DigestBuilder;
+use homaes_scheme::SetId;
+use std::sync::Arc;
+
+/// Of the two classes of slots that a ring has; bits lie alike in both.
+const SECOND_CLASS: usize = 7;
+
+/// Why a [`ParamSet`] is not usable.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ParamsError {
+    /// The conductor does not fit.
+    #[error(
+        "conductor {m}: expected a product of distinct primes 3, 5, 17, 257 that includes 17, of a ring whose degree is a multiple of {LOT}"
+    )]
+    Conductor {
+        /// found
+        m: u64,
+    },
+    /// A modulus is unusable in this ring.
+    #[error("modulus {p}: expected a prime below 2^47 that is 1 modulo {step}")]
+    Modulus {
+        /// found
+        p: u64,
+        /// expected residue class
+        step: u64,
+    },
+    /// The number of rounds does not fit AES.
+    #[error("{rounds} rounds: expected 10 to 14")]
+    Rounds {
+        /// found
+        rounds: usize,
+    },
+}
+
+/// Checked parameters with all precomputation; shared by keys, ciphertexts and evaluators.
+pub struct Params<A> {
+    set: ParamSet,
+    arithmetic: A,
+    slots: Slots,
+    noise: NoiseModel,
+    digest: [u8; 32],
+}
+
+impl<A: Arithmetic> Params<A> {
+    /// Checks `set` and computes its constants; about half a second at n = 32768.
+    ///
+    /// # Errors
+    /// Names the first number that does not fit.
+    pub fn new(set: &ParamSet) -> Result<Arc<Self>, ParamsError> {
+        Self::with_ring(set, Ring::new(set.m))
+    }
+
+    /// [`Params::new`] on the kernels of `backend`, for tests that compare backends.
+    ///
+    /// # Errors
+    /// As [`Params::new`].
+    pub fn with_backend(set: &ParamSet, backend: Backend) -> Result<Arc<Self>, ParamsError> {
+        Self::with_ring(set, Ring::with_backend(set.m, backend))
+    }
+
+    fn with_ring(set: &ParamSet, ring: Option<Ring>) -> Result<Arc<Self>, ParamsError> {
+        let conductor = ParamsError::Conductor { m: set.m };
+        // secrets are taken by lots of so many coefficients
+        let ring = ring.filter(|ring| ring.n().is_multiple_of(LOT));
+        let ring = ring.ok_or(conductor.clone())?;
+        let slots = Slots::new(&ring, SECOND_CLASS).ok_or(conductor)?;
+        let rounds = set.rounds;
+        if !(10..=14).contains(&rounds) {
+            return Err(ParamsError::Rounds { rounds });
+        }
+        let noise = NoiseModel::new(&ring);
+        let arithmetic = A::new(set, ring)?;
+        let digest = DigestBuilder::new("ntru")
+            .str("name", set.name.as_str())
+            .u64("m", set.m)
+            .u64("variant", variant_code(set.variant))
+            .u64("depth of an S-box", set.sbox.levels() as u64)
+            .u64("rounds", rounds as u64)
+            .u64_list("chain", &arithmetic.numbers())
+            .finish();
+        Ok(Arc::new(Self {
+            set: set.clone(),
+            arithmetic,
+            slots,
+            noise,
+            digest,
+        }))
+    }
+
+    /// The declared numbers.
+    pub fn set(&self) -> &ParamSet {
+        &self.set
+    }
+
+    /// Ring elements.
+    pub fn arithmetic(&self) -> &A {
+        &self.arithmetic
+    }
+
+    /// The ring.
+    pub fn ring(&self) -> &Ring {
+        self.arithmetic.ring()
+    }
+
+    /// Bits <-> plaintexts: a bit is the byte 0 or 1.
+    pub fn slots(&self) -> &Slots {
+        &self.slots
+    }
+
+    /// Highest level.
+    pub fn top_level(&self) -> usize {
+        self.set.top_level()
+    }
+
+    /// log2 of the modulus at `level`; 0 if there is no such level.
+    pub fn log2_modulus(&self, level: usize) -> f64 {
+        match (1..=self.top_level()).contains(&level) {
+            true => self.arithmetic.log2_modulus(level),
+            false => 0.0,
+        }
+    }
+
+    /// The noise model of the ring.
+    pub fn noise(&self) -> &NoiseModel {
+        &self.noise
+    }
+
+    /// BLAKE3 digest of the numbers that define the set; files carry it.
+    pub fn digest(&self) -> &[u8; 32] {
+        &self.digest
+    }
+
+    /// The set as files and errors name it.
+    pub fn id(&self) -> SetId<'_> {
+        SetId::new(self.set.name.as_str(), &self.digest)
+    }
+
+    /// Level of the input of AES that leaves at least `left` multiplications; nothing if the chain has too few levels. What AES leaves are whole rounds.
+    pub(crate) fn start_level(&self, size: KeySize, left: usize) -> Option<usize> {
+        let depth = self.set.sbox.levels();
+        let rounds = size.rounds().checked_add(left.div_ceil(depth))?;
+        (rounds <= self.set.rounds).then_some(rounds * depth + 1)
+    }
+
+    /// Most multiplications that AES can leave on its output; nothing if it does not fit.
+    pub fn levels_left(&self, size: KeySize) -> Option<usize> {
+        let rounds = self.set.rounds.checked_sub(size.rounds())?;
+        Some(rounds * self.set.sbox.levels())
+    }
+
+    /// The largest AES key that the set takes.
+    pub(crate) fn largest_size(&self) -> KeySize {
+        let mut sizes = KeySize::ALL.into_iter().rev();
+        let fits = sizes.find(|&size| self.levels_left(size).is_some());
+        fits.unwrap_or(KeySize::Aes128)
+    }
+}
+
+fn variant_code(variant: Variant) -> u64 {
+    match variant {
+        Variant::Rns => 0,
+        Variant::Hybrid => 1,
+    }
+}

@@ -1,0 +1,477 @@
+//! Elements as residues: variants (b) and (c) of the crate's table.
+
+pub(crate) mod chain;
+mod limb;
+mod relinearize;
+
+use crate::arithmetic::{Arithmetic, Power};
+use crate::error::Result;
+use crate::params::ParamsError;
+use crate::sets::{ParamSet, Variant};
+use chain::Chain;
+use homaes_leveled::secret::{self, lots, lots_mut};
+use homaes_leveled::{Gadget, Lowering, Meter, Poly, Pool, SecretPoly, Stage, SwitchPlan};
+use homaes_math::{Modulus, Ring, Words, kernel};
+use homaes_scheme::Cancel;
+use homaes_wire::{Decoder, Encoder, packed_len};
+use limb::Limb;
+use rayon::prelude::*;
+use zeroize::{Zeroize, Zeroizing};
+
+/// Bits by which a digit of a hybrid set may exceed the special modulus. The noise of relinearisation stays 2^7 below that of the products it joins.
+const DIGIT_EXCESS_BITS: f64 = 11.0;
+
+/// Residues modulo the primes of a level, in evaluation form.
+#[derive(Clone)]
+pub struct Residues {
+    limbs: Vec<Limb>,
+}
+
+/// f and h modulo all primes, stored and canonical.
+pub struct Secret {
+    f: SecretPoly,
+    h: Poly,
+}
+
+/// Arithmetic modulo products of primes that the transform takes.
+pub struct Rns {
+    variant: Variant,
+    pool: Pool,
+    chain: Chain,
+    /// from every level to the one below, from level 2
+    switching: Vec<SwitchPlan>,
+    /// the same for ciphertexts that are not relinearised
+    lowering: Vec<Lowering>,
+}
+
+impl Rns {
+    fn basis(&self, level: usize) -> &[usize] {
+        &self.chain.levels[level]
+    }
+
+    fn plan(&self, level: usize) -> &SwitchPlan {
+        &self.switching[level - 2]
+    }
+
+    fn all(&self) -> Vec<usize> {
+        (0..self.pool.count()).collect()
+    }
+
+    fn n(&self) -> usize {
+        self.pool.ring().n()
+    }
+
+    fn contains(&self, from: usize, to: usize) -> bool {
+        self.basis(to).iter().all(|i| self.basis(from).contains(i))
+    }
+
+    /// The limbs of the primes of a level, out of those of a higher one that has them all.
+    fn reduced(&self, from: usize, to: usize, a: &Residues) -> Residues {
+        let place = |i| self.basis(from).iter().position(|j| j == i);
+        let limbs = self.basis(to).iter().map(|i| {
+            let at = place(i).expect("a prime of the higher level");
+            a.limbs[at].clone()
+        });
+        Residues {
+            limbs: limbs.collect(),
+        }
+    }
+
+    /// `out + h·s` modulo the primes of `basis`, canonical; `out` holds small coefficients.
+    #[inline(never)]
+    fn masked(&self, secret: &Secret, basis: &[usize], s: &[i64], noise: &[i64]) -> Poly {
+        let mut out = Poly::from_signed(&self.pool, basis, noise);
+        let s = SecretPoly(Poly::from_signed(&self.pool, basis, s));
+        for ((limb, s), &i) in out.limbs.iter_mut().zip(&s.limbs).zip(basis) {
+            let m = self.pool.modulus(i);
+            let factors = lots(&secret.h.limbs[i]).iter().zip(lots(s));
+            for (x, (h, s)) in lots_mut(limb).iter_mut().zip(factors) {
+                secret::add_product(m, [h, s], x);
+            }
+        }
+        out
+    }
+
+    /// f·c or f²·c in coefficient form, canonical and plain.
+    fn phase(&self, secret: &Secret, level: usize, power: Power, c: &Residues) -> SecretPoly {
+        let times = match power {
+            Power::One => 1,
+            Power::Two => 2,
+        };
+        let limbs = self.basis(level).iter().zip(&c.limbs).map(|(&i, limb)| {
+            let (t, n) = (self.pool.transform(i), self.n());
+            let m = t.modulus();
+            let mut scratch = Words::scratch(n);
+            let mut x = Words::scratch(n);
+            x.copy_from_slice(limb.open(self.pool.ring(), &mut scratch));
+            for _ in 0..times {
+                let mut product = Words::zeroed(n);
+                let factors = lots(&x).iter().zip(lots(&secret.f.limbs[i]));
+                for (out, (x, f)) in lots_mut(&mut product).iter_mut().zip(factors) {
+                    secret::add_product(m, [x, f], out);
+                }
+                core::mem::swap(&mut x, &mut product);
+                product.zeroize();
+            }
+            t.inverse(&mut x);
+            x.iter_mut().for_each(|x| *x = m.from_stored(*x));
+            x
+        });
+        SecretPoly(Poly {
+            limbs: limbs.collect(),
+        })
+    }
+
+    fn limb_bytes(&self, basis: &[usize]) -> u64 {
+        let limbs = basis.iter();
+        let bytes = limbs.map(|&i| packed_len(self.n(), self.pool.modulus(i).bits()) as u64);
+        bytes.sum()
+    }
+}
+
+impl Arithmetic for Rns {
+    type Element = Residues;
+    type Product = Residues;
+    type KeyPart = Poly;
+    type Secret = Secret;
+
+    fn new(set: &ParamSet, ring: Ring) -> Result<Self, ParamsError> {
+        let step = ring.modulus_step();
+        let chain = Chain::new(set, step);
+        let pool = Pool::new(ring, &chain.primes).map_err(|p| ParamsError::Modulus { p, step })?;
+        let gadget = Gadget {
+            special: chain.special.clone(),
+            digit_of: &|i| chain.digit_of[i],
+            excess_bits: DIGIT_EXCESS_BITS,
+        };
+        let pairs = || (2..=set.top_level()).map(|level| [level, level - 1]);
+        let bases = |levels: [usize; 2]| levels.map(|level| &chain.levels[level][..]);
+        let switching = pairs().map(|levels| {
+            let [from, to] = bases(levels);
+            SwitchPlan::new(&pool, from, to, &gadget)
+        });
+        let lowering = pairs().map(|levels| {
+            let [from, to] = bases(levels);
+            Lowering::new(&pool, from, to)
+        });
+        Ok(Self {
+            variant: set.variant,
+            switching: switching.collect(),
+            lowering: lowering.collect(),
+            pool,
+            chain,
+        })
+    }
+
+    fn ring(&self) -> &Ring {
+        self.pool.ring()
+    }
+
+    fn numbers(&self) -> Vec<u64> {
+        let levels = self.chain.levels.iter();
+        let levels = levels.map(|level| level.iter().fold(0, |mask, &i| mask ^ 1 << i));
+        let digits = self.chain.digit_of.iter().map(|&d| d as u64);
+        let primes = self.chain.primes.iter().copied();
+        primes.chain(levels).chain(digits).collect()
+    }
+
+    fn log2_modulus(&self, level: usize) -> f64 {
+        self.pool.log2(self.basis(level).iter().copied())
+    }
+
+    fn log2_key(&self) -> f64 {
+        self.pool.log2(0..self.pool.count())
+    }
+
+    fn log2_drop(&self, level: usize) -> f64 {
+        self.plan(level).log2_drop()
+    }
+
+    fn digit_power(&self, level: usize) -> f64 {
+        let excesses = self.plan(level).excesses.iter();
+        excesses.map(|bits| (2.0 * bits).exp2()).sum()
+    }
+
+    fn small(&self, level: usize, coefficients: &[i64]) -> Residues {
+        let poly = Poly::from_signed(&self.pool, self.basis(level), coefficients);
+        self.rest(level, poly)
+    }
+
+    fn add(&self, level: usize, a: &mut Residues, b: &Residues) {
+        for ((a, b), &i) in a.limbs.iter_mut().zip(&b.limbs).zip(self.basis(level)) {
+            a.add(self.pool.ring(), self.pool.modulus(i), b);
+        }
+    }
+
+    fn lower(&self, meter: &Meter, from: usize, to: usize, a: &Residues) -> Residues {
+        if self.contains(from, to) {
+            return self.reduced(from, to, a);
+        }
+        if from > to + 1 && self.contains(from, to + 1) {
+            return self.lower(meter, to + 1, to, &self.reduced(from, to + 1, a));
+        }
+        if from > to + 1 {
+            let next = self.lower(meter, from, from - 1, a);
+            return self.lower(meter, from - 1, to, &next);
+        }
+        let plan = &self.lowering[from - 2];
+        self.rest(to, plan.apply(&self.pool, meter, &self.words(a)))
+    }
+
+    fn lowering_log2(&self, from: usize, to: usize) -> Option<f64> {
+        if self.contains(from, to) {
+            return None;
+        }
+        if from > to + 1 && !self.contains(from, to + 1) {
+            let rest = self.lowering_log2(from - 1, to);
+            return Some(self.lowering[from - 2].log2_drop() + rest.unwrap_or(0.0));
+        }
+        Some(self.lowering[to - 1].log2_drop())
+    }
+
+    fn multiply(&self, meter: &Meter, level: usize, a: &Residues, b: &Residues) -> Residues {
+        let (ring, n) = (self.pool.ring(), self.n());
+        let [mut x, mut y, mut out] = [(); 3].map(|()| Words::scratch(n));
+        let limbs = a.limbs.iter().zip(&b.limbs).zip(self.basis(level));
+        let limbs = limbs.map(|((a, b), &i)| {
+            meter.time(Stage::Tensor, || {
+                let m = self.pool.modulus(i);
+                let factors = [a.open(ring, &mut x), b.open(ring, &mut y)];
+                kernel::dot(ring, m, &[factors], false, &mut out);
+                Limb::of(self.variant, ring, m, &out)
+            })
+        });
+        Residues {
+            limbs: limbs.collect(),
+        }
+    }
+
+    fn add_product(&self, level: usize, a: &mut Residues, b: &Residues) {
+        self.add(level, a, b);
+    }
+
+    /// Limb by limb: each limb of a product is read from memory once for all rows.
+    fn sums(
+        &self,
+        meter: &Meter,
+        level: usize,
+        products: &[&Residues],
+        rows: &[Vec<u16>],
+    ) -> Vec<Residues> {
+        let basis = self.basis(level);
+        let tasks = (0..basis.len()).into_par_iter().with_max_len(1);
+        let limbs = tasks.map(|at| {
+            let sources: Vec<&Limb> = products.iter().map(|p| &p.limbs[at]).collect();
+            let m = self.pool.modulus(basis[at]);
+            meter.time(Stage::Elementwise, || {
+                Limb::sums(self.pool.ring(), m, &sources, rows)
+            })
+        });
+        let limbs: Vec<Vec<Limb>> = limbs.collect();
+        let mut limbs: Vec<_> = limbs.into_iter().map(Vec::into_iter).collect();
+        let sum = |_| {
+            let own = limbs.iter_mut().map(|l| l.next().expect("one per row"));
+            Residues {
+                limbs: own.collect(),
+            }
+        };
+        rows.iter().map(sum).collect()
+    }
+
+    fn relinearize(
+        &self,
+        meter: &Meter,
+        key: &[Poly],
+        level: usize,
+        products: Vec<Residues>,
+        cancel: &Cancel,
+    ) -> Result<Vec<Residues>> {
+        let tasks = products.into_par_iter().with_max_len(1);
+        let one = |product| {
+            cancel.check()?;
+            Ok(self.relinearize_one(meter, key, level, product))
+        };
+        tasks.map(one).collect()
+    }
+
+    fn secret(&self, f_prime: &[i64], g: &[i64]) -> Option<Secret> {
+        let all = self.all();
+        let f = Zeroizing::new(crate::keys::f_of(self.ring(), f_prime));
+        let mut f = SecretPoly(Poly::from_signed(&self.pool, &all, &f));
+        let twice = Zeroizing::new(g.iter().map(|&g| 2 * g).collect::<Vec<_>>());
+        let twice = SecretPoly(Poly::from_signed(&self.pool, &all, &twice));
+        let quotients = f.limbs.par_iter_mut().zip(&twice.limbs).zip(&all);
+        let quotients = quotients.map(|((f, g), &i)| {
+            let m = self.pool.modulus(i);
+            f.iter_mut().for_each(|x| *x = m.canonical(*x));
+            quotient(m, g, f)
+        });
+        let limbs = quotients.collect::<Option<Vec<Words>>>()?;
+        Some(Secret {
+            f,
+            h: Poly { limbs },
+        })
+    }
+
+    fn encrypt(&self, secret: &Secret, level: usize, s: &[i64], noise: &[i64]) -> Residues {
+        self.rest(level, self.masked(secret, self.basis(level), s, noise))
+    }
+
+    fn parities(
+        &self,
+        secret: &Secret,
+        level: usize,
+        power: Power,
+        c: &Residues,
+    ) -> (Zeroizing<Vec<u64>>, u64) {
+        let mut phase = self.phase(secret, level, power, c);
+        secret::parities(&self.pool, self.basis(level), &mut phase)
+    }
+
+    fn noise(
+        &self,
+        secret: &Secret,
+        level: usize,
+        power: Power,
+        c: &Residues,
+    ) -> Zeroizing<Vec<f64>> {
+        let phase = self.phase(secret, level, power, c);
+        homaes_leveled::centred(&self.pool, self.basis(level), &phase)
+    }
+
+    fn of_product(&self, _: usize, product: &Residues) -> Residues {
+        product.clone()
+    }
+
+    fn key_parts(&self) -> usize {
+        self.chain.digit_of.iter().max().map_or(0, |d| d + 1)
+    }
+
+    fn key_part(&self, secret: &Secret, number: usize, s: &[i64], noise: &[i64]) -> Vec<u8> {
+        let all = self.all();
+        let mut poly = self.masked(secret, &all, s, noise);
+        for (i, limb) in poly.limbs.iter_mut().enumerate() {
+            if self.chain.digit_of.get(i) != Some(&number) {
+                continue;
+            }
+            // P·f modulo the primes of the digit, 0 modulo the others
+            let m = self.pool.modulus(i);
+            let p = m.shoup(self.pool.product(m, self.chain.special.clone()));
+            for (x, &f) in limb.iter_mut().zip(secret.f.limbs[i].iter()) {
+                *x = m.add(*x, m.scale(f, p));
+            }
+        }
+        let out = Encoder::with_capacity(self.key_part_bytes() as usize);
+        let limbs = poly.limbs.iter().zip(&all);
+        let out = limbs.fold(out, |out, (limb, &i)| {
+            out.residues(self.pool.modulus(i).p(), limb)
+        });
+        out.finish()
+    }
+
+    fn key_part_bytes(&self) -> u64 {
+        self.limb_bytes(&self.all())
+    }
+
+    fn take_key_part(&self, _: usize, input: &mut Decoder<'_>) -> Result<Poly> {
+        self.take_words(&self.all(), "evaluation key", input)
+    }
+
+    fn element_bytes(&self, level: usize) -> u64 {
+        self.limb_bytes(self.basis(level))
+    }
+
+    fn put(&self, level: usize, a: &Residues, mut out: Encoder) -> Encoder {
+        let n = self.n();
+        let [mut scratch, mut canonical] = [(); 2].map(|()| Words::scratch(n));
+        for (limb, &i) in a.limbs.iter().zip(self.basis(level)) {
+            let m = self.pool.modulus(i);
+            let words = limb.open(self.pool.ring(), &mut scratch);
+            for (c, &x) in canonical.iter_mut().zip(words) {
+                *c = m.canonical(x);
+            }
+            out = out.residues(m.p(), &canonical);
+        }
+        out
+    }
+
+    fn take(&self, level: usize, what: &'static str, input: &mut Decoder<'_>) -> Result<Residues> {
+        let poly = self.take_words(self.basis(level), what, input)?;
+        Ok(self.rest(level, poly))
+    }
+}
+
+impl Rns {
+    /// Limbs at rest.
+    fn rest(&self, level: usize, poly: Poly) -> Residues {
+        let limbs = poly.limbs.into_iter().zip(self.basis(level));
+        let limbs = limbs.map(|(words, &i)| {
+            Limb::keep(self.variant, self.pool.ring(), self.pool.modulus(i), words)
+        });
+        Residues {
+            limbs: limbs.collect(),
+        }
+    }
+
+    /// Limbs to work with.
+    fn words(&self, a: &Residues) -> Poly {
+        let limbs = a.limbs.iter().map(|l| l.words(self.pool.ring()));
+        Poly {
+            limbs: limbs.collect(),
+        }
+    }
+
+    fn take_words(
+        &self,
+        basis: &[usize],
+        what: &'static str,
+        input: &mut Decoder<'_>,
+    ) -> Result<Poly> {
+        let n = self.n();
+        let limbs = basis.iter().map(|&i| {
+            let residues = input.residues(what, self.pool.modulus(i).p(), n)?;
+            let mut limb = Words::scratch(n);
+            limb.copy_from_slice(&residues);
+            Ok(limb)
+        });
+        Ok(Poly {
+            limbs: limbs.collect::<Result<_>>()?,
+        })
+    }
+}
+
+/// g/f, word by word, stored and canonical, by one inversion of the product of all words of f; nothing if one of them is 0. Both are stored, f
+/// canonical. Time depends on nothing but whether there is a result.
+#[inline(never)]
+fn quotient(m: &Modulus, g: &Words, f: &Words) -> Option<Words> {
+    let n = f.len();
+    // products of all words before
+    let mut before = Words::scratch(n);
+    let mut product = m.r();
+    for (b, &f) in before.iter_mut().zip(f.iter()) {
+        *b = product;
+        product = m.mul_stored(f, product);
+    }
+    if product == 0 {
+        before.zeroize();
+        return None;
+    }
+    // product^(p - 2) by squarings, all of stored form; the exponent is public
+    let mut inverse = m.r();
+    for bit in (0..m.bits()).rev() {
+        inverse = m.mul_stored(inverse, inverse);
+        if (m.p() - 2) >> bit & 1 == 1 {
+            inverse = m.mul_stored(product, inverse);
+        }
+    }
+    let mut out = Words::scratch(n);
+    for i in (0..n).rev() {
+        let own = m.mul_stored(before[i], inverse);
+        inverse = m.mul_stored(f[i], inverse);
+        out[i] = m.mul_stored(g[i], own);
+    }
+    before.zeroize();
+    product.zeroize();
+    inverse.zeroize();
+    Some(out)
+}

@@ -1,0 +1,151 @@
+//! The primes of a set and which of them make up the modulus of every level.
+//!
+//! **RNS** (DHS14 §4, with q = ∏ p_i in place of p^L). The modulus of level ℓ is the product of the first ℓ primes, so every modulus divides
+//! those above it: a ciphertext of a higher level comes down by leaving limbs out. All primes are the largest below 2^32, which lets two residues share a
+//! word at rest; there are 41 between 2^27.6 and 2^32 for m = 65535. Levels whose products are small drop the small ones.
+//!
+//! **Hybrid.** Level 4r + 1 is where a state stands with r rounds left:
+//!
+//! ```text
+//! level 4r + 1   b_1 … b_2r · high        level 4r - 1   b_1 … b_{2r-1} · high
+//! level 4r       b_1 … b_2r · low         level 4r - 2   b_1 … b_{2r-1} · low
+//! level 1        low
+//! ```
+//!
+//! so that two base primes are dropped in a round and the tail makes four drops of them: 22.1, 20.9, 22.1 and 24.5 bits. The transform wants primes between
+//! 2^24 and 2^47, which is why levels of 22 bits cannot each have a prime of their own. Keys are made modulo base, tail and special primes.
+
+use crate::sets::{ParamSet, Variant};
+use homaes_math::prime::largest_primes;
+use std::ops::Range;
+
+/// log2 of the bounds below which the primes of a hybrid chain are the largest.
+const LOW: f64 = 24.0;
+const HIGH: f64 = 46.1;
+/// Dropped at even and at odd levels 4r - 3 and 4r - 1.
+const EVEN: f64 = 46.6;
+const ODD: f64 = 43.0;
+const SPECIAL: f64 = 43.5;
+/// Special primes, and other primes of a digit.
+const SPECIALS: usize = 7;
+const DIGIT: usize = 7;
+
+/// Primes and levels.
+pub(crate) struct Chain {
+    pub(crate) primes: Vec<u64>,
+    /// primes of every level, index 0 unused
+    pub(crate) levels: Vec<Vec<usize>>,
+    pub(crate) special: Range<usize>,
+    /// of every prime that is not special
+    pub(crate) digit_of: Vec<usize>,
+}
+
+impl Chain {
+    /// The chain of a set whose primes are 1 modulo `step`.
+    pub(crate) fn new(set: &ParamSet, step: u64) -> Self {
+        match set.variant {
+            Variant::Rns => Self::rns(set, step),
+            Variant::Hybrid => Self::hybrid(set, step),
+        }
+    }
+
+    fn rns(set: &ParamSet, step: u64) -> Self {
+        let (top, depth) = (set.top_level(), set.sbox.levels());
+        let mut sorted = largest_primes(1 << 32, step, top);
+        sorted.sort_unstable();
+        // places of a round by what they need, least first: sums of up to 40 products come last, products of bits of norms first
+        let order: &[usize] = match depth {
+            4 => &[1, 2, 0, 3],
+            _ => &[1, 0, 2],
+        };
+        // level 1 keeps the largest
+        let mut primes = vec![sorted[top - 1]; top];
+        let mut next = sorted.into_iter();
+        for &place in order {
+            let own = (2..=top).filter(|&level| (top - level) % depth == place);
+            for level in own {
+                primes[level - 1] = next.next().expect("one prime for every level");
+            }
+        }
+        Self {
+            levels: (0..=top).map(|level| (0..level).collect()).collect(),
+            special: top..top,
+            digit_of: (0..top).collect(),
+            primes,
+        }
+    }
+
+    fn hybrid(set: &ParamSet, step: u64) -> Self {
+        let below = |log2: f64, count| largest_primes(log2.exp2() as u64, step, count);
+        let rounds = set.rounds;
+        let [even, odd] = [EVEN, ODD].map(|log2| below(log2, rounds));
+        let base = even
+            .into_iter()
+            .zip(odd)
+            .flat_map(|(even, odd)| [even, odd]);
+        let mut primes = [below(LOW, 1), below(HIGH, 1)].concat();
+        primes.extend(base);
+        let special = primes.len()..primes.len() + SPECIALS;
+        primes.extend(below(SPECIAL, SPECIALS));
+        let level = |level: usize| -> Vec<usize> {
+            let (base, tail) = match (level + 2) / 4 * 2 {
+                _ if level <= 1 => (0, 0),
+                pairs if level % 4 == 1 => (pairs, 1),
+                pairs if level % 4 == 0 => (pairs, 0),
+                pairs if level % 4 == 3 => (pairs - 1, 1),
+                pairs => (pairs - 1, 0),
+            };
+            (2..2 + base).chain([tail]).collect()
+        };
+        Self {
+            levels: (0..=set.top_level()).map(level).collect(),
+            digit_of: (0..special.start)
+                .map(|i| i.saturating_sub(1) / DIGIT)
+                .collect(),
+            special,
+            primes,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sets;
+
+    #[test]
+    fn the_levels_of_a_hybrid_round() {
+        let chain = Chain::new(&sets::HYBRID, 65535 * 256);
+        let [t, high] = [0, 1];
+        assert_eq!(chain.levels[1], [t]);
+        assert_eq!(chain.levels[2], [2, t]);
+        assert_eq!(chain.levels[3], [2, high]);
+        assert_eq!(chain.levels[4], [2, 3, t]);
+        assert_eq!(chain.levels[5], [2, 3, high]);
+        assert_eq!(chain.levels[6], [2, 3, 4, t]);
+        assert_eq!(chain.levels[41].len(), 21);
+        let log2 = |primes: &[u64]| primes.iter().map(|&p| (p as f64).log2()).sum::<f64>();
+        let all = log2(&chain.primes);
+        assert!((1265.0..1271.0).contains(&all), "{all}");
+        // three digits, none much above the special modulus
+        let special = log2(&chain.primes[chain.special.clone()]);
+        for digit in 0..3 {
+            let own = chain.levels[41]
+                .iter()
+                .filter(|&&i| chain.digit_of[i] == digit);
+            let own: Vec<u64> = own.map(|&i| chain.primes[i]).collect();
+            assert_eq!(own.len(), 7);
+            assert!(log2(&own) - special < 11.0);
+        }
+    }
+
+    #[test]
+    fn the_primes_of_an_rns_chain() {
+        let chain = Chain::new(&sets::RNS, 65535 * 256);
+        assert_eq!(chain.primes.len(), 41);
+        let log2: Vec<f64> = chain.primes.iter().map(|&p| (p as f64).log2()).collect();
+        assert!(log2.iter().all(|&b| b > 27.6 && b < 32.0));
+        assert!((log2.iter().sum::<f64>() - 1263.7).abs() < 0.1);
+        assert_eq!(chain.levels[3], [0, 1, 2]);
+    }
+}

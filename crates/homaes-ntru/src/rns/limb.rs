@@ -1,0 +1,96 @@
+//! Limbs at rest: two residues to a word where all primes are below 2^32.
+
+use crate::sets::Variant;
+use homaes_math::{Modulus, Ring, Words, halves, kernel};
+
+#[derive(Clone)]
+pub(super) enum Limb {
+    /// lazy
+    Full(Words),
+    /// as [`halves`] packs them
+    Half(Words),
+}
+
+impl Limb {
+    /// From lazy words.
+    pub(super) fn of(variant: Variant, ring: &Ring, m: &Modulus, words: &Words) -> Self {
+        match variant {
+            Variant::Rns => {
+                let mut half = Words::scratch(ring.n() / 2);
+                halves::pack(ring, m, words, &mut half);
+                Self::Half(half)
+            }
+            Variant::Hybrid => Self::Full(words.clone()),
+        }
+    }
+
+    /// As [`of`](Self::of), from words that nobody else wants.
+    pub(super) fn keep(variant: Variant, ring: &Ring, m: &Modulus, words: Words) -> Self {
+        match variant {
+            Variant::Rns => Self::of(variant, ring, m, &words),
+            Variant::Hybrid => Self::Full(words),
+        }
+    }
+
+    /// Lazy words, in `scratch` if they are packed.
+    pub(super) fn open<'a>(&'a self, ring: &Ring, scratch: &'a mut Words) -> &'a [u64] {
+        match self {
+            Self::Full(words) => words,
+            Self::Half(half) => {
+                halves::unpack(ring, half, scratch);
+                scratch
+            }
+        }
+    }
+
+    /// Lazy words of one's own.
+    pub(super) fn words(&self, ring: &Ring) -> Words {
+        match self {
+            Self::Full(words) => words.clone(),
+            Self::Half(half) => {
+                let mut words = Words::scratch(ring.n());
+                halves::unpack(ring, half, &mut words);
+                words
+            }
+        }
+    }
+
+    /// `self += other`.
+    pub(super) fn add(&mut self, ring: &Ring, m: &Modulus, other: &Self) {
+        match (self, other) {
+            (Self::Full(a), Self::Full(b)) => kernel::scale_add(ring, m, b, m.shoup(1), a),
+            (Self::Half(a), Self::Half(b)) => halves::add(ring, m, b, a),
+            _ => unreachable!("limbs of one variant"),
+        }
+    }
+
+    /// One sum for each row.
+    pub(super) fn sums(
+        ring: &Ring,
+        m: &Modulus,
+        sources: &[&Self],
+        rows: &[Vec<u16>],
+    ) -> Vec<Self> {
+        let words: Vec<&[u64]> = sources
+            .iter()
+            .map(|limb| match limb {
+                Self::Full(words) | Self::Half(words) => &words[..],
+            })
+            .collect();
+        let mut out: Vec<Words> = rows
+            .iter()
+            .map(|_| Words::scratch(words[0].len()))
+            .collect();
+        let mut sums: Vec<&mut [u64]> = out.iter_mut().map(|o| &mut o[..]).collect();
+        match sources[0] {
+            Self::Full(_) => {
+                kernel::sums(ring, m, &words, rows, &mut sums);
+                out.into_iter().map(Self::Full).collect()
+            }
+            Self::Half(_) => {
+                halves::sums(ring, m, &words, rows, &mut sums);
+                out.into_iter().map(Self::Half).collect()
+            }
+        }
+    }
+}

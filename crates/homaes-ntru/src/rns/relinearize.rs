@@ -1,0 +1,117 @@
+//! Relinearisation merged with the modulus switch: `c ↦ Σ_j d_j(c) ζ_j`, divided by P and by what the level drops.
+//!
+//! With ζ_j = h s_j + 2e_j + P G_j f and Σ d_j(c) G_j = c the sum decrypts under f to P f² c and an even error. Prime by prime, those that are dropped
+//! first, so that every other sum goes to its final value while it is in the cache.
+//!
+//! Cost with L source, K special and L' target primes, and D digits: D(L + K) + K + L' + 1 transforms in RNS sets, where L' = L - 1 and D = L, K = 0.
+
+use super::{Residues, Rns};
+use crate::rns::limb::Limb;
+use homaes_leveled::{Coefficients, Division, Meter, Poly, Stage, SwitchPlan};
+use homaes_math::{Words, kernel};
+
+/// Digits extended at a time: their words and the sum stay in the second-level cache.
+const GROUP: usize = 2;
+
+/// One product on its way.
+struct Job<'a> {
+    rns: &'a Rns,
+    meter: &'a Meter,
+    key: &'a [Poly],
+    plan: &'a SwitchPlan,
+    /// the product times (P/P_l)⁻¹
+    limbs: Vec<Words>,
+    coefficients: Coefficients,
+}
+
+impl Rns {
+    pub(super) fn relinearize_one(
+        &self,
+        meter: &Meter,
+        key: &[Poly],
+        level: usize,
+        product: Residues,
+    ) -> Residues {
+        let (plan, ring) = (self.plan(level), self.pool.ring());
+        let mut limbs: Vec<Words> = product.limbs.iter().map(|l| l.words(ring)).collect();
+        drop(product);
+        if !plan.all_special {
+            for ((limb, &c), &i) in limbs.iter_mut().zip(&plan.scale).zip(&plan.from) {
+                kernel::scale_canonical(ring, self.pool.modulus(i), c, limb);
+            }
+        }
+        let in_coefficients = limbs.iter().zip(&plan.from).map(|(limb, &i)| {
+            let mut limb = limb.clone();
+            meter.time(Stage::Transform, || {
+                self.pool.transform(i).inverse(&mut limb)
+            });
+            limb
+        });
+        let in_coefficients = in_coefficients.collect();
+        let coefficients = Coefficients::new(&self.pool, meter, in_coefficients, &plan.digits);
+        let job = Job {
+            rns: self,
+            meter,
+            key,
+            plan,
+            limbs,
+            coefficients,
+        };
+        job.run()
+    }
+}
+
+impl Job<'_> {
+    fn run(&self) -> Residues {
+        let (pool, meter, down) = (&self.rns.pool, self.meter, &self.plan.down);
+        let n = pool.ring().n();
+        let mut buffers = [(); GROUP].map(|()| Words::scratch(n));
+        let dropped = down.dropped().iter().enumerate().map(|(k, &at)| {
+            let mut limb = Words::scratch(n);
+            self.sum(at, &mut buffers, &mut limb);
+            down.start(pool, meter, k, &mut limb);
+            limb
+        });
+        let dropped = dropped.collect();
+        let division = Division::new(pool, meter, down, dropped);
+        let [mut sum, mut out] = [(); 2].map(|()| Words::scratch(n));
+        let limbs = down.to().iter().enumerate().map(|(j, &i)| {
+            if let Some(at) = down.source(j) {
+                self.sum(at, &mut buffers, &mut sum);
+            }
+            division.limb(pool, meter, down, j, &sum, &mut out);
+            Limb::of(self.rns.variant, pool.ring(), pool.modulus(i), &out)
+        });
+        Residues {
+            limbs: limbs.collect(),
+        }
+    }
+
+    /// Σ d_j ζ_j modulo the `at`-th prime of the extended basis.
+    fn sum(&self, at: usize, buffers: &mut [Words; GROUP], out: &mut Words) {
+        let (pool, plan) = (&self.rns.pool, self.plan);
+        let prime = plan.extended[at];
+        let digits: Vec<usize> = (0..plan.digits.len()).collect();
+        for (group, numbers) in digits.chunks(GROUP).enumerate() {
+            for (buffer, &number) in buffers.iter_mut().zip(numbers) {
+                let digit = &plan.digits[number];
+                if !digit.owns(at) {
+                    let place = (at, prime);
+                    digit.extend(pool, self.meter, place, &self.coefficients, number, buffer);
+                }
+            }
+            let terms = buffers.iter().zip(numbers).map(|(buffer, &number)| {
+                let digit = &plan.digits[number];
+                // its residue modulo a prime of its own is the element's
+                let own = digit.owns(at);
+                let x: &[u64] = if own { &self.limbs[at] } else { buffer };
+                [x, &self.key[digit.number].limbs[prime]]
+            });
+            let terms: Vec<[&[u64]; 2]> = terms.collect();
+            let m = pool.modulus(prime);
+            self.meter.time(Stage::InnerProduct, || {
+                kernel::dot(pool.ring(), m, &terms, group > 0, out);
+            });
+        }
+    }
+}
