@@ -70,9 +70,8 @@ fn take_poly(
 ) -> Result<Poly> {
     let n = params.ring().n();
     let limbs = basis.iter().map(|&i| {
-        let residues = input.residues(what, params.modulus(i).p(), n)?;
         let mut limb = Words::scratch(n);
-        limb.copy_from_slice(&residues);
+        input.residues_into(what, params.modulus(i).p(), &mut limb)?;
         Ok(limb)
     });
     Ok(Poly {

@@ -248,6 +248,23 @@ pub fn scale_canonical(ring: &Ring, m: &Modulus, c: Shoup, a: &mut [u64]) {
     }
 }
 
+/// `out = a + b`, lazy.
+pub fn add(ring: &Ring, m: &Modulus, a: &[u64], b: &[u64], out: &mut [u64]) {
+    assert!([a.len(), b.len(), out.len()] == [ring.n(); 3]);
+    if ring.vectorised() {
+        return simd::add(m, a, b, out);
+    }
+    add_words(m, a, b, out);
+}
+
+/// [`add`], compiled as part of its caller, and so for the caller's vectors.
+#[inline(always)]
+pub(crate) fn add_words(m: &Modulus, a: &[u64], b: &[u64], out: &mut [u64]) {
+    for ((o, &a), &b) in out.iter_mut().zip(a).zip(b) {
+        *o = Modulus::sub_if_ge(a + b, 2 * m.p());
+    }
+}
+
 /// `out += a · c`, lazy.
 pub fn scale_add(ring: &Ring, m: &Modulus, a: &[u64], c: Shoup, out: &mut [u64]) {
     assert!(a.len() == ring.n() && out.len() == ring.n());

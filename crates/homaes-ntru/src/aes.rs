@@ -83,8 +83,7 @@ impl<A: Arithmetic> State<A> {
     pub fn xor_public(&mut self, params: &Params<A>, blocks: &[Block]) -> Result<()> {
         let public = Self::public(params, self.level(), blocks)?;
         for (a, b) in self.bits.iter_mut().zip(&public.bits) {
-            params.arithmetic().add(a.level, &mut a.element, &b.element);
-            a.noise = a.noise.plus(b.noise);
+            *a = a.plus(params, b);
         }
         Ok(())
     }

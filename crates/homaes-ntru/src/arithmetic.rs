@@ -53,8 +53,8 @@ pub trait Arithmetic: Sized + Send + Sync + 'static {
 
     /// A small polynomial.
     fn small(&self, level: usize, coefficients: &[i64]) -> Self::Element;
-    /// `a += b`.
-    fn add(&self, level: usize, a: &mut Self::Element, b: &Self::Element);
+    /// The sum.
+    fn sum(&self, level: usize, a: &Self::Element, b: &Self::Element) -> Self::Element;
     /// The same value at a lower level.
     fn lower(&self, meter: &Meter, from: usize, to: usize, a: &Self::Element) -> Self::Element;
     /// Bits by which [`lower`](Self::lower) divides; nothing if it reduces modulo q_to, which q_from is a multiple of, and so keeps the noise.
@@ -67,8 +67,8 @@ pub trait Arithmetic: Sized + Send + Sync + 'static {
         a: &Self::Element,
         b: &Self::Element,
     ) -> Self::Product;
-    /// `a += b`.
-    fn add_product(&self, level: usize, a: &mut Self::Product, b: &Self::Product);
+    /// The sum.
+    fn sum_of_products(&self, level: usize, a: &Self::Product, b: &Self::Product) -> Self::Product;
     /// Sum k is that of `products[i]` for i in `rows[k]`.
     fn sums(
         &self,

@@ -8,6 +8,7 @@ use crate::ciphertext::{Ciphertext, Product, plaintext};
 use crate::error::{Error, Result};
 use crate::keys::EvalKey;
 use crate::params::Params;
+use core::cmp::Ordering;
 use homaes_aes::{BitEval, EvalError};
 use homaes_leveled::Meter;
 use homaes_scheme::{Cancel, Owner};
@@ -105,30 +106,12 @@ impl<A: Arithmetic> BitEval for Bits<'_, A> {
     }
 
     fn xor(&self, a: &Ciphertext<A>, b: &Ciphertext<A>) -> Ciphertext<A> {
-        let (mut out, b) = match a.level <= b.level {
-            true => (a.clone(), b),
-            false => (b.clone(), a),
-        };
-        self.xor_assign(&mut out, b);
-        out
-    }
-
-    fn xor_assign(&self, a: &mut Ciphertext<A>, b: &Ciphertext<A>) {
-        let lower;
-        let b = match a.level.cmp(&b.level) {
-            core::cmp::Ordering::Equal => b,
-            core::cmp::Ordering::Less => {
-                lower = self.lowered(b, a.level);
-                &lower
-            }
-            core::cmp::Ordering::Greater => {
-                *a = self.lowered(a, b.level);
-                b
-            }
-        };
-        self.arithmetic().add(a.level, &mut a.element, &b.element);
-        a.owner = a.owner.with(b.owner);
-        a.noise = a.noise.plus(b.noise);
+        let params = self.params();
+        match a.level.cmp(&b.level) {
+            Ordering::Equal => a.plus(params, b),
+            Ordering::Less => a.plus(params, &self.lowered(b, a.level)),
+            Ordering::Greater => self.lowered(a, b.level).plus(params, b),
+        }
     }
 
     fn and(&self, a: &Ciphertext<A>, b: &Ciphertext<A>) -> Result<Product<A>> {
@@ -152,8 +135,8 @@ impl<A: Arithmetic> BitEval for Bits<'_, A> {
 
     fn xor_product(&self, mut a: Product<A>, b: &Product<A>) -> Product<A> {
         assert_eq!(a.level, b.level, "products of one depth are at one level");
-        self.arithmetic()
-            .add_product(a.level, &mut a.product, &b.product);
+        let arithmetic = self.arithmetic();
+        a.product = arithmetic.sum_of_products(a.level, &a.product, &b.product);
         a.owner = a.owner.with(b.owner);
         a.noise = a.noise.plus(b.noise);
         a

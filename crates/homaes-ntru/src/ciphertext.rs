@@ -51,6 +51,18 @@ impl<A: Arithmetic> Ciphertext<A> {
         self.level
     }
 
+    /// The sum of two of one level.
+    pub(crate) fn plus(&self, params: &Params<A>, other: &Self) -> Self {
+        Self {
+            owner: self.owner.with(other.owner),
+            level: self.level,
+            element: params
+                .arithmetic()
+                .sum(self.level, &self.element, &other.element),
+            noise: self.noise.plus(other.noise),
+        }
+    }
+
     /// Its noise by the model.
     pub fn noise(&self) -> Noise {
         self.noise

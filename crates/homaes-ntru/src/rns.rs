@@ -197,9 +197,11 @@ impl Arithmetic for Rns {
         self.rest(level, poly)
     }
 
-    fn add(&self, level: usize, a: &mut Residues, b: &Residues) {
-        for ((a, b), &i) in a.limbs.iter_mut().zip(&b.limbs).zip(self.basis(level)) {
-            a.add(self.pool.ring(), self.pool.modulus(i), b);
+    fn sum(&self, level: usize, a: &Residues, b: &Residues) -> Residues {
+        let limbs = a.limbs.iter().zip(&b.limbs).zip(self.basis(level));
+        let limbs = limbs.map(|((a, b), &i)| a.plus(self.pool.ring(), self.pool.modulus(i), b));
+        Residues {
+            limbs: limbs.collect(),
         }
     }
 
@@ -246,8 +248,8 @@ impl Arithmetic for Rns {
         }
     }
 
-    fn add_product(&self, level: usize, a: &mut Residues, b: &Residues) {
-        self.add(level, a, b);
+    fn sum_of_products(&self, level: usize, a: &Residues, b: &Residues) -> Residues {
+        self.sum(level, a, b)
     }
 
     /// Limb by limb: each limb of a product is read from memory once for all rows.
@@ -429,9 +431,8 @@ impl Rns {
     ) -> Result<Poly> {
         let n = self.n();
         let limbs = basis.iter().map(|&i| {
-            let residues = input.residues(what, self.pool.modulus(i).p(), n)?;
             let mut limb = Words::scratch(n);
-            limb.copy_from_slice(&residues);
+            input.residues_into(what, self.pool.modulus(i).p(), &mut limb)?;
             Ok(limb)
         });
         Ok(Poly {

@@ -67,8 +67,9 @@ pub fn unpack_bits(bytes: &[u8], bits: u32, out: &mut [u64]) -> Result<(), WireE
         });
     }
     let mask = (1u64 << bits) - 1;
-    let mut at = 0usize;
-    for value in out {
+    let start = unpack_groups(bytes, bits, out);
+    let mut at = start * bits as usize;
+    for value in &mut out[start..] {
         let (byte, shift) = (at / 8, at % 8);
         // Nine bytes hold any value at any shift; near the end they are filled up with zeros.
         *value = match bytes.get(byte..).and_then(<[u8]>::first_chunk) {
@@ -91,6 +92,29 @@ pub fn unpack_bits(bytes: &[u8], bits: u32, out: &mut [u64]) -> Result<(), WireE
         });
     }
     Ok(())
+}
+
+/// Unpacks values from the front, eight at a time, which take `bits` bytes, as long as eight bytes can be read at the place of each; how many.
+fn unpack_groups(bytes: &[u8], bits: u32, out: &mut [u64]) -> usize {
+    const GROUP: usize = 8;
+    // a value and up to seven bits before it
+    if bits > 57 {
+        return 0;
+    }
+    let (mask, step) = ((1u64 << bits) - 1, bits as usize);
+    let mut done = 0;
+    for (values, at) in out.chunks_exact_mut(GROUP).zip((0..).step_by(step)) {
+        let Some(group) = bytes.get(at..at + step + GROUP) else {
+            break;
+        };
+        for (k, value) in values.iter_mut().enumerate() {
+            let part = group[k * step / 8..].first_chunk();
+            let word = u64::from_le_bytes(*part.expect("eight bytes behind the group"));
+            *value = word >> (k * step % 8) & mask;
+        }
+        done += GROUP;
+    }
+    done
 }
 
 /// The 64 bits from bit `shift` < 8 on.

@@ -265,17 +265,34 @@ impl<'b> Decoder<'b> {
         modulus: u64,
         count: usize,
     ) -> Result<Vec<u64>, WireError> {
-        let bits = residue_bits(modulus);
-        let bytes = self.bytes(what, packed_len(count, bits))?;
+        // the bytes are there before the values are allocated
+        let bytes = packed_len(count, residue_bits(modulus));
+        self.clone().bytes(what, bytes)?;
         let mut values = vec![0; count];
-        unpack_bits(bytes, bits, &mut values)?;
+        self.residues_into(what, modulus, &mut values)?;
+        Ok(values)
+    }
+
+    /// Takes as many residues as `values` holds, as [`residues`](Self::residues) does, without memory of its own.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn residues_into(
+        &mut self,
+        what: &'static str,
+        modulus: u64,
+        values: &mut [u64],
+    ) -> Result<(), WireError> {
+        let bits = residue_bits(modulus);
+        let bytes = self.bytes(what, packed_len(values.len(), bits))?;
+        unpack_bits(bytes, bits, values)?;
         match values.iter().max() {
             Some(&found) if found >= modulus => Err(WireError::ValueTooLarge {
                 what,
                 found,
                 expected: modulus - 1,
             }),
-            _ => Ok(values),
+            _ => Ok(()),
         }
     }
 

@@ -65,6 +65,18 @@ fn inner_product_twins() {
 }
 
 #[test]
+fn sums_of_two() {
+    on_all(|ring, m| {
+        let (n, p) = (ring.n(), m.p());
+        let [a, b] = [3, 4].map(|k| limb(n, 2 * p, k));
+        let mut out = vec![0; n];
+        add(ring, m, &a, &b, &mut out);
+        assert!((0..n).all(|i| out[i] % p == (a[i] + b[i]) % p));
+        vec![out]
+    });
+}
+
+#[test]
 fn dot_adds_products() {
     for count in [0, 1, 3, 24] {
         on_all(|ring, m| {

@@ -392,8 +392,8 @@ pub(super) unsafe fn unpack(halves: &[u64], out: &mut [u64]) {
 /// # Safety
 /// The processor must have AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
-pub(super) unsafe fn add_halves(m: &Modulus, a: &[u64], out: &mut [u64]) {
-    halves::add_words(m, a, out);
+pub(super) unsafe fn add_halves(m: &Modulus, a: &[u64], b: &[u64], out: &mut [u64]) {
+    halves::add_words(m, a, b, out);
 }
 
 /// # Safety
@@ -406,6 +406,13 @@ pub(super) unsafe fn sums_of_halves(
     out: &mut [&mut [u64]],
 ) {
     halves::sums_of_rows(m, sources, rows, out);
+}
+
+/// # Safety
+/// The processor must have AVX-512 F, DQ and IFMA.
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+pub(super) unsafe fn add(m: &Modulus, a: &[u64], b: &[u64], out: &mut [u64]) {
+    kernel::add_words(m, a, b, out);
 }
 
 /// # Safety

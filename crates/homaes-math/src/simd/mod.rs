@@ -159,7 +159,7 @@ dispatch! {
     /// See [`crate::halves::unpack`].
     avx512::unpack(halves: &[u64], out: &mut [u64]);
     /// See [`crate::halves::add`].
-    avx512::add_halves(m: &Modulus, a: &[u64], out: &mut [u64]);
+    avx512::add_halves(m: &Modulus, a: &[u64], b: &[u64], out: &mut [u64]);
     /// See [`crate::halves::sums`].
     avx512::sums_of_halves(m: &Modulus, sources: &[&[u64]], rows: &[Vec<u16>], out: &mut [&mut [u64]]);
     /// See [`crate::kernel::combine`].
@@ -172,6 +172,8 @@ dispatch! {
     avx512::scale_canonical(m: &Modulus, c: Shoup, a: &mut [u64]);
     /// See [`crate::kernel::scale_add`].
     avx512::scale_add(m: &Modulus, a: &[u64], c: Shoup, out: &mut [u64]);
+    /// See [`crate::kernel::add`].
+    avx512::add(m: &Modulus, a: &[u64], b: &[u64], out: &mut [u64]);
     /// See [`crate::kernel::mix_column`].
     avx512::mix_column(ring: &Ring, m: &Modulus, two_by_row: &[Shoup], s: [&mut [u64]; 4]);
 }

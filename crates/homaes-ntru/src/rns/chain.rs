@@ -2,7 +2,9 @@
 //!
 //! **RNS** (DHS14 §4, with q = ∏ p_i in place of p^L). The modulus of level ℓ is the product of the first ℓ primes, so every modulus divides
 //! those above it: a ciphertext of a higher level comes down by leaving limbs out. All primes are the largest below 2^32, which lets two residues share a
-//! word at rest; there are 41 between 2^27.6 and 2^32 for m = 65535. Levels whose products are small drop the small ones.
+//! word at rest; there are 41 between 2^27.6 and 2^32 for m = 65535. Levels whose products are small drop the small ones. The next smaller prime is special:
+//! without it the noise of relinearisation, 2^25.6 at an embedding, is 2^31 times that of digits of one bit, so close to what 31 bits a level allow that
+//! it runs away in the third round of AES at n = 32768.
 //!
 //! **Hybrid.** Level 4r + 1 is where a state stands with r rounds left:
 //!
@@ -51,7 +53,8 @@ impl Chain {
 
     fn rns(set: &ParamSet, step: u64) -> Self {
         let (top, depth) = (set.top_level(), set.sbox.levels());
-        let mut sorted = largest_primes(1 << 32, step, top);
+        let mut sorted = largest_primes(1 << 32, step, top + 1);
+        let special = sorted.pop();
         sorted.sort_unstable();
         // places of a round by what they need, least first: sums of up to 40 products come last, products of bits of norms first
         let order: &[usize] = match depth {
@@ -69,9 +72,9 @@ impl Chain {
         }
         Self {
             levels: (0..=top).map(|level| (0..level).collect()).collect(),
-            special: top..top,
+            special: top..top + 1,
             digit_of: (0..top).collect(),
-            primes,
+            primes: primes.into_iter().chain(special).collect(),
         }
     }
 
@@ -142,8 +145,11 @@ mod tests {
     #[test]
     fn the_primes_of_an_rns_chain() {
         let chain = Chain::new(&sets::RNS, 65535 * 256);
-        assert_eq!(chain.primes.len(), 41);
-        let log2: Vec<f64> = chain.primes.iter().map(|&p| (p as f64).log2()).collect();
+        assert_eq!((chain.primes.len(), &chain.special), (42, &(41..42)));
+        let log2: Vec<f64> = chain.primes[..41]
+            .iter()
+            .map(|&p| (p as f64).log2())
+            .collect();
         assert!(log2.iter().all(|&b| b > 27.6 && b < 32.0));
         assert!((log2.iter().sum::<f64>() - 1263.7).abs() < 0.1);
         assert_eq!(chain.levels[3], [0, 1, 2]);

@@ -55,12 +55,19 @@ impl Limb {
         }
     }
 
-    /// `self += other`.
-    pub(super) fn add(&mut self, ring: &Ring, m: &Modulus, other: &Self) {
-        match (self, other) {
-            (Self::Full(a), Self::Full(b)) => kernel::scale_add(ring, m, b, m.shoup(1), a),
-            (Self::Half(a), Self::Half(b)) => halves::add(ring, m, b, a),
-            _ => unreachable!("limbs of one variant"),
+    /// The sum.
+    pub(super) fn plus(&self, ring: &Ring, m: &Modulus, other: &Self) -> Self {
+        let (Self::Full(a) | Self::Half(a), Self::Full(b) | Self::Half(b)) = (self, other);
+        let mut out = Words::scratch(a.len());
+        match self {
+            Self::Full(_) => {
+                kernel::add(ring, m, a, b, &mut out);
+                Self::Full(out)
+            }
+            Self::Half(_) => {
+                halves::add(ring, m, a, b, &mut out);
+                Self::Half(out)
+            }
         }
     }
 
