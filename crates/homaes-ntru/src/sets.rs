@@ -122,6 +122,7 @@ pub const TOY_RNS: ParamSet = ParamSet {
 /// Toy of [`RNS_DEPTH_3`].
 pub const TOY_DEPTH_3: ParamSet = ParamSet {
     name: SetName::from_static("ntru/toy-depth3"),
+    rounds: 10,
     sbox: SboxDepth::Three,
     ..TOY_RNS
 };

@@ -35,16 +35,19 @@ const SIGMAS: f64 = 3.0;
 const SEEN: f64 = 48.0;
 /// Blocks of a batch, at most.
 const COUNT: usize = 8;
-/// Sets with larger evaluation keys take minutes.
+/// Sets with larger evaluation keys take minutes, and so do those with larger wrapped keys.
 const LARGE: u64 = 16 << 20;
+const LARGE_WRAPPED: u64 = 64 << 20;
 
 /// The toy sets, small ones or large ones.
 fn sets(large: bool) -> Vec<Set> {
     let names = Set::names().into_iter();
     let sets = names.map(|name| Set::named(name).unwrap());
     let sets = sets.filter(|set| set.purpose() == Purpose::Toy);
-    sets.filter(|set| (set.card().eval_key_bytes > LARGE) == large)
-        .collect()
+    let is_large = |card: &SetCard| {
+        card.eval_key_bytes > LARGE || card.wrapped_key_bytes > LARGE_WRAPPED
+    };
+    sets.filter(|set| is_large(set.card()) == large).collect()
 }
 
 /// Key sizes that a set carries in a layout.

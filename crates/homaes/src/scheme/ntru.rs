@@ -1,0 +1,195 @@
+//! NTRU: leveled, bit-sliced, in batches of as many blocks as a ciphertext has slots. None of its sets is secure.
+
+use super::family::{self, *};
+use homaes_ntru::{
+    Aes, Arithmetic, EvalKeyFile, Params, Rns, State, WrappedKeyFile, batch_bytes, decode_batch,
+    encode_batch, sets,
+};
+
+/// The scheme.
+pub(super) struct This;
+
+/// States that evaluation holds at once, at least: what enters a round and what leaves it.
+const STATES: u64 = 2;
+
+impl Family for This {
+    fn name(&self) -> &'static str {
+        "ntru"
+    }
+
+    fn sets(&self) -> Vec<&'static str> {
+        sets::ALL.iter().map(|set| set.name.as_str()).collect()
+    }
+
+    fn params(&self, name: &str) -> Option<Result<Arc<dyn family::Params>, ParamsError>> {
+        let params = Params::<Rns>::new(sets::by_name(name)?);
+        Some(params.map(|p| p as _).map_err(ParamsError::of))
+    }
+
+    fn noise_terms(&self) -> NoiseTerms {
+        NoiseTerms {
+            noise: "noise",
+            meaning: "noise: log2 of its root mean square over the embeddings, by the model; noise left: log2 of half the modulus over\nthe standard deviation of a coefficient.",
+        }
+    }
+
+    fn yardstick(&self) -> Yardstick {
+        Yardstick::Transform
+    }
+
+    fn multiplications_left(&self, level: usize) -> Option<usize> {
+        Some(level.saturating_sub(1))
+    }
+}
+
+impl<A: Arithmetic> family::Params for Params<A> {
+    fn card(&self) -> SetCard {
+        self.card()
+    }
+
+    fn digest(&self) -> &[u8; 32] {
+        self.digest()
+    }
+
+    fn layouts(&self) -> &'static [Layout] {
+        &[Layout::Bits]
+    }
+
+    /// A batch that has fewer is filled up, at the cost of a full one.
+    fn blocks_per_batch(&self, _: Layout) -> u64 {
+        self.slots().count() as u64
+    }
+
+    fn levels_left(&self, layout: Layout, size: KeySize) -> Option<usize> {
+        let left = self.levels_left(size)?;
+        (layout == Layout::Bits).then_some(left)
+    }
+
+    fn top_level(&self) -> usize {
+        self.top_level()
+    }
+
+    fn batch_bytes(&self, shape: Shape) -> u64 {
+        batch_bytes(self, shape.level)
+    }
+
+    fn batch_quality(&self, shape: Shape, body: &[u8]) -> Result<Quality> {
+        Ok(quality(self, &decode_batch(self, None, shape.level, body)?))
+    }
+
+    fn memory_of_run(&self, _: Layout) -> u64 {
+        batch_bytes(self, self.top_level()).saturating_mul(STATES)
+    }
+
+    fn generate(self: Arc<Self>, rng: &mut ChaCha20Rng) -> Result<Box<dyn SecretKey>> {
+        Ok(Box::new(homaes_ntru::SecretKey::generate(&self, rng)?))
+    }
+
+    readers!(
+        homaes_ntru::SecretKey::read,
+        homaes_ntru::EvalKey::read,
+        homaes_ntru::WrappedKey::read
+    );
+
+    fn describe_wrapped(self: Arc<Self>, file: Input<'_>) -> Result<Wrapped> {
+        Ok(homaes_ntru::WrappedKey::describe_file(&self, file)?)
+    }
+}
+
+/// The worst of a state's ciphertexts.
+fn quality<A: Arithmetic>(params: &Params<A>, state: &State<A>) -> Quality {
+    Quality::new(
+        state.level(),
+        state.noise_bits(),
+        state.capacity_bits(params),
+    )
+}
+
+impl<A: Arithmetic> SecretKey for homaes_ntru::SecretKey<A> {
+    fn read_batch(&self, shape: Shape, body: &[u8]) -> Result<Box<dyn Any>> {
+        let state = decode_batch(self.params(), Some(self.id()), shape.level, body)?;
+        Ok(Box::new(state))
+    }
+
+    /// Places without a block of the message follow.
+    fn decrypt(&self, state: &dyn Any) -> Result<Decrypted> {
+        let state: &State<A> = state.downcast_ref().expect("a state of this scheme");
+        Ok(self.decrypt_blocks(state)?)
+    }
+
+    fn eval_file(&self, seed: [u8; 32]) -> Result<Box<dyn Records + '_>> {
+        Ok(Box::new(EvalKeyFile::of_seed(self, seed)))
+    }
+
+    fn wrap_file(
+        &self,
+        keys: &RoundKeys,
+        wrapping: &Wrapping,
+        rng: &mut ChaCha20Rng,
+    ) -> Result<Box<dyn WrappedFile + '_>> {
+        wrapping.client_expands(self.params().set().name.as_str())?;
+        let left = wrapping.levels_left.unwrap_or(0);
+        let file = WrappedKeyFile::generate(self, keys, wrapping.direction, left, rng)?;
+        Ok(Box::new(file))
+    }
+}
+
+impl<A: Arithmetic> EvalKey for homaes_ntru::EvalKey<A> {
+    fn circuit<'k>(
+        &'k self,
+        wrapped: &'k dyn WrappedKey,
+        _: Layout,
+        _: &Cancel,
+    ) -> Option<Result<Box<dyn Circuit + 'k>>> {
+        let wrapped: &dyn Any = wrapped;
+        Some(match Aes::new(self, wrapped.downcast_ref()?) {
+            Ok(aes) => Ok(Box::new(aes)),
+            Err(error) => Err(error.into()),
+        })
+    }
+}
+
+impl<A: Arithmetic> WrappedFile for homaes_ntru::WrappedKey<A> {
+    fn describe(&self) -> Wrapped {
+        self.describe()
+    }
+}
+
+impl<A: Arithmetic> WrappedKey for homaes_ntru::WrappedKey<A> {}
+
+impl<A: Arithmetic> WrappedFile for WrappedKeyFile<'_, A> {
+    fn describe(&self) -> Wrapped {
+        self.describe()
+    }
+}
+
+impl<A: Arithmetic> Circuit for Aes<'_, A> {
+    fn run(
+        &self,
+        input: &[Block],
+        mask: &[Block],
+        cancel: &Cancel,
+        step: &mut dyn FnMut(usize, Quality, &dyn Any),
+    ) -> Result<Finished> {
+        let params = self.params();
+        let observe = |round, state: &State<A>| step(round, quality(params, state), state);
+        let mut state = self.evaluate_until(input, cancel, observe)?;
+        if !mask.is_empty() {
+            state.xor_public(params, mask)?;
+        }
+        Ok(Finished {
+            record: encode_batch(params, &state)?,
+            quality: quality(params, &state),
+        })
+    }
+
+    fn meter(&self) -> Reading {
+        self.meter()
+    }
+}
+
+impl From<homaes_ntru::Error> for SchemeError {
+    fn from(error: homaes_ntru::Error) -> Self {
+        Self::of(error)
+    }
+}
