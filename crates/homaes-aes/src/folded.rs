@@ -185,8 +185,31 @@ impl<'e, E: BitEval, const P: usize> FoldedBits<'e, E, P> {
         key: &[E::Bit],
         mix: bool,
     ) -> Result<Vec<E::Bit>, E::Error> {
+        assert_eq!(key.len(), s.len());
+        let mut state = self.unkeyed(dir, s, mix)?;
+        let pairs: Vec<_> = state.iter_mut().zip(key).collect();
+        self.eval.each(pairs, |(a, k)| {
+            self.eval.xor_assign(a, k);
+            Ok(())
+        })?;
+        Ok(state)
+    }
+
+    /// A round without AddRoundKey, for those whose round keys are not all in memory: SubBytes, ShiftRows, and MixColumns if `mix`, or their inverses.
+    ///
+    /// # Errors
+    /// Whatever the backend reports.
+    ///
+    /// # Panics
+    /// If there are not 128 bits.
+    pub fn unkeyed(
+        &self,
+        dir: Direction,
+        s: &[E::Bit],
+        mix: bool,
+    ) -> Result<Vec<E::Bit>, E::Error> {
         let (bytes, rest) = s.as_chunks::<8>();
-        assert!(bytes.len() == 16 && rest.is_empty() && key.len() == s.len());
+        assert!(bytes.len() == 16 && rest.is_empty());
         let inputs = bytes.iter().map(<[E::Bit; 8]>::each_ref).collect();
         let begun = begin(self.eval, &self.core.program, inputs, &*self.passed)?;
         let mut begun: Vec<Option<Begun<'_, E, 8, P>>> = begun.into_iter().map(Some).collect();
@@ -201,13 +224,8 @@ impl<'e, E: BitEval, const P: usize> FoldedBits<'e, E, P> {
             sums.extend(self.eval.sums(&products, &matrix.rows));
         }
         let count = sums.len();
-        let mut state = self.eval.relinearize_all(sums)?;
+        let state = self.eval.relinearize_all(sums)?;
         (self.passed)(count);
-        let pairs: Vec<_> = state.iter_mut().zip(key).collect();
-        self.eval.each(pairs, |(a, k)| {
-            self.eval.xor_assign(a, k);
-            Ok(())
-        })?;
         Ok(state)
     }
 }

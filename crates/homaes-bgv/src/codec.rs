@@ -128,12 +128,12 @@ impl Records for SecretKey {
             .header(Kind::SecretKey, self.id(), contents)
     }
 
-    fn record(&self, _: u64) -> Record {
-        Record {
+    fn record(&self, _: u64) -> Result<Record, WireError> {
+        Ok(Record {
             tag: META,
             index: 0,
             body: self.packed(),
-        }
+        })
     }
 }
 
@@ -195,16 +195,16 @@ impl Records for EvalKeyFile<'_> {
             .header(Kind::EvalKey, self.id(), contents)
     }
 
-    fn record(&self, number: u64) -> Record {
+    fn record(&self, number: u64) -> Result<Record, WireError> {
         let Some(index) = number.checked_sub(1) else {
-            return Record::new(META, 0, self.seed.to_vec());
+            return Ok(Record::new(META, 0, self.seed.to_vec()));
         };
         let part = &self.digits[index as usize];
         let [b, _] = self.pair(part);
         let size = poly_bytes(self.params(), &part.primes) as usize;
         let body = Encoder::with_capacity(size);
         let body = put_poly(self.params(), &part.primes, &b, body);
-        Record::new(LIMBS, index, body.finish())
+        Ok(Record::new(LIMBS, index, body.finish()))
     }
 }
 
@@ -341,14 +341,14 @@ impl Records for WrappedKey {
         self.params.id().header(Kind::WrappedKey, self.id, contents)
     }
 
-    fn record(&self, number: u64) -> Record {
+    fn record(&self, number: u64) -> Result<Record, WireError> {
         let Some(index) = number.checked_sub(1) else {
             let parts = self.parts.iter().map(|part| (&part.plan, &part.seed));
-            return meta(self.size, self.direction, parts);
+            return Ok(meta(self.size, self.direction, parts));
         };
         let mut all = self.parts.iter().flat_map(|p| p.rounds.iter().flatten());
         let c = all.nth(index as usize).expect("a record of the file");
-        round_key(&self.params, index, c)
+        Ok(round_key(&self.params, index, c))
     }
 }
 
@@ -369,13 +369,13 @@ impl Records for WrappedKeyFile<'_> {
             .header(Kind::WrappedKey, self.id(), contents)
     }
 
-    fn record(&self, number: u64) -> Record {
+    fn record(&self, number: u64) -> Result<Record, WireError> {
         let Some(index) = number.checked_sub(1) else {
             let parts = self.parts.iter().map(|part| (&part.plan, &part.seed));
-            return meta(self.size, self.direction, parts);
+            return Ok(meta(self.size, self.direction, parts));
         };
         let c = self.ciphertext(index as usize);
-        round_key(self.params(), index, &c)
+        Ok(round_key(self.params(), index, &c))
     }
 }
 

@@ -24,11 +24,18 @@ fn all_sets() -> Vec<Value> {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// Those that protect something, or claim to.
+/// Those that protect something, or claim to. NTRU is broken whatever the set: what breaking it costs is no output of `tools/estimate`.
 fn sets() -> Vec<Value> {
-    let (protecting, toys): (Vec<_>, Vec<_>) = all_sets()
+    let (broken, others): (Vec<_>, Vec<_>) = all_sets()
         .into_iter()
-        .partition(|set| set["purpose"] != "toy");
+        .partition(|set| set["scheme"] == "ntru" && set["purpose"] != "toy");
+    assert!(broken.len() >= 4);
+    for set in &broken {
+        assert_eq!(set["purpose"], "paper");
+        assert_eq!(number(&set["security_bits_estimated"]), 48.0, "{set}");
+    }
+    let (protecting, toys): (Vec<_>, Vec<_>) =
+        others.into_iter().partition(|set| set["purpose"] != "toy");
     assert!(
         toys.iter()
             .all(|set| set["security_bits_estimated"].is_null())
@@ -226,7 +233,11 @@ fn readme_agrees_with_the_sets() {
         let weight = weight.strip_prefix("h=").unwrap();
         assert!(security.contains(weight), "weight {weight}");
     }
-    let of_scheme = |name: &&str| name.starts_with("bgv/") || name.starts_with("tfhe/");
+    let of_scheme = |name: &&str| {
+        ["bgv/", "tfhe/", "ntru/"]
+            .iter()
+            .any(|scheme| name.starts_with(scheme))
+    };
     let mut count = 0;
     for quote in quoted(&text).filter(of_scheme) {
         let there = sets.iter().any(|set| name(set) == quote);

@@ -143,7 +143,10 @@ fn wrong_schemes_and_variants() {
             "demo --scheme tfhe --set bgv/toy-255",
             "set bgv/toy-255 is of scheme bgv, expected tfhe",
         ),
-        ("bench ckks", "possible values: bgv, tfhe, kernels, all"),
+        (
+            "bench ckks",
+            "possible values: bgv, tfhe, ntru, kernels, all",
+        ),
         (
             "bench bgv --variant nibble",
             "only scheme tfhe has variants",

@@ -17,12 +17,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Kernels by the path in their symbols, and their loops at most.
-const KERNELS: [(&[&str], usize); 11] = [
+const KERNELS: [(&[&str], usize); 12] = [
     (&["homaes_math", "torus", "normals"], 1),
     (&["homaes_math", "torus", "log2_fraction"], 0),
     (&["homaes_math", "sample", "choose"], 1),
     // of coefficients, and of thresholds
     (&["homaes_math", "sample", "inversion"], 2),
+    (&["homaes_math", "sample", "differences"], 1),
     (&["homaes_leveled", "secret", "mask"], 1),
     (&["homaes_leveled", "secret", "add_product"], 1),
     (&["homaes_leveled", "secret", "add_residues"], 1),
@@ -33,7 +34,7 @@ const KERNELS: [(&[&str], usize); 11] = [
 ];
 
 /// The functions through which keys are drawn, and everything is encrypted and decrypted.
-const WAYS: [&[&str]; 10] = [
+const WAYS: [&[&str]; 14] = [
     &["homaes_math", "torus", "add_gaussian"],
     &["homaes_math", "sample", "fixed_weight"],
     &["homaes_math", "sample", "gaussian"],
@@ -42,6 +43,10 @@ const WAYS: [&[&str]; 10] = [
     &["homaes_bgv", "keys", "SecretKey", "mask"],
     &["homaes_bgv", "encrypt", "encode"],
     &["homaes_bgv", "encrypt", "bytes_and_margin"],
+    &["homaes_math", "sample", "binomial"],
+    &["homaes_ntru", "rns", "quotient"],
+    &["homaes_ntru", "rns", "Rns", "masked"],
+    &["homaes_ntru", "ciphertext", "bits_and_margin"],
     &["homaes_tfhe", "ring", "RingSecret", "encrypt"],
     &["homaes_tfhe", "state", "decrypt_blocks"],
 ];

@@ -126,6 +126,7 @@ fn thirds(words: &mut [u64; LOT]) {
 }
 
 /// Centred binomial coefficients: integers from -2 to 2 of variance 1, with probabilities 1, 4, 6, 4 and 1 of 16.
+#[inline(never)]
 pub fn binomial(rng: &mut impl CryptoRng, out: &mut [i64]) {
     fill(rng, differences, out);
 }

@@ -4,7 +4,7 @@
 //! the higher one, which costs nothing and keeps the noise (DHS14 §4), otherwise by a modulus switch.
 
 use crate::arithmetic::Arithmetic;
-use crate::ciphertext::{Ciphertext, Product, plaintext};
+use crate::ciphertext::{Ciphertext, Product, plaintext, public};
 use crate::error::{Error, Result};
 use crate::keys::EvalKey;
 use crate::params::Params;
@@ -186,19 +186,5 @@ impl<A: Arithmetic> BitEval for Bits<'_, A> {
                 task(item)
             })
             .collect()
-    }
-}
-
-/// Public bits at a level: their plaintext, without key and error.
-pub(crate) fn public<A: Arithmetic>(
-    params: &Params<A>,
-    level: usize,
-    coefficients: &[i64],
-) -> Ciphertext<A> {
-    Ciphertext {
-        owner: Owner::new(params.id(), None),
-        level,
-        element: params.arithmetic().small(level, coefficients),
-        noise: params.noise().public(),
     }
 }

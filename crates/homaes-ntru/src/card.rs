@@ -3,7 +3,7 @@
 use crate::arithmetic::Arithmetic;
 use crate::codec::{batch_bytes, file_bytes};
 use crate::params::Params;
-use homaes_params::{Published, Ring, SetCard};
+use homaes_params::{Published, Ring, SetCard, ntru};
 
 /// What every set implements.
 const PAPER: &str = "Doröz, Hu, Sunar: Homomorphic AES Evaluation Using NTRU (2014)";
@@ -28,7 +28,7 @@ impl<A: Arithmetic> Params<A> {
             log2_sigma: SIGMA.log2() - modulus_bits,
             ring_degree: n as u32,
             modulus_bits,
-            estimate: None,
+            estimate: ntru::estimate(n as u32, modulus_bits),
         };
         SetCard {
             name: set.name,

@@ -7,6 +7,7 @@ use crate::noise::Noise;
 use crate::params::Params;
 use homaes_math::torus;
 use homaes_scheme::Owner;
+use homaes_wire::Decoder;
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
@@ -106,6 +107,33 @@ pub(crate) fn plaintext<A: Arithmetic>(
     params.slots().encode(&bytes, &mut coefficients);
     let signed = coefficients.iter().map(|&c| c as i64);
     Ok(Zeroizing::new(signed.collect()))
+}
+
+/// Public bits at a level: their plaintext, without key and error.
+pub(crate) fn public<A: Arithmetic>(
+    params: &Params<A>,
+    level: usize,
+    coefficients: &[i64],
+) -> Ciphertext<A> {
+    Ciphertext {
+        owner: Owner::new(params.id(), None),
+        level,
+        element: params.arithmetic().small(level, coefficients),
+        noise: params.noise().public(),
+    }
+}
+
+/// An element that is all there is in `body`.
+pub(crate) fn take_element<A: Arithmetic>(
+    params: &Params<A>,
+    level: usize,
+    what: &'static str,
+    body: &[u8],
+) -> Result<A::Element> {
+    let mut input = Decoder::new(body);
+    let element = params.arithmetic().take(level, what, &mut input)?;
+    input.finish(what)?;
+    Ok(element)
 }
 
 impl<A: Arithmetic> SecretKey<A> {

@@ -12,18 +12,21 @@
 //! Residues are canonical, in evaluation form and stored form (times 2^52 mod p), bit-packed at the modulus's length. A ciphertext of NTRU has no uniform half,
 //! so nothing in these files is expanded from a seed; that of an evaluation key names it.
 
-use crate::aes::{BITS, State};
 use crate::arithmetic::Arithmetic;
-use crate::ciphertext::Ciphertext;
+use crate::ciphertext::{Ciphertext, take_element};
 use crate::error::{Error, Result};
 use crate::keys::{EvalKey, EvalKeyFile, SecretKey};
 use crate::noise::Noise;
 use crate::params::Params;
-use crate::wrapped::{WrappedKey, WrappedKeyFile, key_level};
+use crate::state::{BITS, State};
+use crate::wrapped::{Bodies, WrappedKey, WrappedKeyFile, key_level};
 use homaes_aes::{Direction, KeySize, Layout};
 use homaes_scheme::read::{self, SEED_BYTES};
 use homaes_scheme::{FieldError, Owner, Record, Records, Wrapped};
-use homaes_wire::{Contents, Decoder, Encoder, Header, KeyId, Kind, Reader, WireError, packed_len};
+use homaes_wire::{
+    Contents, Decoder, Encoder, Header, KeyId, Kind, Reader, Stored, WireError, packed_len,
+};
+use std::fs::File;
 use std::io::Read;
 use std::sync::Arc;
 use zeroize::Zeroizing;
@@ -34,19 +37,6 @@ const POLYNOMIAL: u16 = 2;
 const META_BYTES: u64 = 5;
 /// Bytes of a ciphertext beside its element.
 const NOISE_BYTES: u64 = 9;
-
-/// An element that is all there is in `body`.
-pub(crate) fn take_element<A: Arithmetic>(
-    params: &Params<A>,
-    level: usize,
-    what: &'static str,
-    body: &[u8],
-) -> Result<A::Element> {
-    let mut input = Decoder::new(body);
-    let element = params.arithmetic().take(level, what, &mut input)?;
-    input.finish(what)?;
-    Ok(element)
-}
 
 impl<A: Arithmetic> SecretKey<A> {
     fn body_bytes(params: &Params<A>) -> u64 {
@@ -87,12 +77,12 @@ impl<A: Arithmetic> Records for SecretKey<A> {
         params.id().header(Kind::SecretKey, self.id(), contents)
     }
 
-    fn record(&self, _: u64) -> Record {
-        Record {
+    fn record(&self, _: u64) -> Result<Record, WireError> {
+        Ok(Record {
             tag: META,
             index: 0,
             body: self.packed(),
-        }
+        })
     }
 }
 
@@ -140,11 +130,11 @@ impl<A: Arithmetic> Records for EvalKeyFile<'_, A> {
             .header(Kind::EvalKey, self.secret.id(), contents)
     }
 
-    fn record(&self, number: u64) -> Record {
-        match number.checked_sub(1) {
+    fn record(&self, number: u64) -> Result<Record, WireError> {
+        Ok(match number.checked_sub(1) {
             None => Record::new(META, 0, self.seed.to_vec()),
             Some(index) => Record::new(POLYNOMIAL, index, self.part(index as usize)),
-        }
+        })
     }
 }
 
@@ -216,17 +206,14 @@ impl<A: Arithmetic> WrappedKey<A> {
     pub fn read<R: Read>(params: &Arc<Params<A>>, mut r: Reader<R>) -> Result<Self> {
         let id = r.header().key_id();
         let (size, direction, start) = read_head(params, &mut r)?;
-        let mut bodies = Vec::new();
-        for round in 0..=size.rounds() {
-            let level = key_level(params, start, round);
+        let bodies = body_levels(params, size, start).enumerate();
+        let bodies = bodies.map(|(number, level)| {
             let bytes = params.arithmetic().element_bytes(level);
-            for _ in 0..BITS {
-                let index = bodies.len() as u64;
-                let body = read::record::<_, Error>(&mut r, POLYNOMIAL, index, bytes)?;
-                take_element(params, level, "wrapped key", &body)?;
-                bodies.push(body);
-            }
-        }
+            let body = read::record::<_, Error>(&mut r, POLYNOMIAL, number as u64, bytes)?;
+            take_element(params, level, "wrapped key", &body)?;
+            Ok(body)
+        });
+        let bodies = Bodies::Memory(bodies.collect::<Result<_>>()?);
         r.finish()?;
         Ok(Self {
             params: params.clone(),
@@ -237,6 +224,42 @@ impl<A: Arithmetic> WrappedKey<A> {
             bodies,
         })
     }
+
+    /// As [`read`](Self::read), but leaves the ciphertexts in the file until they are used, after they were all read once.
+    ///
+    /// # Errors
+    /// Names what is wrong with the file.
+    pub fn open(params: &Arc<Params<A>>, mut r: Reader<File>) -> Result<Self> {
+        let id = r.header().key_id();
+        let (size, direction, start) = read_head(params, &mut r)?;
+        let levels: Vec<usize> = body_levels(params, size, start).collect();
+        let bytes = |level: &usize| params.arithmetic().element_bytes(*level);
+        let check = |number: usize, index, body: &[u8]| {
+            let level = levels[number];
+            if index != number as u64 {
+                return Err(FieldError::new("record number", index, number as u64).into());
+            }
+            take_element(params, level, "wrapped key", body).map(drop)
+        };
+        let stored = Stored::of(r, POLYNOMIAL, levels.iter().map(bytes), check)?;
+        Ok(Self {
+            params: params.clone(),
+            id,
+            size,
+            direction,
+            start,
+            bodies: Bodies::File(stored),
+        })
+    }
+}
+
+/// Levels of the ciphertexts of a wrapped key, in the order of the file.
+fn body_levels<A: Arithmetic>(
+    params: &Params<A>,
+    size: KeySize,
+    start: usize,
+) -> impl Iterator<Item = usize> {
+    (0..=size.rounds()).flat_map(move |r| std::iter::repeat_n(key_level(params, start, r), BITS))
 }
 
 impl<A: Arithmetic> Records for WrappedKey<A> {
@@ -245,11 +268,18 @@ impl<A: Arithmetic> Records for WrappedKey<A> {
         self.params.id().header(Kind::WrappedKey, self.id, contents)
     }
 
-    fn record(&self, number: u64) -> Record {
-        match number.checked_sub(1) {
+    fn record(&self, number: u64) -> Result<Record, WireError> {
+        Ok(match number.checked_sub(1) {
             None => meta(self.size, self.direction, self.start),
-            Some(index) => Record::new(POLYNOMIAL, index, self.bodies[index as usize].clone()),
-        }
+            Some(index) => {
+                let mut body = Vec::new();
+                match &self.bodies {
+                    Bodies::Memory(bodies) => body.clone_from(&bodies[index as usize]),
+                    Bodies::File(stored) => stored.read(index as usize, &mut body)?,
+                }
+                Record::new(POLYNOMIAL, index, body)
+            }
+        })
     }
 }
 
@@ -270,18 +300,18 @@ impl<A: Arithmetic> Records for WrappedKeyFile<'_, A> {
             .header(Kind::WrappedKey, self.secret.id(), contents)
     }
 
-    fn record(&self, number: u64) -> Record {
+    fn record(&self, number: u64) -> Result<Record, WireError> {
         let Some(index) = number.checked_sub(1) else {
-            return meta(self.size, self.direction, self.start);
+            return Ok(meta(self.size, self.direction, self.start));
         };
         let (level, element) = self.element(index as usize);
         let arithmetic = self.secret.params().arithmetic();
         let out = Encoder::with_capacity(arithmetic.element_bytes(level) as usize);
-        Record::new(
+        Ok(Record::new(
             POLYNOMIAL,
             index,
             arithmetic.put(level, &element, out).finish(),
-        )
+        ))
     }
 }
 

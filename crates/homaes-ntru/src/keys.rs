@@ -9,9 +9,10 @@ use crate::params::Params;
 use homaes_math::Ring;
 use homaes_math::sample::{self, Seed};
 use homaes_scheme::file::error_seed;
-use homaes_wire::{Encoder, KeyId};
+use homaes_wire::{Decoder, Encoder, KeyId};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, SeedableRng};
+use rayon::prelude::*;
 use std::sync::Arc;
 use zeroize::{Zeroize, Zeroizing};
 
@@ -139,6 +140,26 @@ pub struct EvalKey<A: Arithmetic> {
 }
 
 impl<A: Arithmetic> EvalKey<A> {
+    /// A new evaluation key of `secret`.
+    ///
+    /// # Errors
+    /// None for keys that are made here.
+    pub fn generate(secret: &SecretKey<A>, rng: &mut impl CryptoRng) -> Result<Self> {
+        let mut seed = Seed::default();
+        rng.fill_bytes(&mut seed);
+        let file = EvalKeyFile::of_seed(secret, seed);
+        let arithmetic = secret.params.arithmetic();
+        let parts = (0..arithmetic.key_parts()).into_par_iter().map(|number| {
+            let body = file.part(number);
+            arithmetic.take_key_part(number, &mut Decoder::new(&body))
+        });
+        Ok(Self {
+            params: secret.params.clone(),
+            id: secret.id,
+            parts: parts.collect::<Result<_>>()?,
+        })
+    }
+
     /// The parameters.
     pub fn params(&self) -> &Arc<Params<A>> {
         &self.params

@@ -1,16 +1,15 @@
 //! The AES key under FHE: the bits of every round key, the same in all slots, at the level of their use (DHS14 §6, AddRoundKey).
 
-use crate::aes::{BITS, folding};
 use crate::arithmetic::Arithmetic;
-use crate::ciphertext::Ciphertext;
-use crate::codec;
+use crate::ciphertext::{Ciphertext, take_element};
 use crate::error::{Error, Result};
 use crate::keys::SecretKey;
 use crate::params::Params;
+use crate::state::{BITS, folding};
 use homaes_aes::{Block, Direction, KeySize, RoundKeys};
 use homaes_math::sample::Seed;
 use homaes_scheme::Owner;
-use homaes_wire::KeyId;
+use homaes_wire::{KeyId, Stored};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, SeedableRng};
 use rayon::prelude::*;
@@ -25,8 +24,13 @@ pub struct WrappedKey<A> {
     pub(crate) direction: Direction,
     /// level of the first round key
     pub(crate) start: usize,
-    /// one ciphertext each, as the file has it: unpacked they would take up to twice the memory
-    pub(crate) bodies: Vec<Vec<u8>>,
+    pub(crate) bodies: Bodies,
+}
+
+/// The ciphertexts as the file has them, in its order. Those of one AES-128 key are 2.7 GiB at n = 32768, of which a round needs a tenth.
+pub(crate) enum Bodies {
+    Memory(Vec<Vec<u8>>),
+    File(Stored),
 }
 
 /// Level of round key `r` if the first one is at `start`.
@@ -45,21 +49,34 @@ impl<A: Arithmetic> WrappedKey<A> {
         key_level(&self.params, self.start, self.size.rounds())
     }
 
-    /// The ciphertexts of round key `r`.
+    /// AddRoundKey: `bits` and round key `r`, which are at one level.
     ///
     /// # Errors
-    /// Names what is wrong with its records.
-    pub(crate) fn round_key(&self, r: usize) -> Result<Vec<Ciphertext<A>>> {
+    /// Names what is wrong with the records of the key.
+    pub(crate) fn with_round_key(
+        &self,
+        r: usize,
+        bits: &[Ciphertext<A>],
+    ) -> Result<Vec<Ciphertext<A>>> {
         let params = &self.params;
         let level = key_level(params, self.start, r);
-        let bodies = self.bodies[r * BITS..][..BITS].par_iter();
-        let bits = bodies.map(|body| {
-            Ok(Ciphertext {
+        let numbers = (r * BITS..(r + 1) * BITS).into_par_iter().zip(bits);
+        let bits = numbers.map_init(Vec::new, |buffer, (number, bit)| {
+            let body = match &self.bodies {
+                Bodies::Memory(bodies) => &bodies[number],
+                Bodies::File(stored) => {
+                    stored.read(number, buffer)?;
+                    buffer
+                }
+            };
+            let key = Ciphertext {
                 owner: Owner::new(params.id(), Some(self.id)),
                 level,
-                element: codec::take_element(params, level, "wrapped key", body)?,
+                element: take_element(params, level, "wrapped key", body)?,
                 noise: params.noise().fresh(),
-            })
+            };
+            assert_eq!(bit.level, level, "a round key is at the level of its state");
+            Ok(bit.plus(params, &key))
         });
         bits.collect()
     }
@@ -124,7 +141,9 @@ impl<'s, A: Arithmetic> WrappedKeyFile<'s, A> {
         let level = key_level(params, self.start, r);
         let value = i64::from(self.keys[r][bit / 8] >> (bit % 8) & 1);
         // modulo 2, a bit in all slots is the same bit in all coefficients
-        let message = Zeroizing::new(vec![value; params.ring().n()]);
+        let mut message = Zeroizing::new(vec![0; params.ring().n()]);
+        // `vec![value; n]` would look whether it is 0
+        message.fill(value);
         let mut rng = ChaCha20Rng::from_seed(*self.errors);
         rng.set_stream(index as u64);
         (level, self.secret.encrypt_at(level, &message, &mut rng))

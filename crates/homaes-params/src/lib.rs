@@ -2,7 +2,7 @@
 //!
 //! - [`SetCard`]: what `homaes params --json` prints for one set; [`SetCard::check`] holds its claim against its estimates.
 //! - [`rlwe`]: hardness of ring-LWE, read off results of `tools/estimate`; [`lwe`]: the same for LWE and GLWE with binary
-//!   secrets.
+//!   secrets; [`ntru`]: what breaks NTRU with large moduli.
 //! - [`DigestBuilder`]: the 32 bytes by which a file says which numbers it was made with.
 //!
 //! The invariant: a [`Purpose::Secure`] set claims at least [`MIN_SECURE_BITS`], at most the smallest estimate over
@@ -14,6 +14,7 @@ mod digest;
 mod estimate;
 pub mod lwe;
 mod name;
+pub mod ntru;
 pub mod rlwe;
 mod table;
 

@@ -81,9 +81,12 @@ pub trait Records: Sync {
 
     /// Record `number` of the file, from 0. Uses the current thread pool.
     ///
+    /// # Errors
+    /// If it is read from a file that has become unreadable; none for what is made here.
+    ///
     /// # Panics
     /// If the file has no such record.
-    fn record(&self, number: u64) -> Record;
+    fn record(&self, number: u64) -> Result<Record, WireError>;
 }
 
 /// Writes all records, one after the other.
@@ -92,7 +95,7 @@ pub trait Records: Sync {
 /// If the output fails.
 pub fn write<W: Write>(file: &(impl Records + ?Sized), w: &mut Writer<W>) -> Result<(), WireError> {
     for number in 0..file.header()?.records() {
-        let Record { tag, index, body } = file.record(number);
+        let Record { tag, index, body } = file.record(number)?;
         w.write_record(tag, index, &body)?;
     }
     Ok(())

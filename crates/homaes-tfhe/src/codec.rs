@@ -76,12 +76,12 @@ impl Records for SecretKey {
             .header(Kind::SecretKey, self.id(), Self::contents(params))
     }
 
-    fn record(&self, _: u64) -> Record {
-        Record {
+    fn record(&self, _: u64) -> Result<Record, WireError> {
+        Ok(Record {
             tag: META,
             index: 0,
             body: self.packed(),
-        }
+        })
     }
 }
 
@@ -117,16 +117,16 @@ impl Records for EvalKeyFile<'_> {
             .header(Kind::EvalKey, self.id(), contents)
     }
 
-    fn record(&self, number: u64) -> Record {
+    fn record(&self, number: u64) -> Result<Record, WireError> {
         let Some(index) = number.checked_sub(1) else {
-            return Record::new(META, 0, self.seed.to_vec());
+            return Ok(Record::new(META, 0, self.seed.to_vec()));
         };
         let words = self.bodies(self.parts[index as usize]);
-        Record::new(
+        Ok(Record::new(
             BODIES,
             index,
             put_words(&words, Vec::with_capacity(8 * words.len())),
-        )
+        ))
     }
 }
 
@@ -209,13 +209,13 @@ impl Records for WrappedKey {
         self.params.id().header(Kind::WrappedKey, self.id, contents)
     }
 
-    fn record(&self, number: u64) -> Record {
+    fn record(&self, number: u64) -> Result<Record, WireError> {
         if number > 0 {
-            return Record::new(BODIES, 0, put_words(&self.bodies, Vec::new()));
+            return Ok(Record::new(BODIES, 0, put_words(&self.bodies, Vec::new())));
         }
         let meta = read::put_cipher(Encoder::new(), self.size, self.direction());
         let meta = read::put_expansion(meta, self.expansion()).bytes(&self.seed);
-        Record::new(META, 0, meta.finish())
+        Ok(Record::new(META, 0, meta.finish()))
     }
 }
 

@@ -1,8 +1,10 @@
 //! Reading a file as a stream, each record checked at its end.
 
 mod record;
+mod stored;
 
 pub use record::RecordReader;
+pub use stored::Stored;
 
 use crate::hash::{Checksum, RecordHash};
 use crate::{
@@ -361,7 +363,12 @@ impl<R: Read> Reader<R> {
     ///
     /// # Errors
     /// [`WireError::RecordCount`] or [`WireError::TrailingBytes`].
-    pub fn finish(mut self) -> Result<(), WireError> {
+    pub fn finish(self) -> Result<(), WireError> {
+        self.finished().map(drop)
+    }
+
+    /// As [`finish`](Self::finish); where the bytes came from.
+    fn finished(mut self) -> Result<R, WireError> {
         self.close()?;
         let (found, expected) = (self.header.records(), self.next);
         if found != expected {
@@ -374,7 +381,7 @@ impl<R: Read> Reader<R> {
                 expected: found - self.left,
             });
         }
-        Ok(())
+        Ok(self.input)
     }
 
     /// Skips and checks every record that is left, then [`finish`](Self::finish)es.

@@ -76,7 +76,8 @@ fn write_rest(
     let pool = Pool::new(0);
     tick(next, records);
     while next < records {
-        for Record { tag, index, body } in some_records(key, &pool, next..records) {
+        let some = some_records(key, &pool, next..records);
+        for Record { tag, index, body } in some.map_err(|source| Error::Keys(source.into()))? {
             file.record(tag, index, &body)?;
             next += 1;
         }
@@ -95,7 +96,7 @@ fn in_memory(key: &(impl Records + ?Sized)) -> Result<Zeroizing<Vec<u8>>, WireEr
     let pool = Pool::new(0);
     let mut next = 0;
     while next < records {
-        for Record { tag, index, body } in some_records(key, &pool, next..records) {
+        for Record { tag, index, body } in some_records(key, &pool, next..records)? {
             writer.write_record(tag, index, &body)?;
             next += 1;
         }
@@ -109,7 +110,7 @@ fn some_records(
     key: &(impl Records + ?Sized),
     pool: &Pool,
     Range { start, end }: Range<u64>,
-) -> Vec<Record> {
+) -> Result<Vec<Record>, WireError> {
     let end = end.min(start + pool.threads() as u64);
     pool.install(|| {
         let numbers = (start..end).into_par_iter();
@@ -540,10 +541,10 @@ impl WrappedKey {
         path: impl AsRef<Path>,
         force: bool,
     ) -> Result<Self> {
+        let path = path.as_ref();
         let output = Output::create(path, force)?;
-        let wrapped = Self::encrypt(secret, aes_key, wrapping)?;
-        wrapped.save(output)?;
-        Ok(wrapped)
+        Self::write(secret, aes_key, wrapping, output, &mut |_, _| ())?;
+        Self::open_with(path, secret.set.clone(), secret.id())
     }
 
     /// Writes it to a file.
@@ -559,17 +560,19 @@ impl WrappedKey {
     /// # Errors
     /// The first thing that is wrong with the file, another set or another secret key included.
     pub fn open(path: impl AsRef<Path>, eval: &EvalKey) -> Result<Self> {
-        let path = path.as_ref();
+        Self::open_with(path.as_ref(), eval.set.clone(), eval.key_id())
+    }
+
+    fn open_with(path: &Path, set: Set, id: KeyId) -> Result<Self> {
         let reader = open(path, Kind::WrappedKey)?;
-        let set = eval.set.clone();
         reader
             .check_set(set.name(), set.digest())
-            .and_then(|()| reader.check_key(eval.key_id()))
+            .and_then(|()| reader.check_key(id))
             .map_err(|source| Error::file(path, source))?;
         let header = reader.header().clone();
         memory::check_read(&set, &header)?;
         let key = Pool::new(0)
-            .install(|| set.params().read_wrapped(reader.boxed()))
+            .install(|| set.params().open_wrapped(reader))
             .map_err(|source| Error::content(path, source))?;
         Ok(Self { key, header, set })
     }

@@ -44,9 +44,8 @@ fn sets(large: bool) -> Vec<Set> {
     let names = Set::names().into_iter();
     let sets = names.map(|name| Set::named(name).unwrap());
     let sets = sets.filter(|set| set.purpose() == Purpose::Toy);
-    let is_large = |card: &SetCard| {
-        card.eval_key_bytes > LARGE || card.wrapped_key_bytes > LARGE_WRAPPED
-    };
+    let is_large =
+        |card: &SetCard| card.eval_key_bytes > LARGE || card.wrapped_key_bytes > LARGE_WRAPPED;
     sets.filter(|set| is_large(set.card()) == large).collect()
 }
 
@@ -257,7 +256,7 @@ fn records_are_the_file() {
         let eval = secret.eval_file([9; 32]).unwrap();
         assert!(bytes_of(&*eval) == world.eval_file, "{name}: eval key");
         let other = bytes_of(&*secret.eval_file([8; 32]).unwrap());
-        let first = eval.record(0).body.to_vec();
+        let first = eval.record(0).unwrap().body.to_vec();
         assert_eq!(first, [9; 32], "{name}: the first record is not the seed");
         assert!(other != world.eval_file, "{name}: no key of the seed");
         let wrapping = wrapping(world.set.layouts()[0], Direction::Encrypt);
@@ -287,7 +286,10 @@ fn records_are_the_file() {
             let header = key.header().unwrap();
             assert_eq!(header.kind(), kind);
             assert_eq!(header.key_id(), world.secret.header().unwrap().key_id());
-            let all: Vec<Record> = (0..header.records()).rev().map(|i| key.record(i)).collect();
+            let all: Vec<Record> = (0..header.records())
+                .rev()
+                .map(|i| key.record(i).unwrap())
+                .collect();
             let mut writer = Writer::new(Vec::new(), header).unwrap();
             for record in all.iter().rev() {
                 writer

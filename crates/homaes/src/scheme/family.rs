@@ -17,7 +17,7 @@
 //! | call | by | before |
 //! |---|---|---|
 //! | [`Params::generate`], [`SecretKey::eval_file`] | `keygen` | nothing: the file is written record by record |
-//! | [`Params::read_secret`], [`read_eval`](Params::read_eval), [`read_wrapped`](Params::read_wrapped) | all that open keys | kind, set and digest, and for wrapped keys the key id |
+//! | [`Params::read_secret`], [`read_eval`](Params::read_eval), [`read_wrapped`](Params::read_wrapped), [`open_wrapped`](Params::open_wrapped) | all that open keys | kind, set and digest, and for wrapped keys the key id |
 //! | [`SecretKey::wrap_file`] | `wrap-key` | layouts are offered; levels and expansion are not looked at |
 //! | [`EvalKey::circuit`] | `transcipher`, once | set and key id; the wrapped key holds the layout |
 //! | [`Circuit::run`] | `transcipher`, for every batch | direction, and at most a full batch |
@@ -43,6 +43,7 @@ mod names {
 pub(super) use names::*;
 
 use homaes_wire::Reader;
+use std::fs::File;
 use std::io::Read;
 
 pub(super) type Result<T, E = SchemeError> = core::result::Result<T, E>;
@@ -186,6 +187,12 @@ pub(crate) trait Params: Send + Sync {
     fn read_secret(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn SecretKey>>;
     fn read_eval(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn EvalKey>>;
     fn read_wrapped(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn WrappedKey>>;
+
+    /// The wrapped key in a file. By default all of it is read now; a scheme whose wrapped keys are larger than memory reads it through once
+    /// and leaves the records in the file until they are used ([`homaes_wire::Stored`]).
+    fn open_wrapped(self: Arc<Self>, file: Reader<File>) -> Result<Box<dyn WrappedKey>> {
+        self.read_wrapped(file.boxed())
+    }
 
     /// What a wrapped key holds: of a large one by its first record and its length.
     fn describe_wrapped(self: Arc<Self>, file: Input<'_>) -> Result<Wrapped> {

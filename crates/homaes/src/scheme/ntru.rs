@@ -5,6 +5,8 @@ use homaes_ntru::{
     Aes, Arithmetic, EvalKeyFile, Params, Rns, State, WrappedKeyFile, batch_bytes, decode_batch,
     encode_batch, sets,
 };
+use homaes_wire::Reader;
+use std::fs::File;
 
 /// The scheme.
 pub(super) struct This;
@@ -35,6 +37,14 @@ impl Family for This {
 
     fn yardstick(&self) -> Yardstick {
         Yardstick::Transform
+    }
+
+    /// Wrapped keys stay in their files.
+    fn memory_of_key(&self, kind: Kind, file_bytes: u64) -> u64 {
+        match kind {
+            Kind::WrappedKey => 0,
+            _ => file_bytes,
+        }
     }
 
     fn multiplications_left(&self, level: usize) -> Option<usize> {
@@ -90,6 +100,10 @@ impl<A: Arithmetic> family::Params for Params<A> {
         homaes_ntru::EvalKey::read,
         homaes_ntru::WrappedKey::read
     );
+
+    fn open_wrapped(self: Arc<Self>, file: Reader<File>) -> Result<Box<dyn WrappedKey>> {
+        Ok(Box::new(homaes_ntru::WrappedKey::open(&self, file)?))
+    }
 
     fn describe_wrapped(self: Arc<Self>, file: Input<'_>) -> Result<Wrapped> {
         Ok(homaes_ntru::WrappedKey::describe_file(&self, file)?)

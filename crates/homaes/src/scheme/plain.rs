@@ -44,8 +44,8 @@ impl Records for Key {
         Ok(self.0.clone())
     }
 
-    fn record(&self, _: u64) -> Record {
-        Record::new(1, 0, self.1.clone())
+    fn record(&self, _: u64) -> Result<Record, WireError> {
+        Ok(Record::new(1, 0, self.1.clone()))
     }
 }
 

@@ -89,7 +89,10 @@ impl Plan {
                 layouts: vec![layout],
                 ..Wrapping::default()
             };
-            WrappedKey::encrypt(&keys.secret, &AesKey::from_bytes(&sample.key)?, &wrapping)
+            let aes_key = AesKey::from_bytes(&sample.key)?;
+            // in a file, as keys larger than memory are
+            let path = scratch.file("key.hwk");
+            WrappedKey::create(&keys.secret, &aes_key, &wrapping, path, false)
         })?;
         let server = (&wrapped, self.threads);
         let mut clocks = Clocks::new(&set)?;

@@ -1,0 +1,41 @@
+//! Cost of breaking NTRU with the moduli that AES takes.
+//!
+//! They are *overstretched*: the vectors f·x, g·x of the secret span a sublattice of the NTRU lattice so dense, for its dimension, that lattice
+//! reduction finds it long before it would find f itself (Albrecht, Bai, Ducas 2016; Kirchner, Fouque 2017; Ducas, van Woerden 2021). With
+//! n = 32768 and log2 q = 1271 the reduction needs a root Hermite factor of e^0.27 where LLL, which takes polynomial time, reaches e^0.022. So there is no security: the figure is what
+//! LLL costs in dimension 2n by the estimator's formula, d^3, and an upper bound, as subfields make it cheaper.
+
+use crate::Estimate;
+
+/// The degree for which the attack was costed.
+pub const DEGREE: u32 = 32768;
+
+/// log2 of the smallest modulus for which LLL suffices with a margin of more than two in ln δ; the published moduli are larger.
+pub const OVERSTRETCHED: f64 = 600.0;
+
+/// Cost of LLL.
+const LLL: f64 = 48.0;
+
+/// What breaking a public key modulo `2^log2_q` costs. `None`: another ring, or a smaller modulus.
+///
+/// ```
+/// use homaes_params::ntru;
+/// assert_eq!(ntru::estimate(32768, 1271.0).unwrap().bits, 48.0);
+/// assert_eq!(ntru::estimate(128, 1271.0), None);
+/// ```
+#[must_use]
+pub fn estimate(n: u32, log2_q: f64) -> Option<Estimate> {
+    (n == DEGREE && log2_q.is_finite() && log2_q >= OVERSTRETCHED).then_some(Estimate {
+        bits: LLL,
+        without_tables: LLL,
+        with_rotations: LLL,
+        with_rotations_without_tables: LLL,
+        core_svp: LLL,
+        core_svp_quantum: LLL,
+        quantum: LLL,
+        attack: "dense sublattice, by LLL",
+        model: "LLL in dimension 2n: d^3; no block size is left to count sieves of",
+        tool: "lattice-estimator 27a581b, NTRU.primal_dsd for large n",
+        date: "2026-11-21",
+    })
+}
