@@ -162,7 +162,7 @@ impl<A: Arithmetic> SecretKey<A> {
             owner: Owner::new(params.id(), Some(self.id())),
             level,
             element: self.encrypt_at(level, &message, rng),
-            noise: params.noise().fresh(),
+            noise: params.fresh(),
         })
     }
 

@@ -61,9 +61,11 @@ pub enum Error {
         /// capacity
         expected: usize,
     },
-    /// No invertible secret was drawn.
-    #[error("{tries} secrets in a row are not invertible; the parameter set is unsound")]
-    NotInvertible {
+    /// No acceptable secret was drawn.
+    #[error(
+        "{tries} secrets in a row are not invertible, or too large at an embedding; the parameter set is unsound"
+    )]
+    NoSecret {
         /// secrets drawn
         tries: usize,
     },

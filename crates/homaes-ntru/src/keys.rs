@@ -7,6 +7,7 @@ use crate::arithmetic::Arithmetic;
 use crate::error::{Error, Result};
 use crate::params::Params;
 use homaes_math::Ring;
+use homaes_math::embed::squared_magnitudes;
 use homaes_math::sample::{self, Seed};
 use homaes_scheme::file::error_seed;
 use homaes_wire::{Decoder, Encoder, KeyId};
@@ -18,6 +19,20 @@ use zeroize::{Zeroize, Zeroizing};
 
 /// Secrets drawn before key generation gives up. One in n/p ≈ 2^-10 has no inverse modulo a given prime.
 const KEY_TRIES: usize = 100;
+
+/// Largest |f|² at an embedding of an accepted secret, over the mean 4n + 1. Noise is that much larger there at every level, and runs away where it is much
+/// too large; one in ten secrets is refused at n = 32768.
+pub(crate) const PEAK: f64 = 12.0;
+
+/// |f|² at the embedding where it is largest, over 4n + 1.
+#[inline(never)]
+fn peak(ring: &Ring, f_prime: &[i64]) -> f64 {
+    let f = Zeroizing::new(f_of(ring, f_prime));
+    let f = Zeroizing::new(f.iter().map(|&c| c as f64).collect::<Vec<f64>>());
+    let squares = Zeroizing::new(squared_magnitudes(ring, &f));
+    let largest = squares.iter().copied().fold(0.0, f64::max);
+    largest / (4.0 * ring.n() as f64 + 1.0)
+}
 
 /// The coefficients of 2f' + 1. In the normal basis 1 is ± the sum of all basis elements.
 pub(crate) fn f_of(ring: &Ring, f_prime: &[i64]) -> Vec<i64> {
@@ -37,10 +52,10 @@ pub struct SecretKey<A: Arithmetic> {
 }
 
 impl<A: Arithmetic> SecretKey<A> {
-    /// Draws a secret, and draws again while it is not invertible.
+    /// Draws a secret, and draws again while it is not invertible or too large at an embedding.
     ///
     /// # Errors
-    /// If many in a row are not.
+    /// If many in a row are refused.
     pub fn generate(params: &Arc<Params<A>>, rng: &mut impl CryptoRng) -> Result<Self> {
         let n = params.ring().n();
         let mut f_prime = Zeroizing::new(vec![0; n]);
@@ -50,11 +65,14 @@ impl<A: Arithmetic> SecretKey<A> {
             sample::binomial(rng, &mut g);
             let mut id = [0; 16];
             rng.fill_bytes(&mut id);
+            if peak(params.ring(), &f_prime) > PEAK {
+                continue;
+            }
             if let Some(key) = Self::from_coefficients(params, KeyId(id), &f_prime, &g) {
                 return Ok(key);
             }
         }
-        Err(Error::NotInvertible { tries: KEY_TRIES })
+        Err(Error::NoSecret { tries: KEY_TRIES })
     }
 
     /// Nothing if f is not invertible.

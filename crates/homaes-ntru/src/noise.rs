@@ -6,7 +6,7 @@
 //!
 //! | operation | mean square |
 //! |---|---|
-//! | fresh: 2gs + 2ef + fm | n(4n) + (4n + 1)(4n + n/4) |
+//! | fresh: 2gs + 2ef + fm | n(4n) + (4n + 1)(4n + n/4), then a modulus switch by a special prime |
 //! | public: fm | (4n + 1) n/4 |
 //! | sum | sum |
 //! | product | product |
@@ -82,10 +82,14 @@ impl NoiseModel {
         4.0 * self.n + 1.0
     }
 
-    /// Of a fresh encryption.
-    pub fn fresh(&self) -> Noise {
+    /// Of a fresh encryption that was switched down by `drop` bits ([`Arithmetic::encryption_drop`](crate::Arithmetic::encryption_drop)); by none, not at all.
+    pub fn fresh(&self, drop: f64) -> Noise {
         let n = self.n;
-        Self::of_square(4.0 * n * n + self.f_square() * (4.0 * n + n / 4.0))
+        let masked = Self::of_square(4.0 * n * n + self.f_square() * (4.0 * n + n / 4.0));
+        match drop > 0.0 {
+            true => masked.switched(drop, self),
+            false => masked,
+        }
     }
 
     /// Of public bits as a ciphertext.
@@ -119,10 +123,12 @@ mod tests {
     fn constants_of_the_full_ring() {
         let model = NoiseModel::new(&Ring::new(65535).unwrap());
         assert!((model.rho_log2 - 15.21).abs() < 0.01);
-        assert!((model.fresh().rms_log2 - 17.2).abs() < 0.1);
-        let fresh = model.coefficients_log2(model.fresh());
-        assert!((fresh - 11.2).abs() < 0.1, "{fresh}");
-        let product = model.fresh().times(model.fresh());
+        let fresh = model.fresh(0.0);
+        assert!((fresh.rms_log2 - 17.2).abs() < 0.1);
+        let coefficients = model.coefficients_log2(fresh);
+        assert!((coefficients - 11.2).abs() < 0.1, "{coefficients}");
+        assert!((model.fresh(30.0).rms_log2 - model.rho_log2).abs() < 0.01);
+        let product = fresh.times(fresh);
         let switched = product.switched(22.0, &model);
         assert!(switched.rms_log2 > model.rho_log2);
     }

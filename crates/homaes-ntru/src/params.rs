@@ -1,7 +1,7 @@
 //! Checked parameters.
 
 use crate::arithmetic::Arithmetic;
-use crate::noise::NoiseModel;
+use crate::noise::{Noise, NoiseModel};
 use crate::sets::{ParamSet, Variant};
 use homaes_aes::KeySize;
 use homaes_math::sample::LOT;
@@ -133,6 +133,11 @@ impl<A: Arithmetic> Params<A> {
     /// The noise model of the ring.
     pub fn noise(&self) -> &NoiseModel {
         &self.noise
+    }
+
+    /// Noise of a fresh ciphertext.
+    pub(crate) fn fresh(&self) -> Noise {
+        self.noise.fresh(self.arithmetic.encryption_drop())
     }
 
     /// BLAKE3 digest of the numbers that define the set; files carry it.

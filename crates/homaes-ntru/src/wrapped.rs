@@ -73,7 +73,7 @@ impl<A: Arithmetic> WrappedKey<A> {
                 owner: Owner::new(params.id(), Some(self.id)),
                 level,
                 element: take_element(params, level, "wrapped key", body)?,
-                noise: params.noise().fresh(),
+                noise: params.fresh(),
             };
             assert_eq!(bit.level, level, "a round key is at the level of its state");
             Ok(bit.plus(params, &key))

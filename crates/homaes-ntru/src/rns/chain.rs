@@ -14,7 +14,7 @@
 //! level 1        low
 //! ```
 //!
-//! so that two base primes are dropped in a round and the tail makes four drops of them: 22.1, 20.9, 22.1 and 24.5 bits. The transform wants primes between
+//! so that two base primes are dropped in a round and the tail makes four drops of them: 22.1, 20.7, 22.1 and 24.3 bits. The transform wants primes between
 //! 2^24 and 2^47, which is why levels of 22 bits cannot each have a prime of their own. Keys are made modulo base, tail and special primes.
 
 use crate::sets::{ParamSet, Variant};
@@ -25,9 +25,9 @@ use std::ops::Range;
 const LOW: f64 = 24.0;
 const HIGH: f64 = 46.1;
 /// Dropped at even and at odd levels 4r - 3 and 4r - 1.
-const EVEN: f64 = 46.6;
-const ODD: f64 = 43.0;
-const SPECIAL: f64 = 43.5;
+const EVEN: f64 = 46.4;
+const ODD: f64 = 42.8;
+const SPECIAL: f64 = 44.07;
 /// Special primes, and other primes of a digit.
 const SPECIALS: usize = 7;
 const DIGIT: usize = 7;
@@ -49,6 +49,12 @@ impl Chain {
             Variant::Rns => Self::rns(set, step),
             Variant::Hybrid => Self::hybrid(set, step),
         }
+    }
+
+    /// The primes of a level and the first special prime.
+    pub(crate) fn with_special(&self, level: usize) -> Vec<usize> {
+        let own = self.levels[level].iter().copied();
+        own.chain([self.special.start]).collect()
     }
 
     fn rns(set: &ParamSet, step: u64) -> Self {
@@ -91,12 +97,13 @@ impl Chain {
         let special = primes.len()..primes.len() + SPECIALS;
         primes.extend(below(SPECIAL, SPECIALS));
         let level = |level: usize| -> Vec<usize> {
-            let (base, tail) = match (level + 2) / 4 * 2 {
+            let pairs = (level + 2) / 4 * 2;
+            let (base, tail) = match level % 4 {
                 _ if level <= 1 => (0, 0),
-                pairs if level % 4 == 1 => (pairs, 1),
-                pairs if level % 4 == 0 => (pairs, 0),
-                pairs if level % 4 == 3 => (pairs - 1, 1),
-                pairs => (pairs - 1, 0),
+                1 => (pairs, 1),
+                0 => (pairs, 0),
+                3 => (pairs - 1, 1),
+                _ => (pairs - 1, 0),
             };
             (2..2 + base).chain([tail]).collect()
         };
@@ -138,7 +145,7 @@ mod tests {
                 .filter(|&&i| chain.digit_of[i] == digit);
             let own: Vec<u64> = own.map(|&i| chain.primes[i]).collect();
             assert_eq!(own.len(), 7);
-            assert!(log2(&own) - special < 11.0);
+            assert!(log2(&own) - special < 5.6);
         }
     }
 
