@@ -2,6 +2,7 @@
 
 use crate::meter::{Meter, Stage};
 use crate::pool::Pool;
+use homaes_math::halves::{self, HALF_BITS};
 use homaes_math::rns::Conversion;
 use homaes_math::{Modulus, Words};
 
@@ -15,6 +16,8 @@ pub struct Digit {
     conversion: Conversion,
     /// per prime of the extended basis: index among the conversion's targets
     target: Vec<Option<usize>>,
+    /// the only prime, if there is only one and its residues fit halves of words: they are centred and reduced without a quotient
+    single: Option<Modulus>,
 }
 
 impl Digit {
@@ -37,9 +40,14 @@ impl Digit {
                 })
             })
             .collect();
+        let single = match sources[..] {
+            [prime] if prime.bits() <= HALF_BITS => Some(prime),
+            _ => None,
+        };
         Self {
             number,
             own,
+            single,
             conversion: Conversion::new(&sources, &targets, |_| 1, |_| 1),
             target,
         }
@@ -66,6 +74,10 @@ impl Digit {
     ) {
         let target = self.target[at].expect("a prime of another digit");
         meter.time(Stage::Conversion, || {
+            if let Some(source) = &self.single {
+                let (ring, m) = (pool.ring(), pool.modulus(prime));
+                return halves::centred(ring, m, source, &coefficients.y[self.own[0]], out);
+            }
             let own = self.own.iter().map(|&j| &*coefficients.y[j]);
             let mut ys: Vec<&[u64]> = own.collect();
             ys.push(&coefficients.v[number]);
@@ -75,7 +87,8 @@ impl Digit {
     }
 }
 
-/// An element's coefficients, as the conversions of all its digits want them: words y of every source limb and quotients v of every digit.
+/// An element's coefficients, as the conversions of all its digits want them: words y of every source limb, packed for digits of a single small prime, and quotients
+/// v of the other digits.
 pub struct Coefficients {
     y: Vec<Words>,
     v: Vec<Words>,
@@ -102,6 +115,14 @@ impl Coefficients {
             digit
                 .conversion
                 .prepare_in_place(ring, source, &mut self.y[at]);
+        }
+        if let Some(source) = &digit.single {
+            let y = &mut self.y[digit.own[0]];
+            let mut packed = Words::scratch(ring.n() / 2);
+            halves::pack(ring, source, y, &mut packed);
+            *y = packed;
+            self.v.push(Words::scratch(0));
+            return;
         }
         let ys: Vec<&[u64]> = digit.own.iter().map(|&at| &*self.y[at]).collect();
         let mut quotient = Words::scratch(ring.n());

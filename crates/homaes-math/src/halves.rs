@@ -3,7 +3,9 @@
 //! Word i of a packed limb holds canonical residue i in its low half and residue i + n/2 in its high half. Products are computed on
 //! words of their own ([`unpack`], then [`crate::kernel`]); sums as they are. Memory and what is fetched from it halve.
 
-use crate::modulus::Modulus;
+use crate::aligned::Words;
+use crate::kernel;
+use crate::modulus::{Modulus, Shoup};
 use crate::ring::Ring;
 use crate::simd;
 
@@ -58,6 +60,66 @@ pub fn sums(
         return simd::sums_of_halves(m, sources, rows, out);
     }
     sums_of_rows(m, sources, rows, out);
+}
+
+/// The centred representatives of packed residues modulo the odd `source`, as stored and lazy words modulo `m`.
+///
+/// Cost: a product by a constant per word.
+pub fn centred(ring: &Ring, m: &Modulus, source: &Modulus, halves: &[u64], out: &mut [u64]) {
+    check(ring, source, &[halves]);
+    assert_eq!(out.len(), ring.n());
+    if ring.vectorised() {
+        return simd::centred(m, source, halves, out);
+    }
+    let Centring { half, factor, less } = Centring::new(m, source);
+    let one = |y: u64| {
+        let above = u64::from(y > half).wrapping_neg();
+        Modulus::sub_if_ge(m.mul_shoup(y, factor) + (less & above), 2 * m.p())
+    };
+    let (low, high) = out.split_at_mut(halves.len());
+    for ((a, b), &h) in low.iter_mut().zip(high).zip(halves) {
+        (*a, *b) = (one(h & LOW), one(h >> HALF_BITS));
+    }
+}
+
+/// Constants of [`centred`].
+pub(crate) struct Centring {
+    /// the largest residue that stands for itself
+    pub(crate) half: u64,
+    /// into stored form
+    pub(crate) factor: Shoup,
+    /// minus the source, stored
+    pub(crate) less: u64,
+}
+
+impl Centring {
+    pub(crate) fn new(m: &Modulus, source: &Modulus) -> Self {
+        Self {
+            half: source.p() / 2,
+            factor: m.shoup(m.r()),
+            less: m.to_stored(m.sub(0, source.p() % m.p())),
+        }
+    }
+}
+
+/// As [`crate::kernel::dot`], with lazy words x_i and packed y_i.
+pub fn dot(ring: &Ring, m: &Modulus, terms: &[[&[u64]; 2]], add: bool, out: &mut [u64]) {
+    assert!(2 * terms.len() <= kernel::MAX_TERMS && out.len() == ring.n());
+    for [x, halves] in terms {
+        assert_eq!(x.len(), ring.n());
+        check(ring, m, &[halves]);
+    }
+    if ring.vectorised() {
+        return simd::dot_halves(m, terms, add, out);
+    }
+    let words = terms.iter().map(|[_, halves]| {
+        let mut words = Words::scratch(ring.n());
+        unpack_words(halves, &mut words);
+        words
+    });
+    let words: Vec<Words> = words.collect();
+    let terms = terms.iter().zip(&words).map(|([x, _], y)| [*x, &y[..]]);
+    kernel::dot(ring, m, &terms.collect::<Vec<_>>(), add, out);
 }
 
 /// [`pack`], compiled as part of its caller, and so for the caller's vectors; as the functions below.
@@ -180,6 +242,52 @@ mod tests {
                     assert_eq!(unpacked(out), want.collect::<Vec<_>>());
                 }
             }
+        }
+    }
+
+    #[test]
+    fn centred_residues_and_products_with_halves() {
+        let targets = [16_776_961u64, 4_244_570_881, 140_737_437_991_681].map(Modulus::new);
+        let source = Modulus::new(4_043_247_361);
+        let p = source.p();
+        for conductor in [255, 65535] {
+            let outs: Vec<Vec<Vec<u64>>> = Backend::available()
+                .map(|backend| {
+                    let ring = Ring::with_backend(conductor, backend).unwrap();
+                    let n = ring.n();
+                    let edges = [0, 1, p / 2, p / 2 + 1, p - 1];
+                    let residue = |i: usize| (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) % p;
+                    let y: Vec<u64> = (0..n)
+                        .map(|i| edges.get(i % 37).copied().unwrap_or_else(|| residue(i)))
+                        .collect();
+                    let mut halves = vec![0; n / 2];
+                    pack(&ring, &source, &y, &mut halves);
+                    let mut all = Vec::new();
+                    for m in &targets {
+                        let mut out = vec![0; n];
+                        centred(&ring, m, &source, &halves, &mut out);
+                        for (&y, &x) in y.iter().zip(&out) {
+                            let y = y as i64 - if y > p / 2 { p as i64 } else { 0 };
+                            assert!(x < 2 * m.p());
+                            assert_eq!(m.from_stored(x), m.from_signed(y));
+                        }
+                        all.push(out);
+                    }
+                    let m = &source;
+                    let x: Vec<u64> = (0..n)
+                        .map(|i| residue(3 * i + 1) + p * (i as u64 % 2))
+                        .collect();
+                    for add in [false, true] {
+                        let [mut out, mut want] = [(); 2].map(|()| x.clone());
+                        dot(&ring, m, &[[&x, &halves], [&y, &halves]], add, &mut out);
+                        kernel::dot(&ring, m, &[[&x, &y], [&y, &y]], add, &mut want);
+                        assert_eq!(out, want);
+                        all.push(out);
+                    }
+                    all
+                })
+                .collect();
+            assert!(outs.windows(2).all(|w| w[0] == w[1]));
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::sets::{ParamSet, Variant};
 use chain::Chain;
 use homaes_leveled::secret::{self, lots, lots_mut};
 use homaes_leveled::{Gadget, Lowering, Meter, Poly, Pool, SecretPoly, Stage, SwitchPlan};
-use homaes_math::{Modulus, Ring, Words, kernel};
+use homaes_math::{Modulus, Ring, Words};
 use homaes_scheme::Cancel;
 use homaes_wire::{Decoder, Encoder, packed_len};
 use limb::Limb;
@@ -135,7 +135,7 @@ impl Rns {
 impl Arithmetic for Rns {
     type Element = Residues;
     type Product = Residues;
-    type KeyPart = Poly;
+    type KeyPart = Residues;
     type Secret = Secret;
 
     fn new(set: &ParamSet, ring: Ring) -> Result<Self, ParamsError> {
@@ -241,13 +241,12 @@ impl Arithmetic for Rns {
 
     fn multiply(&self, meter: &Meter, level: usize, a: &Residues, b: &Residues) -> Residues {
         let (ring, n) = (self.pool.ring(), self.n());
-        let [mut x, mut y, mut out] = [(); 3].map(|()| Words::scratch(n));
+        let [mut x, mut out] = [(); 2].map(|()| Words::scratch(n));
         let limbs = a.limbs.iter().zip(&b.limbs).zip(self.basis(level));
         let limbs = limbs.map(|((a, b), &i)| {
             meter.time(Stage::Tensor, || {
                 let m = self.pool.modulus(i);
-                let factors = [a.open(ring, &mut x), b.open(ring, &mut y)];
-                kernel::dot(ring, m, &[factors], false, &mut out);
+                Limb::dot(ring, m, &[(a.open(ring, &mut x), b)], false, &mut out);
                 Limb::of(self.variant, ring, m, &out)
             })
         });
@@ -291,7 +290,7 @@ impl Arithmetic for Rns {
     fn relinearize(
         &self,
         meter: &Meter,
-        key: &[Poly],
+        key: &[Residues],
         level: usize,
         products: Vec<Residues>,
         cancel: &Cancel,
@@ -391,8 +390,10 @@ impl Arithmetic for Rns {
         self.limb_bytes(&self.all())
     }
 
-    fn take_key_part(&self, _: usize, input: &mut Decoder<'_>) -> Result<Poly> {
-        self.take_words(&self.all(), "evaluation key", input)
+    fn take_key_part(&self, _: usize, input: &mut Decoder<'_>) -> Result<Residues> {
+        let all = self.all();
+        let poly = self.take_words(&all, "evaluation key", input)?;
+        Ok(self.rest_modulo(&all, poly))
     }
 
     fn element_bytes(&self, level: usize) -> u64 {
@@ -422,7 +423,11 @@ impl Arithmetic for Rns {
 impl Rns {
     /// Limbs at rest.
     fn rest(&self, level: usize, poly: Poly) -> Residues {
-        let limbs = poly.limbs.into_iter().zip(self.basis(level));
+        self.rest_modulo(self.basis(level), poly)
+    }
+
+    fn rest_modulo(&self, basis: &[usize], poly: Poly) -> Residues {
+        let limbs = poly.limbs.into_iter().zip(basis);
         let limbs = limbs.map(|(words, &i)| {
             Limb::keep(self.variant, self.pool.ring(), self.pool.modulus(i), words)
         });

@@ -160,6 +160,10 @@ dispatch! {
     avx512::unpack(halves: &[u64], out: &mut [u64]);
     /// See [`crate::halves::add`].
     avx512::add_halves(m: &Modulus, a: &[u64], b: &[u64], out: &mut [u64]);
+    /// See [`crate::halves::centred`].
+    avx512::centred(m: &Modulus, source: &Modulus, halves: &[u64], out: &mut [u64]);
+    /// See [`crate::halves::dot`].
+    avx512::dot_halves(m: &Modulus, terms: &[[&[u64]; 2]], add: bool, out: &mut [u64]);
     /// See [`crate::halves::sums`].
     avx512::sums_of_halves(m: &Modulus, sources: &[&[u64]], rows: &[Vec<u16>], out: &mut [&mut [u64]]);
     /// See [`crate::kernel::combine`].

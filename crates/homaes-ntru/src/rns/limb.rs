@@ -71,6 +71,25 @@ impl Limb {
         }
     }
 
+    /// Σ x_i·y_i, or with `add` plus what `out` held, lazy.
+    pub(super) fn dot(
+        ring: &Ring,
+        m: &Modulus,
+        terms: &[(&[u64], &Self)],
+        add: bool,
+        out: &mut Words,
+    ) {
+        let words = terms.iter().map(|(x, y)| {
+            let (Self::Full(y) | Self::Half(y)) = y;
+            [*x, &y[..]]
+        });
+        let words: Vec<[&[u64]; 2]> = words.collect();
+        match terms[0].1 {
+            Self::Full(_) => kernel::dot(ring, m, &words, add, out),
+            Self::Half(_) => halves::dot(ring, m, &words, add, out),
+        }
+    }
+
     /// One sum for each row.
     pub(super) fn sums(
         ring: &Ring,

@@ -7,7 +7,7 @@
 
 use super::{Residues, Rns};
 use crate::rns::limb::Limb;
-use homaes_leveled::{Coefficients, Division, Meter, Poly, Stage, SwitchPlan};
+use homaes_leveled::{Coefficients, Division, Meter, Stage, SwitchPlan};
 use homaes_math::{Words, kernel};
 
 /// Digits extended at a time: their words and the sum stay in the second-level cache.
@@ -17,7 +17,7 @@ const GROUP: usize = 2;
 struct Job<'a> {
     rns: &'a Rns,
     meter: &'a Meter,
-    key: &'a [Poly],
+    key: &'a [Residues],
     plan: &'a SwitchPlan,
     /// the product times (P/P_l)⁻¹
     limbs: Vec<Words>,
@@ -28,7 +28,7 @@ impl Rns {
     pub(super) fn relinearize_one(
         &self,
         meter: &Meter,
-        key: &[Poly],
+        key: &[Residues],
         level: usize,
         product: Residues,
     ) -> Residues {
@@ -105,12 +105,12 @@ impl Job<'_> {
                 // its residue modulo a prime of its own is the element's
                 let own = digit.owns(at);
                 let x: &[u64] = if own { &self.limbs[at] } else { buffer };
-                [x, &self.key[digit.number].limbs[prime]]
+                (x, &self.key[digit.number].limbs[prime])
             });
-            let terms: Vec<[&[u64]; 2]> = terms.collect();
+            let terms: Vec<(&[u64], &Limb)> = terms.collect();
             let m = pool.modulus(prime);
             self.meter.time(Stage::InnerProduct, || {
-                kernel::dot(pool.ring(), m, &terms, group > 0, out);
+                Limb::dot(pool.ring(), m, &terms, group > 0, out);
             });
         }
     }
