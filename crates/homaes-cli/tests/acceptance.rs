@@ -159,3 +159,13 @@ fn tfhe_bits() {
 fn tfhe_nibbles() {
     accepted("tfhe/nibble-toy", &[128], &["ctr"], "sliced");
 }
+
+#[test]
+fn ntru() {
+    accepted("ntru/toy-255", &[128, 256], &["ctr", "cbc"], "bits");
+}
+
+#[test]
+fn ntru_in_residues() {
+    accepted("ntru/toy-depth3", &[128], &["ctr"], "bits");
+}

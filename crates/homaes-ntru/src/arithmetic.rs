@@ -1,7 +1,6 @@
 //! What the variants do differently: ring elements modulo the chain.
 
-use crate::error::Result;
-use crate::params::ParamsError;
+use crate::error::{ParamsError, Result};
 use crate::sets::ParamSet;
 use homaes_leveled::Meter;
 use homaes_math::Ring;

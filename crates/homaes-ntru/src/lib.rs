@@ -14,7 +14,7 @@
 //! | Decrypt: c f mod 2 | [`SecretKey::decrypt`], of products [`SecretKey::decrypt_product`] under f² |
 //! | Eval, Relinearize, §2 | [`Bits`], merged with the modulus switch: `rns::relinearize` |
 //! | one key for all levels, as q_{i+1} divides q_i, §4 | `rns::chain` |
-//! | noise, average case, §5 | [`noise`] |
+//! | noise, §5 | [`noise`] for these variants, [`paper`] for the paper's equations and tables |
 //! | AES, §6 | [`Aes`] over [`homaes_aes::FoldedBits`] |
 //!
 //! | variant | moduli | relinearisation | set |
@@ -71,6 +71,7 @@ mod codec;
 mod error;
 mod keys;
 pub mod noise;
+pub mod paper;
 mod params;
 mod rns;
 pub mod sets;
@@ -82,9 +83,9 @@ pub use arithmetic::{Arithmetic, Power};
 pub use bits::Bits;
 pub use ciphertext::{Ciphertext, Product};
 pub use codec::{batch_bytes, decode_batch, encode_batch};
-pub use error::{Error, Result};
+pub use error::{Error, ParamsError, Result};
 pub use keys::{EvalKey, EvalKeyFile, SecretKey};
-pub use params::{Params, ParamsError};
+pub use params::Params;
 pub use rns::Rns;
 pub use state::State;
 pub use wrapped::{WrappedKey, WrappedKeyFile};

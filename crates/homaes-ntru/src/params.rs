@@ -1,6 +1,7 @@
 //! Checked parameters.
 
 use crate::arithmetic::Arithmetic;
+use crate::error::ParamsError;
 use crate::noise::{Noise, NoiseModel};
 use crate::sets::{ParamSet, Variant};
 use homaes_aes::KeySize;
@@ -13,34 +14,6 @@ use std::sync::Arc;
 
 /// Of the two classes of slots that a ring has; bits lie alike in both.
 const SECOND_CLASS: usize = 7;
-
-/// Why a [`ParamSet`] is not usable.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ParamsError {
-    /// The conductor does not fit.
-    #[error(
-        "conductor {m}: expected a product of distinct primes 3, 5, 17, 257 that includes 17, of a ring whose degree is a multiple of {LOT}"
-    )]
-    Conductor {
-        /// found
-        m: u64,
-    },
-    /// A modulus is unusable in this ring.
-    #[error("modulus {p}: expected a prime below 2^47 that is 1 modulo {step}")]
-    Modulus {
-        /// found
-        p: u64,
-        /// expected residue class
-        step: u64,
-    },
-    /// The number of rounds does not fit AES.
-    #[error("{rounds} rounds: expected 10 to 14")]
-    Rounds {
-        /// found
-        rounds: usize,
-    },
-}
 
 /// Checked parameters with all precomputation; shared by keys, ciphertexts and evaluators.
 pub struct Params<A> {

@@ -5,8 +5,7 @@ mod limb;
 mod relinearize;
 
 use crate::arithmetic::{Arithmetic, Power};
-use crate::error::Result;
-use crate::params::ParamsError;
+use crate::error::{ParamsError, Result};
 use crate::sets::{ParamSet, Variant};
 use chain::Chain;
 use homaes_leveled::secret::{self, lots, lots_mut};
