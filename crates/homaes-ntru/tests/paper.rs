@@ -1,5 +1,7 @@
 //! `docs/dhs14.md`: the tables of the paper, printed and computed. `UPDATE_DOCS=1 cargo test --release -p homaes-ntru --test paper` writes it.
 
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
 use homaes_ntru::paper::*;
 use homaes_ntru::{Arithmetic, Params, Rns, sets};
 use std::fmt::Write;
