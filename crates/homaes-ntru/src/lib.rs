@@ -9,26 +9,25 @@
 //! |---|---|
 //! | R = Z_q\[X\]/Φ_m, batching, §4 | [`homaes_math::Ring`], [`homaes_math::slots`]: m = 65535, n = 32768, 2048 slots |
 //! | KeyGen: f = 2f' + 1, h = 2g/f, §2 | [`SecretKey::generate`] |
-//! | ζ_τ = h s_τ + 2e_τ + 2^τ f, §2 | [`EvalKeyFile`], with another gadget |
+//! | ζ_τ = h s_τ + 2e_τ + 2^τ f, §2 | [`EvalKeyFile`]; other gadgets in `rns` |
 //! | Encrypt: h s + 2e + b | [`SecretKey::encrypt`] |
 //! | Decrypt: c f mod 2 | [`SecretKey::decrypt`], of products [`SecretKey::decrypt_product`] under f² |
-//! | Eval, Relinearize, §2 | [`Bits`], merged with the modulus switch: `rns::relinearize` |
-//! | one key for all levels, as q_{i+1} divides q_i, §4 | `rns::chain` |
+//! | Eval, Relinearize, §2 | [`Bits`], merged with the modulus switch: `rns::relinearize`, and `power` for the paper's form |
+//! | one key for all levels, as q_{i+1} divides q_i, §4 | `power`; `rns::chain` |
 //! | noise, §5 | [`noise`] for these variants, [`paper`] for the paper's equations and tables |
 //! | AES, §6 | [`Aes`] over [`homaes_aes::FoldedBits`] |
 //!
 //! | variant | moduli | relinearisation | set |
 //! |---|---|---|---|
+//! | paper | q = p^41, p of 31 bits, coefficients of many words | digits of one bit or of 16 | `ntru/paper`, `ntru/paper16` |
 //! | residues | 41 primes of 31 bits on average, one dropped a level | a digit for every prime, one special prime | `ntru/rns` |
 //! | hybrid | two primes a round and a tail | three digits, special modulus of 304 bits | `ntru/hybrid` |
-//!
-//! The paper's own form, q = p^41 with digits of bits, is not there yet.
 //!
 //! # Departures
 //!
 //! - Small polynomials are sampled and rounded in the normal basis, ζ times the powerful basis of Z\[X\]/Φ_m, not in powers of X: products of small
 //!   polynomials are sixteen times smaller there for m = 65535.
-//! - Digits are residues, centred. One special prime keeps their noise down: without it, 31 bits a level leave so little that noise runs away in the third
+//! - Digits of the residue sets are residues, centred. One special prime keeps their noise down: without it, 31 bits a level leave so little that noise runs away in the third
 //!   round.
 //! - Linear layers act on products before they are relinearised, so that an S-box takes 18 relinearisations wherever its outputs go.
 //! - Small polynomials are centred binomial of variance 1, bounded by B = 2 as in the paper's Figure 1.
@@ -73,6 +72,7 @@ mod keys;
 pub mod noise;
 pub mod paper;
 mod params;
+mod power;
 mod rns;
 pub mod sets;
 mod state;
@@ -86,6 +86,7 @@ pub use codec::{batch_bytes, decode_batch, encode_batch};
 pub use error::{Error, ParamsError, Result};
 pub use keys::{EvalKey, EvalKeyFile, SecretKey};
 pub use params::Params;
+pub use power::Powers;
 pub use rns::Rns;
 pub use state::State;
 pub use wrapped::{WrappedKey, WrappedKeyFile};

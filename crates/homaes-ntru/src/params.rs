@@ -148,5 +148,6 @@ fn variant_code(variant: Variant) -> u64 {
     match variant {
         Variant::Rns => 0,
         Variant::Hybrid => 1,
+        Variant::Paper { word } => 2 | u64::from(word) << 8,
     }
 }

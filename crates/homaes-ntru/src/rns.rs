@@ -464,7 +464,7 @@ impl Rns {
 /// g/f, word by word, stored and canonical, by one inversion of the product of all words of f; nothing if one of them is 0. Both are stored, f
 /// canonical. Time depends on nothing but whether there is a result.
 #[inline(never)]
-fn quotient(m: &Modulus, g: &Words, f: &Words) -> Option<Words> {
+pub(crate) fn quotient(m: &Modulus, g: &Words, f: &Words) -> Option<Words> {
     let n = f.len();
     // products of all words before
     let mut before = Words::scratch(n);

@@ -6,6 +6,8 @@
 //! | `ntru/hybrid256` | the same | as many for fourteen rounds | 128, 192, 256 |
 //! | `ntru/rns` | the same | 41 primes of 31 bits on average | 128, depth 40 |
 //! | `ntru/rns-depth3` | the same | 31 primes | 128, depth 30 |
+//! | `ntru/paper` | the same | q = p^41, p of 31 bits, digits of one bit | 128, depth 40 |
+//! | `ntru/paper16` | the same | the same, digits of 16 bits | 128, depth 40 |
 //! | `ntru/toy-…` | m = 255, 4369 | the same forms | 128, 192, 256 |
 //!
 //! DHS14 evaluates AES with n = 32768 and log q = 1271, and with n = 27000 and log q = 1230.
@@ -15,6 +17,11 @@ use homaes_params::{Purpose, SetName};
 /// How elements modulo a chain are represented, and how products are relinearised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
+    /// Powers of one prime, and digits of `word` bits: the paper's own form.
+    Paper {
+        /// bits of a digit, at most 46
+        word: u32,
+    },
     /// One prime is dropped at every level, and the digits of relinearisation are the residues modulo the primes. As in DHS14 every modulus
     /// divides the one before, so that one key serves all levels.
     Rns,
@@ -96,6 +103,20 @@ pub const RNS_DEPTH_3: ParamSet = ParamSet {
     ..RNS
 };
 
+/// The paper's own form: q = p^41, digits of one bit.
+pub const PAPER: ParamSet = ParamSet {
+    name: SetName::from_static("ntru/paper"),
+    variant: Variant::Paper { word: 1 },
+    ..HYBRID
+};
+
+/// The same with digits of 16 bits.
+pub const PAPER_16: ParamSet = ParamSet {
+    name: SetName::from_static("ntru/paper16"),
+    variant: Variant::Paper { word: 16 },
+    ..HYBRID
+};
+
 /// 16 slots, for tests.
 pub const TOY_255: ParamSet = ParamSet {
     name: SetName::from_static("ntru/toy-255"),
@@ -116,27 +137,38 @@ pub const TOY_4369: ParamSet = ParamSet {
 pub const TOY_RNS: ParamSet = ParamSet {
     name: SetName::from_static("ntru/toy-rns"),
     variant: Variant::Rns,
+    rounds: 10,
     ..TOY_255
 };
 
 /// Toy of [`RNS_DEPTH_3`].
 pub const TOY_DEPTH_3: ParamSet = ParamSet {
     name: SetName::from_static("ntru/toy-depth3"),
-    rounds: 10,
     sbox: SboxDepth::Three,
     ..TOY_RNS
 };
 
+/// Toy of [`PAPER`], with digits of 31 bits, as those of one bit take minutes in any ring.
+pub const TOY_PAPER: ParamSet = ParamSet {
+    name: SetName::from_static("ntru/toy-paper"),
+    variant: Variant::Paper { word: 31 },
+    rounds: 10,
+    ..TOY_255
+};
+
 /// All of them, those for the full ring first.
-pub const ALL: [&ParamSet; 8] = [
+pub const ALL: [&ParamSet; 11] = [
     &HYBRID,
     &HYBRID_256,
     &RNS,
     &RNS_DEPTH_3,
+    &PAPER,
+    &PAPER_16,
     &TOY_255,
     &TOY_4369,
     &TOY_RNS,
     &TOY_DEPTH_3,
+    &TOY_PAPER,
 ];
 
 /// The set of this name.

@@ -48,19 +48,31 @@ impl<A: Arithmetic> World<A> {
 #[test]
 fn bits_go_through() {
     for set in [&sets::TOY_255, &sets::TOY_RNS] {
-        let mut w = World::<Rns>::new(set);
+        bits_of::<Rns>(set);
+    }
+    for word in [1, 3, 16] {
+        bits_of::<Powers>(&sets::ParamSet {
+            variant: sets::Variant::Paper { word },
+            ..sets::TOY_PAPER
+        });
+    }
+}
+
+fn bits_of<A: Arithmetic>(set: &sets::ParamSet) {
+    {
+        let mut w = World::<A>::new(set);
         let meter = Meter::default();
         let bits = Bits::new(&w.eval, &meter);
         let (x, y) = ([true, false, true, true], [true, true, false, true]);
         let [a, b] = [x, y].map(|v| w.secret.encrypt(&v, &mut w.rng).unwrap());
-        let close = |c: &Ciphertext<Rns>| {
+        let close = |c: &Ciphertext<A>| {
             let (measured, model) = (w.secret.measure_noise(c), c.noise().rms_log2);
             assert!(
                 (measured - model).abs() < 1.0,
                 "noise {measured} of {model}"
             );
         };
-        let shows = |c: &Ciphertext<Rns>, expected: [u8; 4]| {
+        let shows = |c: &Ciphertext<A>, expected: [u8; 4]| {
             let (found, margin) = w.secret.decrypt(c).unwrap();
             assert_eq!(found[..4], expected);
             assert!(found[4..].iter().all(|&bit| bit == 0) && margin > 40.0);
@@ -81,8 +93,8 @@ fn bits_go_through() {
 }
 
 /// AES-128 of `count` blocks, every byte against the crate `aes`, and the noise after every round against the model. Everything is printed.
-fn aes_128(set: &sets::ParamSet, count: usize) {
-    let mut w = World::<Rns>::new(set);
+fn aes_128<A: Arithmetic>(set: &sets::ParamSet, count: usize) {
+    let mut w = World::<A>::new(set);
     let key = [7; 16];
     let keys = RoundKeys::expand(&key).unwrap();
     let file = WrappedKeyFile::generate(&w.secret, &keys, Direction::Encrypt, 0, &mut w.rng);
@@ -99,7 +111,7 @@ fn aes_128(set: &sets::ParamSet, count: usize) {
     let block = |i: usize| core::array::from_fn(|j| (i * 31 + j * 7) as u8);
     let blocks: Vec<[u8; 16]> = (0..count).map(block).collect();
     let start = std::time::Instant::now();
-    let observe = |round: usize, s: &State<Rns>| {
+    let observe = |round: usize, s: &State<A>| {
         let (level, seconds) = (s.level(), start.elapsed().as_secs_f64());
         let measured = s.bits()[..8].iter().map(|c| w.secret.measure_noise(c));
         let measured = measured.fold(0.0, f64::max);
@@ -129,24 +141,37 @@ fn aes_128(set: &sets::ParamSet, count: usize) {
 #[test]
 fn aes_on_toys() {
     for set in [&sets::TOY_255, &sets::TOY_RNS, &sets::TOY_DEPTH_3] {
-        aes_128(set, 16);
+        aes_128::<Rns>(set, 16);
     }
+    aes_128::<Powers>(&sets::TOY_PAPER, 16);
+}
+
+#[test]
+#[ignore = "an hour, 12 GiB of memory"]
+fn paper_at_full_size() {
+    aes_128::<Powers>(&sets::PAPER, 2048);
+}
+
+#[test]
+#[ignore = "minutes, and 3.8 GB of disk"]
+fn paper_16_at_full_size() {
+    aes_128::<Powers>(&sets::PAPER_16, 2048);
 }
 
 #[test]
 #[ignore = "a minute, and 2.9 GB of disk"]
 fn hybrid_at_full_size() {
-    aes_128(&sets::HYBRID, 2048);
+    aes_128::<Rns>(&sets::HYBRID, 2048);
 }
 
 #[test]
 #[ignore = "minutes, and 3.8 GB of disk"]
 fn rns_at_full_size() {
-    aes_128(&sets::RNS, 2048);
+    aes_128::<Rns>(&sets::RNS, 2048);
 }
 
 #[test]
 #[ignore = "minutes, and 2.9 GB of disk"]
 fn depth_3_at_full_size() {
-    aes_128(&sets::RNS_DEPTH_3, 2048);
+    aes_128::<Rns>(&sets::RNS_DEPTH_3, 2048);
 }

@@ -48,6 +48,7 @@ impl Chain {
         match set.variant {
             Variant::Rns => Self::rns(set, step),
             Variant::Hybrid => Self::hybrid(set, step),
+            Variant::Paper { .. } => unreachable!("sets of residues"),
         }
     }
 

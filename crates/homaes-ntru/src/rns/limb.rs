@@ -20,7 +20,7 @@ impl Limb {
                 halves::pack(ring, m, words, &mut half);
                 Self::Half(half)
             }
-            Variant::Hybrid => Self::Full(words.clone()),
+            _ => Self::Full(words.clone()),
         }
     }
 
@@ -28,7 +28,7 @@ impl Limb {
     pub(super) fn keep(variant: Variant, ring: &Ring, m: &Modulus, words: Words) -> Self {
         match variant {
             Variant::Rns => Self::of(variant, ring, m, &words),
-            Variant::Hybrid => Self::Full(words),
+            _ => Self::Full(words),
         }
     }
 

@@ -27,6 +27,7 @@ use homaes_wire::{Reader, Writer};
 use rand_core::{Rng, SeedableRng};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::process::Command;
+use std::sync::OnceLock;
 use std::{env, fs};
 
 /// log2 of the standard deviations at which a noise contradicts the model: the largest of ten thousand is at five.
@@ -35,18 +36,25 @@ const SIGMAS: f64 = 3.0;
 const SEEN: f64 = 48.0;
 /// Blocks of a batch, at most.
 const COUNT: usize = 8;
+/// Bytes of the damaged copies of one file.
+const DAMAGED_BYTES: usize = 200 << 20;
 /// Sets with larger evaluation keys take minutes, and so do those with larger wrapped keys.
 const LARGE: u64 = 16 << 20;
 const LARGE_WRAPPED: u64 = 64 << 20;
 
 /// The toy sets, small ones or large ones.
 fn sets(large: bool) -> Vec<Set> {
-    let names = Set::names().into_iter();
-    let sets = names.map(|name| Set::named(name).unwrap());
-    let sets = sets.filter(|set| set.purpose() == Purpose::Toy);
+    // the tables of all sets take seconds
+    static TOYS: OnceLock<Vec<Set>> = OnceLock::new();
+    let toys = TOYS.get_or_init(|| {
+        let names = Set::names().into_iter();
+        let sets = names.map(|name| Set::named(name).unwrap());
+        sets.filter(|set| set.purpose() == Purpose::Toy).collect()
+    });
     let is_large =
         |card: &SetCard| card.eval_key_bytes > LARGE || card.wrapped_key_bytes > LARGE_WRAPPED;
-    sets.filter(|set| is_large(set.card()) == large).collect()
+    let sets = toys.iter().filter(|set| is_large(set.card()) == large);
+    sets.cloned().collect()
 }
 
 /// Key sizes that a set carries in a layout.
@@ -685,9 +693,10 @@ fn damage_is_found() {
                     set.name()
                 );
             };
-            // every byte of the front, and of the rest some
+            // every byte of the front, and of the rest some, fewer of large files
             let front = 0..good.len().min(64);
-            let rest = (0..100).map(|_| rng.next_u64() as usize % good.len());
+            let some = (DAMAGED_BYTES / good.len()).clamp(10, 100);
+            let rest = (0..some).map(|_| rng.next_u64() as usize % good.len());
             for at in front.chain(rest.collect::<Vec<_>>()) {
                 let mut bytes = good.clone();
                 bytes[at] ^= 1 << (rng.next_u32() % 8);

@@ -1,9 +1,10 @@
 //! NTRU: leveled, bit-sliced, in batches of as many blocks as a ciphertext has slots. None of its sets is secure.
 
 use super::family::{self, *};
+use homaes_ntru::sets::Variant;
 use homaes_ntru::{
-    Aes, Arithmetic, EvalKeyFile, Params, Rns, State, WrappedKeyFile, batch_bytes, decode_batch,
-    encode_batch, sets,
+    Aes, Arithmetic, EvalKeyFile, Params, Powers, Rns, State, WrappedKeyFile, batch_bytes,
+    decode_batch, encode_batch, sets,
 };
 use homaes_wire::Reader;
 use std::fs::File;
@@ -24,8 +25,12 @@ impl Family for This {
     }
 
     fn params(&self, name: &str) -> Option<Result<Arc<dyn family::Params>, ParamsError>> {
-        let params = Params::<Rns>::new(sets::by_name(name)?);
-        Some(params.map(|p| p as _).map_err(ParamsError::of))
+        let set = sets::by_name(name)?;
+        let params = match set.variant {
+            Variant::Paper { .. } => Params::<Powers>::new(set).map(|p| p as _),
+            Variant::Rns | Variant::Hybrid => Params::<Rns>::new(set).map(|p| p as _),
+        };
+        Some(params.map_err(ParamsError::of))
     }
 
     fn noise_terms(&self) -> NoiseTerms {

@@ -1,0 +1,669 @@
+//! Elements modulo q = p^ℓ, as the paper has them: coefficients of many words, digits of one or several bits, one key for all levels (DHS14 §4).
+//!
+//! Products of polynomials are exact: residues modulo auxiliary primes that the transform takes, as many as the product needs, and back by the Chinese remainder
+//! theorem. The evaluation key is kept in that form, as the paper keeps it "in the NTT domain".
+//!
+//! | | integers below | primes of 46 bits at the top |
+//! |---|---|---|
+//! | product of two ciphertexts, sums included | q² n 2^14 | 56 |
+//! | digits times key, h·s, f·c | q n 2^w log q · 2^4 | 29 |
+
+mod crt;
+mod wide;
+
+use crate::arithmetic::{Arithmetic, Power as SecretPower};
+use crate::error::{ParamsError, Result};
+use crate::keys::f_of;
+use crate::rns::quotient;
+use crate::sets::{ParamSet, Variant};
+use crt::{Crt, Residues};
+use homaes_leveled::secret::{self, lots, lots_mut};
+use homaes_leveled::{Meter, Poly, Pool, SecretPoly, Stage};
+use homaes_math::prime::largest_primes;
+use homaes_math::{Ring, Words, kernel};
+use homaes_scheme::{Cancel, FieldError};
+use homaes_wire::{Decoder, Encoder, packed_len};
+use num_bigint::BigUint;
+use rayon::prelude::*;
+use wide::{BLOCK, LIMB_BITS, MASK, Wide, WideModulus, divide_exactly};
+use zeroize::{Zeroize, Zeroizing};
+
+/// log2 of the bound of p, and of the auxiliary primes: sums of 64 residues and limbs stay below 2^52 q.
+const P_BITS: u32 = 31;
+const AUXILIARY_BITS: u32 = 46;
+/// Bits by which products of polynomials in the normal basis may exceed n products of coefficients: two for each of four primes.
+const BASIS_BITS: f64 = 8.0;
+/// log2 of the products that are summed before relinearisation.
+const SUMS_BITS: f64 = 10.0;
+
+/// f and h modulo all auxiliary primes, stored and canonical.
+pub struct Secret {
+    f: SecretPoly,
+    h: Poly,
+}
+
+/// Arithmetic modulo powers of a prime.
+pub struct Powers {
+    p: u64,
+    /// bits of a digit
+    word: u32,
+    /// auxiliary primes
+    pool: Pool,
+    /// p itself
+    base: Pool,
+    /// by level, from 1
+    levels: Vec<Level>,
+    residues: Residues,
+    /// p⁻¹ modulo 2^64
+    inverse: u64,
+}
+
+struct Level {
+    modulus: WideModulus,
+    /// bits of every limb in files
+    bits: u32,
+    /// from residues of products of two elements
+    products: Crt,
+    /// from residues of products of an element and a small polynomial
+    small: Crt,
+}
+
+impl Powers {
+    fn level(&self, level: usize) -> &Level {
+        &self.levels[level - 1]
+    }
+
+    fn top(&self) -> usize {
+        self.levels.len()
+    }
+
+    fn n(&self) -> usize {
+        self.pool.ring().n()
+    }
+
+    /// Digits of an element of a level.
+    fn digits(&self, level: usize) -> usize {
+        let bits = self.log2_modulus(level);
+        (bits / f64::from(self.word)).floor() as usize + 1
+    }
+
+    /// Digit `number` of the coefficients.
+    fn digit(&self, x: &Wide, number: usize, out: &mut Words) {
+        let at = number as u32 * self.word;
+        let (limb, shift) = ((at / LIMB_BITS) as usize, at % LIMB_BITS);
+        let mask = (1u64 << self.word) - 1;
+        let Some(low) = x.limbs.get(limb) else {
+            out.fill(0);
+            return;
+        };
+        match x.limbs.get(limb + 1) {
+            Some(high) if shift + self.word > LIMB_BITS => {
+                for ((o, &l), &h) in out.iter_mut().zip(low.iter()).zip(high.iter()) {
+                    *o = (l >> shift | h << (LIMB_BITS - shift)) & mask;
+                }
+            }
+            _ => {
+                for (o, &l) in out.iter_mut().zip(low.iter()) {
+                    *o = l >> shift & mask;
+                }
+            }
+        }
+    }
+
+    /// The element in evaluation form modulo the first `count` auxiliary primes.
+    fn transformed(&self, meter: &Meter, x: &Wide, count: usize) -> Poly {
+        let mut out = Poly::scratch(self.n(), count);
+        for (i, limb) in out.limbs.iter_mut().enumerate() {
+            self.residues.of(&self.pool, meter, i, x, limb);
+        }
+        out
+    }
+
+    /// The element of a level from residues in evaluation form.
+    fn element(&self, meter: &Meter, level: usize, crt: &Crt, mut poly: Poly) -> Wide {
+        assert_eq!(poly.limbs.len(), crt.primes());
+        for (i, limb) in poly.limbs.iter_mut().enumerate() {
+            meter.time(Stage::Transform, || self.pool.transform(i).inverse(limb));
+        }
+        let modulus = &self.level(level).modulus;
+        crt.apply(&self.pool, meter, modulus, &mut poly.limbs)
+    }
+
+    /// `out + Σ x·y` modulo auxiliary primes, canonical; y canonical.
+    fn add_product(&self, out: &mut Poly, x: &Poly, y: &Poly) {
+        for (i, (out, (x, y))) in out
+            .limbs
+            .iter_mut()
+            .zip(x.limbs.iter().zip(&y.limbs))
+            .enumerate()
+        {
+            let m = self.pool.modulus(i);
+            let factors = lots(x).iter().zip(lots(y));
+            for (out, (x, y)) in lots_mut(out).iter_mut().zip(factors) {
+                secret::add_product(m, [x, y], out);
+            }
+        }
+    }
+
+    /// `h s + noise` modulo the auxiliary primes of small products.
+    #[inline(never)]
+    fn masked(&self, secret: &Secret, s: &[i64], noise: &[i64]) -> Poly {
+        let basis: Vec<usize> = (0..secret.h.limbs.len()).collect();
+        let mut out = Poly::from_signed(&self.pool, &basis, noise);
+        let s = SecretPoly(Poly::from_signed(&self.pool, &basis, s));
+        self.add_product(&mut out, &s, &secret.h);
+        out
+    }
+
+    /// f·c or f²·c modulo q.
+    fn phase(&self, secret: &Secret, level: usize, power: SecretPower, c: &Wide) -> Wide {
+        let (meter, crt) = (Meter::default(), &self.level(level).small);
+        let once = |c: &Wide| {
+            let poly = self.transformed(&meter, c, crt.primes());
+            let mut product = Poly::zeroed(self.n(), crt.primes());
+            self.add_product(&mut product, &poly, &secret.f);
+            self.element(&meter, level, crt, product)
+        };
+        match power {
+            SecretPower::One => once(c),
+            SecretPower::Two => {
+                let mut first = once(c);
+                let out = once(&first);
+                first.zeroize();
+                out
+            }
+        }
+    }
+
+    /// `(c - δ)/p`, δ ≡ c modulo p, even and between -p and p: the element of the level below.
+    fn switched(&self, meter: &Meter, level: usize, mut c: Wide) -> Wide {
+        let n = self.n();
+        let modulus = &self.level(level - 1).modulus;
+        let mut out = Wide::zeroed(n, modulus.count());
+        meter.time(Stage::Elementwise, || {
+            let base = (1u64 << LIMB_BITS) % self.p;
+            let m = self.base.modulus(0);
+            for start in (0..n).step_by(BLOCK) {
+                let range = start..start + BLOCK;
+                let mut block: Vec<[u64; BLOCK]> = c
+                    .limbs
+                    .iter()
+                    .map(|l| l[range.clone()].try_into().expect("a block"))
+                    .collect();
+                let mut remainder = [0u64; BLOCK];
+                let shoup = m.shoup(base);
+                for limb in block.iter().rev() {
+                    for (r, &x) in remainder.iter_mut().zip(limb) {
+                        *r = m.scale(*r, shoup) + m.scale(x, m.shoup(1));
+                        *r = m.canonical(*r);
+                    }
+                }
+                let delta = remainder.map(|r| even(r, self.p));
+                divide_exactly(&mut block, &delta, self.p, self.inverse);
+                // from -1 to q/p, and -1 is all ones
+                modulus.settle(&mut block);
+                for (limb, own) in out.limbs.iter_mut().zip(&block) {
+                    limb[range.clone()].copy_from_slice(own);
+                }
+            }
+        });
+        c.limbs.clear();
+        out
+    }
+}
+
+/// The even representative of r modulo p between -p and p.
+fn even(r: u64, p: u64) -> i64 {
+    // centred, then moved by p towards and past 0 if it is odd
+    let above = u64::from(r > p / 2).wrapping_neg();
+    let centred = (r as i64).wrapping_sub((p & above) as i64);
+    let sign = centred >> 63 | 1;
+    centred - sign * p as i64 * (centred & 1)
+}
+
+impl Arithmetic for Powers {
+    type Element = Wide;
+    type Product = Poly;
+    type KeyPart = Poly;
+    type Secret = Secret;
+
+    fn new(set: &ParamSet, ring: Ring) -> Result<Self, ParamsError> {
+        let step = ring.modulus_step();
+        let Variant::Paper { word } = set.variant else {
+            unreachable!("sets of powers")
+        };
+        let p = largest_primes(1 << P_BITS, step, 1)[0];
+        let top = set.top_level();
+        let log2_p = (p as f64).log2();
+        let log2_n = (ring.n() as f64).log2() + BASIS_BITS;
+        let primes_of = |bits: f64| (bits / f64::from(AUXILIARY_BITS)).ceil() as usize + 1;
+        let product_primes =
+            |level: usize| primes_of(2.0 * log2_p * level as f64 + log2_n + SUMS_BITS + 2.0);
+        let log2_q = log2_p * top as f64;
+        // 4 for h·s and f·c, whose small factors are below 8
+        let longest = log2_q + log2_n + f64::from(word).max(4.0) + log2_q.log2() + 2.0;
+        let small = primes_of(longest);
+        let count = product_primes(top).max(small);
+        let primes = largest_primes(1 << AUXILIARY_BITS, step, count);
+        let modulus = |p| ParamsError::Modulus { p, step };
+        let base = Pool::new(ring.clone(), &[p]).map_err(modulus)?;
+        let pool = Pool::new(ring, &primes).map_err(modulus)?;
+        let levels = (1..=top).map(|level| {
+            let q = BigUint::from(p).pow(level as u32);
+            let modulus = WideModulus::new(&q);
+            Level {
+                products: Crt::new(&pool, product_primes(level), &q, modulus.count()),
+                small: Crt::new(&pool, small, &q, modulus.count()),
+                bits: q.bits() as u32 - LIMB_BITS * (modulus.count() as u32 - 1),
+                modulus,
+            }
+        });
+        let levels: Vec<Level> = levels.collect();
+        let most = levels[top - 1].modulus.count();
+        Ok(Self {
+            p,
+            word,
+            residues: Residues::new(&pool, most),
+            levels,
+            pool,
+            base,
+            inverse: (0..6).fold(1, |x: u64, _| {
+                x.wrapping_mul(2u64.wrapping_sub(p.wrapping_mul(x)))
+            }),
+        })
+    }
+
+    fn ring(&self) -> &Ring {
+        self.pool.ring()
+    }
+
+    fn numbers(&self) -> Vec<u64> {
+        vec![self.p, u64::from(self.word), self.top() as u64]
+    }
+
+    fn log2_modulus(&self, level: usize) -> f64 {
+        (self.p as f64).log2() * level as f64
+    }
+
+    fn log2_key(&self) -> f64 {
+        self.log2_modulus(self.top())
+    }
+
+    fn log2_drop(&self, _: usize) -> f64 {
+        self.log2_modulus(1)
+    }
+
+    fn digit_power(&self, level: usize) -> f64 {
+        // of a uniform integer below 2^w the variance is (4^w - 1)/12; its mean is a constant polynomial, small at every embedding
+        self.digits(level) as f64 * (f64::from(2 * self.word).exp2() - 1.0)
+    }
+
+    fn small(&self, level: usize, coefficients: &[i64]) -> Wide {
+        let modulus = &self.level(level).modulus;
+        let mut out = Wide::zeroed(self.n(), modulus.count());
+        for (i, &c) in coefficients.iter().enumerate() {
+            // c, or c + q if it is negative
+            let wanted = (c >> 63) as u64;
+            let mut carried = c;
+            for (limb, &q) in out.limbs.iter_mut().zip(&modulus.limbs) {
+                let sum = (q & wanted) as i64 + carried;
+                limb[i] = sum as u64 & MASK;
+                carried = sum >> LIMB_BITS;
+            }
+        }
+        out
+    }
+
+    fn sum(&self, level: usize, a: &Wide, b: &Wide) -> Wide {
+        let modulus = &self.level(level).modulus;
+        let mut out = Wide::zeroed(self.n(), modulus.count());
+        for start in (0..self.n()).step_by(BLOCK) {
+            let range = start..start + BLOCK;
+            let limbs = a.limbs.iter().zip(&b.limbs);
+            let mut carried = [0; BLOCK];
+            let mut block: Vec<[u64; BLOCK]> = limbs
+                .map(|(a, b)| {
+                    let [a, b] = [a, b].map(|l| &l[range.clone()]);
+                    core::array::from_fn(|c| {
+                        let sum = a[c] + b[c] + carried[c];
+                        carried[c] = sum >> LIMB_BITS;
+                        sum & MASK
+                    })
+                })
+                .collect();
+            block.push(carried);
+            modulus.subtract_if_not_less(&mut block);
+            for (limb, own) in out.limbs.iter_mut().zip(&block) {
+                limb[range.clone()].copy_from_slice(own);
+            }
+        }
+        out
+    }
+
+    /// Reduction: q_to divides q_from.
+    fn lower(&self, meter: &Meter, _: usize, to: usize, a: &Wide) -> Wide {
+        let modulus = &self.level(to).modulus;
+        let mut out = Wide::zeroed(self.n(), modulus.count());
+        meter.time(Stage::Elementwise, || {
+            for start in (0..self.n()).step_by(BLOCK) {
+                let range = start..start + BLOCK;
+                let mut rest: Vec<[u64; BLOCK]> = a
+                    .limbs
+                    .iter()
+                    .map(|l| l[range.clone()].try_into().expect("a block"))
+                    .collect();
+                modulus.reduce_long(&mut rest);
+                for (limb, own) in out.limbs.iter_mut().zip(&rest) {
+                    limb[range.clone()].copy_from_slice(own);
+                }
+            }
+        });
+        out
+    }
+
+    fn lowering_log2(&self, _: usize, _: usize) -> Option<f64> {
+        None
+    }
+
+    fn multiply(&self, meter: &Meter, level: usize, a: &Wide, b: &Wide) -> Poly {
+        let (ring, n) = (self.pool.ring(), self.n());
+        let [mut x, mut y] = [(); 2].map(|()| Words::scratch(n));
+        let mut out = Poly::scratch(n, self.level(level).products.primes());
+        for (i, limb) in out.limbs.iter_mut().enumerate() {
+            self.residues.of(&self.pool, meter, i, a, &mut x);
+            self.residues.of(&self.pool, meter, i, b, &mut y);
+            meter.time(Stage::Tensor, || {
+                kernel::dot(ring, self.pool.modulus(i), &[[&x, &y]], false, limb);
+            });
+        }
+        out
+    }
+
+    fn sum_of_products(&self, _: usize, a: &Poly, b: &Poly) -> Poly {
+        let mut out = Poly::scratch(self.n(), a.limbs.len());
+        for (i, (out, (a, b))) in out
+            .limbs
+            .iter_mut()
+            .zip(a.limbs.iter().zip(&b.limbs))
+            .enumerate()
+        {
+            kernel::add(self.pool.ring(), self.pool.modulus(i), a, b, out);
+        }
+        out
+    }
+
+    fn sums(&self, meter: &Meter, _: usize, products: &[&Poly], rows: &[Vec<u16>]) -> Vec<Poly> {
+        let n = self.n();
+        let tasks = (0..products[0].limbs.len()).into_par_iter().with_max_len(1);
+        let limbs = tasks.map(|i| {
+            let sources: Vec<&[u64]> = products.iter().map(|p| &p.limbs[i][..]).collect();
+            let mut out = Poly::scratch(n, rows.len()).limbs;
+            let mut sums: Vec<&mut [u64]> = out.iter_mut().map(|o| &mut o[..]).collect();
+            meter.time(Stage::Elementwise, || {
+                kernel::sums(
+                    self.pool.ring(),
+                    self.pool.modulus(i),
+                    &sources,
+                    rows,
+                    &mut sums,
+                );
+            });
+            out
+        });
+        let limbs: Vec<Vec<Words>> = limbs.collect();
+        let mut limbs: Vec<_> = limbs.into_iter().map(Vec::into_iter).collect();
+        let sum = |_| Poly {
+            limbs: limbs
+                .iter_mut()
+                .map(|l| l.next().expect("one per row"))
+                .collect(),
+        };
+        rows.iter().map(sum).collect()
+    }
+
+    fn relinearize(
+        &self,
+        meter: &Meter,
+        key: &[Poly],
+        level: usize,
+        products: Vec<Poly>,
+        cancel: &Cancel,
+    ) -> Result<Vec<Wide>> {
+        let at = self.level(level);
+        let one = |product: Poly| {
+            cancel.check()?;
+            let c = self.element(meter, level, &at.products, product);
+            let (ring, n) = (self.pool.ring(), self.n());
+            let mut sum = Poly::scratch(n, at.small.primes());
+            let mut digit = Words::scratch(n);
+            for (i, sum) in sum.limbs.iter_mut().enumerate() {
+                cancel.check()?;
+                let t = self.pool.transform(i);
+                let m = t.modulus();
+                let stored = m.shoup(m.r());
+                for (number, key) in key[..self.digits(level)].iter().enumerate() {
+                    meter.time(Stage::Conversion, || {
+                        self.digit(&c, number, &mut digit);
+                        kernel::scale_canonical(ring, m, stored, &mut digit);
+                    });
+                    meter.time(Stage::Transform, || t.forward(&mut digit));
+                    meter.time(Stage::InnerProduct, || {
+                        let term = [&digit[..], &key.limbs[i]];
+                        kernel::dot(ring, m, &[term], number > 0, sum);
+                    });
+                }
+            }
+            let c = self.element(meter, level, &at.small, sum);
+            Ok(self.switched(meter, level, c))
+        };
+        let tasks = products.into_par_iter().with_max_len(1);
+        tasks.map(one).collect()
+    }
+
+    /// 1/f modulo p value by value, then modulo p², p⁴, … by Newton's iteration x (2 - f x) (DHS14 §4 has the same series in closed form).
+    fn secret(&self, f_prime: &[i64], g: &[i64]) -> Option<Secret> {
+        let (n, meter) = (self.n(), Meter::default());
+        let small = self.levels[0].small.primes();
+        let basis: Vec<usize> = (0..small).collect();
+        let coefficients = Zeroizing::new(f_of(self.ring(), f_prime));
+        let f = |pool: &Pool, basis: &[usize]| {
+            let mut f = SecretPoly(Poly::from_signed(pool, basis, &coefficients));
+            for (limb, &i) in f.limbs.iter_mut().zip(basis) {
+                let m = pool.modulus(i);
+                limb.iter_mut().for_each(|x| *x = m.canonical(*x));
+            }
+            f
+        };
+        let (t, m) = (self.base.transform(0), self.base.modulus(0));
+        let modulo_p = f(&self.base, &[0]);
+        let mut ones = Words::scratch(n);
+        ones.fill(m.r());
+        let mut start = quotient(m, &ones, &modulo_p.limbs[0])?;
+        t.inverse(&mut start);
+        start.iter_mut().for_each(|x| *x = m.from_stored(*x));
+        let mut x = Wide { limbs: vec![start] };
+        let f = f(&self.pool, &basis);
+        // 2 as a polynomial
+        let one = f_of(self.ring(), &vec![0; n]);
+        let two: Vec<i64> = one.iter().map(|&c| 2 * c).collect();
+        let mut level = 1;
+        while level < self.top() {
+            level = (2 * level).min(self.top());
+            let at = self.level(level);
+            x.widen(at.modulus.count());
+            // 2 - f x
+            let mut product = Poly::zeroed(n, small);
+            self.add_product(&mut product, &self.transformed(&meter, &x, small), &f);
+            let two = Poly::from_signed(&self.pool, &basis, &two);
+            for (i, (limb, two)) in product.limbs.iter_mut().zip(&two.limbs).enumerate() {
+                let m = self.pool.modulus(i);
+                for (x, &two) in limb.iter_mut().zip(two.iter()) {
+                    *x = m.sub(m.canonical(two), *x);
+                }
+            }
+            let mut factor = self.element(&meter, level, &at.small, product);
+            let product = self.multiply(&meter, level, &x, &factor);
+            factor.zeroize();
+            x.zeroize();
+            x = self.element(&meter, level, &at.products, product);
+        }
+        // 2g/f
+        let twice = Zeroizing::new(g.iter().map(|&g| 2 * g).collect::<Vec<_>>());
+        let mut twice = SecretPoly(Poly::from_signed(&self.pool, &basis, &twice));
+        for (limb, &i) in twice.limbs.iter_mut().zip(&basis) {
+            let m = self.pool.modulus(i);
+            limb.iter_mut().for_each(|x| *x = m.canonical(*x));
+        }
+        let mut product = Poly::zeroed(n, small);
+        self.add_product(&mut product, &self.transformed(&meter, &x, small), &twice);
+        x.zeroize();
+        let h = self.element(&meter, self.top(), &self.level(self.top()).small, product);
+        let mut h = self.transformed(&meter, &h, small);
+        for (limb, &i) in h.limbs.iter_mut().zip(&basis) {
+            let m = self.pool.modulus(i);
+            limb.iter_mut().for_each(|x| *x = m.canonical(*x));
+        }
+        Some(Secret { f, h })
+    }
+
+    fn encrypt(&self, secret: &Secret, level: usize, s: &[i64], noise: &[i64]) -> Wide {
+        let masked = self.masked(secret, s, noise);
+        self.element(&Meter::default(), level, &self.level(level).small, masked)
+    }
+
+    fn encryption_drop(&self) -> f64 {
+        0.0
+    }
+
+    fn parities(
+        &self,
+        secret: &Secret,
+        level: usize,
+        power: SecretPower,
+        c: &Wide,
+    ) -> (Zeroizing<Vec<u64>>, u64) {
+        let mut phase = self.phase(secret, level, power, c);
+        let modulus = &self.level(level).modulus;
+        let mut bits = Zeroizing::new(vec![0; self.n()]);
+        let mut largest = 0;
+        for (start, bits) in (0..).step_by(BLOCK).zip(bits.chunks_exact_mut(BLOCK)) {
+            let mut block = phase.block(start);
+            let above = modulus.above_half(&block);
+            // the centred representative is x or x - q, with q odd
+            for ((bit, x), above) in bits.iter_mut().zip(block[0]).zip(above) {
+                *bit = (x ^ above) & 1;
+            }
+            modulus.negate_where(&mut block, &above);
+            largest = modulus.fraction(&block).into_iter().fold(largest, maximum);
+            block.iter_mut().for_each(Zeroize::zeroize);
+        }
+        phase.zeroize();
+        (bits, largest)
+    }
+
+    fn noise(
+        &self,
+        secret: &Secret,
+        level: usize,
+        power: SecretPower,
+        c: &Wide,
+    ) -> Zeroizing<Vec<f64>> {
+        let mut phase = self.phase(secret, level, power, c);
+        let modulus = &self.level(level).modulus;
+        let mut out = Zeroizing::new(vec![0.0; self.n()]);
+        for (start, out) in (0..).step_by(BLOCK).zip(out.chunks_exact_mut(BLOCK)) {
+            let mut block = phase.block(start);
+            let above = modulus.above_half(&block);
+            modulus.negate_where(&mut block, &above);
+            for (c, (out, above)) in out.iter_mut().zip(above).enumerate() {
+                let limbs = block.iter().rev();
+                let size = limbs.fold(0.0, |x, limb| {
+                    x * f64::from(LIMB_BITS).exp2() + limb[c] as f64
+                });
+                *out = if above == 1 { -size } else { size };
+            }
+        }
+        phase.zeroize();
+        out
+    }
+
+    fn of_product(&self, level: usize, product: &Poly) -> Wide {
+        let crt = &self.level(level).products;
+        self.element(&Meter::default(), level, crt, product.clone())
+    }
+
+    fn key_parts(&self) -> usize {
+        self.digits(self.top())
+    }
+
+    fn key_part(&self, secret: &Secret, number: usize, s: &[i64], noise: &[i64]) -> Vec<u8> {
+        let mut poly = self.masked(secret, s, noise);
+        for (i, (limb, f)) in poly.limbs.iter_mut().zip(&secret.f.limbs).enumerate() {
+            let m = self.pool.modulus(i);
+            let factor = m.shoup(m.pow(2, number as u64 * u64::from(self.word)));
+            for (x, &f) in limb.iter_mut().zip(f.iter()) {
+                *x = m.add(*x, m.scale(f, factor));
+            }
+        }
+        let top = self.top();
+        let part = self.element(&Meter::default(), top, &self.level(top).small, poly);
+        self.put(top, &part, Encoder::new()).finish()
+    }
+
+    fn key_part_bytes(&self) -> u64 {
+        self.element_bytes(self.top())
+    }
+
+    fn take_key_part(&self, _: usize, input: &mut Decoder<'_>) -> Result<Poly> {
+        let top = self.top();
+        let part = self.take(top, "evaluation key", input)?;
+        let count = self.level(top).small.primes();
+        let mut poly = self.transformed(&Meter::default(), &part, count);
+        for (i, limb) in poly.limbs.iter_mut().enumerate() {
+            let m = self.pool.modulus(i);
+            limb.iter_mut().for_each(|x| *x = m.canonical(*x));
+        }
+        Ok(poly)
+    }
+
+    fn element_bytes(&self, level: usize) -> u64 {
+        let at = self.level(level);
+        let whole = packed_len(self.n(), LIMB_BITS) * (at.modulus.count() - 1);
+        (whole + packed_len(self.n(), at.bits)) as u64
+    }
+
+    fn put(&self, level: usize, a: &Wide, out: Encoder) -> Encoder {
+        let at = self.level(level);
+        let last = at.modulus.count() - 1;
+        let limbs = a.limbs.iter().enumerate();
+        limbs.fold(out, |out, (k, limb)| {
+            let bits = if k == last { at.bits } else { LIMB_BITS };
+            out.residues(1 << bits, limb)
+        })
+    }
+
+    fn take(&self, level: usize, what: &'static str, input: &mut Decoder<'_>) -> Result<Wide> {
+        let at = self.level(level);
+        let last = at.modulus.count() - 1;
+        let mut out = Wide::zeroed(self.n(), last + 1);
+        for (k, limb) in out.limbs.iter_mut().enumerate() {
+            let bits = if k == last { at.bits } else { LIMB_BITS };
+            input.residues_into(what, 1 << bits, limb)?;
+        }
+        for start in (0..self.n()).step_by(BLOCK) {
+            let block = out.block(start);
+            let mut reduced = block.clone();
+            at.modulus.subtract_if_not_less(&mut reduced);
+            if reduced != block {
+                return Err(FieldError::new("coefficient above the modulus", 1u64, 0).into());
+            }
+        }
+        Ok(out)
+    }
+}
+
+/// The larger one, without a branch.
+fn maximum(a: u64, b: u64) -> u64 {
+    let more = b.wrapping_sub(a) as i64;
+    a.wrapping_add((more & core::hint::black_box(!(more >> 63))) as u64)
+}

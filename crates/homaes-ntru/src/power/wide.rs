@@ -1,0 +1,343 @@
+//! Integers of several limbs, one for each coefficient: limb k of all coefficients is one buffer.
+//!
+//! A limb has 46 bits, so that words are sources of `kernel::combine`. Nothing here branches on values.
+
+use homaes_math::Words;
+use num_bigint::BigUint;
+use zeroize::Zeroize;
+
+pub(super) const LIMB_BITS: u32 = 46;
+pub(super) const MASK: u64 = (1 << LIMB_BITS) - 1;
+/// Coefficients that are worked on at a time.
+pub(super) const BLOCK: usize = 32;
+/// Limbs by which a number may exceed the modulus that it is reduced by.
+const EXCESS: usize = 2;
+
+/// Limbs of a number of so many bits.
+pub(super) fn limbs_of(bits: f64) -> usize {
+    (bits / f64::from(LIMB_BITS)).floor() as usize + 1
+}
+
+/// The limbs of a number.
+pub(super) fn limbs(x: &BigUint, count: usize) -> Vec<u64> {
+    (0..count)
+        .map(|k| {
+            let part = (x >> (k * LIMB_BITS as usize)) & BigUint::from(MASK);
+            part.iter_u64_digits().next().unwrap_or(0)
+        })
+        .collect()
+}
+
+/// One integer for each coefficient.
+#[derive(Clone)]
+pub struct Wide {
+    pub(super) limbs: Vec<Words>,
+}
+
+impl Wide {
+    pub(super) fn zeroed(n: usize, limbs: usize) -> Self {
+        Self {
+            limbs: (0..limbs).map(|_| Words::zeroed(n)).collect(),
+        }
+    }
+
+    /// With more limbs.
+    pub(super) fn widen(&mut self, count: usize) {
+        let n = self.limbs[0].len();
+        self.limbs.resize_with(count, || Words::zeroed(n));
+    }
+
+    /// The coefficients from `start` on.
+    pub(super) fn block(&self, start: usize) -> Vec<[u64; BLOCK]> {
+        let limbs = self.limbs.iter();
+        limbs
+            .map(|l| l[start..start + BLOCK].try_into().expect("a block"))
+            .collect()
+    }
+
+    pub(super) fn zeroize(&mut self) {
+        self.limbs.iter_mut().for_each(Zeroize::zeroize);
+    }
+}
+
+/// A modulus q, and what reduction by it needs.
+pub(super) struct WideModulus {
+    pub(super) limbs: Vec<u64>,
+    /// 2^(46 (L - 2))/q for L limbs of q
+    inverse: f64,
+    /// ⌊q/2⌋
+    half: Vec<u64>,
+}
+
+/// The values of a block of coefficients, limb by limb.
+pub(super) type Block = [[u64; BLOCK]];
+
+impl WideModulus {
+    pub(super) fn new(q: &BigUint) -> Self {
+        let count = limbs_of(q.bits() as f64 - 1.0);
+        let limbs_q = limbs(q, count);
+        let half = limbs(&(q >> 1u32), count);
+        let top = |k: usize| limbs_q[count - 1 - k] as f64;
+        // three limbs from the top, of which one at least is not 0
+        let scale = f64::from(LIMB_BITS).exp2();
+        let leading = match count {
+            1 => top(0) * scale,
+            2 => top(0) * scale + top(1),
+            _ => top(0) * scale + top(1) + top(2) / scale,
+        };
+        Self {
+            inverse: 1.0 / leading,
+            limbs: limbs_q,
+            half,
+        }
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.limbs.len()
+    }
+
+    /// Reduces what has [`EXCESS`] limbs more than q and is below 2^52 q, all limbs below 2^46 but for the carries of `carry`: the result is below q.
+    pub(super) fn reduce(&self, x: &mut Block) {
+        let count = self.count();
+        assert_eq!(x.len(), count + EXCESS);
+        let scale = f64::from(LIMB_BITS).exp2();
+        let mut quotient = [0u64; BLOCK];
+        for (c, quotient) in quotient.iter_mut().enumerate() {
+            let at = |k: usize| x[k][c] as f64;
+            let low = if count >= 2 { at(count - 2) } else { 0.0 };
+            let leading =
+                (at(count + 1) * scale + at(count)) * scale * scale + at(count - 1) * scale + low;
+            // one too small at most, and never too large: the margin is more than the rounding of 2^52
+            *quotient = floor((leading * self.inverse - 1.5).max(0.0));
+        }
+        subtract_product(x, &self.limbs, &quotient);
+        for _ in 0..4 {
+            self.subtract_if_not_less(x);
+        }
+    }
+
+    /// x - q where that is not negative.
+    pub(super) fn subtract_if_not_less(&self, x: &mut Block) {
+        let mut borrow = [0u64; BLOCK];
+        let mut difference = vec![[0u64; BLOCK]; x.len()];
+        for (k, (d, x)) in difference.iter_mut().zip(x.iter()).enumerate() {
+            let q = self.limbs.get(k).copied().unwrap_or(0);
+            for ((d, &x), borrow) in d.iter_mut().zip(x).zip(&mut borrow) {
+                let t = x.wrapping_sub(q).wrapping_sub(*borrow);
+                *borrow = t >> 63;
+                *d = t & MASK;
+            }
+        }
+        for (x, d) in x.iter_mut().zip(&difference) {
+            for ((x, &d), &borrow) in x.iter_mut().zip(d).zip(&borrow) {
+                let keep = borrow.wrapping_neg();
+                *x = (*x & keep) | (d & !keep);
+            }
+        }
+        difference.iter_mut().for_each(Zeroize::zeroize);
+    }
+
+    /// Reduces numbers of any length: from above, a limb at a time.
+    pub(super) fn reduce_long(&self, x: &mut Vec<[u64; BLOCK]>) {
+        let count = self.count();
+        if x.len() < count {
+            x.resize(count, [0; BLOCK]);
+        }
+        // limbs that were taken in are below q, so that with the next one they are below 2^46 q
+        let mut window: Vec<[u64; BLOCK]> = vec![[0; BLOCK]; count + EXCESS];
+        for limb in x.iter().rev() {
+            window.rotate_right(1);
+            window[0] = *limb;
+            self.reduce(&mut window);
+        }
+        x.truncate(count);
+        x.copy_from_slice(&window[..count]);
+    }
+
+    /// Numbers from -1 to q, all limbs of which were computed modulo 2^46, to those below q; limbs above those of q are dropped.
+    pub(super) fn settle(&self, x: &mut Vec<[u64; BLOCK]>) {
+        let count = self.count();
+        let negative = x.last().expect("limbs").map(|limb| {
+            // of a number up to q only -1 has all ones on top
+            u64::from(limb == MASK).wrapping_neg()
+        });
+        x.resize(count, [0; BLOCK]);
+        let mut carried = [0u64; BLOCK];
+        for (x, &q) in x.iter_mut().zip(&self.limbs) {
+            for ((x, carried), negative) in x.iter_mut().zip(&mut carried).zip(negative) {
+                let sum = *x + (q & negative) + *carried;
+                *carried = sum >> LIMB_BITS;
+                *x = sum & MASK;
+            }
+        }
+        self.subtract_if_not_less(x);
+    }
+
+    /// q - x for those that are marked by 1.
+    pub(super) fn negate_where(&self, x: &mut Block, marked: &[u64; BLOCK]) {
+        let mut borrow = [0u64; BLOCK];
+        for (x, &q) in x.iter_mut().zip(&self.limbs) {
+            for ((x, borrow), &marked) in x.iter_mut().zip(&mut borrow).zip(marked) {
+                let wanted = marked.wrapping_neg();
+                let t = q.wrapping_sub(*x).wrapping_sub(*borrow);
+                *borrow = t >> 63;
+                *x = (*x & !wanted) | (t & MASK & wanted);
+            }
+        }
+    }
+
+    /// x/q for x up to q/2, in units of 2^-63, to 2^-50 or so.
+    pub(super) fn fraction(&self, x: &Block) -> [u64; BLOCK] {
+        let (count, scale) = (self.count(), f64::from(LIMB_BITS).exp2());
+        core::array::from_fn(|c| {
+            let at = |k: usize| count.checked_sub(k).map_or(0.0, |k| x[k][c] as f64);
+            let leading = at(1) * scale + at(2) + at(3) / scale;
+            floor(leading * self.inverse * f64::from(51).exp2()) << 12
+        })
+    }
+
+    /// 1 where x, below q, is above q/2.
+    pub(super) fn above_half(&self, x: &Block) -> [u64; BLOCK] {
+        let mut borrow = [0u64; BLOCK];
+        for (k, x) in x.iter().enumerate() {
+            let half = self.half.get(k).copied().unwrap_or(0);
+            for (&x, borrow) in x.iter().zip(&mut borrow) {
+                *borrow = half.wrapping_sub(x).wrapping_sub(*borrow) >> 63;
+            }
+        }
+        borrow
+    }
+}
+
+/// ⌊x⌋ for 0 ≤ x < 2^52.
+fn floor(x: f64) -> u64 {
+    const TWO_52: f64 = (1u64 << 52) as f64;
+    let near = x + TWO_52;
+    (near.to_bits() - TWO_52.to_bits()) - u64::from(near - TWO_52 > x)
+}
+
+/// x - q·quotient, which is not negative.
+fn subtract_product(x: &mut Block, q: &[u64], quotient: &[u64; BLOCK]) {
+    let mut borrow = [0u128; BLOCK];
+    for (k, x) in x.iter_mut().enumerate() {
+        let q = u128::from(q.get(k).copied().unwrap_or(0));
+        for ((x, borrow), &quotient) in x.iter_mut().zip(&mut borrow).zip(quotient) {
+            // what is to be taken from here upwards
+            let take = q * u128::from(quotient) + *borrow;
+            let low = take as u64 & MASK;
+            let t = x.wrapping_sub(low);
+            *borrow = (take >> LIMB_BITS) + u128::from(t >> 63);
+            *x = t & MASK;
+        }
+    }
+}
+
+/// Sums of products to limbs of 46 bits.
+pub(super) fn carry(sums: &[[u128; BLOCK]], out: &mut Block) {
+    let mut carried = [0u128; BLOCK];
+    for (k, out) in out.iter_mut().enumerate() {
+        for (c, (out, carried)) in out.iter_mut().zip(&mut carried).enumerate() {
+            let sum = sums.get(k).map_or(0, |s| s[c]) + *carried;
+            *out = sum as u64 & MASK;
+            *carried = sum >> LIMB_BITS;
+        }
+    }
+}
+
+/// (x - δ)/p for x ≡ δ modulo p, δ small and even, limb by limb from below; modulo 2^46L.
+pub(super) fn divide_exactly(x: &mut Block, delta: &[i64; BLOCK], p: u64, inverse: u64) {
+    let mut carried = delta.map(i128::from);
+    for x in x.iter_mut() {
+        for (x, carried) in x.iter_mut().zip(&mut carried) {
+            // what is still to be taken
+            let t = i128::from(*x) - *carried;
+            let q = (t as u64).wrapping_mul(inverse) & MASK;
+            *carried = (i128::from(q) * i128::from(p) - t) >> LIMB_BITS;
+            *x = q;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(x: &Block, c: usize) -> BigUint {
+        x.iter().rev().fold(BigUint::from(0u32), |sum, limb| {
+            (sum << LIMB_BITS as usize) + BigUint::from(limb[c])
+        })
+    }
+
+    fn number(seed: u64, words: usize) -> BigUint {
+        let mut x = seed | 1;
+        let mut out = BigUint::from(0u32);
+        for _ in 0..words {
+            x = x.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+            out = (out << 64usize) + BigUint::from(x);
+        }
+        out
+    }
+
+    #[test]
+    fn reduction_is_that_of_integers() {
+        for power in [1u32, 2, 3, 7, 41] {
+            let q = BigUint::from(2_130_673_921u64).pow(power);
+            let modulus = WideModulus::new(&q);
+            let count = modulus.count();
+            let most: BigUint = &q << 51usize;
+            let xs: Vec<BigUint> = (0..BLOCK as u64)
+                .map(|c| match c {
+                    0 => BigUint::from(0u32),
+                    1 => &q - 1u32,
+                    2 => q.clone(),
+                    3 => &most - 1u32,
+                    4 => &q * 12345u32 + &q - 1u32,
+                    5 => &q * 123_456_789u32,
+                    6 => &q >> 1u32,
+                    7 => (&q >> 1u32) + 1u32,
+                    _ => number(c, 30) % &most,
+                })
+                .collect();
+            let mut block = vec![[0; BLOCK]; count + EXCESS];
+            for (c, x) in xs.iter().enumerate() {
+                let own = limbs(x, count + EXCESS);
+                block.iter_mut().zip(own).for_each(|(b, l)| b[c] = l);
+            }
+            modulus.reduce(&mut block);
+            let above = modulus.above_half(&block);
+            for (c, x) in xs.iter().enumerate() {
+                let want = x % &q;
+                assert_eq!(value(&block, c), want, "{power} {c}");
+                assert_eq!(above[c] == 1, want > &q >> 1u32);
+            }
+        }
+    }
+
+    #[test]
+    fn division_is_exact() {
+        let p = 2_130_673_921u64;
+        let inverse = (0..6).fold(1u64, |x, _| {
+            x.wrapping_mul(2u64.wrapping_sub(p.wrapping_mul(x)))
+        });
+        let count = 6;
+        let mut block = vec![[0; BLOCK]; count];
+        let mut delta = [0; BLOCK];
+        let mut wants = Vec::new();
+        for c in 0..BLOCK {
+            let want = number(c as u64 + 3, 3);
+            delta[c] = 2 * (c as i64 * 33_333_333 - 500_000_000);
+            let x = &want * p;
+            let x = match delta[c] >= 0 {
+                true => x + delta[c] as u64,
+                false => x - delta[c].unsigned_abs(),
+            };
+            let own = limbs(&x, count);
+            block.iter_mut().zip(own).for_each(|(b, l)| b[c] = l);
+            wants.push(want);
+        }
+        divide_exactly(&mut block, &delta, p, inverse);
+        for (c, want) in wants.iter().enumerate() {
+            assert_eq!(value(&block, c), *want, "{c}");
+        }
+    }
+}
