@@ -9,29 +9,33 @@ use homaes_wire::KeyId;
 #[test]
 #[ignore = "run by secrets_under_memcheck"]
 fn secrets() {
-    for set in [&sets::TOY_255, &sets::TOY_RNS] {
-        let params = Params::<Rns>::new(set).unwrap();
-        let n = params.ring().n();
-        let mut rng = Poisoned(ChaCha20Rng::from_seed([1; 32]));
-        let [mut f_prime, mut g] = [(); 2].map(|()| vec![0; n]);
-        sample::binomial(&mut rng, &mut f_prime);
-        sample::binomial(&mut rng, &mut g);
-        let secret = SecretKey::from_coefficients(&params, KeyId([1; 16]), &f_prime, &g).unwrap();
-        let file = EvalKeyFile::of_seed(&secret, Seed::default());
-        core::hint::black_box(file.record(1).unwrap());
-        let mut key = [7u8; 16];
-        poison(&mut key);
-        let keys = RoundKeys::expand(&key).unwrap();
-        for direction in Direction::ALL {
-            let file = WrappedKeyFile::generate(&secret, &keys, direction, 0, &mut rng).unwrap();
-            core::hint::black_box(file.element(200));
-        }
-        let mut bytes = [0u8; 16];
-        poison(&mut bytes);
-        let bits = bytes.map(|b| b & 1 == 1);
-        let c = secret.encrypt(&bits, &mut rng).unwrap();
-        core::hint::black_box(secret.decrypt(&c).unwrap());
+    undefined::<Rns>(&sets::TOY_255);
+    undefined::<Rns>(&sets::TOY_RNS);
+    undefined::<Powers>(&sets::TOY_PAPER);
+}
+
+fn undefined<A: Arithmetic>(set: &sets::ParamSet) {
+    let params = Params::<A>::new(set).unwrap();
+    let n = params.ring().n();
+    let mut rng = Poisoned(ChaCha20Rng::from_seed([1; 32]));
+    let [mut f_prime, mut g] = [(); 2].map(|()| vec![0; n]);
+    sample::binomial(&mut rng, &mut f_prime);
+    sample::binomial(&mut rng, &mut g);
+    let secret = SecretKey::from_coefficients(&params, KeyId([1; 16]), &f_prime, &g).unwrap();
+    let file = EvalKeyFile::of_seed(&secret, Seed::default());
+    core::hint::black_box(file.record(1).unwrap());
+    let mut key = [7u8; 16];
+    poison(&mut key);
+    let keys = RoundKeys::expand(&key).unwrap();
+    for direction in Direction::ALL {
+        let file = WrappedKeyFile::generate(&secret, &keys, direction, 0, &mut rng).unwrap();
+        core::hint::black_box(file.element(200));
     }
+    let mut bytes = [0u8; 16];
+    poison(&mut bytes);
+    let bits = bytes.map(|b| b & 1 == 1);
+    let c = secret.encrypt(&bits, &mut rng).unwrap();
+    core::hint::black_box(secret.decrypt(&c).unwrap());
 }
 
 /// `CARGO_PROFILE_RELEASE_DEBUG=line-tables-only cargo test --release under_memcheck -- --ignored --nocapture`; needs valgrind.
