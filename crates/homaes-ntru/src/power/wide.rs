@@ -143,9 +143,11 @@ impl WideModulus {
         if x.len() < count {
             x.resize(count, [0; BLOCK]);
         }
-        // limbs that were taken in are below q, so that with the next one they are below 2^46 q
-        let mut window: Vec<[u64; BLOCK]> = vec![[0; BLOCK]; count + EXCESS];
-        for limb in x.iter().rev() {
+        // one limb fewer than q has is below q, so that with the next one it is below 2^46 q
+        let rest = x.len() - (count - 1);
+        let mut window: Vec<[u64; BLOCK]> = x[rest..].to_vec();
+        window.resize(count + EXCESS, [0; BLOCK]);
+        for limb in x[..rest].iter().rev() {
             window.rotate_right(1);
             window[0] = *limb;
             self.reduce(&mut window);
@@ -309,6 +311,25 @@ mod tests {
                 let want = x % &q;
                 assert_eq!(value(&block, c), want, "{power} {c}");
                 assert_eq!(above[c] == 1, want > &q >> 1u32);
+            }
+        }
+    }
+
+    #[test]
+    fn long_numbers_are_reduced() {
+        for (power, words) in [(1u32, 3), (7, 4), (7, 9), (38, 20)] {
+            let q = BigUint::from(2_130_673_921u64).pow(power);
+            let modulus = WideModulus::new(&q);
+            let count = words * 64 / LIMB_BITS as usize + 1;
+            let mut block = vec![[0; BLOCK]; count];
+            let xs: Vec<BigUint> = (0..BLOCK as u64).map(|c| number(c, words)).collect();
+            for (c, x) in xs.iter().enumerate() {
+                let own = limbs(x, count);
+                block.iter_mut().zip(own).for_each(|(b, l)| b[c] = l);
+            }
+            modulus.reduce_long(&mut block);
+            for (c, x) in xs.iter().enumerate() {
+                assert_eq!(value(&block, c), x % &q, "{power} {words} {c}");
             }
         }
     }
