@@ -173,10 +173,7 @@ impl SecretKey {
     ) -> Self {
         let all = params.all_primes();
         let mut poly = SecretPoly(Poly::from_signed(params.pool(), &all, &coefficients));
-        for (limb, &i) in poly.limbs.iter_mut().zip(&all) {
-            let m = params.modulus(i);
-            limb.iter_mut().for_each(|x| *x = m.canonical(*x));
-        }
+        poly.make_canonical(params.pool(), &all);
         Self {
             params: params.clone(),
             id,

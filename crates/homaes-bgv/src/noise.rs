@@ -35,6 +35,7 @@
 //! every AES round.
 
 use crate::bound::BoundModel;
+use homaes_leveled::log2;
 use homaes_math::Ring;
 use homaes_math::sample::SIGMA;
 
@@ -102,7 +103,7 @@ impl Noise {
     /// Of a sum of two that are independent, as in AES.
     pub(crate) fn plus(self, other: Self) -> Self {
         Self {
-            rms_log2: log2_hypot(self.rms_log2, other.rms_log2),
+            rms_log2: log2::hypot(self.rms_log2, other.rms_log2),
             tail_log2: self.tail_log2.max(other.tail_log2),
             skew_log2: self.skew_log2.max(other.skew_log2),
         }
@@ -111,7 +112,7 @@ impl Noise {
     /// Of a sum with public bytes, which may be those that were added before: bounds add.
     pub(crate) fn plus_public(self, other: Self) -> Self {
         let sum = self.plus(other);
-        let bound = log2_sum(self.bound_log2(), other.bound_log2());
+        let bound = log2::sum(self.bound_log2(), other.bound_log2());
         Self {
             tail_log2: bound - sum.rms_log2,
             ..sum
@@ -121,9 +122,9 @@ impl Noise {
     /// Of a sum of two that may depend on one another.
     pub(crate) fn plus_dependent(self, other: Self) -> Self {
         Self::of(
-            log2_hypot(self.rms_log2, other.rms_log2),
-            log2_sum(self.row_log2(), other.row_log2()),
-            log2_sum(self.bound_log2(), other.bound_log2()),
+            log2::hypot(self.rms_log2, other.rms_log2),
+            log2::sum(self.row_log2(), other.row_log2()),
+            log2::sum(self.bound_log2(), other.bound_log2()),
         )
     }
 
@@ -175,23 +176,23 @@ impl Noise {
     /// With an independent Gaussian-like noise added.
     pub(crate) fn with(self, rms_log2: f64) -> Self {
         Self::of(
-            log2_hypot(self.rms_log2, rms_log2),
-            log2_hypot(self.row_log2(), rms_log2),
-            log2_sum(self.bound_log2(), rms_log2 + TAIL_BITS),
+            log2::hypot(self.rms_log2, rms_log2),
+            log2::hypot(self.row_log2(), rms_log2),
+            log2::sum(self.bound_log2(), rms_log2 + TAIL_BITS),
         )
     }
 
     /// After a modulus switch by `drop` bits.
     pub(crate) fn switched(self, drop: f64, model: &NoiseModel) -> Self {
         let rho = model.rho_log2;
-        let rms = log2_hypot(self.rms_log2 - drop, rho);
-        let row = log2_hypot(self.row_log2() - drop, rho);
+        let rms = log2::hypot(self.rms_log2 - drop, rho);
+        let row = log2::hypot(self.row_log2() - drop, rho);
         let bound = self.bound_log2() - drop;
         // what the rounding noise outweighs no longer shapes the tail (see above)
         let bound = if bound <= rho + TAIL_BITS + FORGOTTEN_BITS {
             rms + TAIL_BITS
         } else {
-            log2_sum(bound, rho + TAIL_BITS)
+            log2::sum(bound, rho + TAIL_BITS)
         };
         Self::of(rms, row, bound)
     }
@@ -202,23 +203,11 @@ impl Noise {
     }
 }
 
-/// log2(2^a + 2^b).
-fn log2_sum(a: f64, b: f64) -> f64 {
-    let (hi, lo) = if a > b { (a, b) } else { (b, a) };
-    hi + (1.0 + (lo - hi).exp2()).log2()
-}
-
 /// log2(k!) by Stirling's formula, also between integers; not negative.
 fn log2_factorial(k: f64) -> f64 {
     let k = k.max(1.0);
     let stirling = k * (k.ln() - 1.0) + 0.5 * (core::f64::consts::TAU * k).ln() + 1.0 / (12.0 * k);
     (stirling / core::f64::consts::LN_2).max(0.0)
-}
-
-/// log2 sqrt(2^2a + 2^2b).
-fn log2_hypot(a: f64, b: f64) -> f64 {
-    let (hi, lo) = if a > b { (a, b) } else { (b, a) };
-    hi + 0.5 * (1.0 + (2.0 * (lo - hi)).exp2()).log2()
 }
 
 /// The constants of a ring and a secret's weight.

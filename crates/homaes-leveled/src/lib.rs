@@ -10,6 +10,7 @@
 //! | digits of a ring element modulo further primes (GHS12 §3.1) | `digit.rs` |
 //! | integers from residues, for looking at noise | `centred.rs` |
 //! | arithmetic that meets secrets; parities of a decryption | [`secret`] |
+//! | sums of numbers by their logarithms | [`log2`] |
 //! | counts and times of all that | `meter.rs` |
 //!
 //! A *basis* is a list of places in a pool; a *limb* is a polynomial modulo one prime. Limbs are in evaluation form, stored (factor 2^52) and lazy
@@ -31,7 +32,7 @@ pub use centred::centred;
 pub use digit::{Coefficients, Digit};
 pub use lowering::{Division, Lowering};
 pub use meter::{Meter, Stage};
-pub use poly::{Poly, SecretPoly};
+pub use poly::{Poly, SecretPoly, transposed};
 pub use pool::Pool;
 pub use switching::{Gadget, SwitchPlan};
 

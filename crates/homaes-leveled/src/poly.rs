@@ -49,6 +49,14 @@ impl Poly {
         }
     }
 
+    /// Makes the limbs, which are modulo the primes `basis`, canonical.
+    pub fn make_canonical(&mut self, pool: &Pool, basis: &[usize]) {
+        for (limb, &i) in self.limbs.iter_mut().zip(basis) {
+            let m = pool.modulus(i);
+            limb.iter_mut().for_each(|x| *x = m.canonical(*x));
+        }
+    }
+
     /// `self += other`, limb by limb.
     ///
     /// # Panics
@@ -61,6 +69,19 @@ impl Poly {
             kernel::scale_add(pool.ring(), m, b, m.shoup(1), a);
         }
     }
+}
+
+/// Column k of `rows`, for all `columns` columns: per output its limbs of all primes, from per prime the limbs of all outputs.
+///
+/// # Panics
+/// If a row is shorter.
+pub fn transposed<T>(rows: Vec<Vec<T>>, columns: usize) -> Vec<Vec<T>> {
+    let mut rows: Vec<_> = rows.into_iter().map(Vec::into_iter).collect();
+    let column = |_| {
+        let own = rows.iter_mut().map(|row| row.next());
+        own.map(|x| x.expect("one for every column")).collect()
+    };
+    (0..columns).map(column).collect()
 }
 
 /// A polynomial made of secrets: overwritten when dropped, panics included.

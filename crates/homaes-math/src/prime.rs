@@ -56,7 +56,7 @@ pub(crate) fn root_of_unity(m: &Modulus, order: u64, order_primes: &[u64]) -> u6
 
 /// The `count` largest primes below `bound` that are 1 modulo `step`, or all there are.
 ///
-/// Used by the tool that chose the declared sets and by tests that re-derive them.
+/// The declared sets of BGV have such primes as literals, which tests derive again; those of NTRU are made by it.
 pub fn largest_primes(bound: u64, step: u64, count: usize) -> Vec<u64> {
     let Some(top) = bound.checked_sub(1).filter(|&t| t > 0) else {
         return Vec::new();

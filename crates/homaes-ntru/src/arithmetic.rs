@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 
 /// Which power of the secret f an element decrypts under.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Power {
+pub enum KeyPower {
     /// f: ciphertexts.
     One,
     /// f²: products.
@@ -106,7 +106,7 @@ pub trait Arithmetic: Sized + Send + Sync + 'static {
         &self,
         secret: &Self::Secret,
         level: usize,
-        power: Power,
+        power: KeyPower,
         c: &Self::Element,
     ) -> (Zeroizing<Vec<u64>>, u64);
     /// The centred coefficients of f·c or f²·c, as far as they are below 2^125.
@@ -114,7 +114,7 @@ pub trait Arithmetic: Sized + Send + Sync + 'static {
         &self,
         secret: &Self::Secret,
         level: usize,
-        power: Power,
+        power: KeyPower,
         c: &Self::Element,
     ) -> Zeroizing<Vec<f64>>;
     /// A product as an element, for decryption.

@@ -61,7 +61,7 @@ impl<A: Arithmetic> Params<A> {
 mod tests {
     use crate::keys::PEAK;
     use crate::sets::{self, SboxDepth, Variant};
-    use crate::{Arithmetic, Params, Powers, Rns};
+    use crate::{Arithmetic, Params, PrimePower, Rns};
     use homaes_bgv::stability::BitsModel;
 
     /// How much larger than in the mean the errors of a key may be at an embedding, but for keys of probability 2^-64: a sum of exponential variables.
@@ -71,7 +71,7 @@ mod tests {
     fn the_noise_of_no_set_runs_away() {
         for set in sets::ALL {
             match set.variant {
-                Variant::Paper { .. } => settles::<Powers>(set),
+                Variant::Paper { .. } => settles::<PrimePower>(set),
                 Variant::Rns | Variant::Hybrid => settles::<Rns>(set),
             }
         }

@@ -1,6 +1,6 @@
 //! Ciphertexts and products, and what needs the secret key: encryption and decryption.
 
-use crate::arithmetic::{Arithmetic, Power};
+use crate::arithmetic::{Arithmetic, KeyPower};
 use crate::error::{Error, Result};
 use crate::keys::SecretKey;
 use crate::noise::Noise;
@@ -173,7 +173,7 @@ impl<A: Arithmetic> SecretKey<A> {
     /// to another set or key.
     pub fn decrypt(&self, c: &Ciphertext<A>) -> Result<(Zeroizing<Vec<u8>>, f64)> {
         self.check(c.owner)?;
-        self.bits_and_margin(c.level, Power::One, &c.element)
+        self.bits_and_margin(c.level, KeyPower::One, &c.element)
     }
 
     /// [`SecretKey::decrypt`] of a product, under f².
@@ -183,7 +183,7 @@ impl<A: Arithmetic> SecretKey<A> {
     pub fn decrypt_product(&self, p: &Product<A>) -> Result<(Zeroizing<Vec<u8>>, f64)> {
         self.check(p.owner)?;
         let element = self.params().arithmetic().of_product(p.level, &p.product);
-        self.bits_and_margin(p.level, Power::Two, &element)
+        self.bits_and_margin(p.level, KeyPower::Two, &element)
     }
 
     fn check(&self, owner: Owner) -> Result<()> {
@@ -195,7 +195,7 @@ impl<A: Arithmetic> SecretKey<A> {
     fn bits_and_margin(
         &self,
         level: usize,
-        power: Power,
+        power: KeyPower,
         c: &A::Element,
     ) -> Result<(Zeroizing<Vec<u8>>, f64)> {
         let params = self.params();
@@ -215,7 +215,7 @@ impl<A: Arithmetic> SecretKey<A> {
         let params = self.params();
         let noise = params
             .arithmetic()
-            .noise(self.secret(), c.level, Power::One, &c.element);
+            .noise(self.secret(), c.level, KeyPower::One, &c.element);
         let squares = homaes_math::embed::squared_magnitudes(params.ring(), &noise);
         0.5 * (squares.iter().sum::<f64>() / squares.len() as f64).log2()
     }

@@ -12,8 +12,8 @@
 //! | ζ_τ = h s_τ + 2e_τ + 2^τ f, §2 | [`EvalKeyFile`]; other gadgets in `rns` |
 //! | Encrypt: h s + 2e + b | [`SecretKey::encrypt`] |
 //! | Decrypt: c f mod 2 | [`SecretKey::decrypt`], of products [`SecretKey::decrypt_product`] under f² |
-//! | Eval, Relinearize, §2 | [`Bits`], merged with the modulus switch: `rns::relinearize`, and `power` for the paper's form |
-//! | one key for all levels, as q_{i+1} divides q_i, §4 | `power`; `rns::chain` |
+//! | Eval, Relinearize, §2 | [`Bits`], merged with the modulus switch: `rns::relinearize`, and `prime_power` for the paper's form |
+//! | one key for all levels, as q_{i+1} divides q_i, §4 | `prime_power`; `rns::chain` |
 //! | noise, §5 | [`noise`] for these variants, [`paper`] for the paper's equations and tables |
 //! | AES, §6 | [`Aes`] over [`homaes_aes::FoldedBits`] |
 //!
@@ -72,21 +72,21 @@ mod keys;
 pub mod noise;
 pub mod paper;
 mod params;
-mod power;
+mod prime_power;
 mod rns;
 pub mod sets;
 mod state;
 mod wrapped;
 
 pub use aes::Aes;
-pub use arithmetic::{Arithmetic, Power};
+pub use arithmetic::{Arithmetic, KeyPower};
 pub use bits::Bits;
 pub use ciphertext::{Ciphertext, Product};
 pub use codec::{batch_bytes, decode_batch, encode_batch};
 pub use error::{Error, ParamsError, Result};
 pub use keys::{EvalKey, EvalKeyFile, SecretKey};
 pub use params::Params;
-pub use power::Powers;
+pub use prime_power::PrimePower;
 pub use rns::Rns;
 pub use state::State;
 pub use wrapped::{WrappedKey, WrappedKeyFile};

@@ -1,15 +1,17 @@
-//! Elements as residues: variants (b) and (c) of the crate's table.
+//! Elements as residues modulo primes: the sets `ntru/rns…` and `ntru/hybrid…`.
 
 pub(crate) mod chain;
 mod limb;
 mod relinearize;
 
-use crate::arithmetic::{Arithmetic, Power};
+use crate::arithmetic::{Arithmetic, KeyPower};
 use crate::error::{ParamsError, Result};
 use crate::sets::{ParamSet, Variant};
 use chain::Chain;
 use homaes_leveled::secret::{self, lots, lots_mut};
-use homaes_leveled::{Gadget, Lowering, Meter, Poly, Pool, SecretPoly, Stage, SwitchPlan};
+use homaes_leveled::{
+    Gadget, Lowering, Meter, Poly, Pool, SecretPoly, Stage, SwitchPlan, transposed,
+};
 use homaes_math::{Modulus, Ring, Words};
 use homaes_scheme::Cancel;
 use homaes_wire::{Decoder, Encoder, packed_len};
@@ -95,10 +97,10 @@ impl Rns {
     }
 
     /// f·c or f²·c in coefficient form, canonical and plain.
-    fn phase(&self, secret: &Secret, level: usize, power: Power, c: &Residues) -> SecretPoly {
+    fn phase(&self, secret: &Secret, level: usize, power: KeyPower, c: &Residues) -> SecretPoly {
         let times = match power {
-            Power::One => 1,
-            Power::Two => 2,
+            KeyPower::One => 1,
+            KeyPower::Two => 2,
         };
         let limbs = self.basis(level).iter().zip(&c.limbs).map(|(&i, limb)| {
             let (t, n) = (self.pool.transform(i), self.n());
@@ -275,15 +277,8 @@ impl Arithmetic for Rns {
                 Limb::sums(self.pool.ring(), m, &sources, rows)
             })
         });
-        let limbs: Vec<Vec<Limb>> = limbs.collect();
-        let mut limbs: Vec<_> = limbs.into_iter().map(Vec::into_iter).collect();
-        let sum = |_| {
-            let own = limbs.iter_mut().map(|l| l.next().expect("one per row"));
-            Residues {
-                limbs: own.collect(),
-            }
-        };
-        rows.iter().map(sum).collect()
+        let sums = transposed(limbs.collect(), rows.len()).into_iter();
+        sums.map(|limbs| Residues { limbs }).collect()
     }
 
     fn relinearize(
@@ -308,12 +303,9 @@ impl Arithmetic for Rns {
         let mut f = SecretPoly(Poly::from_signed(&self.pool, &all, &f));
         let twice = Zeroizing::new(g.iter().map(|&g| 2 * g).collect::<Vec<_>>());
         let twice = SecretPoly(Poly::from_signed(&self.pool, &all, &twice));
-        let quotients = f.limbs.par_iter_mut().zip(&twice.limbs).zip(&all);
-        let quotients = quotients.map(|((f, g), &i)| {
-            let m = self.pool.modulus(i);
-            f.iter_mut().for_each(|x| *x = m.canonical(*x));
-            quotient(m, g, f)
-        });
+        f.make_canonical(&self.pool, &all);
+        let quotients = f.limbs.par_iter().zip(&twice.limbs).zip(&all);
+        let quotients = quotients.map(|((f, g), &i)| quotient(self.pool.modulus(i), g, f));
         let limbs = quotients.collect::<Option<Vec<Words>>>()?;
         Some(Secret {
             f,
@@ -337,7 +329,7 @@ impl Arithmetic for Rns {
         &self,
         secret: &Secret,
         level: usize,
-        power: Power,
+        power: KeyPower,
         c: &Residues,
     ) -> (Zeroizing<Vec<u64>>, u64) {
         let mut phase = self.phase(secret, level, power, c);
@@ -348,7 +340,7 @@ impl Arithmetic for Rns {
         &self,
         secret: &Secret,
         level: usize,
-        power: Power,
+        power: KeyPower,
         c: &Residues,
     ) -> Zeroizing<Vec<f64>> {
         let phase = self.phase(secret, level, power, c);

@@ -4,7 +4,7 @@
 //! |---|---|---|---|
 //! | `ntru/hybrid` | m = 65535, n = 32768 | two primes a round and a tail, special modulus | 128, depth 40 |
 //! | `ntru/hybrid256` | the same | as many for fourteen rounds | 128, 192, 256 |
-//! | `ntru/rns` | the same | 41 primes of 31 bits on average | 128, depth 40 |
+//! | `ntru/rns` | the same | 41 primes of 31 bits on average, one special prime | 128, depth 40 |
 //! | `ntru/rns-depth3` | the same | 31 primes | 128, depth 30 |
 //! | `ntru/paper` | the same | q = p^41, p of 31 bits, digits of one bit | 128, depth 40 |
 //! | `ntru/paper16` | the same | the same, digits of 16 bits | 128, depth 40 |
@@ -130,6 +130,7 @@ pub const TOY_255: ParamSet = ParamSet {
 pub const TOY_4369: ParamSet = ParamSet {
     name: SetName::from_static("ntru/toy-4369"),
     m: 4369,
+    rounds: 10,
     ..TOY_255
 };
 

@@ -51,7 +51,7 @@ fn bits_go_through() {
         bits_of::<Rns>(set);
     }
     for word in [1, 3, 16] {
-        bits_of::<Powers>(&sets::ParamSet {
+        bits_of::<PrimePower>(&sets::ParamSet {
             variant: sets::Variant::Paper { word },
             ..sets::TOY_PAPER
         });
@@ -59,36 +59,34 @@ fn bits_go_through() {
 }
 
 fn bits_of<A: Arithmetic>(set: &sets::ParamSet) {
-    {
-        let mut w = World::<A>::new(set);
-        let meter = Meter::default();
-        let bits = Bits::new(&w.eval, &meter);
-        let (x, y) = ([true, false, true, true], [true, true, false, true]);
-        let [a, b] = [x, y].map(|v| w.secret.encrypt(&v, &mut w.rng).unwrap());
-        let close = |c: &Ciphertext<A>| {
-            let (measured, model) = (w.secret.measure_noise(c), c.noise().rms_log2);
-            assert!(
-                (measured - model).abs() < 1.0,
-                "noise {measured} of {model}"
-            );
-        };
-        let shows = |c: &Ciphertext<A>, expected: [u8; 4]| {
-            let (found, margin) = w.secret.decrypt(c).unwrap();
-            assert_eq!(found[..4], expected);
-            assert!(found[4..].iter().all(|&bit| bit == 0) && margin > 40.0);
-            close(c);
-        };
-        shows(&a, [1, 0, 1, 1]);
-        let product = bits.and(&a, &b).unwrap();
-        let (found, _) = w.secret.decrypt_product(&product).unwrap();
-        assert_eq!(found[..4], [1, 0, 0, 1]);
-        let c = bits.relinearize(product).unwrap();
-        shows(&c, [1, 0, 0, 1]);
-        shows(&bits.xor(&c, &a), [0, 0, 1, 0]);
-        // some of these moduli divide the top one, and some do not
-        for down in 1..=9 {
-            shows(&bits.lowered(&a, a.level() - down), [1, 0, 1, 1]);
-        }
+    let mut w = World::<A>::new(set);
+    let meter = Meter::default();
+    let bits = Bits::new(&w.eval, &meter);
+    let (x, y) = ([true, false, true, true], [true, true, false, true]);
+    let [a, b] = [x, y].map(|v| w.secret.encrypt(&v, &mut w.rng).unwrap());
+    let close = |c: &Ciphertext<A>| {
+        let (measured, model) = (w.secret.measure_noise(c), c.noise().rms_log2);
+        assert!(
+            (measured - model).abs() < 1.0,
+            "noise {measured} of {model}"
+        );
+    };
+    let shows = |c: &Ciphertext<A>, expected: [u8; 4]| {
+        let (found, margin) = w.secret.decrypt(c).unwrap();
+        assert_eq!(found[..4], expected);
+        assert!(found[4..].iter().all(|&bit| bit == 0) && margin > 40.0);
+        close(c);
+    };
+    shows(&a, [1, 0, 1, 1]);
+    let product = bits.and(&a, &b).unwrap();
+    let (found, _) = w.secret.decrypt_product(&product).unwrap();
+    assert_eq!(found[..4], [1, 0, 0, 1]);
+    let c = bits.relinearize(product).unwrap();
+    shows(&c, [1, 0, 0, 1]);
+    shows(&bits.xor(&c, &a), [0, 0, 1, 0]);
+    // some of these moduli divide the top one, and some do not
+    for down in 1..=9 {
+        shows(&bits.lowered(&a, a.level() - down), [1, 0, 1, 1]);
     }
 }
 
@@ -143,19 +141,25 @@ fn aes_on_toys() {
     for set in [&sets::TOY_255, &sets::TOY_RNS, &sets::TOY_DEPTH_3] {
         aes_128::<Rns>(set, 16);
     }
-    aes_128::<Powers>(&sets::TOY_PAPER, 16);
+    aes_128::<PrimePower>(&sets::TOY_PAPER, 16);
+}
+
+#[test]
+#[ignore = "minutes on the portable kernels"]
+fn aes_on_the_ring_without_3_and_5() {
+    aes_128::<Rns>(&sets::TOY_4369, 256);
 }
 
 #[test]
 #[ignore = "an hour, 12 GiB of memory"]
 fn paper_at_full_size() {
-    aes_128::<Powers>(&sets::PAPER, 2048);
+    aes_128::<PrimePower>(&sets::PAPER, 2048);
 }
 
 #[test]
 #[ignore = "minutes, and 3.8 GB of disk"]
 fn paper_16_at_full_size() {
-    aes_128::<Powers>(&sets::PAPER_16, 2048);
+    aes_128::<PrimePower>(&sets::PAPER_16, 2048);
 }
 
 #[test]

@@ -499,6 +499,8 @@ impl WrappedKey {
         let header = file.header().map_err(|source| Error::Keys(source.into()))?;
         let set = secret.set.clone();
         memory::check_read(&set, &header)?;
+        // also where a key that is opened stays in its file
+        memory::check(header.file_bytes())?;
         let file = in_memory(&*file).map_err(|source| Error::Keys(source.into()))?;
         let key = Pool::new(0).install(|| {
             let reader = Reader::from_slice(&file, Kind::WrappedKey)?;

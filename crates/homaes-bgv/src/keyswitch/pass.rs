@@ -2,7 +2,7 @@
 
 use super::{Shape, Summands};
 use crate::params::{Params, SwitchPlan};
-use homaes_leveled::{Coefficients, Division, Meter, Poly, Stage};
+use homaes_leveled::{Coefficients, Division, Meter, Poly, Stage, transposed};
 use homaes_math::Words;
 use homaes_math::kernel::{self, RowTerm, Term};
 use rayon::prelude::*;
@@ -58,7 +58,7 @@ impl Pass<'_> {
         });
         let divisions: Vec<Division> = transposed(residues, 2 * count)
             .into_iter()
-            .map(|p| Division::new(params.pool(), meter, down, p.limbs))
+            .map(|limbs| Division::new(params.pool(), meter, down, limbs))
             .collect();
         let out = self.each(down.to().len(), |buffers, j| {
             if let Some(at) = down.source(j) {
@@ -72,7 +72,11 @@ impl Pass<'_> {
         });
         let mut out = transposed(out, 2 * count).into_iter();
         (0..count)
-            .map(|_| [(); 2].map(|()| out.next().expect("two parts per output")))
+            .map(|_| {
+                [(); 2].map(|()| Poly {
+                    limbs: out.next().expect("two parts per output"),
+                })
+            })
             .collect()
     }
 
@@ -170,7 +174,7 @@ impl Pass<'_> {
         };
         let pieces = transposed(limbs, output.pieces()).into_iter();
         pieces
-            .map(|p| Coefficients::new(params.pool(), self.meter, p.limbs, &plan.digits))
+            .map(|limbs| Coefficients::new(params.pool(), self.meter, limbs, &plan.digits))
             .collect()
     }
 
@@ -264,19 +268,4 @@ impl Pass<'_> {
             }
         }
     }
-}
-
-/// Per output the limbs of all primes, from per prime the limbs of all outputs.
-fn transposed(limbs: Vec<Vec<Words>>, outputs: usize) -> Vec<Poly> {
-    let mut out: Vec<Poly> = (0..outputs)
-        .map(|_| Poly {
-            limbs: Vec::with_capacity(limbs.len()),
-        })
-        .collect();
-    for prime in limbs {
-        for (out, limb) in out.iter_mut().zip(prime) {
-            out.limbs.push(limb);
-        }
-    }
-    out
 }

@@ -3,7 +3,8 @@
 //! With ζ_j = h s_j + 2e_j + P G_j f and Σ d_j(c) G_j = c the sum decrypts under f to P f² c and an even error. Prime by prime, those that are dropped
 //! first, so that every other sum goes to its final value while it is in the cache.
 //!
-//! Cost with L source, K special and L' target primes, and D digits: D(L + K) + K + L' + 1 transforms in RNS sets, where L' = L - 1 and D = L, K = 0.
+//! Cost with L source, K special and L' target primes, and D digits: D(L + K) + K + L' + d transforms if d primes of the level are dropped: L² + 2L + 1 in RNS
+//! sets, where D = L, K = 1, L' = L - 1 and d = 1.
 
 use super::{Residues, Rns};
 use crate::rns::limb::Limb;

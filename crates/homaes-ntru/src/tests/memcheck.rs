@@ -11,7 +11,7 @@ use homaes_wire::KeyId;
 fn secrets() {
     undefined::<Rns>(&sets::TOY_255);
     undefined::<Rns>(&sets::TOY_RNS);
-    undefined::<Powers>(&sets::TOY_PAPER);
+    undefined::<PrimePower>(&sets::TOY_PAPER);
 }
 
 fn undefined<A: Arithmetic>(set: &sets::ParamSet) {

@@ -3,7 +3,7 @@
 use super::family::{self, *};
 use homaes_ntru::sets::Variant;
 use homaes_ntru::{
-    Aes, Arithmetic, EvalKeyFile, Params, Powers, Rns, State, WrappedKeyFile, batch_bytes,
+    Aes, Arithmetic, EvalKeyFile, Params, PrimePower, Rns, State, WrappedKeyFile, batch_bytes,
     decode_batch, encode_batch, sets,
 };
 use homaes_wire::Reader;
@@ -27,7 +27,7 @@ impl Family for This {
     fn params(&self, name: &str) -> Option<Result<Arc<dyn family::Params>, ParamsError>> {
         let set = sets::by_name(name)?;
         let params = match set.variant {
-            Variant::Paper { .. } => Params::<Powers>::new(set).map(|p| p as _),
+            Variant::Paper { .. } => Params::<PrimePower>::new(set).map(|p| p as _),
             Variant::Rns | Variant::Hybrid => Params::<Rns>::new(set).map(|p| p as _),
         };
         Some(params.map_err(ParamsError::of))

@@ -11,14 +11,14 @@
 mod crt;
 mod wide;
 
-use crate::arithmetic::{Arithmetic, Power as SecretPower};
+use crate::arithmetic::{Arithmetic, KeyPower};
 use crate::error::{ParamsError, Result};
 use crate::keys::f_of;
 use crate::rns::quotient;
 use crate::sets::{ParamSet, Variant};
-use crt::{Crt, Residues};
+use crt::{Crt, Reduction};
 use homaes_leveled::secret::{self, lots, lots_mut};
-use homaes_leveled::{Meter, Poly, Pool, SecretPoly, Stage};
+use homaes_leveled::{Meter, Poly, Pool, SecretPoly, Stage, transposed};
 use homaes_math::prime::largest_primes;
 use homaes_math::{Ring, Words, kernel};
 use homaes_scheme::{Cancel, FieldError};
@@ -43,7 +43,7 @@ pub struct Secret {
 }
 
 /// Arithmetic modulo powers of a prime.
-pub struct Powers {
+pub struct PrimePower {
     p: u64,
     /// bits of a digit
     word: u32,
@@ -53,7 +53,7 @@ pub struct Powers {
     base: Pool,
     /// by level, from 1
     levels: Vec<Level>,
-    residues: Residues,
+    reduction: Reduction,
     /// p⁻¹ modulo 2^64
     inverse: u64,
 }
@@ -68,7 +68,7 @@ struct Level {
     small: Crt,
 }
 
-impl Powers {
+impl PrimePower {
     fn level(&self, level: usize) -> &Level {
         &self.levels[level - 1]
     }
@@ -114,13 +114,13 @@ impl Powers {
     fn transformed(&self, meter: &Meter, x: &Wide, count: usize) -> Poly {
         let mut out = Poly::scratch(self.n(), count);
         for (i, limb) in out.limbs.iter_mut().enumerate() {
-            self.residues.of(&self.pool, meter, i, x, limb);
+            self.reduction.of(&self.pool, meter, i, x, limb);
         }
         out
     }
 
-    /// The element of a level from residues in evaluation form.
-    fn element(&self, meter: &Meter, level: usize, crt: &Crt, mut poly: Poly) -> Wide {
+    /// The element of a level from residues in evaluation form, which are overwritten; those of secrets are the caller's to zeroise.
+    fn element(&self, meter: &Meter, level: usize, crt: &Crt, poly: &mut Poly) -> Wide {
         assert_eq!(poly.limbs.len(), crt.primes());
         for (i, limb) in poly.limbs.iter_mut().enumerate() {
             meter.time(Stage::Transform, || self.pool.transform(i).inverse(limb));
@@ -156,17 +156,17 @@ impl Powers {
     }
 
     /// f·c or f²·c modulo q.
-    fn phase(&self, secret: &Secret, level: usize, power: SecretPower, c: &Wide) -> Wide {
+    fn phase(&self, secret: &Secret, level: usize, power: KeyPower, c: &Wide) -> Wide {
         let (meter, crt) = (Meter::default(), &self.level(level).small);
         let once = |c: &Wide| {
-            let poly = self.transformed(&meter, c, crt.primes());
-            let mut product = Poly::zeroed(self.n(), crt.primes());
+            let poly = SecretPoly(self.transformed(&meter, c, crt.primes()));
+            let mut product = SecretPoly(Poly::zeroed(self.n(), crt.primes()));
             self.add_product(&mut product, &poly, &secret.f);
-            self.element(&meter, level, crt, product)
+            self.element(&meter, level, crt, &mut product)
         };
         match power {
-            SecretPower::One => once(c),
-            SecretPower::Two => {
+            KeyPower::One => once(c),
+            KeyPower::Two => {
                 let mut first = once(c);
                 let out = once(&first);
                 first.zeroize();
@@ -176,7 +176,7 @@ impl Powers {
     }
 
     /// `(c - δ)/p`, δ ≡ c modulo p, even and between -p and p: the element of the level below.
-    fn switched(&self, meter: &Meter, level: usize, mut c: Wide) -> Wide {
+    fn switched(&self, meter: &Meter, level: usize, c: &Wide) -> Wide {
         let n = self.n();
         let modulus = &self.level(level - 1).modulus;
         let mut out = Wide::zeroed(n, modulus.count());
@@ -184,12 +184,7 @@ impl Powers {
             let base = (1u64 << LIMB_BITS) % self.p;
             let m = self.base.modulus(0);
             for start in (0..n).step_by(BLOCK) {
-                let range = start..start + BLOCK;
-                let mut block: Vec<[u64; BLOCK]> = c
-                    .limbs
-                    .iter()
-                    .map(|l| l[range.clone()].try_into().expect("a block"))
-                    .collect();
+                let mut block = c.block(start);
                 let mut remainder = [0u64; BLOCK];
                 let shoup = m.shoup(base);
                 for limb in block.iter().rev() {
@@ -202,12 +197,9 @@ impl Powers {
                 divide_exactly(&mut block, &delta, self.p, self.inverse);
                 // from -1 to q/p, and -1 is all ones
                 modulus.settle(&mut block);
-                for (limb, own) in out.limbs.iter_mut().zip(&block) {
-                    limb[range.clone()].copy_from_slice(own);
-                }
+                out.set_block(start, &block);
             }
         });
-        c.limbs.clear();
         out
     }
 }
@@ -221,7 +213,7 @@ fn even(r: u64, p: u64) -> i64 {
     centred - sign * p as i64 * (centred & 1)
 }
 
-impl Arithmetic for Powers {
+impl Arithmetic for PrimePower {
     type Element = Wide;
     type Product = Poly;
     type KeyPart = Poly;
@@ -263,7 +255,7 @@ impl Arithmetic for Powers {
         Ok(Self {
             p,
             word,
-            residues: Residues::new(&pool, most),
+            reduction: Reduction::new(&pool, most),
             levels,
             pool,
             base,
@@ -318,24 +310,9 @@ impl Arithmetic for Powers {
         let modulus = &self.level(level).modulus;
         let mut out = Wide::zeroed(self.n(), modulus.count());
         for start in (0..self.n()).step_by(BLOCK) {
-            let range = start..start + BLOCK;
-            let limbs = a.limbs.iter().zip(&b.limbs);
-            let mut carried = [0; BLOCK];
-            let mut block: Vec<[u64; BLOCK]> = limbs
-                .map(|(a, b)| {
-                    let [a, b] = [a, b].map(|l| &l[range.clone()]);
-                    core::array::from_fn(|c| {
-                        let sum = a[c] + b[c] + carried[c];
-                        carried[c] = sum >> LIMB_BITS;
-                        sum & MASK
-                    })
-                })
-                .collect();
-            block.push(carried);
-            modulus.subtract_if_not_less(&mut block);
-            for (limb, own) in out.limbs.iter_mut().zip(&block) {
-                limb[range.clone()].copy_from_slice(own);
-            }
+            let mut block = a.block(start);
+            modulus.add(&mut block, &b.block(start));
+            out.set_block(start, &block);
         }
         out
     }
@@ -346,16 +323,9 @@ impl Arithmetic for Powers {
         let mut out = Wide::zeroed(self.n(), modulus.count());
         meter.time(Stage::Elementwise, || {
             for start in (0..self.n()).step_by(BLOCK) {
-                let range = start..start + BLOCK;
-                let mut rest: Vec<[u64; BLOCK]> = a
-                    .limbs
-                    .iter()
-                    .map(|l| l[range.clone()].try_into().expect("a block"))
-                    .collect();
-                modulus.reduce_long(&mut rest);
-                for (limb, own) in out.limbs.iter_mut().zip(&rest) {
-                    limb[range.clone()].copy_from_slice(own);
-                }
+                let mut block = a.block(start);
+                modulus.reduce_long(&mut block);
+                out.set_block(start, &block);
             }
         });
         out
@@ -370,8 +340,8 @@ impl Arithmetic for Powers {
         let [mut x, mut y] = [(); 2].map(|()| Words::scratch(n));
         let mut out = Poly::scratch(n, self.level(level).products.primes());
         for (i, limb) in out.limbs.iter_mut().enumerate() {
-            self.residues.of(&self.pool, meter, i, a, &mut x);
-            self.residues.of(&self.pool, meter, i, b, &mut y);
+            self.reduction.of(&self.pool, meter, i, a, &mut x);
+            self.reduction.of(&self.pool, meter, i, b, &mut y);
             meter.time(Stage::Tensor, || {
                 kernel::dot(ring, self.pool.modulus(i), &[[&x, &y]], false, limb);
             });
@@ -410,15 +380,8 @@ impl Arithmetic for Powers {
             });
             out
         });
-        let limbs: Vec<Vec<Words>> = limbs.collect();
-        let mut limbs: Vec<_> = limbs.into_iter().map(Vec::into_iter).collect();
-        let sum = |_| Poly {
-            limbs: limbs
-                .iter_mut()
-                .map(|l| l.next().expect("one per row"))
-                .collect(),
-        };
-        rows.iter().map(sum).collect()
+        let sums = transposed(limbs.collect(), rows.len()).into_iter();
+        sums.map(|limbs| Poly { limbs }).collect()
     }
 
     fn relinearize(
@@ -430,9 +393,10 @@ impl Arithmetic for Powers {
         cancel: &Cancel,
     ) -> Result<Vec<Wide>> {
         let at = self.level(level);
-        let one = |product: Poly| {
+        let one = |mut product: Poly| {
             cancel.check()?;
-            let c = self.element(meter, level, &at.products, product);
+            let c = self.element(meter, level, &at.products, &mut product);
+            drop(product);
             let (ring, n) = (self.pool.ring(), self.n());
             let mut sum = Poly::scratch(n, at.small.primes());
             let mut digit = Words::scratch(n);
@@ -453,8 +417,8 @@ impl Arithmetic for Powers {
                     });
                 }
             }
-            let c = self.element(meter, level, &at.small, sum);
-            Ok(self.switched(meter, level, c))
+            let c = self.element(meter, level, &at.small, &mut sum);
+            Ok(self.switched(meter, level, &c))
         };
         let tasks = products.into_par_iter().with_max_len(1);
         tasks.map(one).collect()
@@ -468,10 +432,7 @@ impl Arithmetic for Powers {
         let coefficients = Zeroizing::new(f_of(self.ring(), f_prime));
         let f = |pool: &Pool, basis: &[usize]| {
             let mut f = SecretPoly(Poly::from_signed(pool, basis, &coefficients));
-            for (limb, &i) in f.limbs.iter_mut().zip(basis) {
-                let m = pool.modulus(i);
-                limb.iter_mut().for_each(|x| *x = m.canonical(*x));
-            }
+            f.make_canonical(pool, basis);
             f
         };
         let (t, m) = (self.base.transform(0), self.base.modulus(0));
@@ -492,8 +453,9 @@ impl Arithmetic for Powers {
             let at = self.level(level);
             x.widen(at.modulus.count());
             // 2 - f x
-            let mut product = Poly::zeroed(n, small);
-            self.add_product(&mut product, &self.transformed(&meter, &x, small), &f);
+            let mut product = SecretPoly(Poly::zeroed(n, small));
+            let residues = SecretPoly(self.transformed(&meter, &x, small));
+            self.add_product(&mut product, &residues, &f);
             let two = Poly::from_signed(&self.pool, &basis, &two);
             for (i, (limb, two)) in product.limbs.iter_mut().zip(&two.limbs).enumerate() {
                 let m = self.pool.modulus(i);
@@ -501,34 +463,35 @@ impl Arithmetic for Powers {
                     *x = m.sub(m.canonical(two), *x);
                 }
             }
-            let mut factor = self.element(&meter, level, &at.small, product);
-            let product = self.multiply(&meter, level, &x, &factor);
+            let mut factor = self.element(&meter, level, &at.small, &mut product);
+            let mut product = SecretPoly(self.multiply(&meter, level, &x, &factor));
             factor.zeroize();
             x.zeroize();
-            x = self.element(&meter, level, &at.products, product);
+            x = self.element(&meter, level, &at.products, &mut product);
         }
         // 2g/f
         let twice = Zeroizing::new(g.iter().map(|&g| 2 * g).collect::<Vec<_>>());
         let mut twice = SecretPoly(Poly::from_signed(&self.pool, &basis, &twice));
-        for (limb, &i) in twice.limbs.iter_mut().zip(&basis) {
-            let m = self.pool.modulus(i);
-            limb.iter_mut().for_each(|x| *x = m.canonical(*x));
-        }
+        twice.make_canonical(&self.pool, &basis);
         let mut product = Poly::zeroed(n, small);
-        self.add_product(&mut product, &self.transformed(&meter, &x, small), &twice);
+        let residues = SecretPoly(self.transformed(&meter, &x, small));
+        self.add_product(&mut product, &residues, &twice);
         x.zeroize();
-        let h = self.element(&meter, self.top(), &self.level(self.top()).small, product);
+        let crt = &self.level(self.top()).small;
+        let h = self.element(&meter, self.top(), crt, &mut product);
         let mut h = self.transformed(&meter, &h, small);
-        for (limb, &i) in h.limbs.iter_mut().zip(&basis) {
-            let m = self.pool.modulus(i);
-            limb.iter_mut().for_each(|x| *x = m.canonical(*x));
-        }
+        h.make_canonical(&self.pool, &basis);
         Some(Secret { f, h })
     }
 
     fn encrypt(&self, secret: &Secret, level: usize, s: &[i64], noise: &[i64]) -> Wide {
-        let masked = self.masked(secret, s, noise);
-        self.element(&Meter::default(), level, &self.level(level).small, masked)
+        let mut masked = self.masked(secret, s, noise);
+        self.element(
+            &Meter::default(),
+            level,
+            &self.level(level).small,
+            &mut masked,
+        )
     }
 
     fn encryption_drop(&self) -> f64 {
@@ -539,7 +502,7 @@ impl Arithmetic for Powers {
         &self,
         secret: &Secret,
         level: usize,
-        power: SecretPower,
+        power: KeyPower,
         c: &Wide,
     ) -> (Zeroizing<Vec<u64>>, u64) {
         let mut phase = self.phase(secret, level, power, c);
@@ -565,7 +528,7 @@ impl Arithmetic for Powers {
         &self,
         secret: &Secret,
         level: usize,
-        power: SecretPower,
+        power: KeyPower,
         c: &Wide,
     ) -> Zeroizing<Vec<f64>> {
         let mut phase = self.phase(secret, level, power, c);
@@ -589,7 +552,7 @@ impl Arithmetic for Powers {
 
     fn of_product(&self, level: usize, product: &Poly) -> Wide {
         let crt = &self.level(level).products;
-        self.element(&Meter::default(), level, crt, product.clone())
+        self.element(&Meter::default(), level, crt, &mut product.clone())
     }
 
     fn key_parts(&self) -> usize {
@@ -606,7 +569,7 @@ impl Arithmetic for Powers {
             }
         }
         let top = self.top();
-        let part = self.element(&Meter::default(), top, &self.level(top).small, poly);
+        let part = self.element(&Meter::default(), top, &self.level(top).small, &mut poly);
         self.put(top, &part, Encoder::new()).finish()
     }
 
@@ -619,10 +582,7 @@ impl Arithmetic for Powers {
         let part = self.take(top, "evaluation key", input)?;
         let count = self.level(top).small.primes();
         let mut poly = self.transformed(&Meter::default(), &part, count);
-        for (i, limb) in poly.limbs.iter_mut().enumerate() {
-            let m = self.pool.modulus(i);
-            limb.iter_mut().for_each(|x| *x = m.canonical(*x));
-        }
+        poly.make_canonical(&self.pool, &(0..count).collect::<Vec<_>>());
         Ok(poly)
     }
 

@@ -55,6 +55,13 @@ impl Wide {
             .collect()
     }
 
+    /// Writes coefficients from `start` on; limbs of the block beyond those that there are must be 0.
+    pub(super) fn set_block(&mut self, start: usize, block: &Block) {
+        for (limb, own) in self.limbs.iter_mut().zip(block) {
+            limb[start..start + BLOCK].copy_from_slice(own);
+        }
+    }
+
     pub(super) fn zeroize(&mut self) {
         self.limbs.iter_mut().for_each(Zeroize::zeroize);
     }
@@ -107,13 +114,27 @@ impl WideModulus {
             let low = if count >= 2 { at(count - 2) } else { 0.0 };
             let leading =
                 (at(count + 1) * scale + at(count)) * scale * scale + at(count - 1) * scale + low;
-            // one too small at most, and never too large: the margin is more than the rounding of 2^52
+            // never too large, as 1.5 is more than the rounding of quotients up to 2^52, and so at most four too small
             *quotient = floor((leading * self.inverse - 1.5).max(0.0));
         }
         subtract_product(x, &self.limbs, &quotient);
         for _ in 0..4 {
             self.subtract_if_not_less(x);
         }
+    }
+
+    /// x + y modulo q, of numbers below q.
+    pub(super) fn add(&self, x: &mut Vec<[u64; BLOCK]>, y: &Block) {
+        let mut carried = [0u64; BLOCK];
+        for (x, y) in x.iter_mut().zip(y) {
+            for ((x, &y), carried) in x.iter_mut().zip(y).zip(&mut carried) {
+                let sum = *x + y + *carried;
+                *carried = sum >> LIMB_BITS;
+                *x = sum & MASK;
+            }
+        }
+        x.push(carried);
+        self.subtract_if_not_less(x);
     }
 
     /// x - q where that is not negative.

@@ -10,12 +10,12 @@ use zeroize::Zeroize;
 const SOURCES: usize = 16;
 
 /// Residues of integers modulo the primes of a pool: powers of 2^46, as base conversion wants them.
-pub(super) struct Residues {
+pub(super) struct Reduction {
     /// by prime
     powers: Vec<Vec<u64>>,
 }
 
-impl Residues {
+impl Reduction {
     /// Of integers of so many limbs.
     pub(super) fn new(pool: &Pool, limbs: usize) -> Self {
         let powers = (0..pool.count()).map(|i| {
@@ -110,6 +110,7 @@ impl Crt {
             for start in (0..n).step_by(BLOCK) {
                 self.block(q, &ys, &quotient, start, &mut out);
             }
+            quotient.zeroize();
         });
         out
     }
@@ -136,9 +137,7 @@ impl Crt {
         let mut block = vec![[0u64; BLOCK]; q.count() + 2];
         carry(&sums, &mut block);
         q.reduce(&mut block);
-        for (limb, own) in out.limbs.iter_mut().zip(&block) {
-            limb[range.clone()].copy_from_slice(own);
-        }
+        out.set_block(start, &block);
         // decryption comes here too
         block.iter_mut().for_each(Zeroize::zeroize);
         sums.iter_mut().for_each(Zeroize::zeroize);
