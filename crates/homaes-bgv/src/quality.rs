@@ -3,9 +3,10 @@
 use crate::bound::{PEAK, worst_spread};
 use crate::params::{Params, Steps};
 use crate::stability::{
-    AesCircuit, BitsModel, KeyProfile, LinearGains, ORDERS, StabilityModel, TAPS,
+    AesCircuit, KeyProfile, LinearGains, ORDERS, StabilityModel, TAPS, accepts_bits,
 };
 use homaes_aes::Layout;
+use homaes_leveled::stability::SwitchedBits;
 
 /// log2 of the bound on a batch's failure probability that every accepted key meets.
 ///
@@ -92,7 +93,7 @@ pub fn model(params: &Params) -> StabilityModel {
 
 /// The stability model of the bit layout, if the set offers it: the set's drops, the smallest of any round, and the largest key-switching
 /// noise, where a key's errors are largest.
-pub fn bits_model(params: &Params) -> Option<BitsModel> {
+pub fn bits_model(params: &Params) -> Option<SwitchedBits> {
     if !params.offers(Layout::Bits) {
         return None;
     }
@@ -112,7 +113,7 @@ pub fn bits_model(params: &Params) -> Option<BitsModel> {
         let ks = noise.key_switch_log2(1, digits.len(), plan.log2_digit_excess());
         (2.0 * (ks - drop(level) - noise.rho_log2)).exp2() * worst_spread(&digits)
     };
-    Some(BitsModel {
+    Some(SwitchedBits {
         drops,
         rounds: params.rounds().min(MOST_ROUNDS) as u32,
         round_key: (2.0 * (noise.fresh().rms_log2 - noise.rho_log2)).exp2(),
@@ -153,7 +154,7 @@ pub(crate) fn accepts(params: &Params, coefficients: &[i64]) -> bool {
     KeyProfile::from_secret(params.ring(), coefficients).is_some_and(|key| {
         let mut models = models(params).into_iter();
         let mut bits = bits_model(params).into_iter();
-        let bits = bits.all(|m| m.accepts(&key, -LOG2_P_FAIL, modulus_bits));
+        let bits = bits.all(|m| accepts_bits(&m, &key, -LOG2_P_FAIL, modulus_bits));
         bits && key.peak() <= PEAK && models.all(|m| m.accepts(&key, -LOG2_P_FAIL, modulus_bits))
     })
 }

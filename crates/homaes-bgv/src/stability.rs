@@ -114,7 +114,7 @@ mod moments;
 mod profile;
 mod recursion;
 
-pub use bits::{BitsModel, Carried};
+pub use bits::{accepts_bits, assess_bits};
 pub use gains::{Lifts, LinearGains};
 pub use profile::KeyProfile;
 

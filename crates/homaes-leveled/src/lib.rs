@@ -11,6 +11,7 @@
 //! | integers from residues, for looking at noise | `centred.rs` |
 //! | arithmetic that meets secrets; parities of a decryption | [`secret`] |
 //! | sums of numbers by their logarithms | [`log2`] |
+//! | bounds on the probability that noise runs away, for AES in bits | [`stability`] |
 //! | counts and times of all that | `meter.rs` |
 //!
 //! A *basis* is a list of places in a pool; a *limb* is a polynomial modulo one prime. Limbs are in evaluation form, stored (factor 2^52) and lazy
@@ -26,6 +27,7 @@ mod meter;
 mod poly;
 mod pool;
 pub mod secret;
+pub mod stability;
 mod switching;
 
 pub use centred::centred;

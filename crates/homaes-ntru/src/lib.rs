@@ -64,6 +64,7 @@
 mod aes;
 mod arithmetic;
 mod bits;
+pub mod bound;
 mod card;
 mod ciphertext;
 mod codec;

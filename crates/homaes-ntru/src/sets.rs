@@ -149,10 +149,10 @@ pub const TOY_DEPTH_3: ParamSet = ParamSet {
     ..TOY_RNS
 };
 
-/// Toy of [`PAPER`], with digits of 31 bits, as those of one bit take minutes in any ring.
+/// Toy of [`PAPER`], with digits of 28 bits, as those of one bit take minutes in any ring. Digits of 31 bits would leave too much noise.
 pub const TOY_PAPER: ParamSet = ParamSet {
     name: SetName::from_static("ntru/toy-paper"),
-    variant: Variant::Paper { word: 31 },
+    variant: Variant::Paper { word: 28 },
     rounds: 10,
     ..TOY_255
 };

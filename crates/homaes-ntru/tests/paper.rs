@@ -255,7 +255,7 @@ fn page() -> String {
         "Worst case: equation 2 with B for the norm that comes in; average case: equation 4 with a = 1 and the margin α on the product. The levels are those that the bits before rounding allow, \
          so they differ from the printed ones by the rounding of the bits. Here a level takes 20.7 to 24.3 bits at n = 32768 (`ntru/hybrid`), where the figure has 32: a special modulus leaves \
          next to nothing of the noise of relinearisation, and coefficients are counted in the normal basis, in which products are smaller. That 22 bits do is no estimate: the probability that noise runs away at an embedding is bounded \
-         (`crates/homaes-ntru/src/card.rs`). The figure's average case would not see it: with digits of 31 bits and no special prime, 31 bits a level are stable by equation 4, and lost the third round of AES.",
+         (`crates/homaes-ntru/src/bound.rs`). Without a special prime digits of 31 bits have no such bound at 31 bits a level.",
     );
     page.0.truncate(page.0.trim_end().len());
     page.0 + "\n"

@@ -1,0 +1,119 @@
+//! Bound on the probability that a batch of AES is wrong ([`homaes_leveled::stability`]).
+//!
+//! The bound knows of a key only how large f is at its largest embedding: at most 12 times the mean, in the square. So it holds for every key of a set.
+
+use crate::arithmetic::Arithmetic;
+use crate::keys::PEAK;
+use crate::params::Params;
+use homaes_leveled::stability::{ReducedBits, SwitchedBits, descents};
+
+/// How much larger than in the mean Σ D_j² |e_j|² over the digits may be at an embedding, but for keys of probability 2^-64: the |e_j|² are exponential, so that a sum which
+/// one digit makes up exceeds x times its mean with e^-x, at one of 2^14 embeddings and 56 levels with 2^-64 at x = 59. More digits are less spread.
+const SPREAD: f64 = 60.0;
+
+/// Bits by which an operand's noise must have been divided to be left out.
+const LEFT_OUT: f64 = 13.0;
+
+/// How far out the rounding noise of an output is counted, in deviations: beyond with 2^-180 for one coefficient, at most 2^22 in a batch.
+const TAIL: f64 = 16.0;
+
+/// Whether the noise of a batch stays below half the modulus but with probability `2^-bits`.
+pub fn settles<A: Arithmetic>(params: &Params<A>, bits: f64) -> bool {
+    // as in homaes_bgv::stability: every embedding carries the most that the good event allows, and rounding noise is far out
+    carried(params, 0.0, bits + 1.0).is_some_and(|carried| {
+        let (n, m) = (params.ring().n() as f64, params.ring().m());
+        let primes = [3, 5, 17, 257].into_iter();
+        let own = primes.filter(|&r| m.is_multiple_of(r));
+        let dual: f64 = own.map(|r| 2.0 / r as f64).product();
+        let rounding = (n * PEAK).sqrt() * TAIL;
+        let unit = params.noise().rho_log2.exp2();
+        let coefficient = (dual * unit * (n * carried + rounding)).log2();
+        coefficient < params.log2_modulus(1) - 1.0
+    })
+}
+
+/// What a state bit carries into a round at most, over ρ, but with probability `2^-bits`, relinearisation leaving 2^`more` times the noise that it does; nothing if there
+/// is no such bound.
+pub(crate) fn carried<A: Arithmetic>(params: &Params<A>, more: f64, bits: f64) -> Option<f64> {
+    let (arithmetic, model) = (params.arithmetic(), params.noise());
+    let (top, depth) = (params.top_level(), params.set().sbox.levels());
+    let levels = |place: usize| (2..=top).filter(move |l| (top - l) % depth == place);
+    let drop = |level| arithmetic.log2_drop(level);
+    let ks = |level| {
+        let added = model
+            .relinearisation(arithmetic.digit_power(level))
+            .rms_log2
+            + more;
+        (2.0 * (added - drop(level) - model.rho_log2)).exp2() * PEAK * SPREAD
+    };
+    let drops = (0..depth).map(|i| levels(i).map(drop).fold(f64::INFINITY, f64::min));
+    let drops: Vec<f64> = drops.collect();
+    let ks = (0..depth).map(|i| levels(i).map(ks).fold(0.0, f64::max));
+    let ks: Vec<f64> = ks.collect();
+    let rounds = params.set().rounds as u32;
+    let round_key = (2.0 * (params.fresh().rms_log2 - model.rho_log2)).exp2() * PEAK;
+    let (unit, embeddings) = (model.rho_log2.exp2(), params.ring().n() as f64 / 2.0);
+    // operands come down inside a round all by reduction, or all by switches
+    let rounds_tops = (0..params.set().rounds).map(|round| top - depth * round);
+    let lowerings = rounds_tops.flat_map(|top| {
+        let pairs = descents(depth).into_iter();
+        pairs.map(move |[from, to]| arithmetic.lowering_log2(top - from, top - to))
+    });
+    let lowerings: Vec<Option<f64>> = lowerings.collect();
+    if lowerings.iter().all(Option::is_none) {
+        let model = ReducedBits {
+            drops,
+            rounds,
+            round_key,
+            ks,
+        };
+        return model.settle(PEAK, unit, embeddings, bits);
+    }
+    // the bound for switches leaves out what is left of the operands' noise
+    let divided = lowerings
+        .iter()
+        .all(|by| by.is_some_and(|by| by >= LEFT_OUT));
+    assert!(depth == 4 && divided, "there is no bound for a mixture");
+    let model = SwitchedBits {
+        drops: drops.try_into().expect("four"),
+        rounds,
+        round_key,
+        ks: ks.try_into().expect("four"),
+    };
+    let carried = model.settle(PEAK, unit, embeddings, bits)?;
+    Some(carried.largest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::card::LOG2_P_FAIL;
+    use crate::sets::{self, Variant};
+    use crate::{PrimePower, Rns};
+
+    #[test]
+    fn the_noise_of_no_set_runs_away() {
+        fn settled<A: Arithmetic>(set: &sets::ParamSet) -> bool {
+            let params = Params::<A>::new(set).unwrap();
+            let carried = carried(&params, 0.0, 1.0 - LOG2_P_FAIL);
+            println!("{}: {carried:?}", set.name);
+            settles(&params, -LOG2_P_FAIL)
+        }
+        for set in sets::ALL {
+            let settled = match set.variant {
+                Variant::Paper { .. } => settled::<PrimePower>(set),
+                Variant::Rns | Variant::Hybrid => settled::<Rns>(set),
+            };
+            assert!(settled, "{}", set.name);
+        }
+    }
+
+    /// Which is why there is a special prime in the sets of residues.
+    #[test]
+    fn without_its_special_prime_rns_has_no_bound() {
+        let params = Params::<Rns>::new(&sets::RNS).unwrap();
+        let special = params.arithmetic().log2_key() - params.log2_modulus(params.top_level());
+        assert_eq!(carried(&params, special, 1.0), None);
+        assert!(settles(&params, 64.0));
+    }
+}
