@@ -14,7 +14,7 @@ fn run<S, R: Rounds<State = S, Key = S, Error = EvalError>>(
     public: impl Fn() -> S,
 ) -> Result<(), EvalError> {
     let keys: Vec<_> = (0..size.round_keys()).map(|_| public()).collect();
-    cipher(rounds, dir, &public(), &keys).map(drop)
+    cipher(rounds, dir, public(), &keys).map(drop)
 }
 
 fn sliced_bytes(e: CountBytes, dir: Direction, size: KeySize) -> Result<Tally, EvalError> {

@@ -352,7 +352,7 @@ fn the_tasks_of_a_layer_may_run_side_by_side() {
                 .map(|&k| rounds.public(&[k]))
                 .collect();
             let block = [0x1d; 16];
-            let found = cipher(&rounds, dir, &rounds.public(&[block]), &lifted).unwrap();
+            let found = cipher(&rounds, dir, rounds.public(&[block]), &lifted).unwrap();
             let found = state::from_sliced(&found.each_ref().map(state::from_bits));
             let trace = clear::trace(dir, block, &keys);
             assert_eq!(found.first(), trace.last(), "{size:?} {dir:?}");

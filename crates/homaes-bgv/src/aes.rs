@@ -167,15 +167,15 @@ impl<'k> Aes<'k> {
         let mut out = match self.circuit.clone() {
             ByLayout::Sliced(mut c) => {
                 c.eval.cancel = cancel;
-                cipher_observed(&c, dir, &state, keys, observe)
+                cipher_observed(&c, dir, state, keys, observe)
             }
             ByLayout::Packed(mut c) => {
                 c.eval.cancel = cancel;
-                cipher_observed(&c, dir, &state, keys, observe)
+                cipher_observed(&c, dir, state, keys, observe)
             }
             ByLayout::Bits(mut c) => {
                 c.0.0.cancel = cancel;
-                cipher_observed(&c, dir, &state, keys, observe)
+                cipher_observed(&c, dir, state, keys, observe)
             }
         }?;
         out.finished = true;

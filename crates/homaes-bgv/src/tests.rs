@@ -204,8 +204,8 @@ fn fips_197_vector_through_the_fused_and_the_generic_circuit() {
     for dir in Direction::ALL {
         let wrap: Vec<_> = round_keys.iter().map(|k| generic.public(&[*k])).collect();
         let plain_keys: Vec<_> = round_keys.iter().map(|k| oracle.public(&[*k])).collect();
-        let got = homaes_aes::cipher(&generic, dir, &input, &wrap).unwrap();
-        let want = homaes_aes::cipher(&oracle, dir, &oracle.public(&[plain]), &plain_keys).unwrap();
+        let got = homaes_aes::cipher(&generic, dir, input.clone(), &wrap).unwrap();
+        let want = homaes_aes::cipher(&oracle, dir, oracle.public(&[plain]), &plain_keys).unwrap();
         let state = State {
             layout: Layout::Sliced,
             ciphertexts: got.to_vec(),

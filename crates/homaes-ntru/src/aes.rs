@@ -77,11 +77,11 @@ impl<'k, A: Arithmetic> Aes<'k, A> {
         match sbox {
             SboxDepth::Four => {
                 let folded = FoldedBits::new(&bits, &tower::DEPTH_4);
-                cipher_observed(&Running { wrapped, folded }, dir, &state, &keys, observe)
+                cipher_observed(&Running { wrapped, folded }, dir, state, &keys, observe)
             }
             SboxDepth::Three => {
                 let folded = FoldedBits::new(&bits, &tower::DEPTH_3);
-                cipher_observed(&Running { wrapped, folded }, dir, &state, &keys, observe)
+                cipher_observed(&Running { wrapped, folded }, dir, state, &keys, observe)
             }
         }
     }

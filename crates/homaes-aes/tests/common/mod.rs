@@ -115,7 +115,7 @@ fn folded<const P: usize>(
         .map(|b| b.map(|x| folding.input(dir, x)))
         .collect();
     let mut states = Vec::new();
-    cipher_observed(&rounds, dir, &lift(&input), &keys, |r, s| {
+    cipher_observed(&rounds, dir, lift(&input), &keys, |r, s| {
         let plain = |y: u8| match r == last {
             true => y,
             false => (0..=255)
@@ -138,7 +138,7 @@ fn observe<S, R: Rounds<State = S, Key = S, Error = EvalError>>(
 ) -> Vec<Vec<Block>> {
     let keys: Vec<_> = keys.iter().map(|k| lift(k)).collect();
     let mut states = Vec::new();
-    let result = cipher_observed(rounds, dir, &lift(blocks), &keys, |r, s| {
+    let result = cipher_observed(rounds, dir, lift(blocks), &keys, |r, s| {
         assert_eq!(r, states.len(), "rounds are shown in order");
         states.push(lower(s));
     })
