@@ -109,6 +109,11 @@ impl Coefficients {
         out
     }
 
+    /// The words y of the source limb at a place.
+    pub fn words(&self, at: usize) -> &[u64] {
+        &self.y[at]
+    }
+
     fn split(&mut self, pool: &Pool, digit: &Digit) {
         let ring = pool.ring();
         for (source, &at) in digit.own.iter().enumerate() {

@@ -8,6 +8,7 @@
 //! | division by primes that are dropped (GHS12 §3.2) | `lowering.rs` |
 //! | key switching with such a division | `switching.rs` |
 //! | digits of a ring element modulo further primes (GHS12 §3.1) | `digit.rs` |
+//! | inner products of digits with a key in groups (KLSS23) | [`grouped`] |
 //! | integers from residues, for looking at noise | `centred.rs` |
 //! | arithmetic that meets secrets; parities of a decryption | [`secret`] |
 //! | sums of numbers by their logarithms | [`log2`] |
@@ -21,6 +22,7 @@
 
 mod centred;
 mod digit;
+pub mod grouped;
 pub mod log2;
 mod lowering;
 mod meter;

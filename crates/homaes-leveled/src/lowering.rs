@@ -77,9 +77,24 @@ impl Lowering {
     pub fn start(&self, pool: &Pool, meter: &Meter, k: usize, limb: &mut Words) {
         let t = pool.transform(self.dropped_primes[k]);
         meter.time(Stage::Transform, || t.inverse(limb));
+        self.start_coefficients(pool, meter, k, limb);
+    }
+
+    /// As [`start`](Self::start), from coefficients.
+    pub fn start_coefficients(&self, pool: &Pool, meter: &Meter, k: usize, limb: &mut Words) {
         meter.time(Stage::Conversion, || {
             self.conversion.prepare_in_place(pool.ring(), k, limb);
         });
+    }
+
+    /// `out + (Y/X) source` modulo the `j`-th target prime, if it is in the source basis.
+    fn add_source(&self, pool: &Pool, meter: &Meter, j: usize, source: &[u64], out: &mut Words) {
+        if let Some((_, factor)) = self.kept[j] {
+            let m = pool.modulus(self.to[j]);
+            meter.time(Stage::Elementwise, || {
+                kernel::scale_add(pool.ring(), m, source, factor, out);
+            });
+        }
     }
 
     /// Switches `poly` from the source basis to the target basis.
@@ -130,17 +145,41 @@ impl Division {
         source: &[u64],
         out: &mut Words,
     ) {
+        self.remainder(pool, meter, lowering, j, out);
+        let t = pool.transform(lowering.to[j]);
+        meter.time(Stage::Transform, || t.forward(out));
+        lowering.add_source(pool, meter, j, source, out);
+    }
+
+    /// As [`limb`](Self::limb), from the source's coefficients.
+    pub fn limb_of_coefficients(
+        &self,
+        pool: &Pool,
+        meter: &Meter,
+        lowering: &Lowering,
+        j: usize,
+        source: &[u64],
+        out: &mut Words,
+    ) {
+        self.remainder(pool, meter, lowering, j, out);
+        lowering.add_source(pool, meter, j, source, out);
+        let t = pool.transform(lowering.to[j]);
+        meter.time(Stage::Transform, || t.forward(out));
+    }
+
+    /// δ/X modulo the `j`-th target prime, in coefficients.
+    fn remainder(
+        &self,
+        pool: &Pool,
+        meter: &Meter,
+        lowering: &Lowering,
+        j: usize,
+        out: &mut Words,
+    ) {
         let mut sources: Vec<&[u64]> = self.y.iter().map(|l| &**l).collect();
         sources.push(&self.v);
         meter.time(Stage::Conversion, || {
             lowering.conversion.combine(pool.ring(), j, &sources, out);
         });
-        let t = pool.transform(lowering.to[j]);
-        meter.time(Stage::Transform, || t.forward(out));
-        if let Some((_, factor)) = lowering.kept[j] {
-            meter.time(Stage::Elementwise, || {
-                kernel::scale_add(pool.ring(), t.modulus(), source, factor, out);
-            });
-        }
     }
 }

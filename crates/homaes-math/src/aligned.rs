@@ -26,10 +26,13 @@ const POOLED_BYTES: usize = 32 << 10;
 /// What a share keeps of each length.
 const KEPT_BYTES: usize = 1 << 20;
 const SLAB_BYTES: usize = 8 << 20;
-/// Distance added between the buffers of a slab. Limbs are read side by side at equal positions;
+/// Distance added between the buffers of a slab, and between those of one slab and the next. Limbs are read side by side at equal positions;
 /// without it they would all compete for one set of the caches.
 const STAGGER_BYTES: usize = 9 * LINE_BYTES;
 const HUGE_PAGE_BYTES: usize = 2 << 20;
+
+/// Slabs made so far.
+static SLABS: AtomicUsize = AtomicUsize::new(0);
 
 /// A free buffer of the size class it is filed under.
 struct Free(NonNull<u64>);
@@ -191,9 +194,14 @@ fn slab(size: usize) -> impl Iterator<Item = Free> {
         start.write_bytes(0, total);
         start
     };
-    (0..total / stride).map(move |i| {
-        // SAFETY: i·stride + stride <= total, so the piece lies within the slab.
-        let piece = unsafe { start.add(i * stride) };
+    // buffers of a slab go on where those of the one before it ended, as far as its end allows
+    let count = total / stride;
+    let spare = (total - count * stride) / LINE_BYTES + 1;
+    let lines = SLABS.fetch_add(1, Ordering::Relaxed) * count * (STAGGER_BYTES / LINE_BYTES);
+    let first = lines % spare * LINE_BYTES;
+    (0..count).map(move |i| {
+        // SAFETY: first + i·stride + stride <= total, so the piece lies within the slab.
+        let piece = unsafe { start.add(first + i * stride) };
         Free(NonNull::new(piece.cast()).expect("within an allocation"))
     })
 }

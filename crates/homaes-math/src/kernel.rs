@@ -114,8 +114,47 @@ pub fn dot(ring: &Ring, m: &Modulus, terms: &[[&[u64]; 2]], add: bool, out: &mut
     if ring.vectorised() {
         return simd::dot(m, terms, add, out);
     }
+    dot_words(m, terms, add, out);
+}
+
+/// For each of several elements `out = Σ x_i · y_i` as [`dot`], with the same canonical y_i, over any range of limbs that is a multiple of [`RANGE`] words; at most
+/// [`MAX_TERMS`] products. The lazy x_i of element e are `x[e]`.
+///
+/// Elements share each load of a y_i. Meanwhile those of `next`, as many ranges as y has, are fetched from memory for the next call.
+pub fn dots(
+    ring: &Ring,
+    m: &Modulus,
+    x: &[&[&[u64]]],
+    [y, next]: [&[&[u64]]; 2],
+    add: bool,
+    out: &mut [&mut [u64]],
+) {
+    assert!(y.len() <= MAX_TERMS && x.len() == out.len());
+    let len = out.first().map_or(0, |o| o.len());
+    assert!(len.is_multiple_of(RANGE) && out.iter().all(|o| o.len() == len));
+    assert!(
+        y.iter()
+            .chain(x.iter().copied().flatten())
+            .all(|s| s.len() == len)
+    );
+    assert!(next.len() == y.len() && next.iter().all(|s| s.len() == len));
+    assert!(x.iter().all(|x| x.len() == y.len()));
+    if ring.vectorised() {
+        return simd::dots(m, x, [y, next], add, out);
+    }
+    for (x, out) in x.iter().zip(out) {
+        let terms = x.iter().zip(y).map(|(x, y)| [*x, *y]);
+        dot_words(m, &terms.collect::<Vec<_>>(), add, out);
+    }
+}
+
+/// Words that ranges of [`dots`] are multiples of.
+pub const RANGE: usize = 64;
+
+fn dot_words(m: &Modulus, terms: &[[&[u64]; 2]], add: bool, out: &mut [u64]) {
     let keep = u64::from(add).wrapping_neg();
-    for range in blocks(ring) {
+    for (start, out) in (0..).step_by(BLOCK).zip(out.chunks_mut(BLOCK)) {
+        let range = start..start + out.len();
         let mut sums = [0u128; BLOCK];
         for [x, y] in terms {
             let factors = x[range.clone()].iter().zip(&y[range.clone()]);
@@ -123,7 +162,7 @@ pub fn dot(ring: &Ring, m: &Modulus, terms: &[[&[u64]; 2]], add: bool, out: &mut
                 *sum += u128::from(x) * u128::from(y);
             }
         }
-        for (o, sum) in out[range].iter_mut().zip(sums) {
+        for (o, sum) in out.iter_mut().zip(sums) {
             let sum = Modulus::sub_if_ge(reduce(m, sum), 2 * m.p());
             *o = Modulus::sub_if_ge(sum + (*o & keep), 2 * m.p());
         }

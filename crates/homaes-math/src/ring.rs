@@ -116,6 +116,13 @@ impl Ring {
         self.m * self.factors().map(|(_, r, _)| r - 1).max().unwrap_or(1)
     }
 
+    /// log2 of the most that the coefficients of a product in the normal basis can be, in units of the largest coefficients of both factors: with ζ^0 = -ζ - … - ζ^(r-1), a coefficient is a sum of
+    /// r - 2 products, less r - 1 others, for every prime r of m.
+    pub fn product_log2(&self) -> f64 {
+        let terms = self.factors().map(|(_, r, _)| (2 * r - 3) as f64);
+        terms.map(f64::log2).sum()
+    }
+
     /// Position of group element `e` (coordinates in storage order, taken modulo the axis lengths).
     pub(crate) fn index(&self, e: [usize; 4]) -> usize {
         (0..4).fold(0, |acc, i| acc * self.lens[i] + e[i] % self.lens[i])

@@ -1,6 +1,7 @@
 //! Elements as residues modulo primes: the sets `ntru/rns…` and `ntru/hybrid…`.
 
 pub(crate) mod chain;
+mod groups;
 mod limb;
 mod relinearize;
 
@@ -8,6 +9,7 @@ use crate::arithmetic::{Arithmetic, KeyPower};
 use crate::error::{ParamsError, Result};
 use crate::sets::{ParamSet, Variant};
 use chain::Chain;
+use groups::{AT_ONCE, Groups};
 use homaes_leveled::secret::{self, lots, lots_mut};
 use homaes_leveled::{
     Gadget, Lowering, Meter, Poly, Pool, SecretPoly, Stage, SwitchPlan, transposed,
@@ -29,6 +31,14 @@ pub struct Residues {
     limbs: Vec<Limb>,
 }
 
+/// A polynomial of the evaluation key, in evaluation form and canonical.
+pub enum KeyPart {
+    /// modulo all primes
+    Primes(Residues),
+    /// in groups, modulo auxiliary primes
+    Groups(Vec<Words>),
+}
+
 /// f and h modulo all primes, stored and canonical.
 pub struct Secret {
     f: SecretPoly,
@@ -46,6 +56,8 @@ pub struct Rns {
     lowering: Vec<Lowering>,
     /// from every level and the first special prime to the level, from level 1
     encrypting: Vec<Lowering>,
+    /// where digits are single primes
+    groups: Option<Groups>,
 }
 
 impl Rns {
@@ -136,7 +148,7 @@ impl Rns {
 impl Arithmetic for Rns {
     type Element = Residues;
     type Product = Residues;
-    type KeyPart = Residues;
+    type KeyPart = KeyPart;
     type Secret = Secret;
 
     fn new(set: &ParamSet, ring: Ring) -> Result<Self, ParamsError> {
@@ -162,7 +174,12 @@ impl Arithmetic for Rns {
             let basis = &chain.levels[level];
             Lowering::new(&pool, &chain.with_special(level), basis)
         });
+        let groups = match set.variant {
+            Variant::Rns => Some(Groups::new(&pool, &chain)?),
+            _ => None,
+        };
         Ok(Self {
+            groups,
             variant: set.variant,
             switching: switching.collect(),
             lowering: lowering.collect(),
@@ -284,17 +301,30 @@ impl Arithmetic for Rns {
     fn relinearize(
         &self,
         meter: &Meter,
-        key: &[Residues],
+        key: &[KeyPart],
         level: usize,
         products: Vec<Residues>,
         cancel: &Cancel,
     ) -> Result<Vec<Residues>> {
-        let tasks = products.into_par_iter().with_max_len(1);
-        let one = |product| {
-            cancel.check()?;
-            Ok(self.relinearize_one(meter, key, level, product))
+        let Some(groups) = &self.groups else {
+            let key: Vec<&Residues> = key.iter().filter_map(KeyPart::primes).collect();
+            let tasks = products.into_par_iter().with_max_len(1);
+            let one = |product| {
+                cancel.check()?;
+                Ok(self.relinearize_one(meter, &key, level, product))
+            };
+            return tasks.map(one).collect();
         };
-        tasks.map(one).collect()
+        let key: Vec<&[Words]> = key.iter().filter_map(KeyPart::groups).collect();
+        let mut products = products.into_iter();
+        let mut tasks = Vec::new();
+        while products.len() > 0 {
+            tasks.push(products.by_ref().take(AT_ONCE).collect::<Vec<_>>());
+        }
+        let some = |own| self.relinearize_grouped(meter, groups, &key, level, own, cancel);
+        let tasks = tasks.into_par_iter().with_max_len(1);
+        let lowered = tasks.map(some).collect::<Result<Vec<_>>>()?;
+        Ok(lowered.into_iter().flatten().collect())
     }
 
     fn secret(&self, f_prime: &[i64], g: &[i64]) -> Option<Secret> {
@@ -381,10 +411,13 @@ impl Arithmetic for Rns {
         self.limb_bytes(&self.all())
     }
 
-    fn take_key_part(&self, _: usize, input: &mut Decoder<'_>) -> Result<Residues> {
+    fn take_key_part(&self, _: usize, input: &mut Decoder<'_>) -> Result<KeyPart> {
         let all = self.all();
         let poly = self.take_words(&all, "evaluation key", input)?;
-        Ok(self.rest_modulo(&all, poly))
+        Ok(match &self.groups {
+            Some(groups) => KeyPart::Groups(groups.key(&self.pool, poly)),
+            None => KeyPart::Primes(self.rest_modulo(&all, poly)),
+        })
     }
 
     fn element_bytes(&self, level: usize) -> u64 {
@@ -450,6 +483,22 @@ impl Rns {
         Ok(Poly {
             limbs: limbs.collect::<Result<_>>()?,
         })
+    }
+}
+
+impl KeyPart {
+    fn primes(&self) -> Option<&Residues> {
+        match self {
+            Self::Primes(residues) => Some(residues),
+            Self::Groups(_) => None,
+        }
+    }
+
+    fn groups(&self) -> Option<&[Words]> {
+        match self {
+            Self::Groups(limbs) => Some(limbs),
+            Self::Primes(_) => None,
+        }
     }
 }
 

@@ -102,6 +102,52 @@ fn dot_adds_products() {
     }
 }
 
+#[test]
+fn dots_share_factors() {
+    for (elements, count) in [(1, 0), (1, 48), (2, 3), (4, 41), (7, 5)] {
+        on_all(|ring, m| {
+            let (n, p) = (ring.n(), m.p());
+            let limbs = |count: usize, below: u64, seed: u64| -> Vec<Vec<u64>> {
+                let numbers = 0..count as u64;
+                numbers.map(|k| limb(n, below, seed + k)).collect()
+            };
+            let y = limbs(count, p, 3);
+            let xs: Vec<_> = (0..elements as u64)
+                .map(|e| limbs(count, 2 * p, 100 * (e + 1)))
+                .collect();
+            let before = limbs(elements, 2 * p, 9);
+            let range = n - RANGE..n;
+            let part = |limbs: &'_ [Vec<u64>]| -> Vec<Vec<u64>> {
+                limbs.iter().map(|l| l[range.clone()].to_vec()).collect()
+            };
+            let (y, xs): (_, Vec<_>) = (part(&y), xs.iter().map(|x| part(x)).collect());
+            let ys: Vec<&[u64]> = y.iter().map(|y| &y[..]).collect();
+            let x: Vec<Vec<&[u64]>> = xs
+                .iter()
+                .map(|x| x.iter().map(|x| &x[..]).collect())
+                .collect();
+            let x: Vec<&[&[u64]]> = x.iter().map(|x| &x[..]).collect();
+            let mut made = Vec::new();
+            for add in [false, true] {
+                let mut out = part(&before);
+                let mut outs: Vec<&mut [u64]> = out.iter_mut().map(|o| &mut o[..]).collect();
+                dots(ring, m, &x, [&ys, &ys], add, &mut outs);
+                for (e, (out, before)) in out.iter().zip(part(&before)).enumerate() {
+                    for i in [0, 5, RANGE - 1] {
+                        let terms = xs[e].iter().zip(&y);
+                        let products = terms.map(|(x, y)| m.mul_stored(x[i] % p, y[i]));
+                        let start = if add { before[i] % p } else { 0 };
+                        let want = products.fold(start, |sum, x| m.add(sum, x));
+                        assert_eq!(m.canonical(out[i]), want);
+                    }
+                }
+                made.extend(out);
+            }
+            made
+        });
+    }
+}
+
 fn inner_product_of(outputs: usize) {
     on_all(|ring, m| {
         let (n, p) = (ring.n(), m.p());

@@ -378,6 +378,86 @@ pub(super) unsafe fn dot(m: &Modulus, terms: &[[&[u64]; 2]], add: bool, out: &mu
 /// # Safety
 /// The processor must have AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+pub(super) unsafe fn dots(
+    m: &Modulus,
+    x: &[&[&[u64]]],
+    [y, next]: [&[&[u64]]; 2],
+    add: bool,
+    out: &mut [&mut [u64]],
+) {
+    let len = out.first().map_or(0, |o| o.len());
+    assert!(len.is_multiple_of(64) && out.iter().all(|o| o.len() == len));
+    assert!(y.iter().all(|y| y.len() == len) && x.len() == out.len());
+    assert!(
+        x.iter()
+            .all(|x| x.len() == y.len() && x.iter().all(|x| x.len() == len))
+    );
+    // SAFETY: the processor has the features, and lengths were checked above.
+    unsafe {
+        let (x, more_x) = x.as_chunks::<4>();
+        let (out, more_out) = out.as_chunks_mut::<4>();
+        for (x, out) in x.iter().zip(out) {
+            dots_of::<4, 1>(m, x, [y, next], add, out);
+        }
+        let (x, more_x) = more_x.as_chunks::<2>();
+        let (out, more_out) = more_out.as_chunks_mut::<2>();
+        for (x, out) in x.iter().zip(out) {
+            dots_of::<2, 2>(m, x, [y, next], add, out);
+        }
+        let (x, _) = more_x.as_chunks::<1>();
+        let (out, _) = more_out.as_chunks_mut::<1>();
+        for (x, out) in x.iter().zip(out) {
+            dots_of::<1, 4>(m, x, [y, next], add, out);
+        }
+    }
+}
+
+/// [`dots`] of E elements, V vectors of each at a time: as many sums run side by side, as a product waits for the one before it in its sum.
+///
+/// # Safety
+/// The processor must have AVX-512 F, DQ and IFMA, all slices must have one length, a multiple of 8V, and every `x[e]` the length of `y`.
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+unsafe fn dots_of<const E: usize, const V: usize>(
+    m: &Modulus,
+    x: &[&[&[u64]]; E],
+    [y, next]: [&[&[u64]]; 2],
+    add: bool,
+    out: &mut [&mut [u64]; E],
+) {
+    let keep = if add { u64::MAX } else { 0 };
+    // SAFETY: positions are below the length of all slices, which the caller vouches for.
+    unsafe {
+        let k = Consts::new(m);
+        let (zero, keep) = (_mm512_setzero_si512(), set1(keep));
+        for at in (0..out[0].len()).step_by(8 * V) {
+            let (mut lo, mut hi) = ([[zero; V]; E], [[zero; V]; E]);
+            for (t, (y, next)) in y.iter().zip(next).enumerate() {
+                for v in 0..V {
+                    _mm_prefetch::<_MM_HINT_T0>(next.as_ptr().add(at + 8 * v).cast());
+                    let y = load(y.as_ptr().add(at + 8 * v));
+                    for e in 0..E {
+                        let x = load(x[e].get_unchecked(t).as_ptr().add(at + 8 * v));
+                        lo[e][v] = _mm512_madd52lo_epu64(lo[e][v], x, y);
+                        hi[e][v] = _mm512_madd52hi_epu64(hi[e][v], x, y);
+                    }
+                }
+            }
+            for e in 0..E {
+                for v in 0..V {
+                    let sum = sub_if_ge(k.reduce(lo[e][v], hi[e][v]), k.p2);
+                    let o = out[e].as_mut_ptr().add(at + 8 * v);
+                    let sum = _mm512_add_epi64(sum, _mm512_and_si512(load(o), keep));
+                    store(o, sub_if_ge(sum, k.p2));
+                }
+            }
+        }
+    }
+}
+
+/// # Safety
+/// The processor must have AVX-512 F, DQ and IFMA.
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
 pub(super) unsafe fn pack(m: &Modulus, words: &[u64], out: &mut [u64]) {
     halves::pack_words(m, words, out);
 }

@@ -154,6 +154,8 @@ dispatch! {
     avx512::product(m: &Modulus, factors: [[&[u64]; 2]; 2], c: Shoup, out: [&mut [u64]; 3]);
     /// See [`crate::kernel::dot`].
     avx512::dot(m: &Modulus, terms: &[[&[u64]; 2]], add: bool, out: &mut [u64]);
+    /// See [`crate::kernel::dots`].
+    avx512::dots(m: &Modulus, x: &[&[&[u64]]], y: [&[&[u64]]; 2], add: bool, out: &mut [&mut [u64]]);
     /// See [`crate::halves::pack`].
     avx512::pack(m: &Modulus, words: &[u64], out: &mut [u64]);
     /// See [`crate::halves::unpack`].

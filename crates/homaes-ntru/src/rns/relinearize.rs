@@ -3,8 +3,8 @@
 //! With ζ_j = h s_j + 2e_j + P G_j f and Σ d_j(c) G_j = c the sum decrypts under f to P f² c and an even error. Prime by prime, those that are dropped
 //! first, so that every other sum goes to its final value while it is in the cache.
 //!
-//! Cost with L source, K special and L' target primes, and D digits: D(L + K) + K + L' + d transforms if d primes of the level are dropped: L² + 2L + 1 in RNS
-//! sets, where D = L, K = 1, L' = L - 1 and d = 1.
+//! Cost with L source, K special and L' target primes, and D digits: D(L + K) + K + L' + d transforms if d primes of the level are dropped. `groups` has a shorter way for sets
+//! whose digits are single primes.
 
 use super::{Residues, Rns};
 use crate::rns::limb::Limb;
@@ -18,7 +18,7 @@ const GROUP: usize = 2;
 struct Job<'a> {
     rns: &'a Rns,
     meter: &'a Meter,
-    key: &'a [Residues],
+    key: &'a [&'a Residues],
     plan: &'a SwitchPlan,
     /// the product times (P/P_l)⁻¹
     limbs: Vec<Words>,
@@ -29,7 +29,7 @@ impl Rns {
     pub(super) fn relinearize_one(
         &self,
         meter: &Meter,
-        key: &[Residues],
+        key: &[&Residues],
         level: usize,
         product: Residues,
     ) -> Residues {

@@ -48,6 +48,8 @@ impl Family for This {
     fn memory_of_key(&self, kind: Kind, file_bytes: u64) -> u64 {
         match kind {
             Kind::WrappedKey => 0,
+            // words of the evaluation key are not packed, and in groups there are more of them
+            Kind::EvalKey => file_bytes / 4 * 9,
             _ => file_bytes,
         }
     }
