@@ -259,13 +259,13 @@ impl Arithmetic for Rns {
 
     fn multiply(&self, meter: &Meter, level: usize, a: &Residues, b: &Residues) -> Residues {
         let (ring, n) = (self.pool.ring(), self.n());
-        let [mut x, mut out] = [(); 2].map(|()| Words::scratch(n));
+        let mut x = Words::scratch(n);
         let limbs = a.limbs.iter().zip(&b.limbs).zip(self.basis(level));
         let limbs = limbs.map(|((a, b), &i)| {
             meter.time(Stage::Tensor, || {
-                let m = self.pool.modulus(i);
+                let (m, mut out) = (self.pool.modulus(i), Words::scratch(n));
                 Limb::dot(ring, m, &[(a.open(ring, &mut x), b)], false, &mut out);
-                Limb::of(self.variant, ring, m, &out)
+                Limb::of(self.variant, ring, m, out)
             })
         });
         Residues {
@@ -453,7 +453,7 @@ impl Rns {
     fn rest_modulo(&self, basis: &[usize], poly: Poly) -> Residues {
         let limbs = poly.limbs.into_iter().zip(basis);
         let limbs = limbs.map(|(words, &i)| {
-            Limb::keep(self.variant, self.pool.ring(), self.pool.modulus(i), words)
+            Limb::of(self.variant, self.pool.ring(), self.pool.modulus(i), words)
         });
         Residues {
             limbs: limbs.collect(),
@@ -462,7 +462,10 @@ impl Rns {
 
     /// Limbs to work with.
     fn words(&self, a: &Residues) -> Poly {
-        let limbs = a.limbs.iter().map(|l| l.words(self.pool.ring()));
+        let limbs = a
+            .limbs
+            .iter()
+            .map(|l| l.clone().into_words(self.pool.ring()));
         Poly {
             limbs: limbs.collect(),
         }

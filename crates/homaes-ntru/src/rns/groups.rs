@@ -121,8 +121,9 @@ impl Rns {
         let (ring, auxiliary) = (pool.ring(), &groups.auxiliary);
         assert!(plan.all_special && plan.digits.len() == level);
         let digits = products.into_iter().map(|product| {
-            let limbs = product.limbs.iter().zip(&plan.from).map(|(limb, &i)| {
-                let mut limb = limb.words(ring);
+            let limbs = product.limbs.into_iter().zip(&plan.from);
+            let limbs = limbs.map(|(limb, &i)| {
+                let mut limb = limb.into_words(ring);
                 meter.time(Stage::Transform, || pool.transform(i).inverse(&mut limb));
                 limb
             });
@@ -163,11 +164,11 @@ impl Rns {
         });
         let dropped = dropped.collect();
         let division = Division::new(pool, meter, down, dropped);
-        let mut out = Words::scratch(pool.ring().n());
         let limbs = down.to().iter().enumerate().map(|(j, &i)| {
             let source = down.source(j).expect("no primes are added");
+            let mut out = Words::scratch(pool.ring().n());
             division.limb_of_coefficients(pool, meter, down, j, &residues[source], &mut out);
-            Limb::of(Variant::Rns, pool.ring(), pool.modulus(i), &out)
+            Limb::of(Variant::Rns, pool.ring(), pool.modulus(i), out)
         });
         Residues {
             limbs: limbs.collect(),

@@ -13,21 +13,13 @@ pub(super) enum Limb {
 
 impl Limb {
     /// From lazy words.
-    pub(super) fn of(variant: Variant, ring: &Ring, m: &Modulus, words: &Words) -> Self {
+    pub(super) fn of(variant: Variant, ring: &Ring, m: &Modulus, words: Words) -> Self {
         match variant {
             Variant::Rns => {
                 let mut half = Words::scratch(ring.n() / 2);
-                halves::pack(ring, m, words, &mut half);
+                halves::pack(ring, m, &words, &mut half);
                 Self::Half(half)
             }
-            _ => Self::Full(words.clone()),
-        }
-    }
-
-    /// As [`of`](Self::of), from words that nobody else wants.
-    pub(super) fn keep(variant: Variant, ring: &Ring, m: &Modulus, words: Words) -> Self {
-        match variant {
-            Variant::Rns => Self::of(variant, ring, m, &words),
             _ => Self::Full(words),
         }
     }
@@ -43,13 +35,13 @@ impl Limb {
         }
     }
 
-    /// Lazy words of one's own.
-    pub(super) fn words(&self, ring: &Ring) -> Words {
+    /// Lazy words.
+    pub(super) fn into_words(self, ring: &Ring) -> Words {
         match self {
-            Self::Full(words) => words.clone(),
+            Self::Full(words) => words,
             Self::Half(half) => {
                 let mut words = Words::scratch(ring.n());
-                halves::unpack(ring, half, &mut words);
+                halves::unpack(ring, &half, &mut words);
                 words
             }
         }

@@ -34,8 +34,8 @@ impl Rns {
         product: Residues,
     ) -> Residues {
         let (plan, ring) = (self.plan(level), self.pool.ring());
-        let mut limbs: Vec<Words> = product.limbs.iter().map(|l| l.words(ring)).collect();
-        drop(product);
+        let limbs = product.limbs.into_iter().map(|l| l.into_words(ring));
+        let mut limbs: Vec<Words> = limbs.collect();
         if !plan.all_special {
             for ((limb, &c), &i) in limbs.iter_mut().zip(&plan.scale).zip(&plan.from) {
                 kernel::scale_canonical(ring, self.pool.modulus(i), c, limb);
@@ -75,13 +75,14 @@ impl Job<'_> {
         });
         let dropped = dropped.collect();
         let division = Division::new(pool, meter, down, dropped);
-        let [mut sum, mut out] = [(); 2].map(|()| Words::scratch(n));
+        let mut sum = Words::scratch(n);
         let limbs = down.to().iter().enumerate().map(|(j, &i)| {
             if let Some(at) = down.source(j) {
                 self.sum(at, &mut buffers, &mut sum);
             }
+            let mut out = Words::scratch(n);
             division.limb(pool, meter, down, j, &sum, &mut out);
-            Limb::of(self.rns.variant, pool.ring(), pool.modulus(i), &out)
+            Limb::of(self.rns.variant, pool.ring(), pool.modulus(i), out)
         });
         Residues {
             limbs: limbs.collect(),
