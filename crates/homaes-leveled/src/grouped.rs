@@ -14,7 +14,7 @@ use homaes_math::kernel::{self, MAX_TERMS, RANGE};
 use std::ops::Range;
 
 /// Words of each limb that are worked on at a time, so that those of all digits stay in the second-level cache for all groups.
-const PART: usize = 2 * RANGE;
+const PART: usize = 4 * RANGE;
 
 /// Shape of the inner products.
 #[derive(Clone, Copy, Debug)]
@@ -25,9 +25,11 @@ pub struct Shape {
     pub digits: usize,
     /// groups of the key
     pub groups: usize,
+    /// auxiliary primes
+    pub primes: usize,
 }
 
-/// For each element the sums S_g modulo all primes of `auxiliary`, in evaluation form: that of group g modulo prime t at `g·primes + t`.
+/// For each element the sums S_g modulo the first primes of `auxiliary`, in evaluation form: that of group g modulo prime t at `g·primes + t`.
 ///
 /// `digit` writes a digit modulo an auxiliary prime, in evaluation form: element, number, prime. `key` has the limbs of ζ_j, canonical, in the order of the result. `check` is called now and then, and its
 /// error ends the work.
@@ -44,11 +46,12 @@ pub fn inner_products<'k, E>(
     key: impl Fn(usize) -> &'k [Words],
     check: impl Fn() -> Result<(), E>,
 ) -> Result<Vec<Vec<Words>>, E> {
-    let (ring, n, primes) = (auxiliary.ring(), auxiliary.ring().n(), auxiliary.count());
+    let (ring, n) = (auxiliary.ring(), auxiliary.ring().n());
     let Shape {
         elements,
         digits,
         groups,
+        primes,
     } = shape;
     let limbs = |count: usize| -> Vec<Words> { (0..count).map(|_| Words::scratch(n)).collect() };
     let mut sums: Vec<Vec<Words>> = (0..elements).map(|_| limbs(groups * primes)).collect();

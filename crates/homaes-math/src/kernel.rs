@@ -148,8 +148,39 @@ pub fn dots(
     }
 }
 
-/// Words that ranges of [`dots`] are multiples of.
-pub const RANGE: usize = 64;
+/// Limbs of the integers `Σ y_t c_t`: out k has limb k of all coefficients, 46 bits, the last ones what is carried out of the limbs of the c_t. `constants[t]` are the limbs of c_t, as many for all; at most 64
+/// terms, all words below 2^46. Ranges are multiples of [`RANGE`] words.
+///
+/// Cost: two multiplications per term and limb of a coefficient.
+pub fn limb_sums(ring: &Ring, y: &[&[u64]], constants: &[Vec<u64>], out: &mut [&mut [u64]]) {
+    let (len, limbs) = (out[0].len(), constants.first().map_or(0, Vec::len));
+    assert!(y.len() <= 64 && y.len() == constants.len() && limbs + 2 <= out.len());
+    assert!(len.is_multiple_of(RANGE) && out.iter().all(|o| o.len() == len));
+    assert!(y.iter().all(|y| y.len() == len) && constants.iter().all(|c| c.len() == limbs));
+    if ring.vectorised() {
+        return simd::limb_sums(y, constants, out);
+    }
+    let mut carried = vec![0u128; len];
+    for (k, out) in out.iter_mut().enumerate() {
+        for (y, c) in y.iter().zip(constants) {
+            let c = c.get(k).copied().unwrap_or(0);
+            for (sum, &y) in carried.iter_mut().zip(*y) {
+                *sum += u128::from(y) * u128::from(c);
+            }
+        }
+        for (o, sum) in out.iter_mut().zip(&mut carried) {
+            *o = *sum as u64 & LIMB_MASK;
+            *sum >>= LIMB_BITS;
+        }
+    }
+}
+
+/// Bits of a limb of [`limb_sums`].
+pub const LIMB_BITS: u32 = 46;
+pub(crate) const LIMB_MASK: u64 = (1 << LIMB_BITS) - 1;
+
+/// Words that ranges of [`dots`] and [`limb_sums`] are multiples of.
+pub const RANGE: usize = 32;
 
 fn dot_words(m: &Modulus, terms: &[[&[u64]; 2]], add: bool, out: &mut [u64]) {
     let keep = u64::from(add).wrapping_neg();

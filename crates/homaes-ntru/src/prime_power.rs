@@ -5,8 +5,9 @@
 //!
 //! | | integers below | primes of 46 bits at the top |
 //! |---|---|---|
-//! | product of two ciphertexts, sums included | q² n 2^14 | 56 |
-//! | digits times key, h·s, f·c | q n 2^w log q · 2^4 | 29 |
+//! | product of two ciphertexts, sums included | q² n 2^16 | 56 |
+//! | h·s, f·c | q n 2^10 | 29 |
+//! | digits times four limbs of the key ([`homaes_leveled::grouped`]) | 2^190 n 2^w, times the digits | 5 for each of seven groups |
 
 mod crt;
 mod wide;
@@ -17,6 +18,7 @@ use crate::keys::f_of;
 use crate::rns::quotient;
 use crate::sets::{ParamSet, Variant};
 use crt::{Crt, Reduction};
+use homaes_leveled::grouped::{Shape, inner_products};
 use homaes_leveled::secret::{self, lots, lots_mut};
 use homaes_leveled::{Meter, Poly, Pool, SecretPoly, Stage, transposed};
 use homaes_math::prime::largest_primes;
@@ -25,14 +27,18 @@ use homaes_scheme::{Cancel, FieldError};
 use homaes_wire::{Decoder, Encoder, packed_len};
 use num_bigint::BigUint;
 use rayon::prelude::*;
-use wide::{BLOCK, LIMB_BITS, MASK, Wide, WideModulus, divide_exactly};
+use wide::{BLOCK, LIMB_BITS, MASK, Wide, WideModulus, divide_exactly, limbs_of};
 use zeroize::{Zeroize, Zeroizing};
 
 /// log2 of the bound of p, and of the auxiliary primes: sums of 64 residues and limbs stay below 2^52 q.
 const P_BITS: u32 = 31;
 const AUXILIARY_BITS: u32 = 46;
-/// Bits by which products of polynomials in the normal basis may exceed n products of coefficients: two for each of four primes.
-const BASIS_BITS: f64 = 8.0;
+/// log2 of what every auxiliary prime exceeds.
+const EACH: f64 = 45.99;
+/// Limbs of the key in a group.
+const GROUP: usize = 4;
+/// Products that share each load of the key.
+const AT_ONCE: usize = 4;
 /// log2 of the products that are summed before relinearisation.
 const SUMS_BITS: f64 = 10.0;
 
@@ -66,6 +72,8 @@ struct Level {
     products: Crt,
     /// from residues of products of an element and a small polynomial
     small: Crt,
+    /// from residues of sums of digits times groups of the key
+    grouped: Crt,
 }
 
 impl PrimePower {
@@ -114,19 +122,25 @@ impl PrimePower {
     fn transformed(&self, meter: &Meter, x: &Wide, count: usize) -> Poly {
         let mut out = Poly::scratch(self.n(), count);
         for (i, limb) in out.limbs.iter_mut().enumerate() {
-            self.reduction.of(&self.pool, meter, i, x, limb);
+            self.reduction.of(&self.pool, meter, i, &x.limbs, limb);
         }
         out
     }
 
     /// The element of a level from residues in evaluation form, which are overwritten; those of secrets are the caller's to zeroise.
     fn element(&self, meter: &Meter, level: usize, crt: &Crt, poly: &mut Poly) -> Wide {
-        assert_eq!(poly.limbs.len(), crt.primes());
-        for (i, limb) in poly.limbs.iter_mut().enumerate() {
-            meter.time(Stage::Transform, || self.pool.transform(i).inverse(limb));
+        self.integers(meter, level, crt, &mut poly.limbs)
+    }
+
+    /// As [`element`](Self::element), from the residues of several integers.
+    fn integers(&self, meter: &Meter, level: usize, crt: &Crt, residues: &mut [Words]) -> Wide {
+        for residues in residues.chunks_exact_mut(crt.primes()) {
+            for (i, limb) in residues.iter_mut().enumerate() {
+                meter.time(Stage::Transform, || self.pool.transform(i).inverse(limb));
+            }
         }
         let modulus = &self.level(level).modulus;
-        crt.apply(&self.pool, meter, modulus, &mut poly.limbs)
+        crt.apply(&self.pool, meter, modulus, residues)
     }
 
     /// `out + Σ x·y` modulo auxiliary primes, canonical; y canonical.
@@ -213,10 +227,51 @@ fn even(r: u64, p: u64) -> i64 {
     centred - sign * p as i64 * (centred & 1)
 }
 
+impl PrimePower {
+    /// Relinearisation of some products of one level, which share each load of the key.
+    fn relinearize_some(
+        &self,
+        meter: &Meter,
+        key: &[Vec<Words>],
+        level: usize,
+        products: Vec<Poly>,
+        cancel: &Cancel,
+    ) -> Result<Vec<Wide>> {
+        let at = self.level(level);
+        let elements = products.into_iter().map(|mut product| {
+            cancel.check()?;
+            Ok(self.element(meter, level, &at.products, &mut product))
+        });
+        let elements = elements.collect::<Result<Vec<Wide>>>()?;
+        let digit = |element: usize, number: usize, prime: usize, out: &mut Words| {
+            let t = self.pool.transform(prime);
+            let m = t.modulus();
+            meter.time(Stage::Conversion, || {
+                self.digit(&elements[element], number, out);
+                kernel::scale_canonical(self.pool.ring(), m, m.shoup(m.r()), out);
+            });
+            meter.time(Stage::Transform, || t.forward(out));
+        };
+        let shape = Shape {
+            elements: elements.len(),
+            digits: self.digits(level),
+            groups: at.grouped.residues() / at.grouped.primes(),
+            primes: at.grouped.primes(),
+        };
+        let check = || cancel.check();
+        let sums = inner_products(&self.pool, meter, shape, digit, |j| &key[j][..], check)?;
+        let lowered = sums.into_iter().map(|mut sums| {
+            let c = self.integers(meter, level, &at.grouped, &mut sums);
+            self.switched(meter, level, &c)
+        });
+        Ok(lowered.collect())
+    }
+}
+
 impl Arithmetic for PrimePower {
     type Element = Wide;
     type Product = Poly;
-    type KeyPart = Poly;
+    type KeyPart = Vec<Words>;
     type Secret = Secret;
 
     fn new(set: &ParamSet, ring: Ring) -> Result<Self, ParamsError> {
@@ -227,23 +282,29 @@ impl Arithmetic for PrimePower {
         let p = largest_primes(1 << P_BITS, step, 1)[0];
         let top = set.top_level();
         let log2_p = (p as f64).log2();
-        let log2_n = (ring.n() as f64).log2() + BASIS_BITS;
-        let primes_of = |bits: f64| (bits / f64::from(AUXILIARY_BITS)).ceil() as usize + 1;
+        let log2_n = ring.product_log2();
+        let primes_of = |bits: f64| (bits / EACH).ceil() as usize;
         let product_primes =
             |level: usize| primes_of(2.0 * log2_p * level as f64 + log2_n + SUMS_BITS + 2.0);
         let log2_q = log2_p * top as f64;
-        // 4 for h·s and f·c, whose small factors are below 8
-        let longest = log2_q + log2_n + f64::from(word).max(4.0) + log2_q.log2() + 2.0;
-        let small = primes_of(longest);
-        let count = product_primes(top).max(small);
+        // small factors are below 16
+        let small = primes_of(log2_q + log2_n + 4.0 + 2.0);
+        let digits = (log2_q / f64::from(word)).floor() + 1.0;
+        let group_bits = (GROUP as u32 * LIMB_BITS + word) as f64;
+        let grouped = primes_of(group_bits + log2_n + digits.log2() + 2.0);
+        let count = product_primes(top).max(small).max(grouped);
         let primes = largest_primes(1 << AUXILIARY_BITS, step, count);
+        assert!(primes.iter().all(|&p| (p as f64).log2() > EACH));
         let modulus = |p| ParamsError::Modulus { p, step };
         let base = Pool::new(ring.clone(), &[p]).map_err(modulus)?;
         let pool = Pool::new(ring, &primes).map_err(modulus)?;
+        let most = limbs_of(log2_q);
+        let powers: Vec<usize> = (0..most).step_by(GROUP).collect();
         let levels = (1..=top).map(|level| {
             let q = BigUint::from(p).pow(level as u32);
             let modulus = WideModulus::new(&q);
             Level {
+                grouped: Crt::of_sums(&pool, grouped, &q, modulus.count(), &powers),
                 products: Crt::new(&pool, product_primes(level), &q, modulus.count()),
                 small: Crt::new(&pool, small, &q, modulus.count()),
                 bits: q.bits() as u32 - LIMB_BITS * (modulus.count() as u32 - 1),
@@ -251,7 +312,6 @@ impl Arithmetic for PrimePower {
             }
         });
         let levels: Vec<Level> = levels.collect();
-        let most = levels[top - 1].modulus.count();
         Ok(Self {
             p,
             word,
@@ -340,8 +400,8 @@ impl Arithmetic for PrimePower {
         let [mut x, mut y] = [(); 2].map(|()| Words::scratch(n));
         let mut out = Poly::scratch(n, self.level(level).products.primes());
         for (i, limb) in out.limbs.iter_mut().enumerate() {
-            self.reduction.of(&self.pool, meter, i, a, &mut x);
-            self.reduction.of(&self.pool, meter, i, b, &mut y);
+            self.reduction.of(&self.pool, meter, i, &a.limbs, &mut x);
+            self.reduction.of(&self.pool, meter, i, &b.limbs, &mut y);
             meter.time(Stage::Tensor, || {
                 kernel::dot(ring, self.pool.modulus(i), &[[&x, &y]], false, limb);
             });
@@ -387,41 +447,20 @@ impl Arithmetic for PrimePower {
     fn relinearize(
         &self,
         meter: &Meter,
-        key: &[Poly],
+        key: &[Vec<Words>],
         level: usize,
         products: Vec<Poly>,
         cancel: &Cancel,
     ) -> Result<Vec<Wide>> {
-        let at = self.level(level);
-        let one = |mut product: Poly| {
-            cancel.check()?;
-            let c = self.element(meter, level, &at.products, &mut product);
-            drop(product);
-            let (ring, n) = (self.pool.ring(), self.n());
-            let mut sum = Poly::scratch(n, at.small.primes());
-            let mut digit = Words::scratch(n);
-            for (i, sum) in sum.limbs.iter_mut().enumerate() {
-                cancel.check()?;
-                let t = self.pool.transform(i);
-                let m = t.modulus();
-                let stored = m.shoup(m.r());
-                for (number, key) in key[..self.digits(level)].iter().enumerate() {
-                    meter.time(Stage::Conversion, || {
-                        self.digit(&c, number, &mut digit);
-                        kernel::scale_canonical(ring, m, stored, &mut digit);
-                    });
-                    meter.time(Stage::Transform, || t.forward(&mut digit));
-                    meter.time(Stage::InnerProduct, || {
-                        let term = [&digit[..], &key.limbs[i]];
-                        kernel::dot(ring, m, &[term], number > 0, sum);
-                    });
-                }
-            }
-            let c = self.element(meter, level, &at.small, &mut sum);
-            Ok(self.switched(meter, level, &c))
-        };
-        let tasks = products.into_par_iter().with_max_len(1);
-        tasks.map(one).collect()
+        let mut products = products.into_iter();
+        let mut tasks = Vec::new();
+        while products.len() > 0 {
+            tasks.push(products.by_ref().take(AT_ONCE).collect::<Vec<_>>());
+        }
+        let some = |own| self.relinearize_some(meter, key, level, own, cancel);
+        let tasks = tasks.into_par_iter().with_max_len(1);
+        let lowered = tasks.map(some).collect::<Result<Vec<_>>>()?;
+        Ok(lowered.into_iter().flatten().collect())
     }
 
     /// 1/f modulo p value by value, then modulo p², p⁴, … by Newton's iteration x (2 - f x) (DHS14 §4 has the same series in closed form).
@@ -577,13 +616,20 @@ impl Arithmetic for PrimePower {
         self.element_bytes(self.top())
     }
 
-    fn take_key_part(&self, _: usize, input: &mut Decoder<'_>) -> Result<Poly> {
+    fn take_key_part(&self, _: usize, input: &mut Decoder<'_>) -> Result<Vec<Words>> {
         let top = self.top();
         let part = self.take(top, "evaluation key", input)?;
-        let count = self.level(top).small.primes();
-        let mut poly = self.transformed(&Meter::default(), &part, count);
-        poly.make_canonical(&self.pool, &(0..count).collect::<Vec<_>>());
-        Ok(poly)
+        let primes: Vec<usize> = (0..self.level(top).grouped.primes()).collect();
+        let groups = part.limbs.chunks(GROUP).map(|limbs| {
+            let mut poly = Poly::scratch(self.n(), primes.len());
+            for (&i, out) in primes.iter().zip(&mut poly.limbs) {
+                let meter = Meter::default();
+                self.reduction.of(&self.pool, &meter, i, limbs, out);
+            }
+            poly.make_canonical(&self.pool, &primes);
+            poly.limbs
+        });
+        Ok(groups.flatten().collect())
     }
 
     fn element_bytes(&self, level: usize) -> u64 {

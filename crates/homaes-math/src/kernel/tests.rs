@@ -148,6 +148,37 @@ fn dots_share_factors() {
     }
 }
 
+#[test]
+fn limb_sums_are_those_of_integers() {
+    for (terms, limbs) in [(1, 1), (64, 3), (5, 8), (29, 13), (42, 28)] {
+        let most = 1 << LIMB_BITS;
+        let ys: Vec<Vec<u64>> = (0..terms).map(|t| limb(2 * RANGE, most, t)).collect();
+        let constants = (0..terms).map(|t| limb(limbs, most, 100 + t));
+        let mut constants: Vec<Vec<u64>> = constants.collect();
+        // the largest there are
+        constants[0].fill(most - 1);
+        let y: Vec<&[u64]> = ys.iter().map(|y| &y[..]).collect();
+        for backend in Backend::available() {
+            let ring = Ring::with_backend(255, backend).unwrap();
+            let mut made = vec![vec![0; 2 * RANGE]; limbs + 2];
+            let mut out: Vec<&mut [u64]> = made.iter_mut().map(|o| &mut o[..]).collect();
+            limb_sums(&ring, &y, &constants, &mut out);
+            for i in 0..2 * RANGE {
+                let mut carried = 0u128;
+                for (k, out) in made.iter().enumerate() {
+                    for (y, c) in ys.iter().zip(&constants) {
+                        let c = c.get(k).copied().unwrap_or(0);
+                        carried += u128::from(y[i]) * u128::from(c);
+                    }
+                    assert_eq!(u128::from(out[i]), carried % u128::from(most), "{k}");
+                    carried >>= LIMB_BITS;
+                }
+                assert_eq!(carried, 0);
+            }
+        }
+    }
+}
+
 fn inner_product_of(outputs: usize) {
     on_all(|ring, m| {
         let (n, p) = (ring.n(), m.p());

@@ -1,7 +1,7 @@
 //! Element-wise and multiply-accumulate kernels in AVX-512 IFMA.
 
 use crate::halves::{self, Centring};
-use crate::kernel::{self, RowTerm, Tensor, Term};
+use crate::kernel::{self, LIMB_BITS, LIMB_MASK, RowTerm, Tensor, Term};
 use crate::modulus::{MASK, Modulus, Shoup};
 use crate::ring::{GaloisMap, Ring};
 use core::arch::x86_64::*;
@@ -386,7 +386,7 @@ pub(super) unsafe fn dots(
     out: &mut [&mut [u64]],
 ) {
     let len = out.first().map_or(0, |o| o.len());
-    assert!(len.is_multiple_of(64) && out.iter().all(|o| o.len() == len));
+    assert!(len.is_multiple_of(32) && out.iter().all(|o| o.len() == len));
     assert!(y.iter().all(|y| y.len() == len) && x.len() == out.len());
     assert!(
         x.iter()
@@ -449,6 +449,57 @@ unsafe fn dots_of<const E: usize, const V: usize>(
                     let o = out[e].as_mut_ptr().add(at + 8 * v);
                     let sum = _mm512_add_epi64(sum, _mm512_and_si512(load(o), keep));
                     store(o, sub_if_ge(sum, k.p2));
+                }
+            }
+        }
+    }
+}
+
+/// # Safety
+/// The processor must have AVX-512 F, DQ and IFMA.
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+pub(super) unsafe fn limb_sums(y: &[&[u64]], constants: &[Vec<u64>], out: &mut [&mut [u64]]) {
+    /// Limbs whose sums are in registers.
+    const AT_ONCE: usize = 8;
+    let (len, limbs) = (out[0].len(), constants.first().map_or(0, Vec::len));
+    assert!(len.is_multiple_of(8) && out.iter().all(|o| o.len() == len));
+    assert!(y.iter().all(|y| y.len() == len) && y.len() == constants.len());
+    assert!(constants.iter().all(|c| c.len() == limbs) && limbs <= out.len());
+    // SAFETY: at < len, and k below the number of limbs of constants or of outputs, which were checked above.
+    unsafe {
+        let (zero, mask) = (_mm512_setzero_si512(), set1(LIMB_MASK));
+        for at in (0..len).step_by(8) {
+            let mut carried = zero;
+            for first in (0..out.len()).step_by(AT_ONCE) {
+                let (mut lo, mut hi) = ([zero; AT_ONCE], [zero; AT_ONCE]);
+                let own = limbs.saturating_sub(first).min(AT_ONCE);
+                if own == AT_ONCE {
+                    for (y, c) in y.iter().zip(constants) {
+                        let y = load(y.as_ptr().add(at));
+                        for k in 0..AT_ONCE {
+                            let c = set1(*c.get_unchecked(first + k));
+                            lo[k] = _mm512_madd52lo_epu64(lo[k], y, c);
+                            hi[k] = _mm512_madd52hi_epu64(hi[k], y, c);
+                        }
+                    }
+                } else {
+                    for (y, c) in y.iter().zip(constants) {
+                        let y = load(y.as_ptr().add(at));
+                        for k in 0..own {
+                            let c = set1(*c.get_unchecked(first + k));
+                            lo[k] = _mm512_madd52lo_epu64(lo[k], y, c);
+                            hi[k] = _mm512_madd52hi_epu64(hi[k], y, c);
+                        }
+                    }
+                }
+                for (k, out) in out[first..].iter_mut().take(AT_ONCE).enumerate() {
+                    // below 2^60: 64 words of 52 bits, and what is carried, 64 of 40 bits times 2^6
+                    let sum = _mm512_add_epi64(lo[k], carried);
+                    store(out.as_mut_ptr().add(at), _mm512_and_si512(sum, mask));
+                    carried = _mm512_add_epi64(
+                        _mm512_srli_epi64::<LIMB_BITS>(sum),
+                        _mm512_slli_epi64::<{ 52 - LIMB_BITS }>(hi[k]),
+                    );
                 }
             }
         }

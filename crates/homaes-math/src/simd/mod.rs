@@ -156,6 +156,8 @@ dispatch! {
     avx512::dot(m: &Modulus, terms: &[[&[u64]; 2]], add: bool, out: &mut [u64]);
     /// See [`crate::kernel::dots`].
     avx512::dots(m: &Modulus, x: &[&[&[u64]]], y: [&[&[u64]]; 2], add: bool, out: &mut [&mut [u64]]);
+    /// See [`crate::kernel::limb_sums`].
+    avx512::limb_sums(y: &[&[u64]], constants: &[Vec<u64>], out: &mut [&mut [u64]]);
     /// See [`crate::halves::pack`].
     avx512::pack(m: &Modulus, words: &[u64], out: &mut [u64]);
     /// See [`crate::halves::unpack`].

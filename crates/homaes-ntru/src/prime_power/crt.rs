@@ -1,6 +1,6 @@
 //! Between integers of several limbs and their residues modulo auxiliary primes.
 
-use super::wide::{BLOCK, LIMB_BITS, Wide, WideModulus, carry, limbs};
+use super::wide::{BLOCK, EXCESS, LIMB_BITS, Wide, WideModulus, limbs};
 use homaes_leveled::{Meter, Pool, Stage};
 use homaes_math::{Shoup, Words, kernel};
 use num_bigint::BigUint;
@@ -29,12 +29,12 @@ impl Reduction {
         }
     }
 
-    /// Residues modulo prime `i`, in evaluation form.
-    pub(super) fn of(&self, pool: &Pool, meter: &Meter, i: usize, x: &Wide, out: &mut Words) {
+    /// Residues modulo prime `i` of the integers that have these limbs, in evaluation form.
+    pub(super) fn of(&self, pool: &Pool, meter: &Meter, i: usize, x: &[Words], out: &mut Words) {
         let (ring, t) = (pool.ring(), pool.transform(i));
         let m = t.modulus();
         meter.time(Stage::Conversion, || {
-            let parts = x.limbs.chunks(SOURCES).zip(self.powers[i].chunks(SOURCES));
+            let parts = x.chunks(SOURCES).zip(self.powers[i].chunks(SOURCES));
             let mut sum = Words::scratch(ring.n());
             for (at, (limbs, powers)) in parts.enumerate() {
                 let limbs: Vec<&[u64]> = limbs.iter().map(|l| &l[..]).collect();
@@ -53,19 +53,29 @@ impl Reduction {
     }
 }
 
-/// Integers modulo q from their residues modulo the first primes of a pool, whose product M is more than twice their size.
+/// Integers modulo q from residues modulo the first primes of a pool, whose product M is more than twice their size; or sums of such integers times powers of 2.
 pub(super) struct Crt {
     /// (M/m_i)⁻¹, out of stored form
     scale: Vec<Shoup>,
     inverses: Vec<f64>,
-    /// M/m_i modulo q
-    cofactors: Vec<Vec<u64>>,
-    /// -M modulo q
-    whole: Vec<u64>,
+    /// integer by integer: M/m_i modulo q for all primes, then -M modulo q, all times the integer's power of 2
+    constants: Vec<Vec<u64>>,
 }
 
 impl Crt {
+    /// For one integer.
     pub(super) fn new(pool: &Pool, primes: usize, q: &BigUint, count: usize) -> Self {
+        Self::of_sums(pool, primes, q, count, &[0])
+    }
+
+    /// For sums of integers times 2^46 to these powers; `count` limbs are those of q.
+    pub(super) fn of_sums(
+        pool: &Pool,
+        primes: usize,
+        q: &BigUint,
+        count: usize,
+        powers: &[usize],
+    ) -> Self {
         let product: BigUint = (0..primes)
             .map(|i| BigUint::from(pool.modulus(i).p()))
             .product();
@@ -74,15 +84,22 @@ impl Crt {
             let others = pool.product(m, (0..primes).filter(|&j| j != i));
             m.shoup(m.mul(m.inv(others), m.inv(m.r())))
         });
-        let cofactor = |i: usize| limbs(&(&product / pool.modulus(i).p() % q), count);
-        Self {
+        let constants = powers.iter().flat_map(|power| {
+            let shifted = |x: BigUint| (x << (power * LIMB_BITS as usize)) % q;
+            let cofactors = (0..primes).map(|i| shifted(&product / pool.modulus(i).p()));
+            let whole = q - shifted(product.clone());
+            let all = cofactors.collect::<Vec<_>>().into_iter().chain([whole]);
+            all.map(|x| limbs(&x, count)).collect::<Vec<_>>()
+        });
+        let inverses = (0..primes).map(|i| 1.0 / pool.modulus(i).p() as f64);
+        let out = Self {
             scale: scale.collect(),
-            inverses: (0..primes)
-                .map(|i| 1.0 / pool.modulus(i).p() as f64)
-                .collect(),
-            cofactors: (0..primes).map(cofactor).collect(),
-            whole: limbs(&(q - &product % q), count),
-        }
+            inverses: inverses.collect(),
+            constants: constants.collect(),
+        };
+        // what `WideModulus::reduce` takes
+        assert!(out.constants.len() <= 64);
+        out
     }
 
     /// Number of primes.
@@ -90,7 +107,12 @@ impl Crt {
         self.scale.len()
     }
 
-    /// The integers, centred before they are reduced; `residues` are in coefficient form, stored and lazy, and are overwritten.
+    /// Residues of all integers, in number.
+    pub(super) fn residues(&self) -> usize {
+        self.constants.len() / (self.primes() + 1) * self.primes()
+    }
+
+    /// The sums, every integer centred; `residues`, integer by integer, are in coefficient form, stored and lazy, and are overwritten.
     pub(super) fn apply(
         &self,
         pool: &Pool,
@@ -98,48 +120,35 @@ impl Crt {
         q: &WideModulus,
         residues: &mut [Words],
     ) -> Wide {
-        let (ring, n) = (pool.ring(), pool.ring().n());
+        assert_eq!(residues.len(), self.residues());
+        let (ring, n, primes) = (pool.ring(), pool.ring().n(), self.primes());
         let mut out = Wide::zeroed(n, q.count());
         meter.time(Stage::Conversion, || {
-            for (i, (y, &scale)) in residues.iter_mut().zip(&self.scale).enumerate() {
-                kernel::scale_canonical(ring, pool.modulus(i), scale, y);
+            let mut quotients = Vec::new();
+            for residues in residues.chunks_exact_mut(primes) {
+                for (i, (y, &scale)) in residues.iter_mut().zip(&self.scale).enumerate() {
+                    kernel::scale_canonical(ring, pool.modulus(i), scale, y);
+                }
+                let ys: Vec<&[u64]> = residues.iter().map(|y| &y[..]).collect();
+                let mut quotient = Words::scratch(n);
+                kernel::quotient(ring, &ys, &self.inverses, &mut quotient);
+                quotients.push(quotient);
             }
-            let mut quotient = Words::scratch(n);
-            let ys: Vec<&[u64]> = residues.iter().map(|y| &y[..]).collect();
-            kernel::quotient(ring, &ys, &self.inverses, &mut quotient);
+            let ys = residues.chunks_exact(primes).zip(&quotients);
+            let ys = ys.flat_map(|(ys, v)| ys.iter().chain([v]).map(|y| &y[..]));
+            let ys: Vec<&[u64]> = ys.collect();
+            let mut block = vec![[0u64; BLOCK]; q.count() + EXCESS];
             for start in (0..n).step_by(BLOCK) {
-                self.block(q, &ys, &quotient, start, &mut out);
+                let ys: Vec<&[u64]> = ys.iter().map(|y| &y[start..start + BLOCK]).collect();
+                let mut limbs: Vec<&mut [u64]> = block.iter_mut().map(|b| &mut b[..]).collect();
+                kernel::limb_sums(ring, &ys, &self.constants, &mut limbs);
+                q.reduce(&mut block);
+                out.set_block(start, &block);
             }
-            quotient.zeroize();
+            // decryption comes here too
+            block.iter_mut().for_each(Zeroize::zeroize);
+            quotients.iter_mut().for_each(Zeroize::zeroize);
         });
         out
-    }
-
-    fn block(
-        &self,
-        q: &WideModulus,
-        ys: &[&[u64]],
-        quotient: &Words,
-        start: usize,
-        out: &mut Wide,
-    ) {
-        let range = start..start + BLOCK;
-        let mut sums = vec![[0u128; BLOCK]; q.count()];
-        let terms = ys.iter().copied().zip(&self.cofactors);
-        for (y, constants) in terms.chain([(&quotient[..], &self.whole)]) {
-            let y: &[u64; BLOCK] = y[range.clone()].try_into().expect("a block");
-            for (sums, &c) in sums.iter_mut().zip(constants) {
-                for (sum, &y) in sums.iter_mut().zip(y) {
-                    *sum += u128::from(y) * u128::from(c);
-                }
-            }
-        }
-        let mut block = vec![[0u64; BLOCK]; q.count() + 2];
-        carry(&sums, &mut block);
-        q.reduce(&mut block);
-        out.set_block(start, &block);
-        // decryption comes here too
-        block.iter_mut().for_each(Zeroize::zeroize);
-        sums.iter_mut().for_each(Zeroize::zeroize);
     }
 }

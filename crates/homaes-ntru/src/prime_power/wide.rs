@@ -1,17 +1,17 @@
 //! Integers of several limbs, one for each coefficient: limb k of all coefficients is one buffer.
 //!
-//! A limb has 46 bits, so that words are sources of `kernel::combine`. Nothing here branches on values.
+//! A limb has 46 bits, so that words are sources of `kernel::combine` and `kernel::limb_sums`. Nothing here branches on values.
 
 use homaes_math::Words;
 use num_bigint::BigUint;
 use zeroize::Zeroize;
 
-pub(super) const LIMB_BITS: u32 = 46;
+pub(super) use homaes_math::kernel::LIMB_BITS;
 pub(super) const MASK: u64 = (1 << LIMB_BITS) - 1;
 /// Coefficients that are worked on at a time.
 pub(super) const BLOCK: usize = 32;
 /// Limbs by which a number may exceed the modulus that it is reduced by.
-const EXCESS: usize = 2;
+pub(super) const EXCESS: usize = 2;
 
 /// Limbs of a number of so many bits.
 pub(super) fn limbs_of(bits: f64) -> usize {
@@ -103,7 +103,7 @@ impl WideModulus {
         self.limbs.len()
     }
 
-    /// Reduces what has [`EXCESS`] limbs more than q and is below 2^52 q, all limbs below 2^46 but for the carries of `carry`: the result is below q.
+    /// Reduces what has [`EXCESS`] limbs more than q and is below 2^52 q, all limbs below 2^46: the result is below q.
     pub(super) fn reduce(&self, x: &mut Block) {
         let count = self.count();
         assert_eq!(x.len(), count + EXCESS);
@@ -251,18 +251,6 @@ fn subtract_product(x: &mut Block, q: &[u64], quotient: &[u64; BLOCK]) {
             let t = x.wrapping_sub(low);
             *borrow = (take >> LIMB_BITS) + u128::from(t >> 63);
             *x = t & MASK;
-        }
-    }
-}
-
-/// Sums of products to limbs of 46 bits.
-pub(super) fn carry(sums: &[[u128; BLOCK]], out: &mut Block) {
-    let mut carried = [0u128; BLOCK];
-    for (k, out) in out.iter_mut().enumerate() {
-        for (c, (out, carried)) in out.iter_mut().zip(&mut carried).enumerate() {
-            let sum = sums.get(k).map_or(0, |s| s[c]) + *carried;
-            *out = sum as u64 & MASK;
-            *carried = sum >> LIMB_BITS;
         }
     }
 }

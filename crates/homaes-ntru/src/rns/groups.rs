@@ -143,6 +143,7 @@ impl Rns {
             elements: digits.len(),
             digits: level,
             groups: count,
+            primes: auxiliary.count(),
         };
         let check = || cancel.check();
         let sums = inner_products(auxiliary, meter, shape, digit, |j| key[j], check)?;
