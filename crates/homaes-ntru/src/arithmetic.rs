@@ -29,6 +29,8 @@ pub trait Arithmetic: Sized + Send + Sync + 'static {
     type KeyPart: Send + Sync;
     /// f and h. Overwritten when dropped.
     type Secret: Send + Sync;
+    /// h.
+    type Public: Clone + Send + Sync;
 
     /// The arithmetic of a set.
     ///
@@ -91,14 +93,10 @@ pub trait Arithmetic: Sized + Send + Sync + 'static {
 
     /// f = 2f' + 1 and h = 2g/f, or nothing if f is not invertible.
     fn secret(&self, f_prime: &[i64], g: &[i64]) -> Option<Self::Secret>;
+    /// h.
+    fn public(secret: &Self::Secret) -> &Self::Public;
     /// `h s + noise` modulo q_ℓ, or modulo a multiple of it, which is then divided away, parities kept.
-    fn encrypt(
-        &self,
-        secret: &Self::Secret,
-        level: usize,
-        s: &[i64],
-        noise: &[i64],
-    ) -> Self::Element;
+    fn encrypt(&self, h: &Self::Public, level: usize, s: &[i64], noise: &[i64]) -> Self::Element;
     /// Bits that [`encrypt`](Self::encrypt) divides away.
     fn encryption_drop(&self) -> f64;
     /// Parities of the centred coefficients of f·c or f²·c, and the largest of them over q_ℓ, at most 1/2, in units of 2^-63.

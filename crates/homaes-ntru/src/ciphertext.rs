@@ -2,12 +2,12 @@
 
 use crate::arithmetic::{Arithmetic, KeyPower};
 use crate::error::{Error, Result};
-use crate::keys::SecretKey;
+use crate::keys::{PublicKey, SecretKey, masked};
 use crate::noise::Noise;
 use crate::params::Params;
 use homaes_math::torus;
 use homaes_scheme::Owner;
-use homaes_wire::Decoder;
+use homaes_wire::{Decoder, KeyId};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
@@ -136,6 +136,36 @@ pub(crate) fn take_element<A: Arithmetic>(
     Ok(element)
 }
 
+impl<A: Arithmetic> PublicKey<A> {
+    /// Encrypts one bit per slot at the top level (DHS14 §2, Encrypt); `false` in the slots beyond `bits`.
+    ///
+    /// # Errors
+    /// If there are more bits than slots.
+    pub fn encrypt(&self, bits: &[bool], rng: &mut impl CryptoRng) -> Result<Ciphertext<A>> {
+        encrypt(&self.params, self.id, &self.h, bits, rng)
+    }
+}
+
+fn encrypt<A: Arithmetic>(
+    params: &Params<A>,
+    id: KeyId,
+    h: &A::Public,
+    bits: &[bool],
+    rng: &mut impl CryptoRng,
+) -> Result<Ciphertext<A>> {
+    let (arithmetic, level) = (params.arithmetic(), params.top_level());
+    let message = plaintext(params, bits)?;
+    let element = masked(params.ring(), &message, rng, |s, noise| {
+        arithmetic.encrypt(h, level, s, noise)
+    });
+    Ok(Ciphertext {
+        owner: Owner::new(params.id(), Some(id)),
+        level,
+        element,
+        noise: params.fresh(),
+    })
+}
+
 impl<A: Arithmetic> SecretKey<A> {
     /// Encrypts coefficients 0 and 1 at `level`.
     pub(crate) fn encrypt_at(
@@ -144,26 +174,24 @@ impl<A: Arithmetic> SecretKey<A> {
         message: &[i64],
         rng: &mut impl CryptoRng,
     ) -> A::Element {
-        let arithmetic = self.params().arithmetic();
-        self.masked(message, rng, |s, noise| {
-            arithmetic.encrypt(self.secret(), level, s, noise)
+        let (arithmetic, h) = (self.params().arithmetic(), A::public(self.secret()));
+        masked(arithmetic.ring(), message, rng, |s, noise| {
+            arithmetic.encrypt(h, level, s, noise)
         })
     }
 
-    /// Encrypts one bit per slot at the top level (DHS14 §2, Encrypt); `false` in the slots beyond `bits`.
+    /// As [`PublicKey::encrypt`].
     ///
     /// # Errors
-    /// If there are more bits than slots.
+    /// As there.
     pub fn encrypt(&self, bits: &[bool], rng: &mut impl CryptoRng) -> Result<Ciphertext<A>> {
-        let params = self.params();
-        let message = plaintext(params, bits)?;
-        let level = params.top_level();
-        Ok(Ciphertext {
-            owner: Owner::new(params.id(), Some(self.id())),
-            level,
-            element: self.encrypt_at(level, &message, rng),
-            noise: params.fresh(),
-        })
+        encrypt(
+            self.params(),
+            self.id(),
+            A::public(self.secret()),
+            bits,
+            rng,
+        )
     }
 
     /// The bit of every slot as a byte 0 or 1, and log2 of half the modulus over the largest coefficient of the noise.

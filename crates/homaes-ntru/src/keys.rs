@@ -117,21 +117,58 @@ impl<A: Arithmetic> SecretKey<A> {
         Zeroizing::new(Encoder::new().residues(5, f).residues(5, g).finish())
     }
 
-    /// `h s + 2e + message` with small s and e.
-    pub(crate) fn masked<R: CryptoRng, T>(
-        &self,
-        message: &[i64],
-        rng: &mut R,
-        with: impl FnOnce(&[i64], &[i64]) -> T,
-    ) -> T {
-        let n = self.params.ring().n();
-        let [mut s, mut e] = [(); 2].map(|()| Zeroizing::new(vec![0; n]));
-        sample::binomial(rng, &mut s);
-        sample::binomial(rng, &mut e);
-        for (e, m) in e.iter_mut().zip(message) {
-            *e = 2 * *e + m;
+    /// The public key.
+    pub fn public(&self) -> PublicKey<A> {
+        PublicKey {
+            params: self.params.clone(),
+            id: self.id,
+            h: A::public(&self.secret).clone(),
         }
-        with(&s, &e)
+    }
+}
+
+/// Small s and 2e + message (DHS14 §2, Encrypt).
+pub(crate) fn masked<R: CryptoRng, T>(
+    ring: &Ring,
+    message: &[i64],
+    rng: &mut R,
+    with: impl FnOnce(&[i64], &[i64]) -> T,
+) -> T {
+    let [mut s, mut e] = [(); 2].map(|()| Zeroizing::new(vec![0; ring.n()]));
+    sample::binomial(rng, &mut s);
+    sample::binomial(rng, &mut e);
+    for (e, m) in e.iter_mut().zip(message) {
+        *e = 2 * *e + m;
+    }
+    with(&s, &e)
+}
+
+/// h = 2g/f: encrypts for the holder of f.
+///
+/// It lives in memory only: transciphering needs no public key, and the files have none.
+pub struct PublicKey<A: Arithmetic> {
+    pub(crate) params: Arc<Params<A>>,
+    pub(crate) id: KeyId,
+    pub(crate) h: A::Public,
+}
+
+impl<A: Arithmetic> PublicKey<A> {
+    /// The parameters.
+    pub fn params(&self) -> &Arc<Params<A>> {
+        &self.params
+    }
+
+    /// The secret key that decrypts.
+    pub fn key_id(&self) -> KeyId {
+        self.id
+    }
+}
+
+impl<A: Arithmetic> core::fmt::Debug for PublicKey<A> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("PublicKey")
+            .field("id", &self.id)
+            .finish_non_exhaustive()
     }
 }
 
@@ -221,7 +258,7 @@ impl<'s, A: Arithmetic> EvalKeyFile<'s, A> {
         rng.set_stream(number as u64);
         let arithmetic = self.secret.params.arithmetic();
         let zero = vec![0; arithmetic.ring().n()];
-        self.secret.masked(&zero, &mut rng, |s, noise| {
+        masked(arithmetic.ring(), &zero, &mut rng, |s, noise| {
             arithmetic.key_part(&self.secret.secret, number, s, noise)
         })
     }

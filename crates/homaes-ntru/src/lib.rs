@@ -10,7 +10,7 @@
 //! | R = Z_q\[X\]/Φ_m, batching, §4 | [`homaes_math::Ring`], [`homaes_math::slots`]: m = 65535, n = 32768, 2048 slots |
 //! | KeyGen: f = 2f' + 1, h = 2g/f, §2 | [`SecretKey::generate`] |
 //! | ζ_τ = h s_τ + 2e_τ + 2^τ f, §2 | [`EvalKeyFile`]; other gadgets in `rns` |
-//! | Encrypt: h s + 2e + b | [`SecretKey::encrypt`] |
+//! | Encrypt: h s + 2e + b | [`PublicKey::encrypt`], [`SecretKey::encrypt`] |
 //! | Decrypt: c f mod 2 | [`SecretKey::decrypt`], of products [`SecretKey::decrypt_product`] under f² |
 //! | Eval, Relinearize, §2 | [`Bits`], merged with the modulus switch: `rns::relinearize`, and `prime_power` for the paper's form |
 //! | one key for all levels, as q_{i+1} divides q_i, §4 | `prime_power`; `rns::chain` |
@@ -46,7 +46,7 @@
 //! let secret = SecretKey::generate(&params, &mut rng)?;
 //! let eval = EvalKey::generate(&secret, &mut rng)?;
 //! let x = secret.encrypt(&[true, true, false], &mut rng)?;
-//! let y = secret.encrypt(&[true, false, true], &mut rng)?;
+//! let y = secret.public().encrypt(&[true, false, true], &mut rng)?;
 //!
 //! // the server
 //! let meter = Meter::default();
@@ -85,7 +85,7 @@ pub use bits::Bits;
 pub use ciphertext::{Ciphertext, Product};
 pub use codec::{batch_bytes, decode_batch, encode_batch};
 pub use error::{Error, ParamsError, Result};
-pub use keys::{EvalKey, EvalKeyFile, SecretKey};
+pub use keys::{EvalKey, EvalKeyFile, PublicKey, SecretKey};
 pub use params::Params;
 pub use prime_power::PrimePower;
 pub use rns::Rns;

@@ -161,11 +161,11 @@ impl PrimePower {
 
     /// `h s + noise` modulo the auxiliary primes of small products.
     #[inline(never)]
-    fn masked(&self, secret: &Secret, s: &[i64], noise: &[i64]) -> Poly {
-        let basis: Vec<usize> = (0..secret.h.limbs.len()).collect();
+    fn masked(&self, h: &Poly, s: &[i64], noise: &[i64]) -> Poly {
+        let basis: Vec<usize> = (0..h.limbs.len()).collect();
         let mut out = Poly::from_signed(&self.pool, &basis, noise);
         let s = SecretPoly(Poly::from_signed(&self.pool, &basis, s));
-        self.add_product(&mut out, &s, &secret.h);
+        self.add_product(&mut out, &s, h);
         out
     }
 
@@ -273,6 +273,7 @@ impl Arithmetic for PrimePower {
     type Product = Poly;
     type KeyPart = Vec<Words>;
     type Secret = Secret;
+    type Public = Poly;
 
     fn new(set: &ParamSet, ring: Ring) -> Result<Self, ParamsError> {
         let step = ring.modulus_step();
@@ -523,8 +524,12 @@ impl Arithmetic for PrimePower {
         Some(Secret { f, h })
     }
 
-    fn encrypt(&self, secret: &Secret, level: usize, s: &[i64], noise: &[i64]) -> Wide {
-        let mut masked = self.masked(secret, s, noise);
+    fn public(secret: &Secret) -> &Poly {
+        &secret.h
+    }
+
+    fn encrypt(&self, h: &Poly, level: usize, s: &[i64], noise: &[i64]) -> Wide {
+        let mut masked = self.masked(h, s, noise);
         self.element(
             &Meter::default(),
             level,
@@ -599,7 +604,7 @@ impl Arithmetic for PrimePower {
     }
 
     fn key_part(&self, secret: &Secret, number: usize, s: &[i64], noise: &[i64]) -> Vec<u8> {
-        let mut poly = self.masked(secret, s, noise);
+        let mut poly = self.masked(&secret.h, s, noise);
         for (i, (limb, f)) in poly.limbs.iter_mut().zip(&secret.f.limbs).enumerate() {
             let m = self.pool.modulus(i);
             let factor = m.shoup(m.pow(2, number as u64 * u64::from(self.word)));

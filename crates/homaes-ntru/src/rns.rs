@@ -95,12 +95,12 @@ impl Rns {
 
     /// `out + h·s` modulo the primes of `basis`, canonical; `out` holds small coefficients.
     #[inline(never)]
-    fn masked(&self, secret: &Secret, basis: &[usize], s: &[i64], noise: &[i64]) -> Poly {
+    fn masked(&self, h: &Poly, basis: &[usize], s: &[i64], noise: &[i64]) -> Poly {
         let mut out = Poly::from_signed(&self.pool, basis, noise);
         let s = SecretPoly(Poly::from_signed(&self.pool, basis, s));
         for ((limb, s), &i) in out.limbs.iter_mut().zip(&s.limbs).zip(basis) {
             let m = self.pool.modulus(i);
-            let factors = lots(&secret.h.limbs[i]).iter().zip(lots(s));
+            let factors = lots(&h.limbs[i]).iter().zip(lots(s));
             for (x, (h, s)) in lots_mut(limb).iter_mut().zip(factors) {
                 secret::add_product(m, [h, s], x);
             }
@@ -150,6 +150,7 @@ impl Arithmetic for Rns {
     type Product = Residues;
     type KeyPart = KeyPart;
     type Secret = Secret;
+    type Public = Poly;
 
     fn new(set: &ParamSet, ring: Ring) -> Result<Self, ParamsError> {
         let step = ring.modulus_step();
@@ -343,10 +344,14 @@ impl Arithmetic for Rns {
         })
     }
 
+    fn public(secret: &Secret) -> &Poly {
+        &secret.h
+    }
+
     /// Modulo a special prime as well, which is divided away with nearly all noise but that of rounding: a fresh ciphertext that was only masked would bring four times the
     /// noise of a state.
-    fn encrypt(&self, secret: &Secret, level: usize, s: &[i64], noise: &[i64]) -> Residues {
-        let masked = self.masked(secret, &self.chain.with_special(level), s, noise);
+    fn encrypt(&self, h: &Poly, level: usize, s: &[i64], noise: &[i64]) -> Residues {
+        let masked = self.masked(h, &self.chain.with_special(level), s, noise);
         let down = &self.encrypting[level - 1];
         self.rest(level, down.apply(&self.pool, &Meter::default(), &masked))
     }
@@ -387,7 +392,7 @@ impl Arithmetic for Rns {
 
     fn key_part(&self, secret: &Secret, number: usize, s: &[i64], noise: &[i64]) -> Vec<u8> {
         let all = self.all();
-        let mut poly = self.masked(secret, &all, s, noise);
+        let mut poly = self.masked(&secret.h, &all, s, noise);
         for (i, limb) in poly.limbs.iter_mut().enumerate() {
             if self.chain.digit_of.get(i) != Some(&number) {
                 continue;

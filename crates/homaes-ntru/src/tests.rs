@@ -4,7 +4,7 @@ mod memcheck;
 
 use super::*;
 use ::aes::cipher::{BlockCipherEncrypt, KeyInit};
-use homaes_aes::{BitEval, Direction, RoundKeys};
+use homaes_aes::{BitEval, Direction, RoundKeys, laws};
 use homaes_leveled::Meter;
 use homaes_math::sample::Seed;
 use homaes_scheme::Records;
@@ -63,7 +63,8 @@ fn bits_of<A: Arithmetic>(set: &sets::ParamSet) {
     let meter = Meter::default();
     let bits = Bits::new(&w.eval, &meter);
     let (x, y) = ([true, false, true, true], [true, true, false, true]);
-    let [a, b] = [x, y].map(|v| w.secret.encrypt(&v, &mut w.rng).unwrap());
+    let a = w.secret.encrypt(&x, &mut w.rng).unwrap();
+    let b = w.secret.public().encrypt(&y, &mut w.rng).unwrap();
     let close = |c: &Ciphertext<A>| {
         let (measured, model) = (w.secret.measure_noise(c), c.noise().rms_log2);
         assert!(
@@ -134,6 +135,25 @@ fn aes_128<A: Arithmetic>(set: &sets::ParamSet, count: usize) {
         oracle.encrypt_block(&mut block);
         assert_eq!(found[..], block[..]);
     }
+}
+
+#[test]
+fn the_view_keeps_its_laws() {
+    fn kept<A: Arithmetic>(set: &sets::ParamSet) {
+        let mut w = World::<A>::new(set);
+        let meter = Meter::default();
+        let bits = Bits::new(&w.eval, &meter);
+        let slots = w.params.slots().count();
+        let encrypt = |v: &[bool]| w.secret.encrypt(v, &mut w.rng).unwrap();
+        let decrypt = |c: &Ciphertext<A>| -> Vec<bool> {
+            let (found, _) = w.secret.decrypt(c).unwrap();
+            found[..slots].iter().map(|&bit| bit == 1).collect()
+        };
+        laws::bits(&bits, encrypt, decrypt).unwrap();
+    }
+    kept::<Rns>(&sets::TOY_255);
+    kept::<Rns>(&sets::TOY_RNS);
+    kept::<PrimePower>(&sets::TOY_PAPER);
 }
 
 #[test]

@@ -1,0 +1,248 @@
+//! Laws of evaluation.
+
+use super::*;
+use aes::cipher::{BlockCipherDecrypt, BlockCipherEncrypt, KeyInit};
+use homaes_aes::clear;
+use std::env;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::process::Command;
+
+/// log2 of the standard deviations at which a noise contradicts the model: the largest of ten thousand is at five.
+const SIGMAS: f64 = 3.0;
+/// Margins, in bits, that a decryption can see.
+const SEEN: f64 = 48.0;
+/// Blocks of a batch, at most.
+const COUNT: usize = 8;
+
+/// The crate `aes`.
+fn oracle(direction: Direction, key: &[u8], block: Block) -> Block {
+    fn run<C: KeyInit + BlockCipherEncrypt + BlockCipherDecrypt>(
+        direction: Direction,
+        key: &[u8],
+        block: Block,
+    ) -> Block {
+        let cipher = C::new_from_slice(key).unwrap();
+        let mut block = aes::cipher::Array::try_from(&block[..]).unwrap();
+        match direction {
+            Direction::Encrypt => cipher.encrypt_block(&mut block),
+            Direction::Decrypt => cipher.decrypt_block(&mut block),
+        }
+        block[..].try_into().unwrap()
+    }
+    match key.len() {
+        16 => run::<aes::Aes128>(direction, key, block),
+        24 => run::<aes::Aes192>(direction, key, block),
+        _ => run::<aes::Aes256>(direction, key, block),
+    }
+}
+
+/// Runs `size` in one layout and direction, and compares every state with the oracle.
+fn rounds(world: &mut World, layout: Layout, size: KeySize, direction: Direction) {
+    let what = format!("{} {layout} {size:?} {direction:?}", world.set.name());
+    let key = aes_key(size);
+    let keys = RoundKeys::expand(&key).unwrap();
+    let file = world.wrap(&keys, &wrapping(layout, direction));
+    let wrapped = world.wrapped(&file);
+    let params = world.set.params();
+    let preparation = Cancel::new();
+    let circuit = world.eval.circuit(&*wrapped, layout, &preparation);
+    let circuit = circuit.unwrap().unwrap();
+    // that is over: runs have switches of their own
+    preparation.cancel();
+    let count = params.blocks_per_batch(layout).min(COUNT as u64) as usize;
+    let input = blocks(count, &mut world.rng);
+    let traces: Vec<Vec<Block>> = input
+        .iter()
+        .map(|&block| clear::trace(direction, block, &keys))
+        .collect();
+    let mask = blocks(count, &mut world.rng);
+    let mut seen = Vec::new();
+    let mut step = |round: usize, quality: Quality, state: &dyn Any| {
+        let decrypted = world.secret.decrypt(state).unwrap();
+        let expected: Vec<Block> = traces.iter().map(|trace| trace[round]).collect();
+        let same = decrypted.blocks[..count] == expected;
+        let last = round == size.rounds();
+        assert!(
+            same || !last && same_but_for_coordinates(&decrypted.blocks, &expected),
+            "{what}: wrong after round {round}"
+        );
+        assert!(decrypted.blocks.len() >= count, "{what}");
+        // what is measured is no further out than a result may be that is handed on; what is decrypted at a high level is measured
+        // at a lower one, so that large margins are not seen whole
+        let (room, margin) = (quality.capacity_bits, decrypted.margin_bits);
+        assert!(quality.noise_bits.is_finite(), "{what}: {quality:?}");
+        assert!(
+            room > 0.0 && margin + SIGMAS >= room.min(SEEN),
+            "{what}, round {round}: {quality:?}, measured {margin}"
+        );
+        seen.push(round);
+    };
+    // as in CTR, or as in ECB
+    let mask = match direction {
+        Direction::Encrypt => &mask[..],
+        Direction::Decrypt => &[],
+    };
+    let done = circuit.run(&input, mask, &Cancel::new(), &mut step);
+    let done = done.unwrap();
+    assert_eq!(seen, (0..=size.rounds()).collect::<Vec<_>>(), "{what}");
+    let shape = Shape {
+        layout,
+        level: done.quality.level,
+        blocks: count,
+    };
+    assert_eq!(
+        done.record.len() as u64,
+        params.batch_bytes(shape),
+        "{what}"
+    );
+    let found = params.batch_quality(shape, &done.record).unwrap();
+    assert_eq!(found, done.quality, "{what}: figures of the record");
+    let state = world.secret.read_batch(shape, &done.record).unwrap();
+    let decrypted = world.secret.decrypt(&*state).unwrap();
+    let expected = input.iter().enumerate().map(|(i, &block)| {
+        let mut expected = oracle(direction, &key, block);
+        let mask = mask.get(i).unwrap_or(&[0; 16]);
+        expected.iter_mut().zip(mask).for_each(|(x, m)| *x ^= m);
+        expected
+    });
+    let expected: Vec<Block> = expected.collect();
+    assert_eq!(decrypted.blocks[..count], expected, "{what}");
+    // a run that was ended before it began
+    let nothing = &mut |_: usize, _: Quality, _: &dyn Any| {};
+    let cancel = Cancel::new();
+    cancel.cancel();
+    let error = circuit.run(&input, &[], &cancel, nothing).err().unwrap();
+    assert!(error.is_cancelled(), "{what}: {error}");
+    // and one that is ended after the last round, before the mask: nothing, or all of it
+    let cancel = Cancel::new();
+    let last = &mut |round: usize, _: Quality, _: &dyn Any| {
+        if round == size.rounds() {
+            cancel.cancel();
+        }
+    };
+    match circuit.run(&input, mask, &cancel, last) {
+        Err(error) => assert!(error.is_cancelled(), "{what}: {error}"),
+        Ok(done) => {
+            let state = world.secret.read_batch(shape, &done.record).unwrap();
+            let decrypted = world.secret.decrypt(&*state).unwrap();
+            assert_eq!(decrypted.blocks[..count], expected, "{what}, cancelled");
+        }
+    }
+}
+
+/// Whether one bijection of bytes takes all bytes of one state to those of the other: between rounds a circuit may hold bytes in coordinates
+/// of its own. With the bytes of eight blocks, a wrong state passes with a probability below 2^-40.
+fn same_but_for_coordinates(found: &[Block], expected: &[Block]) -> bool {
+    let (mut there, mut back) = ([None; 256], [None; 256]);
+    let pairs = found.as_flattened().iter().zip(expected.as_flattened());
+    pairs.into_iter().all(|(&x, &y)| {
+        let [a, b] = [(&mut there, x, y), (&mut back, y, x)]
+            .map(|(map, from, to)| *map[usize::from(from)].get_or_insert(to) == to);
+        a && b
+    })
+}
+
+#[test]
+fn coordinates_are_told_from_wrong_states() {
+    let rng = &mut ChaCha20Rng::seed_from_u64(8);
+    let [a, b] = [(); 2].map(|()| blocks(COUNT, rng));
+    let turned: Vec<Block> = a.iter().map(|x| x.map(|x| x.rotate_left(3) ^ 5)).collect();
+    assert!(same_but_for_coordinates(&turned, &a));
+    assert!(!same_but_for_coordinates(&b, &a));
+    let mut one = turned.clone();
+    one[1][0] ^= 1; // a block of zeros: the other bytes show it
+    assert!(!same_but_for_coordinates(&one, &a));
+}
+
+fn every_round(large: bool) {
+    for set in sets(large) {
+        let layouts = set.layouts();
+        let mut world = World::new(set, 2);
+        for &layout in layouts {
+            for size in sizes(&world.set, layout) {
+                for direction in [Direction::Encrypt, Direction::Decrypt] {
+                    rounds(&mut world, layout, size, direction);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_round_is_right() {
+    every_round(false);
+}
+
+#[test]
+#[ignore = "minutes: large keys"]
+fn every_round_of_large_sets_is_right() {
+    every_round(true);
+}
+
+/// The record of two blocks under keys that are always the same, with `threads` workers.
+fn record(set: &Set, layout: Layout, threads: usize) -> Vec<u8> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    pool.unwrap().install(|| {
+        let mut world = World::new(set.clone(), 3);
+        let keys = RoundKeys::expand(&aes_key(KeySize::Aes128)).unwrap();
+        let file = world.wrap(&keys, &wrapping(layout, Direction::Encrypt));
+        let wrapped = world.wrapped(&file);
+        let circuit = world.eval.circuit(&*wrapped, layout, &Cancel::new());
+        let input = blocks(2, &mut world.rng);
+        let input = &input[..input.len().min(set.blocks_per_batch(layout) as usize)];
+        let done = circuit.unwrap().unwrap();
+        let done = done.run(input, input, &Cancel::new(), &mut |_, _, _| {});
+        [done.unwrap().record, file, world.eval_file].concat()
+    })
+}
+
+#[test]
+fn threads_change_no_bit() {
+    for set in sets(false) {
+        for &layout in set.layouts() {
+            let [one, three] = [1, 3].map(|threads| record(&set, layout, threads));
+            assert!(one == three, "{} {layout}", set.name());
+        }
+    }
+}
+
+/// The digests of [`record`] for every small set and layout, a line each.
+fn digests() -> String {
+    let mut lines = String::new();
+    for set in sets(false) {
+        for &layout in set.layouts() {
+            let mut hasher = DefaultHasher::new();
+            record(&set, layout, 2).hash(&mut hasher);
+            lines += &format!("digest {} {layout} {:016x}\n", set.name(), hasher.finish());
+        }
+    }
+    lines
+}
+
+#[test]
+#[ignore = "run by `kernels_change_no_bit`"]
+fn digests_of_records() {
+    print!("{}", digests());
+}
+
+/// Which kernels there are is settled once in a process, so others need a process of their own.
+#[test]
+fn kernels_change_no_bit() {
+    let own = digests();
+    assert!(own.lines().count() >= 3);
+    for kernels in ["portable", "avx2"] {
+        let test = "scheme::conformance::rounds::digests_of_records";
+        let child = Command::new(env::current_exe().unwrap())
+            .args([test, "--exact", "--ignored", "--nocapture"])
+            .env("HOMAES_BACKEND", kernels)
+            .output()
+            .unwrap();
+        let out = String::from_utf8(child.stdout).unwrap();
+        let found: Vec<&str> = out
+            .lines()
+            // libtest writes the name of the test without a line's end
+            .filter_map(|line| line.find("digest ").map(|at| &line[at..]))
+            .collect();
+        assert_eq!(found, own.lines().collect::<Vec<_>>(), "{kernels}");
+    }
+}
