@@ -31,9 +31,9 @@ pub(crate) enum Command {
 /// Make keys, encrypt a text with AES, transcipher, decrypt, compare, and show times and sizes
 #[derive(Debug, clap::Args)]
 pub(crate) struct Demo {
-    /// FHE scheme; its default set is taken, a secure one where it has any
-    #[arg(long, value_enum, default_value_t = default_scheme())]
-    pub(crate) scheme: Scheme,
+    /// FHE scheme; its default set is taken, a secure one where it has any [default: that of --set, or bgv]
+    #[arg(long, value_enum)]
+    pub(crate) scheme: Option<Scheme>,
     /// Parameter set instead of the scheme's default (see 'homaes params')
     #[arg(long, value_name = "NAME")]
     pub(crate) set: Option<String>,
@@ -98,7 +98,7 @@ pub(crate) struct WrapKey {
     #[arg(long, value_name = "FILE")]
     pub(crate) key_file: PathBuf,
     /// How blocks are laid out in ciphertexts; auto: sliced and packed, as far as the set offers
-    /// them, for the server to choose from
+    /// them, for the server to choose from, or else bits
     #[arg(long, value_enum, default_value_t = Layout::Auto)]
     pub(crate) layout: Layout,
     /// Direction of AES: CTR and GCM need encrypt, ECB and CBC decrypt
@@ -297,7 +297,7 @@ fn schemes() -> impl Iterator<Item = homaes::Scheme> {
 }
 
 /// The scheme that is taken where none is named.
-fn default_scheme() -> Scheme {
+pub(crate) fn default_scheme() -> Scheme {
     Scheme::value_variants()[0]
 }
 

@@ -14,7 +14,7 @@
 //! | | bound |
 //! |---|---|
 //! | operands come down by modulus switches | [`SwitchedBits`], `switched.rs`: sharp, for drops of 22 bits |
-//! | operands come down by reduction | [`ReducedBits`], `reduced.rs`: plain, for drops of 28 bits and more |
+//! | operands come down by reduction | [`ReducedBits`], `reduced.rs`: plain, for drops of 27.7 bits and more |
 //!
 //! # Approximations
 //!

@@ -1,40 +1,43 @@
 //! Bound on the probability that a batch of AES is wrong ([`homaes_leveled::stability`]).
 //!
-//! The bound knows of a key only how large f is at its largest embedding: at most 12 times the mean, in the square. So it holds for every key of a set.
+//! The bound knows of a key only how large f and 2g are at their largest embeddings: at most 12 times the mean, in the square, or the key is refused. So it holds for every key of a set, in the
+//! mean over the errors of evaluation keys and wrapped keys.
 
 use crate::arithmetic::Arithmetic;
 use crate::keys::PEAK;
 use crate::params::Params;
 use homaes_leveled::stability::{ReducedBits, SwitchedBits, descents};
 
-/// How much larger than in the mean Σ D_j² |e_j|² over the digits may be at an embedding, but for keys of probability 2^-64: the |e_j|² are exponential, so that a sum which
-/// one digit makes up exceeds x times its mean with e^-x, at one of 2^14 embeddings and 56 levels with 2^-64 at x = 59. More digits are less spread.
+/// How much larger than in the mean Σ D_j² |e_j|² over the digits may be at an embedding. Evaluation keys with more have probability 2^-64 and are left out. The |e_j|² are exponential: where one digit
+/// makes up the sum, it exceeds x times its mean with probability e^-x. At x = 59 that is 2^-64 for 2^14 embeddings and 56 levels together. Sums of more digits are less spread.
 const SPREAD: f64 = 60.0;
 
 /// Bits by which an operand's noise must have been divided to be left out.
 const LEFT_OUT: f64 = 13.0;
 
-/// How far out the rounding noise of an output is counted, in deviations: beyond with 2^-180 for one coefficient, at most 2^22 in a batch.
+/// How far out the fresh noise of an output is counted, in deviations: a coefficient, of 2^22 in a batch, is beyond with probability 2^-180.
 const TAIL: f64 = 16.0;
 
 /// Whether the noise of a batch stays below half the modulus but with probability `2^-bits`.
 pub fn settles<A: Arithmetic>(params: &Params<A>, bits: f64) -> bool {
-    // as in homaes_bgv::stability: every embedding carries the most that the good event allows, and rounding noise is far out
-    carried(params, 0.0, bits + 1.0).is_some_and(|carried| {
+    // as in homaes_bgv::stability: every embedding carries the most that the good event allows, and the fresh noise of the output is far out
+    let (carried, fresh) = carried(params, 0.0, bits + 1.0);
+    carried.is_some_and(|carried| {
         let (n, m) = (params.ring().n() as f64, params.ring().m());
         let primes = [3, 5, 17, 257].into_iter();
         let own = primes.filter(|&r| m.is_multiple_of(r));
         let dual: f64 = own.map(|r| 2.0 / r as f64).product();
-        let rounding = (n * PEAK).sqrt() * TAIL;
-        let unit = params.noise().rho_log2.exp2();
-        let coefficient = (dual * unit * (n * carried + rounding)).log2();
+        let model = params.noise();
+        let public = (2.0 * (model.public().rms_log2 - model.rho_log2)).exp2() * PEAK;
+        let fresh = (n * (fresh + public)).sqrt() * TAIL;
+        let coefficient = (dual * model.rho_log2.exp2() * (n * carried + fresh)).log2();
         coefficient < params.log2_modulus(1) - 1.0
     })
 }
 
-/// What a state bit carries into a round at most, over ρ, but with probability `2^-bits`, relinearisation leaving 2^`more` times the noise that it does; nothing if there
-/// is no such bound.
-pub(crate) fn carried<A: Arithmetic>(params: &Params<A>, more: f64, bits: f64) -> Option<f64> {
+/// What a state bit carries into a round at most, over ρ, except with probability `2^-bits`, and nothing if there is no such bound; and the variance of its fresh noise, over ρ². Relinearisation
+/// leaves 2^`more` times the noise that it does.
+fn carried<A: Arithmetic>(params: &Params<A>, more: f64, bits: f64) -> (Option<f64>, f64) {
     let (arithmetic, model) = (params.arithmetic(), params.noise());
     let (top, depth) = (params.top_level(), params.set().sbox.levels());
     let levels = |place: usize| (2..=top).filter(move |l| (top - l) % depth == place);
@@ -52,6 +55,7 @@ pub(crate) fn carried<A: Arithmetic>(params: &Params<A>, more: f64, bits: f64) -
     let ks: Vec<f64> = ks.collect();
     let rounds = params.set().rounds as u32;
     let round_key = (2.0 * (params.fresh().rms_log2 - model.rho_log2)).exp2() * PEAK;
+    let fresh = PEAK + ks[depth - 1] + round_key;
     let (unit, embeddings) = (model.rho_log2.exp2(), params.ring().n() as f64 / 2.0);
     // operands come down inside a round all by reduction, or all by switches
     let rounds_tops = (0..params.set().rounds).map(|round| top - depth * round);
@@ -67,7 +71,7 @@ pub(crate) fn carried<A: Arithmetic>(params: &Params<A>, more: f64, bits: f64) -
             round_key,
             ks,
         };
-        return model.settle(PEAK, unit, embeddings, bits);
+        return (model.settle(PEAK, unit, embeddings, bits), fresh);
     }
     // the bound for switches leaves out what is left of the operands' noise
     let divided = lowerings
@@ -80,8 +84,8 @@ pub(crate) fn carried<A: Arithmetic>(params: &Params<A>, more: f64, bits: f64) -
         round_key,
         ks: ks.try_into().expect("four"),
     };
-    let carried = model.settle(PEAK, unit, embeddings, bits)?;
-    Some(carried.largest)
+    let carried = model.settle(PEAK, unit, embeddings, bits);
+    (carried.map(|carried| carried.largest), fresh)
 }
 
 #[cfg(test)]
@@ -113,7 +117,7 @@ mod tests {
     fn without_its_special_prime_rns_has_no_bound() {
         let params = Params::<Rns>::new(&sets::RNS).unwrap();
         let special = params.arithmetic().log2_key() - params.log2_modulus(params.top_level());
-        assert_eq!(carried(&params, special, 1.0), None);
+        assert_eq!(carried(&params, special, 1.0).0, None);
         assert!(settles(&params, 64.0));
     }
 }

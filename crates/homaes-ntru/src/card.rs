@@ -6,7 +6,8 @@ use crate::params::Params;
 use homaes_params::{Published, Ring, SetCard, ntru};
 
 /// What every set implements.
-const PAPER: &str = "Doröz, Hu, Sunar: Homomorphic AES Evaluation Using NTRU (2014)";
+const PAPER: &str =
+    "Doröz, Hu, Sunar: Homomorphic AES Evaluation using the Modified LTV Scheme (2014)";
 
 /// log2 of the bound on a batch's failure probability. A test of [`crate::bound`] computes it for every set.
 pub(crate) const LOG2_P_FAIL: f64 = -64.0;

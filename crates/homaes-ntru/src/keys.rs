@@ -20,18 +20,24 @@ use zeroize::{Zeroize, Zeroizing};
 /// Secrets drawn before key generation gives up. One in n/p ≈ 2^-10 has no inverse modulo a given prime.
 const KEY_TRIES: usize = 100;
 
-/// Largest |f|² at an embedding of an accepted secret, over the mean 4n + 1. Noise is that much larger there at every level, and runs away where it is much
-/// too large; one in ten secrets is refused at n = 32768.
+/// Largest |f|² and |2g|² at an embedding of an accepted secret, over their means 4n + 1 and 4n. Noise is that much larger there at every level, and runs away where it is much
+/// too large; one in five secrets is refused at n = 32768.
 pub(crate) const PEAK: f64 = 12.0;
 
-/// |f|² at the embedding where it is largest, over 4n + 1.
+/// Whether neither f = 2f' + 1 nor 2g is too large at an embedding.
 #[inline(never)]
-fn peak(ring: &Ring, f_prime: &[i64]) -> f64 {
-    let f = Zeroizing::new(f_of(ring, f_prime));
-    let f = Zeroizing::new(f.iter().map(|&c| c as f64).collect::<Vec<f64>>());
-    let squares = Zeroizing::new(squared_magnitudes(ring, &f));
-    let largest = squares.iter().copied().fold(0.0, f64::max);
-    largest / (4.0 * ring.n() as f64 + 1.0)
+fn accepts(ring: &Ring, f_prime: &[i64], g: &[i64]) -> bool {
+    let (f, mean) = (Zeroizing::new(f_of(ring, f_prime)), 4.0 * ring.n() as f64);
+    let peak = |coefficients: &mut dyn Iterator<Item = f64>| {
+        let coefficients = Zeroizing::new(coefficients.collect::<Vec<f64>>());
+        let squares = Zeroizing::new(squared_magnitudes(ring, &coefficients));
+        squares.iter().copied().fold(0.0, f64::max)
+    };
+    let peaks = [
+        peak(&mut f.iter().map(|&c| c as f64)) / (mean + 1.0),
+        peak(&mut g.iter().map(|&c| 2.0 * c as f64)) / mean,
+    ];
+    peaks.into_iter().all(|peak| peak <= PEAK)
 }
 
 /// The coefficients of 2f' + 1. In the normal basis 1 is ± the sum of all basis elements.
@@ -65,7 +71,7 @@ impl<A: Arithmetic> SecretKey<A> {
             sample::binomial(rng, &mut g);
             let mut id = [0; 16];
             rng.fill_bytes(&mut id);
-            if peak(params.ring(), &f_prime) > PEAK {
+            if !accepts(params.ring(), &f_prime, &g) {
                 continue;
             }
             if let Some(key) = Self::from_coefficients(params, KeyId(id), &f_prime, &g) {

@@ -21,7 +21,7 @@
 //! |---|---|---|---|
 //! | paper | q = p^41, p of 31 bits, coefficients of many words | digits of one bit or of 16 | `ntru/paper`, `ntru/paper16` |
 //! | residues | 41 primes of 31 bits on average, one dropped a level | a digit for every prime, one special prime | `ntru/rns` |
-//! | hybrid | two primes a round and a tail | three digits, special modulus of 304 bits | `ntru/hybrid` |
+//! | hybrid | two primes a round and a tail | three digits, special modulus of 308 bits | `ntru/hybrid` |
 //!
 //! # Departures
 //!

@@ -14,6 +14,9 @@
 //! | modulus switch by X | times X^-2, plus ρ² = (n/3)(4n + 1) |
 //!
 //! The last line is DHS14 §5 with the parity polynomial p: uniform in (-1, 1), times f.
+//!
+//! Sums and products count as those of independent noises of one size at all embeddings. Noises share the factor f, so that the mean square of a product is twice that of this table; after a switch the rounding
+//! noise hides it.
 
 use homaes_leveled::log2;
 use homaes_math::Ring;

@@ -18,7 +18,7 @@
 //! BGV brings them down to the level of the other factor sum by sum, which leaves less noise than the sum of what came down.
 //!
 //! Source: Satoh, Morioka, Takano, Munetoh, *A compact Rijndael hardware architecture with S-box optimization* (ASIACRYPT 2001), for
-//! inversion in the tower; Doröz, Hu, Sunar, *Homomorphic AES evaluation using NTRU* (eprint 2014/039), for the 18 relinearisations. The bases are those, of all conjugate E₀ and
+//! inversion in the tower; Doröz, Hu, Sunar, *Homomorphic AES Evaluation using the Modified LTV Scheme* (eprint 2014/039), for the 18 relinearisations. The bases are those, of all conjugate E₀ and
 //! E₁, for which the rows of the folded matrices are short: 32 of 72 conjunctions on average.
 
 use super::Program;

@@ -1,7 +1,7 @@
 //! `homaes demo`: the whole way, through real files.
 
 use super::sample::Sample;
-use super::{layout_of_set, set_of_scheme};
+use super::{layout_of_set, named_set, set_of_scheme};
 use crate::args::{self, Demo};
 use crate::console::{self, Failure};
 use crate::progress::{Follower, spin};
@@ -37,7 +37,12 @@ struct Outcome {
 }
 
 pub(crate) fn run(args: &Demo) -> Result<(), Failure> {
-    let set = set_of_scheme(args.scheme.0, args.set.as_deref(), args.variant)?;
+    let scheme = match (&args.scheme, &args.set) {
+        (Some(scheme), _) => scheme.0,
+        (None, Some(name)) => named_set(name)?.scheme(),
+        (None, None) => args::default_scheme().0,
+    };
+    let set = set_of_scheme(scheme, args.set.as_deref(), args.variant)?;
     console::warn_insecure(&set);
     let layout = args.layout.get();
     let default = set.default_blocks(layout_of_set(&set, layout)?);

@@ -5,10 +5,10 @@ use homaes_aes::Direction;
 use homaes_aes::state::{byte_index, shift_source};
 use rand_core::Rng;
 
-type Complex = (f64, f64);
+pub(super) type Complex = (f64, f64);
 
 /// A circular normal of the given variance.
-fn normal(rng: &mut impl Rng, variance: f64) -> Complex {
+pub(super) fn normal(rng: &mut impl Rng, variance: f64) -> Complex {
     let [u, v] = [(); 2].map(|()| (rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64);
     let (radius, angle) = (
         (-variance * (1.0 - u).ln()).sqrt(),
@@ -18,7 +18,7 @@ fn normal(rng: &mut impl Rng, variance: f64) -> Complex {
 }
 
 /// What a sum of products is, given fresh and carried parts of all atoms, over D.
-fn value(pairs: &Pairs, ratios: &[f64], atoms: &[Complex]) -> Complex {
+pub(super) fn value(pairs: &Pairs, ratios: &[f64], atoms: &[Complex]) -> Complex {
     let mut sum = (0.0, 0.0);
     for (&(i, j), c) in &pairs.coefficients {
         let (x, y) = (atoms[i], atoms[j]);

@@ -39,18 +39,7 @@ fn model(drops: &[f64]) -> ReducedBits {
     }
 }
 
-/// The bound on products of fresh parts, where their law is known.
-#[test]
-fn the_tail_is_above_that_of_single_products() {
-    // Q = g² and Q = g g' of variance 1: P(|Q| > t) = e^-t, and for g g' a little more than e^-2t; the bound allows e t/2 ‖Q‖₂ with e^-t
-    let bound = |square: f64, t: f64| std::f64::consts::E * t / 2.0 * square.sqrt();
-    for t in [2.0, 5.0, 20.0] {
-        assert!(bound(2.0, t) > t);
-        assert!(bound(1.0, t) > t / 2.0);
-    }
-}
-
-/// Sampled noise stays below the bound, which is not far above it: a bound for e^-60 against the largest of 10^5 numbers.
+/// Sampled noise stays below the bound, which is for 2^-64 and within a factor of 200 of the largest of 10^4 numbers.
 #[test]
 fn samples_stay_below_the_reduced_bound() {
     for drops in [&[12.5, 13.5, 14.0, 16.0][..], &[14.5, 14.0, 16.5]] {

@@ -2,8 +2,8 @@
 //!
 //! **RNS** (DHS14 §4, with q = ∏ p_i in place of p^L). The modulus of level ℓ is the product of the first ℓ primes, so every modulus divides
 //! those above it: a ciphertext of a higher level comes down by leaving limbs out. All primes are the largest below 2^32, which lets two residues share a
-//! word at rest; there are 41 between 2^27.6 and 2^32 for m = 65535. Levels whose products are small drop the small ones. The next smaller prime is special:
-//! without it the noise of relinearisation, 2^25.6 at an embedding, is 2^31 times that of digits of one bit, so close to what 31 bits a level allow that
+//! word at rest; there are 41 between 2^27.7 and 2^32 for m = 65535. Levels whose products are small drop the small ones. The next smaller prime is special:
+//! without it the noise of relinearisation, 2^25.6 at an embedding, is 2^28 times that of the paper's 1271 digits of one bit, so close to what 31 bits a level allow that
 //! it runs away in the third round of AES at n = 32768.
 //!
 //! **Hybrid.** Level 4r + 1 is where a state stands with r rounds left:
@@ -24,9 +24,9 @@ use std::ops::Range;
 /// log2 of the bounds below which the primes of a hybrid chain are the largest.
 const LOW: f64 = 24.0;
 const HIGH: f64 = 46.1;
-/// Dropped at even and at odd levels 4r - 3 and 4r - 1.
-const EVEN: f64 = 46.4;
-const ODD: f64 = 42.8;
+/// Base primes b_1, b_3, … and b_2, b_4, ….
+const BASE_ODD: f64 = 46.4;
+const BASE_EVEN: f64 = 42.8;
 const SPECIAL: f64 = 44.07;
 /// Special primes, and other primes of a digit.
 const SPECIALS: usize = 7;
@@ -88,11 +88,11 @@ impl Chain {
     fn hybrid(set: &ParamSet, step: u64) -> Self {
         let below = |log2: f64, count| largest_primes(log2.exp2() as u64, step, count);
         let rounds = set.rounds;
-        let [even, odd] = [EVEN, ODD].map(|log2| below(log2, rounds));
-        let base = even
+        let [odd, even] = [BASE_ODD, BASE_EVEN].map(|log2| below(log2, rounds));
+        let base = odd
             .into_iter()
-            .zip(odd)
-            .flat_map(|(even, odd)| [even, odd]);
+            .zip(even)
+            .flat_map(|(odd, even)| [odd, even]);
         let mut primes = [below(LOW, 1), below(HIGH, 1)].concat();
         primes.extend(base);
         let special = primes.len()..primes.len() + SPECIALS;

@@ -1,6 +1,6 @@
 //! Relinearisation in sets whose digits are residues modulo single primes ([`homaes_leveled::grouped`]).
 //!
-//! At level ℓ: ℓ transforms for the coefficients of the product, 4ℓ for its digits modulo four auxiliary primes, one for every prime of the groups, and ℓ - 1 for the result, which is
+//! At level ℓ: ℓ transforms for the coefficients of the product, 4ℓ for its digits modulo four auxiliary primes, four for every group of primes, and ℓ - 1 for the result, which is
 //! divided by the special prime and by the one that is dropped while it is in coefficients. Extending the digits to all primes would take ℓ² + 2ℓ + 1.
 
 use super::Residues;

@@ -19,8 +19,8 @@
 mod files;
 mod rounds;
 
-use super::family::*;
 use super::Set;
+use super::family::*;
 use homaes_params::Purpose;
 use homaes_scheme::file;
 use homaes_wire::{Reader, Writer};
