@@ -104,7 +104,7 @@ pub(crate) struct WrapKey {
     /// Direction of AES: CTR and GCM need encrypt, ECB and CBC decrypt
     #[arg(long, value_enum, default_value_t = Direction::Encrypt)]
     pub(crate) direction: Direction,
-    /// Multiplications to be left on the results [default: what the set declares, as far as its
+    /// Multiplications to be left on the results [default: what the set declares, 0 where it declares none, as far as its
     /// levels go; see 'homaes params']; not with schemes without levels
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u16))]
     pub(crate) levels_left: Option<u16>,

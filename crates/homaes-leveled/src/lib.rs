@@ -15,7 +15,7 @@
 //! | bounds on the probability that noise runs away, for AES in bits | [`stability`] |
 //! | counts and times of all that | `meter.rs` |
 //!
-//! A *basis* is a list of places in a pool; a *limb* is a polynomial modulo one prime. Limbs are in evaluation form, stored (factor 2^52) and lazy
+//! A *basis* is a list of places in a pool; a *limb* is a polynomial modulo one prime. Limbs are in evaluation form, stored (factor 2^52, Montgomery's form) and lazy
 //! unless a function says otherwise.
 
 #![forbid(unsafe_code)]

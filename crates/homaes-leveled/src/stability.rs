@@ -18,8 +18,8 @@
 //!
 //! # Approximations
 //!
-//! Rounding noise counts as normal, and roundings as independent from switch to switch; key switching as normal noise of given variance; public bits
-//! that are added to a state as noise of no more than a round key has. All of it grows with κ: the largest κ_j of a key stands for all.
+//! Rounding noise counts as normal, and roundings as independent from switch to switch; key switching as normal noise of given variance. What is added to a state, round keys and
+//! public bits, has a given variance too. All of it grows with κ: the largest κ_j of a key stands for all.
 
 mod reduced;
 mod simulate;

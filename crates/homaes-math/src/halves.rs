@@ -159,14 +159,8 @@ pub(crate) fn sums_of_rows(
     out: &mut [&mut [u64]],
 ) {
     let n = out.first().map_or(0, |o| o.len());
-    let p = m.p();
-    // ⌊2^64 / p⌋, p being odd
-    let inverse = u64::MAX / p;
-    let reduced = |a: u64| {
-        // the quotient is at most 1 too small
-        let q = ((u128::from(a) * u128::from(inverse)) >> 64) as u64;
-        m.canonical(a - q * p)
-    };
+    let remainder = kernel::Remainder::new(m);
+    let reduced = |a: u64| m.canonical(remainder.lazy(a));
     let mut low = [0u64; SUMS_BLOCK];
     let mut high = [0u64; SUMS_BLOCK];
     for start in (0..n).step_by(SUMS_BLOCK) {

@@ -369,6 +369,30 @@ pub fn sums(
     sums_of_rows(m, sources, rows, out);
 }
 
+/// Division of any word by p.
+#[derive(Clone, Copy)]
+pub(crate) struct Remainder {
+    p: u64,
+    /// ⌊2^64 / p⌋, p being odd
+    inverse: u64,
+}
+
+impl Remainder {
+    pub(crate) fn new(m: &Modulus) -> Self {
+        let p = m.p();
+        let inverse = u64::MAX / p;
+        Self { p, inverse }
+    }
+
+    /// a modulo p, below 2p.
+    #[inline(always)]
+    pub(crate) fn lazy(self, a: u64) -> u64 {
+        // the quotient is at most 1 too small
+        let q = ((u128::from(a) * u128::from(self.inverse)) >> 64) as u64;
+        a - q * self.p
+    }
+}
+
 /// [`sums`], compiled as part of its caller, and so for the caller's vectors.
 #[inline(always)]
 pub(crate) fn sums_of_rows(
@@ -378,9 +402,7 @@ pub(crate) fn sums_of_rows(
     out: &mut [&mut [u64]],
 ) {
     let n = out.first().map_or(0, |o| o.len());
-    let p = m.p();
-    // ⌊2^64 / p⌋, p being odd
-    let inverse = u64::MAX / p;
+    let remainder = Remainder::new(m);
     let mut acc = [0u64; SUMS_BLOCK];
     for start in (0..n).step_by(SUMS_BLOCK) {
         let range = start..n.min(start + SUMS_BLOCK);
@@ -392,9 +414,7 @@ pub(crate) fn sums_of_rows(
                 acc.iter_mut().zip(source).for_each(|(a, x)| *a += x);
             }
             for (o, &a) in out[range.clone()].iter_mut().zip(&*acc) {
-                // the quotient is at most 1 too small
-                let q = ((u128::from(a) * u128::from(inverse)) >> 64) as u64;
-                *o = a - q * p;
+                *o = remainder.lazy(a);
             }
         }
     }

@@ -54,13 +54,13 @@ pub trait Arithmetic: Sized + Send + Sync + 'static {
 
     /// A small polynomial.
     fn small(&self, level: usize, coefficients: &[i64]) -> Self::Element;
-    /// The sum.
+    /// a + b modulo q_ℓ.
     fn sum(&self, level: usize, a: &Self::Element, b: &Self::Element) -> Self::Element;
     /// The same value at a lower level.
     fn lower(&self, meter: &Meter, from: usize, to: usize, a: &Self::Element) -> Self::Element;
     /// Bits by which [`lower`](Self::lower) divides; nothing if it reduces modulo q_to, which q_from is a multiple of, and so keeps the noise.
     fn lowering_log2(&self, from: usize, to: usize) -> Option<f64>;
-    /// The product.
+    /// a·b modulo q_ℓ, not relinearised.
     fn multiply(
         &self,
         meter: &Meter,
@@ -68,7 +68,7 @@ pub trait Arithmetic: Sized + Send + Sync + 'static {
         a: &Self::Element,
         b: &Self::Element,
     ) -> Self::Product;
-    /// The sum.
+    /// a + b modulo q_ℓ, of products.
     fn sum_of_products(&self, level: usize, a: &Self::Product, b: &Self::Product) -> Self::Product;
     /// Sum k is that of `products[i]` for i in `rows[k]`.
     fn sums(

@@ -4,7 +4,7 @@
 //! the higher one, which costs nothing and keeps the noise (DHS14 §4), otherwise by a modulus switch.
 
 use crate::arithmetic::Arithmetic;
-use crate::ciphertext::{Ciphertext, Product, plaintext, public};
+use crate::ciphertext::{Ciphertext, Product, public};
 use crate::error::{Error, Result};
 use crate::keys::EvalKey;
 use crate::params::Params;
@@ -100,9 +100,8 @@ impl<A: Arithmetic> BitEval for Bits<'_, A> {
     }
 
     fn public(&self, v: &[bool]) -> Ciphertext<A> {
-        let bits =
-            plaintext(self.params(), v).expect("at most one bit per slot, as the trait asks");
-        public(self.params(), self.params().top_level(), &bits)
+        let bits = public(self.params(), self.params().top_level(), v);
+        bits.expect("at most one bit per slot, as the trait asks")
     }
 
     fn xor(&self, a: &Ciphertext<A>, b: &Ciphertext<A>) -> Ciphertext<A> {

@@ -5,6 +5,7 @@
 
 use crate::arithmetic::Arithmetic;
 use crate::keys::PEAK;
+use crate::noise::MOST_PUBLIC;
 use crate::params::Params;
 use homaes_leveled::stability::{ReducedBits, SwitchedBits, descents};
 
@@ -28,8 +29,7 @@ pub fn settles<A: Arithmetic>(params: &Params<A>, bits: f64) -> bool {
         let own = primes.filter(|&r| m.is_multiple_of(r));
         let dual: f64 = own.map(|r| 2.0 / r as f64).product();
         let model = params.noise();
-        let public = (2.0 * (model.public().rms_log2 - model.rho_log2)).exp2() * PEAK;
-        let fresh = (n * (fresh + public)).sqrt() * TAIL;
+        let fresh = (n * (fresh + MOST_PUBLIC * PEAK)).sqrt() * TAIL;
         let coefficient = (dual * model.rho_log2.exp2() * (n * carried + fresh)).log2();
         coefficient < params.log2_modulus(1) - 1.0
     })
@@ -56,6 +56,8 @@ fn carried<A: Arithmetic>(params: &Params<A>, more: f64, bits: f64) -> (Option<f
     let rounds = params.set().rounds as u32;
     let round_key = (2.0 * (params.fresh().rms_log2 - model.rho_log2)).exp2() * PEAK;
     let fresh = PEAK + ks[depth - 1] + round_key;
+    // the first state is public bits in place of the rounding noise of a switch
+    let round_key = round_key + (MOST_PUBLIC - 1.0) * PEAK;
     let (unit, embeddings) = (model.rho_log2.exp2(), params.ring().n() as f64 / 2.0);
     // operands come down inside a round all by reduction, or all by switches
     let rounds_tops = (0..params.set().rounds).map(|round| top - depth * round);

@@ -10,7 +10,7 @@
 //! | ciphertexts | set by `homaes` | | 128 times: level (u8), noise rms (f64), the element modulo the primes of the level |
 //!
 //! Residues are canonical, in evaluation form and stored form (times 2^52 mod p), bit-packed at the modulus's length. A ciphertext of NTRU has no uniform half,
-//! so nothing in these files is expanded from a seed; that of an evaluation key names it.
+//! so nothing in these files is expanded from a seed. The seed in an evaluation key lets whoever has the secret key draw the same errors again.
 
 use crate::arithmetic::Arithmetic;
 use crate::ciphertext::{Ciphertext, take_element};

@@ -7,7 +7,7 @@
 //! | operation | mean square |
 //! |---|---|
 //! | fresh: 2gs + 2ef + fm | n(4n) + (4n + 1)(4n + n/4), then a modulus switch by a special prime |
-//! | public: fm | (4n + 1) n/4 |
+//! | public: fm, half of the coefficients of m being ±1 | (4n + 1) n/2 |
 //! | sum | sum |
 //! | product | product |
 //! | relinearisation: Σ d_j (2g s_j + 2e_j f)/P | plus n(4n² + 4n(4n + 1))/12 · Σ (D_j/P)² |
@@ -20,6 +20,9 @@
 
 use homaes_leveled::log2;
 use homaes_math::Ring;
+
+/// Mean square of the most noise that public bits can have, over ρ²: all coefficients of m are ±1, (4n + 1) n.
+pub(crate) const MOST_PUBLIC: f64 = 3.0;
 
 /// log2 of the root mean square of a noise over the embeddings.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -97,7 +100,7 @@ impl NoiseModel {
 
     /// Of public bits as a ciphertext.
     pub fn public(&self) -> Noise {
-        Self::of_square(self.f_square() * self.n / 4.0)
+        Self::of_square(self.f_square() * self.n / 2.0)
     }
 
     /// What relinearisation adds before the modulus switch, from [`Arithmetic::digit_power`](crate::Arithmetic::digit_power).

@@ -12,7 +12,7 @@ use homaes_params::DigestBuilder;
 use homaes_scheme::SetId;
 use std::sync::Arc;
 
-/// Of the two classes of slots that a ring has; bits lie alike in both.
+/// Where the representatives of the second class of slots lie along the axis of 17 ([`Slots::new`]); bits are the same for all choices.
 const SECOND_CLASS: usize = 7;
 
 /// Checked parameters with all precomputation; shared by keys, ciphertexts and evaluators.

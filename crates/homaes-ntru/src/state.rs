@@ -1,7 +1,7 @@
 //! The state of a batch of blocks: 128 ciphertexts, and the coordinates that bytes stand in.
 
 use crate::arithmetic::Arithmetic;
-use crate::ciphertext::{Ciphertext, plaintext, public};
+use crate::ciphertext::{Ciphertext, public};
 use crate::error::{Error, Result};
 use crate::keys::SecretKey;
 use crate::params::Params;
@@ -63,7 +63,7 @@ impl<A: Arithmetic> State<A> {
                 .iter()
                 .map(|b| b[k / 8] >> (k % 8) & 1 == 1)
                 .collect();
-            Ok(public(params, level, &plaintext(params, &own)?))
+            public(params, level, &own)
         });
         Ok(Self {
             bits: bits.collect::<Result<_>>()?,

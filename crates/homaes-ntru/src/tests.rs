@@ -171,7 +171,7 @@ fn aes_on_the_ring_without_3_and_5() {
 }
 
 #[test]
-#[ignore = "an hour, 12 GiB of memory"]
+#[ignore = "twenty minutes, 18 GiB of memory"]
 fn paper_at_full_size() {
     aes_128::<PrimePower>(&sets::PAPER, 2048);
 }

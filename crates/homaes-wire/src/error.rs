@@ -117,6 +117,14 @@ pub enum WireError {
         /// Its tag as found.
         tag: u16,
     },
+    /// A file that was verified is no longer what it was ([`Stored`](crate::Stored)).
+    #[error("{}: record {record} was changed while the file was in use; leave the file as it is, and run again", path.display())]
+    Changed {
+        /// The file.
+        path: PathBuf,
+        /// Position in the file, from 0.
+        record: u64,
+    },
     /// A record has another tag than its place asks for.
     #[error("record {record} has tag {found}, expected {expected}")]
     OtherTag {

@@ -5,7 +5,7 @@ use crate::hash::{Checksum, RecordHash};
 use crate::{CHECKSUM_BYTES, RECORD_HEAD_BYTES, RecordHead, WireError};
 use std::fmt;
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
@@ -14,6 +14,8 @@ use std::sync::{Mutex, PoisonError};
 pub struct Stored {
     file: Mutex<File>,
     path: PathBuf,
+    /// records of the file before them
+    before: u64,
     places: Vec<Place>,
 }
 
@@ -37,6 +39,7 @@ impl Stored {
         lengths: impl Iterator<Item = u64>,
         mut check: impl FnMut(usize, u64, &[u8]) -> Result<(), E>,
     ) -> Result<Self, E> {
+        let before = reader.next;
         let mut places = Vec::new();
         let mut body = Vec::new();
         for (number, len) in lengths.enumerate() {
@@ -59,6 +62,7 @@ impl Stored {
         Ok(Self {
             file: Mutex::new(file),
             path,
+            before,
             places,
         })
     }
@@ -78,12 +82,16 @@ impl Stored {
     /// Reads the body of record `number` of them into `body`, in place of what that held.
     ///
     /// # Errors
-    /// [`WireError::Io`], or [`WireError::RecordCorrupted`] if it is no longer what it was.
+    /// [`WireError::Io`], or [`WireError::Changed`] if it is no longer what it was.
     ///
     /// # Panics
     /// If there is no such record.
     pub fn read(&self, number: usize, body: &mut Vec<u8>) -> Result<(), WireError> {
         let place = &self.places[number];
+        let changed = || WireError::Changed {
+            path: self.path.clone(),
+            record: self.before + number as u64,
+        };
         body.resize(usize::try_from(place.head.len).unwrap_or(usize::MAX), 0);
         let mut head = [0; RECORD_HEAD_BYTES];
         let mut checksum = [0; CHECKSUM_BYTES];
@@ -93,16 +101,16 @@ impl Stored {
                 .and_then(|_| file.read_exact(&mut head))
                 .and_then(|()| file.read_exact(body))
                 .and_then(|()| file.read_exact(&mut checksum))
-                .map_err(|source| WireError::io(&self.path, source))?;
+                .map_err(|source| match source.kind() {
+                    ErrorKind::UnexpectedEof => changed(),
+                    _ => WireError::io(&self.path, source),
+                })?;
         }
         let [previous, own] = &place.checksums;
         let mut hash = RecordHash::new(previous, place.head);
         hash.update(body);
         if hash.finish() != *own || head != place.head.to_bytes() || checksum != *own {
-            return Err(WireError::RecordCorrupted {
-                record: number as u64,
-                tag: place.head.tag,
-            });
+            return Err(changed());
         }
         Ok(())
     }
@@ -168,7 +176,7 @@ mod tests {
             file.write_all(&[bytes[at as usize] ^ 1]).unwrap();
             let error = stored.read(1, &mut body).unwrap_err();
             assert!(
-                matches!(error, WireError::RecordCorrupted { .. }),
+                matches!(error, WireError::Changed { record: 2, .. }),
                 "{at}: {error}"
             );
             assert!(stored.read(0, &mut body).is_ok());
@@ -184,7 +192,7 @@ mod tests {
             .unwrap();
         assert!(matches!(
             stored.read(1, &mut body),
-            Err(WireError::Io { .. })
+            Err(WireError::Changed { .. })
         ));
     }
 }
