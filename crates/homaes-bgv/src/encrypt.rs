@@ -14,7 +14,7 @@ use homaes_leveled::secret::{self, lots, lots_mut};
 use homaes_leveled::{Meter, Poly, SecretPoly};
 use homaes_math::sample::{self, Seed};
 use homaes_math::{Words, torus};
-use homaes_scheme::Owner;
+use homaes_scheme::{Owner, signs};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
@@ -221,7 +221,18 @@ impl PublicKey {
 
 /// The trivial encryption of public bytes at `level`: no key, no error.
 pub(crate) fn trivial(params: &Params, bytes: &[u8], level: usize) -> Ciphertext {
-    let message = encode(params, bytes, level);
+    without_key(params, encode(params, bytes, level), level)
+}
+
+/// As [`trivial`], with signs of the plaintext's coefficients that nobody can choose ([`signs`]): what AES gets from a file.
+pub(crate) fn from_file(params: &Params, bytes: &[u8], level: usize) -> Ciphertext {
+    let mut coefficients = plain_coefficients(params, bytes);
+    signs::spread(bytes, &mut coefficients);
+    let message = Poly::from_signed(params.pool(), params.basis(level), &coefficients);
+    without_key(params, message, level)
+}
+
+fn without_key(params: &Params, message: Poly, level: usize) -> Ciphertext {
     let zero = Poly::zeroed(params.ring().n(), message.limbs.len());
     Ciphertext {
         owner: Owner::new(params.id(), None),

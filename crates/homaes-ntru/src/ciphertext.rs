@@ -6,7 +6,7 @@ use crate::keys::{PublicKey, SecretKey, masked};
 use crate::noise::Noise;
 use crate::params::Params;
 use homaes_math::torus;
-use homaes_scheme::Owner;
+use homaes_scheme::{Owner, signs};
 use homaes_wire::{Decoder, KeyId};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
@@ -109,23 +109,15 @@ pub(crate) fn plaintext<A: Arithmetic>(
     Ok(Zeroizing::new(signed.collect()))
 }
 
-/// Public bits at a level, one per slot: their plaintext, without key and error.
-///
-/// Its noise is f times the plaintext. Whoever chooses the bits, of a counter or of an ECB file, could choose them so that the plaintext is large at an embedding: with coefficients 0 and 1 by
-/// a factor of twenty. So every 1 has a sign, which decryption does not see, drawn from a hash of all the bits.
+/// Public bits at a level, one per slot: their plaintext with signs ([`signs`]), without key and error. The noise is f times the plaintext.
 pub(crate) fn public<A: Arithmetic>(
     params: &Params<A>,
     level: usize,
     bits: &[bool],
 ) -> Result<Ciphertext<A>> {
     let mut coefficients = plaintext(params, bits)?;
-    let mut signs = vec![0; coefficients.len().div_ceil(8)];
     let bytes: Vec<u8> = bits.iter().map(|&bit| u8::from(bit)).collect();
-    let mut hasher = blake3::Hasher::new_derive_key("homaes-ntru: signs of a public plaintext");
-    hasher.update(&bytes).finalize_xof().fill(&mut signs);
-    for (i, c) in coefficients.iter_mut().enumerate() {
-        *c *= 1 - 2 * i64::from(signs[i / 8] >> (i % 8) & 1);
-    }
+    signs::spread(&bytes, &mut coefficients);
     Ok(Ciphertext {
         owner: Owner::new(params.id(), None),
         level,

@@ -12,8 +12,9 @@
 //! | [`failure`] | what an error of a scheme says beside its message |
 //! | [`Owner`] | the set and the key that ciphertexts belong to |
 //! | [`misfit`] | keys, ciphertexts and choices that do not go together |
+//! | [`signs`] | public plaintexts that nobody can make large |
 //!
-//! `homaes-bgv` and `homaes-tfhe` are the users; `homaes` joins them into one pipeline.
+//! `homaes-bgv`, `homaes-ntru` and `homaes-tfhe` are the users; `homaes` joins them into one pipeline.
 #![forbid(unsafe_code)]
 
 pub mod cancel;
@@ -25,6 +26,7 @@ pub mod meter;
 pub mod misfit;
 mod owner;
 pub mod read;
+pub mod signs;
 mod wrapped;
 
 pub use cancel::{Cancel, Cancelled};

@@ -2,7 +2,7 @@
 
 use crate::aes::placement::{from_slots, to_slots};
 use crate::ciphertext::{Ciphertext, History, MODE_SUMMANDS};
-use crate::encrypt::trivial;
+use crate::encrypt::from_file;
 use crate::error::{Error, Result};
 use crate::evaluate::Evaluator;
 use crate::keys::SecretKey;
@@ -66,7 +66,7 @@ impl State {
             layout,
             ciphertexts: slots
                 .par_iter()
-                .map(|bytes| trivial(params, bytes, level))
+                .map(|bytes| from_file(params, bytes, level))
                 .collect(),
             slope,
             finished: false,
