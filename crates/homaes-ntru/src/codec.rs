@@ -237,7 +237,7 @@ impl<A: Arithmetic> WrappedKey<A> {
         let check = |number: usize, index, body: &[u8]| {
             let level = levels[number];
             if index != number as u64 {
-                return Err(FieldError::new("record number", index, number as u64).into());
+                return Err(FieldError::new("number", index, number as u64).into());
             }
             take_element(params, level, "wrapped key", body).map(drop)
         };

@@ -63,12 +63,8 @@ where
 {
     let expected = set.header(header.kind(), header.key_id(), contents)?;
     for (what, found, expected) in [
-        ("records", header.records(), expected.records()),
-        (
-            "bytes of the file",
-            header.file_bytes(),
-            expected.file_bytes(),
-        ),
+        ("count", header.records(), expected.records()),
+        ("bytes in all", header.file_bytes(), expected.file_bytes()),
     ] {
         if found != expected {
             return Err(FieldError::new(what, found, expected).into());
@@ -95,7 +91,7 @@ where
         return Err(FieldError::new("length", body.len() as u64, len).into());
     }
     if found != expected {
-        return Err(FieldError::new("record number", found, expected).into());
+        return Err(FieldError::new("number", found, expected).into());
     }
     Ok(body)
 }

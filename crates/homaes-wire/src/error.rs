@@ -92,7 +92,11 @@ pub enum WireError {
         expected: String,
     },
     /// The set has the same name but other numbers.
-    #[error("parameter set {set} has changed: digest {}…, expected {}…", hex(&found[..4]), hex(&expected[..4]))]
+    #[error(
+        "parameter set {set} has changed: digest {}…, expected {}…",
+        start(found, expected),
+        start(expected, found)
+    )]
     OtherDigest {
         /// The set.
         set: String,
@@ -193,6 +197,12 @@ pub enum WireError {
         /// The length its values take, or that was announced.
         expected: u64,
     },
+}
+
+/// The start of a digest, four bytes of it or up to where it differs from another.
+fn start(digest: &[u8; 32], other: &[u8; 32]) -> String {
+    let same = digest.iter().zip(other).take_while(|(a, b)| a == b).count();
+    hex(&digest[..(same + 1).clamp(4, 32)])
 }
 
 impl WireError {

@@ -92,20 +92,22 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<Inspection> {
         match inspection.kind {
             Kind::Ciphertext => inspection.messages = Some(messages(reader, set)?),
             Kind::WrappedKey => inspection.wrapped = Some(wrapped(path, reader, set)?),
-            Kind::EvalKey => check_length(path, &header, set)?,
-            Kind::SecretKey => {}
+            Kind::EvalKey => check_length(path, &header, set.card().eval_key_bytes)?,
+            // under a passphrase it is longer, and cannot be looked into
+            Kind::SecretKey if inspection.protection.is_some() => {}
+            Kind::SecretKey => check_length(path, &header, set.card().secret_key_bytes)?,
         }
     }
     Ok(inspection)
 }
 
-/// An evaluation key of a set has one length; with whole records of another number it would be of no use.
-fn check_length(path: &Path, header: &Header, set: &Set) -> Result<()> {
-    let (found, expected) = (header.file_bytes(), set.card().eval_key_bytes);
+/// Keys of a set have one length; with whole records of another number they would be of no use.
+fn check_length(path: &Path, header: &Header, expected: u64) -> Result<()> {
+    let found = header.file_bytes();
     if found == expected {
         return Ok(());
     }
-    let what = "bytes of the evaluation key";
+    let what = "bytes in all";
     Err(Error::content(
         path,
         FieldError::new(what, found, expected).into(),

@@ -399,18 +399,24 @@ fn keys_with_other_records_are_refused() {
 }
 
 #[test]
-fn an_evaluation_key_has_all_its_records() {
+fn keys_have_all_their_records() {
     let world = World::new();
-    let path = world.at("keys/eval.hek");
-    let mut records = read(&path);
-    let found = inspect(&path).unwrap();
-    assert_eq!(found.records.values().sum::<u64>(), records.len() as u64);
-    records.pop();
-    let bad = world.write(&world.claims(Kind::EvalKey), &records);
-    let error = inspect(&bad).unwrap_err().to_string();
-    assert!(
-        error.contains("bytes of the evaluation key: found"),
-        "{error}"
-    );
-    assert!(EvalKey::open(&bad).is_err());
+    for (name, kind) in [
+        ("keys/eval.hek", Kind::EvalKey),
+        ("keys/secret.hsk", Kind::SecretKey),
+    ] {
+        let path = world.at(name);
+        let mut records = read(&path);
+        let found = inspect(&path).unwrap();
+        assert_eq!(found.records.values().sum::<u64>(), records.len() as u64);
+        records.pop();
+        let bad = world.write(&world.claims(kind), &records);
+        let error = inspect(&bad).unwrap_err().to_string();
+        assert!(error.contains("record bytes in all: found"), "{error}");
+        let opened = match kind {
+            Kind::EvalKey => EvalKey::open(&bad).map(drop),
+            _ => SecretKey::open(&bad).map(drop),
+        };
+        assert!(opened.is_err());
+    }
 }
