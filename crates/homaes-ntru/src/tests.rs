@@ -1,6 +1,7 @@
 //! The scheme by itself; every toy set goes through the conformance suite of `homaes` as well.
 
 mod memcheck;
+mod vectors;
 
 use super::*;
 use ::aes::cipher::{BlockCipherEncrypt, KeyInit};

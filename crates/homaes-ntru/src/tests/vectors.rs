@@ -1,0 +1,112 @@
+//! The block calls of the NIST AESAVS files and of SP 800-38A at toy sets of all variants: a key of its own in every slot, so that a batch holds as many vectors as blocks.
+
+use super::*;
+use crate::ciphertext::plaintext;
+use crate::state::{BITS, folding};
+use crate::wrapped::{Bodies, key_level};
+use homaes_aes::{Block, KeySize};
+use homaes_wire::Encoder;
+use rayon::prelude::*;
+use std::collections::BTreeSet;
+
+#[path = "../../../homaes-aes/tests/vectors/mod.rs"]
+mod nist;
+
+/// Key, input and output of one block call.
+type Call = (Vec<u8>, Block, Block);
+
+/// All different calls in one direction with keys of one size.
+fn calls(direction: Direction, size: KeySize) -> Vec<Call> {
+    let vectors = nist::aesavs().into_iter().chain(nist::sp800_38a());
+    let vectors = vectors.filter(|v| v.key.len() == size.key_bytes());
+    let all: BTreeSet<Call> = vectors
+        .flat_map(|v| {
+            let key = v.key.clone();
+            let calls = v.calls().into_iter();
+            calls
+                .filter(|c| c.direction == direction && c.output.len() == 16)
+                .map(move |c| (key.clone(), c.input, c.output.try_into().unwrap()))
+                .collect::<Vec<_>>()
+        })
+        .collect();
+    all.into_iter().collect()
+}
+
+/// A wrapped key that holds the key of call b in slot b.
+fn wrap<A: Arithmetic>(
+    w: &World<A>,
+    direction: Direction,
+    size: KeySize,
+    calls: &[Call],
+) -> WrappedKey<A> {
+    let params = &w.params;
+    let schedules = calls.iter().map(|call| {
+        let keys = RoundKeys::expand(&call.0).unwrap();
+        folding(params.set().sbox).keys(&keys.schedule(direction))
+    });
+    let schedules: Vec<_> = schedules.collect();
+    let start = params.start_level(size, 0).unwrap();
+    let mut rng = ChaCha20Rng::from_seed([calls.len() as u8; 32]);
+    let ciphertexts = (0..(size.rounds() + 1) * BITS).map(|index| {
+        let (r, bit) = (index / BITS, index % BITS);
+        let level = key_level(params, start, r);
+        let bits = schedules
+            .iter()
+            .map(|keys| keys[r][bit / 8] >> (bit % 8) & 1 == 1);
+        let message = plaintext(params, &bits.collect::<Vec<_>>()).unwrap();
+        let element = w.secret.encrypt_at(level, &message, &mut rng);
+        let out = params.arithmetic().put(level, &element, Encoder::new());
+        out.finish()
+    });
+    WrappedKey {
+        params: params.clone(),
+        id: w.secret.id(),
+        size,
+        direction,
+        start,
+        bodies: Bodies::Memory(ciphertexts.collect()),
+    }
+}
+
+/// Every `step`-th call, of all key sizes that the set carries.
+fn vectors<A: Arithmetic>(set: &sets::ParamSet, step: usize) -> usize {
+    let w = World::<A>::new(set);
+    let mut count = 0;
+    for direction in Direction::ALL {
+        let sizes = KeySize::ALL.into_iter();
+        for size in sizes.filter(|size| size.rounds() <= set.rounds) {
+            let calls: Vec<Call> = calls(direction, size).into_iter().step_by(step).collect();
+            count += calls.len();
+            let batches = calls.par_chunks(w.params.slots().count());
+            batches.for_each(|calls| {
+                let wrapped = wrap(&w, direction, size, calls);
+                let aes = Aes::new(&w.eval, &wrapped).unwrap();
+                let inputs: Vec<Block> = calls.iter().map(|call| call.1).collect();
+                let cancel = homaes_scheme::Cancel::new();
+                let state = aes.evaluate_until(&inputs, &cancel, |_, _| ()).unwrap();
+                let found = w.secret.decrypt_blocks(&state).unwrap().blocks;
+                for (call, found) in calls.iter().zip(found.iter()) {
+                    assert_eq!(*found, call.2, "{} {direction:?} {call:?}", set.name);
+                }
+            });
+        }
+    }
+    count
+}
+
+#[test]
+fn some_vectors() {
+    assert!(vectors::<Rns>(&sets::TOY_255, 7) > 300);
+    assert!(vectors::<Rns>(&sets::TOY_RNS, 7) > 90);
+    assert!(vectors::<Rns>(&sets::TOY_DEPTH_3, 11) > 60);
+    assert!(vectors::<PrimePower>(&sets::TOY_PAPER, 11) > 60);
+}
+
+#[test]
+#[ignore = "minutes"]
+fn all_vectors() {
+    assert!(vectors::<Rns>(&sets::TOY_255, 1) > 2000);
+    assert!(vectors::<Rns>(&sets::TOY_RNS, 1) > 600);
+    assert!(vectors::<Rns>(&sets::TOY_DEPTH_3, 1) > 600);
+    assert!(vectors::<PrimePower>(&sets::TOY_PAPER, 1) > 600);
+}
