@@ -41,7 +41,7 @@
 //! let keys: Vec<_> = keys.as_slice().iter().map(|&k| rounds.public(&[k, k])).collect();
 //!
 //! let state = rounds.public(&[[0; 16], [1; 16]]);
-//! let result = cipher(&rounds, Direction::Encrypt, &state, &keys)?;
+//! let result = cipher(&rounds, Direction::Encrypt, state, &keys)?;
 //! assert_eq!(result[..4], [0x66, 0xe9, 0x4b, 0xd4]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
