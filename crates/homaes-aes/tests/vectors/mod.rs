@@ -15,6 +15,7 @@
 )]
 
 use homaes_aes::{Block, Direction};
+use std::collections::BTreeSet;
 
 /// The mode of operation of a [`Vector`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,6 +153,22 @@ pub fn sp800_38a() -> Vec<Vector> {
     .into_iter()
     .flat_map(|(mode, [file])| vectors(mode, file))
     .collect()
+}
+
+/// Key, input and output of one block call.
+pub type KeyedCall = (Vec<u8>, Block, Block);
+
+/// All different block calls of [`aesavs`] and [`sp800_38a`] in one direction with keys of so many bytes, in the order of the keys.
+pub fn block_calls(direction: Direction, key_bytes: usize) -> BTreeSet<KeyedCall> {
+    let vectors = aesavs().into_iter().chain(sp800_38a());
+    let vectors = vectors.filter(|v| v.key.len() == key_bytes);
+    let calls = vectors.flat_map(|v| {
+        let calls = v.calls().into_iter();
+        let calls = calls.filter(|c| c.direction == direction);
+        let key = v.key.clone();
+        calls.filter_map(move |c| Some((key.clone(), c.input, c.output.try_into().ok()?)))
+    });
+    calls.collect()
 }
 
 /// The examples of RFC 3686 under CTR; the longest ends within a block. Encryption only.

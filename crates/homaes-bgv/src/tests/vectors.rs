@@ -6,30 +6,11 @@ use crate::aes::level_plan::LevelPlan;
 use crate::aes::wrapped::{PartFile, wrapped_schedule};
 use homaes_aes::{KeySize, Layout};
 use rayon::prelude::*;
-use std::collections::BTreeSet;
 
 #[path = "../../../homaes-aes/tests/vectors/mod.rs"]
 mod nist;
 
-/// Key, input and output of one block call.
-type Call = (Vec<u8>, Block, Block);
-
-/// All different calls in one direction with keys of one size.
-fn calls(direction: Direction, size: KeySize) -> Vec<Call> {
-    let vectors = nist::aesavs().into_iter().chain(nist::sp800_38a());
-    let vectors = vectors.filter(|v| v.key.len() == size.key_bytes());
-    let all: BTreeSet<Call> = vectors
-        .flat_map(|v| {
-            let key = v.key.clone();
-            let calls = v.calls().into_iter();
-            calls
-                .filter(|c| c.direction == direction && c.output.len() == 16)
-                .map(move |c| (key.clone(), c.input, c.output.try_into().unwrap()))
-                .collect::<Vec<_>>()
-        })
-        .collect();
-    all.into_iter().collect()
-}
+use nist::{KeyedCall as Call, block_calls};
 
 /// A wrapped key that holds the key of call b for block b.
 fn wrap(f: &Fixture, plan: LevelPlan, direction: Direction, calls: &[Call]) -> WrappedKey {
@@ -55,7 +36,9 @@ fn every_vector(set: &ParamSet, layout: Layout) {
     for direction in Direction::ALL {
         for size in KeySize::ALL {
             let plan = LevelPlan::new(&f.params, layout, size, Some(0)).unwrap();
-            let calls = calls(direction, size);
+            let calls: Vec<Call> = block_calls(direction, size.key_bytes())
+                .into_iter()
+                .collect();
             count += calls.len();
             calls
                 .par_chunks(f.params.blocks_per_batch(layout))

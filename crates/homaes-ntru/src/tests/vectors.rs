@@ -7,30 +7,11 @@ use crate::wrapped::{Bodies, key_level};
 use homaes_aes::{Block, KeySize};
 use homaes_wire::Encoder;
 use rayon::prelude::*;
-use std::collections::BTreeSet;
 
 #[path = "../../../homaes-aes/tests/vectors/mod.rs"]
 mod nist;
 
-/// Key, input and output of one block call.
-type Call = (Vec<u8>, Block, Block);
-
-/// All different calls in one direction with keys of one size.
-fn calls(direction: Direction, size: KeySize) -> Vec<Call> {
-    let vectors = nist::aesavs().into_iter().chain(nist::sp800_38a());
-    let vectors = vectors.filter(|v| v.key.len() == size.key_bytes());
-    let all: BTreeSet<Call> = vectors
-        .flat_map(|v| {
-            let key = v.key.clone();
-            let calls = v.calls().into_iter();
-            calls
-                .filter(|c| c.direction == direction && c.output.len() == 16)
-                .map(move |c| (key.clone(), c.input, c.output.try_into().unwrap()))
-                .collect::<Vec<_>>()
-        })
-        .collect();
-    all.into_iter().collect()
-}
+use nist::{KeyedCall as Call, block_calls};
 
 /// A wrapped key that holds the key of call b in slot b.
 fn wrap<A: Arithmetic>(
@@ -75,7 +56,8 @@ fn vectors<A: Arithmetic>(set: &sets::ParamSet, step: usize) -> usize {
     for direction in Direction::ALL {
         let sizes = KeySize::ALL.into_iter();
         for size in sizes.filter(|size| size.rounds() <= set.rounds) {
-            let calls: Vec<Call> = calls(direction, size).into_iter().step_by(step).collect();
+            let calls = block_calls(direction, size.key_bytes()).into_iter();
+            let calls: Vec<Call> = calls.step_by(step).collect();
             count += calls.len();
             let batches = calls.par_chunks(w.params.slots().count());
             batches.for_each(|calls| {

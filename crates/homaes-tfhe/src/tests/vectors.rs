@@ -11,16 +11,8 @@ mod nist;
 /// All different calls in one direction with keys of one size: inputs and outputs by key.
 fn calls(direction: Direction, size: KeySize) -> BTreeMap<Vec<u8>, BTreeSet<(Block, Block)>> {
     let mut all: BTreeMap<Vec<u8>, BTreeSet<_>> = BTreeMap::new();
-    let vectors = nist::aesavs().into_iter().chain(nist::sp800_38a());
-    for vector in vectors.filter(|v| v.key.len() == size.key_bytes()) {
-        for call in vector.calls() {
-            if call.direction == direction
-                && let Ok(output) = Block::try_from(call.output)
-            {
-                let calls = all.entry(vector.key.clone()).or_default();
-                calls.insert((call.input, output));
-            }
-        }
+    for (key, input, output) in nist::block_calls(direction, size.key_bytes()) {
+        all.entry(key).or_default().insert((input, output));
     }
     all
 }
