@@ -6,6 +6,7 @@ use homaes_leveled::Meter;
 use homaes_math::Ring;
 use homaes_scheme::Cancel;
 use homaes_wire::{Decoder, Encoder};
+use rayon::prelude::*;
 use zeroize::Zeroizing;
 
 /// Which power of the secret f an element decrypts under.
@@ -15,6 +16,28 @@ pub enum KeyPower {
     One,
     /// f²: products.
     Two,
+}
+
+/// Products that are relinearised together where they share each load of the key.
+const LOT: usize = 4;
+
+/// `task` on all items, [`LOT`] of them at a time, in their order.
+///
+/// # Errors
+/// One of the errors of `task`.
+pub(crate) fn in_lots<T: Send, U: Send>(
+    items: Vec<T>,
+    task: impl Fn(Vec<T>) -> Result<Vec<U>> + Sync + Send,
+) -> Result<Vec<U>> {
+    let mut items = items.into_iter();
+    let lots = core::iter::from_fn(|| {
+        let lot: Vec<T> = items.by_ref().take(LOT).collect();
+        (!lot.is_empty()).then_some(lot)
+    });
+    let lots: Vec<Vec<T>> = lots.collect();
+    let done = lots.into_par_iter().with_max_len(1).map(task);
+    let done = done.collect::<Result<Vec<_>>>()?;
+    Ok(done.into_iter().flatten().collect())
 }
 
 /// Arithmetic in Z_q\[X\]/Φ_m for the moduli q_ℓ of all levels ℓ of a chain.

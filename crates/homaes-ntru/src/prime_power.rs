@@ -12,7 +12,7 @@
 mod crt;
 mod wide;
 
-use crate::arithmetic::{Arithmetic, KeyPower};
+use crate::arithmetic::{Arithmetic, KeyPower, in_lots};
 use crate::error::{ParamsError, Result};
 use crate::keys::f_of;
 use crate::rns::quotient;
@@ -37,8 +37,6 @@ const AUXILIARY_BITS: u32 = 46;
 const EACH: f64 = 45.99;
 /// Limbs of the key in a group.
 const GROUP: usize = 4;
-/// Products that share each load of the key.
-const AT_ONCE: usize = 4;
 /// log2 of the products that are summed before relinearisation.
 const SUMS_BITS: f64 = 10.0;
 
@@ -453,15 +451,9 @@ impl Arithmetic for PrimePower {
         products: Vec<Poly>,
         cancel: &Cancel,
     ) -> Result<Vec<Wide>> {
-        let mut products = products.into_iter();
-        let mut tasks = Vec::new();
-        while products.len() > 0 {
-            tasks.push(products.by_ref().take(AT_ONCE).collect::<Vec<_>>());
-        }
-        let some = |own| self.relinearize_some(meter, key, level, own, cancel);
-        let tasks = tasks.into_par_iter().with_max_len(1);
-        let lowered = tasks.map(some).collect::<Result<Vec<_>>>()?;
-        Ok(lowered.into_iter().flatten().collect())
+        in_lots(products, |lot| {
+            self.relinearize_some(meter, key, level, lot, cancel)
+        })
     }
 
     /// 1/f modulo p value by value, then modulo p², p⁴, … by Newton's iteration x (2 - f x) (DHS14 §4 has the same series in closed form).

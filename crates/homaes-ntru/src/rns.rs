@@ -5,11 +5,11 @@ mod groups;
 mod limb;
 mod relinearize;
 
-use crate::arithmetic::{Arithmetic, KeyPower};
+use crate::arithmetic::{Arithmetic, KeyPower, in_lots};
 use crate::error::{ParamsError, Result};
 use crate::sets::{ParamSet, Variant};
 use chain::Chain;
-use groups::{AT_ONCE, Groups};
+use groups::Groups;
 use homaes_leveled::secret::{self, lots, lots_mut};
 use homaes_leveled::{
     Gadget, Lowering, Meter, Poly, Pool, SecretPoly, Stage, SwitchPlan, transposed,
@@ -317,15 +317,9 @@ impl Arithmetic for Rns {
             return tasks.map(one).collect();
         };
         let key: Vec<&[Words]> = key.iter().filter_map(KeyPart::groups).collect();
-        let mut products = products.into_iter();
-        let mut tasks = Vec::new();
-        while products.len() > 0 {
-            tasks.push(products.by_ref().take(AT_ONCE).collect::<Vec<_>>());
-        }
-        let some = |own| self.relinearize_grouped(meter, groups, &key, level, own, cancel);
-        let tasks = tasks.into_par_iter().with_max_len(1);
-        let lowered = tasks.map(some).collect::<Result<Vec<_>>>()?;
-        Ok(lowered.into_iter().flatten().collect())
+        in_lots(products, |lot| {
+            self.relinearize_grouped(meter, groups, &key, level, lot, cancel)
+        })
     }
 
     fn secret(&self, f_prime: &[i64], g: &[i64]) -> Option<Secret> {

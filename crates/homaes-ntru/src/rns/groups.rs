@@ -20,9 +20,6 @@ use homaes_scheme::Cancel;
 const GROUP: usize = 4;
 const AUXILIARY_BITS: u32 = 47;
 
-/// Products that share each load of the key.
-pub(super) const AT_ONCE: usize = 4;
-
 /// The groups of a chain.
 pub(super) struct Groups {
     auxiliary: Pool,
