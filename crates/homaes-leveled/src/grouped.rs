@@ -5,7 +5,7 @@
 //! those primes. `S_g = Σ_j d_j ζ_j^(g)` is then computed exactly, as an integer polynomial, modulo a few *auxiliary* primes whose product exceeds it. Digits are transformed modulo
 //! auxiliary primes alone, whatever the number of groups: with four of them 4 L transforms, and L for the groups.
 //!
-//! Source: Kim, Lee, Seo, Song, *Accelerating HE operations from key decomposition technique* (CRYPTO 2023, eprint 2023/413).
+//! Source: Kim, Lee, Seo, Song, *Accelerating HE operations from key decomposition technique* (CRYPTO 2023, doi 10.1007/978-3-031-38551-3_3).
 
 use crate::meter::{Meter, Stage};
 use crate::pool::Pool;
@@ -57,6 +57,8 @@ pub fn inner_products<'k, E>(
     let mut sums: Vec<Vec<Words>> = (0..elements).map(|_| limbs(groups * primes)).collect();
     let at_once = digits.min(MAX_TERMS);
     let mut factors: Vec<Vec<Words>> = (0..elements).map(|_| limbs(at_once)).collect();
+    // ranges of the key for this group and for the next one
+    let [mut own, mut next] = [(); 2].map(|()| Vec::with_capacity(at_once));
     for prime in 0..primes {
         for first in (0..digits).step_by(at_once) {
             let numbers = first..digits.min(first + at_once);
@@ -75,24 +77,25 @@ pub fn inner_products<'k, E>(
                     });
                     let parts: Vec<Vec<&[u64]>> = parts.collect();
                     let parts: Vec<&[&[u64]]> = parts.iter().map(|p| &p[..]).collect();
-                    let keys = |at: usize, range: &Range<usize>| -> Vec<&[u64]> {
-                        let own = numbers
-                            .clone()
-                            .map(|number| &key(number)[at][range.clone()]);
-                        own.collect()
+                    let load = |list: &mut Vec<&'k [u64]>, at: usize, range: Range<usize>| {
+                        list.clear();
+                        list.extend(numbers.clone().map(|j| &key(j)[at][range.clone()]));
                     };
-                    let mut own = keys(prime, &range);
+                    load(&mut own, prime, range.clone());
                     for group in 0..groups {
                         let at = group * primes + prime;
-                        let next = match group + 1 < groups {
-                            true => keys(at + primes, &range),
-                            false => keys(prime, &(range.end % n..range.end % n + range.len())),
-                        };
+                        if group + 1 < groups {
+                            load(&mut next, at + primes, range.clone());
+                        } else {
+                            // the first group goes on, at last from the start
+                            let start = range.end % n;
+                            load(&mut next, prime, start..start + range.len());
+                        }
                         let out = sums.iter_mut().map(|sums| &mut sums[at][range.clone()]);
                         let mut out: Vec<&mut [u64]> = out.collect();
                         let m = auxiliary.modulus(prime);
                         kernel::dots(ring, m, &parts, [&own, &next], first > 0, &mut out);
-                        own = next;
+                        core::mem::swap(&mut own, &mut next);
                     }
                 }
             });
