@@ -5,6 +5,8 @@
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 #[cfg(target_arch = "x86_64")]
+mod avx512_halves;
+#[cfg(target_arch = "x86_64")]
 mod avx512_ntt;
 pub(crate) mod fourier;
 #[cfg(target_arch = "x86_64")]
@@ -159,17 +161,17 @@ dispatch! {
     /// See [`crate::kernel::limb_sums`].
     avx512::limb_sums(y: &[&[u64]], constants: &[Vec<u64>], out: &mut [&mut [u64]]);
     /// See [`crate::halves::pack`].
-    avx512::pack(m: &Modulus, words: &[u64], out: &mut [u64]);
+    avx512_halves::pack(m: &Modulus, words: &[u64], out: &mut [u64]);
     /// See [`crate::halves::unpack`].
-    avx512::unpack(halves: &[u64], out: &mut [u64]);
+    avx512_halves::unpack(halves: &[u64], out: &mut [u64]);
     /// See [`crate::halves::add`].
-    avx512::add_halves(m: &Modulus, a: &[u64], b: &[u64], out: &mut [u64]);
+    avx512_halves::add_halves(m: &Modulus, a: &[u64], b: &[u64], out: &mut [u64]);
     /// See [`crate::halves::centred`].
-    avx512::centred(m: &Modulus, source: &Modulus, halves: &[u64], out: &mut [u64]);
+    avx512_halves::centred(m: &Modulus, source: &Modulus, halves: &[u64], out: &mut [u64]);
     /// See [`crate::halves::dot`].
-    avx512::dot_halves(m: &Modulus, terms: &[[&[u64]; 2]], add: bool, out: &mut [u64]);
+    avx512_halves::dot_halves(m: &Modulus, terms: &[[&[u64]; 2]], add: bool, out: &mut [u64]);
     /// See [`crate::halves::sums`].
-    avx512::sums_of_halves(m: &Modulus, sources: &[&[u64]], rows: &[Vec<u16>], out: &mut [&mut [u64]]);
+    avx512_halves::sums_of_halves(m: &Modulus, sources: &[&[u64]], rows: &[Vec<u16>], out: &mut [&mut [u64]]);
     /// See [`crate::kernel::combine`].
     avx512::combine(m: &Modulus, sources: &[&[u64]], constants: &[u64], out: &mut [u64]);
     /// See [`crate::kernel::sums`].
