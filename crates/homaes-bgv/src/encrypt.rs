@@ -257,3 +257,43 @@ pub(crate) fn padded(params: &Params, bytes: &[u8]) -> Result<Zeroizing<Vec<u8>>
     out[..bytes.len()].copy_from_slice(bytes);
     Ok(out)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use homaes_math::Ring;
+    use homaes_math::embed::squared_magnitudes;
+
+    /// A plaintext whose coefficients are chosen to add up at an embedding is n/π there, and with signs no larger than others.
+    #[test]
+    fn signs_undo_what_is_chosen() {
+        let ring = Ring::new(4369).unwrap();
+        let n = ring.n();
+        let unit = |at: &[usize]| {
+            let mut x = vec![0.0; n];
+            at.iter().for_each(|&i| x[i] = 1.0);
+            squared_magnitudes(&ring, &x)[0]
+        };
+        // |ω_0 + ω_i|² is above 2 where both point the same way
+        let chosen = (0..n).map(|i| i64::from(i == 0 || unit(&[0, i]) > 2.0));
+        let mut coefficients: Vec<i64> = chosen.collect();
+        let largest = |coefficients: &[i64]| {
+            let real: Vec<f64> = coefficients.iter().map(|&c| c as f64).collect();
+            let squares = squared_magnitudes(&ring, &real);
+            squares.into_iter().fold(0.0, f64::max).sqrt()
+        };
+        let n = n as f64;
+        let plain = largest(&coefficients) * std::f64::consts::PI / n;
+        assert!((0.95..1.05).contains(&plain), "{plain}");
+        let bytes: Vec<u8> = coefficients.iter().map(|&c| c as u8).collect();
+        signs::spread(&bytes, &mut coefficients);
+        // exponential squares: the largest of n/2 exceeds this with probability e^-16
+        let most = (n / 2.0 * ((n / 2.0).ln() + 16.0)).sqrt();
+        let signed = largest(&coefficients);
+        println!(
+            "{:.0} without signs, {signed:.0} with them, at most {most:.0}",
+            plain * n / std::f64::consts::PI
+        );
+        assert!(signed < most);
+    }
+}

@@ -19,7 +19,7 @@ const LEFT_OUT: f64 = 13.0;
 /// How far out the fresh noise of an output is counted, in deviations: a coefficient, of 2^22 in a batch, is beyond with probability 2^-180.
 const TAIL: f64 = 16.0;
 
-/// Whether the noise of a batch stays below half the modulus but with probability `2^-bits`.
+/// Whether the noise of a batch stays below half the modulus, except with probability `2^-bits`, under every key of the set.
 pub fn settles<A: Arithmetic>(params: &Params<A>, bits: f64) -> bool {
     // as in homaes_bgv::stability: every embedding carries the most that the good event allows, and the fresh noise of the output is far out
     let (carried, fresh) = carried(params, 0.0, bits + 1.0);
