@@ -12,6 +12,7 @@
 //! | canonical embedding | [`embed`] | double precision | key and noise statistics |
 //! | secrets, errors, uniform | [`sample`] | seeded ChaCha20 | – |
 //! | negacyclic products on the torus | [`fourier`] | double precision | two transforms and a product |
+//! | products of large integers | [`integer`] | lists of 64-bit words | three number-theoretic transforms per factor |
 //! | torus errors and secrets | [`torus`] | seeded ChaCha20 | – |
 //! | the end of memory | [`memory`] | – | – |
 //!
@@ -24,6 +25,7 @@ pub mod aligned;
 pub mod embed;
 pub mod fourier;
 pub mod halves;
+pub mod integer;
 pub mod kernel;
 mod lanes;
 #[doc(hidden)]

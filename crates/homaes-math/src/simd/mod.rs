@@ -1,6 +1,6 @@
 //! Vector kernels and their selection at run time.
 //!
-//! Every kernel here has a portable twin (in [`crate::transform`], [`crate::kernel`] and [`crate::fourier`]) and a test that compares the two.
+//! Every kernel here has a portable twin (in [`crate::transform`], [`crate::kernel`], [`crate::fourier`] and [`crate::integer`]) and a test that compares the two.
 
 #[cfg(target_arch = "x86_64")]
 mod avx512;
@@ -9,6 +9,7 @@ mod avx512_halves;
 #[cfg(target_arch = "x86_64")]
 mod avx512_ntt;
 pub(crate) mod fourier;
+pub(crate) mod integer;
 #[cfg(target_arch = "x86_64")]
 mod lanes;
 

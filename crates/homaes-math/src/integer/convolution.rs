@@ -1,0 +1,515 @@
+//! Products of lists of digits modulo X^L - 1, by number-theoretic transforms modulo three primes.
+
+use super::dft::Roots;
+use super::kernel::{BASE, Garner, MAX_ROWS, Pass, Stage, Tables, Twist};
+use super::lanes::LANES;
+use crate::aligned::Words;
+use crate::modulus::{MASK, Modulus, Shoup};
+use crate::prime::{largest_primes, root_of_unity};
+use crate::simd::{Backend, integer as simd};
+use core::array;
+use zeroize::Zeroize;
+
+/// Every length divides this.
+const ORDER: u64 = (1 << 21) * 9 * 5;
+/// The primes are so close below 2^47 that what a digit has above 2^47 is folded in by one product.
+const CLOSE: u64 = 1 << 34;
+const PRIMES: usize = 3;
+/// Longest row: 128 KiB, which the second-level cache holds with its tables.
+const LONGEST_ROW: usize = 1 << 14;
+/// Most and least bits of a digit.
+const DIGIT_BITS: [usize; 2] = [52, 60];
+/// Coefficients that are put together at a time.
+const LOT: usize = 512;
+
+/// What a transformed factor is for: a product is of one plain and one stored factor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// one that is used once, and sums of products
+    Plain,
+    /// with the factor 2^52 of Montgomery's reduction
+    Stored,
+}
+
+/// A factor in transformed form: residues modulo three primes.
+#[derive(Clone)]
+pub struct Spectrum([Words; PRIMES]);
+
+impl Zeroize for Spectrum {
+    fn zeroize(&mut self) {
+        self.0.iter_mut().for_each(Zeroize::zeroize);
+    }
+}
+
+impl core::fmt::Debug for Spectrum {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "Spectrum({} points)", self.0[0].len())
+    }
+}
+
+/// One prime.
+#[derive(Clone, Debug)]
+struct Field {
+    m: Modulus,
+    plain: Tables,
+    stored: Tables,
+    inverse: Tables,
+}
+
+/// Products modulo X^L - 1 of integers that are cut into digits.
+///
+/// A product of `a` and `b` digits has a + b; where that is more than L, digit k comes together with digit k + L. What is not disturbed by that is found by
+/// [`inverse`](Self::inverse) with the right first digit.
+#[derive(Clone, Debug)]
+pub struct Convolution {
+    backend: Backend,
+    bits: usize,
+    len: usize,
+    fields: [Field; PRIMES],
+    garner: Garner,
+}
+
+impl Convolution {
+    /// For cyclic products of at least `bits` bits. In sums of products at most `overlaps` products of digits meet; for one product that is the number of digits
+    /// of the shorter factor.
+    ///
+    /// # Panics
+    /// If that is beyond 2^27 bits or 2^30 overlaps: sizes are fixed by parameter sets.
+    pub fn new(bits: usize, overlaps: usize, backend: Backend) -> Self {
+        let moduli: Vec<Modulus> = largest_primes(1 << 47, ORDER, PRIMES)
+            .into_iter()
+            .map(Modulus::new)
+            .collect();
+        assert!(moduli.iter().all(|m| m.p() > (1 << 47) - CLOSE));
+        let capacity: f64 = moduli.iter().map(Modulus::log2).sum();
+        let spare = capacity - 0.001 - (overlaps.max(1) as f64).log2();
+        let [least, most] = DIGIT_BITS;
+        let digit = ((spare / 2.0) as usize).min(most);
+        assert!(digit >= least, "too many digits in one sum");
+        let (row, rows) = shape(bits.div_ceil(digit));
+        let fields = array::from_fn(|i| Field::new(moduli[i], row, &rows));
+        let [p0, p1] = [moduli[0].p(), moduli[1].p()];
+        let product = u128::from(p0) * u128::from(p1);
+        let inverse = |of: u64, m: Modulus| m.shoup(m.inv(of % m.p()));
+        Self {
+            backend,
+            bits: digit,
+            len: row * rows.iter().product::<usize>(),
+            fields,
+            garner: Garner {
+                inverses: [
+                    inverse(p0, moduli[1]),
+                    inverse(p0, moduli[2]),
+                    inverse(p1, moduli[2]),
+                ],
+                product: [product as u64 & MASK, (product >> 52) as u64],
+                moduli: array::from_fn(|i| moduli[i]),
+            },
+        }
+    }
+
+    /// Bits of a digit.
+    pub fn digit_bits(&self) -> usize {
+        self.bits
+    }
+
+    /// L.
+    pub fn digits(&self) -> usize {
+        self.len
+    }
+
+    /// The transform of a number of at most L digits.
+    ///
+    /// # Panics
+    /// If it is longer.
+    pub fn forward(&self, words: &[u64], form: Form) -> Spectrum {
+        let digits = (64 * words.len()).div_ceil(self.bits);
+        assert!(
+            digits <= self.len || 64 * words.len() < self.bits * self.len + 64,
+            "{digits} digits in a transform of {}",
+            self.len
+        );
+        Spectrum(array::from_fn(|i| {
+            let field = &self.fields[i];
+            let tables = match form {
+                Form::Plain => &field.plain,
+                Form::Stored => &field.stored,
+            };
+            let mut out = Words::scratch(self.len);
+            simd::forward(self.backend, &field.m, tables, self.bits, words, &mut out);
+            out
+        }))
+    }
+
+    /// The product of a plain and a stored factor.
+    pub fn multiply(&self, plain: &Spectrum, stored: &Spectrum) -> Spectrum {
+        Spectrum(array::from_fn(|i| {
+            let mut out = Words::scratch(self.len);
+            let (m, [a, b]) = (&self.fields[i].m, [plain, stored].map(|s| &s.0[i]));
+            simd::multiply(self.backend, m, a, b, &mut out);
+            out
+        }))
+    }
+
+    /// The same in place of the plain factor.
+    pub fn multiply_assign(&self, plain: &mut Spectrum, stored: &Spectrum) {
+        let pairs = plain.0.iter_mut().zip(&stored.0);
+        for (field, (a, b)) in self.fields.iter().zip(pairs) {
+            simd::multiply_assign(self.backend, &field.m, a, b);
+        }
+    }
+
+    /// Adds a product of a plain and a stored factor to a sum of such.
+    pub fn multiply_add(&self, plain: &Spectrum, stored: &Spectrum, sum: &mut Spectrum) {
+        let triples = sum.0.iter_mut().zip(&plain.0).zip(&stored.0);
+        for (field, ((sum, a), b)) in self.fields.iter().zip(triples) {
+            simd::multiply_add(self.backend, &field.m, a, b, sum);
+        }
+    }
+
+    /// ⌊sum/2^(first·bits)⌋ modulo 2^(64·`out.len()`) for the digits of a sum of products that lie from `first` on; it may be too small by one, for the carry
+    /// from below is that of four digits.
+    pub fn inverse(&self, mut sum: Spectrum, first: usize, out: &mut [u64]) {
+        for (field, a) in self.fields.iter().zip(&mut sum.0) {
+            simd::inverse(self.backend, &field.m, &field.inverse, a);
+        }
+        self.put_together(&sum, first, out);
+        // what was transformed may be secret
+        sum.zeroize();
+    }
+
+    fn put_together(&self, residues: &Spectrum, first: usize, out: &mut [u64]) {
+        let mask = (1 << self.bits) - 1;
+        let mut pack = Packer::new(out, self.bits);
+        let mut parts = [[0; LOT]; 3];
+        let start = first.saturating_sub(4) / LANES * LANES;
+        let (mut carry, mut before) = (0, [0; 3]);
+        for at in (start..self.len).step_by(LOT) {
+            let count = LOT.min(self.len - at);
+            let [d0, d1, d2] = &mut parts;
+            simd::combine(
+                self.backend,
+                &self.garner,
+                self.bits,
+                array::from_fn(|i| &residues.0[i][at..at + count]),
+                [&mut d0[..count], &mut d1[..count], &mut d2[..count]],
+            );
+            for k in 0..count {
+                // digit k of the lower parts, k - 1 of the middle ones, k - 2 of the upper ones
+                let [middle, upper, oldest] = before;
+                let sum = parts[0][k] + middle + oldest + carry;
+                before = [parts[1][k], parts[2][k], upper];
+                carry = sum >> self.bits;
+                if at + k >= first && !pack.push(sum & mask) {
+                    return;
+                }
+            }
+        }
+        let [middle, upper, oldest] = before;
+        for sum in [middle + oldest + carry, upper] {
+            if !pack.push(sum & mask) {
+                return;
+            }
+        }
+        pack.finish();
+    }
+}
+
+/// Digits to words.
+struct Packer<'o> {
+    out: core::slice::IterMut<'o, u64>,
+    bits: usize,
+    held: u128,
+    count: usize,
+}
+
+impl<'o> Packer<'o> {
+    fn new(out: &'o mut [u64], bits: usize) -> Self {
+        Self {
+            out: out.iter_mut(),
+            bits,
+            held: 0,
+            count: 0,
+        }
+    }
+
+    /// Whether there is room for more.
+    #[inline(always)]
+    fn push(&mut self, digit: u64) -> bool {
+        self.held |= u128::from(digit) << self.count;
+        self.count += self.bits;
+        if self.count >= 64 {
+            let Some(out) = self.out.next() else {
+                return false;
+            };
+            *out = self.held as u64;
+            self.held >>= 64;
+            self.count -= 64;
+        }
+        true
+    }
+
+    fn finish(mut self) {
+        for out in self.out {
+            *out = self.held as u64;
+            self.held >>= 64;
+        }
+    }
+}
+
+/// The length of a row, and the radices of the columns, of the shortest transform of at least `digits` digits; of equal ones, that with the longest rows.
+fn shape(digits: usize) -> (usize, Vec<usize>) {
+    let rows = |a: u32, b: u32, c: u32| 2usize.pow(a) * 3usize.pow(b) * 5usize.pow(c);
+    let mut best: Option<(usize, usize, usize)> = None;
+    for row in (6..=14).filter(|&s| s != 7).map(|s| 1 << s) {
+        for (a, b, c) in
+            (0..=7).flat_map(|a| (0..=2).flat_map(move |b| (0..=1).map(move |c| (a, b, c))))
+        {
+            let count = rows(a, b, c);
+            let len = row * count;
+            let better = best.is_none_or(|(found, found_row, _)| {
+                (len, LONGEST_ROW - row) < (found, LONGEST_ROW - found_row)
+            });
+            if count <= MAX_ROWS && len >= digits && better {
+                best = Some((len, row, count));
+            }
+        }
+    }
+    let (_, row, count) = best.expect("sizes of parameter sets are within 160 rows of 2^14");
+    (row, radices(count))
+}
+
+/// `count` as a product of radices.
+fn radices(mut count: usize) -> Vec<usize> {
+    let mut out = Vec::new();
+    for radix in [8, 5, 3, 4, 2] {
+        while count.is_multiple_of(radix) {
+            // 16 is 4·4, not 8·2
+            if radix == 8 && count.is_power_of_two() && count == 16 {
+                break;
+            }
+            out.push(radix);
+            count /= radix;
+        }
+    }
+    out
+}
+
+/// A vector of constants with their quotients.
+fn vector(m: &Modulus, of: impl Fn(usize) -> u64) -> [[u64; LANES]; 2] {
+    let c: [Shoup; LANES] = array::from_fn(|i| m.shoup(of(i)));
+    [c.map(|c| c.w), c.map(|c| c.q)]
+}
+
+impl Field {
+    fn new(m: Modulus, row: usize, radices: &[usize]) -> Self {
+        let rows: usize = radices.iter().product();
+        let len = (row * rows) as u64;
+        let root = root_of_unity(&m, ORDER, &[2, 3, 5]);
+        let inverse = m.inv(root);
+        let plain = tables(&m, row, radices, root, 1);
+        let stored = tables(&m, row, radices, root, m.r());
+        // products of a plain and a stored factor are as they should be
+        let scale = m.inv(len % m.p());
+        Self {
+            inverse: tables(&m, row, radices, inverse, scale),
+            m,
+            plain,
+            stored,
+        }
+    }
+}
+
+/// The tables for a root of unity of order [`ORDER`].
+fn tables(m: &Modulus, row: usize, radices: &[usize], root: u64, scale: u64) -> Tables {
+    let rows: usize = radices.iter().product();
+    // of that order
+    let of = |order: usize| m.pow(root, ORDER / order as u64);
+    let mut stages = Vec::new();
+    let mut block = rows;
+    for &radix in radices {
+        let apart = block / radix;
+        let w = of(block);
+        let twiddles = (0..block).map(|x| m.shoup(m.pow(w, (x / radix * (x % radix)) as u64)));
+        stages.push(Stage {
+            radix,
+            apart,
+            twiddles: twiddles.collect(),
+        });
+        block = apart;
+    }
+    let w = of(row * rows);
+    let twists = (0..rows).map(|place| {
+        let g = m.pow(w, frequency(place, radices) as u64);
+        Twist {
+            first: array::from_fn(|i| m.to_stored(m.pow(g, i as u64))),
+            step: m.shoup(m.pow(g, LANES as u64)),
+        }
+    });
+    let mut passes = Vec::new();
+    let mut block = row;
+    while block > BASE {
+        let radix = match block / BASE {
+            2 | 4 | 8 => block / BASE,
+            16 => 4,
+            _ => 8,
+        };
+        let apart = block / radix;
+        let w = of(block);
+        let twiddles = (0..block / LANES).map(|x| {
+            let (i, j) = (x / radix, x % radix);
+            vector(m, |lane| m.pow(w, ((LANES * i + lane) * j) as u64))
+        });
+        passes.push(Pass {
+            radix,
+            apart,
+            twiddles: twiddles.collect(),
+        });
+        block = apart;
+    }
+    let w = of(BASE);
+    Tables {
+        roots: Roots::new(m, [of(8), of(3), of(5)]),
+        stages,
+        twists: twists.collect(),
+        passes,
+        base: array::from_fn(|j| vector(m, |lane| m.pow(w, (lane * j) as u64))),
+        scale: m.shoup(scale),
+    }
+}
+
+/// The frequency that the column transforms leave in row `place`.
+fn frequency(place: usize, radices: &[usize]) -> usize {
+    let (mut block, mut weight, mut place, mut out) =
+        (radices.iter().product::<usize>(), 1, place, 0);
+    for &radix in radices {
+        block /= radix;
+        out += weight * (place / block);
+        place %= block;
+        weight *= radix;
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use num_bigint::BigUint;
+    use rand_chacha::ChaCha20Rng;
+    use rand_core::{Rng, SeedableRng};
+
+    fn random(rng: &mut ChaCha20Rng, words: usize) -> Vec<u64> {
+        (0..words).map(|_| rng.next_u64()).collect()
+    }
+
+    fn big(words: &[u64]) -> BigUint {
+        let halves = words.iter().flat_map(|&w| [w as u32, (w >> 32) as u32]);
+        BigUint::new(halves.collect())
+    }
+
+    #[test]
+    fn shapes() {
+        for (digits, len) in [
+            (1, 64),
+            (65, 128),
+            (18_400, 18_432),
+            (73_400, 73_728),
+            (1_060_000, 72 << 14),
+            (2_450_000, 2_621_440),
+        ] {
+            let (row, radices) = shape(digits);
+            assert_eq!(row * radices.iter().product::<usize>(), len, "{digits}");
+        }
+    }
+
+    /// Whole products and windows of cyclic ones, on all backends, for every radix.
+    #[test]
+    fn products_are_those_of_a_library() {
+        let mut rng = ChaCha20Rng::from_seed([7; 32]);
+        for words in [3, 30, 100, 150, 250, 300, 400, 500, 900, 1300, 2000, 5000] {
+            let (a, mut b) = (random(&mut rng, words), random(&mut rng, words / 2 + 1));
+            if words == 100 {
+                b.fill(u64::MAX);
+            }
+            let expected = big(&a) * big(&b);
+            let total = a.len() + b.len();
+            let mut found = Vec::new();
+            for backend in Backend::available() {
+                let c = Convolution::new(64 * total, b.len() + 2, backend);
+                let product = c.multiply(&c.forward(&a, Form::Plain), &c.forward(&b, Form::Stored));
+                let mut out = vec![0; total];
+                c.inverse(product, 0, &mut out);
+                assert_eq!(big(&out), expected, "{words} words, {backend:?}");
+                // the middle, where the length is that of `a`
+                let c = Convolution::new(64 * a.len(), b.len() + 2, backend);
+                let mut spectrum = c.forward(&a, Form::Plain);
+                c.multiply_assign(&mut spectrum, &c.forward(&b, Form::Stored));
+                let first = (64 * b.len()).div_ceil(c.digit_bits()) + 1;
+                let bits = c.digit_bits() * (c.digits() - first - 2);
+                let mut out = vec![0; bits / 64];
+                c.inverse(spectrum, first, &mut out);
+                let window = &expected >> (first * c.digit_bits());
+                let modulus = BigUint::from(1u8) << (64 * out.len());
+                assert_eq!(big(&out), window % modulus, "{words} words, {backend:?}");
+                found.push(out);
+            }
+            assert!(found.windows(2).all(|pair| pair[0] == pair[1]));
+        }
+    }
+
+    /// A sum of three products.
+    #[test]
+    fn sums_of_products() {
+        let mut rng = ChaCha20Rng::from_seed([8; 32]);
+        let pairs: Vec<_> = (0..3)
+            .map(|_| [random(&mut rng, 70), random(&mut rng, 60)])
+            .collect();
+        let expected: BigUint = pairs.iter().map(|[a, b]| big(a) * big(b)).sum();
+        for backend in Backend::available() {
+            let c = Convolution::new(64 * 131, 3 * 66, backend);
+            let terms = pairs
+                .iter()
+                .map(|[a, b]| (c.forward(a, Form::Plain), c.forward(b, Form::Stored)));
+            let mut terms = terms.collect::<Vec<_>>().into_iter();
+            let (mut sum, b) = terms.next().unwrap();
+            c.multiply_assign(&mut sum, &b);
+            for (a, b) in terms {
+                c.multiply_add(&a, &b, &mut sum);
+            }
+            let mut out = vec![0; 131];
+            c.inverse(sum, 0, &mut out);
+            assert_eq!(big(&out), expected);
+        }
+    }
+
+    #[test]
+    #[ignore = "prints times"]
+    fn convolution_speed() {
+        let mut rng = ChaCha20Rng::from_seed([9; 32]);
+        for mbit in [1.08, 4.4, 16.8, 63.2, 143.6] {
+            let bits = (mbit * 1e6) as usize;
+            let (a, b) = (random(&mut rng, bits / 64), random(&mut rng, bits / 64));
+            let c = Convolution::new(bits, bits / 59, Backend::detect());
+            let stored = c.forward(&b, Form::Stored);
+            let mut out = vec![0; bits / 64];
+            for _ in 0..3 {
+                let t0 = std::time::Instant::now();
+                let x = c.forward(&a, Form::Plain);
+                let t1 = std::time::Instant::now();
+                let y = c.multiply(&x, &stored);
+                let t2 = std::time::Instant::now();
+                c.inverse(y, 0, &mut out);
+                let t3 = std::time::Instant::now();
+                println!(
+                    "{mbit} Mbit, {} digits of {}: forward {:?} ({:.3} ms/Mbit), product {:?}, inverse {:?}",
+                    c.digits(),
+                    c.digit_bits(),
+                    t1 - t0,
+                    (t1 - t0).as_secs_f64() * 1e3 / mbit,
+                    t2 - t1,
+                    t3 - t2
+                );
+            }
+        }
+    }
+}

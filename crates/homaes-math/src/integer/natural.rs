@@ -1,0 +1,116 @@
+//! Natural numbers as lists of 64-bit words, lowest first. No branch or address depends on a value.
+
+/// Words of `bits` bits.
+pub const fn words_of(bits: usize) -> usize {
+    bits.div_ceil(64)
+}
+
+/// a += b; the carry out of `a`. `b` is not longer than `a`.
+///
+/// # Panics
+/// If it is.
+pub fn add_assign(a: &mut [u64], b: &[u64]) -> u64 {
+    let (low, high) = a.split_at_mut(b.len());
+    let mut carry = false;
+    for (a, &b) in low.iter_mut().zip(b) {
+        (*a, carry) = a.carrying_add(b, carry);
+    }
+    for a in high {
+        (*a, carry) = a.carrying_add(0, carry);
+    }
+    u64::from(carry)
+}
+
+/// a -= b; the borrow out of `a`. `b` is not longer than `a`.
+///
+/// # Panics
+/// If it is.
+pub fn sub_assign(a: &mut [u64], b: &[u64]) -> u64 {
+    let (low, high) = a.split_at_mut(b.len());
+    let mut borrow = false;
+    for (a, &b) in low.iter_mut().zip(b) {
+        (*a, borrow) = a.borrowing_sub(b, borrow);
+    }
+    for a in high {
+        (*a, borrow) = a.borrowing_sub(0, borrow);
+    }
+    u64::from(borrow)
+}
+
+/// a += b if `mask` is all ones, nothing if it is 0.
+///
+/// # Panics
+/// If `b` is longer than `a`.
+pub fn add_masked(a: &mut [u64], b: &[u64], mask: u64) -> u64 {
+    let (low, high) = a.split_at_mut(b.len());
+    let mut carry = false;
+    for (a, &b) in low.iter_mut().zip(b) {
+        (*a, carry) = a.carrying_add(b & mask, carry);
+    }
+    for a in high {
+        (*a, carry) = a.carrying_add(0, carry);
+    }
+    u64::from(carry)
+}
+
+/// a -= m if a ≥ m, where `m` is not longer than `a`.
+///
+/// # Panics
+/// If it is.
+pub fn subtract_if_not_less(a: &mut [u64], m: &[u64]) {
+    let borrow = sub_assign(a, m);
+    add_masked(a, m, borrow.wrapping_neg());
+}
+
+/// a += b·c; the carry out of `a`. `b` is not longer than `a`.
+///
+/// # Panics
+/// If it is.
+pub fn add_product(a: &mut [u64], b: &[u64], c: u64) -> u64 {
+    let (low, high) = a.split_at_mut(b.len());
+    let mut carry = 0;
+    for (a, &b) in low.iter_mut().zip(b) {
+        (*a, carry) = b.carrying_mul_add(c, *a, carry);
+    }
+    for a in high {
+        let (sum, over) = a.overflowing_add(carry);
+        (*a, carry) = (sum, u64::from(over));
+    }
+    carry
+}
+
+/// The `out.len()` words of `a` from bit `at` on; zeros beyond its end.
+pub fn bits_from(a: &[u64], at: usize, out: &mut [u64]) {
+    let (first, shift) = (at / 64, (at % 64) as u32);
+    let word = |i: usize| a.get(first + i).copied().unwrap_or(0);
+    for (i, out) in out.iter_mut().enumerate() {
+        *out = match shift {
+            0 => word(i),
+            shift => word(i) >> shift | word(i + 1) << (64 - shift),
+        };
+    }
+}
+
+/// Sets the bits of b·2^at in `a`, as far as `a` goes.
+pub fn set_bits(a: &mut [u64], b: &[u64], at: usize) {
+    let (first, shift) = (at / 64, (at % 64) as u32);
+    let word = |i: usize| b.get(i).copied().unwrap_or(0);
+    for (i, a) in a.iter_mut().skip(first).take(b.len() + 1).enumerate() {
+        *a |= match (shift, i) {
+            (0, _) => word(i),
+            (shift, 0) => word(0) << shift,
+            (shift, _) => word(i) << shift | word(i - 1) >> (64 - shift),
+        };
+    }
+}
+
+/// Keeps the low `bits` bits.
+pub fn truncate(a: &mut [u64], bits: usize) {
+    let (first, rest) = (bits / 64, bits % 64);
+    if let Some(word) = a.get_mut(first) {
+        *word &= (1 << rest) - 1;
+    }
+    if let Some(above) = a.get_mut(first + 1..) {
+        above.fill(0);
+    }
+}

@@ -1,0 +1,167 @@
+//! Selection of the [`Lanes`] for the kernels of large integers, and those of AVX-512 IFMA.
+//!
+//! Sound because values of [`Ifma`] are only made inside the `target_feature` functions below, which run after the processor was found to have the
+//! features; all accesses go through references to arrays, but for [`Lanes::load_bytes`], which compares lengths.
+
+use super::{Backend, has_avx512};
+use crate::integer::kernel::{Garner, Tables};
+use crate::integer::lanes::{LANES, Lanes, Portable};
+use crate::integer::{kernel, rows};
+use crate::modulus::Modulus;
+
+/// One register.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy)]
+pub(crate) struct Ifma(core::arch::x86_64::__m512i);
+
+#[cfg(target_arch = "x86_64")]
+mod ifma {
+    use super::{Ifma, LANES, Lanes};
+    use core::arch::x86_64::*;
+
+    // SAFETY, for every block of the implementation: the features are there, see the module's text; loads and stores are unaligned ones through
+    // references to arrays of eight words.
+    macro_rules! vector {
+        ($body:expr) => {
+            // SAFETY: see above.
+            Ifma(unsafe { $body })
+        };
+    }
+
+    impl Lanes for Ifma {
+        #[inline(always)]
+        fn load(from: &[u64; LANES]) -> Self {
+            vector!(_mm512_loadu_si512(from.as_ptr().cast()))
+        }
+
+        #[inline(always)]
+        fn store(self, to: &mut [u64; LANES]) {
+            // SAFETY: as above.
+            unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), self.0) };
+        }
+
+        #[inline(always)]
+        fn splat(x: u64) -> Self {
+            vector!(_mm512_set1_epi64(x as i64))
+        }
+
+        #[inline(always)]
+        fn plus(self, b: Self) -> Self {
+            vector!(_mm512_add_epi64(self.0, b.0))
+        }
+
+        #[inline(always)]
+        fn minus(self, b: Self) -> Self {
+            vector!(_mm512_sub_epi64(self.0, b.0))
+        }
+
+        #[inline(always)]
+        fn least(self, b: Self) -> Self {
+            vector!(_mm512_min_epu64(self.0, b.0))
+        }
+
+        #[inline(always)]
+        fn and(self, b: Self) -> Self {
+            vector!(_mm512_and_si512(self.0, b.0))
+        }
+
+        #[inline(always)]
+        fn or(self, b: Self) -> Self {
+            vector!(_mm512_or_si512(self.0, b.0))
+        }
+
+        #[inline(always)]
+        fn shr(self, count: Self) -> Self {
+            vector!(_mm512_srlv_epi64(self.0, count.0))
+        }
+
+        #[inline(always)]
+        fn shl(self, count: Self) -> Self {
+            vector!(_mm512_sllv_epi64(self.0, count.0))
+        }
+
+        #[inline(always)]
+        fn add_low(self, b: Self, c: Self) -> Self {
+            vector!(_mm512_madd52lo_epu64(c.0, self.0, b.0))
+        }
+
+        #[inline(always)]
+        fn add_high(self, b: Self, c: Self) -> Self {
+            vector!(_mm512_madd52hi_epu64(c.0, self.0, b.0))
+        }
+
+        #[inline(always)]
+        fn permute(self, index: Self) -> Self {
+            vector!(_mm512_permutexvar_epi64(index.0, self.0))
+        }
+
+        #[inline(always)]
+        fn transpose(x: [Self; LANES]) -> [Self; LANES] {
+            use crate::lanes::Lanes as _;
+            use crate::simd::lanes::Avx512;
+            let reals =
+                crate::lanes::array!(8, Avx512::from_bits(x[0].0), |i| Avx512::from_bits(x[i].0));
+            let reals = Avx512::transpose(reals);
+            crate::lanes::array!(8, x[0], |i| Self(reals[i].to_bits()))
+        }
+
+        #[inline(always)]
+        fn load_bytes(words: &[u64], at: usize) -> Self {
+            if at + 64 <= 8 * words.len() {
+                // SAFETY: 64 bytes are there, just compared.
+                vector!(_mm512_loadu_si512(
+                    words.as_ptr().cast::<u8>().add(at).cast()
+                ))
+            } else {
+                let mut end = [0; 2 * LANES];
+                let from = words.get(at / 8..).unwrap_or_default();
+                end[..from.len().min(LANES + 1)]
+                    .copy_from_slice(&from[..from.len().min(LANES + 1)]);
+                // SAFETY: at % 8 + 64 bytes are at most 128.
+                vector!(_mm512_loadu_si512(
+                    end.as_ptr().cast::<u8>().add(at % 8).cast()
+                ))
+            }
+        }
+    }
+}
+
+macro_rules! kernels {
+    ($($(#[$doc:meta])* $module:ident :: $name:ident ( $($arg:ident : $ty:ty),* $(,)? );)*) => {$(
+        $(#[$doc])*
+        pub(crate) fn $name(backend: Backend, $($arg: $ty),*) {
+            match backend {
+                Backend::Portable => $module::$name::<Portable>($($arg),*),
+                #[cfg(target_arch = "x86_64")]
+                Backend::Avx512Ifma => {
+                    #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+                    fn ifma($($arg: $ty),*) {
+                        $module::$name::<Ifma>($($arg),*)
+                    }
+                    assert!(has_avx512(), "vector kernel on a processor without it");
+                    // SAFETY: the processor has the features, just checked.
+                    unsafe { ifma($($arg),*) }
+                }
+                #[cfg(not(target_arch = "x86_64"))]
+                Backend::Avx512Ifma => unreachable!("vector backends are never selected on this architecture"),
+            }
+        }
+    )*};
+}
+
+kernels! {
+    /// See [`kernel::forward`].
+    kernel::forward(m: &Modulus, t: &Tables, bits: usize, words: &[u64], out: &mut [u64]);
+    /// See [`kernel::inverse`].
+    kernel::inverse(m: &Modulus, t: &Tables, a: &mut [u64]);
+    /// See [`kernel::multiply`].
+    kernel::multiply(m: &Modulus, a: &[u64], b: &[u64], out: &mut [u64]);
+    /// See [`kernel::multiply_assign`].
+    kernel::multiply_assign(m: &Modulus, a: &mut [u64], b: &[u64]);
+    /// See [`kernel::multiply_add`].
+    kernel::multiply_add(m: &Modulus, a: &[u64], b: &[u64], out: &mut [u64]);
+    /// See [`kernel::combine`].
+    kernel::combine(g: &Garner, bits: usize, residues: [&[u64]; 3], out: [&mut [u64]; 3]);
+    /// See [`rows::accumulate`].
+    rows::accumulate(vectors: &[[u64; LANES]], digits: &[u64], stride: usize, sums: &mut [[[u64; LANES]; 2]]);
+}
