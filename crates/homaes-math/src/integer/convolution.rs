@@ -8,6 +8,7 @@ use crate::modulus::{MASK, Modulus, Shoup};
 use crate::prime::{largest_primes, root_of_unity};
 use crate::simd::{Backend, integer as simd};
 use core::array;
+use std::sync::LazyLock;
 use zeroize::Zeroize;
 
 /// Every length divides this.
@@ -21,6 +22,12 @@ const LONGEST_ROW: usize = 1 << 14;
 const DIGIT_BITS: [usize; 2] = [52, 60];
 /// Coefficients that are put together at a time.
 const LOT: usize = 512;
+
+static MODULI: LazyLock<[Modulus; PRIMES]> = LazyLock::new(|| {
+    let primes = largest_primes(1 << 47, ORDER, PRIMES);
+    assert!(primes.iter().all(|p| *p > (1 << 47) - CLOSE));
+    array::from_fn(|i| Modulus::new(primes[i]))
+});
 
 /// What a transformed factor is for: a product is of one plain and one stored factor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,9 +58,12 @@ impl core::fmt::Debug for Spectrum {
 #[derive(Clone, Debug)]
 struct Field {
     m: Modulus,
-    plain: Tables,
-    stored: Tables,
+    forward: Tables,
     inverse: Tables,
+    /// 1, and 2^52
+    scales: [Shoup; 2],
+    /// 1/L
+    unscale: Shoup,
 }
 
 /// Products modulo X^L - 1 of integers that are cut into digits.
@@ -76,11 +86,7 @@ impl Convolution {
     /// # Panics
     /// If that is beyond 2^27 bits or 2^30 overlaps: sizes are fixed by parameter sets.
     pub fn new(bits: usize, overlaps: usize, backend: Backend) -> Self {
-        let moduli: Vec<Modulus> = largest_primes(1 << 47, ORDER, PRIMES)
-            .into_iter()
-            .map(Modulus::new)
-            .collect();
-        assert!(moduli.iter().all(|m| m.p() > (1 << 47) - CLOSE));
+        let moduli = &*MODULI;
         let capacity: f64 = moduli.iter().map(Modulus::log2).sum();
         let spare = capacity - 0.001 - (overlaps.max(1) as f64).log2();
         let [least, most] = DIGIT_BITS;
@@ -131,12 +137,17 @@ impl Convolution {
         );
         Spectrum(array::from_fn(|i| {
             let field = &self.fields[i];
-            let tables = match form {
-                Form::Plain => &field.plain,
-                Form::Stored => &field.stored,
-            };
+            let scale = field.scales[usize::from(form == Form::Stored)];
             let mut out = Words::scratch(self.len);
-            simd::forward(self.backend, &field.m, tables, self.bits, words, &mut out);
+            let words = (words, self.bits);
+            simd::forward(
+                self.backend,
+                &field.m,
+                &field.forward,
+                scale,
+                words,
+                &mut out,
+            );
             out
         }))
     }
@@ -171,7 +182,7 @@ impl Convolution {
     /// from below is that of four digits.
     pub fn inverse(&self, mut sum: Spectrum, first: usize, out: &mut [u64]) {
         for (field, a) in self.fields.iter().zip(&mut sum.0) {
-            simd::inverse(self.backend, &field.m, &field.inverse, a);
+            simd::inverse(self.backend, &field.m, &field.inverse, field.unscale, a);
         }
         self.put_together(&sum, first, out);
         // what was transformed may be secret
@@ -303,25 +314,27 @@ fn vector(m: &Modulus, of: impl Fn(usize) -> u64) -> [[u64; LANES]; 2] {
 
 impl Field {
     fn new(m: Modulus, row: usize, radices: &[usize]) -> Self {
-        let rows: usize = radices.iter().product();
-        let len = (row * rows) as u64;
+        let len = (row * radices.iter().product::<usize>()) as u64;
         let root = root_of_unity(&m, ORDER, &[2, 3, 5]);
-        let inverse = m.inv(root);
-        let plain = tables(&m, row, radices, root, 1);
-        let stored = tables(&m, row, radices, root, m.r());
-        // products of a plain and a stored factor are as they should be
-        let scale = m.inv(len % m.p());
         Self {
-            inverse: tables(&m, row, radices, inverse, scale),
+            forward: tables(&m, row, radices, root),
+            inverse: tables(&m, row, radices, m.inv(root)),
+            scales: [m.shoup(1), m.shoup(m.r())],
+            unscale: m.shoup(m.inv(len)),
             m,
-            plain,
-            stored,
         }
     }
 }
 
+/// w^0 … w^(n-1).
+fn powers(m: &Modulus, w: u64, n: usize) -> Vec<u64> {
+    let w = m.shoup(w);
+    let next = |x: &u64| Some(m.scale(*x, w));
+    core::iter::successors(Some(1), next).take(n).collect()
+}
+
 /// The tables for a root of unity of order [`ORDER`].
-fn tables(m: &Modulus, row: usize, radices: &[usize], root: u64, scale: u64) -> Tables {
+fn tables(m: &Modulus, row: usize, radices: &[usize], root: u64) -> Tables {
     let rows: usize = radices.iter().product();
     // of that order
     let of = |order: usize| m.pow(root, ORDER / order as u64);
@@ -329,8 +342,8 @@ fn tables(m: &Modulus, row: usize, radices: &[usize], root: u64, scale: u64) -> 
     let mut block = rows;
     for &radix in radices {
         let apart = block / radix;
-        let w = of(block);
-        let twiddles = (0..block).map(|x| m.shoup(m.pow(w, (x / radix * (x % radix)) as u64)));
+        let powers = powers(m, of(block), block);
+        let twiddles = (0..block).map(|x| m.shoup(powers[x / radix * (x % radix)]));
         stages.push(Stage {
             radix,
             apart,
@@ -355,10 +368,10 @@ fn tables(m: &Modulus, row: usize, radices: &[usize], root: u64, scale: u64) -> 
             _ => 8,
         };
         let apart = block / radix;
-        let w = of(block);
+        let powers = powers(m, of(block), block);
         let twiddles = (0..block / LANES).map(|x| {
             let (i, j) = (x / radix, x % radix);
-            vector(m, |lane| m.pow(w, ((LANES * i + lane) * j) as u64))
+            vector(m, |lane| powers[(LANES * i + lane) * j])
         });
         passes.push(Pass {
             radix,
@@ -367,14 +380,13 @@ fn tables(m: &Modulus, row: usize, radices: &[usize], root: u64, scale: u64) -> 
         });
         block = apart;
     }
-    let w = of(BASE);
+    let powers = powers(m, of(BASE), BASE);
     Tables {
         roots: Roots::new(m, [of(8), of(3), of(5)]),
         stages,
         twists: twists.collect(),
         passes,
-        base: array::from_fn(|j| vector(m, |lane| m.pow(w, (lane * j) as u64))),
-        scale: m.shoup(scale),
+        base: array::from_fn(|j| vector(m, |lane| powers[lane * j])),
     }
 }
 
@@ -392,17 +404,17 @@ fn frequency(place: usize, radices: &[usize]) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use num_bigint::BigUint;
     use rand_chacha::ChaCha20Rng;
     use rand_core::{Rng, SeedableRng};
 
-    fn random(rng: &mut ChaCha20Rng, words: usize) -> Vec<u64> {
+    pub(in crate::integer) fn random(rng: &mut ChaCha20Rng, words: usize) -> Vec<u64> {
         (0..words).map(|_| rng.next_u64()).collect()
     }
 
-    fn big(words: &[u64]) -> BigUint {
+    pub(in crate::integer) fn big(words: &[u64]) -> BigUint {
         let halves = words.iter().flat_map(|&w| [w as u32, (w >> 32) as u32]);
         BigUint::new(halves.collect())
     }
@@ -492,6 +504,9 @@ mod tests {
             let c = Convolution::new(bits, bits / 59, Backend::detect());
             let stored = c.forward(&b, Form::Stored);
             let mut out = vec![0; bits / 64];
+            let t = std::time::Instant::now();
+            let _ = Convolution::new(bits, bits / 59, Backend::detect());
+            println!("tables {:?}", t.elapsed());
             for _ in 0..3 {
                 let t0 = std::time::Instant::now();
                 let x = c.forward(&a, Form::Plain);

@@ -30,8 +30,6 @@ pub(crate) struct Tables {
     pub(super) passes: Vec<Pass>,
     /// ω_64^(i j) in lane i of vector j
     pub(super) base: [[[u64; LANES]; 2]; LANES],
-    /// what the results are multiplied by
-    pub(super) scale: Shoup,
 }
 
 /// DFTs of `radix` rows that lie `apart`, in blocks of `radix·apart` rows, and constants after it (forward) or before.
@@ -114,18 +112,18 @@ impl<V: Lanes> Split<V> {
     }
 }
 
-/// The transform of the digits of `words` (zeros after its end), times the table's scale, lazy.
+/// The transform of the digits of `words` (zeros after its end), times `scale`, lazy.
 #[inline(always)]
 pub(crate) fn forward<V: Lanes>(
     m: &Modulus,
     t: &Tables,
-    bits: usize,
-    words: &[u64],
+    scale: Shoup,
+    (words, bits): (&[u64], usize),
     out: &mut [u64],
 ) {
     let split = Split::<V>::new(bits, m);
     let dft = Dft::<V>::new(m, &t.roots);
-    let scale = Factor::splat(t.scale);
+    let scale = Factor::splat(scale);
     let rows = t.twists.len();
     let row = out.len() / rows;
     if rows == 1 {
@@ -137,19 +135,19 @@ pub(crate) fn forward<V: Lanes>(
         columns_forward(&dft, t, &split, (words, digits), out);
     }
     for row in out.chunks_exact_mut(row) {
-        row_forward(&dft, t, &t.passes, scale, row);
+        row_forward(&dft, t, scale, row);
     }
 }
 
-/// Its inverse, from products of a lazy and a stored factor, times the table's scale; canonical.
+/// Its inverse, from products of a lazy and a stored factor, times `scale`; canonical.
 #[inline(always)]
-pub(crate) fn inverse<V: Lanes>(m: &Modulus, t: &Tables, a: &mut [u64]) {
+pub(crate) fn inverse<V: Lanes>(m: &Modulus, t: &Tables, scale: Shoup, a: &mut [u64]) {
     let dft = Dft::<V>::new(m, &t.roots);
-    let scale = Factor::splat(t.scale);
+    let scale = Factor::splat(scale);
     let rows = t.twists.len();
     let row = a.len() / rows;
     for row in a.chunks_exact_mut(row) {
-        row_inverse(&dft, t, &t.passes, row);
+        row_inverse(&dft, t, row);
     }
     if rows == 1 {
         for x in a.as_chunks_mut().0 {
@@ -360,15 +358,8 @@ macro_rules! pass_inverse {
 }
 
 #[inline(always)]
-fn row_forward<V: Lanes>(
-    dft: &Dft<V>,
-    t: &Tables,
-    passes: &[Pass],
-    scale: Factor<V>,
-    row: &mut [u64],
-) {
-    // rows have at most 2^14 elements, and every pass is over blocks that fit the cache better
-    for pass in passes {
+fn row_forward<V: Lanes>(dft: &Dft<V>, t: &Tables, scale: Factor<V>, row: &mut [u64]) {
+    for pass in &t.passes {
         for block in row.chunks_exact_mut(pass.radix * pass.apart) {
             radices!(pass.radix, pass_forward!(dft, pass, block));
         }
@@ -380,12 +371,12 @@ fn row_forward<V: Lanes>(
 }
 
 #[inline(always)]
-fn row_inverse<V: Lanes>(dft: &Dft<V>, t: &Tables, passes: &[Pass], row: &mut [u64]) {
+fn row_inverse<V: Lanes>(dft: &Dft<V>, t: &Tables, row: &mut [u64]) {
     let base = base_factors(t);
     for block in row.as_chunks_mut::<BASE>().0 {
         base_inverse(dft, &base, block);
     }
-    for pass in passes.iter().rev() {
+    for pass in t.passes.iter().rev() {
         for block in row.chunks_exact_mut(pass.radix * pass.apart) {
             radices!(pass.radix, pass_inverse!(dft, pass, block));
         }

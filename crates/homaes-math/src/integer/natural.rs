@@ -79,6 +79,51 @@ pub fn add_product(a: &mut [u64], b: &[u64], c: u64) -> u64 {
     carry
 }
 
+/// out = a·b, as far as `out` goes, by the schoolbook method.
+pub fn product(a: &[u64], b: &[u64], out: &mut [u64]) {
+    out.fill(0);
+    for (i, &b) in b.iter().enumerate().take(out.len()) {
+        let room = out.len() - i;
+        add_product(&mut out[i..], &a[..a.len().min(room)], b);
+    }
+}
+
+/// a += b·c for a list of words c, as far as `a` goes.
+pub fn add_products(a: &mut [u64], b: &[u64], c: &[u64]) {
+    for (i, &c) in c.iter().enumerate().take(a.len()) {
+        let room = a.len() - i;
+        add_product(&mut a[i..], &b[..b.len().min(room)], c);
+    }
+}
+
+/// a -= b·c; the borrow out of `a`. `b` is not longer than `a`.
+///
+/// # Panics
+/// If it is.
+pub fn sub_product(a: &mut [u64], b: &[u64], c: u64) -> u64 {
+    let (low, high) = a.split_at_mut(b.len());
+    let mut carry = 0;
+    for (a, &b) in low.iter_mut().zip(b) {
+        let (product, upper) = b.carrying_mul(c, carry);
+        let (difference, borrow) = a.overflowing_sub(product);
+        (*a, carry) = (difference, upper + u64::from(borrow));
+    }
+    for a in high {
+        let (difference, borrow) = a.overflowing_sub(carry);
+        (*a, carry) = (difference, u64::from(borrow));
+    }
+    carry
+}
+
+/// Number of bits without leading zeros. Its time depends on that number.
+pub fn bit_length(a: &[u64]) -> usize {
+    let words = a.iter().rposition(|&w| w != 0).map_or(0, |i| i + 1);
+    match a[..words].last() {
+        None => 0,
+        Some(top) => 64 * words - top.leading_zeros() as usize,
+    }
+}
+
 /// The `out.len()` words of `a` from bit `at` on; zeros beyond its end.
 pub fn bits_from(a: &[u64], at: usize, out: &mut [u64]) {
     let (first, shift) = (at / 64, (at % 64) as u32);

@@ -1,7 +1,7 @@
 //! The inner loop of products of many numbers by rows of a key that is streamed: Σ_s v_s·d_s, where v_s are eight limbs and d_s a window of a digit list.
 //!
 //! A number in 52-bit limbs times another is a sum of products of limbs; the products that meet at one distance m are summed here, low and high halves apart, for eight limbs v at a
-//! time. [`Accumulator`](super::Accumulator) puts them together.
+//! time.
 
 use super::lanes::{LANES, Lanes};
 

@@ -7,7 +7,7 @@ use super::{Backend, has_avx512};
 use crate::integer::kernel::{Garner, Tables};
 use crate::integer::lanes::{LANES, Lanes, Portable};
 use crate::integer::{kernel, rows};
-use crate::modulus::Modulus;
+use crate::modulus::{Modulus, Shoup};
 
 /// One register.
 #[cfg(target_arch = "x86_64")]
@@ -151,9 +151,9 @@ macro_rules! kernels {
 
 kernels! {
     /// See [`kernel::forward`].
-    kernel::forward(m: &Modulus, t: &Tables, bits: usize, words: &[u64], out: &mut [u64]);
+    kernel::forward(m: &Modulus, t: &Tables, scale: Shoup, words: (&[u64], usize), out: &mut [u64]);
     /// See [`kernel::inverse`].
-    kernel::inverse(m: &Modulus, t: &Tables, a: &mut [u64]);
+    kernel::inverse(m: &Modulus, t: &Tables, scale: Shoup, a: &mut [u64]);
     /// See [`kernel::multiply`].
     kernel::multiply(m: &Modulus, a: &[u64], b: &[u64], out: &mut [u64]);
     /// See [`kernel::multiply_assign`].

@@ -1,0 +1,321 @@
+//! Remainders modulo a fixed large number, by Barrett's method with cached transforms.
+
+use super::natural::{
+    add_assign, bit_length, bits_from, sub_assign, subtract_if_not_less, truncate, words_of,
+};
+use super::{Convolution, Form, SCHOOLBOOK_WORDS, Spectrum, product};
+use crate::simd::Backend;
+use zeroize::Zeroize;
+
+/// Bits that an input may have beyond twice those of the modulus.
+const SLACK: usize = 64;
+/// What a quotient may be too small by: three for what is cut off, one for the convolution, one for the reciprocal.
+const SHORT: usize = 5;
+
+/// Remainders modulo a fixed number m of n bits.
+#[derive(Clone, Debug)]
+pub struct Reducer {
+    modulus: Vec<u64>,
+    bits: usize,
+    method: Method,
+}
+
+#[derive(Clone, Debug)]
+enum Method {
+    /// of few words: ⌊2^(64·words)/m⌋ for the words of an input
+    Short {
+        backend: Backend,
+        inverse: Vec<u64>,
+        shift: usize,
+    },
+    Long(Box<Long>),
+}
+
+#[derive(Clone, Debug)]
+struct Long {
+    convolution: Convolution,
+    /// ⌊2^(64·cut + digits of `first`)/m⌋
+    inverse: Spectrum,
+    modulus: Spectrum,
+    first: usize,
+}
+
+impl Zeroize for Reducer {
+    fn zeroize(&mut self) {
+        self.modulus.zeroize();
+        match &mut self.method {
+            Method::Short { inverse, .. } => inverse.zeroize(),
+            Method::Long(long) => {
+                long.inverse.zeroize();
+                long.modulus.zeroize();
+            }
+        }
+    }
+}
+
+impl Reducer {
+    /// For the modulus m, which is not 0. Only the time for the number of its bits depends on m.
+    pub fn new(modulus: &[u64], backend: Backend) -> Self {
+        let bits = bit_length(modulus);
+        let modulus = modulus[..words_of(bits)].to_vec();
+        // bits of a quotient, and of the upper part of an input
+        let quotient = bits + SLACK + 65;
+        let method = if modulus.len() < SCHOOLBOOK_WORDS {
+            let shift = 64 * quotient.div_ceil(64);
+            let inverse = reciprocal(&modulus, bits, 64 * cut(bits) + shift, backend);
+            Method::Short {
+                backend,
+                inverse,
+                shift,
+            }
+        } else {
+            let total = 2 * quotient + 128;
+            let convolution = Convolution::new(total, quotient / 52 + 2, backend);
+            let first = quotient.div_ceil(convolution.digit_bits());
+            let exponent = 64 * cut(bits) + first * convolution.digit_bits();
+            let mut inverse = reciprocal(&modulus, bits, exponent, backend);
+            let long = Long {
+                inverse: convolution.forward(&inverse, Form::Stored),
+                modulus: convolution.forward(&modulus, Form::Stored),
+                first,
+                convolution,
+            };
+            inverse.zeroize();
+            Method::Long(Box::new(long))
+        };
+        Self {
+            modulus,
+            bits,
+            method,
+        }
+    }
+
+    /// m.
+    pub fn modulus(&self) -> &[u64] {
+        &self.modulus
+    }
+
+    /// n.
+    pub fn bits(&self) -> usize {
+        self.bits
+    }
+
+    /// a mod m, in the words of m. Longer numbers than 2n + 64 bits are taken in pieces of n bits, each of which costs four products of n bits.
+    pub fn reduce(&self, a: &[u64]) -> Vec<u64> {
+        let words = self.modulus.len();
+        let most = words_of(2 * self.bits + SLACK) - 1;
+        if a.len() <= most {
+            return self.step(a);
+        }
+        // the upper words first, so many that pieces of `words` are left
+        let piece = most - words;
+        let top = (a.len() - most) % piece;
+        let start = a.len() - most - top;
+        let start = if top == 0 { start } else { start + top };
+        let mut rest = self.step(&a[start..]);
+        let mut at = start;
+        while at > 0 {
+            let take = piece.min(at);
+            let mut next = a[at - take..at].to_vec();
+            next.extend_from_slice(&rest);
+            rest.zeroize();
+            rest = self.step(&next);
+            next.zeroize();
+            at -= take;
+        }
+        rest
+    }
+
+    /// Of at most 2n + 64 bits.
+    fn step(&self, a: &[u64]) -> Vec<u64> {
+        let words = self.modulus.len();
+        let upper = a.get(cut(self.bits)..).unwrap_or_default();
+        let mut out = vec![0; words + 1];
+        let low = a.len().min(words + 1);
+        out[..low].copy_from_slice(&a[..low]);
+        if !upper.is_empty() {
+            let mut back = match &self.method {
+                Method::Short {
+                    backend,
+                    inverse,
+                    shift,
+                } => {
+                    let mut all = product(upper, inverse, *backend);
+                    let quotient = all.get(shift / 64..).unwrap_or_default();
+                    let back = product(quotient, &self.modulus, *backend);
+                    all.zeroize();
+                    back
+                }
+                Method::Long(long) => long.multiple(upper, words + 1),
+            };
+            back.resize(words + 1, 0);
+            sub_assign(&mut out, &back);
+            back.zeroize();
+        }
+        for _ in 0..SHORT {
+            subtract_if_not_less(&mut out, &self.modulus);
+        }
+        out.truncate(words);
+        out
+    }
+}
+
+/// Words of an input that a quotient does not depend on.
+fn cut(bits: usize) -> usize {
+    (bits - 1) / 64
+}
+
+impl Long {
+    /// The low words of the largest multiple of the modulus that is known to be below `upper`·2^(64·cut).
+    fn multiple(&self, upper: &[u64], words: usize) -> Vec<u64> {
+        let c = &self.convolution;
+        let mut spectrum = c.forward(upper, Form::Plain);
+        c.multiply_assign(&mut spectrum, &self.inverse);
+        let mut quotient = vec![0; upper.len() + 1];
+        c.inverse(spectrum, self.first, &mut quotient);
+        let mut spectrum = c.forward(&quotient, Form::Plain);
+        quotient.zeroize();
+        c.multiply_assign(&mut spectrum, &self.modulus);
+        let mut out = vec![0; words];
+        c.inverse(spectrum, 0, &mut out);
+        out
+    }
+}
+
+/// ⌊2^exponent/m⌋ or one less, for m of `bits` bits.
+///
+/// Newton's method for 1/d with d = m/2^bits, on numbers y that are always a little too small, so that 1 - d·y is never negative.
+fn reciprocal(m: &[u64], bits: usize, exponent: usize, backend: Backend) -> Vec<u64> {
+    let wanted = exponent - bits + 8;
+    let mut precision = 60;
+    let mut y = first_reciprocal(m, bits, precision);
+    while precision < wanted {
+        let next = (2 * precision - 8).min(wanted);
+        // d rounded up
+        let kept = next + 8;
+        let mut d = top_bits(m, bits, kept);
+        add_assign(&mut d, &[1]);
+        // one minus d·y, where one is 2^one
+        let one = kept + precision;
+        let mut e = product(&d, &y, backend);
+        let mut unit = vec![0; e.len().max(one / 64 + 1)];
+        unit[one / 64] = 1 << (one % 64);
+        e.resize(unit.len(), 0);
+        sub_assign(&mut unit, &e);
+        let mut step = product(&y, &unit, backend);
+        let mut new = vec![0; words_of(next + 2)];
+        super::natural::set_bits(&mut new, &y, next - precision);
+        let mut part = vec![0; words_of(next + 2)];
+        bits_from(&step, precision + one - next, &mut part);
+        add_assign(&mut new, &part);
+        sub_assign(&mut new, &[2]);
+        for used in [&mut d, &mut e, &mut unit, &mut step, &mut part, &mut y] {
+            used.zeroize();
+        }
+        (y, precision) = (new, next);
+    }
+    let mut out = vec![0; words_of(exponent - bits + 2)];
+    bits_from(&y, precision - (exponent - bits), &mut out);
+    y.zeroize();
+    out
+}
+
+/// The upper `count` bits of m, with zeros below if it has fewer; one word more than that.
+fn top_bits(m: &[u64], bits: usize, count: usize) -> Vec<u64> {
+    let mut out = vec![0; words_of(count) + 1];
+    match bits.checked_sub(count) {
+        Some(below) => bits_from(m, below, &mut out),
+        None => super::natural::set_bits(&mut out, m, count - bits),
+    }
+    truncate(&mut out, count);
+    out
+}
+
+/// A little less than 2^precision·2^bits/m, bit by bit.
+fn first_reciprocal(m: &[u64], bits: usize, precision: usize) -> Vec<u64> {
+    let mut d = top_bits(m, bits, 62);
+    let divisor = u128::from(d[0]) + 1;
+    d.zeroize();
+    let (mut rest, mut y) = (1u128 << 62, 0u64);
+    for _ in 0..=precision {
+        let less = rest.wrapping_sub(divisor);
+        // all ones if the divisor is larger
+        let larger = ((less as i128) >> 127) as u128;
+        rest = (less & !larger) | (rest & larger);
+        y = y << 1 | (!larger as u64 & 1);
+        rest <<= 1;
+    }
+    vec![y - 2, 0]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::convolution::tests::{big, random};
+    use super::*;
+    use num_bigint::BigUint;
+    use rand_chacha::ChaCha20Rng;
+    use rand_core::{Rng, SeedableRng};
+
+    #[test]
+    fn reciprocals_are_right_but_for_one() {
+        let mut rng = ChaCha20Rng::from_seed([1; 32]);
+        for words in [1, 2, 5, 40, 150, 400] {
+            for shape in 0..4 {
+                let mut m = random(&mut rng, words);
+                match shape {
+                    0 => m.fill(u64::MAX),
+                    1 => {
+                        m.fill(0);
+                        m[words - 1] = 1 << 63;
+                    }
+                    2 => m[words - 1] |= 1,
+                    _ => m[words - 1] = 1 + (rng.next_u64() >> (1 + rng.next_u64() % 63)),
+                }
+                let bits = bit_length(&m);
+                for exponent in [bits + 30, bits + 70, 2 * bits + 200] {
+                    let found = big(&reciprocal(&m, bits, exponent, Backend::detect()));
+                    let right = (BigUint::from(1u8) << exponent) / big(&m);
+                    assert!(
+                        found <= right && &right - &found <= BigUint::from(1u8),
+                        "{words} {shape} {exponent}: {found} {right}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn remainders_are_those_of_a_library() {
+        let mut rng = ChaCha20Rng::from_seed([2; 32]);
+        for words in [1, 3, 33, 130, 300] {
+            let mut m = random(&mut rng, words);
+            m[words - 1] >>= 7 * (words % 3);
+            for backend in Backend::available() {
+                let reducer = Reducer::new(&m, backend);
+                for length in [
+                    0,
+                    1,
+                    words,
+                    2 * words,
+                    2 * words + 1,
+                    3 * words,
+                    7 * words + 5,
+                ] {
+                    for fill in [false, true] {
+                        let mut a = random(&mut rng, length);
+                        if fill {
+                            a.fill(u64::MAX);
+                        }
+                        assert_eq!(
+                            big(&reducer.reduce(&a)),
+                            big(&a) % big(&m),
+                            "{words} {length} {backend:?}"
+                        );
+                    }
+                }
+                let zero = reducer.reduce(&m);
+                assert_eq!(big(&zero), BigUint::from(0u8));
+            }
+        }
+    }
+}
