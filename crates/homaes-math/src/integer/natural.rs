@@ -53,13 +53,14 @@ pub fn add_masked(a: &mut [u64], b: &[u64], mask: u64) -> u64 {
     u64::from(carry)
 }
 
-/// a -= m if a ≥ m, where `m` is not longer than `a`.
+/// a -= m if a ≥ m, where `m` is not longer than `a`; 1 if a was less.
 ///
 /// # Panics
 /// If it is.
-pub fn subtract_if_not_less(a: &mut [u64], m: &[u64]) {
+pub fn subtract_if_not_less(a: &mut [u64], m: &[u64]) -> u64 {
     let borrow = sub_assign(a, m);
     add_masked(a, m, borrow.wrapping_neg());
+    borrow
 }
 
 /// a += b·c; the carry out of `a`. `b` is not longer than `a`.

@@ -15,6 +15,7 @@ const SHORT: usize = 5;
 /// Remainders modulo a fixed number m of n bits.
 #[derive(Clone, Debug)]
 pub struct Reducer {
+    backend: Backend,
     modulus: Vec<u64>,
     bits: usize,
     method: Method,
@@ -24,7 +25,6 @@ pub struct Reducer {
 enum Method {
     /// of few words: ⌊2^(64·words)/m⌋ for the words of an input
     Short {
-        backend: Backend,
         inverse: Vec<u64>,
         shift: usize,
     },
@@ -63,11 +63,7 @@ impl Reducer {
         let method = if modulus.len() < SCHOOLBOOK_WORDS {
             let shift = 64 * quotient.div_ceil(64);
             let inverse = reciprocal(&modulus, bits, 64 * cut(bits) + shift, backend);
-            Method::Short {
-                backend,
-                inverse,
-                shift,
-            }
+            Method::Short { inverse, shift }
         } else {
             let total = 2 * quotient + 128;
             let convolution = Convolution::new(total, quotient / 52 + 2, backend);
@@ -84,6 +80,7 @@ impl Reducer {
             Method::Long(Box::new(long))
         };
         Self {
+            backend,
             modulus,
             bits,
             method,
@@ -98,6 +95,11 @@ impl Reducer {
     /// n.
     pub fn bits(&self) -> usize {
         self.bits
+    }
+
+    /// The kernels it uses.
+    pub fn backend(&self) -> Backend {
+        self.backend
     }
 
     /// a mod m, in the words of m. Longer numbers than 2n + 64 bits are taken in pieces of n bits, each of which costs four products of n bits.
@@ -126,38 +128,71 @@ impl Reducer {
         rest
     }
 
+    /// ⌊2^exponent/m⌋.
+    pub fn power_over(&self, exponent: usize) -> Vec<u64> {
+        let words = self.modulus.len();
+        let pieces = (exponent / 64 + 1).div_ceil(words);
+        let mut out = vec![0; pieces * words];
+        // the first piece of 2^exponent, then zeros; every piece of the dividend gives one of the quotient
+        let mut rest = vec![0; words];
+        for piece in (0..pieces).rev() {
+            let mut dividend = vec![0; 2 * words];
+            dividend[words..].copy_from_slice(&rest);
+            if (piece..piece + 1).contains(&(exponent / 64 / words)) {
+                dividend[exponent / 64 % words] = 1 << (exponent % 64);
+            }
+            let (quotient, next) = self.divide(&dividend);
+            out[piece * words..][..words].copy_from_slice(&quotient[..words]);
+            dividend.zeroize();
+            rest.zeroize();
+            rest = next;
+        }
+        rest.zeroize();
+        out.truncate(exponent / 64 + 1);
+        out
+    }
+
     /// Of at most 2n + 64 bits.
     fn step(&self, a: &[u64]) -> Vec<u64> {
+        let (mut quotient, rest) = self.divide(a);
+        quotient.zeroize();
+        rest
+    }
+
+    /// Quotient, one word longer than m, and remainder.
+    fn divide(&self, a: &[u64]) -> (Vec<u64>, Vec<u64>) {
         let words = self.modulus.len();
+        let mut quotient = vec![0; words + 2];
         let upper = a.get(cut(self.bits)..).unwrap_or_default();
         let mut out = vec![0; words + 1];
-        let low = a.len().min(words + 1);
-        out[..low].copy_from_slice(&a[..low]);
+        copy(&mut out, a);
         if !upper.is_empty() {
             let mut back = match &self.method {
-                Method::Short {
-                    backend,
-                    inverse,
-                    shift,
-                } => {
-                    let mut all = product(upper, inverse, *backend);
-                    let quotient = all.get(shift / 64..).unwrap_or_default();
-                    let back = product(quotient, &self.modulus, *backend);
+                Method::Short { inverse, shift } => {
+                    let mut all = product(upper, inverse, self.backend);
+                    copy(&mut quotient, all.get(shift / 64..).unwrap_or_default());
                     all.zeroize();
-                    back
+                    product(&quotient, &self.modulus, self.backend)
                 }
-                Method::Long(long) => long.multiple(upper, words + 1),
+                Method::Long(long) => long.multiple(upper, &mut quotient, words + 1),
             };
             back.resize(words + 1, 0);
             sub_assign(&mut out, &back);
             back.zeroize();
         }
         for _ in 0..SHORT {
-            subtract_if_not_less(&mut out, &self.modulus);
+            let borrow = subtract_if_not_less(&mut out, &self.modulus);
+            add_assign(&mut quotient, &[1 - borrow]);
         }
         out.truncate(words);
-        out
+        (quotient, out)
     }
+}
+
+/// The low words of `from`.
+fn copy(to: &mut [u64], from: &[u64]) {
+    let words = to.len().min(from.len());
+    to[..words].copy_from_slice(&from[..words]);
 }
 
 /// Words of an input that a quotient does not depend on.
@@ -166,15 +201,13 @@ fn cut(bits: usize) -> usize {
 }
 
 impl Long {
-    /// The low words of the largest multiple of the modulus that is known to be below `upper`·2^(64·cut).
-    fn multiple(&self, upper: &[u64], words: usize) -> Vec<u64> {
+    /// A quotient of `upper`·2^(64·cut) that is not too large, and the low words of this multiple of the modulus.
+    fn multiple(&self, upper: &[u64], quotient: &mut [u64], words: usize) -> Vec<u64> {
         let c = &self.convolution;
         let mut spectrum = c.forward(upper, Form::Plain);
         c.multiply_assign(&mut spectrum, &self.inverse);
-        let mut quotient = vec![0; upper.len() + 1];
-        c.inverse(spectrum, self.first, &mut quotient);
-        let mut spectrum = c.forward(&quotient, Form::Plain);
-        quotient.zeroize();
+        c.inverse(spectrum, self.first, quotient);
+        let mut spectrum = c.forward(quotient, Form::Plain);
         c.multiply_assign(&mut spectrum, &self.modulus);
         let mut out = vec![0; words];
         c.inverse(spectrum, 0, &mut out);
@@ -315,6 +348,14 @@ mod tests {
                 }
                 let zero = reducer.reduce(&m);
                 assert_eq!(big(&zero), BigUint::from(0u8));
+                for exponent in [0, 63, 64, 64 * words + 7, 64 * 5 * words] {
+                    let right = (BigUint::from(1u8) << exponent) / big(&m);
+                    assert_eq!(
+                        big(&reducer.power_over(exponent)),
+                        right,
+                        "{words} {exponent}"
+                    );
+                }
             }
         }
     }

@@ -1,39 +1,42 @@
 //! The inner loop of products of many numbers by rows of a key that is streamed: Σ_s v_s·d_s, where v_s are eight limbs and d_s a window of a digit list.
 //!
-//! A number in 52-bit limbs times another is a sum of products of limbs; the products that meet at one distance m are summed here, low and high halves apart, for eight limbs v at a
-//! time.
+//! A number in 52-bit limbs times another is a sum of products of limbs. Those that meet at one distance m are summed here, low and high halves apart, for eight limbs v at a time, and
+//! added to the limbs of the result.
 
 use super::lanes::{LANES, Lanes};
+use crate::modulus::{MASK, WORD_BITS};
 
 /// Most outputs of one call of the inner loop: their halves fill the registers.
 const MOST: usize = 12;
+/// Most vectors at a time: sums of so many halves are below 2^64.
+const DEEPEST: usize = 4096;
 
-/// sums\[m\] += the (low, high) halves of Σ_s v_s·d\[s·stride + m\], for all m < `sums.len()`; at most 4096 vectors, and sums that are below 2^64 with that.
-///
-/// # Panics
-/// If `digits` is too short.
+/// See [`super::accumulate`].
 #[inline(always)]
 pub(crate) fn accumulate<V: Lanes>(
     vectors: &[[u64; LANES]],
     digits: &[u64],
-    stride: usize,
-    sums: &mut [[[u64; LANES]; 2]],
+    (stride, outputs): (usize, usize),
+    out: &mut [u64],
+    spacing: usize,
 ) {
-    let mut from = 0;
-    while from < sums.len() {
-        let count = (sums.len() - from).min(MOST);
-        let sums = &mut sums[from..from + count];
-        let digits = &digits[from..];
-        macro_rules! by_count {
-            ($($count:literal)*) => {
-                match count {
-                    $($count => fixed::<V, $count>(vectors, digits, stride, sums),)*
-                    _ => fixed::<V, MOST>(vectors, digits, stride, sums),
-                }
-            };
+    for (part, vectors) in vectors.chunks(DEEPEST).enumerate() {
+        let digits = &digits[part * DEEPEST * stride..];
+        let mut from = 0;
+        while from < outputs {
+            let count = (outputs - from).min(MOST);
+            let (digits, out) = (&digits[from..], &mut out[from * spacing..]);
+            macro_rules! by_count {
+                ($($count:literal)*) => {
+                    match count {
+                        $($count => fixed::<V, $count>(vectors, digits, stride, out, spacing),)*
+                        _ => fixed::<V, MOST>(vectors, digits, stride, out, spacing),
+                    }
+                };
+            }
+            by_count!(1 2 3 4 5 6 7 8 9 10 11);
+            from += count;
         }
-        by_count!(1 2 3 4 5 6 7 8 9 10 11);
-        from += count;
     }
 }
 
@@ -42,7 +45,8 @@ fn fixed<V: Lanes, const M: usize>(
     vectors: &[[u64; LANES]],
     digits: &[u64],
     stride: usize,
-    sums: &mut [[[u64; LANES]; 2]],
+    out: &mut [u64],
+    spacing: usize,
 ) {
     let zero = V::splat(0);
     let (mut low, mut high) = ([zero; M], [zero; M]);
@@ -57,8 +61,19 @@ fn fixed<V: Lanes, const M: usize>(
             high[m] = v.add_high(d, high[m]);
         }
     }
-    for (m, [l, h]) in sums.iter_mut().enumerate() {
-        V::load(l).plus(low[m]).store(l);
-        V::load(h).plus(high[m]).store(h);
+    // a half is 52 bits at its place and 12 at the next
+    let (mask, shift) = (V::splat(MASK), V::splat(u64::from(WORD_BITS)));
+    let (mut middle, mut upper) = (zero, zero);
+    let mut add = |m: usize, x: V| {
+        if let Some(to) = out[m * spacing..].first_chunk_mut() {
+            V::load(to).plus(x).store(to);
+        }
+    };
+    for m in 0..M {
+        add(m, low[m].and(mask).plus(middle));
+        middle = low[m].shr(shift).plus(high[m].and(mask)).plus(upper);
+        upper = high[m].shr(shift);
     }
+    add(M, middle);
+    add(M + 1, upper);
 }

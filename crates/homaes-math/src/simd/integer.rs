@@ -163,5 +163,5 @@ kernels! {
     /// See [`kernel::combine`].
     kernel::combine(g: &Garner, bits: usize, residues: [&[u64]; 3], out: [&mut [u64]; 3]);
     /// See [`rows::accumulate`].
-    rows::accumulate(vectors: &[[u64; LANES]], digits: &[u64], stride: usize, sums: &mut [[[u64; LANES]; 2]]);
+    rows::accumulate(vectors: &[[u64; LANES]], digits: &[u64], shape: (usize, usize), out: &mut [u64], spacing: usize);
 }

@@ -1,0 +1,287 @@
+//! Ciphertexts of types I and II, and what needs the secret key: encryption and decryption.
+
+use crate::crt::Secret;
+use crate::element::{compressed, expand, half_prime};
+use crate::error::{Error, Result};
+use crate::keys::SecretKey;
+use crate::noise::Noise;
+use crate::params::Params;
+use crate::prime::Prime;
+use homaes_math::integer::natural::{
+    add_assign, bits_from, set_bits, sub_assign, subtract_if_not_less,
+};
+use homaes_math::sample::Seed;
+use homaes_scheme::Owner;
+use rand_chacha::ChaCha20Rng;
+use rand_core::{CryptoRng, SeedableRng};
+use zeroize::Zeroizing;
+
+/// One bit in every slot: a type I ciphertext r + (m + 2r*)(p_j - 1)/2 modulo p_j² (CLT14, equation 7).
+#[derive(Clone)]
+pub struct Ciphertext {
+    pub(crate) owner: Owner,
+    pub(crate) level: usize,
+    /// below 2^(γ + 64), not reduced modulo x0
+    pub(crate) words: Vec<u64>,
+    pub(crate) noise: Noise,
+}
+
+/// A sum of products of ciphertexts: a type II ciphertext r + m(p_j² - 1)/2 modulo p_j² (equation 8). It may be added to others of its type, and becomes a [`Ciphertext`] by conversion.
+#[derive(Clone)]
+pub struct Product {
+    pub(crate) owner: Owner,
+    pub(crate) level: usize,
+    /// below 2^(2γ + 64)
+    pub(crate) words: Vec<u64>,
+    pub(crate) noise: Noise,
+}
+
+impl Ciphertext {
+    /// Its level: one more than the multiplications left.
+    pub fn level(&self) -> usize {
+        self.level
+    }
+
+    /// Its noise by the model.
+    pub fn noise(&self) -> Noise {
+        self.noise
+    }
+
+    /// The integer, lowest word first.
+    pub fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    /// Adds another in place (CLT14 §3.3, Add).
+    pub(crate) fn add(&mut self, other: &Self) {
+        add_assign(&mut self.words, &other.words);
+        self.owner = self.owner.with(other.owner);
+        self.level = self.level.min(other.level);
+        self.noise = self.noise.plus(other.noise);
+    }
+
+    /// Bits between the noise by the model and the size at which a bit decrypts wrongly.
+    pub fn capacity_bits(&self, params: &Params) -> f64 {
+        params.noise().capacity_bits(self.noise)
+    }
+}
+
+impl Product {
+    /// Level of its factors.
+    pub fn level(&self) -> usize {
+        self.level
+    }
+
+    /// The integer, lowest word first.
+    pub fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    /// Adds another in place.
+    pub(crate) fn add(&mut self, other: &Self) {
+        add_assign(&mut self.words, &other.words);
+        self.owner = self.owner.with(other.owner);
+        self.noise = self.noise.plus_product(other.noise);
+    }
+}
+
+impl core::fmt::Debug for Ciphertext {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Ciphertext")
+            .field("level", &self.level)
+            .field("noise", &self.noise)
+            .finish_non_exhaustive()
+    }
+}
+
+impl core::fmt::Debug for Product {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Product")
+            .field("level", &self.level)
+            .finish_non_exhaustive()
+    }
+}
+
+pub(crate) fn check_bits(params: &Params, bits: &[bool]) -> Result<()> {
+    match bits.len() <= params.slots() {
+        true => Ok(()),
+        false => Err(Error::TooMany {
+            what: "bits",
+            found: bits.len(),
+            expected: params.slots(),
+        }),
+    }
+}
+
+/// Bits that were decrypted, and how far they were from being wrong.
+#[derive(Debug)]
+pub struct Decrypted {
+    /// of every slot, 0 or 1
+    pub bits: Zeroizing<Vec<u8>>,
+    /// log2 of half a prime over the largest noise, at most about 62
+    pub margin_bits: f64,
+}
+
+/// [2a]_m centred, of a below m: its parity, and its absolute value.
+fn doubled_centred(a: &[u64], m: &[u64]) -> (u8, Secret) {
+    let words = m.len() + 1;
+    let mut t = Zeroizing::new(vec![0; words]);
+    set_bits(&mut t, a, 1);
+    subtract_if_not_less(&mut t, m);
+    // m - t, which is smaller if t is beyond half of m
+    let mut other = Zeroizing::new(vec![0; words]);
+    other[..m.len()].copy_from_slice(m);
+    sub_assign(&mut other, &t);
+    let mut less = other.clone();
+    // 1 if m - t < t
+    let beyond = sub_assign(&mut less, &t);
+    // m is odd, so t - m has the other parity
+    let parity = (t[0] & 1 ^ beyond) as u8;
+    let mask = beyond.wrapping_neg();
+    for (t, o) in t.iter_mut().zip(other.iter()) {
+        *t = *t & !mask | o & mask;
+    }
+    (parity, t)
+}
+
+impl SecretKey {
+    /// Encrypts one bit per slot; `false` in the slots beyond `bits`.
+    ///
+    /// # Errors
+    /// If there are more bits than slots.
+    pub fn encrypt(&self, bits: &[bool], rng: &mut impl CryptoRng) -> Result<Ciphertext> {
+        let params = self.params();
+        check_bits(params, bits)?;
+        let [mut public, mut own] = [Seed::default(); 2];
+        rng.fill_bytes(&mut public);
+        rng.fill_bytes(&mut own);
+        let mut rng = ChaCha20Rng::from_seed(own);
+        let bit = |j: usize| u64::from(bits.get(j).is_some_and(|&b| b));
+        let correction = compressed(self, &mut rng, (&public, 0), |j| {
+            half_prime(self, j, bit(j))
+        });
+        Ok(Ciphertext {
+            owner: Owner::new(params.id(), Some(self.id())),
+            level: params.top_level(),
+            words: expand(params, &public, 0, &correction),
+            noise: params.fresh(),
+        })
+    }
+
+    fn check(&self, owner: Owner) -> Result<()> {
+        owner.check_set("ciphertext", self.params().id())?;
+        Ok(owner.check_key("ciphertext", self.id())?)
+    }
+
+    /// The bits of a ciphertext: ([2c] mod p_j) mod 2.
+    ///
+    /// # Errors
+    /// [`Error::Noise`] if the noise fills a prime: another key, or too many operations. [`Error::Misfit`] if the ciphertext is known to belong to another set or
+    /// key.
+    pub fn decrypt(&self, c: &Ciphertext) -> Result<Decrypted> {
+        self.check(c.owner)?;
+        let remainders = self.remainders(&c.words);
+        let pairs = self.crt().primes().iter().zip(&remainders);
+        self.decoded(
+            pairs.map(|(p, r)| doubled_centred(r, p.words())),
+            self.params().set().eta,
+        )
+    }
+
+    /// c mod p_j for every j.
+    fn remainders(&self, words: &[u64]) -> Vec<Secret> {
+        let reduced = Zeroizing::new(self.crt().modulus().reduce(words));
+        self.crt().remainders(&reduced)
+    }
+
+    /// [`SecretKey::decrypt`] of a product, modulo p_j²; slow.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn decrypt_product(&self, p: &Product) -> Result<Decrypted> {
+        self.check(p.owner)?;
+        let reduced = Zeroizing::new(self.crt().modulus().reduce(&p.words));
+        let remainders = self.crt().remainders_of_squares(&reduced);
+        let pairs = self.crt().primes().iter().zip(&remainders);
+        let values = pairs.map(|(p, r)| doubled_centred(r, p.square()));
+        self.decoded(values, 2 * self.params().set().eta)
+    }
+
+    fn decoded(
+        &self,
+        values: impl Iterator<Item = (u8, Secret)>,
+        modulus_bits: usize,
+    ) -> Result<Decrypted> {
+        let mut bits = Zeroizing::new(Vec::with_capacity(self.params().slots()));
+        // the upper 63 bits of the largest value, whichever it is
+        let mut largest = Zeroizing::new(0);
+        for (bit, value) in values {
+            bits.push(bit);
+            let mut top = [0; 1];
+            bits_from(&value, modulus_bits - 64, &mut top);
+            let borrow = u64::from(*largest < top[0]).wrapping_neg();
+            *largest = *largest & !borrow | top[0] & borrow;
+        }
+        // half a modulus is between 2^62 and 2^63 on this scale
+        let margin_bits = 62.5 - ((*largest | 1) as f64).log2();
+        match margin_bits < 1.0 {
+            true => Err(Error::Noise),
+            false => Ok(Decrypted { bits, margin_bits }),
+        }
+    }
+
+    /// log2 of |r| for every slot, where c is r + M(p_j - 1)/2, and the M as far as they fit; for tests and figures.
+    pub fn measure_noise(&self, c: &Ciphertext) -> Vec<(f64, f64)> {
+        let reduced = self.crt().modulus().reduce(&c.words);
+        let squares = self.crt().remainders_of_squares(&reduced);
+        let pairs = self.crt().primes().iter().zip(squares);
+        pairs.map(|(p, c)| split(p, &c)).collect()
+    }
+}
+
+/// (log2 |r|, M) of c = r + M(p - 1)/2 modulo p² with |r| < p/4. 2c + M is 2r + Mp.
+fn split(p: &Prime, c: &[u64]) -> (f64, f64) {
+    let value = |words: &[u64]| {
+        words
+            .iter()
+            .rev()
+            .fold(0.0, |x, &w| x * 2f64.powi(64) + w as f64)
+    };
+    // 2c/p is M, and something small
+    let reducer = homaes_math::integer::Reducer::new(p.words(), homaes_math::Backend::Portable);
+    let bits = 2 * 64 * p.words().len();
+    let inverse = reducer.power_over(bits);
+    let mut twice = vec![0; c.len() + 1];
+    set_bits(&mut twice, c, 1);
+    // c centred modulo p²: a negative one is p² - c
+    let mut negative = vec![0; c.len() + 1];
+    negative[..p.square().len()].copy_from_slice(p.square());
+    sub_assign(&mut negative, c);
+    let mut compared = negative.clone();
+    let below = sub_assign(&mut compared, c) == 1;
+    let size = if below { &negative } else { c };
+    let mut twice_size = vec![0; size.len() + 1];
+    set_bits(&mut twice_size, size, 1);
+    let product =
+        homaes_math::integer::product(&twice_size, &inverse, homaes_math::Backend::Portable);
+    let mut quotient = vec![0; 2];
+    let mut rounded = product;
+    add_assign(&mut rounded[bits / 64 - 1..], &[1 << 63]);
+    bits_from(&rounded, bits, &mut quotient);
+    // 2c - Mp, then plus M, halved
+    let mut multiple = vec![0; p.words().len() + 3];
+    homaes_math::integer::natural::product(p.words(), &quotient, &mut multiple);
+    let mut rest = twice_size.clone();
+    rest.resize(multiple.len().max(rest.len()), 0);
+    let borrow = sub_assign(&mut rest, &multiple);
+    if borrow == 1 {
+        let mut negated = vec![0; rest.len()];
+        sub_assign(&mut negated, &rest);
+        rest = negated;
+    }
+    let sign = if below { -1.0 } else { 1.0 };
+    (
+        (value(&rest) / 2.0).max(0.5).log2(),
+        sign * value(&quotient),
+    )
+}

@@ -1,0 +1,106 @@
+//! Elements modulo x0 from seeds and short corrections (CLT14 §5, public-key compression), and encryption by the secret key.
+//!
+//! An element with the residues t_j modulo p_j² is χ + v, with χ of γ bits expanded from a public seed and the correction v = (CRT(t) - χ mod π) + ξπ, where ξ of 128 bits hides π.
+
+use crate::crt::Secret;
+use crate::keys::SecretKey;
+use crate::params::{HIDING_BITS, Params};
+use homaes_math::integer::natural::{
+    add_assign, add_masked, add_products, sub_assign, truncate, words_of,
+};
+use homaes_math::sample::Seed;
+use rand_chacha::ChaCha20Rng;
+use rand_core::{Rng, SeedableRng};
+use zeroize::Zeroizing;
+
+/// `bits` random bits, a number that `seed` and `stream` determine.
+pub(crate) fn uniform(seed: &Seed, stream: u64, bits: usize) -> Vec<u64> {
+    let mut rng = ChaCha20Rng::from_seed(*seed);
+    rng.set_stream(stream);
+    random_bits(&mut rng, bits)
+}
+
+/// `bits` random bits.
+pub(crate) fn random_bits(rng: &mut impl Rng, bits: usize) -> Vec<u64> {
+    let mut bytes = Zeroizing::new(vec![0; 8 * words_of(bits)]);
+    rng.fill_bytes(&mut bytes);
+    let words = bytes.as_chunks().0.iter().map(|b| u64::from_le_bytes(*b));
+    let mut out: Vec<u64> = words.collect();
+    truncate(&mut out, bits);
+    out
+}
+
+/// The element of a correction.
+pub(crate) fn expand(params: &Params, seed: &Seed, stream: u64, correction: &[u64]) -> Vec<u64> {
+    let mut out = uniform(seed, stream, params.set().gamma);
+    out.resize(params.type_one_words(), 0);
+    add_assign(&mut out, correction);
+    out
+}
+
+/// Targets r_j + t_j for fresh noises r_j in [-2^ρ, 2^ρ), modulo p_j². `message(j)` is t_j, below p_j, in the words of a prime.
+pub(crate) fn noisy(
+    secret: &SecretKey,
+    rng: &mut ChaCha20Rng,
+    mut message: impl FnMut(usize) -> Secret,
+) -> Vec<Secret> {
+    let rho = secret.params().set().rho;
+    let primes = secret.crt().primes().iter().enumerate();
+    primes
+        .map(|(j, prime)| {
+            let square = prime.square();
+            let mut t = Zeroizing::new(vec![0; square.len() + 1]);
+            let noise = Zeroizing::new(random_bits(rng, rho + 1));
+            let message = message(j);
+            add_assign(&mut t, &noise);
+            add_assign(&mut t, &message);
+            let mut half = Zeroizing::new(vec![0; rho / 64 + 1]);
+            half[rho / 64] = 1 << (rho % 64);
+            // a negative number is taken modulo p²
+            let borrow = sub_assign(&mut t, &half);
+            add_masked(&mut t, square, borrow.wrapping_neg());
+            t.truncate(square.len());
+            t
+        })
+        .collect()
+}
+
+/// (p_j - 1)/2 if `bit`, otherwise 0: the message of a type I ciphertext.
+pub(crate) fn half_prime(secret: &SecretKey, j: usize, bit: u64) -> Secret {
+    let p = secret.crt().primes()[j].words();
+    let above = |i: usize| p.get(i + 1).copied().unwrap_or(0);
+    let halves = (0..p.len()).map(|i| (p[i] >> 1 | above(i) << 63) & bit.wrapping_neg());
+    Zeroizing::new(halves.collect())
+}
+
+/// The correction of an element with these residues, where `known` is χ modulo π, of π's words.
+pub(crate) fn correction(
+    secret: &SecretKey,
+    rng: &mut ChaCha20Rng,
+    targets: &[Secret],
+    known: &[u64],
+) -> Secret {
+    let params = secret.params();
+    let pi = secret.crt().modulus();
+    let combined = secret.crt().combine(targets);
+    let mut value = Zeroizing::new(pi.reduce(&combined));
+    let borrow = sub_assign(&mut value, known);
+    add_masked(&mut value, pi.modulus(), borrow.wrapping_neg());
+    let hiding = Zeroizing::new(random_bits(rng, HIDING_BITS));
+    value.resize(words_of(params.correction_bits()), 0);
+    add_products(&mut value, pi.modulus(), &hiding);
+    value
+}
+
+/// The correction of the element whose χ is stream `stream` of `seed`.
+pub(crate) fn compressed(
+    secret: &SecretKey,
+    rng: &mut ChaCha20Rng,
+    (seed, stream): (&Seed, u64),
+    message: impl FnMut(usize) -> Secret,
+) -> Secret {
+    let targets = noisy(secret, rng, message);
+    let chi = uniform(seed, stream, secret.params().set().gamma);
+    let known = Zeroizing::new(secret.crt().modulus().reduce(&chi));
+    correction(secret, rng, &targets, &known)
+}

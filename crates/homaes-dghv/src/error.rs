@@ -1,0 +1,120 @@
+//! What a file, a key or a choice of parameters can cause.
+
+use homaes_aes::KeySize;
+use homaes_scheme::failure::{Failure, remedy};
+use homaes_scheme::{Cancelled, FieldError, Misfit};
+use homaes_wire::WireError;
+
+/// Errors of the DGHV scheme and of its files.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The container is damaged or belongs elsewhere.
+    #[error(transparent)]
+    Wire(#[from] WireError),
+    /// The run was cancelled.
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
+    /// The circuit could not be evaluated.
+    #[error(transparent)]
+    Eval(#[from] homaes_aes::EvalError),
+    /// The noise is as large as a secret prime.
+    #[error("the noise fills a secret prime: wrong secret key, or it has outgrown the prime")]
+    Noise,
+    /// Objects that do not go together.
+    #[error(transparent)]
+    Misfit(#[from] Misfit),
+    /// A field of a file has a value outside its range.
+    #[error(transparent)]
+    Field(#[from] FieldError),
+    /// A noise figure in a file is outside what a prime can hold.
+    #[error("record noise bits: found {found}, expected -64 to 4096")]
+    NoiseBits {
+        /// value found
+        found: f64,
+    },
+    /// The noise leaves no room for so many rounds.
+    #[error(
+        "AES-{} with {wanted} multiplications left: set {set} {}",
+        8 * size.key_bytes(),
+        most.map_or("has no room for its noise".to_owned(), |m| format!("leaves at most {m}"))
+    )]
+    Levels {
+        /// size of the AES key
+        size: KeySize,
+        /// multiplications to be left on the output
+        wanted: usize,
+        /// most that the set can leave; none if AES itself does not fit
+        most: Option<usize>,
+        /// the set
+        set: &'static str,
+    },
+    /// More blocks or bits than a batch holds.
+    #[error("{found} {what} in a batch of {expected}")]
+    TooMany {
+        /// blocks or bits
+        what: &'static str,
+        /// given
+        found: usize,
+        /// capacity
+        expected: usize,
+    },
+    /// The secret primes of a file are not what they should be.
+    #[error("secret prime {number} is {what}")]
+    Prime {
+        /// which one
+        number: usize,
+        /// what is wrong
+        what: &'static str,
+    },
+}
+
+/// Why a [`ParamSet`](crate::sets::ParamSet) is not usable.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ParamsError {
+    /// A number is outside its range.
+    #[error("{what} {found}: expected {least} to {most}")]
+    Range {
+        /// which number
+        what: &'static str,
+        /// found
+        found: usize,
+        /// least
+        least: usize,
+        /// most
+        most: usize,
+    },
+}
+
+impl Failure for Error {
+    fn remedy(&self) -> &'static str {
+        match self {
+            Self::Wire(error) => error.remedy(),
+            Self::Noise => remedy::WRONG_KEY,
+            Self::Levels { most: None, .. } => {
+                "choose a parameter set for this size of AES key (see 'homaes params')"
+            }
+            Self::Levels { .. } => {
+                "choose a parameter set with more levels (see 'homaes params'), a shorter AES key, or fewer --levels-left"
+            }
+            Self::Misfit(misfit) => misfit.remedy(),
+            Self::Eval(_) => "choose a parameter set with more levels, or make the keys anew",
+            _ => remedy::ANEW,
+        }
+    }
+
+    fn is_cancelled(&self) -> bool {
+        matches!(self, Self::Cancelled(_))
+    }
+
+    fn into_wire(self: Box<Self>) -> Result<WireError, Box<dyn Failure>> {
+        match *self {
+            Self::Wire(error) => Ok(error),
+            error => Err(Box::new(error)),
+        }
+    }
+}
+
+/// Result of this crate.
+pub type Result<T, E = Error> = core::result::Result<T, E>;

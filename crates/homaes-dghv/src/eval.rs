@@ -1,0 +1,238 @@
+//! The evaluation key in use.
+
+use crate::ciphertext::{Ciphertext, Product};
+use crate::convert::{Converter, add_rows, unpack_lanes};
+use crate::error::Result;
+use crate::eval_key::{EvalKeyFile, Part, slot_element};
+use crate::keys::SecretKey;
+use crate::meter::{Meter, Stage};
+use crate::params::{LANES, Params};
+use crate::stored::Tiles;
+use homaes_math::integer::Form;
+use homaes_math::integer::natural::{add_assign, set_bits};
+use homaes_math::sample::Seed;
+use homaes_scheme::{Cancel, FieldError, Owner};
+use homaes_wire::{Decoder, KeyId};
+use rand_core::CryptoRng;
+use rayon::prelude::*;
+use std::sync::Arc;
+
+/// Encryptions of unit vectors that are expanded at a time.
+const SLOTS_AT_ONCE: usize = 16;
+
+/// What a server needs to evaluate; public.
+pub struct EvalKey {
+    pub(crate) params: Arc<Params>,
+    pub(crate) id: KeyId,
+    pub(crate) seed: Seed,
+    pub(crate) tiles: Tiles,
+    pub(crate) converter: Converter,
+}
+
+/// What is learnt of the records of a key while they are read for the first time.
+pub(crate) struct Learnt {
+    x0: Vec<u64>,
+    /// Σ v in limbs
+    sum: Vec<u64>,
+}
+
+impl Learnt {
+    pub(crate) fn new(params: &Params) -> Self {
+        Self {
+            x0: Vec::new(),
+            sum: vec![0; LANES * params.correction_groups() + 1],
+        }
+    }
+
+    /// Checks a record after the seed.
+    ///
+    /// # Errors
+    /// Names what is wrong.
+    pub(crate) fn record(
+        &mut self,
+        params: &Params,
+        number: usize,
+        index: u64,
+        body: &[u8],
+    ) -> Result<()> {
+        if index != number as u64 {
+            return Err(FieldError::new("number", index, number as u64).into());
+        }
+        let part = Part::of(params, number);
+        if body.len() != part.bytes(params) {
+            return Err(
+                FieldError::new("length", body.len() as u64, part.bytes(params) as u64).into(),
+            );
+        }
+        match part {
+            Part::Modulus => {
+                let words = take_words(body)?;
+                let bits = homaes_math::integer::natural::bit_length(&words);
+                let gamma = params.set().gamma;
+                if !(gamma - 1..=gamma).contains(&bits) {
+                    return Err(FieldError::new("bits of x0", bits as u64, gamma as u64).into());
+                }
+                self.x0 = words;
+            }
+            Part::Slot(_) => {}
+            Part::Rows(_) => drop(unpack_lanes(body)?),
+            Part::Block(number) => add_rows(params, number, &unpack_lanes(body)?, &mut self.sum),
+        }
+        Ok(())
+    }
+
+    pub(crate) fn key(self, params: &Arc<Params>, id: KeyId, seed: Seed, tiles: Tiles) -> EvalKey {
+        EvalKey {
+            converter: Converter::new(params, &seed, &self.x0, &self.sum),
+            params: params.clone(),
+            id,
+            seed,
+            tiles,
+        }
+    }
+}
+
+/// Words from bytes, lowest first.
+pub(crate) fn take_words(body: &[u8]) -> Result<Vec<u64>> {
+    let mut input = Decoder::new(body);
+    let words = (0..body.len() / 8).map(|_| Ok(input.u64("words")?));
+    let words = words.collect::<Result<_>>()?;
+    input.finish("words")?;
+    Ok(words)
+}
+
+impl EvalKey {
+    /// A new evaluation key of `secret`, in memory.
+    ///
+    /// # Errors
+    /// None for keys that are made here.
+    pub fn generate(secret: &SecretKey, rng: &mut impl CryptoRng) -> Result<Self> {
+        let mut seed = Seed::default();
+        rng.fill_bytes(&mut seed);
+        let file = EvalKeyFile::of_seed(secret, seed);
+        let params = secret.params();
+        let mut learnt = Learnt::new(params);
+        let mut bodies = Vec::with_capacity(Part::count(params));
+        for number in 0..Part::count(params) {
+            let body = file.part(number);
+            learnt.record(params, number, number as u64, &body)?;
+            bodies.push(body);
+        }
+        Ok(learnt.key(params, secret.id(), seed, Tiles::Memory(bodies)))
+    }
+
+    /// The parameters.
+    pub fn params(&self) -> &Arc<Params> {
+        &self.params
+    }
+
+    /// The secret key this belongs to.
+    pub fn key_id(&self) -> KeyId {
+        self.id
+    }
+
+    /// 2·a·b (CLT14 §3.1).
+    pub(crate) fn multiply(&self, a: &Ciphertext, b: &Ciphertext, level: usize) -> Product {
+        let c = &self.params.pair;
+        let mut spectrum = c.forward(&a.words, Form::Plain);
+        c.multiply_assign(&mut spectrum, &c.forward(&b.words, Form::Stored));
+        let mut product = vec![0; self.params.type_two_words()];
+        c.inverse(spectrum, 0, &mut product);
+        let mut words = vec![0; product.len()];
+        set_bits(&mut words, &product, 1);
+        Product {
+            owner: a.owner.with(b.owner),
+            level,
+            words,
+            noise: a.noise.times(b.noise),
+        }
+    }
+
+    /// The type I ciphertexts of products of one level.
+    pub(crate) fn convert(
+        &self,
+        products: Vec<Product>,
+        meter: &Meter,
+        cancel: &Cancel,
+    ) -> Result<Vec<Ciphertext>> {
+        meter.pass(products.len());
+        let made: Vec<_> = products
+            .iter()
+            .map(|p| (p.owner, p.level - 1, self.params.noise().converted(p.noise)))
+            .collect();
+        let words = products.into_iter().map(|p| p.words).collect();
+        let words = self.converter.convert(&self.tiles, words, meter, cancel)?;
+        let pairs = words.into_iter().zip(made);
+        Ok(pairs
+            .map(|(words, (owner, level, noise))| Ciphertext {
+                owner,
+                level,
+                words,
+                noise,
+            })
+            .collect())
+    }
+
+    /// Public bits, one per slot, of many ciphertexts at a time: sums of encryptions of unit vectors.
+    ///
+    /// # Errors
+    /// If the key's file has become unreadable.
+    pub(crate) fn public(
+        &self,
+        level: usize,
+        bits: &[Vec<bool>],
+        meter: &Meter,
+        cancel: &Cancel,
+    ) -> Result<Vec<Ciphertext>> {
+        let params = &self.params;
+        let empty = || vec![0; params.type_one_words()];
+        let mut sums: Vec<Vec<u64>> = bits.iter().map(|_| empty()).collect();
+        for first in (0..params.slots()).step_by(SLOTS_AT_ONCE) {
+            cancel.check()?;
+            let slots = first..(first + SLOTS_AT_ONCE).min(params.slots());
+            let elements = slots.into_par_iter().map(|j| {
+                let used = bits.iter().any(|bits| bits.get(j) == Some(&true));
+                if !used {
+                    return Ok((j, Vec::new()));
+                }
+                let body = self.tiles.body(1 + j)?;
+                meter.read_bytes(body.len());
+                let correction = take_words(&body)?;
+                Ok((j, slot_element(params, &self.seed, j, &correction)))
+            });
+            let elements: Vec<(usize, Vec<u64>)> = elements.collect::<Result<_>>()?;
+            sums.par_iter_mut().zip(bits).for_each(|(sum, bits)| {
+                meter.time(Stage::Sum, || {
+                    for (j, element) in &elements {
+                        // the bits are public
+                        if bits.get(*j) == Some(&true) {
+                            add_assign(sum, element);
+                        }
+                    }
+                });
+            });
+        }
+        let noise = params.noise().public();
+        // what has no bit that is 1 belongs to no key
+        let one = |words| Ciphertext {
+            owner: Owner::new(params.id(), Some(self.id)),
+            level,
+            words,
+            noise,
+        };
+        Ok(sums.into_iter().map(one).collect())
+    }
+
+    /// The integer of a ciphertext modulo x0.
+    pub(crate) fn reduced(&self, c: &Ciphertext) -> Vec<u64> {
+        self.converter.reducer().reduce(&c.words)
+    }
+}
+
+impl core::fmt::Debug for EvalKey {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("EvalKey")
+            .field("id", &self.id)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,148 @@
+//! Noise: worst case as in the paper's lemmas, and the average case that the parameters of Table 1 count on.
+//!
+//! Modulo p_j², a type I ciphertext is r + M·(p_j - 1)/2 with M = m + 2r*, a type II ciphertext r + m·(p_j² - 1)/2 (CLT14 §3.1, §4). Two figures are carried: the root mean square of r,
+//! and of M. Terms of a conversion count as independent and uniform, so that M is centred for signed digits.
+//!
+//! | operation | r | M |
+//! |---|---|---|
+//! | fresh | 2^ρ/√3 | 1 |
+//! | public bits: sum of up to ℓ fresh ones | √ℓ·2^ρ/√3 | 1 |
+//! | sum | sum | √ of the sum of squares |
+//! | product 2c₁c₂, over p | r₁M₂ + r₂M₁, in the mean square | – |
+//! | conversion | plus 2^(ρ+ω)·√(nΘ)/3 and 2^(η-η')·√(Θ/24) | 2√(Θ/24) |
+//!
+//! The two terms of a conversion are the noise of the n·Θ elements σ times digits of mean square 2^(2ω)/12, twice, and the rounding of c·z_i, half of which count. Unsigned digits have a
+//! mean: 2^(ρ+ω)·√(nΘ)·2/3, and M up to Θ/2.
+
+use crate::sets::ParamSet;
+
+/// log2 of the root mean square of r, and the root mean square of M.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Noise {
+    /// of r; of a product, over p
+    pub r_log2: f64,
+    /// of M
+    pub m: f64,
+}
+
+impl Noise {
+    /// Of a sum: r as if the two were the same, M as of independent ones.
+    pub(crate) fn plus(self, other: Self) -> Self {
+        Self {
+            r_log2: sum_log2(self.r_log2, other.r_log2),
+            m: self.m.hypot(other.m),
+        }
+    }
+
+    /// Of a sum of products that are independent.
+    pub(crate) fn plus_product(self, other: Self) -> Self {
+        Self {
+            r_log2: hypot_log2(self.r_log2, other.r_log2),
+            m: 0.0,
+        }
+    }
+
+    /// Of a product.
+    pub(crate) fn times(self, other: Self) -> Self {
+        Self {
+            r_log2: hypot_log2(self.r_log2 + other.m.log2(), other.r_log2 + self.m.log2()),
+            m: 0.0,
+        }
+    }
+}
+
+/// log2(2^a + 2^b).
+fn sum_log2(a: f64, b: f64) -> f64 {
+    let (most, least) = (a.max(b), a.min(b));
+    most + (least - most).exp2().ln_1p() / core::f64::consts::LN_2
+}
+
+/// log2 √(2^2a + 2^2b).
+fn hypot_log2(a: f64, b: f64) -> f64 {
+    0.5 * sum_log2(2.0 * a, 2.0 * b)
+}
+
+/// The constants of a set.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NoiseModel {
+    slots: f64,
+    rho: f64,
+    eta: f64,
+    theta: f64,
+    floor_log2: f64,
+    m: f64,
+}
+
+impl NoiseModel {
+    pub(crate) fn new(set: &ParamSet) -> Self {
+        let digits = set.digits;
+        let [rho, eta, theta] = [set.rho, set.eta, set.theta].map(|x| x as f64);
+        let terms = digits.count() as f64 * theta;
+        let spread = if digits.signed { 1.0f64 } else { 2.0 } / 3.0;
+        let elements = rho + digits.word as f64 + 0.5 * terms.log2() + spread.log2();
+        let rounding = eta - digits.target as f64 + 0.5 * (theta / 24.0).log2();
+        Self {
+            slots: set.slots as f64,
+            rho,
+            eta,
+            theta,
+            floor_log2: hypot_log2(elements, rounding),
+            m: match digits.signed {
+                true => 2.0 * (theta / 24.0).sqrt(),
+                // 2r* + m of a mean of Θ/4
+                false => theta / 2.0 + 1.0,
+            },
+        }
+    }
+
+    /// Of a fresh ciphertext.
+    pub fn fresh(&self) -> Noise {
+        Noise {
+            r_log2: self.rho - 0.5 * 3f64.log2(),
+            m: 1.0,
+        }
+    }
+
+    /// Of public bits.
+    pub fn public(&self) -> Noise {
+        Noise {
+            r_log2: self.fresh().r_log2 + 0.5 * self.slots.log2(),
+            m: 1.0,
+        }
+    }
+
+    /// Of a public-key encryption by `elements` encryptions of 0 with factors of `bits` bits.
+    pub fn encrypted(&self, elements: usize, bits: usize) -> Noise {
+        let sum =
+            self.fresh().r_log2 + bits as f64 - 0.5 * 3f64.log2() + 0.5 * (elements as f64).log2();
+        Noise {
+            r_log2: hypot_log2(sum, self.public().r_log2),
+            m: 1.0,
+        }
+    }
+
+    /// Of a conversion of a product.
+    pub fn converted(&self, product: Noise) -> Noise {
+        Noise {
+            r_log2: hypot_log2(product.r_log2, self.floor_log2),
+            m: self.m,
+        }
+    }
+
+    /// Bits between r and the size at which a bit decrypts wrongly, p/4.
+    pub fn capacity_bits(&self, noise: Noise) -> f64 {
+        self.eta - 2.0 - noise.r_log2
+    }
+
+    /// Lemma 1: bits of r after a conversion of a type II ciphertext of `bits` bits of noise, and of r*, in the worst case. The lemma holds for bits as digits; it asks for at least
+    /// η + ρ + log2(ηΘ) bits.
+    pub fn lemma_1(&self, bits: f64) -> (f64, f64) {
+        (bits - self.eta + 5.0, self.theta.log2())
+    }
+
+    /// What §3.2 concludes: bits of r after `levels` multiplications one after the other, in the worst case, from where Lemma 1 begins.
+    pub fn worst_case(&self, levels: usize) -> f64 {
+        let start = self.rho + (self.eta * self.theta).log2() + 5.0;
+        start + levels as f64 * (self.theta.log2() + 9.0)
+    }
+}

@@ -1,0 +1,296 @@
+//! Checked parameters, and the sizes that follow from them.
+
+use crate::error::ParamsError;
+use crate::noise::{Noise, NoiseModel};
+use crate::sets::ParamSet;
+use homaes_aes::KeySize;
+use homaes_math::Backend;
+use homaes_math::integer::natural::words_of;
+use homaes_math::integer::{Accumulation, Convolution};
+use homaes_params::DigestBuilder;
+use homaes_scheme::SetId;
+use std::sync::Arc;
+
+/// Multiplications one after the other in an S-box.
+pub(crate) const SBOX_DEPTH: usize = 4;
+/// Bits of the random multiple of π that hides π in compressed elements.
+pub(crate) const HIDING_BITS: usize = 128;
+/// Bits of the limbs that rows are streamed in.
+pub(crate) const LIMB: usize = 52;
+/// Bits kept below what is needed, so that what is cut off does not matter.
+const GUARD: usize = 128;
+/// Bytes that a record of rows aims at.
+const RECORD_BYTES: usize = 32 << 20;
+/// Most rows of a record: sums over them are carried in time.
+const RECORD_ROWS: usize = 2048;
+/// Rows of windows that are streamed side by side.
+pub(crate) const LANES: usize = 8;
+
+/// Checked parameters with all precomputation; shared by keys, ciphertexts and evaluators.
+pub struct Params {
+    set: ParamSet,
+    backend: Backend,
+    noise: NoiseModel,
+    digest: [u8; 32],
+    /// of conversions: Θ·D + γ bits and more
+    pub(crate) long: Convolution,
+    /// of two ciphertexts
+    pub(crate) pair: Convolution,
+}
+
+/// Smallest and largest number of each kind.
+const RANGES: [(&str, usize, usize); 6] = [
+    ("slots", 1, 2048),
+    ("rho", 8, 256),
+    ("eta", 256, 1000),
+    ("gamma", 4096, 36_000_000),
+    ("theta", 8, 32768),
+    ("word", 8, 1024),
+];
+
+impl Params {
+    /// Checks `set` and computes its constants, in milliseconds.
+    ///
+    /// # Errors
+    /// Names the first number that does not fit.
+    pub fn new(set: &ParamSet) -> Result<Arc<Self>, ParamsError> {
+        Self::with_backend(set, Backend::detect())
+    }
+
+    /// [`Params::new`] on the kernels of `backend`, for tests that compare backends.
+    ///
+    /// # Errors
+    /// As [`Params::new`].
+    pub fn with_backend(set: &ParamSet, backend: Backend) -> Result<Arc<Self>, ParamsError> {
+        let numbers = [
+            set.slots,
+            set.rho,
+            set.eta,
+            set.gamma,
+            set.theta,
+            set.digits.word,
+        ];
+        for ((what, least, most), found) in RANGES.into_iter().zip(numbers) {
+            in_range(what, found, least, most)?;
+        }
+        in_range("target", set.digits.target, set.digits.word, set.eta)?;
+        in_range("theta", set.theta, set.slots + 8, usize::MAX)?;
+        in_range("rounds", set.rounds, 10, 32)?;
+        // q0 has at least one prime of 1024 bits, and sums over rows stay below x0
+        let least = 2 * set.eta * set.slots + HIDING_BITS + set.digits.word.max(1024) + 64;
+        in_range("gamma", set.gamma, least, usize::MAX)?;
+        let step = step_bits(set);
+        in_range("word", set.digits.word, 8, step)?;
+        let digits = set.digits.count();
+        let fraction = set.theta * step + set.gamma + 2 * GUARD;
+        let overlaps = digits * (set.theta * step / LIMB + 1);
+        let long = Convolution::new(fraction + set.digits.target + 512, overlaps, backend);
+        let pair_bits = 2 * 64 * type_one_words(set) + 256;
+        let pair = Convolution::new(pair_bits, type_one_words(set) * 64 / LIMB + 2, backend);
+        let digest = DigestBuilder::new("dghv")
+            .str("name", set.name.as_str())
+            .u64("slots", set.slots as u64)
+            .u64("rho", set.rho as u64)
+            .u64("eta", set.eta as u64)
+            .u64("gamma", set.gamma as u64)
+            .u64("theta", set.theta as u64)
+            .u64("target", set.digits.target as u64)
+            .u64("word", set.digits.word as u64)
+            .u64("signed", u64::from(set.digits.signed))
+            .u64("rounds", set.rounds as u64)
+            // Z and T have as many bits as the transform has digits for
+            .u64("digit", long.digit_bits() as u64)
+            .finish();
+        Ok(Arc::new(Self {
+            noise: NoiseModel::new(set),
+            set: set.clone(),
+            backend,
+            digest,
+            long,
+            pair,
+        }))
+    }
+
+    /// The declared numbers.
+    pub fn set(&self) -> &ParamSet {
+        &self.set
+    }
+
+    /// Bits of a ciphertext.
+    pub fn slots(&self) -> usize {
+        self.set.slots
+    }
+
+    /// The kernels.
+    pub fn backend(&self) -> Backend {
+        self.backend
+    }
+
+    /// The noise model.
+    pub fn noise(&self) -> &NoiseModel {
+        &self.noise
+    }
+
+    /// Noise of a fresh ciphertext.
+    pub(crate) fn fresh(&self) -> Noise {
+        self.noise.fresh()
+    }
+
+    /// BLAKE3 digest of the numbers that define the set; files carry it.
+    pub fn digest(&self) -> &[u8; 32] {
+        &self.digest
+    }
+
+    /// The set as files and errors name it.
+    pub fn id(&self) -> SetId<'_> {
+        SetId::new(self.set.name.as_str(), &self.digest)
+    }
+
+    /// Highest level: one above the multiplications.
+    pub fn top_level(&self) -> usize {
+        self.set.rounds * SBOX_DEPTH + 1
+    }
+
+    /// Most multiplications that AES can leave on its output; nothing if it does not fit.
+    pub fn levels_left(&self, size: KeySize) -> Option<usize> {
+        let rounds = self.set.rounds.checked_sub(size.rounds())?;
+        Some(rounds * SBOX_DEPTH)
+    }
+
+    /// The largest AES key that the set takes.
+    pub(crate) fn largest_size(&self) -> KeySize {
+        let mut sizes = KeySize::ALL.into_iter().rev();
+        let fits = sizes.find(|&size| self.levels_left(size).is_some());
+        fits.unwrap_or(KeySize::Aes128)
+    }
+
+    /// D, bits from one term of a conversion to the next: δ·η, with δ·Θ·η ≥ 3γ (CLT14 §5).
+    pub fn step(&self) -> usize {
+        step_bits(&self.set)
+    }
+
+    /// Words of a number below x0.
+    pub(crate) fn words(&self) -> usize {
+        words_of(self.set.gamma)
+    }
+
+    /// Words of a type I ciphertext: a number below 2^(γ + 64).
+    pub(crate) fn type_one_words(&self) -> usize {
+        type_one_words(&self.set)
+    }
+
+    /// Words of a type II ciphertext.
+    pub(crate) fn type_two_words(&self) -> usize {
+        words_of(2 * self.set.gamma + 64)
+    }
+
+    /// Digits of the transform that the fractions of z and τ take.
+    pub(crate) fn fraction_digits(&self) -> usize {
+        let bits = self.set.theta * self.step() + self.set.gamma + 2 * GUARD;
+        bits.div_ceil(self.long.digit_bits())
+    }
+
+    /// Bits of those fractions.
+    pub(crate) fn fraction_bits(&self) -> usize {
+        self.fraction_digits() * self.long.digit_bits()
+    }
+
+    /// Digits of a fraction of x0.
+    pub(crate) fn part_digits(&self) -> usize {
+        (self.set.gamma + GUARD).div_ceil(self.long.digit_bits())
+    }
+
+    /// Bits of the corrections of compressed elements: below π·2^128.
+    pub(crate) fn correction_bits(&self) -> usize {
+        2 * self.set.eta * self.set.slots + HIDING_BITS
+    }
+
+    /// Limbs of the window of a product that gives one term, with what is below for the carry.
+    pub(crate) fn window_limbs(&self) -> usize {
+        (self.set.digits.target + 1 + 76).div_ceil(LIMB)
+    }
+
+    /// Limbs of one of z_1 … z_ℓ.
+    pub(crate) fn row_limbs(&self) -> usize {
+        (self.set.gamma + 72).div_ceil(LIMB) + self.window_limbs()
+    }
+
+    /// κ, bits of the fractions of z_1 … z_ℓ.
+    pub(crate) fn row_fraction(&self) -> usize {
+        LIMB * self.row_limbs() - self.set.digits.target
+    }
+
+    /// Groups of eight of z_1 … z_ℓ.
+    pub(crate) fn row_groups(&self) -> usize {
+        self.set.slots.div_ceil(LANES)
+    }
+
+    /// How products of a group by a ciphertext are summed.
+    pub(crate) fn windows(&self) -> Accumulation {
+        Accumulation {
+            stride: 1,
+            outputs: self.window_limbs(),
+            spacing: LANES,
+        }
+    }
+
+    /// Terms of a conversion: digits times Θ.
+    pub(crate) fn terms(&self) -> usize {
+        self.set.digits.count() * self.set.theta
+    }
+
+    /// Limbs of a digit.
+    pub(crate) fn digit_limbs(&self) -> usize {
+        self.set.digits.word.div_ceil(LIMB)
+    }
+
+    /// Groups of eight limbs of a correction.
+    pub(crate) fn correction_groups(&self) -> usize {
+        self.correction_bits().div_ceil(LIMB * LANES)
+    }
+
+    /// How products of corrections by digits are summed.
+    pub(crate) fn corrections(&self) -> Accumulation {
+        Accumulation {
+            stride: self.digit_limbs(),
+            outputs: self.digit_limbs(),
+            spacing: 1,
+        }
+    }
+
+    /// Terms whose corrections are in one record.
+    pub(crate) fn block(&self) -> usize {
+        let row = self.correction_groups() * LANES * LIMB / 8;
+        (RECORD_BYTES / row).clamp(1, RECORD_ROWS).min(self.terms())
+    }
+
+    /// Records of corrections.
+    pub(crate) fn blocks(&self) -> usize {
+        self.terms().div_ceil(self.block())
+    }
+}
+
+fn in_range(
+    what: &'static str,
+    found: usize,
+    least: usize,
+    most: usize,
+) -> Result<(), ParamsError> {
+    match (least..=most).contains(&found) {
+        true => Ok(()),
+        false => Err(ParamsError::Range {
+            what,
+            found,
+            least,
+            most,
+        }),
+    }
+}
+
+fn step_bits(set: &ParamSet) -> usize {
+    (3 * set.gamma).div_ceil(set.theta)
+}
+
+fn type_one_words(set: &ParamSet) -> usize {
+    words_of(set.gamma + 64)
+}

@@ -1,0 +1,122 @@
+//! A secret prime p and arithmetic modulo p and p², by the constant-time integers of `crypto-bigint`.
+
+use crate::crt::Secret;
+use crypto_bigint::modular::{FixedMontyForm, FixedMontyParams};
+use crypto_bigint::{Odd, U1024, U2048};
+use homaes_math::integer::natural;
+use zeroize::{Zeroize, Zeroizing};
+
+/// Words of a prime, and of its square: η is at most 1024.
+pub(crate) const WORDS: usize = 16;
+const SQUARE_WORDS: usize = 2 * WORDS;
+
+/// A secret prime.
+pub(crate) struct Prime {
+    /// all 16 words
+    p: Secret,
+    square: Secret,
+    /// -p^-1 mod 2^64
+    neg_inv: u64,
+    params: FixedMontyParams<WORDS>,
+    square_params: FixedMontyParams<SQUARE_WORDS>,
+    /// (π/p²)^-1 mod p²
+    inverse_cofactor: FixedMontyForm<SQUARE_WORDS>,
+}
+
+fn narrow(words: &[u64]) -> U1024 {
+    let mut all = Zeroizing::new([0; WORDS]);
+    all[..words.len()].copy_from_slice(words);
+    U1024::from_words(*all)
+}
+
+fn wide(words: &[u64]) -> U2048 {
+    let mut all = Zeroizing::new([0; SQUARE_WORDS]);
+    all[..words.len()].copy_from_slice(words);
+    U2048::from_words(*all)
+}
+
+impl Prime {
+    /// An odd number of at most 1024 bits; whoever calls this knows that it is prime. Nothing if it is even.
+    pub(crate) fn new(words: &[u64]) -> Option<Self> {
+        let mut p = Zeroizing::new(words.to_vec());
+        p.resize(WORDS, 0);
+        let mut square = Zeroizing::new(vec![0; SQUARE_WORDS]);
+        natural::product(&p, &p, &mut square);
+        let odd = Option::from(Odd::new(narrow(&p)))?;
+        let odd_square = Option::from(Odd::new(wide(&square)))?;
+        // Newton's iteration doubles the correct low bits
+        let inverse = (0..6).fold(1u64, |x, _| {
+            x.wrapping_mul(2u64.wrapping_sub(p[0].wrapping_mul(x)))
+        });
+        let square_params = FixedMontyParams::new(odd_square);
+        Some(Self {
+            neg_inv: inverse.wrapping_neg(),
+            params: FixedMontyParams::new(odd),
+            inverse_cofactor: FixedMontyForm::one(&square_params),
+            square_params,
+            p,
+            square,
+        })
+    }
+
+    /// p, all words.
+    pub(crate) fn words(&self) -> &[u64] {
+        &self.p
+    }
+
+    /// p².
+    pub(crate) fn square(&self) -> &[u64] {
+        let words = natural::words_of(natural::bit_length(&self.square));
+        &self.square[..words]
+    }
+
+    /// Takes π/p² mod p², which is invertible as the primes are different.
+    pub(crate) fn set_cofactor(&mut self, cofactor: &mut Secret) {
+        let form = FixedMontyForm::new(&wide(cofactor), &self.square_params);
+        let inverse: Option<FixedMontyForm<SQUARE_WORDS>> = form.invert().into();
+        if let Some(inverse) = inverse {
+            self.inverse_cofactor = inverse;
+        }
+        cofactor.zeroize();
+    }
+
+    /// x·(π/p²)^-1 mod p² for x below p².
+    pub(crate) fn times_inverse_cofactor(&self, x: &[u64]) -> Secret {
+        let x = FixedMontyForm::new(&wide(x), &self.square_params);
+        let product = (x * self.inverse_cofactor).retrieve();
+        Zeroizing::new(product.to_words().to_vec())
+    }
+
+    /// 2^(64·words) mod p, for [`remainder`](Self::remainder) of so many words.
+    pub(crate) fn scale_of_words(&self, words: usize) -> Secret {
+        let one = FixedMontyForm::one(&self.params);
+        let two = one + one;
+        let scale = two.pow(&U1024::from_u64(64 * words as u64)).retrieve();
+        Zeroizing::new(scale.to_words().to_vec())
+    }
+
+    /// a mod p. Montgomery's reduction, word by word from below, leaves a·2^(-64·words).
+    pub(crate) fn remainder(&self, a: &[u64], scale: &[u64]) -> Secret {
+        let mut rest = Zeroizing::new([0u64; WORDS + 1]);
+        for &word in a {
+            natural::add_assign(&mut rest[..], &[word]);
+            let m = rest[0].wrapping_mul(self.neg_inv);
+            natural::add_product(&mut rest[..], &self.p, m);
+            rest.copy_within(1.., 0);
+            rest[WORDS] = 0;
+        }
+        natural::subtract_if_not_less(&mut rest[..], &self.p);
+        let form = |x: &[u64]| FixedMontyForm::new(&narrow(x), &self.params);
+        let product = form(&rest[..WORDS]) * form(scale);
+        Zeroizing::new(product.retrieve().to_words().to_vec())
+    }
+}
+
+impl Drop for Prime {
+    fn drop(&mut self) {
+        self.neg_inv.zeroize();
+        self.params.zeroize();
+        self.square_params.zeroize();
+        self.inverse_cofactor.zeroize();
+    }
+}
