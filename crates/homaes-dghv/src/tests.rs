@@ -52,15 +52,10 @@ fn encryption_and_conversion() {
             let noise = secret.measure_noise(&c);
             println!("{} {level}: {:?}, model {:?}", set.name, noise, c.noise());
             c = bits.relinearize(bits.and(&c, &sum).unwrap()).unwrap();
-            let decrypted = found(&secret.decrypt(&c).unwrap());
-            assert!(
-                decrypted
-                    .iter()
-                    .zip(&and)
-                    .zip(&both)
-                    .all(|((d, a), b)| *d == (*a && *b))
-            );
+            expected.iter_mut().zip(&both).for_each(|(e, b)| *e &= b);
+            assert_eq!(found(&secret.decrypt(&c).unwrap()), expected);
             c = bits.xor(&c, &y);
+            expected.iter_mut().zip(&b).for_each(|(e, b)| *e ^= b);
         }
     }
 }
@@ -132,4 +127,16 @@ fn aes_at_micro() {
 #[ignore = "seconds"]
 fn aes_at_toy() {
     aes_round_trip(&sets::TOY, 16);
+}
+
+#[test]
+#[ignore = "half a minute"]
+fn aes_at_small() {
+    aes_round_trip(&sets::SMALL, 16);
+}
+
+#[test]
+#[ignore = "minutes"]
+fn aes_at_medium() {
+    aes_round_trip(&sets::MEDIUM, 16);
 }
