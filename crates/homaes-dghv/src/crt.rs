@@ -236,11 +236,6 @@ impl Node {
     }
 }
 
-/// Bits of π at most.
-pub(crate) const fn modulus_bits(primes: usize, eta: usize) -> usize {
-    2 * eta * primes
-}
-
 /// Whether a number has exactly this many bits.
 pub(crate) fn has_bits(a: &[u64], bits: usize) -> bool {
     bit_length(a) == bits && a.len() == words_of(bits)

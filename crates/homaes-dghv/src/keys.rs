@@ -160,12 +160,15 @@ impl SecretKey {
     /// The primes and q0, as a file has them: words, lowest first.
     pub(crate) fn packed(&self) -> Zeroizing<Vec<u8>> {
         let words = words_of(self.params.set().eta);
+        let [primes_bytes, q0_bytes] = Self::body_bytes(&self.params);
         let primes = self.crt.primes().iter().map(|p| &p.words()[..words]);
-        let mut out = Encoder::with_capacity(8 * (words * self.crt.primes().len() + self.q0.len()));
+        let mut out = Encoder::with_capacity(primes_bytes + q0_bytes);
         for word in primes.flatten().chain(self.q0.iter()) {
             out = out.u64(*word);
         }
-        Zeroizing::new(out.finish())
+        let mut out = Zeroizing::new(out.finish());
+        out.resize(primes_bytes + q0_bytes, 0);
+        out
     }
 
     /// Whether all p_j are prime: for keys from elsewhere; a second for a thousand of them.

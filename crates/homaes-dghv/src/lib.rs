@@ -4,7 +4,10 @@
 
 mod aes;
 mod bits;
+pub mod bound;
+mod card;
 mod ciphertext;
+mod codec;
 mod convert;
 mod crt;
 mod element;
@@ -24,6 +27,7 @@ mod wrapped;
 pub use aes::Aes;
 pub use bits::Bits;
 pub use ciphertext::{Ciphertext, Decrypted, Product};
+pub use codec::{batch_bytes, decode_batch, encode_batch};
 pub use error::{Error, ParamsError, Result};
 pub use eval::EvalKey;
 pub use eval_key::EvalKeyFile;

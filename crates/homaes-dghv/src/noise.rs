@@ -34,10 +34,10 @@ impl Noise {
         }
     }
 
-    /// Of a sum of products that are independent.
+    /// Of a sum of products: factors may be the same.
     pub(crate) fn plus_product(self, other: Self) -> Self {
         Self {
-            r_log2: hypot_log2(self.r_log2, other.r_log2),
+            r_log2: sum_log2(self.r_log2, other.r_log2),
             m: 0.0,
         }
     }
@@ -127,6 +127,26 @@ impl NoiseModel {
             r_log2: hypot_log2(product.r_log2, self.floor_log2),
             m: self.m,
         }
+    }
+
+    /// Mean square of M after a conversion.
+    pub(crate) fn m_square(&self) -> f64 {
+        self.m * self.m
+    }
+
+    /// Root mean square of M after a conversion.
+    pub(crate) fn converted_m(&self) -> f64 {
+        self.m
+    }
+
+    /// log2 of the root mean square of what a conversion adds.
+    pub(crate) fn floor_log2(&self) -> f64 {
+        self.floor_log2
+    }
+
+    /// ℓ.
+    pub(crate) fn slots(&self) -> f64 {
+        self.slots
     }
 
     /// Bits between r and the size at which a bit decrypts wrongly, p/4.

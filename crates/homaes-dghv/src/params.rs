@@ -151,6 +151,15 @@ impl Params {
         self.set.rounds * SBOX_DEPTH + 1
     }
 
+    /// Memory of an evaluation, at least: the fixed factors, the state twice, and the products of the last level.
+    pub fn memory_of_run(&self) -> u64 {
+        let spectrum = 24 * self.long.digits();
+        let fixed = (1 + self.set.digits.count()) * spectrum;
+        let state = 2 * 128 * 8 * self.type_one_words();
+        let products = 128 * 8 * self.type_two_words();
+        (fixed + state + products) as u64
+    }
+
     /// Most multiplications that AES can leave on its output; nothing if it does not fit.
     pub fn levels_left(&self, size: KeySize) -> Option<usize> {
         let rounds = self.set.rounds.checked_sub(size.rounds())?;

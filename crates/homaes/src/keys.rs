@@ -387,7 +387,7 @@ impl EvalKey {
         let header = reader.header().clone();
         memory::check_read(&set, &header)?;
         let key = Pool::new(0)
-            .install(|| set.params().read_eval(reader.boxed()))
+            .install(|| set.params().open_eval(reader))
             .map_err(|source| Error::content(path, source))?;
         Ok(Self { key, header, set })
     }

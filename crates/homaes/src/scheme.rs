@@ -49,6 +49,8 @@ schemes! {
     Bgv in bgv: "Brakerski, Gentry, Vaikuntanathan, in the form of Gentry, Halevi and Smart.";
     Tfhe in tfhe: "Chillotti, Gama, Georgieva, Izabachène, with circuit bootstrapping.";
     Ntru in ntru: "López-Alt, Tromer, Vaikuntanathan, in the form of Doröz, Hu and Sunar. No set is secure.";
+    #[cfg(feature = "dghv")]
+    Dghv in dghv: "Coron, Lepoint, Tibouchi: scale-invariant DGHV over the integers. No set is secure.";
     #[cfg(feature = "plain")]
     Plain in plain: "AES in the clear, which protects nothing: for tests of what schemes have in common.";
 }

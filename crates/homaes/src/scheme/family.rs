@@ -17,7 +17,7 @@
 //! | call | by | before |
 //! |---|---|---|
 //! | [`Params::generate`], [`SecretKey::eval_file`] | `keygen` | nothing: the file is written record by record |
-//! | [`Params::read_secret`], [`read_eval`](Params::read_eval), [`read_wrapped`](Params::read_wrapped), [`open_wrapped`](Params::open_wrapped) | all that open keys | kind, set and digest, and for wrapped keys the key id |
+//! | [`Params::read_secret`], [`read_eval`](Params::read_eval), [`read_wrapped`](Params::read_wrapped), [`open_eval`](Params::open_eval), [`open_wrapped`](Params::open_wrapped) | all that open keys | kind, set and digest, and for wrapped keys the key id |
 //! | [`SecretKey::wrap_file`] | `wrap-key` | layouts are offered; levels and expansion are not looked at |
 //! | [`EvalKey::circuit`] | `transcipher`, once | set and key id; the wrapped key holds the layout |
 //! | [`Circuit::run`] | `transcipher`, for every batch | direction, and at most a full batch |
@@ -188,8 +188,13 @@ pub(crate) trait Params: Send + Sync {
     fn read_eval(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn EvalKey>>;
     fn read_wrapped(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn WrappedKey>>;
 
-    /// The wrapped key in a file. By default all of it is read now; a scheme whose wrapped keys are larger than memory reads it through once
+    /// The evaluation key in a file. By default all of it is read now; a scheme whose keys are larger than memory reads it through once
     /// and leaves the records in the file until they are used ([`homaes_wire::Stored`]).
+    fn open_eval(self: Arc<Self>, file: Reader<File>) -> Result<Box<dyn EvalKey>> {
+        self.read_eval(file.boxed())
+    }
+
+    /// The wrapped key in a file, likewise.
     fn open_wrapped(self: Arc<Self>, file: Reader<File>) -> Result<Box<dyn WrappedKey>> {
         self.read_wrapped(file.boxed())
     }

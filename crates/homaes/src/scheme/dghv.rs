@@ -1,0 +1,205 @@
+//! DGHV over the integers: leveled, bit-sliced, in batches of as many blocks as a ciphertext has primes. None of its sets is secure.
+
+use super::family::{self, *};
+use homaes_dghv::{
+    Aes, EvalKeyFile, Params, State, WrappedKeyFile, batch_bytes, decode_batch, encode_batch, sets,
+};
+use homaes_wire::Reader;
+use std::fs::File;
+
+/// The scheme.
+pub(super) struct This;
+
+impl Family for This {
+    fn name(&self) -> &'static str {
+        "dghv"
+    }
+
+    fn sets(&self) -> Vec<&'static str> {
+        sets::ALL.iter().map(|set| set.name.as_str()).collect()
+    }
+
+    fn params(&self, name: &str) -> Option<Result<Arc<dyn family::Params>, ParamsError>> {
+        let params = Params::new(sets::by_name(name)?);
+        Some(params.map(|p| p as _).map_err(ParamsError::of))
+    }
+
+    fn noise_terms(&self) -> NoiseTerms {
+        NoiseTerms {
+            noise: "noise",
+            meaning: "noise: log2 of the root mean square of r modulo a secret prime p, by the model; noise left: log2 of p/4 over that.",
+        }
+    }
+
+    fn multiplications_left(&self, level: usize) -> Option<usize> {
+        Some(level.saturating_sub(1))
+    }
+
+    /// Keys stay in their files, but for what is expanded from seeds.
+    fn memory_of_key(&self, kind: Kind, file_bytes: u64) -> u64 {
+        match kind {
+            Kind::SecretKey => 40 * file_bytes,
+            _ => 0,
+        }
+    }
+}
+
+impl family::Params for Params {
+    fn card(&self) -> SetCard {
+        self.card()
+    }
+
+    fn digest(&self) -> &[u8; 32] {
+        self.digest()
+    }
+
+    fn layouts(&self) -> &'static [Layout] {
+        &[Layout::Bits]
+    }
+
+    /// A batch that has fewer is filled up, at the cost of a full one.
+    fn blocks_per_batch(&self, _: Layout) -> u64 {
+        self.slots() as u64
+    }
+
+    fn levels_left(&self, layout: Layout, size: KeySize) -> Option<usize> {
+        let left = self.levels_left(size)?;
+        (layout == Layout::Bits).then_some(left)
+    }
+
+    fn top_level(&self) -> usize {
+        self.top_level()
+    }
+
+    fn batch_bytes(&self, _: Shape) -> u64 {
+        batch_bytes(self)
+    }
+
+    fn batch_quality(&self, shape: Shape, body: &[u8]) -> Result<Quality> {
+        Ok(quality(self, &decode_batch(self, None, shape.level, body)?))
+    }
+
+    fn memory_of_run(&self, _: Layout) -> u64 {
+        self.memory_of_run()
+    }
+
+    fn generate(self: Arc<Self>, rng: &mut ChaCha20Rng) -> Result<Box<dyn SecretKey>> {
+        Ok(Box::new(homaes_dghv::SecretKey::generate(&self, rng)?))
+    }
+
+    readers!(
+        homaes_dghv::SecretKey::read,
+        homaes_dghv::EvalKey::read,
+        homaes_dghv::WrappedKey::read
+    );
+
+    fn open_eval(self: Arc<Self>, file: Reader<File>) -> Result<Box<dyn EvalKey>> {
+        Ok(Box::new(homaes_dghv::EvalKey::open(&self, file)?))
+    }
+
+    fn open_wrapped(self: Arc<Self>, file: Reader<File>) -> Result<Box<dyn WrappedKey>> {
+        Ok(Box::new(homaes_dghv::WrappedKey::open(&self, file)?))
+    }
+
+    fn describe_wrapped(self: Arc<Self>, file: Input<'_>) -> Result<Wrapped> {
+        Ok(homaes_dghv::WrappedKey::describe_file(&self, file)?)
+    }
+}
+
+/// The worst of a state's ciphertexts.
+fn quality(params: &Params, state: &State) -> Quality {
+    Quality::new(
+        state.level(),
+        state.noise_bits(),
+        state.capacity_bits(params),
+    )
+}
+
+impl SecretKey for homaes_dghv::SecretKey {
+    fn read_batch(&self, shape: Shape, body: &[u8]) -> Result<Box<dyn Any>> {
+        let state = decode_batch(self.params(), Some(self.id()), shape.level, body)?;
+        Ok(Box::new(state))
+    }
+
+    /// Places without a block of the message follow.
+    fn decrypt(&self, state: &dyn Any) -> Result<Decrypted> {
+        let state: &State = state.downcast_ref().expect("a state of this scheme");
+        Ok(self.decrypt_blocks(state)?)
+    }
+
+    fn eval_file(&self, seed: [u8; 32]) -> Result<Box<dyn Records + '_>> {
+        Ok(Box::new(EvalKeyFile::of_seed(self, seed)))
+    }
+
+    fn wrap_file(
+        &self,
+        keys: &RoundKeys,
+        wrapping: &Wrapping,
+        rng: &mut ChaCha20Rng,
+    ) -> Result<Box<dyn WrappedFile + '_>> {
+        wrapping.client_expands(self.params().set().name.as_str())?;
+        let left = wrapping.levels_left.unwrap_or(0);
+        let file = WrappedKeyFile::generate(self, keys, wrapping.direction, left, rng)?;
+        Ok(Box::new(file))
+    }
+}
+
+impl EvalKey for homaes_dghv::EvalKey {
+    fn circuit<'k>(
+        &'k self,
+        wrapped: &'k dyn WrappedKey,
+        _: Layout,
+        _: &Cancel,
+    ) -> Option<Result<Box<dyn Circuit + 'k>>> {
+        let wrapped: &dyn Any = wrapped;
+        Some(match Aes::new(self, wrapped.downcast_ref()?) {
+            Ok(aes) => Ok(Box::new(aes)),
+            Err(error) => Err(error.into()),
+        })
+    }
+}
+
+impl WrappedFile for homaes_dghv::WrappedKey {
+    fn describe(&self) -> Wrapped {
+        self.describe()
+    }
+}
+
+impl WrappedKey for homaes_dghv::WrappedKey {}
+
+impl WrappedFile for WrappedKeyFile<'_> {
+    fn describe(&self) -> Wrapped {
+        self.describe()
+    }
+}
+
+impl Circuit for Aes<'_> {
+    fn run(
+        &self,
+        input: &[Block],
+        mask: &[Block],
+        cancel: &Cancel,
+        step: &mut dyn FnMut(usize, Quality, &dyn Any),
+    ) -> Result<Finished> {
+        let params = self.params();
+        let observe = |round, state: &State| step(round, quality(params, state), state);
+        let mut state = self.evaluate_until(input, cancel, observe)?;
+        if !mask.is_empty() {
+            self.xor_public_until(&mut state, mask, cancel)?;
+        }
+        Ok(Finished {
+            record: encode_batch(self.key(), &state)?,
+            quality: quality(params, &state),
+        })
+    }
+
+    fn meter(&self) -> Reading {
+        self.meter()
+    }
+}
+
+impl From<homaes_dghv::Error> for SchemeError {
+    fn from(error: homaes_dghv::Error) -> Self {
+        Self::of(error)
+    }
+}
