@@ -136,7 +136,7 @@ pub fn noise_of_rounds(set: &ParamSet, rounds: usize, dir: Direction) -> Vec<f64
     for round in 1..=rounds {
         let view = View {
             signed: set.digits.signed,
-            m_square: model.m_square(),
+            m_square: model.of_converted(0.0).m().powi(2),
             floor: (model.floor_log2() - *unit.borrow()).exp2(),
             next: Mutex::new(CONSTANT),
         };
@@ -198,11 +198,13 @@ mod tests {
 
     #[test]
     fn all_sets_fail_rarely() {
+        let mut least = f64::NEG_INFINITY;
         for set in sets::ALL {
             let noise = noise_of_rounds(set, set.rounds, Direction::Encrypt);
             let p = log2_p_fail(set, set.rounds);
             println!("{}: {noise:.0?} of {}: 2^{p:.0}", set.name, set.eta - 2);
-            assert!(p <= -64.0, "{}: 2^{p}", set.name);
+            least = least.max(p);
         }
+        assert!(least <= -64.0, "2^{least}");
     }
 }

@@ -19,7 +19,6 @@ use crate::error::{Error, Result};
 use crate::eval::{EvalKey, Learnt, take_words};
 use crate::eval_key::{EvalKeyFile, Part, bytes_of_words, correction_bytes};
 use crate::keys::SecretKey;
-use crate::noise::Noise;
 use crate::params::Params;
 use crate::state::{BITS, State};
 use crate::stored::Tiles;
@@ -398,10 +397,7 @@ pub fn decode_batch(
             owner: Owner::new(params.id(), key),
             level,
             words,
-            noise: Noise {
-                r_log2,
-                m: params.noise().converted_m(),
-            },
+            noise: params.noise().of_converted(r_log2),
         })
     });
     let bits = bits.collect::<Result<_>>()?;

@@ -1,53 +1,65 @@
 //! Noise: worst case as in the paper's lemmas, and the average case that the parameters of Table 1 count on.
 //!
-//! Modulo p_j², a type I ciphertext is r + M·(p_j - 1)/2 with M = m + 2r*, a type II ciphertext r + m·(p_j² - 1)/2 (CLT14 §3.1, §4). Two figures are carried: the root mean square of r,
-//! and of M. Terms of a conversion count as independent and uniform, so that M is centred for signed digits.
+//! Modulo p_j², a type I ciphertext is r + M·(p_j - 1)/2 with M = m + 2r*, a type II ciphertext r + m·(p_j² - 1)/2 (CLT14 §3.1, §4). The root mean square of r is carried, and mean and
+//! deviation of M. Terms of a conversion count as independent and uniform, so that M is centred for signed digits.
 //!
 //! | operation | r | M |
 //! |---|---|---|
-//! | fresh | 2^ρ/√3 | 1 |
-//! | public bits: sum of up to ℓ fresh ones | √ℓ·2^ρ/√3 | 1 |
-//! | sum | sum | √ of the sum of squares |
+//! | fresh | 2^ρ/√3 | mean 1 |
+//! | public bits: sum of up to ℓ fresh ones | √ℓ·2^ρ/√3 | mean 1 |
+//! | sum | sum | sum of the means, √ of the sum of squared deviations |
 //! | product 2c₁c₂, over p | r₁M₂ + r₂M₁, in the mean square | – |
-//! | conversion | plus 2^(ρ+ω)·√(nΘ)/3 and 2^(η-η')·√(Θ/24) | 2√(Θ/24) |
+//! | conversion | plus 2^(ρ+ω)·√(nΘ)/3 and 2^(η-η')·√(Θ/24) | deviation 2√(Θ/24) |
 //!
 //! The two terms of a conversion are the noise of the n·Θ elements σ times digits of mean square 2^(2ω)/12, twice, and the rounding of c·z_i, half of which count. Unsigned digits have a
-//! mean: 2^(ρ+ω)·√(nΘ)·2/3, and M up to Θ/2.
+//! mean: 2^(ρ+ω)·√(nΘ)·2/3, and M of mean Θ/2.
 
 use crate::sets::ParamSet;
 
-/// log2 of the root mean square of r, and the root mean square of M.
+/// The size of r, and of M.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Noise {
-    /// of r; of a product, over p
+    /// log2 of the root mean square of r; of a product, over p
     pub r_log2: f64,
-    /// of M
-    pub m: f64,
+    /// mean of M
+    pub mean: f64,
+    /// standard deviation of M
+    pub deviation: f64,
 }
 
 impl Noise {
+    /// Root mean square of M.
+    pub fn m(self) -> f64 {
+        self.mean.hypot(self.deviation)
+    }
+
     /// Of a sum: r as if the two were the same, M as of independent ones.
     pub(crate) fn plus(self, other: Self) -> Self {
         Self {
             r_log2: sum_log2(self.r_log2, other.r_log2),
-            m: self.m.hypot(other.m),
+            mean: self.mean + other.mean,
+            deviation: self.deviation.hypot(other.deviation),
+        }
+    }
+
+    /// Of a product, or a sum of some.
+    fn of_product(r_log2: f64) -> Self {
+        Self {
+            r_log2,
+            mean: 0.0,
+            deviation: 0.0,
         }
     }
 
     /// Of a sum of products: factors may be the same.
     pub(crate) fn plus_product(self, other: Self) -> Self {
-        Self {
-            r_log2: sum_log2(self.r_log2, other.r_log2),
-            m: 0.0,
-        }
+        Self::of_product(sum_log2(self.r_log2, other.r_log2))
     }
 
     /// Of a product.
     pub(crate) fn times(self, other: Self) -> Self {
-        Self {
-            r_log2: hypot_log2(self.r_log2 + other.m.log2(), other.r_log2 + self.m.log2()),
-            m: 0.0,
-        }
+        let parts = [(self, other), (other, self)].map(|(a, b)| a.r_log2 + b.m().log2());
+        Self::of_product(hypot_log2(parts[0], parts[1]))
     }
 }
 
@@ -70,7 +82,8 @@ pub struct NoiseModel {
     eta: f64,
     theta: f64,
     floor_log2: f64,
-    m: f64,
+    mean: f64,
+    deviation: f64,
 }
 
 impl NoiseModel {
@@ -87,11 +100,9 @@ impl NoiseModel {
             eta,
             theta,
             floor_log2: hypot_log2(elements, rounding),
-            m: match digits.signed {
-                true => 2.0 * (theta / 24.0).sqrt(),
-                // 2r* + m of a mean of Θ/4
-                false => theta / 2.0 + 1.0,
-            },
+            // twice the mean Θ/4 of r*
+            mean: if digits.signed { 0.0 } else { theta / 2.0 },
+            deviation: 2.0 * (theta / 24.0).sqrt(),
         }
     }
 
@@ -99,7 +110,8 @@ impl NoiseModel {
     pub fn fresh(&self) -> Noise {
         Noise {
             r_log2: self.rho - 0.5 * 3f64.log2(),
-            m: 1.0,
+            mean: 1.0,
+            deviation: 0.0,
         }
     }
 
@@ -107,7 +119,7 @@ impl NoiseModel {
     pub fn public(&self) -> Noise {
         Noise {
             r_log2: self.fresh().r_log2 + 0.5 * self.slots.log2(),
-            m: 1.0,
+            ..self.fresh()
         }
     }
 
@@ -117,26 +129,22 @@ impl NoiseModel {
             self.fresh().r_log2 + bits as f64 - 0.5 * 3f64.log2() + 0.5 * (elements as f64).log2();
         Noise {
             r_log2: hypot_log2(sum, self.public().r_log2),
-            m: 1.0,
+            ..self.fresh()
         }
     }
 
     /// Of a conversion of a product.
     pub fn converted(&self, product: Noise) -> Noise {
+        self.of_converted(hypot_log2(product.r_log2, self.floor_log2))
+    }
+
+    /// Of a converted ciphertext with this r.
+    pub(crate) fn of_converted(&self, r_log2: f64) -> Noise {
         Noise {
-            r_log2: hypot_log2(product.r_log2, self.floor_log2),
-            m: self.m,
+            r_log2,
+            mean: self.mean,
+            deviation: self.deviation,
         }
-    }
-
-    /// Mean square of M after a conversion.
-    pub(crate) fn m_square(&self) -> f64 {
-        self.m * self.m
-    }
-
-    /// Root mean square of M after a conversion.
-    pub(crate) fn converted_m(&self) -> f64 {
-        self.m
     }
 
     /// log2 of the root mean square of what a conversion adds.

@@ -193,7 +193,10 @@ pub const SINGLE: ParamSet = ParamSet {
 };
 
 /// [`MICRO`] with the paper's digits.
-pub const MICRO_PAPER: ParamSet = of_the_paper(MICRO, "dghv/micro-paper");
+pub const MICRO_PAPER: ParamSet = ParamSet {
+    rounds: 12,
+    ..of_the_paper(MICRO, "dghv/micro-paper")
+};
 
 /// All of them, the fast forms of Table 1 first.
 pub const ALL: [&ParamSet; 11] = [
