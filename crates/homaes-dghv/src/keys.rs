@@ -138,6 +138,15 @@ impl SecretKey {
         })
     }
 
+    /// The primes and q0.
+    #[cfg(test)]
+    pub(crate) fn parts(&self) -> (Vec<Secret>, Secret) {
+        let words = words_of(self.params.set().eta);
+        let primes = self.crt.primes().iter().map(|p| &p.words()[..words]);
+        let primes = primes.map(|p| Zeroizing::new(p.to_vec()));
+        (primes.collect(), self.q0.clone())
+    }
+
     /// The parameters.
     pub fn params(&self) -> &Arc<Params> {
         &self.params

@@ -19,6 +19,7 @@ mod meter;
 pub mod noise;
 mod params;
 mod prime;
+mod public_key;
 pub mod sets;
 mod state;
 mod stored;
@@ -34,6 +35,7 @@ pub use eval_key::EvalKeyFile;
 pub use keys::SecretKey;
 pub use meter::Meter;
 pub use params::Params;
+pub use public_key::PublicKey;
 pub use state::State;
 pub use wrapped::{WrappedKey, WrappedKeyFile};
 

@@ -58,14 +58,21 @@ impl Noise {
 
     /// Of a product.
     pub(crate) fn times(self, other: Self) -> Self {
-        let parts = [(self, other), (other, self)].map(|(a, b)| a.r_log2 + b.m().log2());
-        Self::of_product(hypot_log2(parts[0], parts[1]))
+        let parts = |m: fn(Self) -> f64| {
+            [(self, other), (other, self)].map(|(a, b)| a.r_log2 + m(b).log2())
+        };
+        let ([a, b], [c, d]) = (parts(|n| n.mean), parts(|n| n.deviation));
+        // means add up, deviations are independent
+        Self::of_product(hypot_log2(sum_log2(a, b), hypot_log2(c, d)))
     }
 }
 
 /// log2(2^a + 2^b).
 fn sum_log2(a: f64, b: f64) -> f64 {
     let (most, least) = (a.max(b), a.min(b));
+    if least == f64::NEG_INFINITY {
+        return most;
+    }
     most + (least - most).exp2().ln_1p() / core::f64::consts::LN_2
 }
 

@@ -1,0 +1,57 @@
+//! Branches and addresses that depend on secrets, looked for by valgrind; see `homaes_math::memcheck`.
+
+use super::*;
+use homaes_math::memcheck::{Poisoned, findings, poison};
+use homaes_math::sample::Seed;
+use homaes_scheme::Records;
+use homaes_wire::KeyId;
+use zeroize::Zeroizing;
+
+/// Keys, wrapping, encryption and decryption, with everything secret undefined.
+#[test]
+#[ignore = "run by secrets_under_memcheck"]
+fn secrets() {
+    let params = Params::new(&sets::MICRO).unwrap();
+    let drawn = SecretKey::generate(&params, &mut rng(1)).unwrap();
+    let (mut primes, mut q0) = drawn.parts();
+    primes.iter_mut().for_each(|p| poison_words(p));
+    poison_words(&mut q0);
+    let secret = SecretKey::from_parts(&params, KeyId([1; 16]), &primes, q0).unwrap();
+    let file = EvalKeyFile::of_seed(&secret, Seed::default());
+    for number in 0..file.header().unwrap().records() {
+        core::hint::black_box(file.record(number).unwrap());
+    }
+    let mut rng = Poisoned(rng(2));
+    let mut key = [7u8; 16];
+    poison(&mut key);
+    let keys = RoundKeys::expand(&key).unwrap();
+    for direction in Direction::ALL {
+        let file = WrappedKeyFile::generate(&secret, &keys, direction, 0, &mut rng).unwrap();
+        core::hint::black_box(file.element(200));
+    }
+    let mut bytes = [0u8; 3];
+    poison(&mut bytes);
+    let bits = bytes.map(|b| b & 1 == 1);
+    let c = secret.encrypt(&bits, &mut rng).unwrap();
+    core::hint::black_box(secret.decrypt(&c).unwrap());
+}
+
+fn poison_words(words: &mut Zeroizing<Vec<u64>>) {
+    let mut bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+    poison(&mut bytes);
+    for (word, bytes) in words.iter_mut().zip(bytes.as_chunks().0) {
+        *word = u64::from_le_bytes(*bytes);
+    }
+}
+
+/// `CARGO_PROFILE_RELEASE_DEBUG=line-tables-only cargo test --release under_memcheck -- --ignored --nocapture`; needs valgrind.
+#[test]
+#[ignore = "needs valgrind"]
+fn secrets_under_memcheck() {
+    let Some(found) = findings("tests::memcheck::secrets") else {
+        println!("skipped: valgrind is not installed");
+        return;
+    };
+    let told: [&str; 0] = [];
+    assert_eq!(found, told);
+}

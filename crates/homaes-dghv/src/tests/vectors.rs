@@ -1,0 +1,81 @@
+//! The block calls of the NIST AESAVS files and of SP 800-38A: a key of its own in every slot, so that a batch holds as many vectors as blocks.
+
+use super::*;
+use crate::element::{compressed, half_prime};
+use crate::eval_key::bytes_of_words;
+use crate::state::{BITS, folding};
+use crate::wrapped::Bodies;
+use homaes_aes::{Block, KeySize};
+use rayon::prelude::*;
+
+#[path = "../../../homaes-aes/tests/vectors/mod.rs"]
+mod nist;
+
+use nist::{KeyedCall as Call, block_calls};
+
+/// A wrapped key that holds the key of call b in slot b.
+fn wrap(w: &World, direction: Direction, size: KeySize, calls: &[Call]) -> WrappedKey {
+    let schedules = calls.iter().map(|call| {
+        let keys = RoundKeys::expand(&call.0).unwrap();
+        folding().keys(&keys.schedule(direction))
+    });
+    let schedules: Vec<_> = schedules.collect();
+    let (seed, mut rng) = ([3; 32], rng(calls.len() as u8));
+    let ciphertexts = (0..(size.rounds() + 1) * BITS).map(|index| {
+        let (r, bit) = (index / BITS, index % BITS);
+        let value = |j: usize| {
+            let keys = schedules.get(j);
+            keys.map_or(0, |keys| u64::from(keys[r][bit / 8] >> (bit % 8) & 1))
+        };
+        let message = |j| half_prime(&w.secret, j, value(j));
+        let correction = compressed(&w.secret, &mut rng, (&seed, index as u64), message);
+        bytes_of_words(&correction)
+    });
+    WrappedKey {
+        params: w.params.clone(),
+        id: w.secret.id(),
+        size,
+        direction,
+        start: w.params.top_level(),
+        seed,
+        bodies: Bodies::Memory(ciphertexts.collect()),
+    }
+}
+
+/// Every `step`-th call, of all key sizes that the set carries.
+fn vectors(set: &sets::ParamSet, step: usize) -> usize {
+    let w = World::new(set);
+    let mut count = 0;
+    for direction in Direction::ALL {
+        let sizes = KeySize::ALL.into_iter();
+        for size in sizes.filter(|size| size.rounds() <= set.rounds) {
+            let calls = block_calls(direction, size.key_bytes()).into_iter();
+            let calls: Vec<Call> = calls.step_by(step).collect();
+            count += calls.len();
+            let batches = calls.par_chunks(w.params.slots());
+            batches.for_each(|calls| {
+                let wrapped = wrap(&w, direction, size, calls);
+                let aes = Aes::new(&w.eval, &wrapped).unwrap();
+                let inputs: Vec<Block> = calls.iter().map(|call| call.1).collect();
+                let state = aes.evaluate_until(&inputs, &Cancel::new(), |_, _| ());
+                let found = w.secret.decrypt_blocks(&state.unwrap()).unwrap().blocks;
+                for (call, found) in calls.iter().zip(found.iter()) {
+                    assert_eq!(*found, call.2, "{} {direction:?} {call:?}", set.name);
+                }
+            });
+        }
+    }
+    count
+}
+
+#[test]
+fn some_vectors() {
+    assert!(vectors(&sets::MICRO, 40) > 50);
+}
+
+#[test]
+#[ignore = "minutes"]
+fn all_vectors() {
+    assert!(vectors(&sets::MICRO, 1) > 2000);
+    assert!(vectors(&sets::TOY, 30) > 60);
+}
