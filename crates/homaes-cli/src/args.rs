@@ -275,6 +275,10 @@ pub(crate) struct Bench {
     /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,
+    /// dghv: the paper's Table 1, printed and measured, for the instances up to --set [default: dghv/small]
+    #[cfg(feature = "dghv")]
+    #[arg(long, conflicts_with_all = ["json", "variant", "layout", "key_bits", "direction", "blocks"])]
+    pub(crate) table: bool,
 }
 
 /// One of the library's schemes.

@@ -57,7 +57,8 @@ fn guarded() -> ExitCode {
         Err(error) => return console::usage(&error),
     };
     let makes_files = makes_files(&args.command);
-    if let Err(error) = ctrlc::set_handler(move || stop(makes_files)) {
+    let keeps = matches!(&args.command, Command::Keygen(args) if args.resume);
+    if let Err(error) = ctrlc::set_handler(move || stop(makes_files, keeps)) {
         stop_at_once();
         let reason = match error {
             ctrlc::Error::System(error) => error.to_string(),
@@ -84,8 +85,8 @@ fn makes_files(command: &Command) -> bool {
     }
 }
 
-/// Ends the program on a signal. What is complete stays, and then the work is done.
-fn stop(makes_files: bool) {
+/// Ends the program on a signal. What is complete stays, and then the work is done; `keeps`: what is unfinished stays too, for the next run.
+fn stop(makes_files: bool, keeps: bool) {
     let completed = homaes::interrupt();
     scratch::remove();
     progress::clear();
@@ -94,7 +95,10 @@ fn stop(makes_files: bool) {
         console::warn("interrupted when the output was complete");
         std::process::exit(0);
     }
-    console::error("interrupted; no partial output is left");
+    console::error(match keeps {
+        true => "interrupted; the same command goes on from here",
+        false => "interrupted; no partial output is left",
+    });
     std::process::exit(INTERRUPTED);
 }
 

@@ -169,3 +169,9 @@ fn ntru() {
 fn ntru_in_residues() {
     accepted("ntru/toy-depth3", &[128], &["ctr"], "bits");
 }
+
+#[cfg(feature = "dghv")]
+#[test]
+fn dghv() {
+    accepted("dghv/micro", &[128, 256], &["ctr", "cbc"], "bits");
+}

@@ -24,15 +24,21 @@ fn all_sets() -> Vec<Value> {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// Those that protect something, or claim to. NTRU is broken whatever the set: what breaking it costs is no output of `tools/estimate`.
+/// Those that protect something, or claim to. NTRU and DGHV are broken whatever the set: what breaking them costs is no output of `tools/estimate`.
 fn sets() -> Vec<Value> {
+    let is_of = |set: &Value, scheme| set["scheme"] == scheme && set["purpose"] != "toy";
     let (broken, others): (Vec<_>, Vec<_>) = all_sets()
         .into_iter()
-        .partition(|set| set["scheme"] == "ntru" && set["purpose"] != "toy");
+        .partition(|set| is_of(set, "ntru") || is_of(set, "dghv"));
     assert!(broken.len() >= 4);
     for set in &broken {
         assert_eq!(set["purpose"], "paper");
-        assert_eq!(number(&set["security_bits_estimated"]), 48.0, "{set}");
+        let bits = number(&set["security_bits_estimated"]);
+        match set["scheme"] == "ntru" {
+            true => assert_eq!(bits, 48.0, "{set}"),
+            // below what the paper gives them
+            false => assert!(bits < number(&set["security_bits_claimed"]), "{set}"),
+        }
     }
     let (protecting, toys): (Vec<_>, Vec<_>) =
         others.into_iter().partition(|set| set["purpose"] != "toy");
@@ -234,7 +240,7 @@ fn readme_agrees_with_the_sets() {
         assert!(security.contains(weight), "weight {weight}");
     }
     let of_scheme = |name: &&str| {
-        ["bgv/", "tfhe/", "ntru/"]
+        ["bgv/", "tfhe/", "ntru/", "dghv/"]
             .iter()
             .any(|scheme| name.starts_with(scheme))
     };

@@ -145,7 +145,7 @@ fn wrong_schemes_and_variants() {
         ),
         (
             "bench ckks",
-            "possible values: bgv, tfhe, ntru, kernels, all",
+            "possible values: bgv, tfhe, ntru, dghv, kernels, all",
         ),
         (
             "bench bgv --variant nibble",

@@ -34,7 +34,7 @@ const KERNELS: [(&[&str], usize); 12] = [
 ];
 
 /// The functions through which keys are drawn, and everything is encrypted and decrypted.
-const WAYS: [&[&str]; 14] = [
+const WAYS: [&[&str]; 16] = [
     &["homaes_math", "torus", "add_gaussian"],
     &["homaes_math", "sample", "fixed_weight"],
     &["homaes_math", "sample", "gaussian"],
@@ -47,6 +47,8 @@ const WAYS: [&[&str]; 14] = [
     &["homaes_ntru", "rns", "quotient"],
     &["homaes_ntru", "rns", "Rns", "masked"],
     &["homaes_ntru", "ciphertext", "bits_and_margin"],
+    &["homaes_dghv", "ciphertext", "doubled_centred"],
+    &["homaes_dghv", "prime", "Prime", "remainder"],
     &["homaes_tfhe", "ring", "RingSecret", "encrypt"],
     &["homaes_tfhe", "state", "decrypt_blocks"],
 ];

@@ -11,6 +11,7 @@ use homaes_math::integer::natural::{
     add_assign, bits_from, set_bits, sub_assign, subtract_if_not_less,
 };
 use homaes_math::sample::Seed;
+use homaes_math::torus;
 use homaes_scheme::Owner;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, SeedableRng};
@@ -118,11 +119,12 @@ pub(crate) fn check_bits(params: &Params, bits: &[bool]) -> Result<()> {
 pub struct Decrypted {
     /// of every slot, 0 or 1
     pub bits: Zeroizing<Vec<u8>>,
-    /// log2 of half a prime over the largest noise, at most about 62
+    /// log2 of half a prime over the largest noise, at most 62.5
     pub margin_bits: f64,
 }
 
 /// [2a]_m centred, of a below m: its parity, and its absolute value.
+#[inline(never)]
 fn doubled_centred(a: &[u64], m: &[u64]) -> (u8, Secret) {
     let words = m.len() + 1;
     let mut t = Zeroizing::new(vec![0; words]);
@@ -207,6 +209,7 @@ impl SecretKey {
         self.decoded(values, 2 * self.params().set().eta)
     }
 
+    #[inline(never)]
     fn decoded(
         &self,
         values: impl Iterator<Item = (u8, Secret)>,
@@ -219,11 +222,10 @@ impl SecretKey {
             bits.push(bit);
             let mut top = [0; 1];
             bits_from(&value, modulus_bits - 64, &mut top);
-            let borrow = u64::from(*largest < top[0]).wrapping_neg();
-            *largest = *largest & !borrow | top[0] & borrow;
+            *largest = (*largest).max(top[0]);
         }
-        // half a modulus is between 2^62 and 2^63 on this scale
-        let margin_bits = 62.5 - ((*largest | 1) as f64).log2();
+        // half a modulus is between 2^-2 and 2^-1 where `largest` is a fraction of 2^64
+        let margin_bits = -1.5 - torus::log2_fraction(*largest | 1);
         match margin_bits < 1.0 {
             true => Err(Error::Noise),
             false => Ok(Decrypted { bits, margin_bits }),

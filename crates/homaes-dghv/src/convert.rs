@@ -177,13 +177,15 @@ impl Converter {
             meter.time(Stage::Rows, || self.block(number, lanes, &mut items));
         })?;
         let finished = items.into_par_iter().with_max_len(1).map(|mut item| {
-            carry_limbs(&mut item.sum);
-            let bits = params.correction_bits() + params.set().digits.word + 64;
-            let mut part = vec![0; words_of(bits)];
-            words_of_limbs(&item.sum, &mut part);
-            let mut out = self.doubled(item.value, &part);
-            add_assign(&mut out, &self.offset);
-            out
+            meter.time(Stage::Transform, || {
+                carry_limbs(&mut item.sum);
+                let bits = params.correction_bits() + params.set().digits.word + 64;
+                let mut part = vec![0; words_of(bits)];
+                words_of_limbs(&item.sum, &mut part);
+                let mut out = self.doubled(item.value, &part);
+                add_assign(&mut out, &self.offset);
+                out
+            })
         });
         Ok(finished.collect())
     }

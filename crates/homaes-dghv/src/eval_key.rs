@@ -280,7 +280,8 @@ impl<'s> EvalKeyFile<'s> {
             let bits = self.params().step();
             let cut = (pi.bits() - 1) / 64;
             let shift = 64 * words_of(bits + 66);
-            let power = pi.power_over(64 * cut + shift);
+            let mut power = pi.power_over(64 * cut + shift);
+            power.truncate(words_of(64 * cut + shift + 1 - pi.bits()));
             Step {
                 inverse: Zeroizing::new(power),
                 cut,

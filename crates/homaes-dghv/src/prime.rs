@@ -96,6 +96,7 @@ impl Prime {
     }
 
     /// a mod p. Montgomery's reduction, word by word from below, leaves a·2^(-64·words).
+    #[inline(never)]
     pub(crate) fn remainder(&self, a: &[u64], scale: &[u64]) -> Secret {
         let mut rest = Zeroizing::new([0u64; WORDS + 1]);
         for &word in a {

@@ -4,6 +4,7 @@ use crate::ciphertext::Ciphertext;
 use crate::element::{compressed, expand, half_prime};
 use crate::error::{Error, Result};
 use crate::eval::take_words;
+use crate::eval_key::bytes_of_words;
 use crate::keys::SecretKey;
 use crate::params::{Params, SBOX_DEPTH};
 use crate::state::{BITS, State, folding};
@@ -41,6 +42,23 @@ pub(crate) fn key_level(start: usize, r: usize) -> usize {
 }
 
 impl WrappedKey {
+    /// All of a file, in memory.
+    pub(crate) fn of_file(file: &WrappedKeyFile<'_>) -> Self {
+        let count = BITS * (file.size.rounds() + 1);
+        let bodies = (0..count)
+            .into_par_iter()
+            .map(|i| bytes_of_words(&file.element(i)));
+        Self {
+            params: file.secret.params().clone(),
+            id: file.secret.id(),
+            size: file.size,
+            direction: file.direction,
+            start: file.start,
+            seed: file.seed,
+            bodies: Bodies::Memory(bodies.collect()),
+        }
+    }
+
     /// The secret key this was made under.
     pub fn key_id(&self) -> KeyId {
         self.id

@@ -416,6 +416,21 @@ fn open_unfinished(
     Ok(file)
 }
 
+/// Bytes that this user can still write on the disk of a file or folder, if the system tells.
+#[must_use]
+pub fn free_bytes(path: &Path) -> Option<u64> {
+    #[cfg(unix)]
+    {
+        let found = rustix::fs::statvfs(path).ok()?;
+        found.f_bavail.checked_mul(found.f_frsize)
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = path;
+        None
+    }
+}
+
 /// The file that will be there, and what is known of the one to replace; or an error if it may not be replaced.
 fn resolve(target: &Path, force: bool) -> Result<(PathBuf, Option<fs::Metadata>), WireError> {
     let error = |source| WireError::io(target, source);

@@ -36,7 +36,9 @@ mod reader;
 mod registry;
 mod writer;
 
-pub use atomic::{AtomicFile, OutputOptions, cleanup_all, cleanup_without_memory, unfinished_path};
+pub use atomic::{
+    AtomicFile, OutputOptions, cleanup_all, cleanup_without_memory, free_bytes, unfinished_path,
+};
 pub use bits::{pack_bits, packed_len, unpack_bits};
 pub use codec::{Decoder, Encoder};
 pub use error::WireError;

@@ -309,6 +309,16 @@ pub enum Error {
         /// The secret key that was set aside.
         path: PathBuf,
     },
+    /// The disk has no room for the files.
+    #[error("{}: {wanted} bytes wanted, {free} free on its disk", path.display())]
+    Disk {
+        /// The folder.
+        path: PathBuf,
+        /// Bytes still to be written.
+        wanted: u64,
+        /// Bytes free.
+        free: u64,
+    },
     /// The work needs more memory than this process can have.
     #[error("not enough memory: {wanted} bytes wanted at least")]
     Memory {
@@ -385,6 +395,7 @@ impl Error {
             Self::HalfReplaced { .. } => {
                 "compare key ids with 'homaes inspect' (also of wrapped keys and results), keep the right secret key as secret.hsk and move the other one away"
             }
+            Self::Disk { .. } => "free space, or choose a folder on another disk",
             Self::Memory { .. } => {
                 "raise the memory limit, or use a machine with more memory or a smaller parameter set"
             }

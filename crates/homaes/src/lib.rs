@@ -47,6 +47,7 @@
 
 mod batch;
 mod decrypt;
+mod disk;
 mod error;
 mod evaluate;
 mod expect;

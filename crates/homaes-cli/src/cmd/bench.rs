@@ -6,6 +6,8 @@
 mod aes;
 mod kernels;
 mod reference;
+#[cfg(feature = "dghv")]
+mod table_1;
 
 use super::named_set;
 use crate::args::{Bench, Direction, Layout, Target};
@@ -17,6 +19,10 @@ pub(crate) fn run(args: &Bench) -> Result<(), Failure> {
     if args.target == Target::Kernels && of_a_run(args) {
         let message = "'bench kernels' takes none of --set, --variant, --layout, --key-bits, --direction, --blocks and --threads; see --help";
         return Err(Failure::Usage(message.into()));
+    }
+    #[cfg(feature = "dghv")]
+    if args.table {
+        return table_1::run(args);
     }
     let schemes = schemes(args)?.into_iter();
     // All are checked before the first is measured.

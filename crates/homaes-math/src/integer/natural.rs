@@ -83,9 +83,15 @@ pub fn add_product(a: &mut [u64], b: &[u64], c: u64) -> u64 {
 /// out = a·b, as far as `out` goes, by the schoolbook method.
 pub fn product(a: &[u64], b: &[u64], out: &mut [u64]) {
     out.fill(0);
-    for (i, &b) in b.iter().enumerate().take(out.len()) {
-        let room = out.len() - i;
-        add_product(&mut out[i..], &a[..a.len().min(room)], b);
+    let words = out.len();
+    for (i, &b) in b.iter().enumerate().take(words) {
+        let out = &mut out[i..];
+        let (own, above) = out.split_at_mut(a.len().min(out.len()));
+        let carry = add_product(own, &a[..own.len()], b);
+        // what is above is still 0
+        if let Some(next) = above.first_mut() {
+            *next = carry;
+        }
     }
 }
 

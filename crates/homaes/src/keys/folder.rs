@@ -24,7 +24,7 @@ use super::{
     write_secret, write_watched,
 };
 use crate::output::{Folder, completing};
-use crate::{Error, Output, Result, Set, random};
+use crate::{Error, Output, Result, Set, disk, random};
 use homaes_wire::{
     AtomicFile, KeyId, Kind, Reader, Temporary, WireError, is_one_file, unfinished_path,
 };
@@ -113,6 +113,7 @@ impl KeyFolder {
         tick: &mut dyn FnMut(u64, u64),
     ) -> Result<SecretKey> {
         let [secret, eval] = self.files(refuse_link)?;
+        self.check_disk(set, 0)?;
         let secret = Output::replacing(&secret, force)?;
         let eval = Output::create(eval, force)?;
         let mut rng = random::generator()?;
@@ -125,6 +126,13 @@ impl KeyFolder {
         drop(file);
         self.commit(secret.synced()?, eval)?;
         Ok(key)
+    }
+
+    /// Refuses keys that the disk has no room for, before the work; `there` bytes of them are written already.
+    fn check_disk(&self, set: &Set, there: u64) -> Result<()> {
+        let card = set.card();
+        let bytes = card.eval_key_bytes.saturating_add(card.secret_key_bytes);
+        disk::check(&self.path, bytes, there)
     }
 
     /// The paths of the secret key and the evaluation key, both checked.

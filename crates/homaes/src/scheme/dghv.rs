@@ -31,6 +31,10 @@ impl Family for This {
         }
     }
 
+    fn yardstick(&self) -> Yardstick {
+        Yardstick::Product
+    }
+
     fn multiplications_left(&self, level: usize) -> Option<usize> {
         Some(level.saturating_sub(1))
     }

@@ -79,6 +79,8 @@ pub enum Yardstick {
     Transform,
     /// One key switch and bootstrapping of the crate `tfhe`.
     Bootstrap,
+    /// One product of two integers of 16 million bits by the crate `malachite-nz`.
+    Product,
     /// Nothing.
     None,
 }

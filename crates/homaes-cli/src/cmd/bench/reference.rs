@@ -5,9 +5,12 @@
 //! |---|---|---|
 //! | bgv | one transform of the set's ring | one transform of 32768 points of the crate `tfhe-ntt` |
 //! | tfhe | | with feature `tfhe-rs`: one key switch and bootstrapping of the crate `tfhe`, 4 bits |
+//! | dghv | one conversion | with feature `malachite`: one product of two integers of 16 million bits of the crate `malachite-nz` |
 
 #[cfg(feature = "tfhe-rs")]
 mod pbs;
+#[cfg(feature = "malachite")]
+mod product;
 
 use super::kernels::{self, Own, median};
 use crate::console::Failure;
@@ -26,6 +29,8 @@ pub(super) enum Clocks {
     Ntt(Box<Ntt>),
     #[cfg(feature = "tfhe-rs")]
     Pbs(Box<pbs::Pbs>),
+    #[cfg(feature = "malachite")]
+    Product(product::Product),
     None,
 }
 
@@ -51,6 +56,10 @@ pub(super) enum Reference {
     Pbs {
         reference_ms: f64,
     },
+    #[cfg(feature = "malachite")]
+    Product {
+        reference_ms: f64,
+    },
     None,
 }
 
@@ -60,6 +69,8 @@ impl Clocks {
             Yardstick::Transform => Self::transforms(set),
             #[cfg(feature = "tfhe-rs")]
             Yardstick::Bootstrap => Ok(Self::Pbs(Box::new(pbs::Pbs::new()?))),
+            #[cfg(feature = "malachite")]
+            Yardstick::Product => Ok(Self::Product(product::Product::new())),
             _ => Ok(Self::None),
         }
     }
@@ -88,6 +99,8 @@ impl Clocks {
             }
             #[cfg(feature = "tfhe-rs")]
             Self::Pbs(pbs) => pbs.tick(),
+            #[cfg(feature = "malachite")]
+            Self::Product(product) => product.tick(),
             Self::None => {}
         }
     }
@@ -103,6 +116,10 @@ impl Clocks {
             #[cfg(feature = "tfhe-rs")]
             Self::Pbs(pbs) => Reference::Pbs {
                 reference_ms: median(pbs.into_times()),
+            },
+            #[cfg(feature = "malachite")]
+            Self::Product(product) => Reference::Product {
+                reference_ms: median(product.into_times()),
             },
             Self::None => Reference::None,
         }
@@ -129,6 +146,12 @@ impl Reference {
             Self::Pbs { reference_ms } => json!({
                 "reference_pbs_ms": reference_ms,
                 "aes_over_reference_pbs": over_pbs(report, *reference_ms),
+            }),
+            #[cfg(feature = "malachite")]
+            Self::Product { reference_ms } => json!({
+                "reference_product_ms": reference_ms,
+                "convert_ms": convert_ms(report),
+                "convert_over_reference_product": convert_ms(report) / reference_ms,
             }),
             Self::None => Value::Null,
         };
@@ -171,6 +194,17 @@ impl Reference {
                 );
                 add_counts(report, rows);
             }
+            #[cfg(feature = "malachite")]
+            Self::Product { reference_ms } => {
+                let (own, ratio) = (convert_ms(report), convert_ms(report) / reference_ms);
+                rows.add(
+                    "conversion",
+                    format!(
+                        "{own:.1} ms, {ratio:.2} products of malachite-nz of {reference_ms:.1} ms"
+                    ),
+                );
+                add_counts(report, rows);
+            }
             Self::None => add_counts(report, rows),
         }
     }
@@ -196,4 +230,13 @@ fn add_counts(report: &Report, rows: &mut Rows) {
 #[cfg(feature = "tfhe-rs")]
 fn over_pbs(report: &Report, reference_ms: f64) -> f64 {
     report.seconds / report.blocks as f64 * 1e3 / reference_ms
+}
+
+/// Time of one conversion of DGHV: of all stages but products and sums of ciphertexts.
+#[cfg(feature = "malachite")]
+fn convert_ms(report: &Report) -> f64 {
+    let stages = report.stages.iter();
+    let own = stages.filter(|(name, _)| !matches!(*name, "products" | "sums"));
+    let seconds: f64 = own.map(|(_, seconds)| seconds).sum();
+    seconds * 1e3 / report.count("relinearisations") as f64
 }

@@ -34,6 +34,9 @@ impl KeyFolder {
             refuse_link(path)?;
             refuse_link(&unfinished_path(path))
         })?;
+        let there = self.unfinished().into_iter().map(fs::metadata);
+        let there = there.filter_map(|found| Some(found.ok()?.len())).sum();
+        self.check_disk(set, there)?;
         let secret = Output::resumed(&secret_path, force, true)?;
         let eval = Output::resumed(&eval_path, force, false)?;
         let found = unfinished_secret(&secret, &unfinished_path(&secret_path), set, lock)?;

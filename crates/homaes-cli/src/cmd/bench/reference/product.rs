@@ -1,0 +1,46 @@
+//! One product of the crate `malachite-nz`.
+
+use malachite_nz::natural::Natural;
+use rand_core::{Rng, SeedableRng};
+use std::hint::black_box;
+use std::time::Instant;
+
+/// Bits of a factor.
+const BITS: usize = 16_000_000;
+/// Products timed before and after the run.
+const REPETITIONS: usize = 5;
+
+/// Two factors, with the times so far.
+pub(in super::super) struct Product {
+    factors: [Natural; 2],
+    ms: Vec<f64>,
+}
+
+impl Product {
+    pub(super) fn new() -> Self {
+        let mut rng = rand_chacha::ChaCha20Rng::from_seed([0; 32]);
+        let mut factor = || {
+            let words = (0..BITS / 64).map(|_| rng.next_u64());
+            Natural::from_owned_limbs_asc(words.collect())
+        };
+        Self {
+            factors: [factor(), factor()],
+            ms: Vec::new(),
+        }
+    }
+
+    pub(super) fn tick(&mut self) {
+        let [a, b] = &self.factors;
+        // the first one fetches memory from the system
+        black_box(a * b);
+        for _ in 0..REPETITIONS {
+            let start = Instant::now();
+            black_box(a * b);
+            self.ms.push(start.elapsed().as_secs_f64() * 1e3);
+        }
+    }
+
+    pub(super) fn into_times(self) -> Vec<f64> {
+        self.ms
+    }
+}

@@ -1,0 +1,198 @@
+//! CLT14's Table 1, printed and measured again.
+
+use crate::error::Result;
+use crate::eval::EvalKey;
+use crate::keys::SecretKey;
+use crate::meter::Meter;
+use crate::params::Params;
+use crate::public_key::PublicKey;
+use crate::sets::{EXTRA, LARGE, MEDIUM, ParamSet, SMALL, TOY};
+use crate::state::{BITS, State};
+use crate::wrapped::{WrappedKey, WrappedKeyFile};
+use crate::{Aes, Bits};
+use homaes_aes::{BitEval, Block, Direction, KeySize, RoundKeys, clear};
+use homaes_scheme::{Cancel, Records};
+use rand_core::CryptoRng;
+use std::time::Instant;
+
+/// A row: times in seconds, on 16 cores at 2.9 GHz in the paper.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Row {
+    /// size of the public key, everything that an evaluation needs included
+    pub key_bytes: f64,
+    /// making all keys; not printed for the largest
+    pub keygen: Option<f64>,
+    /// of one ciphertext, by the public key
+    pub encrypt: f64,
+    /// of one ciphertext
+    pub decrypt: f64,
+    /// a product, without its conversion
+    pub multiply: f64,
+    /// a conversion; here one of a pass of 128
+    pub convert: f64,
+    /// a round key
+    pub add_round_key: f64,
+    /// SubBytes of a round; here with what MixColumns and ShiftRows leave in it
+    pub sub_bytes: f64,
+    /// a MixColumns; here the sums that a round's linear layer takes
+    pub mix_columns: f64,
+    /// AES-128 on a full batch
+    pub total: f64,
+}
+
+/// What the paper prints: the instances, and their rows.
+pub const PRINTED: [(&ParamSet, Row); 5] = [
+    (
+        &TOY,
+        Row {
+            key_bytes: 3.2e6,
+            keygen: Some(0.5),
+            encrypt: 0.0,
+            decrypt: 0.0,
+            multiply: 0.0,
+            convert: 0.1,
+            add_round_key: 0.0,
+            sub_bytes: 1.5,
+            mix_columns: 0.0,
+            total: 15.1,
+        },
+    ),
+    (
+        &SMALL,
+        Row {
+            key_bytes: 45e6,
+            keygen: Some(11.0),
+            encrypt: 0.0,
+            decrypt: 0.2,
+            multiply: 0.0,
+            convert: 0.3,
+            add_round_key: 0.1,
+            sub_bytes: 9.9,
+            mix_columns: 0.0,
+            total: 100.0,
+        },
+    ),
+    (
+        &MEDIUM,
+        Row {
+            key_bytes: 704e6,
+            keygen: Some(300.0),
+            encrypt: 3.0,
+            decrypt: 0.2,
+            multiply: 0.0,
+            convert: 2.8,
+            add_round_key: 0.3,
+            sub_bytes: 80.5,
+            mix_columns: 0.1,
+            total: 809.0,
+        },
+    ),
+    (
+        &LARGE,
+        Row {
+            key_bytes: 11e9,
+            keygen: Some(10_200.0),
+            encrypt: 45.0,
+            decrypt: 3.3,
+            multiply: 0.1,
+            convert: 33.0,
+            add_round_key: 2.1,
+            sub_bytes: 1260.0,
+            mix_columns: 0.6,
+            total: 12_900.0,
+        },
+    ),
+    (
+        &EXTRA,
+        Row {
+            key_bytes: 100e9,
+            keygen: Some(766_800.0),
+            encrypt: 300.0,
+            decrypt: 24.0,
+            multiply: 0.3,
+            convert: 277.0,
+            add_round_key: 6.9,
+            sub_bytes: 36_540.0,
+            mix_columns: 1.6,
+            total: 367_200.0,
+        },
+    ),
+];
+
+/// Measures a row, with every byte of the AES run compared. Keys are in memory.
+///
+/// # Errors
+/// [`Error::Noise`](crate::Error::Noise) if the run is wrong.
+///
+/// # Panics
+/// If AES decrypts to other blocks than were encrypted.
+pub fn measure(set: &ParamSet, rng: &mut impl CryptoRng) -> Result<Row> {
+    let params = Params::new(set).expect("a declared set is sound");
+    let start = Instant::now();
+    let secret = SecretKey::generate(&params, rng)?;
+    let eval = EvalKey::generate(&secret, rng)?;
+    let public = PublicKey::generate(&secret, rng)?;
+    let keygen = start.elapsed().as_secs_f64();
+    let eval_bytes = crate::EvalKeyFile::of_seed(&secret, [0; 32])
+        .header()?
+        .file_bytes();
+    let bits = vec![true; set.slots];
+    let (encrypt, c) = timed(|| public.encrypt(&bits, rng));
+    let (decrypt, _) =
+        timed(|| secret.decrypt(&c.as_ref().expect("as many bits as slots").clone()));
+    let c = c?;
+    let meter = Meter::default();
+    let view = Bits::new(&eval, &meter);
+    let (multiply, product) = timed(|| view.and(&c, &c));
+    let products = vec![product?; BITS];
+    let (pass, converted) = timed(|| view.relinearize_all(products));
+    converted?;
+    let mut key = [0; 16];
+    rng.fill_bytes(&mut key);
+    let mut blocks: Vec<Block> = vec![[0; 16]; set.slots];
+    blocks.iter_mut().for_each(|block| rng.fill_bytes(block));
+    let keys = RoundKeys::expand(&key).expect("16 bytes");
+    let file = WrappedKeyFile::generate(&secret, &keys, Direction::Encrypt, 0, rng)?;
+    let wrapped = WrappedKey::of_file(&file);
+    let aes = Aes::new(&eval, &wrapped)?;
+    let mut ends = Vec::new();
+    let start = Instant::now();
+    let state = aes.evaluate_until(&blocks, &Cancel::new(), |_, _: &State| {
+        ends.push(start.elapsed().as_secs_f64());
+    })?;
+    let total = start.elapsed().as_secs_f64();
+    let found = secret.decrypt_blocks(&state)?.blocks;
+    let expected = blocks
+        .iter()
+        .map(|&block| clear::encrypt_block(block, &keys));
+    assert!(found.iter().copied().eq(expected), "AES is wrong");
+    let mut state = state;
+    let (add_round_key, added) = timed(|| wrapped.add_round_key(0, &mut state));
+    added?;
+    let rounds = KeySize::Aes128.rounds() as f64;
+    let sums = aes
+        .meter()
+        .seconds
+        .iter()
+        .find(|(name, _)| *name == "sums")
+        .map_or(0.0, |s| s.1);
+    let threads = rayon::current_num_threads() as f64;
+    Ok(Row {
+        key_bytes: eval_bytes as f64 + params.public_key_bytes() as f64,
+        keygen: Some(keygen),
+        encrypt,
+        decrypt,
+        multiply,
+        convert: pass / BITS as f64,
+        add_round_key,
+        sub_bytes: (total - ends[0]) / rounds - add_round_key,
+        mix_columns: sums / threads / rounds,
+        total,
+    })
+}
+
+fn timed<T>(f: impl FnOnce() -> T) -> (f64, T) {
+    let start = Instant::now();
+    let out = f();
+    (start.elapsed().as_secs_f64(), out)
+}
