@@ -6,8 +6,10 @@ use crate::eval::EvalKey;
 use crate::meter::{Meter, Stage};
 use crate::params::Params;
 use homaes_aes::{BitEval, EvalError};
+use homaes_math::integer::natural::bit_length;
 use homaes_scheme::Cancel;
 use rayon::prelude::*;
+use std::borrow::Cow;
 
 /// Bits under one evaluation key.
 pub struct Bits<'k> {
@@ -29,7 +31,36 @@ impl<'k> Bits<'k> {
     fn params(&self) -> &'k Params {
         &self.key.params
     }
+
+    /// Brings a sum back below x0 that has come to be too large for its words. In AES none does.
+    fn trim(&self, words: &mut Vec<u64>, most: usize) {
+        if bit_length(words) > most {
+            let len = words.len();
+            *words = self.key.reduced(words);
+            words.resize(len, 0);
+        }
+    }
+
+    /// The number of a factor, so small that sums of products have room.
+    fn factor<'c>(&self, c: &'c Ciphertext) -> Cow<'c, Ciphertext> {
+        let most = self.params().set().gamma + FACTOR_EXCESS;
+        match bit_length(&c.words) > most {
+            false => Cow::Borrowed(c),
+            true => {
+                let mut c = c.clone();
+                self.trim(&mut c.words, most);
+                Cow::Owned(c)
+            }
+        }
+    }
 }
+
+/// Bits beyond γ that a sum may have, of 64 that there is room for.
+const SUM_EXCESS: usize = 40;
+/// And a factor.
+const FACTOR_EXCESS: usize = 20;
+/// Bits beyond 2γ that a sum of products may have, of 64.
+const PRODUCTS_EXCESS: usize = 60;
 
 impl BitEval for Bits<'_> {
     type Error = Error;
@@ -67,6 +98,7 @@ impl BitEval for Bits<'_> {
 
     fn xor_assign(&self, a: &mut Ciphertext, b: &Ciphertext) {
         self.meter.time(Stage::Sum, || a.add(b));
+        self.trim(&mut a.words, self.params().set().gamma + SUM_EXCESS);
     }
 
     fn and(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Product> {
@@ -74,9 +106,10 @@ impl BitEval for Bits<'_> {
         if level <= 1 {
             return Err(EvalError::OutOfDepth { needed: 1, left: 0 }.into());
         }
+        let (a, b) = (self.factor(a), self.factor(b));
         Ok(self
             .meter
-            .time(Stage::Product, || self.key.multiply(a, b, level)))
+            .time(Stage::Product, || self.key.multiply(&a, &b, level)))
     }
 
     fn xor_product(&self, mut a: Product, b: &Product) -> Product {
@@ -84,6 +117,10 @@ impl BitEval for Bits<'_> {
             a.add(b);
             a.level = a.level.min(b.level);
         });
+        self.trim(
+            &mut a.words,
+            2 * self.params().set().gamma + PRODUCTS_EXCESS,
+        );
         a
     }
 

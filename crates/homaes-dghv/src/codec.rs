@@ -343,7 +343,7 @@ pub fn encode_batch(key: &EvalKey, state: &State) -> Result<Vec<u8>> {
         .bits
         .par_iter()
         .with_max_len(1)
-        .map(|c| key.reduced(c));
+        .map(|c| key.reduced(&c.words));
     let words: Vec<Vec<u64>> = words.collect();
     let mut out = Encoder::with_capacity(batch_bytes(&key.params) as usize);
     for (c, mut words) in state.bits.iter().zip(words) {

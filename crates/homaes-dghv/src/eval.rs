@@ -223,9 +223,9 @@ impl EvalKey {
         Ok(sums.into_iter().map(one).collect())
     }
 
-    /// The integer of a ciphertext modulo x0.
-    pub(crate) fn reduced(&self, c: &Ciphertext) -> Vec<u64> {
-        self.converter.reducer().reduce(&c.words)
+    /// A number modulo x0.
+    pub(crate) fn reduced(&self, words: &[u64]) -> Vec<u64> {
+        self.converter.reducer().reduce(words)
     }
 }
 

@@ -24,7 +24,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use rayon::prelude::*;
 use std::sync::OnceLock;
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 /// Streams of the public seed: Z, then T_d, then χ of the slots.
 const Z_STREAM: u64 = 0;
@@ -138,16 +138,6 @@ struct Step {
     /// words of a value below which the quotient does not look
     cut: usize,
     shift: usize,
-}
-
-impl Drop for EvalKeyFile<'_> {
-    fn drop(&mut self) {
-        for scaled in &mut self.scaled {
-            if let Some(scaled) = scaled.get_mut() {
-                scaled.zeroize();
-            }
-        }
-    }
 }
 
 impl<'s> EvalKeyFile<'s> {

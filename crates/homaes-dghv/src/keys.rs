@@ -119,7 +119,7 @@ impl SecretKey {
             if !has_bits(p, params.set().eta) {
                 return Err(wrong("not of η bits"));
             }
-            all.push(Prime::new(p).ok_or(wrong("even"))?);
+            all.push(Prime::new(p, params.set().eta).ok_or(wrong("even"))?);
         }
         let crt = Crt::new(all, params.backend());
         let x0 = product(crt.modulus().modulus(), &q0, params.backend());

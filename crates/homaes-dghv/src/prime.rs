@@ -36,12 +36,13 @@ fn wide(words: &[u64]) -> U2048 {
 }
 
 impl Prime {
-    /// An odd number of at most 1024 bits; whoever calls this knows that it is prime. Nothing if it is even.
-    pub(crate) fn new(words: &[u64]) -> Option<Self> {
+    /// An odd number of `bits` ≤ 1024 bits; whoever calls this knows that it is prime. Nothing if it is even.
+    pub(crate) fn new(words: &[u64], bits: usize) -> Option<Self> {
         let mut p = Zeroizing::new(words.to_vec());
         p.resize(WORDS, 0);
         let mut square = Zeroizing::new(vec![0; SQUARE_WORDS]);
         natural::product(&p, &p, &mut square);
+        square.truncate(natural::words_of(2 * bits));
         let odd = Option::from(Odd::new(narrow(&p)))?;
         let odd_square = Option::from(Odd::new(wide(&square)))?;
         // Newton's iteration doubles the correct low bits
@@ -64,10 +65,9 @@ impl Prime {
         &self.p
     }
 
-    /// p².
+    /// p², in as many words as any of its size.
     pub(crate) fn square(&self) -> &[u64] {
-        let words = natural::words_of(natural::bit_length(&self.square));
-        &self.square[..words]
+        &self.square
     }
 
     /// Takes π/p² mod p², which is invertible as the primes are different.

@@ -239,3 +239,84 @@ fn kernels_change_no_bit() {
         .collect();
     assert!(results.windows(2).all(|pair| pair[0] == pair[1]));
 }
+
+/// Sums of any length stay right: numbers are reduced before they outgrow their words.
+#[test]
+fn sums_do_not_overflow() {
+    let w = World::new(&sets::MICRO);
+    let (mut rng, meter) = (rng(10), Meter::default());
+    let bits = Bits::new(&w.eval, &meter);
+    let one = w.secret.encrypt(&[true, false, true], &mut rng).unwrap();
+    let mut sum = w.secret.encrypt(&[true, true, false], &mut rng).unwrap();
+    let mut products = bits.and(&sum, &one).unwrap();
+    // an even number of times itself is 0: 2^150 times
+    for _ in 0..150 {
+        let same = sum.clone();
+        bits.xor_assign(&mut sum, &same);
+        let same = products.clone();
+        products = bits.xor_product(products, &same);
+    }
+    bits.xor_assign(&mut sum, &one);
+    let decrypted = w.secret.decrypt(&sum).unwrap();
+    assert_eq!(found(&decrypted), [true, false, true]);
+    let product = bits.relinearize(products).unwrap();
+    assert_eq!(found(&w.secret.decrypt(&product).unwrap()), [false; 3]);
+    let own = bits.relinearize(bits.and(&one, &one).unwrap()).unwrap();
+    assert_eq!(found(&w.secret.decrypt(&own).unwrap()), [true, false, true]);
+}
+
+/// Keys are left in their files; one that is changed, cut or replaced while it is in use ends the run with an error that names it.
+#[test]
+fn keys_that_change_in_use_are_noticed() {
+    let w = World::new(&sets::MICRO);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("eval.hek");
+    let write = |seed| {
+        let file = EvalKeyFile::of_seed(&w.secret, seed);
+        let mut bytes = Vec::new();
+        let mut writer = Writer::new(&mut bytes, file.header().unwrap()).unwrap();
+        homaes_scheme::file::write(&file, &mut writer).unwrap();
+        writer.finish().unwrap();
+        bytes
+    };
+    let (bytes, other) = (write([1; 32]), write([2; 32]));
+    let mut rng = rng(11);
+    let x = w.secret.encrypt(&[true, true, false], &mut rng).unwrap();
+    let keys = RoundKeys::expand(&[7; 16]).unwrap();
+    let wrapped = w.wrap(&keys, Direction::Encrypt);
+    let run = |key: &EvalKey| {
+        let aes = Aes::new(key, &wrapped).unwrap();
+        aes.evaluate_until(&[[9; 16]; 3], &Cancel::new(), |_, _| ())
+    };
+    let half = bytes.len() / 2;
+    let flipped = |at: usize| {
+        let mut bytes = bytes.clone();
+        bytes[at] ^= 1;
+        bytes
+    };
+    // in a correction of a unit vector, in rows, and in the last block; cut; another key of the same length
+    let from_end = |back: usize| flipped(bytes.len() - back);
+    let changed = [
+        flipped(2000),
+        flipped(half),
+        from_end(100),
+        bytes[..half].to_vec(),
+        other,
+    ];
+    for changed in changed {
+        std::fs::write(&path, &bytes).unwrap();
+        let reader = Reader::open(&path, Kind::EvalKey).unwrap();
+        let key = EvalKey::open(&w.params, reader).unwrap();
+        let meter = Meter::default();
+        let bits = Bits::new(&key, &meter);
+        let product = bits.relinearize(bits.and(&x, &x).unwrap()).unwrap();
+        assert_eq!(
+            found(&w.secret.decrypt(&product).unwrap()),
+            [true, true, false]
+        );
+        assert!(run(&key).is_ok());
+        std::fs::write(&path, &changed).unwrap();
+        let error = run(&key).unwrap_err().to_string();
+        assert!(error.contains("eval.hek"), "{error}");
+    }
+}

@@ -14,7 +14,7 @@ fn secrets() {
     let params = Params::new(&sets::MICRO).unwrap();
     let drawn = SecretKey::generate(&params, &mut rng(1)).unwrap();
     let (mut primes, mut q0) = drawn.parts();
-    primes.iter_mut().for_each(|p| poison_words(p));
+    primes.iter_mut().for_each(poison_words);
     poison_words(&mut q0);
     let secret = SecretKey::from_parts(&params, KeyId([1; 16]), &primes, q0).unwrap();
     let file = EvalKeyFile::of_seed(&secret, Seed::default());

@@ -205,11 +205,12 @@ impl Convolution {
                 array::from_fn(|i| &residues.0[i][at..at + count]),
                 [&mut d0[..count], &mut d1[..count], &mut d2[..count]],
             );
-            for k in 0..count {
+            for (k, ((&low, &middle), &upper)) in d0[..count].iter().zip(&*d1).zip(&*d2).enumerate()
+            {
                 // digit k of the lower parts, k - 1 of the middle ones, k - 2 of the upper ones
-                let [middle, upper, oldest] = before;
-                let sum = parts[0][k] + middle + oldest + carry;
-                before = [parts[1][k], parts[2][k], upper];
+                let [last_middle, last_upper, older_upper] = before;
+                let sum = low + last_middle + older_upper + carry;
+                before = [middle, upper, last_upper];
                 carry = sum >> self.bits;
                 if at + k >= first && !pack.push(sum & mask) {
                     return;

@@ -7,6 +7,8 @@
 //!
 //! The order of the result is that in which the last step leaves it; products do not care, and the inverse starts from it.
 
+#![allow(clippy::needless_range_loop, reason = "one position in several arrays")]
+
 use super::dft::{Dft, Roots};
 use super::lanes::{Consts, Factor, LANES, Lanes};
 use crate::modulus::{Modulus, Shoup};

@@ -69,7 +69,7 @@ fn add_row(text: &mut String, set: &ParamSet, what: &str, row: &Row) {
     let s = |seconds: f64| match seconds {
         s if s >= 100.0 => format!("{s:.0}"),
         s if s >= 1.0 => format!("{s:.1}"),
-        s if s == 0.0 => "0.0".to_owned(),
+        0.0 => "0.0".to_owned(),
         s => format!("{s:.4}"),
     };
     let times = [
