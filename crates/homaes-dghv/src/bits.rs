@@ -6,7 +6,7 @@ use crate::eval::EvalKey;
 use crate::meter::{Meter, Stage};
 use crate::params::Params;
 use homaes_aes::{BitEval, EvalError};
-use homaes_math::integer::natural::bit_length;
+use homaes_math::integer::natural::exceeds;
 use homaes_scheme::Cancel;
 use rayon::prelude::*;
 use std::borrow::Cow;
@@ -34,7 +34,7 @@ impl<'k> Bits<'k> {
 
     /// Brings a sum back below x0 that has come to be too large for its words. In AES none does.
     fn trim(&self, words: &mut Vec<u64>, most: usize) {
-        if bit_length(words) > most {
+        if exceeds(words, most) {
             let len = words.len();
             *words = self.key.reduced(words);
             words.resize(len, 0);
@@ -44,7 +44,7 @@ impl<'k> Bits<'k> {
     /// The number of a factor, so small that sums of products have room.
     fn factor<'c>(&self, c: &'c Ciphertext) -> Cow<'c, Ciphertext> {
         let most = self.params().set().gamma + FACTOR_EXCESS;
-        match bit_length(&c.words) > most {
+        match exceeds(&c.words, most) {
             false => Cow::Borrowed(c),
             true => {
                 let mut c = c.clone();

@@ -69,7 +69,9 @@ pub(crate) fn noisy(
 pub(crate) fn half_prime(secret: &SecretKey, j: usize, bit: u64) -> Secret {
     let p = secret.crt().primes()[j].words();
     let above = |i: usize| p.get(i + 1).copied().unwrap_or(0);
-    let halves = (0..p.len()).map(|i| (p[i] >> 1 | above(i) << 63) & bit.wrapping_neg());
+    // or the compiler makes a branch of it
+    let mask = core::hint::black_box(bit.wrapping_neg());
+    let halves = (0..p.len()).map(|i| (p[i] >> 1 | above(i) << 63) & mask);
     Zeroizing::new(halves.collect())
 }
 

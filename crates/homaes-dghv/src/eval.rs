@@ -1,13 +1,13 @@
 //! The evaluation key in use.
 
 use crate::ciphertext::{Ciphertext, Product};
-use crate::convert::{Converter, add_rows, unpack_lanes};
+use crate::convert::{Converter, add_rows};
 use crate::error::Result;
 use crate::eval_key::{EvalKeyFile, Part, slot_element};
 use crate::keys::SecretKey;
 use crate::meter::{Meter, Stage};
 use crate::params::{LANES, Params};
-use crate::stored::Tiles;
+use crate::stored::{Tiles, unpack_lanes};
 use homaes_math::integer::Form;
 use homaes_math::integer::natural::{add_assign, set_bits};
 use homaes_math::sample::Seed;

@@ -373,8 +373,10 @@ fn scaled_bit(secret: &SecretKey, j: usize, digit: usize, bit: u64) -> Secret {
     add_assign(&mut half, &rounding);
     let mut out = Zeroizing::new(vec![0; p.len()]);
     bits_from(&half, shift, &mut out);
+    // or the compiler makes a branch of it
+    let mask = core::hint::black_box(bit.wrapping_neg());
     for word in out.iter_mut() {
-        *word &= bit.wrapping_neg();
+        *word &= mask;
     }
     out
 }

@@ -124,7 +124,8 @@ impl PublicKey {
         let mut sum = terms.reduce(empty, added);
         for (j, unit) in self.units.iter().enumerate() {
             // all are added, those of bits that are 0 as zeros
-            let mask = u64::from(bits.get(j).is_some_and(|&b| b)).wrapping_neg();
+            let bit = u64::from(bits.get(j).is_some_and(|&b| b));
+            let mask = core::hint::black_box(bit.wrapping_neg());
             let mut e = Zeroizing::new(expand(params, &self.seed, j as u64, unit));
             e.iter_mut().for_each(|word| *word &= mask);
             add_assign(&mut sum, &e);

@@ -1,4 +1,4 @@
-//! Secrets that memcheck takes for undefined: a tool of this project's tests, no interface.
+//! Secrets that memcheck takes for undefined: a tool of this project's tests, no interface. Other code only says what of a secret is told.
 //!
 //! Under valgrind's memcheck a test marks what is secret as undefined, and memcheck reports every branch and every address that depends on
 //! it, in the machine code as it runs (Langley, *ctgrind*, 2010). Outside valgrind nothing happens.
@@ -6,16 +6,27 @@
 use rand_core::{Infallible, Rng, TryCryptoRng, TryRng};
 use std::process::Command;
 
-/// Of memcheck's requests: the memory becomes undefined.
+/// Of memcheck's requests: the memory becomes undefined, or defined.
 #[cfg(target_arch = "x86_64")]
-const MAKE_MEM_UNDEFINED: usize = 0x4d43_0001;
+const MAKE_MEM: [usize; 2] = [0x4d43_0001, 0x4d43_0002];
 
 /// Marks `values` as undefined.
 pub fn poison<T: Copy>(values: &mut [T]) {
+    mark(values, false);
+}
+
+/// The value, which is no secret although it comes from some: the number of bits of a product of primes.
+pub fn told<T: Copy>(value: T) -> T {
+    let mut values = [value];
+    mark(&mut values, true);
+    values[0]
+}
+
+fn mark<T: Copy>(values: &mut [T], defined: bool) {
     #[cfg(target_arch = "x86_64")]
     {
         let request = [
-            MAKE_MEM_UNDEFINED,
+            MAKE_MEM[usize::from(defined)],
             values.as_mut_ptr() as usize,
             size_of_val(values),
             0,
@@ -38,7 +49,7 @@ pub fn poison<T: Copy>(values: &mut [T]) {
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = values;
+    let _ = (values, defined);
 }
 
 /// A generator whose words are secret. Bytes that it fills are not: they are seeds, of public polynomials among others.

@@ -1,9 +1,9 @@
 //! A conversion by the book, with numbers of a library: what the key's records say, element by element.
 
 use super::*;
-use crate::convert::unpack_lanes;
 use crate::eval_key::{Part, t_words, terms_of, z_words};
 use crate::params::{LANES, LIMB};
+use crate::stored::unpack_lanes;
 use num_bigint::{BigInt, BigUint};
 
 fn big(words: &[u64]) -> BigUint {

@@ -1,5 +1,7 @@
 //! Natural numbers as lists of 64-bit words, lowest first. No branch or address depends on a value.
 
+use crate::memcheck::told;
+
 /// Words of `bits` bits.
 pub const fn words_of(bits: usize) -> usize {
     bits.div_ceil(64)
@@ -42,6 +44,8 @@ pub fn sub_assign(a: &mut [u64], b: &[u64]) -> u64 {
 /// # Panics
 /// If `b` is longer than `a`.
 pub fn add_masked(a: &mut [u64], b: &[u64], mask: u64) -> u64 {
+    // or the compiler makes two loops, and a branch
+    let mask = core::hint::black_box(mask);
     let (low, high) = a.split_at_mut(b.len());
     let mut carry = false;
     for (a, &b) in low.iter_mut().zip(b) {
@@ -122,13 +126,23 @@ pub fn sub_product(a: &mut [u64], b: &[u64], c: u64) -> u64 {
     carry
 }
 
-/// Number of bits without leading zeros. Its time depends on that number.
+/// Number of bits without leading zeros, which is told of secret numbers too: lengths follow from it.
 pub fn bit_length(a: &[u64]) -> usize {
-    let words = a.iter().rposition(|&w| w != 0).map_or(0, |i| i + 1);
-    match a[..words].last() {
-        None => 0,
-        Some(top) => 64 * words - top.leading_zeros() as usize,
-    }
+    let bits = a.iter().enumerate().fold(0, |bits, (i, &word)| {
+        let own = (64 * (i + 1)) as u64 - u64::from(word.leading_zeros());
+        // all ones if the word is not 0
+        let mask = ((word | word.wrapping_neg()) >> 63).wrapping_neg();
+        bits & !mask | own & mask
+    });
+    told(bits) as usize
+}
+
+/// Whether a public number has more than `bits` bits.
+pub fn exceeds(a: &[u64], bits: usize) -> bool {
+    let upper = a.get(bits / 64..).unwrap_or_default();
+    upper.split_first().is_some_and(|(first, rest)| {
+        first >> (bits % 64) != 0 || rest.iter().any(|&word| word != 0)
+    })
 }
 
 /// The `out.len()` words of `a` from bit `at` on; zeros beyond its end.
