@@ -70,7 +70,10 @@ fn add_row(text: &mut String, set: &ParamSet, what: &str, row: &Row) {
         s if s >= 100.0 => format!("{s:.0}"),
         s if s >= 1.0 => format!("{s:.1}"),
         0.0 => "0.0".to_owned(),
-        s => format!("{s:.4}"),
+        s => {
+            let digits = format!("{s:.4}");
+            digits.trim_end_matches('0').to_owned()
+        }
     };
     let times = [
         row.encrypt,
