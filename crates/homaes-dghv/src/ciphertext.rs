@@ -1,12 +1,11 @@
 //! Ciphertexts of types I and II, and what needs the secret key: encryption and decryption.
 
-use crate::crt::Secret;
 use crate::element::{compressed, expand, half_prime};
 use crate::error::{Error, Result};
 use crate::keys::SecretKey;
 use crate::noise::Noise;
 use crate::params::Params;
-use crate::prime::Prime;
+use crate::prime::{Prime, Secret};
 use homaes_math::integer::natural::{
     add_assign, bits_from, set_bits, sub_assign, subtract_if_not_less,
 };

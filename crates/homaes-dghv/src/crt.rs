@@ -1,7 +1,7 @@
 //! Integers modulo π = Π p_j² and their remainders modulo the secret primes, by a tree of products. Nothing here depends on a secret by a branch or an address, but for the lengths of
 //! products of primes.
 
-use crate::prime::Prime;
+use crate::prime::{Prime, Secret};
 use homaes_math::Backend;
 use homaes_math::integer::natural::{self, bit_length, words_of};
 use homaes_math::integer::{Convolution, Form, Reducer, Spectrum, product};
@@ -11,9 +11,6 @@ use zeroize::{Zeroize, Zeroizing};
 const LEAF: usize = 8;
 /// Words of a node below which the schoolbook method is faster.
 const SHORT: usize = 200;
-
-/// A number of the project's own making that is overwritten when dropped.
-pub(crate) type Secret = Zeroizing<Vec<u64>>;
 
 /// The primes, and the tree above them.
 pub(crate) struct Crt {

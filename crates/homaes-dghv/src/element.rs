@@ -2,9 +2,9 @@
 //!
 //! An element with the residues t_j modulo p_j² is χ + v, with χ of γ bits expanded from a public seed and the correction v = (CRT(t) - χ mod π) + ξπ, where ξ of 128 bits hides π.
 
-use crate::crt::Secret;
 use crate::keys::SecretKey;
 use crate::params::{HIDING_BITS, Params};
+use crate::prime::Secret;
 use homaes_math::integer::natural::{
     add_assign, add_masked, add_products, sub_assign, truncate, words_of,
 };

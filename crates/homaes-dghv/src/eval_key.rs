@@ -11,10 +11,10 @@
 //!
 //! σ_(d,i) is r + ⌊s_(j,i)·2^(ωd)·p_j/2^(η'+1)⌉ modulo p_j². The secret vectors are s_j = (e_j | Θ - ℓ random bits).
 
-use crate::crt::Secret;
 use crate::element::{compressed, correction, half_prime, noisy, random_bits, uniform};
 use crate::keys::SecretKey;
 use crate::params::{LANES, LIMB, Params};
+use crate::prime::Secret;
 use homaes_math::integer::natural::{add_assign, bits_from, sub_assign, truncate, words_of};
 use homaes_math::integer::{Form, Reducer, Spectrum, limbs_of_words, product};
 use homaes_math::sample::Seed;

@@ -3,10 +3,10 @@
 //! x0 = q0·Π p_j² exactly, of γ or γ - 1 bits; q0 is a product of primes of 1024 bits and one of up to twice as many, so that no factor of it is found by elliptic curves (CLT14 §4, and
 //! Definition 3 for what q0 is to be).
 
-use crate::crt::{Crt, Secret, has_bits};
+use crate::crt::{Crt, has_bits};
 use crate::error::{Error, Result};
 use crate::params::Params;
-use crate::prime::Prime;
+use crate::prime::{Prime, Secret};
 use crypto_bigint::{U1024, U2048};
 use crypto_primes::{Flavor, is_prime, random_prime};
 use homaes_math::integer::natural::{bit_length, words_of};

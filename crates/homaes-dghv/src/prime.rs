@@ -1,10 +1,12 @@
 //! A secret prime p and arithmetic modulo p and p², by the constant-time integers of `crypto-bigint`.
 
-use crate::crt::Secret;
 use crypto_bigint::modular::{FixedMontyForm, FixedMontyParams};
 use crypto_bigint::{Odd, U1024, U2048};
 use homaes_math::integer::natural;
 use zeroize::{Zeroize, Zeroizing};
+
+/// A number that is overwritten when dropped.
+pub(crate) type Secret = Zeroizing<Vec<u64>>;
 
 /// Words of a prime, and of its square: η is at most 1024.
 pub(crate) const WORDS: usize = 16;
