@@ -9,7 +9,7 @@
 //!
 //! with a factor of 3 for what meets the same M twice: those of the state at levels 1 and 4 of an S-box, those of the norm at levels 2 and 3. The fourth moment of a centred sum is at most
 //! three times the square of the second, so that a round costs a factor of 9. Here r of a sum counts as the sum of the root mean squares, as its parts have ancestors in common. Unsigned digits have M with a mean, so that the sum over x is one of absolute values.
-//! A bit decrypts wrongly if |r| > p/4; the probability is at most 128·ℓ·E[r²]/(p/4)². This is a bound of the average over keys, for the uniform windows that the paper's heuristic assumes.
+//! A bit decrypts wrongly if |r| > p/4; the probability is at most 128·ℓ·E\[r²\]/(p/4)². This is a bound of the average over keys, for the uniform windows that the paper's heuristic assumes.
 
 use crate::noise::NoiseModel;
 use crate::sets::ParamSet;

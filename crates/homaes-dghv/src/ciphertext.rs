@@ -122,7 +122,7 @@ pub struct Decrypted {
     pub margin_bits: f64,
 }
 
-/// [2a]_m centred, of a below m: its parity, and its absolute value.
+/// 2a modulo m, centred, of a below m: its parity, and its absolute value.
 #[inline(never)]
 fn doubled_centred(a: &[u64], m: &[u64]) -> (u8, Secret) {
     let words = m.len() + 1;
@@ -174,7 +174,7 @@ impl SecretKey {
         Ok(owner.check_key("ciphertext", self.id())?)
     }
 
-    /// The bits of a ciphertext: ([2c] mod p_j) mod 2.
+    /// The bits of a ciphertext: (2c mod p_j) mod 2.
     ///
     /// # Errors
     /// [`Error::Noise`] if the noise fills a prime: another key, or too many operations. [`Error::Misfit`] if the ciphertext is known to belong to another set or

@@ -11,7 +11,7 @@ const MOST: usize = 12;
 /// Most vectors at a time: sums of so many halves are below 2^64.
 const DEEPEST: usize = 4096;
 
-/// See [`super::accumulate`].
+/// See [`super::Accumulation::add`].
 #[inline(always)]
 pub(crate) fn accumulate<V: Lanes>(
     vectors: &[[u64; LANES]],
