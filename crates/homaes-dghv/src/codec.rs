@@ -21,13 +21,12 @@ use crate::eval_key::{EvalKeyFile, Part, bytes_of_words, correction_bytes};
 use crate::keys::SecretKey;
 use crate::params::Params;
 use crate::state::{BITS, State};
-use crate::stored::Tiles;
-use crate::wrapped::{Bodies, WrappedKey, WrappedKeyFile, key_level};
+use crate::wrapped::{WrappedKey, WrappedKeyFile, key_level};
 use homaes_aes::{Direction, KeySize, Layout};
 use homaes_math::integer::natural::{bit_length, words_of};
 use homaes_math::sample::Seed;
 use homaes_scheme::read::{self, SEED_BYTES};
-use homaes_scheme::{FieldError, Owner, Record, Records, Wrapped};
+use homaes_scheme::{Bodies, FieldError, Owner, Record, Records, Wrapped};
 use homaes_wire::{Contents, Decoder, Encoder, Header, KeyId, Kind, Reader, Stored, WireError};
 use rayon::prelude::*;
 use std::fs::File;
@@ -125,7 +124,7 @@ impl EvalKey {
             bodies.push(body);
         }
         r.finish()?;
-        Ok(learnt.key(params, id, seed, Tiles::Memory(bodies)))
+        Ok(learnt.key(params, id, seed, Bodies::Memory(bodies)))
     }
 
     /// As [`read`](Self::read), but leaves the numbers in the file until they are used, after they were all read once.
@@ -138,7 +137,7 @@ impl EvalKey {
         let mut learnt = Learnt::new(params);
         let check = |number, index, body: &[u8]| learnt.record(params, number, index, body);
         let stored = Stored::of(r, NUMBERS, part_lengths(params), check)?;
-        Ok(learnt.key(params, id, seed, Tiles::File(stored)))
+        Ok(learnt.key(params, id, seed, Bodies::File(stored)))
     }
 }
 
@@ -290,11 +289,8 @@ impl Records for WrappedKey {
         Ok(match number.checked_sub(1) {
             None => meta(self.size, self.direction, self.start, &self.seed),
             Some(index) => {
-                let mut body = Vec::new();
-                match &self.bodies {
-                    Bodies::Memory(bodies) => body.clone_from(&bodies[index as usize]),
-                    Bodies::File(stored) => stored.read(index as usize, &mut body)?,
-                }
+                let mut buffer = Vec::new();
+                let body = self.bodies.body(index as usize, &mut buffer)?.to_vec();
                 Record::new(NUMBERS, index, body)
             }
         })

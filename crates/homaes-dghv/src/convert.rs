@@ -11,8 +11,9 @@
 
 use crate::error::{Error, Result};
 use crate::eval_key::{Part, t_words, terms_of, z_words};
+use crate::meter::{Meter, Stage};
 use crate::params::{LANES, LIMB, Params};
-use crate::stored::Tiles;
+use crate::rows::unpack_lanes;
 use homaes_math::integer::natural::{
     add_assign, bits_from, set_bits, sub_assign, truncate, words_of,
 };
@@ -20,7 +21,7 @@ use homaes_math::integer::{
     Form, Lanes, Reducer, Spectrum, carry_limbs, limbs_of_words, words_of_limbs,
 };
 use homaes_math::sample::Seed;
-use homaes_scheme::Cancel;
+use homaes_scheme::{Bodies, Cancel};
 use rayon::prelude::*;
 use std::sync::Arc;
 
@@ -141,12 +142,11 @@ impl Converter {
     /// If the key's file has become unreadable, or the run is cancelled.
     pub(crate) fn convert(
         &self,
-        tiles: &Tiles,
+        tiles: &Bodies,
         products: Vec<Vec<u64>>,
-        meter: &crate::meter::Meter,
+        meter: &Meter,
         cancel: &Cancel,
     ) -> Result<Vec<Vec<u64>>> {
-        use crate::meter::Stage;
         let params = &self.params;
         let items = products.into_par_iter().with_max_len(1).map(|product| {
             cancel.check()?;
@@ -192,17 +192,17 @@ impl Converter {
     /// Runs `work` on records of the key, the next of which is read meanwhile.
     fn stream(
         &self,
-        tiles: &Tiles,
+        tiles: &Bodies,
         records: core::ops::Range<usize>,
-        meter: &crate::meter::Meter,
+        meter: &Meter,
         cancel: &Cancel,
         mut work: impl FnMut(usize, &[Lanes]) + Send,
     ) -> Result<()> {
-        use crate::meter::Stage;
         let read = |record: usize| -> Result<Vec<Lanes>> {
             meter.time(Stage::Reading, || {
                 meter.read_bytes(Part::of(&self.params, record).bytes(&self.params));
-                Ok(tiles.lanes(record)?)
+                let mut buffer = Vec::new();
+                Ok(unpack_lanes(tiles.body(record, &mut buffer)?)?)
             })
         };
         let mut next = match records.is_empty() {

@@ -7,11 +7,11 @@ use crate::eval_key::{EvalKeyFile, Part, slot_element};
 use crate::keys::SecretKey;
 use crate::meter::{Meter, Stage};
 use crate::params::{LANES, Params};
-use crate::stored::{Tiles, unpack_lanes};
+use crate::rows::unpack_lanes;
 use homaes_math::integer::Form;
 use homaes_math::integer::natural::{add_assign, set_bits};
 use homaes_math::sample::Seed;
-use homaes_scheme::{Cancel, FieldError, Owner};
+use homaes_scheme::{Bodies, Cancel, FieldError, Owner};
 use homaes_wire::{Decoder, KeyId};
 use rand_core::CryptoRng;
 use rayon::prelude::*;
@@ -25,7 +25,7 @@ pub struct EvalKey {
     pub(crate) params: Arc<Params>,
     pub(crate) id: KeyId,
     pub(crate) seed: Seed,
-    pub(crate) tiles: Tiles,
+    pub(crate) tiles: Bodies,
     pub(crate) converter: Converter,
 }
 
@@ -81,7 +81,7 @@ impl Learnt {
         Ok(())
     }
 
-    pub(crate) fn key(self, params: &Arc<Params>, id: KeyId, seed: Seed, tiles: Tiles) -> EvalKey {
+    pub(crate) fn key(self, params: &Arc<Params>, id: KeyId, seed: Seed, tiles: Bodies) -> EvalKey {
         EvalKey {
             converter: Converter::new(params, &seed, &self.x0, &self.sum),
             params: params.clone(),
@@ -118,7 +118,7 @@ impl EvalKey {
             learnt.record(params, number, number as u64, &body)?;
             bodies.push(body);
         }
-        Ok(learnt.key(params, secret.id(), seed, Tiles::Memory(bodies)))
+        Ok(learnt.key(params, secret.id(), seed, Bodies::Memory(bodies)))
     }
 
     /// The parameters.
@@ -195,9 +195,10 @@ impl EvalKey {
                 if !used {
                     return Ok((j, Vec::new()));
                 }
-                let body = self.tiles.body(1 + j)?;
+                let mut buffer = Vec::new();
+                let body = self.tiles.body(1 + j, &mut buffer)?;
                 meter.read_bytes(body.len());
-                let correction = take_words(&body)?;
+                let correction = take_words(body)?;
                 Ok((j, slot_element(params, &self.seed, j, &correction)))
             });
             let elements: Vec<(usize, Vec<u64>)> = elements.collect::<Result<_>>()?;

@@ -74,9 +74,9 @@ pub mod paper;
 mod params;
 mod prime;
 mod public_key;
+mod rows;
 pub mod sets;
 mod state;
-mod stored;
 mod wrapped;
 
 pub use aes::Aes;

@@ -10,8 +10,8 @@ use crate::params::{Params, SBOX_DEPTH};
 use crate::state::{BITS, State, folding};
 use homaes_aes::{Block, Direction, KeySize, RoundKeys};
 use homaes_math::sample::Seed;
-use homaes_scheme::Owner;
-use homaes_wire::{KeyId, Stored};
+use homaes_scheme::{Bodies, Owner};
+use homaes_wire::KeyId;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, SeedableRng};
 use rayon::prelude::*;
@@ -28,12 +28,6 @@ pub struct WrappedKey {
     pub(crate) start: usize,
     pub(crate) seed: Seed,
     pub(crate) bodies: Bodies,
-}
-
-/// The corrections as the file has them, in its order.
-pub(crate) enum Bodies {
-    Memory(Vec<Vec<u8>>),
-    File(Stored),
 }
 
 /// Level of a state after round `r` that starts at `start`.
@@ -78,13 +72,7 @@ impl WrappedKey {
         let numbers = (r * BITS..(r + 1) * BITS).into_par_iter();
         let pairs = numbers.zip(&mut state.bits).with_max_len(1);
         pairs.try_for_each_init(Vec::new, |buffer, (number, bit)| {
-            let body = match &self.bodies {
-                Bodies::Memory(bodies) => &bodies[number],
-                Bodies::File(stored) => {
-                    stored.read(number, buffer)?;
-                    buffer
-                }
-            };
+            let body = self.bodies.body(number, buffer)?;
             let key = Ciphertext {
                 owner: Owner::new(params.id(), Some(self.id)),
                 level: bit.level,

@@ -19,10 +19,10 @@ use crate::keys::{EvalKey, EvalKeyFile, SecretKey};
 use crate::noise::Noise;
 use crate::params::Params;
 use crate::state::{BITS, State};
-use crate::wrapped::{Bodies, WrappedKey, WrappedKeyFile, key_level};
+use crate::wrapped::{WrappedKey, WrappedKeyFile, key_level};
 use homaes_aes::{Direction, KeySize, Layout};
 use homaes_scheme::read::{self, SEED_BYTES};
-use homaes_scheme::{FieldError, Owner, Record, Records, Wrapped};
+use homaes_scheme::{Bodies, FieldError, Owner, Record, Records, Wrapped};
 use homaes_wire::{
     Contents, Decoder, Encoder, Header, KeyId, Kind, Reader, Stored, WireError, packed_len,
 };
@@ -272,11 +272,8 @@ impl<A: Arithmetic> Records for WrappedKey<A> {
         Ok(match number.checked_sub(1) {
             None => meta(self.size, self.direction, self.start),
             Some(index) => {
-                let mut body = Vec::new();
-                match &self.bodies {
-                    Bodies::Memory(bodies) => body.clone_from(&bodies[index as usize]),
-                    Bodies::File(stored) => stored.read(index as usize, &mut body)?,
-                }
+                let mut buffer = Vec::new();
+                let body = self.bodies.body(index as usize, &mut buffer)?.to_vec();
                 Record::new(POLYNOMIAL, index, body)
             }
         })

@@ -8,8 +8,8 @@ use crate::params::Params;
 use crate::state::{BITS, folding};
 use homaes_aes::{Block, Direction, KeySize, RoundKeys};
 use homaes_math::sample::Seed;
-use homaes_scheme::Owner;
-use homaes_wire::{KeyId, Stored};
+use homaes_scheme::{Bodies, Owner};
+use homaes_wire::KeyId;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, SeedableRng};
 use rayon::prelude::*;
@@ -24,13 +24,8 @@ pub struct WrappedKey<A> {
     pub(crate) direction: Direction,
     /// level of the first round key
     pub(crate) start: usize,
+    /// ciphertexts; those of one AES-128 key are 2.7 GiB at n = 32768, of which a round needs a tenth
     pub(crate) bodies: Bodies,
-}
-
-/// The ciphertexts as the file has them, in its order. Those of one AES-128 key are 2.7 GiB at n = 32768, of which a round needs a tenth.
-pub(crate) enum Bodies {
-    Memory(Vec<Vec<u8>>),
-    File(Stored),
 }
 
 /// Level of round key `r` if the first one is at `start`.
@@ -62,13 +57,7 @@ impl<A: Arithmetic> WrappedKey<A> {
         let level = key_level(params, self.start, r);
         let numbers = (r * BITS..(r + 1) * BITS).into_par_iter().zip(bits);
         let bits = numbers.map_init(Vec::new, |buffer, (number, bit)| {
-            let body = match &self.bodies {
-                Bodies::Memory(bodies) => &bodies[number],
-                Bodies::File(stored) => {
-                    stored.read(number, buffer)?;
-                    buffer
-                }
-            };
+            let body = self.bodies.body(number, buffer)?;
             let key = Ciphertext {
                 owner: Owner::new(params.id(), Some(self.id)),
                 level,

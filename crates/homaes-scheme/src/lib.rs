@@ -5,6 +5,7 @@
 //! | [`mod@file`] | a key as a list of records, each made on its own |
 //! | [`read`] | reading records back, with one wording of what is wrong with them |
 //! | [`expansion`] | who runs the AES key schedule |
+//! | [`Bodies`] | records of a key that are unpacked when they are used |
 //! | [`cancel`] | ending a run from outside |
 //! | [`Decrypted`] | what a decryption found |
 //! | [`Wrapped`] | what a wrapped key holds |
@@ -17,6 +18,7 @@
 //! `homaes-bgv`, `homaes-ntru` and `homaes-tfhe` are the users; `homaes` joins them into one pipeline.
 #![forbid(unsafe_code)]
 
+mod bodies;
 pub mod cancel;
 mod decrypted;
 pub mod expansion;
@@ -29,6 +31,7 @@ pub mod read;
 pub mod signs;
 mod wrapped;
 
+pub use bodies::Bodies;
 pub use cancel::{Cancel, Cancelled};
 pub use decrypted::Decrypted;
 pub use expansion::Expansion;

@@ -3,7 +3,7 @@
 use super::*;
 use crate::eval_key::{Part, t_words, terms_of, z_words};
 use crate::params::{LANES, LIMB};
-use crate::stored::unpack_lanes;
+use crate::rows::unpack_lanes;
 use num_bigint::{BigInt, BigUint};
 
 fn big(words: &[u64]) -> BigUint {
@@ -35,7 +35,7 @@ impl Plain {
     fn new(secret: &SecretKey, key: &EvalKey) -> Self {
         let params = secret.params();
         let set = params.set();
-        let record = |number: usize| key.tiles.body(number).unwrap();
+        let record = |number: usize| key.tiles.body(number, &mut Vec::new()).unwrap().to_vec();
         let x0 = big(secret.x0());
         let fraction = params.fraction_bits();
         let whole = big(&z_words(params, &key.seed));

@@ -4,8 +4,8 @@ use super::*;
 use crate::element::{compressed, half_prime};
 use crate::eval_key::bytes_of_words;
 use crate::state::{BITS, folding};
-use crate::wrapped::Bodies;
 use homaes_aes::{Block, KeySize};
+use homaes_scheme::Bodies;
 use rayon::prelude::*;
 
 #[path = "../../../homaes-aes/tests/vectors/mod.rs"]

@@ -3,8 +3,9 @@
 use super::*;
 use crate::ciphertext::plaintext;
 use crate::state::{BITS, folding};
-use crate::wrapped::{Bodies, key_level};
+use crate::wrapped::key_level;
 use homaes_aes::{Block, KeySize};
+use homaes_scheme::Bodies;
 use homaes_wire::Encoder;
 use rayon::prelude::*;
 
