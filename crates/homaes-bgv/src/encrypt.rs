@@ -14,6 +14,7 @@ use homaes_leveled::secret::{self, lots, lots_mut};
 use homaes_leveled::{Meter, Poly, SecretPoly};
 use homaes_math::sample::{self, Seed};
 use homaes_math::{Words, torus};
+use homaes_scheme::misfit;
 use homaes_scheme::{Owner, signs};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
@@ -246,12 +247,7 @@ fn without_key(params: &Params, message: Poly, level: usize) -> Ciphertext {
 /// `bytes` filled up with zeros to one per slot.
 pub(crate) fn padded(params: &Params, bytes: &[u8]) -> Result<Zeroizing<Vec<u8>>> {
     let slots = params.slots().count();
-    if bytes.len() > slots {
-        return Err(Error::TooManyBlocks {
-            found: bytes.len(),
-            expected: slots,
-        });
-    }
+    misfit::check_count("bytes", bytes.len(), slots)?;
     // one allocation of the final length: growing would leave a copy behind
     let mut out = Zeroizing::new(vec![0; slots]);
     out[..bytes.len()].copy_from_slice(bytes);

@@ -1,6 +1,6 @@
 //! What a file, a key or a choice of parameters can cause.
 
-use homaes_aes::{KeySize, Layout};
+use homaes_aes::Layout;
 use homaes_scheme::failure::{Failure, remedy};
 use homaes_scheme::{Cancelled, FieldError, Misfit};
 use homaes_wire::WireError;
@@ -44,24 +44,6 @@ pub enum Error {
         found: usize,
         /// what it should be; at most that, for levels
         expected: usize,
-    },
-    /// The chain of moduli is too short.
-    #[error(
-        "{}, layout {layout}, with {wanted} multiplications left: set {set} {}",
-        aes(*size),
-        most.map_or("has too few levels for it".to_owned(), |m| format!("leaves at most {m}"))
-    )]
-    Levels {
-        /// layout asked for
-        layout: Layout,
-        /// size of the AES key
-        size: KeySize,
-        /// multiplications to be left on the output
-        wanted: usize,
-        /// most that the set can leave; none if AES itself does not fit
-        most: Option<usize>,
-        /// the set
-        set: &'static str,
     },
     /// A user's circuit multiplies more often than its inputs allow.
     #[error(
@@ -127,14 +109,6 @@ pub enum Error {
         /// layout
         layout: Layout,
     },
-    /// More blocks than one batch holds.
-    #[error("{found} blocks in a batch of {expected}")]
-    TooManyBlocks {
-        /// blocks given
-        found: usize,
-        /// capacity
-        expected: usize,
-    },
     /// No acceptable secret was drawn.
     #[error(
         "{tries} secrets in a row failed the noise-quality check; the parameter set is unsound"
@@ -150,12 +124,6 @@ impl Failure for Error {
         match self {
             Self::Wire(error) => error.remedy(),
             Self::NotBytes => remedy::WRONG_KEY,
-            Self::Levels { most: None, .. } => {
-                "choose a parameter set for this size of AES key (see 'homaes params')"
-            }
-            Self::Levels { .. } => {
-                "choose a parameter set with more levels (see 'homaes params'), a shorter AES key, or fewer --levels-left"
-            }
             Self::Misfit(misfit) => misfit.remedy(),
             Self::NoLayouts | Self::LayoutTwice { .. } => "name every layout once",
             Self::TooDeep { .. } => "choose a set with more levels left, or more --levels-left",
@@ -175,11 +143,6 @@ impl Failure for Error {
             error => Err(Box::new(error)),
         }
     }
-}
-
-/// `AES-128`.
-fn aes(size: KeySize) -> String {
-    format!("AES-{}", 8 * size.key_bytes())
 }
 
 /// Result of this crate.

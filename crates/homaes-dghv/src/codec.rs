@@ -26,7 +26,7 @@ use homaes_aes::{Direction, KeySize, Layout};
 use homaes_math::integer::natural::{bit_length, words_of};
 use homaes_math::sample::Seed;
 use homaes_scheme::read::{self, SEED_BYTES};
-use homaes_scheme::{Bodies, FieldError, Owner, Record, Records, Wrapped};
+use homaes_scheme::{Bodies, FieldError, Misfit, Owner, Record, Records, Wrapped};
 use homaes_wire::{Contents, Decoder, Encoder, Header, KeyId, Kind, Reader, Stored, WireError};
 use rayon::prelude::*;
 use std::fs::File;
@@ -194,12 +194,14 @@ fn read_head<R: Read>(
     let seed = input.array("seed")?;
     input.finish("wrapped key")?;
     if params.levels_left(size).is_none() {
-        return Err(Error::Levels {
+        let error = Misfit::Levels {
+            layout: Layout::Bits,
             size,
             wanted: 0,
             most: None,
             set: params.set().name.as_str(),
-        });
+        };
+        return Err(error.into());
     }
     if start != params.top_level() {
         let expected = params.top_level() as u64;

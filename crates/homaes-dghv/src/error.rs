@@ -1,6 +1,5 @@
 //! What a file, a key or a choice of parameters can cause.
 
-use homaes_aes::KeySize;
 use homaes_scheme::failure::{Failure, remedy};
 use homaes_scheme::{Cancelled, FieldError, Misfit};
 use homaes_wire::WireError;
@@ -32,32 +31,6 @@ pub enum Error {
     NoiseBits {
         /// value found
         found: f64,
-    },
-    /// The noise leaves no room for so many rounds.
-    #[error(
-        "AES-{} with {wanted} multiplications left: set {set} {}",
-        8 * size.key_bytes(),
-        most.map_or("has no room for its noise".to_owned(), |m| format!("leaves at most {m}"))
-    )]
-    Levels {
-        /// size of the AES key
-        size: KeySize,
-        /// multiplications to be left on the output
-        wanted: usize,
-        /// most that the set can leave; none if AES itself does not fit
-        most: Option<usize>,
-        /// the set
-        set: &'static str,
-    },
-    /// More blocks or bits than a batch holds.
-    #[error("{found} {what} in a batch of {expected}")]
-    TooMany {
-        /// blocks or bits
-        what: &'static str,
-        /// given
-        found: usize,
-        /// capacity
-        expected: usize,
     },
     /// The secret primes of a file are not what they should be.
     #[error("secret prime {number} is {what}")]
@@ -92,12 +65,6 @@ impl Failure for Error {
         match self {
             Self::Wire(error) => error.remedy(),
             Self::Noise => remedy::WRONG_KEY,
-            Self::Levels { most: None, .. } => {
-                "choose a parameter set for this size of AES key (see 'homaes params')"
-            }
-            Self::Levels { .. } => {
-                "choose a parameter set with more levels (see 'homaes params'), a shorter AES key, or fewer --levels-left"
-            }
             Self::Misfit(misfit) => misfit.remedy(),
             Self::Eval(_) => "choose a parameter set with more levels, or make the keys anew",
             _ => remedy::ANEW,

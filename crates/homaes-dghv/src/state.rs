@@ -1,16 +1,15 @@
 //! The state of a batch of blocks: 128 ciphertexts.
 
 use crate::ciphertext::Ciphertext;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::eval::EvalKey;
 use crate::keys::SecretKey;
 use crate::meter::Meter;
 use crate::params::Params;
 use homaes_aes::slp::tower;
 use homaes_aes::{Block, Folding};
-use homaes_scheme::{Cancel, Decrypted};
+use homaes_scheme::{Cancel, Decrypted, misfit};
 use rayon::prelude::*;
-use zeroize::Zeroizing;
 
 /// Bits of a block: ciphertext 8i + j holds bit j of byte i.
 pub(crate) const BITS: usize = 128;
@@ -74,15 +73,8 @@ impl State {
 }
 
 pub(crate) fn check_count(params: &Params, blocks: &[Block]) -> Result<()> {
-    let (found, expected) = (blocks.len(), params.slots());
-    match found <= expected {
-        true => Ok(()),
-        false => Err(Error::TooMany {
-            what: "blocks",
-            found,
-            expected,
-        }),
-    }
+    let expected = params.slots();
+    Ok(misfit::check_count("blocks", blocks.len(), expected)?)
 }
 
 impl SecretKey {
@@ -93,17 +85,9 @@ impl SecretKey {
     pub fn decrypt_blocks(&self, state: &State) -> Result<Decrypted> {
         let decrypted = state.bits.par_iter().with_max_len(1);
         let decrypted: Vec<_> = decrypted.map(|c| self.decrypt(c)).collect::<Result<_>>()?;
-        let mut blocks = Zeroizing::new(vec![[0; 16]; self.params().slots()]);
-        let mut margin_bits = f64::INFINITY;
-        for (k, found) in decrypted.iter().enumerate() {
-            margin_bits = margin_bits.min(found.margin_bits);
-            for (block, bit) in blocks.iter_mut().zip(found.bits.iter()) {
-                block[k / 8] |= bit << (k % 8);
-            }
-        }
-        Ok(Decrypted {
-            blocks,
-            margin_bits,
-        })
+        let bits = decrypted
+            .iter()
+            .map(|found| (&found.bits[..], found.margin_bits));
+        Ok(Decrypted::of_bits(self.params().slots(), bits))
     }
 }

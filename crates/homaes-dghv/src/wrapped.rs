@@ -2,15 +2,15 @@
 
 use crate::ciphertext::Ciphertext;
 use crate::element::{compressed, expand, half_prime};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::eval::take_words;
 use crate::eval_key::bytes_of_words;
 use crate::keys::SecretKey;
 use crate::params::{Params, SBOX_DEPTH};
 use crate::state::{BITS, State, folding};
-use homaes_aes::{Block, Direction, KeySize, RoundKeys};
+use homaes_aes::{Block, Direction, KeySize, Layout, RoundKeys};
 use homaes_math::sample::Seed;
-use homaes_scheme::{Bodies, Owner};
+use homaes_scheme::{Bodies, Misfit, Owner};
 use homaes_wire::KeyId;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, SeedableRng};
@@ -111,7 +111,7 @@ impl<'s> WrappedKeyFile<'s> {
     /// The round keys of `direction`, for AES that leaves at least `left` multiplications.
     ///
     /// # Errors
-    /// [`Error::Levels`] if the noise of the set has no room for that.
+    /// [`Misfit::Levels`] if the noise of the set has no room for that.
     pub fn generate(
         secret: &'s SecretKey,
         keys: &RoundKeys,
@@ -122,12 +122,14 @@ impl<'s> WrappedKeyFile<'s> {
         let (params, size) = (secret.params(), keys.size());
         let most = params.levels_left(size);
         if most.is_none_or(|most| left > most) {
-            return Err(Error::Levels {
+            let error = Misfit::Levels {
+                layout: Layout::Bits,
                 size,
                 wanted: left,
                 most,
                 set: params.set().name.as_str(),
-            });
+            };
+            return Err(error.into());
         }
         let mut seed = Seed::default();
         rng.fill_bytes(&mut seed);

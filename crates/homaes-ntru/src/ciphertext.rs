@@ -6,7 +6,7 @@ use crate::keys::{PublicKey, SecretKey, masked};
 use crate::noise::Noise;
 use crate::params::Params;
 use homaes_math::torus;
-use homaes_scheme::{Owner, signs};
+use homaes_scheme::{Owner, misfit, signs};
 use homaes_wire::{Decoder, KeyId};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
@@ -92,13 +92,7 @@ pub(crate) fn plaintext<A: Arithmetic>(
     bits: &[bool],
 ) -> Result<Zeroizing<Vec<i64>>> {
     let slots = params.slots().count();
-    if bits.len() > slots {
-        return Err(Error::TooMany {
-            what: "bits",
-            found: bits.len(),
-            expected: slots,
-        });
-    }
+    misfit::check_count("bits", bits.len(), slots)?;
     let mut bytes = Zeroizing::new(vec![0; slots]);
     for (byte, &bit) in bytes.iter_mut().zip(bits) {
         *byte = u8::from(bit);

@@ -22,7 +22,7 @@ use crate::state::{BITS, State};
 use crate::wrapped::{WrappedKey, WrappedKeyFile, key_level};
 use homaes_aes::{Direction, KeySize, Layout};
 use homaes_scheme::read::{self, SEED_BYTES};
-use homaes_scheme::{Bodies, FieldError, Owner, Record, Records, Wrapped};
+use homaes_scheme::{Bodies, FieldError, Misfit, Owner, Record, Records, Wrapped};
 use homaes_wire::{
     Contents, Decoder, Encoder, Header, KeyId, Kind, Reader, Stored, WireError, packed_len,
 };
@@ -167,7 +167,8 @@ fn read_head<A: Arithmetic, R: Read>(
     let (size, direction) = read::take_cipher::<Error>(&mut input)?;
     let start = usize::from(input.u16("level of the first round key")?);
     input.finish("wrapped key")?;
-    let least = params.start_level(size, 0).ok_or(Error::Levels {
+    let least = params.start_level(size, 0).ok_or(Misfit::Levels {
+        layout: Layout::Bits,
         size,
         wanted: 0,
         most: None,

@@ -2,15 +2,14 @@
 
 use crate::arithmetic::Arithmetic;
 use crate::ciphertext::{Ciphertext, public};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::keys::SecretKey;
 use crate::params::Params;
 use crate::sets::SboxDepth;
 use homaes_aes::slp::tower;
 use homaes_aes::{Block, Folding};
-use homaes_scheme::Decrypted;
+use homaes_scheme::{Decrypted, misfit};
 use rayon::prelude::*;
-use zeroize::Zeroizing;
 
 /// Bits of a block: ciphertext 8i + j holds bit j of byte i.
 pub(crate) const BITS: usize = 128;
@@ -84,15 +83,8 @@ impl<A: Arithmetic> State<A> {
 }
 
 pub(crate) fn check_count<A: Arithmetic>(params: &Params<A>, blocks: &[Block]) -> Result<()> {
-    let (found, expected) = (blocks.len(), params.slots().count());
-    match found <= expected {
-        true => Ok(()),
-        false => Err(Error::TooMany {
-            what: "blocks",
-            found,
-            expected,
-        }),
-    }
+    let expected = params.slots().count();
+    Ok(misfit::check_count("blocks", blocks.len(), expected)?)
 }
 
 impl<A: Arithmetic> SecretKey<A> {
@@ -104,17 +96,7 @@ impl<A: Arithmetic> SecretKey<A> {
         let slots = self.params().slots().count();
         let decrypted = state.bits.par_iter().map(|c| self.decrypt(c));
         let decrypted: Vec<_> = decrypted.collect::<Result<_>>()?;
-        let mut blocks = Zeroizing::new(vec![[0; 16]; slots]);
-        let mut margin_bits = f64::INFINITY;
-        for (k, (bits, margin)) in decrypted.iter().enumerate() {
-            margin_bits = margin_bits.min(*margin);
-            for (block, bit) in blocks.iter_mut().zip(bits.iter()) {
-                block[k / 8] |= bit << (k % 8);
-            }
-        }
-        Ok(Decrypted {
-            blocks,
-            margin_bits,
-        })
+        let bits = decrypted.iter().map(|(bits, margin)| (&bits[..], *margin));
+        Ok(Decrypted::of_bits(slots, bits))
     }
 }

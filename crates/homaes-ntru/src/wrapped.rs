@@ -2,13 +2,13 @@
 
 use crate::arithmetic::Arithmetic;
 use crate::ciphertext::{Ciphertext, take_element};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::keys::SecretKey;
 use crate::params::Params;
 use crate::state::{BITS, folding};
-use homaes_aes::{Block, Direction, KeySize, RoundKeys};
+use homaes_aes::{Block, Direction, KeySize, Layout, RoundKeys};
 use homaes_math::sample::Seed;
-use homaes_scheme::{Bodies, Owner};
+use homaes_scheme::{Bodies, Misfit, Owner};
 use homaes_wire::KeyId;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, SeedableRng};
@@ -96,7 +96,7 @@ impl<'s, A: Arithmetic> WrappedKeyFile<'s, A> {
     /// The round keys of `direction`, for AES that leaves at least `left` multiplications.
     ///
     /// # Errors
-    /// [`Error::Levels`] if the set has too few levels.
+    /// [`Misfit::Levels`] if the set has too few levels.
     pub fn generate(
         secret: &'s SecretKey<A>,
         keys: &RoundKeys,
@@ -105,7 +105,8 @@ impl<'s, A: Arithmetic> WrappedKeyFile<'s, A> {
         rng: &mut impl CryptoRng,
     ) -> Result<Self> {
         let (params, size) = (secret.params(), keys.size());
-        let start = params.start_level(size, left).ok_or(Error::Levels {
+        let start = params.start_level(size, left).ok_or(Misfit::Levels {
+            layout: Layout::Bits,
             size,
             wanted: left,
             most: params.levels_left(size),

@@ -15,7 +15,7 @@
 //! | [`misfit`] | keys, ciphertexts and choices that do not go together |
 //! | [`signs`] | public plaintexts that nobody can make large |
 //!
-//! `homaes-bgv`, `homaes-ntru` and `homaes-tfhe` are the users; `homaes` joins them into one pipeline.
+//! `homaes-bgv`, `homaes-dghv`, `homaes-ntru` and `homaes-tfhe` are the users; `homaes` joins them into one pipeline.
 #![forbid(unsafe_code)]
 
 mod bodies;

@@ -2,7 +2,7 @@
 
 use crate::failure::remedy;
 use crate::file::SetId;
-use homaes_aes::Layout;
+use homaes_aes::{KeySize, Layout};
 use homaes_wire::KeyId;
 
 /// Two objects, or an object and a choice, that do not go together.
@@ -53,6 +53,34 @@ pub enum Misfit {
         /// What it holds.
         held: Vec<Layout>,
     },
+    /// A set has too few levels.
+    #[error(
+        "AES-{}, layout {layout}, with {wanted} multiplications left: set {set} {}",
+        8 * size.key_bytes(),
+        most.map_or("has too few levels for it".to_owned(), |m| format!("leaves at most {m}"))
+    )]
+    Levels {
+        /// Layout asked for.
+        layout: Layout,
+        /// Size of the AES key.
+        size: KeySize,
+        /// Multiplications to be left on the output.
+        wanted: usize,
+        /// Most that the set can leave; none if AES itself does not fit.
+        most: Option<usize>,
+        /// The set.
+        set: &'static str,
+    },
+    /// More than a batch holds.
+    #[error("{found} {what} in a batch of {expected}")]
+    TooMany {
+        /// Blocks, bytes or bits.
+        what: &'static str,
+        /// Given.
+        found: usize,
+        /// Capacity.
+        expected: usize,
+    },
 }
 
 impl Misfit {
@@ -64,6 +92,13 @@ impl Misfit {
             Self::OtherKey { .. } => "use files made with one secret key",
             Self::NoLayout { .. } => "choose a layout that the set offers, see 'homaes params'",
             Self::NotWrapped { .. } => "wrap the AES key for this layout, or choose another one",
+            Self::Levels { most: None, .. } => {
+                "choose a parameter set for this size of AES key (see 'homaes params')"
+            }
+            Self::Levels { .. } => {
+                "choose a parameter set with more levels (see 'homaes params'), a shorter AES key, or fewer --levels-left"
+            }
+            Self::TooMany { .. } => remedy::ANEW,
         }
     }
 }
@@ -92,6 +127,21 @@ pub fn check(
         });
     }
     Ok(())
+}
+
+/// Whether `found` blocks, bytes or bits go into a batch of `expected`.
+///
+/// # Errors
+/// [`Misfit::TooMany`].
+pub fn check_count(what: &'static str, found: usize, expected: usize) -> Result<(), Misfit> {
+    match found <= expected {
+        true => Ok(()),
+        false => Err(Misfit::TooMany {
+            what,
+            found,
+            expected,
+        }),
+    }
 }
 
 /// `sliced or packed`.
@@ -151,5 +201,24 @@ mod tests {
             error.to_string(),
             "the wrapped key holds no round keys for layout sliced, expected bits"
         );
+    }
+
+    #[test]
+    fn what_is_too_much_is_counted() {
+        let levels = |most| Misfit::Levels {
+            layout: Layout::Bits,
+            size: KeySize::Aes256,
+            wanted: 2,
+            most,
+            set: "ntru/toy-255",
+        };
+        let [none, one] = [None, Some(1)].map(|most| levels(most).to_string());
+        let begin = "AES-256, layout bits, with 2 multiplications left: set ntru/toy-255";
+        assert_eq!(none, format!("{begin} has too few levels for it"));
+        assert_eq!(one, format!("{begin} leaves at most 1"));
+        assert_ne!(levels(None).remedy(), levels(Some(1)).remedy());
+        assert_eq!(check_count("blocks", 16, 16), Ok(()));
+        let error = check_count("blocks", 17, 16).unwrap_err();
+        assert_eq!(error.to_string(), "17 blocks in a batch of 16");
     }
 }

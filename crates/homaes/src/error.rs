@@ -509,6 +509,7 @@ fn io_remedy(kind: io::ErrorKind) -> &'static str {
 mod tests {
     use super::*;
     use homaes_bgv::Error as Scheme;
+    use homaes_scheme::Misfit;
 
     #[test]
     fn messages_name_the_file_once() {
@@ -534,10 +535,11 @@ mod tests {
             (
                 Error::batch(
                     3,
-                    Scheme::TooManyBlocks {
+                    Scheme::Misfit(Misfit::TooMany {
+                        what: "blocks",
                         found: 17,
                         expected: 16,
-                    }
+                    })
                     .into(),
                 ),
                 "batch 3: 17 blocks in a batch of 16",

@@ -35,7 +35,7 @@ impl LevelPlan {
         size: KeySize,
         spare: Option<usize>,
     ) -> Result<Self> {
-        let short = |most| Error::Levels {
+        let short = |most| Misfit::Levels {
             layout,
             size,
             wanted: spare.unwrap_or(0),
@@ -46,7 +46,7 @@ impl LevelPlan {
         let most = most.ok_or_else(|| short(None))?;
         let wanted = spare.unwrap_or(params.set().spare.min(most));
         if wanted > most {
-            return Err(short(Some(most)));
+            return Err(short(Some(most)).into());
         }
         let rounds = size.rounds();
         let start = match (layout, wanted) {
@@ -212,6 +212,9 @@ mod tests {
         let bits = LevelPlan::new(&params, Layout::Bits, KeySize::Aes128, None);
         assert!(matches!(bits, Err(Error::Misfit(Misfit::NoLayout { .. }))));
         let spare = LevelPlan::new(&params, Layout::Sliced, KeySize::Aes128, Some(1));
-        assert!(matches!(spare, Err(Error::Levels { most: Some(0), .. })));
+        assert!(matches!(
+            spare,
+            Err(Error::Misfit(Misfit::Levels { most: Some(0), .. }))
+        ));
     }
 }

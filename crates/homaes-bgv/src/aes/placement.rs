@@ -14,9 +14,10 @@
 //! to the first too, since 4t = 0 modulo four columns; so MixColumns is Σ_j c_j τ_t^j, without a mask.
 
 use crate::aes::level_plan::offered;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::params::Params;
 use homaes_aes::{Block, Layout};
+use homaes_scheme::misfit;
 use zeroize::Zeroizing;
 
 /// One byte per slot of a ciphertext.
@@ -45,12 +46,7 @@ pub(crate) fn to_slots(
 ) -> Result<Vec<SlotBytes>> {
     offered(params, layout)?;
     let capacity = params.blocks_per_batch(layout);
-    if blocks.len() > capacity {
-        return Err(Error::TooManyBlocks {
-            found: blocks.len(),
-            expected: capacity,
-        });
-    }
+    misfit::check_count("blocks", blocks.len(), capacity)?;
     let all = 0..layout.ciphertexts();
     Ok(all
         .map(|at| slots_of(params, layout, blocks, slope, at))

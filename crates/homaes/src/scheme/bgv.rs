@@ -2,6 +2,7 @@
 
 use super::family::{self, *};
 use homaes_bgv::{Aes, EvalKeyFile, Params, State, WrappedKeyFile, sets};
+use homaes_scheme::Misfit;
 
 /// The scheme.
 pub(super) struct This;
@@ -101,7 +102,11 @@ impl family::Params for Params {
         words(state).saturating_mul(STATES)
     }
 
-    fn generate(self: Arc<Self>, rng: &mut ChaCha20Rng) -> Result<Box<dyn SecretKey>> {
+    fn generate(
+        self: Arc<Self>,
+        rng: &mut ChaCha20Rng,
+        _: &mut (dyn FnMut(u64, u64) + Send),
+    ) -> Result<Box<dyn SecretKey>> {
         Ok(Box::new(homaes_bgv::SecretKey::generate(&self, rng)?))
     }
 
@@ -179,14 +184,14 @@ fn checked<'w>(
         let wanted = wrapping.levels_left.unwrap_or(0);
         let most = params.levels_left(layout, size);
         if most.is_none_or(|most| most < wanted) {
-            let error = homaes_bgv::Error::Levels {
+            let error = Misfit::Levels {
                 layout,
                 size,
                 wanted,
                 most,
                 set,
             };
-            return Err(error.into());
+            return Err(homaes_bgv::Error::from(error).into());
         }
     }
     Ok(homaes_bgv::Wrapping {
