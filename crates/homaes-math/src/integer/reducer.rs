@@ -9,6 +9,8 @@ use zeroize::Zeroize;
 
 /// Bits that an input may have beyond twice those of the modulus.
 const SLACK: usize = 64;
+/// Words of an upper part for which the schoolbook method is faster, however long the modulus.
+const FEW_WORDS: usize = 8;
 /// What a quotient may be too small by: three for what is cut off, one for the convolution, one for the reciprocal.
 const SHORT: usize = 5;
 
@@ -18,17 +20,18 @@ pub struct Reducer {
     backend: Backend,
     modulus: Vec<u64>,
     bits: usize,
-    method: Method,
+    /// for inputs that are a few words longer than m, or all if m is short
+    few: Few,
+    long: Option<Box<Long>>,
 }
 
+/// Quotients by the schoolbook method.
 #[derive(Clone, Debug)]
-enum Method {
-    /// of few words: ⌊2^(64·words)/m⌋ for the words of an input
-    Short {
-        inverse: Vec<u64>,
-        shift: usize,
-    },
-    Long(Box<Long>),
+struct Few {
+    /// ⌊2^(64·cut + shift)/m⌋
+    inverse: Vec<u64>,
+    /// most bits of the upper part of an input
+    shift: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -43,12 +46,10 @@ struct Long {
 impl Zeroize for Reducer {
     fn zeroize(&mut self) {
         self.modulus.zeroize();
-        match &mut self.method {
-            Method::Short { inverse, .. } => inverse.zeroize(),
-            Method::Long(long) => {
-                long.inverse.zeroize();
-                long.modulus.zeroize();
-            }
+        self.few.inverse.zeroize();
+        if let Some(long) = &mut self.long {
+            long.inverse.zeroize();
+            long.modulus.zeroize();
         }
     }
 }
@@ -60,11 +61,13 @@ impl Reducer {
         let modulus = modulus[..words_of(bits)].to_vec();
         // bits of a quotient, and of the upper part of an input
         let quotient = bits + SLACK + 65;
-        let method = if modulus.len() < SCHOOLBOOK_WORDS {
-            let shift = 64 * quotient.div_ceil(64);
-            let inverse = reciprocal(&modulus, bits, 64 * cut(bits) + shift, backend);
-            Method::Short { inverse, shift }
-        } else {
+        let short = modulus.len() < SCHOOLBOOK_WORDS;
+        let shift = 64 * if short { words_of(quotient) } else { FEW_WORDS };
+        let few = Few {
+            inverse: reciprocal(&modulus, bits, 64 * cut(bits) + shift, backend),
+            shift,
+        };
+        let long = (!short).then(|| {
             let total = 2 * quotient + 128;
             let convolution = Convolution::new(total, quotient / 52 + 2, backend);
             let first = quotient.div_ceil(convolution.digit_bits());
@@ -77,13 +80,14 @@ impl Reducer {
                 convolution,
             };
             inverse.zeroize();
-            Method::Long(Box::new(long))
-        };
+            Box::new(long)
+        });
         Self {
             backend,
             modulus,
             bits,
-            method,
+            few,
+            long,
         }
     }
 
@@ -102,7 +106,7 @@ impl Reducer {
         self.backend
     }
 
-    /// a mod m, in the words of m. Longer numbers than 2n + 64 bits are taken in pieces of n bits, each of which costs four products of n bits.
+    /// a mod m, in the words of m. Longer numbers than 2n + 64 bits are taken in pieces of n bits, each of which costs four products of n bits; of numbers a few words longer than m, the schoolbook method divides.
     pub fn reduce(&self, a: &[u64]) -> Vec<u64> {
         let words = self.modulus.len();
         let most = words_of(2 * self.bits + SLACK) - 1;
@@ -118,8 +122,10 @@ impl Reducer {
         let mut at = start;
         while at > 0 {
             let take = piece.min(at);
-            let mut next = a[at - take..at].to_vec();
-            next.extend_from_slice(&rest);
+            // of its full length from the start: a vector that grows leaves its words behind
+            let mut next = vec![0; take + rest.len()];
+            next[..take].copy_from_slice(&a[at - take..at]);
+            next[take..].copy_from_slice(&rest);
             rest.zeroize();
             rest = self.step(&next);
             next.zeroize();
@@ -141,8 +147,9 @@ impl Reducer {
             if (piece..piece + 1).contains(&(exponent / 64 / words)) {
                 dividend[exponent / 64 % words] = 1 << (exponent % 64);
             }
-            let (quotient, next) = self.divide(&dividend);
+            let (mut quotient, next) = self.divide(&dividend);
             out[piece * words..][..words].copy_from_slice(&quotient[..words]);
+            quotient.zeroize();
             dividend.zeroize();
             rest.zeroize();
             rest = next;
@@ -167,14 +174,18 @@ impl Reducer {
         let mut out = vec![0; words + 1];
         copy(&mut out, a);
         if !upper.is_empty() {
-            let mut back = match &self.method {
-                Method::Short { inverse, shift } => {
-                    let mut all = product(upper, inverse, self.backend);
-                    copy(&mut quotient, all.get(shift / 64..).unwrap_or_default());
-                    all.zeroize();
-                    product(&quotient, &self.modulus, self.backend)
+            let mut back = match &self.long {
+                Some(long) if 64 * upper.len() > self.few.shift => {
+                    long.multiple(upper, &mut quotient, words + 1)
                 }
-                Method::Long(long) => long.multiple(upper, &mut quotient, words + 1),
+                _ => {
+                    let mut all = product(upper, &self.few.inverse, self.backend);
+                    let found = all.get(self.few.shift / 64..).unwrap_or_default();
+                    copy(&mut quotient, found);
+                    all.zeroize();
+                    let used = quotient.len().min(upper.len() + 1);
+                    product(&quotient[..used], &self.modulus, self.backend)
+                }
             };
             back.resize(words + 1, 0);
             sub_assign(&mut out, &back);
@@ -233,7 +244,6 @@ fn reciprocal(m: &[u64], bits: usize, exponent: usize, backend: Backend) -> Vec<
         let mut e = product(&d, &y, backend);
         let mut unit = vec![0; e.len().max(one / 64 + 1)];
         unit[one / 64] = 1 << (one % 64);
-        e.resize(unit.len(), 0);
         sub_assign(&mut unit, &e);
         let mut step = product(&y, &unit, backend);
         let mut new = vec![0; words_of(next + 2)];
@@ -329,6 +339,9 @@ mod tests {
                     0,
                     1,
                     words,
+                    words + 1,
+                    words + 7,
+                    words + 8,
                     2 * words,
                     2 * words + 1,
                     3 * words,
