@@ -71,8 +71,8 @@ pub(crate) struct Keygen {
     /// Store the secret key under a passphrase that is asked for on the terminal
     #[arg(long, conflicts_with = "passphrase_file")]
     pub(crate) passphrase: bool,
-    /// Keep what is made if the run is stopped, in secret.hsk.unfinished and eval.hek.unfinished, and
-    /// go on from there if they are in the folder
+    /// Keep what is made if the run is stopped, in secret.hsk.unfinished (once it is whole) and
+    /// eval.hek.unfinished (record by record), and go on from there if they are in the folder
     #[arg(long)]
     pub(crate) resume: bool,
     /// Make keys for a set that offers no security, for tests

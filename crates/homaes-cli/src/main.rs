@@ -96,7 +96,7 @@ fn stop(makes_files: bool, keeps: bool) {
         std::process::exit(0);
     }
     console::error(match keeps {
-        true => "interrupted; the same command goes on from here",
+        true => "interrupted; the same command goes on from the last complete record",
         false => "interrupted; no partial output is left",
     });
     std::process::exit(INTERRUPTED);

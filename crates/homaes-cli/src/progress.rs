@@ -145,6 +145,11 @@ impl Counter {
         ))
     }
 
+    /// What is counted now.
+    pub(crate) fn label(&mut self, what: &'static str) {
+        self.0.set_message(what);
+    }
+
     /// `done` of `all` parts are done.
     pub(crate) fn set(&mut self, done: u64, all: u64) {
         self.0.set_length(all);

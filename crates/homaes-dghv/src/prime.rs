@@ -40,20 +40,16 @@ fn wide(words: &[u64]) -> U2048 {
 impl Prime {
     /// An odd number of `bits` ≤ 1024 bits; whoever calls this knows that it is prime. Nothing if it is even.
     pub(crate) fn new(words: &[u64], bits: usize) -> Option<Self> {
-        let mut p = Zeroizing::new(words.to_vec());
-        p.resize(WORDS, 0);
+        let mut p = Zeroizing::new(vec![0; WORDS]);
+        p[..words.len()].copy_from_slice(words);
         let mut square = Zeroizing::new(vec![0; SQUARE_WORDS]);
         natural::product(&p, &p, &mut square);
         square.truncate(natural::words_of(2 * bits));
         let odd = Option::from(Odd::new(narrow(&p)))?;
         let odd_square = Option::from(Odd::new(wide(&square)))?;
-        // Newton's iteration doubles the correct low bits
-        let inverse = (0..6).fold(1u64, |x, _| {
-            x.wrapping_mul(2u64.wrapping_sub(p[0].wrapping_mul(x)))
-        });
         let square_params = FixedMontyParams::new(odd_square);
         Some(Self {
-            neg_inv: inverse.wrapping_neg(),
+            neg_inv: natural::inverse_of_word(p[0]).wrapping_neg(),
             params: FixedMontyParams::new(odd),
             inverse_cofactor: FixedMontyForm::one(&square_params),
             square_params,
@@ -72,21 +68,20 @@ impl Prime {
         &self.square
     }
 
-    /// Takes π/p² mod p², which is invertible as the primes are different.
-    pub(crate) fn set_cofactor(&mut self, cofactor: &mut Secret) {
+    /// Takes π/p² mod p²; nothing if it has no inverse, as the primes are not different ones.
+    pub(crate) fn set_cofactor(&mut self, cofactor: &Secret) -> Option<()> {
         let form = FixedMontyForm::new(&wide(cofactor), &self.square_params);
         let inverse: Option<FixedMontyForm<SQUARE_WORDS>> = form.invert().into();
-        if let Some(inverse) = inverse {
-            self.inverse_cofactor = inverse;
-        }
-        cofactor.zeroize();
+        self.inverse_cofactor = inverse?;
+        Some(())
     }
 
     /// x·(π/p²)^-1 mod p² for x below p².
     pub(crate) fn times_inverse_cofactor(&self, x: &[u64]) -> Secret {
-        let x = FixedMontyForm::new(&wide(x), &self.square_params);
-        let product = (x * self.inverse_cofactor).retrieve();
-        Zeroizing::new(product.to_words().to_vec())
+        // Montgomery's form of one factor alone gives the product itself
+        let x = FixedMontyForm::from_montgomery(wide(x), &self.square_params);
+        let product = x * self.inverse_cofactor;
+        Zeroizing::new(product.as_montgomery().to_words().to_vec())
     }
 
     /// 2^(64·words) mod p, for [`remainder`](Self::remainder) of so many words.
@@ -109,9 +104,10 @@ impl Prime {
             rest[WORDS] = 0;
         }
         natural::subtract_if_not_less(&mut rest[..], &self.p);
-        let form = |x: &[u64]| FixedMontyForm::new(&narrow(x), &self.params);
-        let product = form(&rest[..WORDS]) * form(scale);
-        Zeroizing::new(product.retrieve().to_words().to_vec())
+        // Montgomery's form of one factor alone gives the product itself
+        let rest = FixedMontyForm::from_montgomery(narrow(&rest[..WORDS]), &self.params);
+        let product = rest * FixedMontyForm::new(&narrow(scale), &self.params);
+        Zeroizing::new(product.as_montgomery().to_words().to_vec())
     }
 }
 

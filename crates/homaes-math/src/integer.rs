@@ -8,9 +8,11 @@
 //! | [`Spectrum`] | a factor in transformed form, for many products | three words per digit |
 //! | [`Accumulation`] | Σ v_s·d_s for rows v_s of a large table | the schoolbook's, eight products at a time |
 //! | [`Reducer`] | remainders modulo a fixed number | four products, by cached spectra |
+//! | [`pass_fermat`] | 2^(1-n) modulo eight n of 1024 bits | as many squarings as bits |
 
 mod convolution;
 mod dft;
+pub(crate) mod fermat;
 pub(crate) mod kernel;
 pub(crate) mod lanes;
 pub mod natural;
@@ -18,10 +20,12 @@ mod reducer;
 pub(crate) mod rows;
 
 pub use convolution::{Convolution, Form, Spectrum};
+pub use fermat::pass_fermat;
 pub use reducer::Reducer;
 
 use crate::modulus::{MASK, WORD_BITS};
 use crate::simd::{self, Backend};
+use zeroize::Zeroize;
 
 /// Eight words.
 pub type Lanes = [u64; lanes::LANES];
@@ -103,8 +107,10 @@ pub fn product(a: &[u64], b: &[u64], backend: Backend) -> Vec<u64> {
     } else {
         let c = Convolution::new(64 * out.len(), 64 * shorter / 52 + 1, backend);
         let spectra = [(a, Form::Plain), (b, Form::Stored)].map(|(x, form)| c.forward(x, form));
-        let [mut x, y] = spectra;
+        let [mut x, mut y] = spectra;
         c.multiply_assign(&mut x, &y);
+        // a factor may be secret
+        y.zeroize();
         c.inverse(x, 0, &mut out);
     }
     out

@@ -9,7 +9,8 @@ mod protect;
 
 pub use aes::{AesKey, MAX_AES_KEY_FILE_BYTES};
 pub use folder::{
-    FolderInspection, KeyFile, KeyFolder, Pair, REPLACED_KEY_FILE, Repair, inspect_folder,
+    FolderInspection, KeyFile, KeyFolder, KeyStep, KeyTick, Pair, REPLACED_KEY_FILE, Repair,
+    inspect_folder,
 };
 pub(crate) use protect::Protection;
 pub use protect::{KdfCost, MAX_PASSPHRASE_BYTES, Passphrase};
@@ -157,7 +158,7 @@ impl KeySet {
         let mut rng = random::generator()?;
         let eval_bytes = set.card().eval_key_bytes;
         memory::check(set.scheme().memory_of_key(Kind::EvalKey, eval_bytes))?;
-        let secret = SecretKey::generate(set, &mut rng)?;
+        let secret = SecretKey::generate(set, &mut rng, &mut |_, _| ())?;
         let mut seed = [0; 32];
         rng.fill_bytes(&mut seed);
         let file = secret.key.eval_file(seed).map_err(Error::Keys)?;
@@ -206,7 +207,7 @@ impl KeySet {
     ) -> Result<Self> {
         let eval_bytes = set.card().eval_key_bytes;
         memory::check(set.scheme().memory_of_key(Kind::EvalKey, eval_bytes))?;
-        let secret = KeyFolder::open(folder)?.create(set, force, lock, &mut |_, _| ())?;
+        let secret = KeyFolder::open(folder)?.create(set, force, lock, &mut |_, _, _| ())?;
         let eval = EvalKey::open(folder.join(EVAL_KEY_FILE))?;
         Ok(Self { secret, eval })
     }
@@ -222,8 +223,12 @@ pub struct SecretKey {
 }
 
 impl SecretKey {
-    fn generate(set: &Set, rng: &mut ChaCha20Rng) -> Result<Self> {
-        let key = Pool::new(0).install(|| set.params().generate(rng));
+    fn generate(
+        set: &Set,
+        rng: &mut ChaCha20Rng,
+        tick: &mut (dyn FnMut(u64, u64) + Send),
+    ) -> Result<Self> {
+        let key = Pool::new(0).install(|| set.params().generate(rng, tick));
         let key = key.map_err(Error::Keys)?;
         let header = key.header();
         let header = header.map_err(|source| Error::Keys(source.into()))?;

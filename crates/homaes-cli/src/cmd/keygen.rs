@@ -4,7 +4,7 @@ use super::{named_set, new_passphrase, remove_leftovers};
 use crate::args::Keygen;
 use crate::console::{self, Failure};
 use crate::progress::Counter;
-use homaes::{EVAL_KEY_FILE, KdfCost, KeyFolder, Repair, SECRET_KEY_FILE};
+use homaes::{EVAL_KEY_FILE, KdfCost, KeyFolder, KeyStep, Repair, SECRET_KEY_FILE};
 
 pub(crate) fn run(args: &Keygen) -> Result<(), Failure> {
     let set = named_set(&args.set)?;
@@ -46,7 +46,13 @@ pub(crate) fn run(args: &Keygen) -> Result<(), Failure> {
     let lock = passphrase.as_ref();
     let lock = lock.map(|lock| (lock, KdfCost::default()));
     let mut bar = Counter::new("making keys");
-    let mut tick = |done, all| bar.set(done, all);
+    let mut tick = |step, done, all| {
+        bar.label(match step {
+            KeyStep::Secret => "making the secret key",
+            _ => "making the evaluation key",
+        });
+        bar.set(done, all);
+    };
     let key = match args.resume {
         true => folder.resume(&set, args.force, lock, &mut tick)?,
         false => folder.create(&set, args.force, lock, &mut tick)?,

@@ -126,6 +126,14 @@ pub fn sub_product(a: &mut [u64], b: &[u64], c: u64) -> u64 {
     carry
 }
 
+/// a^-1 modulo 2^64 for odd a.
+pub fn inverse_of_word(a: u64) -> u64 {
+    // Newton's iteration doubles the correct low bits
+    (0..6).fold(1, |x: u64, _| {
+        x.wrapping_mul(2u64.wrapping_sub(a.wrapping_mul(x)))
+    })
+}
+
 /// Number of bits without leading zeros, which is told of secret numbers too: lengths follow from it.
 pub fn bit_length(a: &[u64]) -> usize {
     let bits = a.iter().enumerate().fold(0, |bits, (i, &word)| {

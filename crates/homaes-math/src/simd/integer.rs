@@ -4,9 +4,10 @@
 //! features; all accesses go through references to arrays, but for [`Lanes::load_bytes`], which compares lengths.
 
 use super::{Backend, has_avx512};
+use crate::integer::fermat::Test;
 use crate::integer::kernel::{Garner, Tables};
 use crate::integer::lanes::{LANES, Lanes, Portable};
-use crate::integer::{kernel, rows};
+use crate::integer::{fermat, kernel, rows};
 use crate::modulus::{Modulus, Shoup};
 
 /// One register.
@@ -164,4 +165,6 @@ kernels! {
     kernel::combine(g: &Garner, bits: usize, residues: [&[u64]; 3], out: [&mut [u64]; 3]);
     /// See [`rows::accumulate`].
     rows::accumulate(vectors: &[[u64; LANES]], digits: &[u64], shape: (usize, usize), out: &mut [u64], spacing: usize);
+    /// See [`fermat::powers`].
+    fermat::powers(test: &Test, differs: &mut [u64; LANES]);
 }

@@ -45,6 +45,19 @@ pub struct KeyFolder {
     repair: Option<Repair>,
 }
 
+/// What of a pair of keys is being made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum KeyStep {
+    /// The secret key: numbers drawn of all. Only schemes in which that takes minutes tell.
+    Secret,
+    /// The evaluation key: records written of all.
+    Eval,
+}
+
+/// Follows the generation of keys: called with the step, what is done of it, and all of it.
+pub type KeyTick<'t> = &'t mut (dyn FnMut(KeyStep, u64, u64) + Send);
+
 /// What a run that was killed had left, and what became of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -99,7 +112,7 @@ impl KeyFolder {
     }
 
     /// New keys: [`SECRET_KEY_FILE`], readable by the owner alone, and [`EVAL_KEY_FILE`]. `force` allows to replace
-    /// existing ones, and `lock` puts the secret key under a passphrase. Both appear or none; a process that is killed meanwhile leaves what [`open`](Self::open) brings in
+    /// existing ones, `lock` puts the secret key under a passphrase, and `tick` follows. Both appear or none; a process that is killed meanwhile leaves what [`open`](Self::open) brings in
     /// order, or a new secret key alone where there was none, and never an evaluation key without the secret key that fits it, if that was there
     /// before.
     ///
@@ -110,19 +123,24 @@ impl KeyFolder {
         set: &Set,
         force: bool,
         lock: Option<(&Passphrase, KdfCost)>,
-        tick: &mut dyn FnMut(u64, u64),
+        tick: KeyTick<'_>,
     ) -> Result<SecretKey> {
         let [secret, eval] = self.files(refuse_link)?;
         self.check_disk(set, 0)?;
         let secret = Output::replacing(&secret, force)?;
         let eval = Output::create(eval, force)?;
         let mut rng = random::generator()?;
-        let key = SecretKey::generate(set, &mut rng)?;
+        let key = SecretKey::generate(set, &mut rng, &mut |done, all| {
+            tick(KeyStep::Secret, done, all);
+        })?;
         let mut seed = [0; 32];
         rng.fill_bytes(&mut seed);
         let secret = write_secret(secret, &*key.key, lock)?;
         let file = key.key.eval_file(seed).map_err(Error::Keys)?;
-        let eval = write_watched(eval, &*file, tick)?.synced()?;
+        let eval = write_watched(eval, &*file, &mut |done, all| {
+            tick(KeyStep::Eval, done, all)
+        })?
+        .synced()?;
         drop(file);
         self.commit(secret.synced()?, eval)?;
         Ok(key)

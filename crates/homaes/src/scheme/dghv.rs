@@ -87,8 +87,13 @@ impl family::Params for Params {
         self.memory_of_run()
     }
 
-    fn generate(self: Arc<Self>, rng: &mut ChaCha20Rng) -> Result<Box<dyn SecretKey>> {
-        Ok(Box::new(homaes_dghv::SecretKey::generate(&self, rng)?))
+    fn generate(
+        self: Arc<Self>,
+        rng: &mut ChaCha20Rng,
+        tick: &mut (dyn FnMut(u64, u64) + Send),
+    ) -> Result<Box<dyn SecretKey>> {
+        let key = homaes_dghv::SecretKey::generate_watched(&self, rng, tick)?;
+        Ok(Box::new(key))
     }
 
     readers!(

@@ -183,8 +183,12 @@ pub(crate) trait Params: Send + Sync {
         0
     }
 
-    /// A new secret key.
-    fn generate(self: Arc<Self>, rng: &mut ChaCha20Rng) -> Result<Box<dyn SecretKey>>;
+    /// A new secret key. Where that takes long, `tick` is called with what is done and with all of it.
+    fn generate(
+        self: Arc<Self>,
+        rng: &mut ChaCha20Rng,
+        tick: &mut (dyn FnMut(u64, u64) + Send),
+    ) -> Result<Box<dyn SecretKey>>;
 
     fn read_secret(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn SecretKey>>;
     fn read_eval(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn EvalKey>>;

@@ -98,7 +98,11 @@ impl<A: Arithmetic> family::Params for Params<A> {
         batch_bytes(self, self.top_level()).saturating_mul(STATES)
     }
 
-    fn generate(self: Arc<Self>, rng: &mut ChaCha20Rng) -> Result<Box<dyn SecretKey>> {
+    fn generate(
+        self: Arc<Self>,
+        rng: &mut ChaCha20Rng,
+        _: &mut (dyn FnMut(u64, u64) + Send),
+    ) -> Result<Box<dyn SecretKey>> {
         Ok(Box::new(homaes_ntru::SecretKey::generate(&self, rng)?))
     }
 

@@ -94,7 +94,11 @@ impl Params for This {
         Ok(QUALITY)
     }
 
-    fn generate(self: Arc<Self>, rng: &mut ChaCha20Rng) -> Result<Box<dyn SecretKey>> {
+    fn generate(
+        self: Arc<Self>,
+        rng: &mut ChaCha20Rng,
+        _: &mut (dyn FnMut(u64, u64) + Send),
+    ) -> Result<Box<dyn SecretKey>> {
         let mut id = [0; 16];
         rng.fill_bytes(&mut id);
         Ok(Key::new(Kind::SecretKey, KeyId(id), Vec::new())?)

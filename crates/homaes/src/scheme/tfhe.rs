@@ -89,7 +89,11 @@ impl family::Params for Params {
         Ok(quality(self, &decode(self, None, shape, body)?))
     }
 
-    fn generate(self: Arc<Self>, rng: &mut ChaCha20Rng) -> Result<Box<dyn SecretKey>> {
+    fn generate(
+        self: Arc<Self>,
+        rng: &mut ChaCha20Rng,
+        _: &mut (dyn FnMut(u64, u64) + Send),
+    ) -> Result<Box<dyn SecretKey>> {
         Ok(Box::new(homaes_tfhe::SecretKey::generate(&self, rng)?))
     }
 

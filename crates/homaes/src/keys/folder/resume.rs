@@ -4,7 +4,7 @@
 //! secret key and of the public seed in its first record ([`homaes_scheme::file::error_seed`]). So a secret key that was written to its end,
 //! and whole records of an evaluation key that belongs to it, are all that the next run needs.
 
-use super::{KeyFolder, fits_unfinished, refuse_link, rename, sync};
+use super::{KeyFolder, KeyStep, KeyTick, fits_unfinished, refuse_link, rename, sync};
 use crate::keys::{
     EVAL_KEY_FILE, KdfCost, Passphrase, SECRET_KEY_FILE, SecretKey, write_rest, write_secret,
 };
@@ -27,7 +27,7 @@ impl KeyFolder {
         set: &Set,
         force: bool,
         lock: Option<(&Passphrase, KdfCost)>,
-        tick: &mut dyn FnMut(u64, u64),
+        tick: KeyTick<'_>,
     ) -> Result<SecretKey> {
         go_back(&self.path, force)?;
         let [secret_path, eval_path] = self.files(|path| {
@@ -47,7 +47,9 @@ impl KeyFolder {
             // its file is whole
             Some(key) => (key, secret.whole()?),
             None => {
-                let key = SecretKey::generate(set, &mut rng)?;
+                let key = SecretKey::generate(set, &mut rng, &mut |done, all| {
+                    tick(KeyStep::Secret, done, all);
+                })?;
                 let file = write_secret(secret, &*key.key, lock)?;
                 (key, file.synced()?)
             }
@@ -67,7 +69,10 @@ impl KeyFolder {
         };
         let file = key.key.eval_file(seed).map_err(Error::Keys)?;
         let eval = eval.rest_of(header, front.as_ref())?;
-        let eval = write_rest(eval, &*file, tick)?.synced()?;
+        let eval = write_rest(eval, &*file, &mut |done, all| {
+            tick(KeyStep::Eval, done, all)
+        })?
+        .synced()?;
         drop(file);
         self.commit(secret, eval)?;
         Ok(key)

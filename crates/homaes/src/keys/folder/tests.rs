@@ -17,7 +17,7 @@ fn set() -> Set {
 }
 
 fn make(folder: &Path, force: bool) -> Result<KeyId> {
-    let key = KeyFolder::open(folder)?.create(&set(), force, None, &mut |_, _| ())?;
+    let key = KeyFolder::open(folder)?.create(&set(), force, None, &mut |_, _, _| ())?;
     Ok(key.id())
 }
 
@@ -49,7 +49,7 @@ fn folder_with(files: &BTreeMap<String, Vec<u8>>) -> TempDir {
 /// New keys in the two files.
 fn written(secret: Output, eval: Output) -> (AtomicFile, AtomicFile) {
     let mut rng = random::generator().unwrap();
-    let key = SecretKey::generate(&set(), &mut rng).unwrap();
+    let key = SecretKey::generate(&set(), &mut rng, &mut |_, _| ()).unwrap();
     let secret = super::super::write(secret, &*key.key).unwrap();
     let eval = super::super::write(eval, &*key.key.eval_file([7; 32]).unwrap()).unwrap();
     (secret.synced().unwrap(), eval.synced().unwrap())
@@ -252,7 +252,7 @@ fn files(folder: &Path) -> [Vec<u8>; 2] {
 
 fn resume(folder: &Path, lock: Option<(&Passphrase, KdfCost)>) -> Result<(u64, u64)> {
     let mut first = None;
-    let mut tick = |done, all| {
+    let mut tick = |_, done, all| {
         first = first.or(Some((done, all)));
     };
     let set = set();
@@ -332,7 +332,7 @@ fn unfinished_keys_that_are_damaged_or_foreign_are_not_used() {
         fs::remove_file(at(EVAL_KEY_FILE)).unwrap();
         let other = Set::named("bgv/toy-4369").unwrap();
         let folder = KeyFolder::open(folder.path()).unwrap();
-        folder.resume(&other, false, None, &mut |_, _| ())
+        folder.resume(&other, false, None, &mut |_, _, _| ())
     };
     assert!(matches!(error, Err(Error::UnfinishedOfSet { .. })));
     let passphrase = Passphrase::read(&b"horse"[..], "p").unwrap();
@@ -385,7 +385,7 @@ fn a_run_that_was_killed_between_the_names_goes_on_to_the_same_keys() {
             }
             let complete = state.iter().all(|(last, _)| *last);
             let opened = KeyFolder::open(folder.path()).unwrap();
-            let result = opened.resume(&set(), force, None, &mut |_, _| ());
+            let result = opened.resume(&set(), force, None, &mut |_, _, _| ());
             if complete && force {
                 // another pair takes the place of this one, and is not written into its files
                 result.unwrap();
@@ -460,7 +460,9 @@ fn a_run_that_was_killed_while_it_replaced_keys_goes_on_to_the_same_keys() {
         if before[0] {
             assert_eq!(fs::read(at(SECRET_KEY_FILE)).unwrap(), old[0]);
         }
-        opened.resume(&set(), true, None, &mut |_, _| ()).unwrap();
+        opened
+            .resume(&set(), true, None, &mut |_, _, _| ())
+            .unwrap();
         assert_eq!(files(folder.path()), keys, "{before:?}");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
     }

@@ -1,0 +1,188 @@
+//! Fermat's test to base 2 of eight odd numbers at once: whether 2^(1-n) = 1 modulo n.
+//!
+//! A step squares by Montgomery's method, with R = 2^(52·L), and doubles where the exponent has a bit. With n = s·2^k - b and b of k bits, k steps from 2^-s lead
+//! to 2^-n. In Montgomery's form 2^-s is the power R·2^-s of 2, so that no division is needed.
+
+use super::lanes::{LANES, Lanes};
+use super::{limbs_of_words, natural};
+use crate::modulus::{MASK, WORD_BITS};
+use crate::simd::{self, Backend};
+use zeroize::{Zeroize, Zeroizing};
+
+/// L, limbs of a number.
+const LIMBS: usize = 20;
+/// Bits of s - 1: the highest of n.
+const TOP: usize = 5;
+/// Bits of n: R·2^-s is not far above it.
+const SIZES: core::ops::RangeInclusive<usize> = 960..=1024;
+/// Words of b.
+const WORDS: usize = 16;
+
+/// Whether each of eight odd numbers of `bits` bits, 960 to 1024, passes. Primes do; other random numbers of this size hardly ever.
+///
+/// # Panics
+/// If `bits` is outside of that.
+pub fn pass_fermat(numbers: [&[u64]; LANES], bits: usize, backend: Backend) -> [bool; LANES] {
+    assert!(SIZES.contains(&bits), "{bits} bits");
+    let mut test = Zeroizing::new(Test::default());
+    test.k = bits - TOP;
+    for (lane, n) in numbers.into_iter().enumerate() {
+        let mut limbs = Zeroizing::new([0; LIMBS]);
+        limbs_of_words(n, &mut limbs[..]);
+        for (to, limb) in test.n.iter_mut().zip(limbs.iter()) {
+            to[lane] = *limb;
+        }
+        test.neg_inv[lane] = natural::inverse_of_word(n[0]).wrapping_neg() & MASK;
+        // -n modulo 2^k: the lowest bit stays 1, the others change
+        for (i, (to, word)) in test.b.iter_mut().zip(n).enumerate() {
+            to[lane] = !word | u64::from(i == 0);
+        }
+        let mut top = [0];
+        natural::bits_from(n, test.k, &mut top);
+        // limb L - 1 begins at bit 52·(L - 1)
+        test.first[lane] = 1 << (u64::from(WORD_BITS) - 1 - top[0]);
+    }
+    let mut differs = [0; LANES];
+    simd::integer::powers(backend, &test, &mut differs);
+    differs.map(|x| x == 0)
+}
+
+/// Numbers to be tested.
+#[derive(Default, Zeroize)]
+pub(crate) struct Test {
+    /// by limbs
+    n: [[u64; LANES]; LIMBS],
+    /// -n^-1 mod 2^52
+    neg_inv: [u64; LANES],
+    /// by words
+    b: [[u64; LANES]; WORDS],
+    k: usize,
+    /// highest limb of R·2^-s
+    first: [u64; LANES],
+}
+
+/// A number per lane.
+type Number<V> = [V; LIMBS];
+
+/// What all steps need.
+struct Montgomery<V> {
+    n: Number<V>,
+    neg_inv: V,
+    mask: V,
+    shift: V,
+    zero: V,
+}
+
+impl<V: Lanes> Montgomery<V> {
+    /// a·b/R modulo n, shifted left by `double`, 0 or 1: below 2^double·(n + a·b/R).
+    #[inline(always)]
+    fn product(&self, a: &Number<V>, b: &Number<V>, double: V) -> Number<V> {
+        // a sum takes four halves of 52 bits in each of 20 steps, and moves down by a limb
+        let mut sums = [self.zero; LIMBS];
+        for a in a {
+            let low = a.add_low(b[0], sums[0]);
+            let m = low.add_low(self.neg_inv, self.zero);
+            let mut carry = m.add_low(self.n[0], low).shr(self.shift);
+            for j in 1..LIMBS {
+                let sum = a.add_low(b[j], sums[j].plus(carry));
+                let sum = a.add_high(b[j - 1], sum);
+                let sum = m.add_low(self.n[j], sum);
+                sums[j - 1] = m.add_high(self.n[j - 1], sum);
+                carry = self.zero;
+            }
+            let last = a.add_high(b[LIMBS - 1], self.zero);
+            sums[LIMBS - 1] = m.add_high(self.n[LIMBS - 1], last);
+        }
+        let mut carry = self.zero;
+        let mut out = [self.zero; LIMBS];
+        for (out, sum) in out.iter_mut().zip(&sums) {
+            let sum = sum.shl(double).plus(carry);
+            *out = sum.and(self.mask);
+            carry = sum.shr(self.shift);
+        }
+        out
+    }
+}
+
+/// 2^(1-n) modulo n in every lane: 0 where it is 1.
+#[inline(always)]
+pub(crate) fn powers<V: Lanes>(test: &Test, differs: &mut [u64; LANES]) {
+    let (zero, one) = (V::splat(0), V::splat(1));
+    let mut n = [zero; LIMBS];
+    for (n, limb) in n.iter_mut().zip(&test.n) {
+        *n = V::load(limb);
+    }
+    let by = Montgomery {
+        n,
+        neg_inv: V::load(&test.neg_inv),
+        mask: V::splat(MASK),
+        shift: V::splat(u64::from(WORD_BITS)),
+        zero,
+    };
+    let mut power = [zero; LIMBS];
+    power[LIMBS - 1] = V::load(&test.first);
+    for i in (0..test.k).rev() {
+        let bit = V::load(&test.b[i / 64]).shr(V::splat(i as u64 % 64));
+        power = by.product(&power, &power, bit.and(one));
+    }
+    // by 2/R, which leaves Montgomery's form; at most n
+    let mut two = [zero; LIMBS];
+    two[0] = V::splat(2);
+    let last = by.product(&power, &two, zero);
+    let all = last[1..]
+        .iter()
+        .fold(last[0].minus(one), |all, limb| all.or(*limb));
+    all.store(differs);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::convolution::tests::{big, random};
+    use super::*;
+    use num_bigint::BigUint;
+    use rand_chacha::ChaCha20Rng;
+    use rand_core::SeedableRng;
+
+    /// Products of two primes of 500 bits, primes, primes plus 2, and numbers at both ends of the sizes, on all backends, against powers by `num-bigint`.
+    #[test]
+    fn powers_are_those_of_integers() {
+        let mut rng = ChaCha20Rng::from_seed([7; 32]);
+        // primes: 2^1024 - 105, 2^1023 + 1155 (next after 2^1023) and others are found by the test itself
+        let passes = |n: &BigUint| {
+            let one = BigUint::from(1u8);
+            BigUint::from(2u8).modpow(&(n - &one), n) == one
+        };
+        for bits in [960, 971, 993, 1023, 1024] {
+            let mut numbers: Vec<Vec<u64>> = Vec::new();
+            let mut largest = vec![u64::MAX; WORDS];
+            natural::truncate(&mut largest, bits);
+            let mut smallest = vec![0; WORDS];
+            smallest[(bits - 1) / 64] = 1 << ((bits - 1) % 64);
+            smallest[0] = 1;
+            numbers.extend([largest.clone(), smallest]);
+            // down from the largest to the first that passes
+            let mut n = largest;
+            while !passes(&big(&n)) {
+                natural::sub_assign(&mut n, &[2]);
+            }
+            numbers.push(n);
+            while numbers.len() < LANES {
+                let mut n = random(&mut rng, WORDS);
+                natural::truncate(&mut n, bits - 1);
+                n[(bits - 1) / 64] |= 1 << ((bits - 1) % 64);
+                n[0] |= 1;
+                numbers.push(n);
+            }
+            let expected: Vec<bool> = numbers.iter().map(|n| passes(&big(n))).collect();
+            assert!(expected[2] && !expected[LANES - 1]);
+            for backend in Backend::available() {
+                let input = core::array::from_fn(|lane| &numbers[lane][..]);
+                assert_eq!(
+                    pass_fermat(input, bits, backend)[..],
+                    expected,
+                    "{bits} bits"
+                );
+            }
+        }
+    }
+}
