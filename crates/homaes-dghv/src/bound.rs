@@ -1,7 +1,7 @@
 //! A bound on the failure probability: the second moment of the noise through AES, and Chebyshev's inequality.
 //!
 //! The noise r of a conversion of Σ a·b is Σ (r_a M_b + r_b M_a), plus what the conversion adds. M of every conversion is fresh: with signed digits a centred sum of Θ/2 parts of a uniform
-//! distribution, independent of all noises before. So with D_x the sum of the root mean squares of all r that meet M_x,
+//! distribution, independent of all noises before. So with the sum over the conversions x, and D_x the sum of the root mean squares of all r whose product by M_x is in Σ a·b,
 //!
 //! ```text
 //! E[r²] ≤ E[M²] Σ_x D_x² + floor²
@@ -9,9 +9,9 @@
 //!
 //! with a factor of 3 for what meets the same M twice: those of the state at levels 1 and 4 of an S-box, those of the norm at levels 2 and 3. The fourth moment of a centred sum is at most
 //! three times the square of the second, so that a round costs a factor of 9. Here r of a sum counts as the sum of the root mean squares, as its parts have ancestors in common. Unsigned digits have M with a mean, so that the sum over x is one of absolute values.
-//! A bit decrypts wrongly if |r| > p/4; the probability is at most 128·ℓ·E\[r²\]/(p/4)². This is a bound of the average over keys, for the uniform windows that the paper's heuristic assumes.
+//! A bit decrypts wrongly if |r| > p/4, where p ≥ 2^(η-1); the probability is at most 2·128·ℓ·E\[r²\]/(p/4)², twice that of the output for all conversions before. This is a bound of the average over keys, for the uniform windows that the paper's heuristic assumes.
 
-use crate::noise::NoiseModel;
+use crate::noise::{LEAST_QUARTER, NoiseModel};
 use crate::sets::ParamSet;
 use crate::state::BITS;
 use core::cell::RefCell;
@@ -181,7 +181,9 @@ pub fn log2_p_fail(set: &ParamSet, rounds: usize) -> f64 {
     let model = NoiseModel::new(set);
     let of = |dir| {
         let noise = noise_of_rounds(set, rounds, dir);
-        let capacity = noise.last().map_or(0.0, |&r| set.eta as f64 - 2.0 - r);
+        let capacity = noise
+            .last()
+            .map_or(0.0, |&r| LEAST_QUARTER + set.eta as f64 - r);
         // 1 bit for all conversions before
         1.0 + (BITS as f64 * model.slots()).log2() - 2.0 * capacity
     };
@@ -202,7 +204,7 @@ mod tests {
         for set in sets::ALL {
             let noise = noise_of_rounds(set, set.rounds, Direction::Encrypt);
             let p = log2_p_fail(set, set.rounds);
-            println!("{}: {noise:.0?} of {}: 2^{p:.0}", set.name, set.eta - 2);
+            println!("{}: {noise:.0?} of {}: 2^{p:.0}", set.name, set.eta - 3);
             least = least.max(p);
         }
         assert!(least <= -64.0, "2^{least}");

@@ -11,7 +11,7 @@ use homaes_math::integer::natural::{
 };
 use homaes_math::sample::Seed;
 use homaes_math::torus;
-use homaes_scheme::Owner;
+use homaes_scheme::{Owner, misfit};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, SeedableRng};
 use zeroize::Zeroizing;
@@ -103,14 +103,7 @@ impl core::fmt::Debug for Product {
 }
 
 pub(crate) fn check_bits(params: &Params, bits: &[bool]) -> Result<()> {
-    match bits.len() <= params.slots() {
-        true => Ok(()),
-        false => Err(Error::TooMany {
-            what: "bits",
-            found: bits.len(),
-            expected: params.slots(),
-        }),
-    }
+    Ok(misfit::check_count("bits", bits.len(), params.slots())?)
 }
 
 /// Bits that were decrypted, and how far they were from being wrong.
@@ -118,7 +111,7 @@ pub(crate) fn check_bits(params: &Params, bits: &[bool]) -> Result<()> {
 pub struct Decrypted {
     /// of every slot, 0 or 1
     pub bits: Zeroizing<Vec<u8>>,
-    /// log2 of half a prime over the largest noise, at most 62.5
+    /// log2 of a quarter of a prime over the largest noise r; at most 62.5, as only the upper bits are compared
     pub margin_bits: f64,
 }
 
@@ -153,10 +146,11 @@ impl SecretKey {
     pub fn encrypt(&self, bits: &[bool], rng: &mut impl CryptoRng) -> Result<Ciphertext> {
         let params = self.params();
         check_bits(params, bits)?;
-        let [mut public, mut own] = [Seed::default(); 2];
+        let mut public = Seed::default();
         rng.fill_bytes(&mut public);
-        rng.fill_bytes(&mut own);
-        let mut rng = ChaCha20Rng::from_seed(own);
+        let mut own = Zeroizing::new(Seed::default());
+        rng.fill_bytes(own.as_mut());
+        let mut rng = ChaCha20Rng::from_seed(*own);
         let bit = |j: usize| u64::from(bits.get(j).is_some_and(|&b| b));
         let correction = compressed(self, &mut rng, (&public, 0), |j| {
             half_prime(self, j, bit(j))

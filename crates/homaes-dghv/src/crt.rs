@@ -40,17 +40,18 @@ enum Below {
 }
 
 impl Crt {
-    pub(crate) fn new(primes: Vec<Prime>, backend: Backend) -> Self {
+    /// The tree above these primes; or the number of one that is not prime to another.
+    pub(crate) fn new(primes: Vec<Prime>, backend: Backend) -> Result<Self, usize> {
         let leaves = primes.len().div_ceil(LEAF);
         let mut crt = Self {
             root: Node::new(&primes, 0, primes.len(), leaves, backend),
             primes,
         };
-        let mut cofactors = crt.cofactors();
-        for (prime, cofactor) in crt.primes.iter_mut().zip(&mut cofactors) {
-            prime.set_cofactor(cofactor);
+        let cofactors = crt.cofactors();
+        for (number, (prime, cofactor)) in crt.primes.iter_mut().zip(&cofactors).enumerate() {
+            prime.set_cofactor(cofactor).ok_or(number)?;
         }
-        crt
+        Ok(crt)
     }
 
     pub(crate) fn primes(&self) -> &[Prime] {

@@ -85,11 +85,14 @@ pub(crate) fn correction(
     let params = secret.params();
     let pi = secret.crt().modulus();
     let combined = secret.crt().combine(targets);
-    let mut value = Zeroizing::new(pi.reduce(&combined));
-    let borrow = sub_assign(&mut value, known);
-    add_masked(&mut value, pi.modulus(), borrow.wrapping_neg());
+    let reduced = Zeroizing::new(pi.reduce(&combined));
+    // of its full length from the start: a vector that grows leaves its words behind
+    let mut value = Zeroizing::new(vec![0; words_of(params.correction_bits())]);
+    let low = &mut value[..reduced.len()];
+    low.copy_from_slice(&reduced);
+    let borrow = sub_assign(low, known);
+    add_masked(low, pi.modulus(), borrow.wrapping_neg());
     let hiding = Zeroizing::new(random_bits(rng, HIDING_BITS));
-    value.resize(words_of(params.correction_bits()), 0);
     add_products(&mut value, pi.modulus(), &hiding);
     value
 }

@@ -95,8 +95,11 @@ impl Learnt {
 /// Words from bytes, lowest first.
 pub(crate) fn take_words(body: &[u8]) -> Result<Vec<u64>> {
     let mut input = Decoder::new(body);
-    let words = (0..body.len() / 8).map(|_| Ok(input.u64("words")?));
-    let words = words.collect::<Result<_>>()?;
+    // of its full length from the start: they may be secret, and a vector that grows leaves its words behind
+    let mut words = vec![0; body.len() / 8];
+    for word in &mut words {
+        *word = input.u64("words")?;
+    }
     input.finish("words")?;
     Ok(words)
 }
@@ -214,7 +217,7 @@ impl EvalKey {
             });
         }
         let noise = params.noise().public();
-        // what has no bit that is 1 belongs to no key
+        // bits that are all 0 as well, whose sum is the number 0
         let one = |words| Ciphertext {
             owner: Owner::new(params.id(), Some(self.id)),
             level,

@@ -366,8 +366,8 @@ fn scaled_bit(secret: &SecretKey, j: usize, digit: usize, bit: u64) -> Secret {
     let digits = secret.params().set().digits;
     let p = secret.crt().primes()[j].words();
     let shift = digits.target + 1 - digits.word * digit;
-    let mut half = Zeroizing::new(p.to_vec());
-    half.push(0);
+    let mut half = Zeroizing::new(vec![0; p.len() + 1]);
+    half[..p.len()].copy_from_slice(p);
     let mut rounding = vec![0; half.len()];
     rounding[(shift - 1) / 64] = 1 << ((shift - 1) % 64);
     add_assign(&mut half, &rounding);

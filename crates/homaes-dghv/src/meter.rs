@@ -40,7 +40,7 @@ impl Meter {
         self.0.add(2, bytes);
     }
 
-    /// What it stands at.
+    /// Passes over the key, relinearisations (conversions), and bytes of the key read; and seconds of all threads by kernel.
     pub fn read(&self) -> Reading {
         self.0.read(COUNTS, NAMES)
     }

@@ -7,14 +7,17 @@
 //! |---|---|---|
 //! | fresh | 2^ρ/√3 | mean 1 |
 //! | public bits: sum of up to ℓ fresh ones | √ℓ·2^ρ/√3 | mean 1 |
-//! | sum | sum | sum of the means, √ of the sum of squared deviations |
+//! | sum | sum of the root mean squares | sum of the means, √ of the sum of squared deviations |
 //! | product 2c₁c₂, over p | r₁M₂ + r₂M₁, in the mean square | – |
 //! | conversion | plus 2^(ρ+ω)·√(nΘ)/3 and 2^(η-η')·√(Θ/24) | deviation 2√(Θ/24) |
 //!
-//! The two terms of a conversion are the noise of the n·Θ elements σ times digits of mean square 2^(2ω)/12, twice, and the rounding of c·z_i, half of which count. Unsigned digits have a
+//! The two terms of a conversion are the noise of the n·Θ elements σ times digits of mean square 2^(2ω)/12, twice, and the rounding of c·z_i for the half of the z_i whose s_i is 1. Unsigned digits have a
 //! mean: 2^(ρ+ω)·√(nΘ)·2/3, and M of mean Θ/2.
 
 use crate::sets::ParamSet;
+
+/// log2 of p/4 for the smallest p, over that of 2^η.
+pub(crate) const LEAST_QUARTER: f64 = -3.0;
 
 /// The size of r, and of M.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -113,7 +116,7 @@ impl NoiseModel {
         }
     }
 
-    /// Of a fresh ciphertext.
+    /// Of a fresh ciphertext: r uniform in [-2^ρ, 2^ρ), M a bit.
     pub fn fresh(&self) -> Noise {
         Noise {
             r_log2: self.rho - 0.5 * 3f64.log2(),
@@ -122,7 +125,7 @@ impl NoiseModel {
         }
     }
 
-    /// Of public bits.
+    /// Of public bits, sums of up to ℓ fresh ciphertexts: √ℓ times the r of one.
     pub fn public(&self) -> Noise {
         Noise {
             r_log2: self.fresh().r_log2 + 0.5 * self.slots.log2(),
@@ -130,7 +133,7 @@ impl NoiseModel {
         }
     }
 
-    /// Of a public-key encryption by `elements` encryptions of 0 with factors of `bits` bits.
+    /// Of a public-key encryption by `elements` encryptions of 0 with factors of `bits` bits: √elements·2^bits/√3 times the r of a fresh one, and public bits.
     pub fn encrypted(&self, elements: usize, bits: usize) -> Noise {
         let sum =
             self.fresh().r_log2 + bits as f64 - 0.5 * 3f64.log2() + 0.5 * (elements as f64).log2();
@@ -140,7 +143,7 @@ impl NoiseModel {
         }
     }
 
-    /// Of a conversion of a product.
+    /// Of a conversion of a product: its r, and what the conversion adds; M is new.
     pub fn converted(&self, product: Noise) -> Noise {
         self.of_converted(hypot_log2(product.r_log2, self.floor_log2))
     }
@@ -164,9 +167,9 @@ impl NoiseModel {
         self.slots
     }
 
-    /// Bits between r and the size at which a bit decrypts wrongly, p/4.
+    /// Bits between r and the size at which a bit decrypts wrongly, p/4 for the smallest p of η bits.
     pub fn capacity_bits(&self, noise: Noise) -> f64 {
-        self.eta - 2.0 - noise.r_log2
+        self.eta + LEAST_QUARTER - noise.r_log2
     }
 
     /// Lemma 1: bits of r after a conversion of a type II ciphertext of `bits` bits of noise, and of r*, in the worst case. The lemma holds for bits as digits; it asks for at least
@@ -179,5 +182,36 @@ impl NoiseModel {
     pub fn worst_case(&self, levels: usize) -> f64 {
         let start = self.rho + (self.eta * self.theta).log2() + 5.0;
         start + levels as f64 * (self.theta.log2() + 9.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sets;
+
+    /// Which instances fit their primes in the worst case: what docs/clt14.md and SECURITY.md say.
+    #[test]
+    fn the_worst_case_fits_few_instances() {
+        let fits = |levels: usize| {
+            let instances = [
+                sets::TOY,
+                sets::SMALL,
+                sets::MEDIUM,
+                sets::LARGE,
+                sets::EXTRA,
+            ];
+            instances.map(|set| {
+                NoiseModel::new(&set).worst_case(levels) <= set.eta as f64 + LEAST_QUARTER
+            })
+        };
+        assert_eq!(fits(40), [true, true, true, true, false]);
+        assert_eq!(fits(56), [true, false, false, false, false]);
+        // one conversion of the least noise that the lemma takes, and the product before it
+        let model = NoiseModel::new(&sets::TOY);
+        let least = model.eta + model.rho + (model.eta * model.theta).log2();
+        let (r, r_star) = model.lemma_1(least);
+        assert!((r - model.worst_case(0)).abs() < 1e-9);
+        assert_eq!(r_star, model.theta.log2());
     }
 }

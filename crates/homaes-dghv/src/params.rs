@@ -17,7 +17,7 @@ pub(crate) const SBOX_DEPTH: usize = 4;
 pub(crate) const HIDING_BITS: usize = 128;
 /// Bits of the limbs that rows are streamed in.
 pub(crate) const LIMB: usize = 52;
-/// Bits kept below what is needed, so that what is cut off does not matter.
+/// Bits kept below what is needed: what is cut off changes a result by a unit at most.
 const GUARD: usize = 128;
 /// Bytes that a record of rows aims at.
 const RECORD_BYTES: usize = 32 << 20;
@@ -116,7 +116,7 @@ impl Params {
         &self.set
     }
 
-    /// Bits of a ciphertext.
+    /// ℓ, plaintext bits of a ciphertext.
     pub fn slots(&self) -> usize {
         self.set.slots
     }
@@ -151,7 +151,7 @@ impl Params {
         self.set.rounds * SBOX_DEPTH + 1
     }
 
-    /// Memory of an evaluation, at least: the fixed factors, the state twice, and the products of the last level.
+    /// Bytes of memory of an evaluation, at least: the fixed factors, the state twice, and the products of the last level.
     pub fn memory_of_run(&self) -> u64 {
         let spectrum = 24 * self.long.digits();
         let fixed = (1 + self.set.digits.count()) * spectrum;
@@ -219,17 +219,17 @@ impl Params {
         (self.set.digits.target + 1 + 76).div_ceil(LIMB)
     }
 
-    /// Limbs of one of z_1 … z_ℓ.
+    /// Limbs of one of z_0 … z_(ℓ-1).
     pub(crate) fn row_limbs(&self) -> usize {
         (self.set.gamma + 72).div_ceil(LIMB) + self.window_limbs()
     }
 
-    /// κ, bits of the fractions of z_1 … z_ℓ.
+    /// κ, bits of the fractions of z_0 … z_(ℓ-1).
     pub(crate) fn row_fraction(&self) -> usize {
         LIMB * self.row_limbs() - self.set.digits.target
     }
 
-    /// Groups of eight of z_1 … z_ℓ.
+    /// Groups of eight of z_0 … z_(ℓ-1).
     pub(crate) fn row_groups(&self) -> usize {
         self.set.slots.div_ceil(LANES)
     }

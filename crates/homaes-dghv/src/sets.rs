@@ -40,13 +40,13 @@ pub struct ParamSet {
     pub purpose: Purpose,
     /// λ, the security that the paper gives it
     pub lambda: Option<u32>,
-    /// ℓ, bits of a ciphertext
+    /// ℓ, plaintext bits of a ciphertext
     pub slots: usize,
     /// ρ, bits of fresh noise
     pub rho: usize,
     /// η, bits of a secret prime
     pub eta: usize,
-    /// γ, bits of a ciphertext
+    /// γ, bits of the number that a ciphertext is
     pub gamma: usize,
     /// Θ, terms of a conversion, and number of public encryptions of 0
     pub theta: usize,
