@@ -335,7 +335,7 @@ Generated from `homaes params --json`; a test compares. Do not edit: `UPDATE_DOC
 
 ## Security and failure
 
-Bits of security claimed, estimated, with what rotations of the ring give an attacker, and against quantum computers (stated, not claimed); log2 of the probability that
+Bits of security claimed (of purpose `paper`: by the paper, not by this project), estimated, with what rotations of the ring give an attacker, and against quantum computers (stated, not claimed); log2 of the probability that
 a batch decrypts wrongly, and that one of 10^6 batches does. [SECURITY.md](../SECURITY.md) says what these figures rest on. Only sets of purpose `secure`
 protect data.
 

@@ -30,7 +30,7 @@ pub(crate) fn run(args: &Params) -> Result<(), Failure> {
     ];
     console::print(&table::columns(head, &rows))?;
     console::print(
-        "\nclaimed, estimated: bits of security, rotations: with attacks that rotate the secret; blocks, ciphertexts: of one batch, wrapped key: of the largest AES key,\nin the set's first layout. Only sets of purpose 'secure' protect data.\n\n",
+        "\nclaimed, estimated: bits of security, claimed by the paper in sets of purpose 'paper'; rotations: with attacks that rotate the secret; blocks, ciphertexts: of one batch, wrapped key: of the largest AES key,\nin the set's first layout. Only sets of purpose 'secure' protect data.\n\n",
     )?;
     let head = ["set", "layout", "blocks", "AES-128", "AES-192", "AES-256"];
     let rows: Vec<_> = sets.iter().flat_map(layout_rows).collect();
