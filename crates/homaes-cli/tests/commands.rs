@@ -504,8 +504,13 @@ fn benchmarks_print_one_document() {
         (&"bgv/toy-255".into(), &"toy".into(), &true.into())
     );
     for field in [
+        "keygen_seconds",
+        "load_key_seconds",
+        "wrap_seconds",
+        "load_wrapped_seconds",
         "seconds",
         "setup_seconds",
+        "decrypt_seconds",
         "ms_per_block",
         "ns_per_transform",
         "reference_ntt_ns",

@@ -9,13 +9,14 @@ use crate::progress::{Follower, counts_json, spin};
 use crate::scratch::Scratch;
 use crate::table::{self, Rows};
 use homaes::{
-    AesKey, Direction, Expansion, Job, KeySet, KeySize, Layout, Output, Quality, Report, Scheme,
-    Set, Transcipher, WrappedKey, Wrapping,
+    AesKey, Direction, EVAL_KEY_FILE, EvalKey, Expansion, Job, KeyFolder, KeySet, KeySize, Layout,
+    Output, Quality, Report, Scheme, Set, Transcipher, WrappedKey, Wrapping,
 };
 use serde_json::{Map, Value, json};
 use std::fs;
 use std::num::NonZeroUsize;
 use std::thread::available_parallelism;
+use std::time::Instant;
 
 /// What `bench SCHEME` is to measure.
 pub(super) struct Plan {
@@ -36,10 +37,43 @@ pub(super) struct Run {
     expansion: Expansion,
     report: Report,
     reference: Reference,
+    around: Around,
     eval_key_bytes: u64,
     wrapped_key_bytes: u64,
     margin_bits: Option<f64>,
     peak_rss_bytes: Option<u64>,
+}
+
+/// Seconds of what is around the evaluation, from file to file, on all cores.
+#[derive(Debug, Default, Clone, Copy)]
+struct Around {
+    keygen: f64,
+    /// reading the evaluation key
+    load_key: f64,
+    wrap: f64,
+    /// reading the wrapped key
+    load_wrapped: f64,
+    decrypt: f64,
+}
+
+impl Around {
+    fn rows(&self) -> [(&'static str, f64); 5] {
+        [
+            ("key generation", self.keygen),
+            ("reading the evaluation key", self.load_key),
+            ("wrapping the AES key", self.wrap),
+            ("reading the wrapped key", self.load_wrapped),
+            ("decryption", self.decrypt),
+        ]
+    }
+}
+
+/// Adds the time of `work` to `seconds`.
+fn timed<T>(seconds: &mut f64, work: impl FnOnce() -> T) -> T {
+    let start = Instant::now();
+    let result = work();
+    *seconds += start.elapsed().as_secs_f64();
+    result
 }
 
 impl Plan {
@@ -79,7 +113,18 @@ impl Plan {
             ..
         } = self;
         let scratch = Scratch::new()?;
-        let keys = spin("making keys", || KeySet::generate(&set))?;
+        let mut around = Around::default();
+        // in files, as keys larger than memory are
+        let folder = scratch.file("keys");
+        let secret = spin("making keys", || {
+            timed(&mut around.keygen, || {
+                KeyFolder::open(&folder)?.create(&set, false, None, &mut |_, _, _| ())
+            })
+        })?;
+        let eval = timed(&mut around.load_key, || {
+            EvalKey::open(folder.join(EVAL_KEY_FILE))
+        })?;
+        let keys = KeySet { secret, eval };
         let sample = Sample::random(16 * self.blocks as usize, key_size, direction)?;
         let warm_up = self.blocks.min(set.default_blocks(layout));
         let warm_up = sample.front(16 * warm_up as usize);
@@ -90,18 +135,29 @@ impl Plan {
                 ..Wrapping::default()
             };
             let aes_key = AesKey::from_bytes(&sample.key)?;
-            // in a file, as keys larger than memory are
             let path = scratch.file("key.hwk");
-            WrappedKey::create(&keys.secret, &aes_key, &wrapping, path, false)
+            timed(&mut around.wrap, || {
+                let output = Output::create(&path, false)?;
+                WrappedKey::write(&keys.secret, &aes_key, &wrapping, output, &mut |_, _| ())
+            })?;
+            timed(&mut around.load_wrapped, || {
+                WrappedKey::open(&path, &keys.eval)
+            })
         })?;
         let server = (&wrapped, self.threads);
         let mut clocks = Clocks::new(&set)?;
         spin("warming up", || {
-            evaluate(&keys, server, &warm_up, &scratch, args::Progress::None)
+            evaluate(
+                &keys,
+                server,
+                &warm_up,
+                &scratch,
+                (args::Progress::None, &mut 0.0),
+            )
         })?;
         clocks.tick();
-        let timed = evaluate(&keys, server, &sample, &scratch, args::Progress::Auto)?;
-        let (report, margin_bits) = timed;
+        let follow = (args::Progress::Auto, &mut around.decrypt);
+        let (report, margin_bits) = evaluate(&keys, server, &sample, &scratch, follow)?;
         clocks.tick();
         Ok(Run {
             layout,
@@ -109,6 +165,7 @@ impl Plan {
             direction,
             expansion: wrapped.expansion(),
             report,
+            around,
             margin_bits,
             eval_key_bytes: keys.eval.file_bytes(),
             wrapped_key_bytes: wrapped.file_bytes(),
@@ -119,13 +176,13 @@ impl Plan {
     }
 }
 
-/// Runs `sample` from file to file, decrypts, and compares.
+/// Runs `sample` from file to file, decrypts, and compares; adds the seconds of decryption.
 fn evaluate(
     keys: &KeySet,
     (wrapped, threads): (&WrappedKey, NonZeroUsize),
     sample: &Sample,
     scratch: &Scratch,
-    progress: args::Progress,
+    (progress, decrypting): (args::Progress, &mut f64),
 ) -> Result<(Report, Option<f64>), Failure> {
     let system = |error| Failure::system("temporary file", error);
     let (aes, fhe, plain) = (
@@ -140,7 +197,8 @@ fn evaluate(
         .watch(|event| follower.event(event))
         .run(job, Output::create(&fhe, true)?)?;
     follower.finish(&report);
-    let decrypted = keys.secret.decrypt(&fhe, Output::private(&plain, true)?)?;
+    let output = Output::private(&plain, true)?;
+    let decrypted = timed(decrypting, || keys.secret.decrypt(&fhe, output))?;
     if fs::read(&plain).map_err(system)? != sample.message {
         let message = "the results decrypt to other blocks than were encrypted; please report this";
         return Err(Failure::Work(message.into()));
@@ -209,6 +267,11 @@ impl Run {
             "blocks": report.blocks,
             "blocks_per_batch": self.set.blocks_per_batch(self.layout),
             "batches": report.batches,
+            "keygen_seconds": self.around.keygen,
+            "load_key_seconds": self.around.load_key,
+            "wrap_seconds": self.around.wrap,
+            "load_wrapped_seconds": self.around.load_wrapped,
+            "decrypt_seconds": self.around.decrypt,
             "setup_seconds": report.setup_seconds,
             "seconds": report.seconds,
             "seconds_per_batch": self.seconds_per_batch(),
@@ -275,6 +338,9 @@ impl Run {
                 &format!("share of {name}"),
                 format!("{:.1} %", share * 100.0),
             );
+        }
+        for (what, seconds) in self.around.rows() {
+            rows.add(&format!("time of {what}"), table::seconds(seconds));
         }
         rows.add("size of evaluation key", table::bytes(self.eval_key_bytes));
         rows.add(
