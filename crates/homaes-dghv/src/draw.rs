@@ -9,7 +9,7 @@ use crypto_bigint::U1024;
 use crypto_primes::{Flavor, is_prime, random_prime};
 use homaes_math::Backend;
 use homaes_math::integer::natural::{inverse_of_word, words_of};
-use homaes_math::integer::pass_fermat;
+use homaes_math::integer::{FERMAT_BITS, pass_fermat};
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
 use std::sync::OnceLock;
@@ -23,8 +23,7 @@ const SMALL: u64 = 1 << 11;
 /// A prime of `bits` ≤ 1024 bits.
 pub(crate) fn prime(rng: &mut ChaCha20Rng, bits: usize, backend: Backend) -> Secret {
     let words = words_of(bits);
-    // the test on eight is for large numbers
-    if bits < 960 {
+    if !FERMAT_BITS.contains(&bits) {
         let p: Zeroizing<U1024> = Zeroizing::new(random_prime(rng, Flavor::Any, bits as u32));
         let mut out = Zeroizing::new(p.to_words().to_vec());
         out.truncate(words);

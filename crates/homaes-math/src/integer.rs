@@ -20,7 +20,7 @@ mod reducer;
 pub(crate) mod rows;
 
 pub use convolution::{Convolution, Form, Spectrum};
-pub use fermat::pass_fermat;
+pub use fermat::{FERMAT_BITS, pass_fermat};
 pub use reducer::Reducer;
 
 use crate::modulus::{MASK, WORD_BITS};

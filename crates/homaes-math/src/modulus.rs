@@ -7,6 +7,8 @@
 //! Value ranges: *canonical* means `[0, p)`, *lazy* means `[0, 2p)`. Five spare bits above p let
 //! four butterfly levels run without a conditional subtraction (`32 p < 2^52`).
 
+use crate::integer::natural::inverse_of_word;
+
 /// Bits of the multiplier word: IFMA multiplies 52-bit operands.
 pub const WORD_BITS: u32 = 52;
 pub(crate) const MASK: u64 = (1 << WORD_BITS) - 1;
@@ -47,14 +49,10 @@ impl Modulus {
             p % 2 == 1 && p > 1 << 16 && p < 1 << MAX_MODULUS_BITS,
             "modulus {p} out of range"
         );
-        let mut inv = 1u64; // Newton iteration: doubles the correct low bits each step
-        for _ in 0..6 {
-            inv = inv.wrapping_mul(2u64.wrapping_sub(p.wrapping_mul(inv)));
-        }
         let r = (1u64 << WORD_BITS) % p;
         Self {
             p,
-            neg_inv: inv.wrapping_neg() & MASK,
+            neg_inv: inverse_of_word(p).wrapping_neg() & MASK,
             r,
             r2: mul_mod(r, r, p),
         }

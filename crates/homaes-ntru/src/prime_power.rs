@@ -21,6 +21,7 @@ use crt::{Crt, Reduction};
 use homaes_leveled::grouped::{Shape, inner_products};
 use homaes_leveled::secret::{self, lots, lots_mut};
 use homaes_leveled::{Meter, Poly, Pool, SecretPoly, Stage, transposed};
+use homaes_math::integer::natural::inverse_of_word;
 use homaes_math::prime::largest_primes;
 use homaes_math::{Ring, Words, kernel};
 use homaes_scheme::{Cancel, FieldError};
@@ -318,9 +319,7 @@ impl Arithmetic for PrimePower {
             levels,
             pool,
             base,
-            inverse: (0..6).fold(1, |x: u64, _| {
-                x.wrapping_mul(2u64.wrapping_sub(p.wrapping_mul(x)))
-            }),
+            inverse: inverse_of_word(p),
         })
     }
 

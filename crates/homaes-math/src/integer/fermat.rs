@@ -13,8 +13,8 @@ use zeroize::{Zeroize, Zeroizing};
 const LIMBS: usize = 20;
 /// Bits of s - 1: the highest of n.
 const TOP: usize = 5;
-/// Bits of n: R·2^-s is not far above it.
-const SIZES: core::ops::RangeInclusive<usize> = 960..=1024;
+/// Bits of numbers that [`pass_fermat`] takes: R·2^-s is not far above them.
+pub const FERMAT_BITS: core::ops::RangeInclusive<usize> = 960..=1024;
 /// Words of b.
 const WORDS: usize = 16;
 
@@ -23,7 +23,7 @@ const WORDS: usize = 16;
 /// # Panics
 /// If `bits` is outside of that.
 pub fn pass_fermat(numbers: [&[u64]; LANES], bits: usize, backend: Backend) -> [bool; LANES] {
-    assert!(SIZES.contains(&bits), "{bits} bits");
+    assert!(FERMAT_BITS.contains(&bits), "{bits} bits");
     let mut test = Zeroizing::new(Test::default());
     test.k = bits - TOP;
     for (lane, n) in numbers.into_iter().enumerate() {

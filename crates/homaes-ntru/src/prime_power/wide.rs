@@ -346,9 +346,7 @@ mod tests {
     #[test]
     fn division_is_exact() {
         let p = 2_130_673_921u64;
-        let inverse = (0..6).fold(1u64, |x, _| {
-            x.wrapping_mul(2u64.wrapping_sub(p.wrapping_mul(x)))
-        });
+        let inverse = homaes_math::integer::natural::inverse_of_word(p);
         let count = 6;
         let mut block = vec![[0; BLOCK]; count];
         let mut delta = [0; BLOCK];
