@@ -110,23 +110,8 @@ impl SecretKey {
     #[inline(never)]
     pub fn decrypt_blocks(&self, state: &State) -> Result<Decrypted> {
         let params = self.params();
-        state.check(params, self.id())?;
         let (width, shift) = (params.digit_bits(), params.digit_shift());
-        let secret = self.glwe();
-        // data, and errors that tell about the key
-        let digits: Zeroizing<Vec<[u64; 2]>> = state
-            .lwes
-            .par_chunks_exact(secret.len() + 1)
-            .map(|lwe| {
-                let (mask, body) = lwe.split_at(secret.len());
-                let lots = lots(mask).iter().zip(lots(secret));
-                let phase = lots.fold(body[0], |phase, (a, s)| {
-                    secret::subtract_product(a, s, phase)
-                });
-                secret::round(phase, shift)
-            })
-            .collect::<Vec<_>>()
-            .into();
+        let digits = self.rounded(state)?;
         // whether all are digits is told, which are not is not
         let all = digits.iter().fold(0, |all, &[digit, _]| all | digit);
         if all >> width != 0 {
@@ -146,5 +131,31 @@ impl SecretKey {
             // a noise of nothing counts as one unit
             margin_bits: f64::from(shift) - 65.0 - torus::log2_fraction(worst | 1),
         })
+    }
+    /// The measured noise of a state: log2 of its root mean square over all ciphertexts, in units of 2^-64 of the torus.
+    ///
+    /// # Errors
+    /// If the state is of another set or another key.
+    pub fn measure_noise(&self, state: &State) -> Result<f64> {
+        let digits = self.rounded(state)?;
+        let squares = digits.iter().map(|&[_, error]| (error as f64).powi(2));
+        Ok(0.5 * (squares.sum::<f64>() / digits.len() as f64).log2())
+    }
+
+    /// The digit of every ciphertext, and the distance of its phase from it: data, and errors that tell about the key.
+    fn rounded(&self, state: &State) -> Result<Zeroizing<Vec<[u64; 2]>>> {
+        let params = self.params();
+        state.check(params, self.id())?;
+        let (secret, shift) = (self.glwe(), params.digit_shift());
+        let lwes = state.lwes.par_chunks_exact(secret.len() + 1);
+        let digits = lwes.map(|lwe| {
+            let (mask, body) = lwe.split_at(secret.len());
+            let lots = lots(mask).iter().zip(lots(secret));
+            let phase = lots.fold(body[0], |phase, (a, s)| {
+                secret::subtract_product(a, s, phase)
+            });
+            secret::round(phase, shift)
+        });
+        Ok(digits.collect::<Vec<_>>().into())
     }
 }

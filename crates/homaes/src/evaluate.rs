@@ -13,6 +13,7 @@
 //! not depend on the number of threads. TFHE has one batch in flight.
 
 use crate::batch::{Batch, Batches};
+use crate::report::Stages;
 use crate::scheme::Circuit;
 use crate::{Cancel, Error, Quality, Result, SchemeError, Step};
 use homaes_aes::Mode;
@@ -30,6 +31,8 @@ pub(crate) struct Evaluated {
     pub(crate) record: Vec<u8>,
     pub(crate) quality: Quality,
     pub(crate) steps: Vec<Step>,
+    /// What the circuit's kernels took in each step, for all batches that were evaluated at the time.
+    pub(crate) stages: Vec<Stages>,
 }
 
 /// Evaluates every batch with the current thread pool, `window` at a time, and hands the results to `write` in order.
@@ -81,7 +84,8 @@ fn evaluate(
     batch: &Batch,
     watch: &(impl Fn(u64, usize, Step) + Sync),
 ) -> Result<Evaluated, SchemeError> {
-    let (mut since, mut steps) = (Instant::now(), Vec::new());
+    let (mut steps, mut stages) = (Vec::new(), Vec::new());
+    let (mut since, mut read) = (Instant::now(), circuit.meter());
     let input = mode.input(batch.first_block, &batch.blocks);
     let mask = mode.mask(batch.before, &batch.blocks);
     let mut step = |round, quality, _: &dyn Any| {
@@ -89,6 +93,9 @@ fn evaluate(
         since = Instant::now();
         let step = Step { seconds, quality };
         steps.push(step);
+        let now = circuit.meter();
+        stages.push(now.since(&read).seconds);
+        read = now;
         watch(batch.index, round, step);
     };
     let done = circuit.run(&input, &mask, cancel, &mut step)?;
@@ -97,6 +104,7 @@ fn evaluate(
         record: done.record,
         quality: done.quality,
         steps,
+        stages,
     })
 }
 

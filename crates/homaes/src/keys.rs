@@ -20,7 +20,7 @@ use crate::pool::Pool;
 use crate::{Cancel, Error, Output, Result, Set, Wrapped, Wrapping, memory, random, scheme};
 use core::fmt;
 use homaes_aes::{Direction, KeySize, Layout};
-use homaes_scheme::{Expansion, Misfit, Record, Records, misfit};
+use homaes_scheme::{Expansion, Misfit, Record, Records, SetId, misfit};
 use homaes_wire::{Header, KeyId, Kind, Reader, WireError, Writer};
 use protect::Sealed;
 use rand_chacha::ChaCha20Rng;
@@ -417,9 +417,7 @@ impl EvalKey {
 
     /// Checks that both were made for one set with one secret key.
     pub(crate) fn check_match(&self, wrapped: &WrappedKey) -> Result<()> {
-        let found = (wrapped.set().id(), wrapped.key_id());
-        misfit::check(WRAPPED_KEY, found, (self.set().id(), self.key_id()))
-            .map_err(|error| Error::Keys(error.into()))
+        wrapped.check_of(self.set().id(), self.key_id())
     }
 
     /// AES under both, which must match, in `layout`; with the current thread pool.
@@ -490,6 +488,12 @@ pub struct WrappedKey {
 }
 
 impl WrappedKey {
+    /// Checks that it is of this set, and of this secret key.
+    pub(crate) fn check_of(&self, set: SetId<'_>, key: KeyId) -> Result<()> {
+        misfit::check(WRAPPED_KEY, (self.set().id(), self.key_id()), (set, key))
+            .map_err(|error| Error::Keys(error.into()))
+    }
+
     /// Encrypts `aes_key`, in memory only.
     ///
     /// # Errors

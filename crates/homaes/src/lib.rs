@@ -87,7 +87,7 @@ pub use memory::check_keys as check_memory;
 pub use meta::Meta;
 pub use output::{Output, interrupt, interrupt_without_memory, remove_leftovers};
 pub use quality::Quality;
-pub use report::{Progress, Report, Step};
+pub use report::{Measured, Progress, Report, Stages, Step};
 pub use scheme::{NoiseTerms, Scheme, Set, Variant, Yardstick};
 pub use scheme_error::{ParamsError, SchemeError};
 pub use transcipher::Transcipher;

@@ -13,6 +13,15 @@ pub struct Step {
     pub quality: Quality,
 }
 
+/// One step of AES, the noise measured with the secret key.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Measured {
+    /// What the scheme estimates or bounds, as in every run.
+    pub quality: Quality,
+    /// What was found where `quality` has [`Quality::noise_bits`].
+    pub noise_bits: f64,
+}
+
 /// Where a run stands: sent after the key addition and after each round of each batch.
 ///
 /// Batches may run side by side, so events of several batches interleave.
@@ -29,6 +38,9 @@ pub struct Progress {
     /// What the round took and left.
     pub step: Step,
 }
+
+/// Wall-clock seconds by kernel group, summed over threads.
+pub type Stages = Vec<(&'static str, f64)>;
 
 /// What a run did and measured.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,7 +71,9 @@ pub struct Report {
     /// `relinearisations` (BGV, layout bits).
     pub counts: Vec<(&'static str, u64)>,
     /// Wall-clock seconds by kernel group, summed over threads.
-    pub stages: Vec<(&'static str, f64)>,
+    pub stages: Stages,
+    /// The same for each of `steps`, summed over batches; empty where batches were evaluated side by side.
+    pub stages_by_step: Vec<Stages>,
     /// Quality of the worst result; `None` for an empty message.
     pub quality: Option<Quality>,
     /// Size of the output file.
@@ -81,6 +95,7 @@ impl Report {
             steps: Vec::new(),
             counts: Vec::new(),
             stages: Vec::new(),
+            stages_by_step: Vec::new(),
             quality: None,
             file_bytes: 0,
         }
@@ -97,6 +112,19 @@ impl Report {
             // A running mean over the batches.
             sum.seconds += (step.seconds - sum.seconds) / self.batches as f64;
             sum.quality = sum.quality.worst(step.quality);
+        }
+    }
+
+    /// Adds the kernels' seconds in each step of a batch that was evaluated alone.
+    pub(crate) fn add_stages(&mut self, steps: &[Stages]) {
+        if self.stages_by_step.is_empty() {
+            self.stages_by_step = steps.to_vec();
+            return;
+        }
+        for (sums, stages) in self.stages_by_step.iter_mut().zip(steps) {
+            for ((_, sum), (_, seconds)) in sums.iter_mut().zip(stages) {
+                *sum += seconds;
+            }
         }
     }
 

@@ -7,11 +7,13 @@ use crate::output::Container;
 use crate::pool::Pool;
 use crate::scheme::Circuit;
 use crate::{
-    Cancel, Error, EvalKey, Job, Output, Progress, Report, Result, Set, Step, WrappedKey, memory,
+    Cancel, Error, EvalKey, Job, Measured, Output, Progress, Report, Result, SchemeError,
+    SecretKey, Set, Step, WrappedKey, memory,
 };
-use homaes_aes::Layout;
+use homaes_aes::{Block, Layout};
 use homaes_scheme::Misfit;
 use homaes_wire::{Contents, Header, Kind};
+use std::any::Any;
 use std::cmp::Reverse;
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -151,6 +153,33 @@ impl<'k> Transcipher<'k> {
         Ok(report)
     }
 
+    /// Encrypts or decrypts `input`, at most one batch, and measures the noise after the key addition and after every round. For figures: nobody has
+    /// both keys otherwise.
+    ///
+    /// # Errors
+    /// [`Error::Keys`] if `secret` is not that of the keys, or the wrapped key has no layout; [`Error::Batch`] if there are more blocks than a batch
+    /// holds.
+    pub fn measure_noise(&self, secret: &SecretKey, input: &[Block]) -> Result<Vec<Measured>> {
+        self.wrapped.check_of(secret.set().id(), secret.id())?;
+        let layout = self.layout_for(input.len() as u64)?;
+        let circuit = self.circuit(layout)?;
+        let measure = |quality, state: &dyn Any| {
+            let noise_bits = secret.key.measure_noise(state)?;
+            Ok(Measured {
+                quality,
+                noise_bits,
+            })
+        };
+        let run = || {
+            let mut found = Vec::new();
+            let mut step = |_: usize, quality, state: &dyn Any| found.push(measure(quality, state));
+            circuit.run(input, &[], &self.cancel, &mut step)?;
+            found.into_iter().collect::<Result<_, SchemeError>>()
+        };
+        let found = self.pool.install(run);
+        found.map_err(|source| Error::batch(0, source))
+    }
+
     /// Evaluates every batch into `file`.
     fn evaluate(
         &self,
@@ -171,6 +200,9 @@ impl<'k> Transcipher<'k> {
         let (before, start) = (circuit.meter(), Instant::now());
         let write = |done: Evaluated| {
             report.add(done.quality, &done.steps);
+            if in_flight == 1 {
+                report.add_stages(&done.stages);
+            }
             file.record(TAG_BATCH, done.index, &done.record)
         };
         let (mode, cancel) = (meta.mode, &self.cancel);

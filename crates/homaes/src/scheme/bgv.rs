@@ -155,6 +155,13 @@ impl SecretKey for homaes_bgv::SecretKey {
         Ok(self.decrypt_blocks(state)?)
     }
 
+    fn measure_noise(&self, state: &dyn Any) -> Result<f64> {
+        let state: &State = state.downcast_ref().expect("a state of this scheme");
+        let all = state.ciphertexts().par_iter();
+        let all = all.map(|c| homaes_bgv::SecretKey::measure_noise(self, c).1);
+        Ok(all.reduce(|| f64::NEG_INFINITY, f64::max))
+    }
+
     fn eval_file(&self, seed: [u8; 32]) -> Result<Box<dyn Records + '_>> {
         Ok(Box::new(EvalKeyFile::of_seed(self, seed)))
     }

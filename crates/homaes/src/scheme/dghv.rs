@@ -136,6 +136,17 @@ impl SecretKey for homaes_dghv::SecretKey {
         Ok(self.decrypt_blocks(state)?)
     }
 
+    fn measure_noise(&self, state: &dyn Any) -> Result<f64> {
+        let state: &State = state.downcast_ref().expect("a state of this scheme");
+        let all = state.bits().par_iter().with_max_len(1);
+        let all = all.map(|c| homaes_dghv::SecretKey::measure_noise(self, c));
+        let logs: Vec<f64> = all.flatten_iter().map(|(log, _)| log).collect();
+        // the squares are beyond what f64 holds
+        let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let squares = logs.iter().map(|log| f64::exp2(2.0 * (log - largest)));
+        Ok(largest + 0.5 * (squares.sum::<f64>() / logs.len() as f64).log2())
+    }
+
     fn eval_file(&self, seed: [u8; 32]) -> Result<Box<dyn Records + '_>> {
         Ok(Box::new(EvalKeyFile::of_seed(self, seed)))
     }

@@ -37,6 +37,7 @@ mod names {
     };
     pub(in crate::scheme) use rand_chacha::ChaCha20Rng;
     pub(in crate::scheme) use rand_core::Rng;
+    pub(in crate::scheme) use rayon::prelude::*;
     pub(in crate::scheme) use std::any::Any;
     pub(in crate::scheme) use std::sync::Arc;
 }
@@ -239,6 +240,13 @@ pub(crate) trait SecretKey: Records + Send + Sync {
     /// # Panics
     /// If it is of another scheme.
     fn decrypt(&self, state: &dyn Any) -> Result<Decrypted>;
+
+    /// The noise measured in a state that [`Circuit::run`] shows, as log2 of what [`Quality::noise_bits`] estimates: of the worst ciphertext or of all of
+    /// them together. For figures; it takes longer than decrypting.
+    ///
+    /// # Panics
+    /// If it is of another scheme.
+    fn measure_noise(&self, state: &dyn Any) -> Result<f64>;
 
     /// The file of the evaluation key that `seed` and this key determine. Its first record is `seed` itself, 32 bytes: key generation that goes
     /// on reads it there.

@@ -142,6 +142,13 @@ impl<A: Arithmetic> SecretKey for homaes_ntru::SecretKey<A> {
         Ok(self.decrypt_blocks(state)?)
     }
 
+    fn measure_noise(&self, state: &dyn Any) -> Result<f64> {
+        let state: &State<A> = state.downcast_ref().expect("a state of this scheme");
+        let all = state.bits().par_iter();
+        let all = all.map(|c| homaes_ntru::SecretKey::measure_noise(self, c));
+        Ok(all.reduce(|| f64::NEG_INFINITY, f64::max))
+    }
+
     fn eval_file(&self, seed: [u8; 32]) -> Result<Box<dyn Records + '_>> {
         Ok(Box::new(EvalKeyFile::of_seed(self, seed)))
     }

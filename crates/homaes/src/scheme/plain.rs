@@ -121,6 +121,10 @@ impl SecretKey for Key {
         })
     }
 
+    fn measure_noise(&self, _: &dyn Any) -> Result<f64> {
+        Ok(QUALITY.noise_bits)
+    }
+
     fn eval_file(&self, seed: [u8; 32]) -> Result<Box<dyn Records + '_>> {
         Ok(Key::new(Kind::EvalKey, self.0.key_id(), seed.to_vec())?)
     }

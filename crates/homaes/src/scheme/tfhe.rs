@@ -141,6 +141,11 @@ impl SecretKey for homaes_tfhe::SecretKey {
         Ok(self.decrypt_blocks(state)?)
     }
 
+    fn measure_noise(&self, state: &dyn Any) -> Result<f64> {
+        let state: &State = state.downcast_ref().expect("a state of this scheme");
+        Ok(homaes_tfhe::SecretKey::measure_noise(self, state)?)
+    }
+
     fn eval_file(&self, seed: [u8; 32]) -> Result<Box<dyn Records + '_>> {
         Ok(Box::new(EvalKeyFile::of_seed(self, seed)))
     }

@@ -75,6 +75,13 @@ fn rounds(world: &mut World, layout: Layout, size: KeySize, direction: Direction
             room > 0.0 && margin + SIGMAS >= room.min(SEEN),
             "{what}, round {round}: {quality:?}, measured {margin}"
         );
+        // measured for figures: below the estimate, and not zero
+        let noise = world.secret.measure_noise(state).unwrap();
+        let estimate = quality.noise_bits;
+        assert!(
+            noise < estimate + SIGMAS && (noise > 0.0 || world.set.scheme().name() == "plain"),
+            "{what}, round {round}: noise {noise}, estimated {estimate}"
+        );
         seen.push(round);
     };
     // as in CTR, or as in ECB
