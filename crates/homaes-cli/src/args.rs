@@ -6,6 +6,7 @@ use homaes::{Block, KeySize};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
+use std::time::Duration;
 
 /// Turn AES ciphertexts into FHE ciphertexts without seeing key or data
 #[derive(Debug, Parser)]
@@ -243,9 +244,12 @@ pub(crate) struct ChangePassphrase {
     pub(crate) remove: bool,
 }
 
-/// Measure one full run, or the kernels beside their reference
+/// Measure full runs, or the kernels beside their reference, or compare measurements
 #[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Bench {
+    #[command(subcommand)]
+    pub(crate) command: Option<BenchCommand>,
     /// What to measure
     #[arg(value_enum, default_value_t = Target::All)]
     pub(crate) target: Target,
@@ -272,6 +276,14 @@ pub(crate) struct Bench {
     /// schemes that are fast at few]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_BLOCKS))]
     pub(crate) blocks: Option<u64>,
+    /// Measure the noise after every round too, with the secret key, in one more batch
+    #[arg(long)]
+    pub(crate) noise: bool,
+    /// all: measure every set and layout that fits this time ('20m', '1h 30m'), on one thread and on all,
+    /// each twice at least [default: one run of each scheme's default set]
+    #[arg(long, value_name = "TIME", value_parser = parse_budget,
+        conflicts_with_all = ["set", "variant", "layout", "key_bits", "direction", "blocks", "noise"])]
+    pub(crate) budget: Option<Duration>,
     /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,
@@ -279,6 +291,25 @@ pub(crate) struct Bench {
     #[cfg(feature = "dghv")]
     #[arg(long, conflicts_with_all = ["json", "variant", "layout", "key_bits", "direction", "blocks"])]
     pub(crate) table: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum BenchCommand {
+    Compare(Compare),
+}
+
+/// Show what became faster or slower between two documents of 'bench --json', beyond the noise of their runs
+#[derive(Debug, clap::Args)]
+pub(crate) struct Compare {
+    /// The earlier document
+    #[arg(value_parser = file_path())]
+    pub(crate) old: PathBuf,
+    /// The later one
+    #[arg(value_parser = file_path())]
+    pub(crate) new: PathBuf,
+    /// Fail if anything became slower or worse
+    #[arg(long)]
+    pub(crate) check: bool,
 }
 
 /// One of the library's schemes.
@@ -434,6 +465,9 @@ impl ValueEnum for Target {
 /// More text than demonstrations and benchmarks need: 1 GiB.
 const MAX_BLOCKS: u64 = 1 << 26;
 
+/// Less does not cover the schemes.
+const MIN_BUDGET: Duration = Duration::from_secs(30);
+
 /// More than any machine has cores.
 const MAX_THREADS: usize = 4096;
 
@@ -457,6 +491,14 @@ fn parse_threads(text: &str) -> Result<NonZeroUsize, String> {
         .ok()
         .filter(|threads| threads.get() <= MAX_THREADS)
         .ok_or_else(|| format!("expected a number from 1 to {MAX_THREADS}"))
+}
+
+fn parse_budget(text: &str) -> Result<Duration, String> {
+    let longest = Duration::from_secs(7 * 24 * 3600);
+    humantime::parse_duration(text)
+        .ok()
+        .filter(|time| (MIN_BUDGET..=longest).contains(time))
+        .ok_or_else(|| "expected a time from 30s to 7days, such as '20m' or '1h 30m'".to_owned())
 }
 
 fn parse_key_bits(text: &str) -> Result<KeySize, String> {

@@ -8,6 +8,7 @@ mod inspect_folder;
 pub(crate) mod keygen;
 pub(crate) mod params;
 pub(crate) mod passphrase;
+pub(crate) mod report;
 mod sample;
 pub(crate) mod transcipher;
 pub(crate) mod wrap_key;

@@ -88,6 +88,7 @@ fn makes_files(command: &Command) -> bool {
 /// Ends the program on a signal. What is complete stays, and then the work is done; `keeps`: what is unfinished stays too, for the next run.
 fn stop(makes_files: bool, keeps: bool) {
     let completed = homaes::interrupt();
+    cmd::bench::stop_children();
     scratch::remove();
     progress::clear();
     terminal::restore();

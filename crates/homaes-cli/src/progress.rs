@@ -2,9 +2,10 @@
 
 use crate::args;
 use crate::console;
-use homaes::{Progress, Report, Step};
+use homaes::{Progress, Report, Stages, Step};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -77,11 +78,15 @@ impl Follower {
 
 /// A report as JSON.
 pub(crate) fn report_json(report: &Report) -> Value {
-    let stages: serde_json::Map<String, Value> = report
-        .stages
-        .iter()
-        .map(|&(name, seconds)| (name.to_owned(), json!(seconds)))
-        .collect();
+    let mut steps = steps_json(&report.steps);
+    for (step, seconds) in steps
+        .as_array_mut()
+        .into_iter()
+        .flatten()
+        .zip(&report.stages_by_step)
+    {
+        step["stage_seconds"] = json!(stages(Some(seconds)));
+    }
     json!({
         "layout": report.layout.name(),
         "bytes": report.bytes,
@@ -91,11 +96,11 @@ pub(crate) fn report_json(report: &Report) -> Value {
         "setup_seconds": report.setup_seconds,
         "seconds": report.seconds,
         "seconds_per_round": report.steps.iter().map(|step| step.seconds).collect::<Vec<_>>(),
-        "steps": steps_json(&report.steps),
+        "steps": steps,
         "transforms": report.count("transforms"),
         "rotations": report.count("rotations"),
         "counts": counts_json(report),
-        "stage_seconds": stages,
+        "stage_seconds": stages(Some(&report.stages)),
         "level": report.quality.map(|quality| quality.level),
         "multiplications_left": report.quality.and_then(|quality| report.scheme.multiplications_left(quality.level)),
         "noise_bits": report.quality.map(|quality| quality.noise_bits),
@@ -104,8 +109,16 @@ pub(crate) fn report_json(report: &Report) -> Value {
     })
 }
 
+/// Seconds by kernel group, or shares of them, by name.
+pub(crate) fn stages(stages: Option<&Stages>) -> BTreeMap<String, f64> {
+    let stages = stages.into_iter().flatten();
+    stages
+        .map(|&(name, seconds)| (name.to_owned(), seconds))
+        .collect()
+}
+
 /// What a scheme counted, by name.
-pub(crate) fn counts_json(report: &Report) -> Value {
+fn counts_json(report: &Report) -> Value {
     let counts = report.counts.iter();
     let counts = counts.map(|&(name, count)| (name.to_owned(), json!(count)));
     Value::Object(counts.collect())

@@ -3,6 +3,9 @@
 use homaes::{
     Direction, Expansion, Layout, Mode, NoiseTerms, Purpose, Quality, Scheme, SetCard, Step,
 };
+use homaes_lab::units::short_seconds;
+pub(crate) use homaes_lab::units::{bytes, seconds};
+use homaes_lab::{Lab, Machine, Run, Skipped};
 use std::fmt::Write;
 
 /// Rows of a name and a value, the values in one column.
@@ -56,6 +59,78 @@ pub(crate) fn columns<const N: usize>(head: [&str; N], rows: &[[String; N]]) -> 
     text
 }
 
+/// What `bench all` measured, a row for each run.
+pub(crate) fn lab(lab: &Lab) -> String {
+    let none = || "-".to_owned();
+    let number = |value: Option<f64>| value.map_or_else(none, |value| format!("{value:.0}"));
+    let row = |run: &Run| {
+        let security = run.security.as_ref();
+        let bits = security.and_then(|security| security.bits_with_rotations);
+        [
+            run.set.clone(),
+            format!("{} {}", run.layout, run.key_bits),
+            run.threads.to_string(),
+            run.blocks.to_string(),
+            run.latency_seconds.map_or_else(none, short_seconds),
+            short_seconds(run.seconds_per_block()),
+            number(run.aes_over_reference_ntt),
+            run.keygen_seconds.map_or_else(none, short_seconds),
+            run.wrap_seconds.map_or_else(none, short_seconds),
+            run.decrypt_seconds.map_or_else(none, short_seconds),
+            bytes(run.eval_key_bytes),
+            bytes(run.wrapped_key_bytes),
+            format!("{:.0}", run.ciphertext_bytes_per_byte),
+            run.peak_rss_bytes.map_or_else(none, bytes),
+            run.capacity_bits
+                .map_or_else(none, |bits| format!("{bits:.1}")),
+            security
+                .and_then(|security| security.log2_p_fail)
+                .map_or_else(none, |log| format!("{log:.1}")),
+            match run.is_secure() {
+                true => number(bits),
+                false => "NOT SECURE".to_owned(),
+            },
+        ]
+    };
+    let head = [
+        "set",
+        "layout, AES",
+        "threads",
+        "blocks",
+        "latency",
+        "per block",
+        "NTTs a batch",
+        "keygen",
+        "wrap",
+        "decrypt",
+        "eval key",
+        "wrapped key",
+        "bytes out",
+        "memory",
+        "noise left",
+        "log2 p_fail",
+        "security",
+    ];
+    let rows: Vec<_> = lab.runs.iter().map(row).collect();
+    let mut text = columns(head, &rows);
+    let Machine {
+        processor,
+        cores,
+        kernels,
+        ..
+    } = &lab.machine;
+    let took = short_seconds(lab.wall_seconds);
+    // Writing to a string does not fail.
+    let _ = write!(
+        text,
+        "\nlatency: of one block; NTTs a batch: time of a batch in transforms of tfhe-ntt (32768 points); bytes out: FHE bytes per byte of the message;\nnoise left, security: bits. Every byte was checked. {processor}, {cores} cores, kernels {kernels}; {took}.\n"
+    );
+    for Skipped { run, reason, .. } in &lab.skipped {
+        let _ = writeln!(text, "not measured: {run}: {reason}");
+    }
+    text
+}
+
 /// `1 block`, `2 blocks`.
 pub(crate) fn count(number: u64, one: &str, more: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { more })
@@ -89,30 +164,6 @@ pub(crate) fn associated_data(bytes: u64, sha256: &[u8]) -> String {
 
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// A number of bytes, with its unit.
-pub(crate) fn bytes(count: u64) -> String {
-    const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
-    if count < 1024 {
-        return format!("{count} B");
-    }
-    let mut value = count as f64 / 1024.0;
-    let mut unit = 0;
-    while value >= 1024.0 && unit + 1 < UNITS.len() {
-        value /= 1024.0;
-        unit += 1;
-    }
-    format!("{value:.1} {}", UNITS[unit])
-}
-
-/// A time, with its unit.
-pub(crate) fn seconds(value: f64) -> String {
-    match value {
-        v if v < 1e-3 => format!("{:.1} µs", v * 1e6),
-        v if v < 1.0 => format!("{:.1} ms", v * 1e3),
-        v => format!("{v:.2} s"),
-    }
 }
 
 /// Bits between noise and failure; none for an empty message.
@@ -201,18 +252,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn units() {
-        let sizes = [0, 1023, 1024, 1536, 1 << 20, u64::MAX].map(bytes);
-        assert_eq!(
-            sizes[..5],
-            ["0 B", "1023 B", "1.0 KiB", "1.5 KiB", "1.0 MiB"]
-        );
-        assert!(sizes[5].ends_with(" TiB"));
+    fn numbers_of_blocks() {
         assert_eq!(blocks(1, 1), "1 block in 1 batch");
-        assert_eq!(
-            [2e-6, 0.25, 61.0].map(seconds),
-            ["2.0 µs", "250.0 ms", "61.00 s"]
-        );
     }
 
     #[test]

@@ -209,6 +209,17 @@ impl SetCard {
         self.least(|estimate| estimate.with_rotations)
     }
 
+    /// The estimate of what is easiest to break when rotations of the ring count; `None` if any line has none.
+    #[must_use]
+    pub fn weakest(&self) -> Option<&Estimate> {
+        let least = self.security_bits_with_rotations()?;
+        let mut estimates = self
+            .published
+            .iter()
+            .filter_map(|line| line.estimate.as_ref());
+        estimates.find(|estimate| estimate.with_rotations == least)
+    }
+
     /// The smallest of one figure of the estimates; `None` if any line has none.
     pub fn least(&self, figure: impl Fn(&Estimate) -> f64) -> Option<f64> {
         self.published

@@ -1,72 +1,58 @@
-//! `homaes bench`: one full run, and the kernels beside their reference.
+//! `homaes bench`: full runs of AES, and the kernels beside their reference.
 //!
 //! Times of AES are given as multiples of reference code measured in the same process, so that they can be compared
 //! between machines.
 
 mod aes;
+mod all;
+mod child;
+mod compare;
 mod kernels;
 mod reference;
 #[cfg(feature = "dghv")]
 mod table_1;
 
+pub(crate) use child::stop as stop_children;
+
 use super::named_set;
-use crate::args::{Bench, Direction, Layout, Target};
+use crate::args::{Bench, BenchCommand, Direction, Layout, Target};
 use crate::console::{self, Failure};
-use homaes::{KeySize, Scheme};
-use serde_json::Value;
+use homaes::KeySize;
+use serde_json::json;
 
 pub(crate) fn run(args: &Bench) -> Result<(), Failure> {
+    if let Some(BenchCommand::Compare(args)) = &args.command {
+        return compare::run(args);
+    }
     if args.target == Target::Kernels && of_a_run(args) {
-        let message = "'bench kernels' takes none of --set, --variant, --layout, --key-bits, --direction, --blocks and --threads; see --help";
+        let message = "'bench kernels' takes none of --set, --variant, --layout, --key-bits, --direction, --blocks, --threads and --noise; see --help";
+        return Err(Failure::Usage(message.into()));
+    }
+    if args.budget.is_some() && args.target != Target::All {
+        let message = "--budget is of 'bench all': it is shared by all schemes";
         return Err(Failure::Usage(message.into()));
     }
     #[cfg(feature = "dghv")]
     if args.table {
         return table_1::run(args);
     }
-    let schemes = schemes(args)?.into_iter();
-    // All are checked before the first is measured.
-    let plans: Vec<_> = schemes
-        .map(|scheme| aes::Plan::new(scheme, args))
-        .collect::<Result<_, Failure>>()?;
-    let runs: Vec<_> = plans
-        .into_iter()
-        .map(aes::Plan::measure)
-        .collect::<Result<_, Failure>>()?;
-    let kernels = match args.target {
-        Target::Kernels | Target::All => Some(kernels::measure()?),
-        Target::Scheme(_) => None,
-    };
-    if args.json {
-        let runs = runs.iter().map(|run| (run.scheme().name(), run.json()));
-        let kernels = kernels.map(|kernels| ("kernels", kernels.json()));
-        let mut documents = runs.chain(kernels);
-        return console::print_json(&match args.target {
-            Target::All => Value::Object(
-                documents
-                    .map(|(name, document)| (name.to_owned(), document))
-                    .collect(),
-            ),
-            // There is but one.
-            _ => documents
-                .next()
-                .map_or(Value::Null, |(_, document)| document),
-        });
+    match args.target {
+        Target::All => all::run(args),
+        Target::Kernels => {
+            let kernels = kernels::measure()?;
+            match args.json {
+                true => console::print_json(&kernels.json()),
+                false => console::print(&kernels.text()),
+            }
+        }
+        Target::Scheme(scheme) => {
+            let outcome = aes::Plan::new(scheme, args)?.measure()?;
+            match args.json {
+                true => console::print_json(&json!(outcome.document())),
+                false => console::print(&outcome.text()),
+            }
+        }
     }
-    let runs = runs.iter().map(aes::Run::text);
-    let kernels = kernels.map(|kernels| kernels.text());
-    let texts: Vec<String> = runs.chain(kernels).collect();
-    console::print(&texts.join("\n"))
-}
-
-/// The schemes to measure: with a set, everything means its scheme.
-fn schemes(args: &Bench) -> Result<Vec<Scheme>, Failure> {
-    Ok(match (args.target, &args.set) {
-        (Target::Scheme(scheme), _) => vec![scheme],
-        (Target::Kernels, _) => Vec::new(),
-        (Target::All, Some(set)) => vec![named_set(set)?.scheme()],
-        (Target::All, None) => Scheme::ALL.to_vec(),
-    })
 }
 
 /// Whether anything is chosen about a run of AES.
@@ -75,6 +61,7 @@ fn of_a_run(args: &Bench) -> bool {
         || args.variant.is_some()
         || args.blocks.is_some()
         || args.threads.is_some()
+        || args.noise
         || args.layout != Layout::Auto
         || args.key_bits != KeySize::Aes128
         || args.direction != Direction::Encrypt

@@ -5,18 +5,21 @@ use crate::args::{self, Bench};
 use crate::cmd::sample::Sample;
 use crate::cmd::{layout_of_set, set_of_scheme};
 use crate::console::{self, Failure};
-use crate::progress::{Follower, counts_json, spin};
+use crate::progress::{Follower, spin, stages};
 use crate::scratch::Scratch;
 use crate::table::{self, Rows};
 use homaes::{
     AesKey, Direction, EVAL_KEY_FILE, EvalKey, Expansion, Job, KeyFolder, KeySet, KeySize, Layout,
-    Output, Quality, Report, Scheme, Set, Transcipher, WrappedKey, Wrapping,
+    Measured, Output, Quality, Report, Scheme, Set, Transcipher, WrappedKey, Wrapping,
 };
-use serde_json::{Map, Value, json};
+use homaes_lab::{Round, Run, Security};
 use std::fs;
 use std::num::NonZeroUsize;
 use std::thread::available_parallelism;
 use std::time::Instant;
+
+/// A batch that takes longer needs no other before it to warm up, seconds.
+const LONG: f64 = 10.0;
 
 /// What `bench SCHEME` is to measure.
 pub(super) struct Plan {
@@ -26,10 +29,11 @@ pub(super) struct Plan {
     direction: Direction,
     threads: NonZeroUsize,
     blocks: u64,
+    noise: bool,
 }
 
 /// What it measured.
-pub(super) struct Run {
+pub(super) struct Outcome {
     set: Set,
     layout: Layout,
     key_size: KeySize,
@@ -38,6 +42,9 @@ pub(super) struct Run {
     report: Report,
     reference: Reference,
     around: Around,
+    latency: f64,
+    /// after every round, if asked for
+    noise: Vec<Measured>,
     eval_key_bytes: u64,
     wrapped_key_bytes: u64,
     margin_bits: Option<f64>,
@@ -95,6 +102,7 @@ impl Plan {
         }
         Ok(Self {
             blocks: args.blocks.unwrap_or(set.default_blocks(layout)),
+            noise: args.noise,
             set,
             layout,
             key_size,
@@ -103,8 +111,12 @@ impl Plan {
         })
     }
 
-    /// Makes keys, evaluates a few blocks to warm up, evaluates the timed blocks, and checks every byte of both.
-    pub(super) fn measure(self) -> Result<Run, Failure> {
+    /// Makes keys, evaluates, and checks every byte.
+    ///
+    /// All blocks are evaluated once to warm up and once more for the figures; the first time has to do where a batch takes longer than
+    /// [`LONG`]. The latency of one block is measured apart, but where a batch takes that long: in the layouts of batches one block takes
+    /// what a batch does.
+    pub(super) fn measure(self) -> Result<Outcome, Failure> {
         let Self {
             set,
             layout,
@@ -126,8 +138,6 @@ impl Plan {
         })?;
         let keys = KeySet { secret, eval };
         let sample = Sample::random(16 * self.blocks as usize, key_size, direction)?;
-        let warm_up = self.blocks.min(set.default_blocks(layout));
-        let warm_up = sample.front(16 * warm_up as usize);
         let wrapped = spin("wrapping the AES key", || {
             let wrapping = Wrapping {
                 direction,
@@ -144,73 +154,108 @@ impl Plan {
                 WrappedKey::open(&path, &keys.eval)
             })
         })?;
-        let server = (&wrapped, self.threads);
         let mut clocks = Clocks::new(&set)?;
-        spin("warming up", || {
-            evaluate(
-                &keys,
-                server,
-                &warm_up,
-                &scratch,
-                (args::Progress::None, &mut 0.0),
-            )
-        })?;
+        let mut server = Server {
+            keys: &keys,
+            wrapped: &wrapped,
+            threads: self.threads,
+            scratch: &scratch,
+            decrypt: 0.0,
+        };
         clocks.tick();
-        let follow = (args::Progress::Auto, &mut around.decrypt);
-        let (report, margin_bits) = evaluate(&keys, server, &sample, &scratch, follow)?;
+        let mut timed = server.evaluate(&sample, args::Progress::Auto)?;
+        let per_batch = |report: &Report| report.seconds / report.batches as f64;
+        if per_batch(&timed.0) < LONG {
+            timed = server.evaluate(&sample, args::Progress::Auto)?;
+        }
         clocks.tick();
-        Ok(Run {
+        around.decrypt = server.decrypt;
+        let (report, margin_bits) = timed;
+        let latency = match report.blocks {
+            1 => report.seconds,
+            _ if per_batch(&report) >= LONG && set.scheme().blocks_to_show().is_none() => {
+                per_batch(&report)
+            }
+            _ => {
+                server
+                    .evaluate(&sample.front(16), args::Progress::None)?
+                    .0
+                    .seconds
+            }
+        };
+        let peak_rss_bytes = peak_rss_bytes();
+        let noise = match self.noise {
+            true => spin("measuring noise", || server.noise(layout))?,
+            false => Vec::new(),
+        };
+        Ok(Outcome {
             layout,
             key_size,
             direction,
             expansion: wrapped.expansion(),
             report,
             around,
+            latency,
+            noise,
             margin_bits,
             eval_key_bytes: keys.eval.file_bytes(),
             wrapped_key_bytes: wrapped.file_bytes(),
-            peak_rss_bytes: peak_rss_bytes(),
+            peak_rss_bytes,
             reference: clocks.read(),
             set,
         })
     }
 }
 
-/// Runs `sample` from file to file, decrypts, and compares; adds the seconds of decryption.
-fn evaluate(
-    keys: &KeySet,
-    (wrapped, threads): (&WrappedKey, NonZeroUsize),
-    sample: &Sample,
-    scratch: &Scratch,
-    (progress, decrypting): (args::Progress, &mut f64),
-) -> Result<(Report, Option<f64>), Failure> {
-    let system = |error| Failure::system("temporary file", error);
-    let (aes, fhe, plain) = (
-        scratch.file("aes"),
-        scratch.file("fhe.hct"),
-        scratch.file("plain"),
-    );
-    fs::write(&aes, sample.ciphertext()).map_err(system)?;
-    let job = Job::open(&aes, sample.mode)?;
-    let mut follower = Follower::new(progress);
-    let report = Transcipher::with_threads(&keys.eval, wrapped, threads)?
-        .watch(|event| follower.event(event))
-        .run(job, Output::create(&fhe, true)?)?;
-    follower.finish(&report);
-    let output = Output::private(&plain, true)?;
-    let decrypted = timed(decrypting, || keys.secret.decrypt(&fhe, output))?;
-    if fs::read(&plain).map_err(system)? != sample.message {
-        let message = "the results decrypt to other blocks than were encrypted; please report this";
-        return Err(Failure::Work(message.into()));
-    }
-    Ok((report, decrypted.margin_bits))
+/// What evaluates, and where.
+struct Server<'k> {
+    keys: &'k KeySet,
+    wrapped: &'k WrappedKey,
+    threads: NonZeroUsize,
+    scratch: &'k Scratch,
+    /// seconds of the last decryption
+    decrypt: f64,
 }
 
-impl Run {
-    pub(super) fn scheme(&self) -> Scheme {
-        self.set.scheme()
+impl Server<'_> {
+    /// Runs `sample` from file to file, decrypts, and compares.
+    fn evaluate(
+        &mut self,
+        sample: &Sample,
+        progress: args::Progress,
+    ) -> Result<(Report, Option<f64>), Failure> {
+        let system = |error| Failure::system("temporary file", error);
+        let at = |name| self.scratch.file(name);
+        let (aes, fhe, plain) = (at("aes"), at("fhe.hct"), at("plain"));
+        fs::write(&aes, sample.ciphertext()).map_err(system)?;
+        let job = Job::open(&aes, sample.mode)?;
+        let mut follower = Follower::new(progress);
+        let report = Transcipher::with_threads(&self.keys.eval, self.wrapped, self.threads)?
+            .watch(|event| follower.event(event))
+            .run(job, Output::create(&fhe, true)?)?;
+        follower.finish(&report);
+        let output = Output::private(&plain, true)?;
+        self.decrypt = 0.0;
+        let secret = &self.keys.secret;
+        let decrypted = timed(&mut self.decrypt, || secret.decrypt(&fhe, output))?;
+        if fs::read(&plain).map_err(system)? != sample.message {
+            let message =
+                "the results decrypt to other blocks than were encrypted; please report this";
+            return Err(Failure::Work(message.into()));
+        }
+        Ok((report, decrypted.margin_bits))
     }
 
+    /// The noise after every round of a batch of blocks that are all the same.
+    fn noise(&self, layout: Layout) -> Result<Vec<Measured>, Failure> {
+        let set = self.keys.secret.set();
+        let blocks = vec![[0x5a; 16]; set.default_blocks(layout) as usize];
+        let transcipher = Transcipher::with_threads(&self.keys.eval, self.wrapped, self.threads)?;
+        Ok(transcipher.measure_noise(&self.keys.secret, &blocks)?)
+    }
+}
+
+impl Outcome {
     fn seconds_per_batch(&self) -> f64 {
         self.report.seconds / self.report.batches as f64
     }
@@ -242,66 +287,85 @@ impl Run {
         all / (self.report.seconds * self.report.threads as f64)
     }
 
-    pub(super) fn json(&self) -> Value {
+    fn security(&self) -> Security {
+        let card = self.set.card();
+        let weakest = card.weakest();
+        Security {
+            bits_claimed: card.security_bits_claimed,
+            bits_estimated: card.security_bits_estimated(),
+            bits_with_rotations: card.security_bits_with_rotations(),
+            log2_p_fail: Some(card.log2_p_fail).filter(|log| log.is_finite()),
+            attack: weakest.map(|estimate| estimate.attack.to_owned()),
+            estimator: weakest.map(|estimate| estimate.tool.to_owned()),
+            estimated_on: weakest.map(|estimate| estimate.date.to_owned()),
+        }
+    }
+
+    fn rounds(&self) -> Vec<Round> {
+        let steps = self.report.steps.iter().enumerate();
+        let round = |(round, step): (usize, &homaes::Step)| Round {
+            round,
+            seconds: step.seconds,
+            level: step.quality.level,
+            noise_bits: step.quality.noise_bits,
+            capacity_bits: step.quality.capacity_bits,
+            measured_noise_bits: self.noise.get(round).map(|measured| measured.noise_bits),
+            stage_seconds: stages(self.report.stages_by_step.get(round)),
+        };
+        steps.map(round).collect()
+    }
+
+    pub(super) fn document(&self) -> Run {
         let (card, report) = (self.set.card(), &self.report);
-        let stages: Map<String, Value> = self
-            .shares()
-            .into_iter()
-            .map(|(name, share)| (name.to_owned(), json!(share)))
-            .collect();
-        let mut document = json!({
-            "set": self.set.name(),
-            "purpose": card.purpose.as_str(),
-            "security": {
-                "bits_claimed": card.security_bits_claimed,
-                "bits_estimated": card.security_bits_estimated(),
-                "bits_with_rotations": card.security_bits_with_rotations(),
-                "log2_p_fail": card.log2_p_fail,
-            },
-            "version": env!("CARGO_PKG_VERSION"),
-            "layout": self.layout.name(),
-            "key_bits": 8 * self.key_size.key_bytes(),
-            "direction": table::direction(self.direction),
-            "expansion": self.expansion.name(),
-            "threads": report.threads,
-            "blocks": report.blocks,
-            "blocks_per_batch": self.set.blocks_per_batch(self.layout),
-            "batches": report.batches,
-            "keygen_seconds": self.around.keygen,
-            "load_key_seconds": self.around.load_key,
-            "wrap_seconds": self.around.wrap,
-            "load_wrapped_seconds": self.around.load_wrapped,
-            "decrypt_seconds": self.around.decrypt,
-            "setup_seconds": report.setup_seconds,
-            "seconds": report.seconds,
-            "seconds_per_batch": self.seconds_per_batch(),
-            "seconds_per_round": report.steps.iter().map(|step| step.seconds).collect::<Vec<_>>(),
-            "ms_per_block": self.ms_per_block(),
-            "transforms": report.count("transforms"),
-            "rotations": report.count("rotations"),
-            "counts": counts_json(report),
-            "stages": stages,
-            "busy": self.busy(),
-            "noise_bits": report.quality.map(|quality| quality.noise_bits),
-            "capacity_bits": report.quality.map(|quality| quality.capacity_bits),
-            "margin_bits": self.margin_bits,
-            "peak_rss_bytes": self.peak_rss_bytes,
-            "eval_key_bytes": self.eval_key_bytes,
-            "wrapped_key_bytes": self.wrapped_key_bytes,
-            "ciphertext_bytes": report.file_bytes,
-            "correct": true,
-        });
-        for (name, value) in self.reference.fields(report) {
-            document[name] = value;
-        }
         let left = |quality: Quality| report.scheme.multiplications_left(quality.level);
-        if let Some(left) = report.quality.and_then(left) {
-            document["levels_left"] = json!(left);
-        }
-        if let Some(ratio) = self.expansion_over_block() {
-            document["expansion_over_block"] = json!(ratio);
-        }
-        document
+        let counts = report.counts.iter();
+        let mut run = Run {
+            set: self.set.name().to_owned(),
+            purpose: card.purpose.as_str().to_owned(),
+            security: Some(self.security()),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            layout: self.layout.name().to_owned(),
+            key_bits: 8 * self.key_size.key_bytes() as u32,
+            direction: table::direction(self.direction).to_owned(),
+            expansion: self.expansion.name().to_owned(),
+            threads: report.threads,
+            blocks: report.blocks,
+            blocks_per_batch: self.set.blocks_per_batch(self.layout),
+            batches: report.batches,
+            keygen_seconds: Some(self.around.keygen),
+            load_key_seconds: Some(self.around.load_key),
+            wrap_seconds: Some(self.around.wrap),
+            load_wrapped_seconds: Some(self.around.load_wrapped),
+            decrypt_seconds: Some(self.around.decrypt),
+            setup_seconds: report.setup_seconds,
+            latency_seconds: Some(self.latency),
+            seconds: report.seconds,
+            seconds_per_batch: self.seconds_per_batch(),
+            seconds_per_round: report.steps.iter().map(|step| step.seconds).collect(),
+            ms_per_block: self.ms_per_block(),
+            rounds: self.rounds(),
+            transforms: report.count("transforms"),
+            rotations: report.count("rotations"),
+            counts: counts
+                .map(|&(name, count)| (name.to_owned(), count))
+                .collect(),
+            stages: stages(Some(&self.shares())),
+            busy: self.busy(),
+            noise_bits: report.quality.map(|quality| quality.noise_bits),
+            capacity_bits: report.quality.map(|quality| quality.capacity_bits),
+            margin_bits: self.margin_bits,
+            peak_rss_bytes: self.peak_rss_bytes,
+            eval_key_bytes: self.eval_key_bytes,
+            wrapped_key_bytes: self.wrapped_key_bytes,
+            ciphertext_bytes: report.file_bytes,
+            ciphertext_bytes_per_byte: report.file_bytes as f64 / report.bytes as f64,
+            correct: true,
+            levels_left: report.quality.and_then(left),
+            expansion_over_block: self.expansion_over_block(),
+            ..Run::default()
+        };
+        self.reference.add_fields(report, &mut run);
+        run
     }
 
     pub(super) fn text(&self) -> String {
@@ -326,6 +390,7 @@ impl Run {
         }
         rows.add("time", table::seconds(report.seconds));
         rows.add("time per block", format!("{:.3} ms", self.ms_per_block()));
+        rows.add("time of one block alone", table::seconds(self.latency));
         let rounds: Vec<String> = report
             .steps
             .iter()
@@ -353,6 +418,14 @@ impl Run {
             .map_or_else(|| "unknown".into(), table::bytes);
         rows.add("peak memory", peak);
         rows.add("noise left", table::quality_left(report.quality));
+        if !self.noise.is_empty() {
+            let term = report.scheme.noise_terms().noise;
+            let pair = |found: &Measured| {
+                format!("{:.1} ({:.1})", found.noise_bits, found.quality.noise_bits)
+            };
+            let pairs: Vec<String> = self.noise.iter().map(pair).collect();
+            rows.add(&format!("noise ({term}), bits"), pairs.join(", "));
+        }
         rows.add("result", "every block is right");
         rows.text()
     }

@@ -2,6 +2,7 @@
 
 use crate::console::Failure;
 use crate::table::Rows;
+use homaes_lab::median;
 use homaes_math::{Ring, Transform, Words};
 use serde_json::{Value, json};
 use std::hint::black_box;
@@ -98,12 +99,6 @@ fn time(work: impl FnOnce()) -> f64 {
     start.elapsed().as_secs_f64() * 1e9
 }
 
-/// The middle one of the values, which must be numbers; 0 of none.
-pub(super) fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(0.0)
-}
-
 /// Times the three transforms in turn, so that all see the same machine.
 pub(super) fn measure() -> Result<Kernels, Failure> {
     let (mut own, mut reference) = (Own::new(CONDUCTOR)?, Reference::new()?);
@@ -118,7 +113,7 @@ pub(super) fn measure() -> Result<Kernels, Failure> {
                 .for_each(|(times, ns)| times.push(ns));
         }
     }
-    let [forward_ns, inverse_ns, reference_ns] = times.map(median);
+    let [forward_ns, inverse_ns, reference_ns] = times.map(|times| median(&times));
     Ok(Kernels {
         backend: own.backend().to_owned(),
         forward_ns,
@@ -128,6 +123,15 @@ pub(super) fn measure() -> Result<Kernels, Failure> {
 }
 
 impl Kernels {
+    pub(super) fn document(&self) -> homaes_lab::Kernels {
+        homaes_lab::Kernels {
+            backend: self.backend.clone(),
+            forward_ns: self.forward_ns,
+            inverse_ns: self.inverse_ns,
+            reference_ntt_ns: self.reference_ns,
+        }
+    }
+
     pub(super) fn json(&self) -> Value {
         json!({
             "backend": self.backend,
@@ -161,16 +165,5 @@ impl Kernels {
             format!("{:.1} µs", self.reference_ns / 1e3),
         );
         rows.text()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_median_is_in_the_middle() {
-        assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
-        assert_eq!(median(Vec::new()), 0.0);
     }
 }

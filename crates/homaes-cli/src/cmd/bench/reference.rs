@@ -3,7 +3,7 @@
 //!
 //! | scheme | own code | reference |
 //! |---|---|---|
-//! | bgv | one transform of the set's ring | one transform of 32768 points of the crate `tfhe-ntt` |
+//! | all | one transform of the set's ring, in bgv and ntru | one transform of 32768 points of the crate `tfhe-ntt` |
 //! | tfhe | | with feature `tfhe-rs`: one key switch and bootstrapping of the crate `tfhe`, 4 bits |
 //! | dghv | one conversion | with feature `malachite`: one product of two integers of 16 million bits of the crate `malachite-nz` |
 
@@ -12,11 +12,11 @@ mod pbs;
 #[cfg(feature = "malachite")]
 mod product;
 
-use super::kernels::{self, Own, median};
+use super::kernels::{self, Own};
 use crate::console::Failure;
 use crate::table::Rows;
 use homaes::{Report, Set, Yardstick};
-use serde_json::{Map, Value, json};
+use homaes_lab::{Run, median};
 
 /// Transforms timed before and after the run.
 const REPETITIONS: usize = 1000;
@@ -24,178 +24,173 @@ const REPETITIONS: usize = 1000;
 /// Degree of the ring at which transforms are compared with the reference of the same length.
 const DEGREE: u64 = 32768;
 
-/// Own code and reference, timed in turn on one thread.
-pub(super) enum Clocks {
-    Ntt(Box<Ntt>),
+/// Own code and references, timed in turn on one thread.
+pub(super) struct Clocks {
+    ntt: Ntt,
+    yardstick: Option<Clock>,
+}
+
+/// What a scheme is held against beside the reference transform.
+enum Clock {
     #[cfg(feature = "tfhe-rs")]
     Pbs(Box<pbs::Pbs>),
     #[cfg(feature = "malachite")]
     Product(product::Product),
-    None,
 }
 
 /// Transforms, with the times so far.
-pub(super) struct Ntt {
+struct Ntt {
     own: Own,
     reference: kernels::Reference,
     own_ns: Vec<f64>,
     reference_ns: Vec<f64>,
+    /// Whether the scheme's work is transforms of a ring.
+    of_scheme: bool,
+    /// Whether both transforms have the same length.
     same_length: bool,
 }
 
 /// What the clocks showed, medians.
-pub(super) enum Reference {
-    Ntt {
-        backend: String,
-        transform_ns: f64,
-        reference_ns: f64,
-        /// Whether both transforms have the same length.
-        same_length: bool,
-    },
+pub(super) struct Reference {
+    backend: String,
+    /// Own transform of the set's ring, where the scheme's work is that.
+    transform_ns: Option<f64>,
+    reference_ns: f64,
+    same_length: bool,
+    yardstick: Option<Yard>,
+}
+
+enum Yard {
     #[cfg(feature = "tfhe-rs")]
-    Pbs {
-        reference_ms: f64,
-    },
+    Pbs { reference_ms: f64 },
     #[cfg(feature = "malachite")]
-    Product {
-        reference_ms: f64,
-    },
-    None,
+    Product { reference_ms: f64 },
 }
 
 impl Clocks {
     pub(super) fn new(set: &Set) -> Result<Self, Failure> {
-        match set.scheme().yardstick() {
-            Yardstick::Transform => Self::transforms(set),
-            #[cfg(feature = "tfhe-rs")]
-            Yardstick::Bootstrap => Ok(Self::Pbs(Box::new(pbs::Pbs::new()?))),
-            #[cfg(feature = "malachite")]
-            Yardstick::Product => Ok(Self::Product(product::Product::new())),
-            _ => Ok(Self::None),
-        }
-    }
-
-    fn transforms(set: &Set) -> Result<Self, Failure> {
+        let yardstick = set.scheme().yardstick();
         // A set without a ring has no transform of its own to compare.
         let ring = set.card().ring;
         let m = ring.map_or(DEGREE * 2 - 1, |ring| ring.m);
-        Ok(Self::Ntt(Box::new(Ntt {
+        let ntt = Ntt {
             own: Own::new(m)?,
             reference: kernels::Reference::new()?,
             own_ns: Vec::new(),
             reference_ns: Vec::new(),
+            of_scheme: yardstick == Yardstick::Transform,
             same_length: ring.is_some_and(|ring| ring.n == DEGREE),
-        })))
+        };
+        let yardstick = match yardstick {
+            #[cfg(feature = "tfhe-rs")]
+            Yardstick::Bootstrap => Some(Clock::Pbs(Box::new(pbs::Pbs::new()?))),
+            #[cfg(feature = "malachite")]
+            Yardstick::Product => Some(Clock::Product(product::Product::new())),
+            _ => None,
+        };
+        Ok(Self { ntt, yardstick })
     }
 
-    /// Times both.
+    /// Times all of them.
     pub(super) fn tick(&mut self) {
-        match self {
-            Self::Ntt(ntt) => {
-                for _ in 0..REPETITIONS {
-                    ntt.own_ns.push(ntt.own.forward());
-                    ntt.reference_ns.push(ntt.reference.time());
-                }
+        let ntt = &mut self.ntt;
+        for _ in 0..REPETITIONS {
+            if ntt.of_scheme {
+                ntt.own_ns.push(ntt.own.forward());
             }
+            ntt.reference_ns.push(ntt.reference.time());
+        }
+        match &mut self.yardstick {
             #[cfg(feature = "tfhe-rs")]
-            Self::Pbs(pbs) => pbs.tick(),
+            Some(Clock::Pbs(pbs)) => pbs.tick(),
             #[cfg(feature = "malachite")]
-            Self::Product(product) => product.tick(),
-            Self::None => {}
+            Some(Clock::Product(product)) => product.tick(),
+            _ => {}
         }
     }
 
     pub(super) fn read(self) -> Reference {
-        match self {
-            Self::Ntt(ntt) => Reference::Ntt {
-                backend: ntt.own.backend().to_owned(),
-                transform_ns: median(ntt.own_ns),
-                reference_ns: median(ntt.reference_ns),
-                same_length: ntt.same_length,
+        let ntt = self.ntt;
+        Reference {
+            backend: ntt.own.backend().to_owned(),
+            transform_ns: ntt.of_scheme.then(|| median(&ntt.own_ns)),
+            reference_ns: median(&ntt.reference_ns),
+            same_length: ntt.same_length,
+            yardstick: match self.yardstick {
+                #[cfg(feature = "tfhe-rs")]
+                Some(Clock::Pbs(pbs)) => Some(Yard::Pbs {
+                    reference_ms: median(&pbs.into_times()),
+                }),
+                #[cfg(feature = "malachite")]
+                Some(Clock::Product(product)) => Some(Yard::Product {
+                    reference_ms: median(&product.into_times()),
+                }),
+                _ => None,
             },
-            #[cfg(feature = "tfhe-rs")]
-            Self::Pbs(pbs) => Reference::Pbs {
-                reference_ms: median(pbs.into_times()),
-            },
-            #[cfg(feature = "malachite")]
-            Self::Product(product) => Reference::Product {
-                reference_ms: median(product.into_times()),
-            },
-            Self::None => Reference::None,
         }
     }
 }
 
 impl Reference {
     /// The fields that it adds to the document of a run.
-    pub(super) fn fields(&self, report: &Report) -> Map<String, Value> {
-        let fields = match self {
-            Self::Ntt {
-                backend,
-                transform_ns,
-                reference_ns,
-                same_length,
-            } => json!({
-                "backend": backend,
-                "ns_per_transform": transform_ns,
-                "reference_ntt_ns": reference_ns,
-                "aes_over_reference_ntt": over(report, *reference_ns),
-                "transform_over_reference": same_length.then(|| transform_ns / reference_ns),
-            }),
+    pub(super) fn add_fields(&self, report: &Report, run: &mut Run) {
+        run.backend = Some(self.backend.clone());
+        run.reference_ntt_ns = Some(self.reference_ns);
+        run.aes_over_reference_ntt = Some(over(report, self.reference_ns));
+        run.ns_per_transform = self.transform_ns;
+        let comparable = self.transform_ns.filter(|_| self.same_length);
+        run.transform_over_reference = comparable.map(|ns| ns / self.reference_ns);
+        match self.yardstick {
             #[cfg(feature = "tfhe-rs")]
-            Self::Pbs { reference_ms } => json!({
-                "reference_pbs_ms": reference_ms,
-                "aes_over_reference_pbs": over_pbs(report, *reference_ms),
-            }),
+            Some(Yard::Pbs { reference_ms }) => {
+                run.reference_pbs_ms = Some(reference_ms);
+                run.aes_over_reference_pbs = Some(over_pbs(report, reference_ms));
+            }
             #[cfg(feature = "malachite")]
-            Self::Product { reference_ms } => json!({
-                "reference_product_ms": reference_ms,
-                "convert_ms": convert_ms(report),
-                "convert_over_reference_product": convert_ms(report) / reference_ms,
-            }),
-            Self::None => Value::Null,
-        };
-        match fields {
-            Value::Object(fields) => fields,
-            _ => Map::new(),
+            Some(Yard::Product { reference_ms }) => {
+                let own = convert_ms(report);
+                run.reference_product_ms = Some(reference_ms);
+                run.convert_ms = Some(own);
+                run.convert_over_reference_product = Some(own / reference_ms);
+            }
+            None => {}
         }
     }
 
     /// Its rows in the table of a run, and what the run did as its multiple.
     pub(super) fn add_rows(&self, report: &Report, rows: &mut Rows) {
-        match self {
-            Self::Ntt {
-                backend,
-                transform_ns,
-                reference_ns,
-                same_length,
-            } => {
-                let batch = over(report, *reference_ns);
-                rows.add(
-                    "time per batch",
-                    format!("{batch:.0} transforms of tfhe-ntt"),
-                );
-                let ratio = match same_length {
-                    true => format!(", {:.2} of tfhe-ntt's", transform_ns / reference_ns),
-                    false => String::new(),
-                };
-                let (transforms, us) = (report.count("transforms"), transform_ns / 1e3);
-                rows.add(
-                    "transforms",
-                    format!("{transforms} of {us:.1} µs{ratio} ({backend})"),
-                );
-            }
+        let batch = over(report, self.reference_ns);
+        rows.add(
+            "time per batch",
+            format!(
+                "{batch:.0} transforms of tfhe-ntt, {:.1} µs each",
+                self.reference_ns / 1e3
+            ),
+        );
+        if let Some(transform_ns) = self.transform_ns {
+            let ratio = match self.same_length {
+                true => format!(", {:.2} of tfhe-ntt's", transform_ns / self.reference_ns),
+                false => String::new(),
+            };
+            let (transforms, us) = (report.count("transforms"), transform_ns / 1e3);
+            rows.add(
+                "transforms",
+                format!("{transforms} of {us:.1} µs{ratio} ({})", self.backend),
+            );
+        } else {
+            add_counts(report, rows);
+        }
+        match self.yardstick {
             #[cfg(feature = "tfhe-rs")]
-            Self::Pbs { reference_ms } => {
-                let block = over_pbs(report, *reference_ms);
+            Some(Yard::Pbs { reference_ms }) => {
+                let block = over_pbs(report, reference_ms);
                 rows.add(
                     "block over reference",
                     format!("{block:.1} bootstrappings of tfhe, {reference_ms:.2} ms each"),
                 );
-                add_counts(report, rows);
             }
             #[cfg(feature = "malachite")]
-            Self::Product { reference_ms } => {
+            Some(Yard::Product { reference_ms }) => {
                 let (own, ratio) = (convert_ms(report), convert_ms(report) / reference_ms);
                 rows.add(
                     "conversion",
@@ -203,9 +198,8 @@ impl Reference {
                         "{own:.1} ms, {ratio:.2} products of malachite-nz of {reference_ms:.1} ms"
                     ),
                 );
-                add_counts(report, rows);
             }
-            Self::None => add_counts(report, rows),
+            None => {}
         }
     }
 }

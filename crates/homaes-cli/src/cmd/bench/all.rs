@@ -1,0 +1,384 @@
+//! `homaes bench all`: runs of every scheme by one protocol, each in a process of its own.
+
+use super::child::{self, Ended};
+use super::kernels;
+use crate::args::{self, Bench};
+use crate::cmd::{layout_of_set, named_set, set_of_scheme};
+use crate::console::{self, Failure};
+use crate::progress::spin;
+use crate::table;
+use homaes::{KeySize, Layout, Scheme, Set};
+use homaes_lab::{Lab, Machine, Run, Schedule, Skipped, baseline};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fs;
+use std::num::NonZeroUsize;
+use std::thread::available_parallelism;
+use std::time::{Duration, Instant, SystemTime};
+
+/// Part of the time given beyond which a run is stopped.
+const OVERTIME: f64 = 0.07;
+
+/// Part of the time given that the last run leaves for writing.
+const RESERVE: f64 = 0.01;
+
+/// Runs that are expected to take longer do not measure noise: seconds.
+const LONG: f64 = 60.0;
+
+/// Seconds and bytes per second of a run of which nothing is known.
+const GUESSED: (f64, f64) = (10.0, 2e7);
+
+pub(super) fn run(args: &Bench) -> Result<(), Failure> {
+    let start = Instant::now();
+    let date = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    let kernels = spin("measuring transforms", kernels::measure)?;
+    let mut lab = Lab {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        date,
+        budget_seconds: args.budget.map(|budget| budget.as_secs_f64()),
+        machine: machine(&kernels.document().backend),
+        kernels: Some(kernels.document()),
+        ..Lab::default()
+    };
+    match args.budget {
+        None => once(args, &mut lab)?,
+        Some(budget) => within(args, budget, start, &mut lab)?,
+    }
+    lab.wall_seconds = start.elapsed().as_secs_f64();
+    match args.json {
+        true => console::print_json(&document(&lab, &kernels.json())),
+        false => console::print(&table::lab(&lab)),
+    }
+}
+
+/// The document; under the name of each scheme the first run of it, and all about the kernels.
+fn document(lab: &Lab, kernels: &Value) -> Value {
+    let mut document = json!(lab);
+    for run in lab.runs.iter().rev() {
+        document[run.scheme()] = json!(run);
+    }
+    document["kernels"] = kernels.clone();
+    document
+}
+
+/// One run of each scheme, or of the set that is named.
+fn once(args: &Bench, lab: &mut Lab) -> Result<(), Failure> {
+    let schemes = match &args.set {
+        Some(set) => vec![named_set(set)?.scheme()],
+        None => Scheme::ALL.to_vec(),
+    };
+    let threads = args.threads.unwrap_or_else(cores);
+    // All are checked before the first is measured.
+    let cases = schemes.into_iter().map(|scheme| {
+        let set = set_of_scheme(scheme, args.set.as_deref(), args.variant)?;
+        console::warn_insecure(&set);
+        Ok(Case {
+            layout: layout_of_set(&set, args.layout.get())?,
+            threads,
+            key_size: args.key_bits,
+            direction: args.direction,
+            blocks: args.blocks,
+            set,
+        })
+    });
+    let cases: Vec<Case> = cases.collect::<Result<_, Failure>>()?;
+    for case in cases {
+        let name = case.command(args.noise);
+        match spin("measuring", || case.run(args.noise, None))? {
+            Ended::Done(run) => lab.runs.push(*run),
+            Ended::Failed(error) => return Err(Failure::Work(error)),
+            Ended::TooLong => return Err(Failure::Work(format!("{name}: stopped"))),
+        }
+    }
+    Ok(())
+}
+
+/// What fits into `budget` from `start`.
+fn within(args: &Bench, budget: Duration, start: Instant, lab: &mut Lab) -> Result<(), Failure> {
+    let cases = cases(args.threads)?;
+    let baseline = baseline();
+    let speed = match (&lab.kernels, &baseline.kernels) {
+        (Some(now), Some(then)) => now.reference_ntt_ns / then.reference_ntt_ns,
+        _ => 1.0,
+    };
+    let costs: Vec<f64> = cases
+        .iter()
+        .map(|case| case.cost(&baseline.runs) * speed)
+        .collect();
+    let order = order(&cases, &costs);
+    let cases: Vec<&Case> = order.iter().map(|&i| &cases[i]).collect();
+    let costs: Vec<f64> = order.iter().map(|&i| costs[i]).collect();
+    let seconds = budget.as_secs_f64();
+    let mut schedule = Schedule::new(seconds * (1.0 - RESERVE), &costs);
+    let deadline = start + budget.mul_f64(1.0 + OVERTIME);
+    let mut runs: Vec<Vec<Run>> = vec![Vec::new(); cases.len()];
+    let mut reasons: BTreeMap<usize, String> = BTreeMap::new();
+    while let Some(index) = schedule.next(start.elapsed().as_secs_f64()) {
+        let case = cases[index];
+        let noise = runs[index].is_empty() && case.shows_noise() && schedule.cost(index) < LONG;
+        let begin = Instant::now();
+        let ended = spin("measuring", || case.run(noise, Some(deadline)))?;
+        let took = begin.elapsed().as_secs_f64();
+        let left = Duration::from_secs(budget.saturating_sub(start.elapsed()).as_secs());
+        let left = humantime::format_duration(left);
+        match ended {
+            Ended::Done(mut run) => {
+                schedule.done(index, took);
+                run.command = Some(case.command(noise));
+                run.wall_seconds = Some(took);
+                let (name, time) = (run.name(), table::seconds(run.seconds));
+                console::tell(&format!("{left} left  {name}: {time}\n"));
+                runs[index].push(*run);
+            }
+            Ended::Failed(error) if error.starts_with("not enough memory") => {
+                schedule.give_up(index);
+                reasons.insert(index, error);
+            }
+            Ended::Failed(error) => {
+                let command = case.command(noise);
+                return Err(Failure::Work(format!("{command}: {error}")));
+            }
+            Ended::TooLong => {
+                schedule.give_up(index);
+                reasons.insert(index, "stopped at the end of the time given".into());
+            }
+        }
+    }
+    for (index, (case, runs)) in cases.iter().zip(runs).enumerate() {
+        match Run::median(runs) {
+            Some(run) => lab.runs.push(run),
+            None => lab.skipped.push(Skipped {
+                run: case.name(),
+                reason: reasons.remove(&index).unwrap_or_else(|| {
+                    let cost = homaes_lab::units::short_seconds(schedule.cost(index));
+                    format!("expected to take {cost}, which did not fit")
+                }),
+                command: case.command(false),
+            }),
+        }
+    }
+    Ok(())
+}
+
+/// One run to be made.
+struct Case {
+    set: Set,
+    layout: Layout,
+    threads: NonZeroUsize,
+    key_size: KeySize,
+    direction: args::Direction,
+    blocks: Option<u64>,
+}
+
+impl Case {
+    /// After the name of the program.
+    fn words(&self, noise: bool) -> Vec<String> {
+        let mut words = vec![
+            "bench".to_owned(),
+            self.set.scheme().name().to_owned(),
+            format!("--set={}", self.set.name()),
+            format!("--layout={}", self.layout),
+            format!("--threads={}", self.threads),
+        ];
+        if self.key_size != KeySize::Aes128 {
+            words.push(format!("--key-bits={}", 8 * self.key_size.key_bytes()));
+        }
+        if self.direction == args::Direction::Decrypt {
+            words.push("--direction=decrypt".to_owned());
+        }
+        words.extend(self.blocks.map(|blocks| format!("--blocks={blocks}")));
+        if noise {
+            words.push("--noise".to_owned());
+        }
+        words.push("--json".to_owned());
+        words
+    }
+
+    fn command(&self, noise: bool) -> String {
+        format!("homaes {}", self.words(noise).join(" ")).replace('=', " ")
+    }
+
+    fn run(&self, noise: bool, deadline: Option<Instant>) -> Result<Ended, Failure> {
+        child::run(&self.words(noise), deadline)
+    }
+
+    /// A run without results.
+    fn empty(&self) -> Run {
+        let blocks = self.blocks;
+        Run {
+            set: self.set.name().to_owned(),
+            layout: self.layout.name().to_owned(),
+            key_bits: 8 * self.key_size.key_bytes() as u32,
+            direction: table::direction(self.direction.get()).to_owned(),
+            blocks: blocks.unwrap_or_else(|| self.set.default_blocks(self.layout)),
+            threads: self.threads.get(),
+            ..Run::default()
+        }
+    }
+
+    fn name(&self) -> String {
+        self.empty().name()
+    }
+
+    /// Whether its noise is measured: once for each set and layout.
+    fn shows_noise(&self) -> bool {
+        self.threads > NonZeroUsize::MIN && self.blocks.is_none()
+    }
+
+    /// Seconds that it is expected to take, on the machine of the baseline: what it took there, or what a run took there that differs in its
+    /// threads alone, or a guess by the sizes of the keys.
+    fn cost(&self, baseline: &[Run]) -> f64 {
+        let name = self.name();
+        let took = |run: &Run| run.wall_seconds.unwrap_or(GUESSED.0);
+        if let Some(run) = baseline.iter().find(|run| run.name() == name) {
+            return took(run);
+        }
+        let alike = |run: &&Run| {
+            let mut other = self.empty();
+            other.threads = run.threads;
+            run.name() == other.name()
+        };
+        if let Some(run) = baseline.iter().find(alike) {
+            let threads = self.threads.get() as f64;
+            return took(run) * (run.threads as f64 / threads).max(1.0);
+        }
+        let card = self.set.card();
+        let blocks = self
+            .empty()
+            .blocks
+            .div_ceil(self.set.default_blocks(self.layout));
+        let bytes = (card.eval_key_bytes + card.wrapped_key_bytes) as f64;
+        (GUESSED.0 + bytes / GUESSED.1) * blocks as f64
+    }
+}
+
+/// Every set in every layout, on one thread and on all, or on as many as asked for; and a full batch where the default is less.
+///
+/// AES-128, but with the sets that are named after a longer key, which have more levels than that needs.
+fn cases(threads: Option<NonZeroUsize>) -> Result<Vec<Case>, Failure> {
+    let mut cases = Vec::new();
+    let all = match threads {
+        Some(threads) => vec![threads],
+        None if cores() == NonZeroUsize::MIN => vec![cores()],
+        None => vec![cores(), NonZeroUsize::MIN],
+    };
+    for name in Set::names() {
+        let set = named_set(name)?;
+        let named_after = |size: &KeySize| name.contains(&format!("aes{}", 8 * size.key_bytes()));
+        let key_size = KeySize::ALL.into_iter().find(named_after);
+        let key_size = key_size.unwrap_or(KeySize::Aes128);
+        for &layout in set.layouts() {
+            let full = set.blocks_per_batch(layout);
+            let few = set.default_blocks(layout) < full;
+            let case = |threads: NonZeroUsize, blocks: Option<u64>| Case {
+                set: set.clone(),
+                layout,
+                threads,
+                key_size,
+                direction: args::Direction::Encrypt,
+                blocks,
+            };
+            cases.extend(all.iter().map(|&threads| case(threads, None)));
+            cases.extend(few.then(|| case(all[0], Some(full))));
+        }
+    }
+    Ok(cases)
+}
+
+/// Default sets first, scheme by scheme, then the cheapest first.
+fn order(cases: &[Case], costs: &[f64]) -> Vec<usize> {
+    let default = |case: &Case| {
+        let (set, scheme) = (&case.set, case.set.scheme());
+        set.name() == scheme.default_set()
+            && set.layouts().first() == Some(&case.layout)
+            && case.blocks.is_none()
+    };
+    let mut order: Vec<usize> = (0..cases.len()).collect();
+    order.sort_by(|&a, &b| {
+        let first = default(&cases[b]).cmp(&default(&cases[a]));
+        // those of a scheme stay together, on all cores first
+        match (first, default(&cases[a])) {
+            (std::cmp::Ordering::Equal, false) => costs[a].total_cmp(&costs[b]),
+            (first, _) => first,
+        }
+    });
+    order
+}
+
+fn cores() -> NonZeroUsize {
+    available_parallelism().unwrap_or(NonZeroUsize::MIN)
+}
+
+/// What the system tells of the machine.
+fn machine(kernels: &str) -> Machine {
+    let field = |file: &str, name: &str| {
+        let text = fs::read_to_string(file).ok()?;
+        let line = text.lines().find(|line| line.starts_with(name))?;
+        Some(line.split_once(':')?.1.trim().to_owned())
+    };
+    let memory = field("/proc/meminfo", "MemTotal").and_then(|text| {
+        let kilobytes: u64 = text.strip_suffix("kB")?.trim().parse().ok()?;
+        Some(kilobytes * 1024)
+    });
+    let features = [
+        ("dghv", cfg!(feature = "dghv")),
+        ("malachite", cfg!(feature = "malachite")),
+        ("tfhe-rs", cfg!(feature = "tfhe-rs")),
+    ];
+    let features = features.into_iter().filter(|&(_, on)| on);
+    Machine {
+        processor: field("/proc/cpuinfo", "model name").unwrap_or_else(|| "unknown".into()),
+        system: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
+        cores: cores().get(),
+        memory_bytes: memory,
+        kernels: kernels.to_owned(),
+        features: features.map(|(name, _)| name.to_owned()).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_set_and_layout_has_its_runs_and_defaults_come_first() {
+        let cases = cases(NonZeroUsize::new(3)).unwrap();
+        for name in Set::names() {
+            let set = named_set(name).unwrap();
+            for &layout in set.layouts() {
+                let of = |case: &&Case| case.set.name() == name && case.layout == layout;
+                let found: Vec<&Case> = cases.iter().filter(of).collect();
+                assert!(found.iter().any(|case| case.blocks.is_none()), "{name}");
+                for case in found {
+                    let words = case.words(true);
+                    let args = <args::Args as clap::Parser>::try_parse_from(
+                        ["homaes".to_owned()].iter().chain(&words),
+                    );
+                    assert!(args.is_ok(), "{words:?}");
+                    // the set carries the key
+                    assert!(set.levels_left(layout, case.key_size).is_some(), "{name}");
+                }
+            }
+        }
+        let costs: Vec<f64> = cases.iter().map(|case| case.cost(&[])).collect();
+        let order = order(&cases, &costs);
+        let first: Vec<&str> = order.iter().map(|&i| cases[i].set.name()).collect();
+        let defaults: Vec<&str> = Scheme::ALL.iter().map(|s| s.default_set()).collect();
+        assert_eq!(first[..defaults.len()], defaults);
+        let rest = &order[defaults.len()..];
+        assert!(rest.is_sorted_by(|&a, &b| costs[a] <= costs[b]));
+    }
+
+    #[test]
+    fn costs_come_from_the_baseline_where_it_has_them() {
+        let cases = cases(NonZeroUsize::new(2)).unwrap();
+        let case = &cases[0];
+        let mut run = case.empty();
+        run.wall_seconds = Some(7.0);
+        assert_eq!(case.cost(&[run.clone()]), 7.0);
+        run.threads = 4;
+        assert_eq!(case.cost(&[run.clone()]), 14.0);
+        run.set = "another".into();
+        assert!(case.cost(&[run]) > GUESSED.0);
+    }
+}

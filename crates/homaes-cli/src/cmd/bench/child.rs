@@ -1,0 +1,133 @@
+//! A run in a process of its own, so that its peak memory is its own.
+
+use crate::console::Failure;
+use homaes_lab::Run;
+use std::env;
+use std::io::{self, Read};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The one that runs, if any.
+static CHILD: Mutex<Option<Child>> = Mutex::new(None);
+
+/// Time between two looks at whether it has ended.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Time for cleaning up after a signal.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// How a run ended.
+pub(super) enum Ended {
+    Done(Box<Run>),
+    /// With this line on standard error.
+    Failed(String),
+    /// It was stopped at the end of its time.
+    TooLong,
+}
+
+/// Runs `homaes` with `words` until `deadline`.
+pub(super) fn run(words: &[String], deadline: Option<Instant>) -> Result<Ended, Failure> {
+    let failed = |error| Failure::system("process of a run", error);
+    let mut child = Command::new(env::current_exe().map_err(failed)?)
+        .args(words)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(failed)?;
+    let (out, err) = (child.stdout.take(), child.stderr.take());
+    *current() = Some(child);
+    let ended = thread::scope(|scope| {
+        let (out, err) = (scope.spawn(|| text(out)), scope.spawn(|| text(err)));
+        let status = wait(deadline)?;
+        // A reader that panicked has read nothing.
+        Ok((
+            status,
+            out.join().unwrap_or_default(),
+            err.join().unwrap_or_default(),
+        ))
+    });
+    let (status, out, err) = ended.map_err(|error: io::Error| failed(error))?;
+    Ok(match status {
+        None => Ended::TooLong,
+        Some(status) if status.success() => match serde_json::from_str(&out) {
+            Ok(run) => Ended::Done(Box::new(run)),
+            Err(error) => Ended::Failed(format!("document of a run: {error}")),
+        },
+        Some(status) => {
+            let line = err
+                .lines()
+                .rev()
+                .find_map(|line| line.strip_prefix("error: "));
+            Ended::Failed(line.map_or_else(|| status.to_string(), str::to_owned))
+        }
+    })
+}
+
+/// All that a stream has.
+fn text(stream: Option<impl Read>) -> String {
+    let mut bytes = Vec::new();
+    if let Some(mut stream) = stream {
+        // What cannot be read is missing, and then the document is.
+        let _ = stream.read_to_end(&mut bytes);
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Waits for the child; stops it at the deadline, and then there is no status.
+fn wait(deadline: Option<Instant>) -> io::Result<Option<ExitStatus>> {
+    let mut end = deadline;
+    let mut stopped = false;
+    loop {
+        let status = match &mut *current() {
+            Some(child) => child.try_wait()?,
+            None => return Ok(None),
+        };
+        if let Some(status) = status {
+            *current() = None;
+            return Ok((!stopped).then_some(status));
+        }
+        if end.is_some_and(|end| Instant::now() > end) {
+            if let Some(child) = &mut *current() {
+                match stopped {
+                    false => terminate(child),
+                    true => child.kill()?,
+                }
+            }
+            (stopped, end) = (true, Some(Instant::now() + GRACE));
+        }
+        thread::sleep(LOOK);
+    }
+}
+
+/// Stops the run, if there is one: this process is about to end.
+pub(crate) fn stop() {
+    if let Some(child) = &mut *current() {
+        terminate(child);
+        // its folder of temporary files goes with it
+        let end = Instant::now() + GRACE;
+        while Instant::now() < end && matches!(child.try_wait(), Ok(None)) {
+            thread::sleep(LOOK);
+        }
+    }
+}
+
+fn current() -> MutexGuard<'static, Option<Child>> {
+    CHILD.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Asks it to end, so that it removes its temporary files.
+fn terminate(child: &mut Child) {
+    #[cfg(unix)]
+    {
+        use rustix::process::{Pid, Signal, kill_process};
+        // It may have ended by itself.
+        let _ = kill_process(Pid::from_child(child), Signal::TERM);
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = child.kill();
+    }
+}

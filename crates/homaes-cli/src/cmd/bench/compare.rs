@@ -1,0 +1,34 @@
+//! `homaes bench compare`
+
+use crate::args::Compare;
+use crate::cmd::report::read_document;
+use crate::console::{self, Failure};
+use homaes_lab::{Document, Lab, compare};
+use std::path::Path;
+
+pub(super) fn run(args: &Compare) -> Result<(), Failure> {
+    let [old, new] = [lab(&args.old)?, lab(&args.new)?];
+    let comparison = compare(&old, &new);
+    if comparison.compared == 0 {
+        let (old, new) = (args.old.display(), args.new.display());
+        return Err(Failure::Work(format!(
+            "{old} and {new} have no run in common: nothing can be compared; give documents of the same command"
+        )));
+    }
+    console::print(&comparison.text())?;
+    if args.check && comparison.is_worse() {
+        let message = "something became slower or worse; see above";
+        return Err(Failure::Work(message.into()));
+    }
+    Ok(())
+}
+
+fn lab(path: &Path) -> Result<Lab, Failure> {
+    Ok(match read_document(path)? {
+        Document::Lab(lab) => *lab,
+        Document::Run(run) | Document::Own(run) => Lab {
+            runs: vec![*run],
+            ..Lab::default()
+        },
+    })
+}

@@ -1,0 +1,47 @@
+//! What `homaes bench` measured, and what is made of it: comparisons, pages, pictures, tables.
+//!
+//! | module | content |
+//! |---|---|
+//! | `document` | the JSON documents of `homaes bench` and `homaes transcipher --report`, typed |
+//! | `schedule` | which runs fit the time given |
+//! | `compare` | what became faster or slower between two documents, beyond the noise of their runs |
+//! | `papers` | what the papers print: their tables, and their points in the picture |
+//! | `charts` | the pictures, as SVG |
+//! | `page`, `markdown` | one HTML page; BENCHMARKS.md |
+//! | `tables` | docs/tables.md: the papers' tables beside ours |
+//! | `units` | times, sizes and counts as text |
+//!
+//! Nothing here evaluates anything: figures come in documents, so that pages can be made on another machine.
+
+#![forbid(unsafe_code)]
+
+mod compare;
+mod document;
+mod schedule;
+pub mod units;
+
+pub use compare::{Change, Comparison, DEVIATIONS, LEAST_CHANGE, Verdict, compare};
+pub use document::{
+    Document, DocumentError, Kernels, Lab, Machine, Round, Run, Security, Skipped, median, read,
+};
+pub use schedule::Schedule;
+
+/// What was measured for this version, on the machine that it names: the figures of BENCHMARKS.md, and what runs cost.
+///
+/// # Panics
+/// If the file in the source is no such document: never, by a test.
+#[must_use]
+pub fn baseline() -> Lab {
+    match read(include_str!("../data/baseline.json")) {
+        Ok(Document::Lab(lab)) => *lab,
+        _ => unreachable!("a test reads it"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_baseline_can_be_read() {
+        assert!(!super::baseline().version.is_empty());
+    }
+}
