@@ -27,6 +27,9 @@ pub(crate) enum Command {
     Inspect(Inspect),
     Passphrase(ChangePassphrase),
     Bench(Bench),
+    Report(Report),
+    Completions(Completions),
+    Man(Man),
 }
 
 /// Make keys, encrypt a text with AES, transcipher, decrypt, compare, and show times and sizes
@@ -287,15 +290,69 @@ pub(crate) struct Bench {
     /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,
-    /// dghv: the paper's Table 1, printed and measured, for the instances up to --set [default: dghv/small]
-    #[cfg(feature = "dghv")]
-    #[arg(long, conflicts_with_all = ["json", "variant", "layout", "key_bits", "direction", "blocks"])]
-    pub(crate) table: bool,
+}
+
+/// Make pages and pictures of what was measured
+#[derive(Debug, clap::Args)]
+pub(crate) struct Report {
+    /// Documents of 'bench --json' and 'transcipher --report'; their runs are shown together
+    #[arg(required = true, value_name = "FILE", value_parser = file_path())]
+    pub(crate) input: Vec<PathBuf>,
+    /// HTML page to write: pictures and tables, nothing from elsewhere. Without it and the next two,
+    /// a table is printed
+    #[arg(short, long, value_name = "FILE", value_parser = file_path())]
+    pub(crate) out: Option<PathBuf>,
+    /// Markdown page to write
+    #[arg(long, value_name = "FILE", value_parser = file_path())]
+    pub(crate) md: Option<PathBuf>,
+    /// Folder for the pictures, an SVG file for each; made if it is missing
+    #[arg(long, value_name = "DIR", value_parser = file_path())]
+    pub(crate) svg: Option<PathBuf>,
+    /// Replace existing files
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+/// Print a completion script for a shell
+#[derive(Debug, clap::Args)]
+pub(crate) struct Completions {
+    /// Which shell
+    #[arg(value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// Print the manual page, or write those of all commands
+#[derive(Debug, clap::Args)]
+pub(crate) struct Man {
+    /// Folder for homaes.1 and a page for each command, such as homaes-keygen.1; made if it is missing
+    #[arg(short, long, value_name = "DIR", value_parser = file_path())]
+    pub(crate) out: Option<PathBuf>,
+    /// Replace existing files
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum BenchCommand {
     Compare(Compare),
+    Papers(Papers),
+}
+
+/// Print the papers' tables beside ours, as Markdown: docs/tables.md
+#[derive(Debug, clap::Args)]
+pub(crate) struct Papers {
+    /// Document of 'bench all --json' with our runs [default: that of BENCHMARKS.md]
+    #[arg(value_name = "FILE", value_parser = file_path())]
+    pub(crate) runs: Option<PathBuf>,
+    /// Leave out what is measured now: operations of CLT14's Table 1 and of TBCS23's bases
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// CLT14: the largest instance to measure
+    #[arg(long, value_name = "NAME", default_value = "dghv/small")]
+    pub(crate) set: String,
+    /// Worker threads for CLT14 [default: all cores]
+    #[arg(long, value_name = "N", value_parser = parse_threads)]
+    pub(crate) threads: Option<NonZeroUsize>,
 }
 
 /// Show what became faster or slower between two documents of 'bench --json', beyond the noise of their runs

@@ -6,6 +6,7 @@ pub(crate) mod demo;
 pub(crate) mod inspect;
 mod inspect_folder;
 pub(crate) mod keygen;
+pub(crate) mod manual;
 pub(crate) mod params;
 pub(crate) mod passphrase;
 pub(crate) mod report;

@@ -77,11 +77,13 @@ fn guarded() -> ExitCode {
 /// Whether a command is called for files that it makes, the first of which is complete only with all the work.
 fn makes_files(command: &Command) -> bool {
     use Command::{
-        Bench, Decrypt, Demo, Inspect, Keygen, Params, Passphrase, Transcipher, WrapKey,
+        Bench, Completions, Decrypt, Demo, Inspect, Keygen, Man, Params, Passphrase, Report,
+        Transcipher, WrapKey,
     };
     match command {
-        Keygen(_) | WrapKey(_) | Transcipher(_) | Decrypt(_) | Passphrase(_) => true,
-        Demo(_) | Params(_) | Inspect(_) | Bench(_) => false,
+        Keygen(_) | WrapKey(_) | Transcipher(_) | Decrypt(_) | Passphrase(_) | Report(_) => true,
+        Demo(_) | Params(_) | Inspect(_) | Bench(_) | Completions(_) => false,
+        Man(args) => args.out.is_some(),
     }
 }
 
@@ -140,5 +142,8 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Passphrase(args) => cmd::passphrase::run(&args),
         Command::Inspect(args) => cmd::inspect::run(&args),
         Command::Bench(args) => cmd::bench::run(&args),
+        Command::Report(args) => cmd::report::run(&args),
+        Command::Completions(args) => cmd::manual::completions(&args),
+        Command::Man(args) => cmd::manual::man(&args),
     }
 }

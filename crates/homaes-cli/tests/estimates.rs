@@ -1,5 +1,5 @@
 //! The figures of security that the repository states, in all places the same: `homaes params --json`, the output of
-//! `tools/estimate`, the tables of SECURITY.md, and docs/sets.md, which is generated. `tools/estimate/README.md` says how to refresh them.
+//! `tools/estimate`, the tables of SECURITY.md, and PARAMETERS.md, which is generated. `tools/estimate/README.md` says how to refresh them.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
 use serde_json::Value;
@@ -276,8 +276,8 @@ fn grouped(value: &Value) -> String {
     out
 }
 
-/// docs/sets.md, from `homaes params --json`.
-fn page_of_sets() -> String {
+/// PARAMETERS.md, from `homaes params --json`.
+fn page_of_parameters() -> String {
     let sets = all_sets();
     let quoted = |set: &Value| format!("`{}`", name(set));
     let bits = |set: &Value, field: &str| match set[field].as_f64() {
@@ -336,7 +336,7 @@ Generated from `homaes params --json`; a test compares. Do not edit: `UPDATE_DOC
 ## Security and failure
 
 Bits of security claimed (of purpose `paper`: by the paper, not by this project), estimated, with what rotations of the ring give an attacker, and against quantum computers (stated, not claimed); log2 of the probability that
-a batch decrypts wrongly, and that one of 10^6 batches does. [SECURITY.md](../SECURITY.md) says what these figures rest on. Only sets of purpose `secure`
+a batch decrypts wrongly, and that one of 10^6 batches does. [SECURITY.md](SECURITY.md) says what these figures rest on. Only sets of purpose `secure`
 protect data.
 
 {}
@@ -377,15 +377,15 @@ the secret key.
     )
 }
 
-/// docs/sets.md says what `homaes params` says.
+/// PARAMETERS.md says what `homaes params` says.
 #[test]
-fn the_page_of_sets_is_up_to_date() {
-    let page = page_of_sets();
+fn the_page_of_parameters_is_up_to_date() {
+    let page = page_of_parameters();
     if std::env::var_os("UPDATE_DOCS").is_some() {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/sets.md");
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../PARAMETERS.md");
         std::fs::write(path, &page).unwrap();
     }
-    let stored = file("docs/sets.md");
+    let stored = file("PARAMETERS.md");
     let differs = stored.lines().zip(page.lines()).find(|(a, b)| a != b);
     assert_eq!(differs, None, "stored and generated");
     assert_eq!(stored.len(), page.len());

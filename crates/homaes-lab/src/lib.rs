@@ -15,15 +15,22 @@
 
 #![forbid(unsafe_code)]
 
+pub mod charts;
 mod compare;
 mod document;
+mod markdown;
+mod page;
+pub mod papers;
 mod schedule;
+pub mod tables;
 pub mod units;
 
 pub use compare::{Change, Comparison, DEVIATIONS, LEAST_CHANGE, Verdict, compare};
 pub use document::{
     Document, DocumentError, Kernels, Lab, Machine, Round, Run, Security, Skipped, median, read,
 };
+pub use markdown::markdown;
+pub use page::{Draw, Picture, html, pictures};
 pub use schedule::Schedule;
 
 /// What was measured for this version, on the machine that it names: the figures of BENCHMARKS.md, and what runs cost.

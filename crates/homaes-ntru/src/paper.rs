@@ -1,8 +1,11 @@
 //! The formulas of DHS14 from which its tables follow: Hermite factors (§3), sizes of public keys (§4), noise in the worst and in the average case (§5).
 //!
-//! All logarithms are binary. `docs/dhs14.md` has the tables, printed and computed; a test of this crate writes it.
+//! All logarithms are binary. [`TABLES`] are the tables, printed and computed; a test of this crate writes them.
 
 use std::f64::consts::LOG2_E;
+
+/// The tables and the figure of the paper, printed and computed, in Markdown.
+pub const TABLES: &str = include_str!("paper.md");
 
 /// Bound B on the coefficients of g, s, e and f', as in Figure 1.
 pub const BOUND: f64 = 2.0;

@@ -1,4 +1,4 @@
-//! `docs/dhs14.md`: the tables of the paper, printed and computed. `UPDATE_DOCS=1 cargo test --release -p homaes-ntru --test paper` writes it.
+//! `src/paper.md`: the tables of the paper, printed and computed, which docs/tables.md shows. `UPDATE_DOCS=1 cargo test --release -p homaes-ntru --test paper` writes it.
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
@@ -38,13 +38,12 @@ fn beside(computed: impl std::fmt::Display, printed: impl std::fmt::Display) -> 
 #[expect(clippy::too_many_lines, reason = "one table after the other")]
 fn page() -> String {
     let mut page = Page(String::new());
-    page.text("# The tables of Doröz, Hu and Sunar, computed again");
     page.text(
-        "Of *Homomorphic AES Evaluation using the Modified LTV Scheme* (eprint 2014/039, there \"using NTRU\"), by the formulas in `crates/homaes-ntru/src/paper.rs`. Where a cell has a number in brackets, \
-         the formulas give the first number, and the paper prints the one in brackets; settings and times without brackets are the paper's. `UPDATE_DOCS=1 cargo test --release -p homaes-ntru --test paper` writes this page. All logarithms are binary.",
+        "By the formulas in `crates/homaes-ntru/src/paper.rs`. Where a cell has a number in brackets, the formulas give the first number, and the paper prints the one in brackets; settings and \
+         times without brackets are the paper's. All logarithms are binary.",
     );
 
-    page.text("## Table 1: Hermite factors");
+    page.text("### Table 1: Hermite factors");
     let printed = [
         ["1.0108", "1.0218", "1.0441"],
         ["1.0053", "1.0108", "1.0218"],
@@ -68,7 +67,7 @@ fn page() -> String {
          not what it takes to break such keys: the next table.",
     );
 
-    page.text("## Table 2: security by BKZ, log q = 1024");
+    page.text("### Table 2: security by BKZ, log q = 1024");
     let rows: Vec<Vec<String>> = [
         (28340.0, 70),
         (28940.0, 80),
@@ -104,7 +103,7 @@ fn page() -> String {
          2016 reduction is known to find the dense sublattice of the multiples of f and g first: plain LLL does at these sizes (SECURITY.md, NTRU), and at every size of Table 3.",
     );
 
-    page.text("## Table 3: the two settings");
+    page.text("### Table 3: the two settings");
     let mut rows = Vec::new();
     for (n, log_q, delta, cut, slots, time, norm) in [
         (27000.0, 1230.0, "1.0078", 30.0, 1800, "27 hours", "12.8"),
@@ -151,7 +150,7 @@ fn page() -> String {
     .unwrap();
     page.text(&text);
 
-    page.text("## Table 4: public keys, in GiB");
+    page.text("### Table 4: public keys, in GiB");
     let mut rows = Vec::new();
     for (n, log_q, cut, original, optimised) in [
         (27000.0, 1230.0, 30.0, 67.0, 4.75),
@@ -218,7 +217,7 @@ fn page() -> String {
         "The key has a polynomial for every digit. In residues a digit is a residue modulo a prime of 31 bits, or modulo seven primes, instead of a bit.",
     );
 
-    page.text("## Figure 1: bits to cut, and levels, at δ = 1.0066, B = 2, α = 6");
+    page.text("### Figure 1: bits to cut, and levels, at δ = 1.0066, B = 2, α = 6");
     let printed = [
         (155.0, 43.0, 2.0, 27.0, 4.0),
         (311.0, 46.0, 5.0, 29.0, 9.0),
@@ -270,7 +269,7 @@ fn page() -> String {
 
 #[test]
 fn the_page_of_tables_is_up_to_date() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/dhs14.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/paper.md");
     let page = page();
     if std::env::var_os("UPDATE_DOCS").is_some() {
         std::fs::write(&path, &page).unwrap();
@@ -278,6 +277,6 @@ fn the_page_of_tables_is_up_to_date() {
     let stored = std::fs::read_to_string(&path).unwrap();
     assert!(
         stored == page,
-        "docs/dhs14.md is stale: run with UPDATE_DOCS=1"
+        "src/paper.md is stale: run with UPDATE_DOCS=1"
     );
 }

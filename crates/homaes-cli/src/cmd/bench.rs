@@ -8,21 +8,21 @@ mod all;
 mod child;
 mod compare;
 mod kernels;
+mod papers;
 mod reference;
-#[cfg(feature = "dghv")]
-mod table_1;
 
 pub(crate) use child::stop as stop_children;
 
-use super::named_set;
 use crate::args::{Bench, BenchCommand, Direction, Layout, Target};
 use crate::console::{self, Failure};
 use homaes::KeySize;
 use serde_json::json;
 
 pub(crate) fn run(args: &Bench) -> Result<(), Failure> {
-    if let Some(BenchCommand::Compare(args)) = &args.command {
-        return compare::run(args);
+    match &args.command {
+        Some(BenchCommand::Compare(args)) => return compare::run(args),
+        Some(BenchCommand::Papers(args)) => return papers::run(args),
+        None => {}
     }
     if args.target == Target::Kernels && of_a_run(args) {
         let message = "'bench kernels' takes none of --set, --variant, --layout, --key-bits, --direction, --blocks, --threads and --noise; see --help";
@@ -31,10 +31,6 @@ pub(crate) fn run(args: &Bench) -> Result<(), Failure> {
     if args.budget.is_some() && args.target != Target::All {
         let message = "--budget is of 'bench all': it is shared by all schemes";
         return Err(Failure::Usage(message.into()));
-    }
-    #[cfg(feature = "dghv")]
-    if args.table {
-        return table_1::run(args);
     }
     match args.target {
         Target::All => all::run(args),

@@ -1,13 +1,100 @@
 //! `homaes report`: pages and pictures of what was measured.
 
-use crate::console::Failure;
-use homaes_lab::Document;
-use std::fs::File;
-use std::io::Read;
+use super::{refuse_own_input, reserve};
+use crate::args::Report;
+use crate::console::{self, Failure};
+use crate::table;
+use homaes::{Error, Output};
+use homaes_lab::charts::Width;
+use homaes_lab::{Document, Lab, Picture, html, markdown, pictures};
+use std::fs::{self, File};
+use std::io::{Read, Write};
 use std::path::Path;
 
 /// Longer files are no documents of ours: a run of a million batches has less.
 const MAX_BYTES: u64 = 1 << 30;
+
+pub(crate) fn run(args: &Report) -> Result<(), Failure> {
+    let inputs: Vec<&Path> = args.input.iter().map(AsRef::as_ref).collect();
+    for out in [&args.out, &args.md].into_iter().flatten() {
+        refuse_own_input(out, &inputs)?;
+    }
+    if args.out.is_some() && args.out == args.md {
+        let message = "--out and --md name the same file; choose another name for one of them";
+        return Err(Failure::Usage(message.into()));
+    }
+    let lab = lab(&inputs)?;
+    let drawn = |error| Failure::system("pictures", error);
+    // all is made before the first file is
+    let mut files = Vec::new();
+    if let Some(out) = &args.out {
+        files.push((out.clone(), html(&lab).map_err(drawn)?));
+    }
+    if let Some(folder) = &args.svg {
+        for picture in pictures(&lab) {
+            let svg = Picture::file(&picture, Width::Wide).map_err(drawn)?;
+            files.push((folder.join(format!("{}.svg", picture.slug())), svg));
+        }
+    }
+    if let Some(out) = &args.md {
+        let folder = args.svg.as_deref().map(|folder| beside(out, folder));
+        files.push((out.clone(), markdown(&lab, folder.as_deref())));
+    }
+    if files.is_empty() && args.svg.is_none() {
+        return console::print(&table::lab(&lab));
+    }
+    if let Some(folder) = &args.svg {
+        fs::create_dir_all(folder).map_err(|source| Error::Io {
+            path: folder.clone(),
+            source,
+        })?;
+    }
+    let outputs: Vec<Output> = files
+        .iter()
+        .map(|(path, _)| reserve(path, args.force))
+        .collect::<Result<_, Failure>>()?;
+    for (output, (path, text)) in outputs.into_iter().zip(&files) {
+        write(output, text)?;
+        console::print_done(&format!("{}\n", path.display()));
+    }
+    Ok(())
+}
+
+/// All runs of the documents; machine and dates are those of the first that has them.
+fn lab(paths: &[&Path]) -> Result<Lab, Failure> {
+    let mut all = Lab::default();
+    for path in paths {
+        match read_document(path)? {
+            Document::Lab(lab) if all.version.is_empty() => {
+                let runs = std::mem::take(&mut all.runs);
+                all = *lab;
+                all.runs.extend(runs);
+            }
+            Document::Lab(lab) => all.runs.extend(lab.runs),
+            Document::Run(run) | Document::Own(run) => all.runs.push(*run),
+        }
+    }
+    if all.version.is_empty() {
+        all.version = env!("CARGO_PKG_VERSION").to_owned();
+    }
+    Ok(all)
+}
+
+/// The folder as a page at `out` names it: relative where it lies beside it.
+fn beside(out: &Path, folder: &Path) -> String {
+    let parent = out.parent().unwrap_or(Path::new(""));
+    let folder = folder.strip_prefix(parent).unwrap_or(folder);
+    folder.display().to_string().replace('\\', "/")
+}
+
+fn write(mut output: Output, text: &str) -> Result<(), Failure> {
+    let written = output.write_all(text.as_bytes());
+    written.map_err(|source| Error::Io {
+        path: output.path().to_owned(),
+        source,
+    })?;
+    Ok(output.commit()?)
+}
 
 /// A document of `bench` or of `transcipher --report`.
 pub(crate) fn read_document(path: &Path) -> Result<Document, Failure> {

@@ -23,7 +23,7 @@ pub(super) fn run(args: &Compare) -> Result<(), Failure> {
     Ok(())
 }
 
-fn lab(path: &Path) -> Result<Lab, Failure> {
+pub(super) fn lab(path: &Path) -> Result<Lab, Failure> {
     Ok(match read_document(path)? {
         Document::Lab(lab) => *lab,
         Document::Run(run) | Document::Own(run) => Lab {

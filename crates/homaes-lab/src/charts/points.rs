@@ -1,0 +1,210 @@
+//! Latency against throughput, of the sets measured and of the papers.
+
+use super::labels;
+use super::*;
+use crate::document::{Lab, Run};
+use crate::papers::POINTS;
+use crate::units::short_seconds;
+
+/// A point with its name.
+struct Named {
+    name: String,
+    scheme: String,
+    latency: f64,
+    per_block: f64,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Secure,
+    NotSecure,
+    Paper,
+}
+
+/// The run of each set, layout and AES key that shows most: with most threads, then with most blocks.
+pub(crate) fn best_runs(lab: &Lab) -> Vec<&Run> {
+    let mut best: Vec<&Run> = Vec::new();
+    for run in lab.runs.iter().filter(|run| run.purpose != "toy") {
+        let same = |other: &&mut &Run| {
+            (&other.set, &other.layout, other.key_bits) == (&run.set, &run.layout, run.key_bits)
+        };
+        match best.iter_mut().find(same) {
+            None => best.push(run),
+            Some(other) => {
+                if (run.threads, run.blocks_per_batch.min(run.blocks))
+                    > (other.threads, other.blocks)
+                {
+                    *other = run;
+                }
+            }
+        }
+    }
+    best
+}
+
+fn named(lab: &Lab) -> Vec<Named> {
+    let runs = best_runs(lab);
+    let several = |run: &Run| runs.iter().filter(|other| other.set == run.set).count() > 1;
+    let mut points: Vec<Named> = runs
+        .iter()
+        .map(|run| Named {
+            name: match several(run) {
+                true => format!("{} {}", run.short_set(), run.layout),
+                false => run.short_set().to_owned(),
+            },
+            scheme: run.scheme().to_owned(),
+            latency: run.latency_seconds.unwrap_or(run.seconds_per_batch),
+            per_block: run.seconds_per_block(),
+            kind: match run.is_secure() {
+                true => Kind::Secure,
+                false => Kind::NotSecure,
+            },
+        })
+        .collect();
+    points.sort_by_key(|point| point.kind == Kind::NotSecure);
+    points.extend(POINTS.iter().map(|point| Named {
+        name: format!("{} {}", point.paper, point.what),
+        scheme: point.scheme.to_owned(),
+        latency: point.latency_seconds,
+        per_block: point.seconds_per_block,
+        kind: Kind::Paper,
+    }));
+    points
+}
+
+/// Times at which an axis has a line.
+const TICKS: [f64; 14] = [
+    1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0, 60.0, 600.0, 3600.0, 36e3, 36e4, 36e5, 36e6, 36e7,
+];
+
+/// Ticks that enclose all values.
+fn ticks(values: impl Iterator<Item = f64> + Clone) -> Vec<f64> {
+    let least = values.clone().fold(f64::INFINITY, f64::min);
+    let most = values.fold(0.0, f64::max);
+    let first = TICKS.iter().rposition(|&t| t <= least).unwrap_or(0);
+    let last = TICKS.iter().position(|&t| t >= most);
+    TICKS[first..=last.unwrap_or(TICKS.len() - 1).max(first + 1)].to_vec()
+}
+
+/// Latency of one block against time per block in a full message, both on axes of logarithms.
+///
+/// # Errors
+/// If the back end fails.
+pub fn points(lab: &Lab, width: Width) -> Result<String> {
+    let points = named(lab);
+    let letters = width.letters();
+    let height = match width {
+        Width::Wide => 620,
+        Width::Narrow => 560,
+    };
+    picture(width, height, |area| {
+        let mut entries: Vec<(String, RGBColor)> = Vec::new();
+        for point in &points {
+            let name = point.scheme.to_uppercase();
+            if !entries.iter().any(|(other, _)| *other == name) {
+                entries.push((name, scheme_color(&point.scheme)));
+            }
+        }
+        let used = legend(area, width, 6, &entries)?;
+        let kinds = "● secure   ○ not secure   × printed in a paper";
+        let style = text_style(letters, INK_COLOR, HPos::Left, VPos::Center);
+        area.draw(&Text::new(kinds, (14, used + 16), style))?;
+        let (_, plot) = area.split_vertically(used + 26);
+        let [xs, ys] = [|p: &Named| p.latency, |p: &Named| p.per_block]
+            .map(|of| ticks(points.iter().map(of).collect::<Vec<_>>().into_iter()));
+        let ends = |ticks: &[f64]| {
+            let logs: Vec<f64> = ticks.iter().map(|tick| tick.ln()).collect();
+            Axis::new(logs[0]..logs[logs.len() - 1], logs)
+        };
+        let mut chart = ChartBuilder::on(&plot)
+            .margin_right(30)
+            .margin_top(8)
+            .x_label_area_size(44)
+            .y_label_area_size(66)
+            .build_cartesian_2d(ends(&xs), ends(&ys))?;
+        let label = |value: &f64| match width {
+            Width::Wide => tick_name(value.exp()),
+            Width::Narrow => tick_name(value.exp()).replace(' ', "\u{2009}"),
+        };
+        chart
+            .configure_mesh()
+            .light_line_style(TRANSPARENT)
+            .bold_line_style(GRID_COLOR)
+            .axis_style(INK_COLOR)
+            .label_style(text_style(letters, INK_COLOR, HPos::Center, VPos::Center))
+            .x_desc("latency of one block")
+            .y_desc("time per block, full message")
+            .x_label_formatter(&label)
+            .y_label_formatter(&label)
+            .draw()?;
+        let at = |point: &Named| chart.backend_coord(&(point.latency.ln(), point.per_block.ln()));
+        for point in &points {
+            let (x, y) = at(point);
+            let color = scheme_color(&point.scheme);
+            match point.kind {
+                Kind::Secure => area.draw(&Circle::new((x, y), 5, color.filled()))?,
+                Kind::NotSecure => area.draw(&Circle::new((x, y), 5, color.stroke_width(2)))?,
+                Kind::Paper => area.draw(&Cross::new((x, y), 5, color.stroke_width(2)))?,
+            }
+        }
+        let (px, py) = chart.plotting_area().get_pixel_range();
+        let bounds = [px.start + 3, py.start + 2, px.end - 2, py.end - 3].map(f64::from);
+        let small = letters - 1.5;
+        let boxes: Vec<_> = points
+            .iter()
+            .map(|point| {
+                let (x, y) = at(point);
+                let wanted = text_width(&point.name, small) + 2.0;
+                ((f64::from(x), f64::from(y)), wanted, small + 3.0)
+            })
+            .collect();
+        for (point, place) in points.iter().zip(labels::place(&boxes, 6.0, bounds)) {
+            let Some([left, top, right, bottom]) = place else {
+                continue;
+            };
+            let (x, y) = at(point);
+            let middle = (top + bottom) / 2.0;
+            // to the nearest point of the name, where that is not beside the point
+            let near = labels::nearest(&[left, top, right, bottom], (f64::from(x), f64::from(y)));
+            let far = (near.0 - f64::from(x)).hypot(near.1 - f64::from(y));
+            let color = scheme_color(&point.scheme);
+            if far > 12.0 {
+                let line = vec![(x, y), (near.0 as i32, near.1 as i32)];
+                area.draw(&PathElement::new(line, color.mix(0.5).stroke_width(1)))?;
+            }
+            let style = text_style(small, INK_COLOR, HPos::Left, VPos::Center);
+            let place = (left as i32 + 1, middle as i32);
+            area.draw(&Text::new(point.name.clone(), place, style))?;
+        }
+        Ok(())
+    })
+}
+
+fn tick_name(seconds: f64) -> String {
+    match seconds {
+        s if s < 0.95 => short_seconds(s).replace(".00", "").replace(".0", ""),
+        s if s < 59.0 => format!("{s:.0} s"),
+        s if s < 3500.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.0} h", s / 3600.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn axes_enclose_what_is_on_them() {
+        assert_eq!(ticks([0.02, 5.0].into_iter()), [1e-2, 0.1, 1.0, 10.0]);
+        assert_eq!(ticks([1.0].into_iter()), [1.0, 10.0]);
+        let names = TICKS[..11].iter().map(|&t| tick_name(t));
+        assert_eq!(
+            names.collect::<Vec<_>>(),
+            [
+                "100 µs", "1 ms", "10 ms", "100 ms", "1 s", "10 s", "1 min", "10 min", "1 h",
+                "10 h", "100 h"
+            ]
+        );
+    }
+}

@@ -1,0 +1,123 @@
+//! Time per round, stacked by operation.
+
+use super::*;
+use crate::document::Run;
+use crate::units::{digits, short_seconds};
+use std::collections::BTreeMap;
+
+/// The rounds of a run, each a column of its operations: shares of the wall-clock time, in which kernels that run side by side on several threads count by
+/// their part. What is left of a round is waiting and what is not booked.
+///
+/// # Errors
+/// If the back end fails.
+pub fn rounds(run: &Run, width: Width) -> Result<String> {
+    let letters = width.letters();
+    // the same colour in every round, the largest operation first
+    let mut sums: BTreeMap<&str, f64> = BTreeMap::new();
+    for round in &run.rounds {
+        for (stage, seconds) in &round.stage_seconds {
+            *sums.entry(stage).or_default() += seconds;
+        }
+    }
+    let mut stages: Vec<(&str, f64)> = sums.into_iter().filter(|(_, sum)| *sum > 0.0).collect();
+    stages.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let color = |place: usize| SERIES[place % (SERIES.len() - 1)];
+    let rest = SERIES[SERIES.len() - 1];
+    // kernels' seconds are sums over threads and batches, a round's seconds are of one batch
+    let share = (run.threads as f64 * run.batches.max(1) as f64).recip();
+    let columns: Vec<Vec<f64>> = run
+        .rounds
+        .iter()
+        .map(|round| {
+            let seconds = |&(stage, _): &(&str, f64)| {
+                round.stage_seconds.get(stage).map_or(0.0, |s| s * share)
+            };
+            let mut parts: Vec<f64> = stages.iter().map(seconds).collect();
+            let booked: f64 = parts.iter().sum();
+            // booked at the edge of a round, a kernel may reach into the next
+            if booked > round.seconds && booked > 0.0 {
+                parts
+                    .iter_mut()
+                    .for_each(|part| *part *= round.seconds / booked);
+            }
+            parts.push((round.seconds - booked).max(0.0));
+            parts
+        })
+        .collect();
+    let most = run
+        .rounds
+        .iter()
+        .map(|round| round.seconds)
+        .fold(0.0, f64::max);
+    let (scale, unit) = unit_of(most);
+    let mut entries: Vec<(String, RGBColor)> = stages
+        .iter()
+        .enumerate()
+        .map(|(place, (name, _))| ((*name).to_owned(), color(place)))
+        .collect();
+    entries.push(("other, waiting".to_owned(), rest));
+    let height = match width {
+        Width::Wide => 380,
+        Width::Narrow => 400,
+    };
+    picture(width, height, |area| {
+        let used = legend(area, width, 6, &entries)?;
+        let (_, plot) = area.split_vertically(used + 8);
+        let top = if most > 0.0 { most / scale * 1.08 } else { 1.0 };
+        let mut chart = ChartBuilder::on(&plot)
+            .margin_right(14)
+            .margin_top(8)
+            .x_label_area_size(42)
+            .y_label_area_size(62)
+            .build_cartesian_2d(Axis::rounds(run.rounds.len()), Axis::round(0.0..top, 6.0))?;
+        let total: f64 = run.seconds_per_batch;
+        chart
+            .configure_mesh()
+            .disable_x_mesh()
+            .light_line_style(TRANSPARENT)
+            .bold_line_style(GRID_COLOR)
+            .axis_style(INK_COLOR)
+            .label_style(text_style(letters, INK_COLOR, HPos::Center, VPos::Center))
+            .x_desc(format!(
+                "round (0: key addition); a batch takes {}",
+                short_seconds(total)
+            ))
+            .y_desc(format!("time of the round [{unit}]"))
+            .x_label_formatter(&|x| format!("{x:.0}"))
+            .y_label_formatter(&|y| {
+                digits(*y)
+                    .trim_end_matches('0')
+                    .trim_end_matches('.')
+                    .to_owned()
+            })
+            .draw()?;
+        for (round, parts) in columns.iter().enumerate() {
+            let x = round as f64;
+            let mut from = 0.0;
+            for (place, part) in parts.iter().enumerate() {
+                let to = from + part / scale;
+                let color = if place < stages.len() {
+                    color(place)
+                } else {
+                    rest
+                };
+                if to > from {
+                    let column = [(x - 0.36, from), (x + 0.36, to)];
+                    chart.draw_series([Rectangle::new(column, color.filled())])?;
+                }
+                from = to;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// The unit for times up to `seconds`: its length and name.
+fn unit_of(seconds: f64) -> (f64, &'static str) {
+    match seconds {
+        s if s < 1e-3 => (1e-6, "µs"),
+        s if s < 1.0 => (1e-3, "ms"),
+        s if s < 300.0 => (1.0, "s"),
+        _ => (60.0, "min"),
+    }
+}

@@ -1,0 +1,218 @@
+//! Tables of what was measured, for pages and for Markdown.
+
+use crate::document::{Lab, Run};
+use crate::units::{bytes, digits, grouped, short_seconds};
+
+/// A table: a head, which may be empty, and rows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cells {
+    /// Names of the columns.
+    pub head: Vec<String>,
+    /// As wide as the head.
+    pub rows: Vec<Vec<String>>,
+}
+
+impl Cells {
+    /// A table.
+    #[must_use]
+    pub fn new(head: &[&str], rows: Vec<Vec<String>>) -> Self {
+        Self {
+            head: head.iter().map(|&name| name.to_owned()).collect(),
+            rows,
+        }
+    }
+
+    /// In Markdown.
+    #[must_use]
+    pub fn markdown(&self) -> String {
+        let line = |cells: &[String]| {
+            let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
+            format!("| {} |\n", cells.join(" | "))
+        };
+        let rule = "|---".repeat(self.head.len()) + "|\n";
+        let rows: String = self.rows.iter().map(|row| line(row)).collect();
+        line(&self.head) + &rule + &rows
+    }
+}
+
+fn or_dash(text: Option<String>) -> String {
+    text.unwrap_or_else(|| "–".into())
+}
+
+/// Where and when.
+#[must_use]
+pub fn machine_rows(lab: &Lab) -> Cells {
+    let machine = &lab.machine;
+    let mut rows = Vec::new();
+    let mut add = |name: &str, value: String| {
+        if !value.is_empty() {
+            rows.push(vec![name.to_owned(), value]);
+        }
+    };
+    add("processor", machine.processor.clone());
+    add("system", machine.system.clone());
+    if machine.cores > 0 {
+        add("cores", machine.cores.to_string());
+    }
+    add(
+        "memory",
+        machine.memory_bytes.map_or_else(String::new, bytes),
+    );
+    add("kernels", machine.kernels.clone());
+    if let Some(kernels) = &lab.kernels {
+        let ratio = digits(kernels.forward_ns / kernels.reference_ntt_ns);
+        let text = format!(
+            "{} µs, {ratio} of that of tfhe-ntt ({} µs)",
+            digits(kernels.forward_ns / 1e3),
+            digits(kernels.reference_ntt_ns / 1e3)
+        );
+        add("own transform, 32768 points", text);
+    }
+    add(
+        "homaes",
+        match machine.features.is_empty() {
+            true => lab.version.clone(),
+            false => format!("{}, features {}", lab.version, machine.features.join(", ")),
+        },
+    );
+    add("measured", lab.date.clone());
+    if lab.wall_seconds > 0.0 {
+        let given = lab.budget_seconds.map_or_else(String::new, |given| {
+            format!(", of {} given", short_seconds(given))
+        });
+        add("time taken", short_seconds(lab.wall_seconds) + &given);
+    }
+    Cells::new(&["", ""], rows)
+}
+
+/// A row for each run.
+#[must_use]
+pub fn run_rows(lab: &Lab) -> Cells {
+    let time = |seconds: Option<f64>| or_dash(seconds.map(short_seconds));
+    let row = |run: &Run| {
+        vec![
+            run.set.clone(),
+            run.layout.clone(),
+            run.key_bits.to_string(),
+            run.threads.to_string(),
+            grouped(run.blocks),
+            time(run.latency_seconds),
+            time(Some(run.seconds)),
+            short_seconds(run.seconds_per_block()),
+            or_dash(run.aes_over_reference_ntt.map(|ntts| grouped(ntts as u64))),
+            time(run.keygen_seconds),
+            time(run.load_key_seconds),
+            time(run.wrap_seconds),
+            time(run.load_wrapped_seconds),
+            time(Some(run.setup_seconds).filter(|&s| s > 0.01)),
+            time(run.decrypt_seconds),
+            or_dash(run.capacity_bits.map(|bits| format!("{bits:.1}"))),
+            run.samples.get("seconds").map_or(1, Vec::len).to_string(),
+        ]
+    };
+    Cells::new(
+        &[
+            "set",
+            "layout",
+            "AES",
+            "threads",
+            "blocks",
+            "latency",
+            "evaluation",
+            "per block",
+            "NTTs",
+            "key generation",
+            "reading the key",
+            "wrapping",
+            "reading the wrapped key",
+            "key expansion",
+            "decryption",
+            "noise left, bits",
+            "repetitions",
+        ],
+        lab.runs.iter().map(row).collect(),
+    )
+}
+
+/// A row for each set, layout and AES key.
+#[must_use]
+pub fn size_rows(lab: &Lab) -> Cells {
+    let row = |run: &&Run| {
+        vec![
+            run.set.clone(),
+            run.layout.clone(),
+            grouped(run.blocks),
+            grouped(run.eval_key_bytes),
+            grouped(run.wrapped_key_bytes),
+            grouped(run.ciphertext_bytes),
+            digits(run.ciphertext_bytes_per_byte),
+            or_dash(run.peak_rss_bytes.map(bytes)),
+            grouped(run.transforms),
+            or_dash(Some(run.rotations).filter(|&n| n > 0).map(grouped)),
+        ]
+    };
+    Cells::new(
+        &[
+            "set",
+            "layout",
+            "blocks",
+            "evaluation key",
+            "wrapped key",
+            "results",
+            "per byte",
+            "memory",
+            "transforms",
+            "rotations",
+        ],
+        crate::charts::best_runs(lab).iter().map(row).collect(),
+    )
+}
+
+/// A row for each set with an estimate.
+#[must_use]
+pub fn security_rows(lab: &Lab) -> Cells {
+    let mut seen: Vec<&str> = Vec::new();
+    let mut rows = Vec::new();
+    for run in &lab.runs {
+        let Some(security) = run
+            .security
+            .as_ref()
+            .filter(|_| !seen.contains(&run.set.as_str()))
+        else {
+            continue;
+        };
+        seen.push(&run.set);
+        let bits =
+            |bits: Option<f64>| bits.map_or_else(|| "none".into(), |bits| format!("{bits:.1}"));
+        rows.push(vec![
+            run.set.clone(),
+            match run.is_secure() {
+                true => "secure".into(),
+                false => format!("NOT SECURE ({})", run.purpose),
+            },
+            security
+                .bits_claimed
+                .map_or_else(|| "none".into(), |bits| bits.to_string()),
+            bits(security.bits_estimated),
+            bits(security.bits_with_rotations),
+            or_dash(security.attack.clone()),
+            or_dash(security.estimator.clone()),
+            or_dash(security.estimated_on.clone()),
+            or_dash(security.log2_p_fail.map(|log| format!("2^{log:.1}"))),
+        ]);
+    }
+    Cells::new(
+        &[
+            "set",
+            "purpose",
+            "claimed",
+            "estimated",
+            "with rotations",
+            "best attack",
+            "estimator",
+            "date",
+            "failure per batch",
+        ],
+        rows,
+    )
+}
