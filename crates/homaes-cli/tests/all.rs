@@ -3,6 +3,7 @@
 
 mod acceptance;
 mod authenticated;
+mod book;
 mod commands;
 mod common;
 mod damage;

@@ -1,4 +1,5 @@
-//! Every bad input ends in its own error, the right exit code, no panic, and nothing left behind.
+//! Every bad input ends in its own error, the right exit code, no panic, and nothing left behind. `book/messages.rs` calls some of these tests, and holds their messages
+//! against the book.
 
 use crate::common::{IV, Run, World};
 use std::fs;
@@ -31,7 +32,7 @@ fn uses_of(bad: &str) -> [String; 6] {
 }
 
 #[test]
-fn wrong_command_lines() {
+pub(crate) fn wrong_command_lines() {
     let world = World::new();
     let iv = |iv: &str| transcipher("keys/eval.hek", "key.hwk", "c", "x").replace(IV, iv);
     let cases = [
@@ -126,7 +127,7 @@ fn wrong_command_lines() {
 }
 
 #[test]
-fn wrong_schemes_and_variants() {
+pub(crate) fn wrong_schemes_and_variants() {
     let world = World::new();
     for (line, words) in [
         ("demo --scheme ckks", "possible values: bgv, tfhe"),
@@ -162,7 +163,7 @@ fn wrong_schemes_and_variants() {
 }
 
 #[test]
-fn missing_and_unreadable_files() {
+pub(crate) fn missing_and_unreadable_files() {
     let world = World::new();
     fs::create_dir(world.at("folder")).unwrap();
     for (bad, words) in [
@@ -186,7 +187,7 @@ fn missing_and_unreadable_files() {
 }
 
 #[test]
-fn outputs_that_cannot_be_made() {
+pub(crate) fn outputs_that_cannot_be_made() {
     let world = World::new();
     for (to, words) in [
         ("c/x", "c/x: Not a directory"),
@@ -242,7 +243,7 @@ fn existing_outputs_need_force() {
 }
 
 #[test]
-fn outputs_never_replace_what_is_read() {
+pub(crate) fn outputs_never_replace_what_is_read() {
     let world = World::new();
     let lines = [
         wrap("keys/secret.hsk", "k", "keys/secret.hsk"),
@@ -268,7 +269,7 @@ fn outputs_never_replace_what_is_read() {
 }
 
 #[test]
-fn foreign_files() {
+pub(crate) fn foreign_files() {
     let world = World::new();
     let mut newer = world.read("o.hct");
     newer[8] = 2;
@@ -286,7 +287,7 @@ fn foreign_files() {
 }
 
 #[test]
-fn wrong_kinds() {
+pub(crate) fn wrong_kinds() {
     let world = World::new();
     let files = [
         "keys/secret.hsk",
@@ -340,7 +341,7 @@ fn wrong_sets() {
 }
 
 #[test]
-fn wrong_keys() {
+pub(crate) fn wrong_keys() {
     let world = World::new();
     world.ok("keygen --set bgv/toy-255 --out other --accept-insecure");
     world.ok(&wrap("other/secret.hsk", "k", "other.hwk"));
@@ -371,7 +372,7 @@ fn wrong_keys() {
 }
 
 #[test]
-fn wrong_aes_keys() {
+pub(crate) fn wrong_aes_keys() {
     let world = World::new();
     for len in [0, 1, 15, 17, 31, 33, 64, 5000] {
         world.write("bad", &vec![0xee; len]);
@@ -403,7 +404,7 @@ fn wrong_aes_keys() {
 }
 
 #[test]
-fn lengths_that_do_not_fit_the_mode() {
+pub(crate) fn lengths_that_do_not_fit_the_mode() {
     let world = World::new();
     let modes = ["ecb", "cbc", "gcm"].map(|mode| {
         let line = transcipher("keys/eval.hek", "key.hwk", "c", "x").replace("ctr", mode);
@@ -455,7 +456,7 @@ fn lengths_that_do_not_fit_the_mode() {
 }
 
 #[test]
-fn layouts_that_the_wrapped_key_lacks() {
+pub(crate) fn layouts_that_the_wrapped_key_lacks() {
     let world = World::new();
     let line = transcipher("keys/eval.hek", "key.hwk", "c", "x");
     for layout in ["packed", "bits"] {

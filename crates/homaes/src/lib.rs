@@ -46,6 +46,8 @@
 #![forbid(unsafe_code)]
 
 mod batch;
+#[cfg(doctest)]
+mod book;
 mod decrypt;
 mod disk;
 mod error;

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 #![allow(dead_code, reason = "each test program uses a part of this")]
 
+use crate::book::check_documented;
 use ctr::cipher::{KeyIvInit, StreamCipher};
 use std::collections::BTreeSet;
 use std::fs;
@@ -152,6 +153,7 @@ impl Run {
             "{line}: {:?} lacks {words:?}",
             errors[0]
         );
+        self.err.lines().for_each(check_documented);
         assert!(!self.err.contains("panicked"), "{line}: {self:?}");
         assert_eq!(self.out, "", "{line}");
     }

@@ -1,0 +1,4 @@
+//! The programs of the book in `docs/`, as doctests.
+
+#[doc = include_str!("../../../docs/own-circuit.md")]
+mod own_circuit {}
