@@ -129,7 +129,8 @@ fn commands_that_are_not_run_name_what_exists() {
                     .strip_prefix("$ ")
                     .unwrap_or_else(|| panic!("{place}: no prompt"));
                 let command = command.split(" #").next().unwrap().trim_end();
-                if !known(command) {
+                let plain = ["cargo build --release", "cargo test --release"];
+                if !known(command) && !plain.contains(&command) {
                     check_cargo(command, &place);
                 }
                 count += 1;
