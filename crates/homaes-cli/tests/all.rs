@@ -10,6 +10,7 @@ mod damage;
 mod estimates;
 mod failures;
 mod files;
+mod lab;
 mod machine_code;
 mod passphrase;
 mod plain;

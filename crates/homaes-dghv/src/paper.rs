@@ -103,7 +103,7 @@ pub fn measure(set: &ParamSet, rng: &mut impl CryptoRng) -> Result<Row> {
     let threads = rayon::current_num_threads() as f64;
     Ok(Row {
         key_bytes: eval_bytes as f64 + params.public_key_bytes() as f64,
-        keygen: keygen,
+        keygen,
         encrypt,
         decrypt,
         multiply,

@@ -7,8 +7,8 @@
 //! | `compare` | what became faster or slower between two documents, beyond the noise of their runs |
 //! | `papers` | what the papers print: their tables, and their points in the picture |
 //! | `charts` | the pictures, as SVG |
-//! | `page`, `markdown` | one HTML page; BENCHMARKS.md |
-//! | `tables` | docs/tables.md: the papers' tables beside ours |
+//! | `page`, `markdown`, `choosing` | one HTML page; BENCHMARKS.md; docs/choosing.md |
+//! | `tables` | the tables of these pages |
 //! | `units` | times, sizes and counts as text |
 //!
 //! Nothing here evaluates anything: figures come in documents, so that pages can be made on another machine.
@@ -16,6 +16,7 @@
 #![forbid(unsafe_code)]
 
 pub mod charts;
+mod choosing;
 mod compare;
 mod document;
 mod markdown;
@@ -25,6 +26,7 @@ mod schedule;
 pub mod tables;
 pub mod units;
 
+pub use choosing::choosing;
 pub use compare::{Change, Comparison, DEVIATIONS, LEAST_CHANGE, Verdict, compare};
 pub use document::{
     Document, DocumentError, Kernels, Lab, Machine, Round, Run, Security, Skipped, median, read,

@@ -40,8 +40,14 @@ fn bars(
                 let shape = [(left, y + 1), (end, y + bar - 1)];
                 area.draw(&Rectangle::new(shape, color.filled()))?;
                 let style = text_style(letters - 1.5, INK_COLOR, HPos::Left, VPos::Center);
-                let middle = y + bar / 2;
-                area.draw(&Text::new(text.clone(), (end + 5, middle), style))?;
+                let (middle, after) = (y + bar / 2, end + 5);
+                // not across the mark
+                let taken = after + text_width(text, letters - 1.5) as i32;
+                let at = match mark.map(&x) {
+                    Some(mark) if (after..=taken).contains(&mark) => mark + 5,
+                    _ => after,
+                };
+                area.draw(&Text::new(text.clone(), (at, middle), style))?;
                 y += bar;
             }
             y += gap;

@@ -112,10 +112,7 @@ mod tests {
             [Some([127.0, 54.0, 187.0, 66.0])]
         );
         // and nowhere if there is no room
-        assert_eq!(
-            place(&points[..1], 4.0, [0.0, 0.0, 130.0, 70.0])[0].is_some(),
-            true
-        );
+        assert!(place(&points[..1], 4.0, [0.0, 0.0, 130.0, 70.0])[0].is_some());
         assert_eq!(
             place(&[((5.0, 5.0), 60.0, 12.0)], 4.0, [0.0, 0.0, 30.0, 30.0]),
             [None]

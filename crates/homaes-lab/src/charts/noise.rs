@@ -3,7 +3,7 @@
 use super::*;
 use crate::document::Run;
 
-/// Bits of the picture above the largest noise: failure is shown where it comes as close as that.
+/// Bits of the picture above the largest noise, at least: failure is shown where it comes as close as that.
 const ROOM: f64 = 14.0;
 
 /// Noise after every round; `None` if it was not measured.
@@ -34,10 +34,8 @@ fn draw(run: &Run, width: Width) -> Result<String> {
         .iter()
         .map(|&(_, bits)| bits)
         .fold(f64::INFINITY, f64::min);
-    let top = match nearest < most + ROOM {
-        true => most + ROOM + 2.0,
-        false => most + 0.3 * (most - least) + 2.0,
-    };
+    let room = (0.3 * (most - least)).max(ROOM);
+    let top = most + room + 0.05 * (most - least) + 2.0;
     let bottom = least - 0.1 * (top - least) - 1.0;
     let (ours, found) = (SERIES[0], SERIES[1]);
     let entries = [
@@ -54,6 +52,7 @@ fn draw(run: &Run, width: Width) -> Result<String> {
         let (_, plot) = area.split_vertically(used + 8);
         let last = run.rounds.len() as f64 - 0.4;
         let mut chart = ChartBuilder::on(&plot)
+            .margin_left(6)
             .margin_right(14)
             .margin_top(8)
             .x_label_area_size(42)

@@ -118,6 +118,7 @@ pub fn points(lab: &Lab, width: Width) -> Result<String> {
             Axis::new(logs[0]..logs[logs.len() - 1], logs)
         };
         let mut chart = ChartBuilder::on(&plot)
+            .margin_left(6)
             .margin_right(30)
             .margin_top(8)
             .x_label_area_size(44)

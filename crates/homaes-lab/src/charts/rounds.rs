@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::document::Run;
-use crate::units::{digits, short_seconds};
+use crate::units::short_seconds;
 use std::collections::BTreeMap;
 
 /// The rounds of a run, each a column of its operations: shares of the wall-clock time, in which kernels that run side by side on several threads count by
@@ -65,6 +65,7 @@ pub fn rounds(run: &Run, width: Width) -> Result<String> {
         let (_, plot) = area.split_vertically(used + 8);
         let top = if most > 0.0 { most / scale * 1.08 } else { 1.0 };
         let mut chart = ChartBuilder::on(&plot)
+            .margin_left(6)
             .margin_right(14)
             .margin_top(8)
             .x_label_area_size(42)
@@ -84,12 +85,7 @@ pub fn rounds(run: &Run, width: Width) -> Result<String> {
             ))
             .y_desc(format!("time of the round [{unit}]"))
             .x_label_formatter(&|x| format!("{x:.0}"))
-            .y_label_formatter(&|y| {
-                digits(*y)
-                    .trim_end_matches('0')
-                    .trim_end_matches('.')
-                    .to_owned()
-            })
+            .y_label_formatter(&|y| plain(*y))
             .draw()?;
         for (round, parts) in columns.iter().enumerate() {
             let x = round as f64;
@@ -112,6 +108,12 @@ pub fn rounds(run: &Run, width: Width) -> Result<String> {
     })
 }
 
+/// A number at a line of an axis: without zeros at its end behind the point.
+fn plain(value: f64) -> String {
+    let text = format!("{value:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
 /// The unit for times up to `seconds`: its length and name.
 fn unit_of(seconds: f64) -> (f64, &'static str) {
     match seconds {
@@ -119,5 +121,22 @@ fn unit_of(seconds: f64) -> (f64, &'static str) {
         s if s < 1.0 => (1e-3, "ms"),
         s if s < 300.0 => (1.0, "s"),
         _ => (60.0, "min"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_the_axis() {
+        assert_eq!(
+            [0.0, 0.25, 2.0, 200.0].map(plain),
+            ["0", "0.25", "2", "200"]
+        );
+        assert_eq!(
+            [2e-4, 0.28, 80.0, 1100.0].map(|s| unit_of(s).1),
+            ["µs", "ms", "s", "min"]
+        );
     }
 }

@@ -1,0 +1,418 @@
+//! Measurements, and the pages made of them: `bench all`, `bench compare`, `bench papers`, `report`; completions and the manual.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
+
+use crate::common::World;
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn file(name: &str) -> String {
+    let text = fs::read_to_string(root().join(name));
+    text.unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+const BASELINE: &str = "crates/homaes-lab/data/baseline.json";
+
+/// A world with the documents `lab.json`, of the repository, `run.json`, of a toy, and `own.json`, of a user's run.
+fn world() -> World {
+    let world = World::new();
+    world.write("lab.json", file(BASELINE).as_bytes());
+    let run = world.ok("bench bgv --set bgv/toy-255 --noise --json");
+    world.write("run.json", run.out.as_bytes());
+    world.ok("transcipher --eval keys/eval.hek --wrapped-key key.hwk --mode ctr --iv fffffffffffffffffffffffffffffffe c -o x.hct --report own.json");
+    world
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+#[test]
+fn noise_is_measured_below_the_bound_after_every_round() {
+    let world = world();
+    let run = json(&String::from_utf8(world.read("run.json")).unwrap());
+    let rounds = run["rounds"].as_array().unwrap();
+    assert_eq!(rounds.len(), 11);
+    for round in rounds {
+        let [bound, measured] =
+            ["noise_bits", "measured_noise_bits"].map(|field| round[field].as_f64().unwrap());
+        assert!(1.0 < measured && measured < bound, "{round}");
+    }
+    let stages = |round: &Value| -> f64 {
+        let stages = round["stage_seconds"].as_object().unwrap();
+        stages.values().map(|s| s.as_f64().unwrap()).sum()
+    };
+    assert!(stages(&rounds[5]) > 0.0, "{run}");
+}
+
+#[test]
+fn pages_are_written_whole_or_not_at_all() {
+    let world = world();
+    let run = world.ok("report lab.json run.json own.json -o r.html --md B.md --svg pictures");
+    assert!(run.out.lines().count() > 5, "{}", run.out);
+    let page = String::from_utf8(world.read("r.html")).unwrap();
+    assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>\n"));
+    assert!(!page.contains("<script"));
+    let text = String::from_utf8(world.read("B.md")).unwrap();
+    // pictures that the page shows are there
+    let shown: Vec<&str> = text
+        .lines()
+        .filter_map(|line| {
+            line.strip_prefix("![")?
+                .split_once("](")?
+                .1
+                .strip_suffix(')')
+        })
+        .collect();
+    assert!(shown.len() >= 3, "{text}");
+    for name in shown {
+        assert!(world.read(name).starts_with(b"<svg"), "{name}");
+    }
+    // an output in the way: nothing is written
+    let run = world.run("report run.json -o new.html --md B.md");
+    run.check_failure(1, "B.md", "--force");
+    assert!(!world.at("new.html").exists());
+    // to the terminal
+    let run = world.ok("report run.json own.json");
+    assert_eq!(run.out.matches("bgv/toy-255").count(), 2, "{}", run.out);
+}
+
+#[test]
+fn documents_of_other_kinds_are_named() {
+    let world = world();
+    let lab = String::from_utf8(world.read("lab.json")).unwrap();
+    let run = String::from_utf8(world.read("run.json")).unwrap();
+    for (name, text, words) in [
+        ("empty", String::new(), "not JSON"),
+        ("cut", lab[..lab.len() / 2].to_owned(), "not JSON"),
+        (
+            "other",
+            "{\"a\": 1}".to_owned(),
+            "found JSON without 'runs'",
+        ),
+        ("array", "[]".to_owned(), "found JSON without 'runs'"),
+        (
+            "field",
+            run.replace("\"threads\"", "\"thread\""),
+            "missing field `threads`",
+        ),
+        (
+            "type",
+            run.replace("\"blocks\": 16", "\"blocks\": \"16\""),
+            "invalid type",
+        ),
+        (
+            "wrong",
+            run.replace("\"correct\": true", "\"correct\": false"),
+            "not correct",
+        ),
+        (
+            "zero",
+            run.replace("\"blocks\": 16", "\"blocks\": 0"),
+            "blocks is 0",
+        ),
+    ] {
+        world.write(name, text.as_bytes());
+        let run = world.run(&format!("report {name} -o {name}.html"));
+        run.check_failure(1, name, words);
+        assert!(!world.at(&format!("{name}.html")).exists());
+    }
+    world
+        .run("report no.json -o r.html")
+        .check_failure(1, "no.json", "give a file");
+    world.run("report -o r.html").check_failure(2, "FILE", "");
+}
+
+#[test]
+fn comparisons_tell_changes_from_noise() {
+    let world = world();
+    let run = world.ok("bench compare lab.json lab.json --check");
+    assert!(run.out.ends_with("no change\n"), "{}", run.out);
+    let mut slower = json(&file(BASELINE));
+    for run in slower["runs"].as_array_mut().unwrap() {
+        if run["set"] != "bgv/toy-255" {
+            continue;
+        }
+        let tenfold = |value: &mut Value| *value = Value::from(10.0 * value.as_f64().unwrap());
+        tenfold(&mut run["seconds"]);
+        let samples = run["samples"]["seconds"].as_array_mut().unwrap();
+        samples.iter_mut().for_each(tenfold);
+    }
+    world.write("slower.json", slower.to_string().as_bytes());
+    let run = world.ok("bench compare lab.json slower.json");
+    assert!(run.out.contains("SLOWER: bgv/toy-255"), "{}", run.out);
+    assert!(!run.out.contains("SLOWER: tfhe"), "{}", run.out);
+    let run = world.run("bench compare lab.json slower.json --check");
+    // what became slower is on standard output
+    assert_eq!(run.code, Some(1), "{run:?}");
+    assert_eq!(
+        run.err,
+        "error: something became slower or worse; see above\n"
+    );
+    assert!(run.out.contains("SLOWER"), "{}", run.out);
+    let run = world.ok("bench compare slower.json lab.json --check");
+    assert!(run.out.contains("faster: bgv/toy-255"), "{}", run.out);
+    world
+        .run("bench compare own.json run.json")
+        .check_failure(1, "no run in common", "");
+}
+
+/// Thirty seconds: it begins with the default sets, and ends.
+#[test]
+#[ignore = "half a minute on all cores"]
+fn everything_within_a_time() {
+    let world = World::new();
+    let run = world.ok("bench all --budget 30s --json");
+    let lab = json(&run.out);
+    let runs = lab["runs"].as_array().unwrap();
+    assert!(!runs.is_empty() && runs.iter().all(|run| run["correct"] == true));
+    assert!(!lab["skipped"].as_array().unwrap().is_empty());
+    assert!(lab["wall_seconds"].as_f64().unwrap() < 60.0);
+}
+
+#[test]
+fn budgets_are_of_everything() {
+    let world = World::new();
+    for (line, words) in [
+        ("bench bgv --budget 1m", "--budget is of 'bench all'"),
+        ("bench all --budget 1s", "expected a time from 30s to 7days"),
+        ("bench all --budget 20m --set bgv/toy-255", "--set"),
+        ("bench kernels --noise", "--noise"),
+    ] {
+        world.run(line).check_failure(2, words, "");
+    }
+}
+
+/// BENCHMARKS.md is what `report` makes of the document in the repository, and names every set.
+#[test]
+fn the_page_of_benchmarks_is_up_to_date() {
+    let world = World::new();
+    world.write("lab.json", file(BASELINE).as_bytes());
+    world.ok("report lab.json --md BENCHMARKS.md --svg docs/pictures");
+    let made = String::from_utf8(world.read("BENCHMARKS.md")).unwrap();
+    let pictures = |folder: &Path| -> Vec<(String, String)> {
+        let entries = fs::read_dir(folder.join("docs/pictures")).unwrap();
+        let mut all: Vec<_> = entries
+            .map(|entry| {
+                let path = entry.unwrap().path();
+                let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+                (name, fs::read_to_string(path).unwrap())
+            })
+            .collect();
+        all.sort();
+        all
+    };
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        let _ = fs::remove_dir_all(root().join("docs/pictures"));
+        fs::create_dir_all(root().join("docs/pictures")).unwrap();
+        fs::write(root().join("BENCHMARKS.md"), &made).unwrap();
+        for (name, text) in pictures(&world.at("")) {
+            fs::write(root().join("docs/pictures").join(name), text).unwrap();
+        }
+    }
+    let choosing = homaes_lab::choosing(&homaes_lab::baseline());
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(root().join("docs/choosing.md"), &choosing).unwrap();
+    }
+    let how = "stale: run UPDATE_DOCS=1 cargo test --release -p homaes-cli --test all lab::";
+    assert!(file("BENCHMARKS.md") == made, "BENCHMARKS.md is {how}");
+    assert!(
+        pictures(&root()) == pictures(&world.at("")),
+        "docs/pictures is {how}"
+    );
+    assert!(
+        file("docs/choosing.md") == choosing,
+        "docs/choosing.md is {how}"
+    );
+    let sets = json(&world.ok("params --json").out);
+    for set in sets.as_array().unwrap() {
+        let name = set["name"].as_str().unwrap();
+        assert!(
+            made.contains(&format!("| {name} ")),
+            "{name} is not in BENCHMARKS.md: measure again"
+        );
+    }
+}
+
+/// The sections of a page, by heading.
+fn sections(page: &str) -> Vec<(&str, &str)> {
+    let sections = page.split("\n## ").skip(1);
+    sections
+        .map(|section| section.split_once('\n').unwrap())
+        .collect()
+}
+
+/// docs/tables.md is what `bench papers` prints, but for what it measures.
+#[cfg(feature = "dghv")]
+#[test]
+fn the_papers_tables_are_up_to_date() {
+    let world = World::new();
+    let stored = file("docs/tables.md");
+    let made = world.ok("bench papers --quick").out;
+    let [stored, made] = [&stored, &made].map(|page| sections(page));
+    let heads = |page: &[(&str, &str)]| -> Vec<String> {
+        page.iter().map(|(head, _)| (*head).to_owned()).collect()
+    };
+    assert_eq!(heads(&stored), heads(&made));
+    for ((head, stored), (_, made)) in stored.iter().zip(&made) {
+        match *head {
+            "CLT14: Table 1" | "TBCS23: bases" => {
+                // what is printed, and as many rows at least
+                let printed =
+                    |text: &str| text.lines().filter(|line| line.contains("printed")).count();
+                assert_eq!(printed(stored), printed(made), "{head}");
+                assert!(!stored.contains("not measured"), "{head}");
+            }
+            _ => assert!(
+                stored.trim() == made.trim(),
+                "docs/tables.md, {head}, is stale: homaes bench papers > docs/tables.md"
+            ),
+        }
+    }
+    // a row for every set that is not a toy
+    let sets = json(&world.ok("params --json").out);
+    for set in sets
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|set| set["purpose"] == "paper")
+    {
+        let name = set["name"].as_str().unwrap();
+        let systems = made[0].1;
+        // the same system with more levels
+        if name != "ntru/hybrid256" {
+            assert!(systems.contains(&format!("--set {name} ")), "{name}");
+        }
+    }
+}
+
+#[test]
+fn completions_and_manual_know_every_command() {
+    let world = World::new();
+    let help = world.ok("--help").out;
+    let commands: Vec<&str> = help
+        .lines()
+        .skip_while(|line| *line != "Commands:")
+        .skip(1)
+        .take_while(|line| !line.is_empty())
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|&command| command != "help")
+        .collect();
+    assert!(commands.len() >= 12, "{commands:?}");
+    let page = world.ok("man").out.replace("\\-", "-");
+    world.ok("man --out pages");
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = world.ok(&format!("completions {shell}")).out;
+        for command in &commands {
+            assert!(script.contains(command), "{shell} {command}");
+        }
+        assert!(script.contains("wrapped-key"), "{shell}");
+    }
+    for command in commands {
+        assert!(page.contains(&format!("homaes-{command}(1)")), "{command}");
+        let page = world.read(&format!("pages/homaes-{command}.1"));
+        assert!(
+            String::from_utf8(page).unwrap().contains(".SH SYNOPSIS"),
+            "{command}"
+        );
+    }
+    world.run("completions csh").check_failure(2, "csh", "bash");
+    world
+        .run("man --out pages")
+        .check_failure(1, "homaes", "--force");
+}
+
+/// A browser, if there is one.
+fn browser() -> Option<&'static str> {
+    let names = ["chromium", "chromium-browser", "google-chrome"];
+    names.into_iter().find(|name| {
+        let found = Command::new(name).arg("--version").output();
+        found.is_ok_and(|found| found.status.success())
+    })
+}
+
+/// The page is loaded by a browser without a word on its console, as wide as its window, and nothing in a picture lies outside of it.
+#[test]
+fn a_browser_loads_the_page() {
+    let Some(browser) = browser() else {
+        println!("SKIPPED: no chromium");
+        return;
+    };
+    let world = world();
+    world.ok("report lab.json -o r.html");
+    let page = String::from_utf8(world.read("r.html")).unwrap();
+    // the test's own probe: what is wrong goes into the document
+    let probe = "<script>
+addEventListener('load', () => {
+  const wrong = [];
+  const width = document.documentElement.clientWidth;
+  if (document.documentElement.scrollWidth > width) wrong.push('wider than the window');
+  const shown = [...document.querySelectorAll('svg')].filter(svg => svg.getBoundingClientRect().width > 0);
+  for (const svg of shown) {
+    const box = svg.getBoundingClientRect();
+    const texts = [...svg.querySelectorAll('text')];
+    const boxes = texts.map(text => text.getBoundingClientRect());
+    texts.forEach((text, i) => {
+      const b = boxes[i];
+      const name = text.textContent.trim();
+      if (b.left < box.left - 1 || b.right > box.right + 1 || b.top < box.top - 1 || b.bottom > box.bottom + 1)
+        wrong.push('outside: ' + name);
+      for (let k = 0; k < i; k++) {
+        const c = boxes[k];
+        const x = Math.min(b.right, c.right) - Math.max(b.left, c.left);
+        const y = Math.min(b.bottom, c.bottom) - Math.max(b.top, c.top);
+        // boxes of letters reach above and below what is drawn
+        if (x > 1 && y > 4) wrong.push('overlap: ' + name + ' / ' + texts[k].textContent.trim());
+      }
+    });
+  }
+  const report = document.createElement('pre');
+  report.textContent = 'PICTURES ' + shown.length + '\\n' + wrong.map(w => 'WRONG ' + w + '\\n').join('') + 'END';
+  document.body.appendChild(report);
+});
+</script></body>";
+    world.write("probed.html", page.replace("</body>", probe).as_bytes());
+    for width in [1000, 500] {
+        let run = Command::new(browser)
+            .args([
+                "--headless=new",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--enable-logging=stderr",
+                "--dump-dom",
+            ])
+            .arg(format!("--window-size={width},900"))
+            .arg(format!("--user-data-dir={}", world.at("profile").display()))
+            .arg(format!("file://{}", world.at("probed.html").display()))
+            .output()
+            .unwrap();
+        let dom = String::from_utf8_lossy(&run.stdout);
+        let log = String::from_utf8_lossy(&run.stderr);
+        let wrong: Vec<&str> = dom.lines().filter(|line| line.contains("WRONG ")).collect();
+        // the probe's own source has the word too
+        let wrong: Vec<&&str> = wrong
+            .iter()
+            .filter(|line| !line.contains("wrong.map"))
+            .collect();
+        assert_eq!(wrong, Vec::<&&str>::new(), "{width}");
+        let console: Vec<&str> = log
+            .lines()
+            .filter(|line| line.contains("CONSOLE"))
+            .collect();
+        assert_eq!(console, Vec::<&str>::new(), "{width}");
+        let pictures = dom
+            .lines()
+            .find_map(|line| line.split_once("PICTURES ")?.1.trim().parse::<u32>().ok());
+        assert!(
+            pictures.is_some_and(|count| count >= 5),
+            "{width}: {pictures:?} {}",
+            log
+        );
+    }
+}
