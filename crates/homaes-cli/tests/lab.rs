@@ -248,30 +248,48 @@ fn sections(page: &str) -> Vec<(&str, &str)> {
         .collect()
 }
 
+/// Sections of docs/tables.md that are measured when it is written.
+const MEASURED: [&str; 2] = ["CLT14: Table 1", "TBCS23: bases"];
+
 /// docs/tables.md is what `bench papers` prints, but for what it measures.
 #[cfg(feature = "dghv")]
 #[test]
 fn the_papers_tables_are_up_to_date() {
     let world = World::new();
-    let stored = file("docs/tables.md");
     let made = world.ok("bench papers --quick").out;
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        // what was measured stays
+        let stored = file("docs/tables.md");
+        let kept = sections(&stored)
+            .into_iter()
+            .filter(|(head, _)| MEASURED.contains(head));
+        let page = kept.fold(made.clone(), |page, (head, text)| {
+            let (before, rest) = page.split_once(&format!("\n## {head}\n")).unwrap();
+            let after = rest
+                .split_once("\n## ")
+                .map_or(String::new(), |(_, after)| format!("\n## {after}"));
+            format!("{before}\n## {head}\n{text}{after}")
+        });
+        fs::write(root().join("docs/tables.md"), page).unwrap();
+    }
+    let stored = file("docs/tables.md");
     let [stored, made] = [&stored, &made].map(|page| sections(page));
     let heads = |page: &[(&str, &str)]| -> Vec<String> {
         page.iter().map(|(head, _)| (*head).to_owned()).collect()
     };
     assert_eq!(heads(&stored), heads(&made));
     for ((head, stored), (_, made)) in stored.iter().zip(&made) {
-        match *head {
-            "CLT14: Table 1" | "TBCS23: bases" => {
+        match MEASURED.contains(head) {
+            true => {
                 // what is printed, and as many rows at least
                 let printed =
                     |text: &str| text.lines().filter(|line| line.contains("printed")).count();
                 assert_eq!(printed(stored), printed(made), "{head}");
                 assert!(!stored.contains("not measured"), "{head}");
             }
-            _ => assert!(
+            false => assert!(
                 stored.trim() == made.trim(),
-                "docs/tables.md, {head}, is stale: homaes bench papers > docs/tables.md"
+                "docs/tables.md, {head}, is stale: homaes bench papers --set dghv/medium > docs/tables.md"
             ),
         }
     }

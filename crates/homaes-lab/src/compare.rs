@@ -8,6 +8,7 @@
 
 use crate::document::{Lab, Run, median};
 use crate::units;
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -131,18 +132,8 @@ fn values(run: &Run, field: &str) -> Vec<f64> {
     if let Some(values) = run.samples.get(field) {
         return values.clone();
     }
-    let value = match field {
-        "seconds" => Some(run.seconds),
-        "latency_seconds" => run.latency_seconds,
-        "keygen_seconds" => run.keygen_seconds,
-        "load_key_seconds" => run.load_key_seconds,
-        "wrap_seconds" => run.wrap_seconds,
-        "load_wrapped_seconds" => run.load_wrapped_seconds,
-        "decrypt_seconds" => run.decrypt_seconds,
-        "reference_ntt_ns" => run.reference_ntt_ns,
-        _ => None,
-    };
-    value.into_iter().collect()
+    let fields = json!(run);
+    fields[field].as_f64().into_iter().collect()
 }
 
 /// The same as multiples of the reference transform of the same repetition, where it was timed each time.

@@ -2,7 +2,7 @@
 
 use crate::charts::{self, ChartError, GRID, INK, Width};
 use crate::document::{Lab, Run};
-use crate::tables::{Cells, machine_rows, run_rows, security_rows, size_rows};
+use crate::tables::{Cells, Section, sections};
 use core::fmt::Write as _;
 
 /// The page of a document.
@@ -21,65 +21,36 @@ pub fn html(lab: &Lab) -> Result<String, ChartError> {
         "<header><h1>{}</h1>\n<p>Every byte of every run of <code>homaes bench</code> was decrypted and compared. Times are wall-clock times.</p></header>\n",
         escape(&title)
     );
-    section(&mut body, "Where", None, &table(&machine_rows(lab)));
+    let tables = sections(lab);
+    let add = |body: &mut String, part: &Section| {
+        let text = Some(part.text).filter(|text| !text.is_empty());
+        section(body, part.title, text, &table(&part.cells));
+    };
+    // where, then the pictures, then the rest
+    let (first, rest) = tables.split_at(tables.len().min(1));
+    first.iter().for_each(|part| add(&mut body, part));
     for picture in pictures(lab) {
-        let Picture { title, text, draw } = picture;
-        let mut figures = String::from("<figure>");
-        for width in Width::ALL {
-            let svg = draw(width)?;
-            let _ = write!(
-                figures,
-                "<div class=\"{}\" role=\"img\" aria-label=\"{}\">{svg}</div>",
-                width.name(),
-                escape(&title)
-            );
-        }
-        figures += "</figure>\n";
-        section(&mut body, &title, Some(&text), &figures);
+        let figures = figures(&picture)?;
+        section(&mut body, &picture.title, Some(&picture.text), &figures);
     }
-    section(
-        &mut body,
-        "All runs",
-        Some(
-            "Latency: a message of one block. NTTs: time of a batch in forward transforms of the crate tfhe-ntt, 32768 points, timed in the same process. Several repetitions: medians, with their number.",
-        ),
-        &table(&run_rows(lab)),
-    );
-    section(
-        &mut body,
-        "Sizes",
-        Some(
-            "Bytes of files, and FHE bytes for each byte of the message. Memory: the most that the process had, client and server in one.",
-        ),
-        &table(&size_rows(lab)),
-    );
-    let security = security_rows(lab);
-    if !security.rows.is_empty() {
-        section(
-            &mut body,
-            "Security and failure",
-            Some(
-                "Bits: log2 of the cost of the best attack known, of everything published; with rotations: for an attacker who uses that the ring rotates the secret. A set that is not marked secure protects nothing.",
-            ),
-            &table(&security),
-        );
-    }
-    if !lab.skipped.is_empty() {
-        let rows = lab.skipped.iter().map(|skipped| {
-            vec![
-                skipped.run.clone(),
-                skipped.reason.clone(),
-                skipped.command.clone(),
-            ]
-        });
-        let cells = Cells::new(&["run", "why not", "command"], rows.collect());
-        section(&mut body, "Not measured", None, &table(&cells));
-    }
+    rest.iter().for_each(|part| add(&mut body, part));
     Ok(format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{}</title>\n<style>\n{}</style>\n</head>\n<body>\n<main>\n{body}</main>\n</body>\n</html>\n",
         escape(&title),
         style()
     ))
+}
+
+/// A picture in both widths.
+fn figures(picture: &Picture<'_>) -> Result<String, ChartError> {
+    let mut figures = String::from("<figure>");
+    for width in Width::ALL {
+        let (svg, title) = ((picture.draw)(width)?, escape(&picture.title));
+        let class = width.name();
+        figures +=
+            &format!("<div class=\"{class}\" role=\"img\" aria-label=\"{title}\">{svg}</div>");
+    }
+    Ok(figures + "</figure>\n")
 }
 
 /// Draws a picture.

@@ -35,13 +35,61 @@ impl Cells {
     }
 }
 
+/// A table with its heading.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Section {
+    /// Heading.
+    pub title: &'static str,
+    /// How to read the table; may be empty.
+    pub text: &'static str,
+    /// The table.
+    pub cells: Cells,
+}
+
+/// All tables of a document that have rows.
+#[must_use]
+pub fn sections(lab: &Lab) -> Vec<Section> {
+    let skipped = lab.skipped.iter().map(|skipped| {
+        vec![
+            skipped.run.clone(),
+            skipped.reason.clone(),
+            skipped.command.clone(),
+        ]
+    });
+    let section = |title, text, cells| Section { title, text, cells };
+    let mut all = vec![
+        section("Where", "", machine_rows(lab)),
+        section(
+            "All runs",
+            "Latency: a message of one block. NTTs: time of a batch in forward transforms of the crate tfhe-ntt, 32768 points, timed in the same process. Several repetitions: medians.",
+            run_rows(lab),
+        ),
+        section(
+            "Sizes",
+            "Bytes of files, and FHE bytes for each byte of the message. Memory: the most that the process had, client and server in one. A row for each set and layout, of the run on most threads.",
+            size_rows(lab),
+        ),
+        section(
+            "Security and failure",
+            "Bits: log2 of the cost of the best attack known, of everything published; with rotations: for an attacker who uses that the ring rotates the secret. A set that is not marked secure protects nothing.",
+            security_rows(lab),
+        ),
+        section(
+            "Not measured",
+            "",
+            Cells::new(&["run", "why not", "command"], skipped.collect()),
+        ),
+    ];
+    all.retain(|section| !section.cells.rows.is_empty());
+    all
+}
+
 fn or_dash(text: Option<String>) -> String {
     text.unwrap_or_else(|| "–".into())
 }
 
 /// Where and when.
-#[must_use]
-pub fn machine_rows(lab: &Lab) -> Cells {
+fn machine_rows(lab: &Lab) -> Cells {
     let machine = &lab.machine;
     let mut rows = Vec::new();
     let mut add = |name: &str, value: String| {
@@ -86,8 +134,7 @@ pub fn machine_rows(lab: &Lab) -> Cells {
 }
 
 /// A row for each run.
-#[must_use]
-pub fn run_rows(lab: &Lab) -> Cells {
+fn run_rows(lab: &Lab) -> Cells {
     let time = |seconds: Option<f64>| or_dash(seconds.map(short_seconds));
     let row = |run: &Run| {
         vec![
@@ -135,8 +182,7 @@ pub fn run_rows(lab: &Lab) -> Cells {
 }
 
 /// A row for each set, layout and AES key.
-#[must_use]
-pub fn size_rows(lab: &Lab) -> Cells {
+fn size_rows(lab: &Lab) -> Cells {
     let row = |run: &&Run| {
         vec![
             run.set.clone(),
@@ -169,8 +215,7 @@ pub fn size_rows(lab: &Lab) -> Cells {
 }
 
 /// A row for each set with an estimate.
-#[must_use]
-pub fn security_rows(lab: &Lab) -> Cells {
+fn security_rows(lab: &Lab) -> Cells {
     let mut seen: Vec<&str> = Vec::new();
     let mut rows = Vec::new();
     for run in &lab.runs {

@@ -378,7 +378,7 @@ fn open_unfinished(
     let refused = |what| Err(io::Error::new(io::ErrorKind::PermissionDenied, what));
     // asked before opening: opening a pipe would wait for its reader
     if !fs::symlink_metadata(path)?.is_file() {
-        return refused("is not a regular file; remove it");
+        return refused("is not a regular file");
     }
     let mut options = OpenOptions::new();
     options.read(true).write(true);
@@ -392,19 +392,19 @@ fn open_unfinished(
     let file = options.open(path)?;
     let found = file.metadata()?;
     if !found.is_file() {
-        return refused("is not a regular file; remove it");
+        return refused("is not a regular file");
     }
     #[cfg(unix)]
     {
         use std::os::unix::fs::{MetadataExt, PermissionsExt};
         if found.uid() != rustix::process::geteuid().as_raw() {
-            return refused("belongs to another user; remove it");
+            return refused("belongs to another user");
         }
         if found.nlink() > 1 {
-            return refused("has another name too, as a hard link; remove it");
+            return refused("has another name too, as a hard link");
         }
         if private && found.mode() & 0o077 != 0 {
-            return refused("is accessible to others; remove it");
+            return refused("is accessible to others");
         }
         let mode = found.mode() & 0o777;
         if mode & !most != 0 {

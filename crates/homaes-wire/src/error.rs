@@ -122,7 +122,7 @@ pub enum WireError {
         tag: u16,
     },
     /// A file that was verified is no longer what it was ([`Stored`](crate::Stored)).
-    #[error("{}: record {record} was changed while the file was in use; leave the file as it is, and run again", path.display())]
+    #[error("{}: record {record} was changed while the file was in use", path.display())]
     Changed {
         /// The file.
         path: PathBuf,
@@ -218,6 +218,7 @@ impl WireError {
                 "use the version of homaes that made the file, or make it anew"
             }
             Self::OtherKey { .. } => "use files made with one secret key",
+            Self::Changed { .. } => "leave the file as it is, and run again",
             _ => "copy the file again, or make it anew",
         }
     }

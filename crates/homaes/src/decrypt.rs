@@ -4,6 +4,7 @@
 //! whole message, the tag of GCM and the padding of ECB and CBC, is checked before the output gets its name: bytes that fail a check
 //! never appear.
 
+use crate::error::TAG_TO_CHECK;
 use crate::gcm::TagCheck;
 use crate::meta::{MAX_META_BYTES, Meta, TAG_BATCH, TAG_META, TAG_STEPS};
 use crate::pool::Pool;
@@ -185,7 +186,7 @@ impl<'k> Sink<'k> {
                 check_size(&file.path, key, meta)?;
                 Some(TagCheck::new(key, nonce, &meta.aad, tag))
             }
-            (Some(_), ..) => return Err(not_of_mode("tag to check with an AES key")),
+            (Some(_), ..) => return Err(not_of_mode(TAG_TO_CHECK)),
         };
         let seen = match (options.seen, &check, meta.tag) {
             (None, ..) => None,

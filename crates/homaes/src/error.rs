@@ -9,6 +9,9 @@ use std::path::{Path, PathBuf};
 /// Result of this crate.
 pub type Result<T, E = Error> = core::result::Result<T, E>;
 
+/// What [`Error::NotOfMode`] says a mode without tags does not have.
+pub(crate) const TAG_TO_CHECK: &str = "tag to check with an AES key";
+
 /// Errors of the library. The message says what was found and expected; [`remedy`](Self::remedy) says what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -332,7 +335,7 @@ impl Error {
     #[must_use]
     pub fn remedy(&self) -> &'static str {
         match self {
-            Self::Io { source, .. } => io_remedy(source.kind()),
+            Self::Io { source, .. } => io_remedy(source),
             Self::AlreadyExists { .. } => "choose another name or overwrite with --force",
             Self::UnfinishedOfSet { .. } => "name that set, or remove the unfinished files",
             Self::HoldsSecretKey { .. } => "choose another name, or remove the key by hand",
@@ -359,6 +362,12 @@ impl Error {
                 Direction::Encrypt => "wrap the AES key with wrap-key --direction decrypt",
                 Direction::Decrypt => "wrap the AES key with wrap-key --direction encrypt",
             },
+            Self::NotOfMode {
+                option: TAG_TO_CHECK,
+                ..
+            } => {
+                "if a GCM message is expected, do not use this file; otherwise decrypt without --key-file"
+            }
             Self::NotOfMode { .. } => "decrypt without this option",
             Self::AesKeySize { .. } => "give the AES key of the message",
             Self::Tag { .. } => {
@@ -488,9 +497,11 @@ fn other(direction: Direction) -> Direction {
     }
 }
 
-fn io_remedy(kind: io::ErrorKind) -> &'static str {
+fn io_remedy(error: &io::Error) -> &'static str {
     use io::ErrorKind as Kind;
-    match kind {
+    match error.kind() {
+        // not by the system: an unfinished key that others may have made or read
+        Kind::PermissionDenied if error.get_ref().is_some() => "remove it",
         Kind::NotFound => "check the path",
         Kind::PermissionDenied | Kind::ReadOnlyFilesystem => "check the permissions",
         Kind::StorageFull | Kind::QuotaExceeded | Kind::FileTooLarge => {

@@ -118,5 +118,6 @@ chapters! {
     first_file: "docs/first-file.md",
     files: "docs/files.md",
     security: "docs/security.md",
+    measuring: "docs/measuring.md",
     computing: "docs/computing.md",
 }
