@@ -282,8 +282,8 @@ pub(crate) struct Bench {
     /// Measure the noise after every round too, with the secret key, in one more batch
     #[arg(long)]
     pub(crate) noise: bool,
-    /// all: measure every set and layout that fits this time ('20m', '1h 30m'), on one thread and on all,
-    /// each twice at least [default: one run of each scheme's default set]
+    /// all: measure the sets and layouts that fit this time ('20m', '1h 30m'), on one thread and on all,
+    /// in two passes [default: one run of each scheme's default set]
     #[arg(long, value_name = "TIME", value_parser = parse_budget,
         conflicts_with_all = ["set", "variant", "layout", "key_bits", "direction", "blocks", "noise"])]
     pub(crate) budget: Option<Duration>,
@@ -364,7 +364,7 @@ pub(crate) struct Compare {
     /// The later one
     #[arg(value_parser = file_path())]
     pub(crate) new: PathBuf,
-    /// Fail if anything became slower or worse
+    /// Fail if anything became slower or worse, or is gone, and if noise hides everything
     #[arg(long)]
     pub(crate) check: bool,
 }

@@ -81,9 +81,10 @@ fn makes_files(command: &Command) -> bool {
         Transcipher, WrapKey,
     };
     match command {
-        Keygen(_) | WrapKey(_) | Transcipher(_) | Decrypt(_) | Passphrase(_) | Report(_) => true,
+        Keygen(_) | WrapKey(_) | Transcipher(_) | Decrypt(_) | Passphrase(_) => true,
+        // of several files the first says nothing about the others
+        Report(_) | Man(_) => false,
         Demo(_) | Params(_) | Inspect(_) | Bench(_) | Completions(_) => false,
-        Man(args) => args.out.is_some(),
     }
 }
 

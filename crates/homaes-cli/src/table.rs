@@ -49,8 +49,8 @@ pub(crate) fn columns<const N: usize>(head: [&str; N], rows: &[[String; N]]) -> 
             .zip(widths)
             .enumerate()
             .map(|(i, (cell, width))| match i < 2 {
-                true => format!("{cell:width$}"),
-                false => format!("{cell:>width$}"),
+                true => cell.clone() + &" ".repeat(width - cell.chars().count()),
+                false => " ".repeat(width - cell.chars().count()) + cell,
             })
             .collect();
         text.push_str(cells.join("  ").trim_end());
@@ -62,6 +62,7 @@ pub(crate) fn columns<const N: usize>(head: [&str; N], rows: &[[String; N]]) -> 
 /// What `bench all` measured, a row for each run.
 pub(crate) fn lab(lab: &Lab) -> String {
     let none = || "-".to_owned();
+    let size = |count: u64| if count > 0 { bytes(count) } else { none() };
     let number = |value: Option<f64>| value.map_or_else(none, |value| format!("{value:.0}"));
     let row = |run: &Run| {
         let security = run.security.as_ref();
@@ -77,8 +78,8 @@ pub(crate) fn lab(lab: &Lab) -> String {
             run.keygen_seconds.map_or_else(none, short_seconds),
             run.wrap_seconds.map_or_else(none, short_seconds),
             run.decrypt_seconds.map_or_else(none, short_seconds),
-            bytes(run.eval_key_bytes),
-            bytes(run.wrapped_key_bytes),
+            size(run.eval_key_bytes),
+            size(run.wrapped_key_bytes),
             format!("{:.0}", run.ciphertext_bytes_per_byte),
             run.peak_rss_bytes.map_or_else(none, bytes),
             run.capacity_bits
@@ -99,7 +100,7 @@ pub(crate) fn lab(lab: &Lab) -> String {
         "blocks",
         "latency",
         "per block",
-        "NTTs a batch",
+        "NTTs",
         "keygen",
         "wrap",
         "decrypt",
@@ -113,18 +114,21 @@ pub(crate) fn lab(lab: &Lab) -> String {
     ];
     let rows: Vec<_> = lab.runs.iter().map(row).collect();
     let mut text = columns(head, &rows);
+    text += "\nlatency: of one block; NTTs: time of a batch in transforms of tfhe-ntt (32768 points); bytes out: FHE bytes per byte of the message;\nnoise left, security (with rotations): bits. 'bench' compares every byte of its runs.\n";
     let Machine {
         processor,
         cores,
         kernels,
         ..
     } = &lab.machine;
-    let took = short_seconds(lab.wall_seconds);
     // Writing to a string does not fail.
-    let _ = write!(
-        text,
-        "\nlatency: of one block; NTTs a batch: time of a batch in transforms of tfhe-ntt (32768 points); bytes out: FHE bytes per byte of the message;\nnoise left, security: bits. Every byte was checked. {processor}, {cores} cores, kernels {kernels}; {took}.\n"
-    );
+    if !processor.is_empty() {
+        let took = short_seconds(lab.wall_seconds);
+        let _ = writeln!(
+            text,
+            "{processor}, {cores} cores, kernels {kernels}; {took}."
+        );
+    }
     for Skipped { run, reason, .. } in &lab.skipped {
         let _ = writeln!(text, "not measured: {run}: {reason}");
     }

@@ -1,7 +1,7 @@
 //! docs/choosing.md: which set for which need, with what was measured.
 
+use crate::cells::Cells;
 use crate::document::{Lab, Run};
-use crate::tables::Cells;
 use crate::units::{bytes, digits, short_seconds};
 
 /// A need and the set for it.
@@ -66,6 +66,7 @@ pub fn choosing(lab: &Lab) -> String {
     let head = [
         "you want",
         "take",
+        "ready",
         "one block",
         "per block, full message",
         "on one thread",
@@ -83,7 +84,7 @@ pub fn choosing(lab: &Lab) -> String {
         "\
 # Choosing a set
 
-Measured on: {}, {} cores, all of them in use where the table does not say otherwise; {}. Every figure with its spread and its command is in [BENCHMARKS.md](../BENCHMARKS.md); every set with its
+Measured on: {}, {} cores, all of them in use where the table does not say otherwise; {}. Every figure, with its spread and its command, is in [BENCHMARKS.md](../BENCHMARKS.md); every set with its
 security is in [PARAMETERS.md](../PARAMETERS.md). This page is generated: `UPDATE_DOCS=1 cargo test --release -p homaes-cli --test all lab::`.
 
 ## For data that matter
@@ -91,12 +92,14 @@ security is in [PARAMETERS.md](../PARAMETERS.md). This page is generated: `UPDAT
 All of these sets are estimated at more than 128 bits of security, attacks with rotations included.
 
 {}
-*One block*: time until a message of 16 bytes is there. *Keys for the server*: evaluation key and wrapped AES key. *Results per byte*: FHE bytes for each byte of a full message.
+*Ready*: reading the keys and expanding the AES key, once for each run of `transcipher`. *One block*: evaluating a message of 16 bytes, after that. *Keys for the server*: evaluation key and wrapped AES key of the layout. *Results per byte*: FHE bytes for each byte of a full message.
+A dash: this measurement had no time for it; `homaes bench` has.
 
-- **BGV or TFHE?** BGV evaluates up to 2048 blocks at once, at milliseconds for each; a single block takes as long as all of them. What is left to compute afterwards is fixed by the set: `+k` in its name means that k multiplications, one after the
+- **BGV or TFHE?** BGV evaluates up to 2048 blocks at once, at milliseconds for each; a single block takes as long as all of its batch, a third of a second packed. What is left to compute afterwards is fixed by the set: `+k` in its name means that k multiplications, one after the
   other, are left. TFHE takes seconds for each block, and its results are fresh: any program of TFHE can go on with them, as long as it likes.
 - **Sliced or packed?** `wrap-key` makes keys for both, and `transcipher` takes the cheaper one for the length of the file. Packed batches hold 128 blocks.
-- **How long is the AES key?** Sets are named after the longest AES key they carry without levels to spare. AES-192 and AES-256 take 12 and 14 rounds in place of 10, from a longer chain of moduli.
+- **Many short messages?** Each file is evaluated by itself, in batches of its own. Put records into one file, under one counter or nonce, where you can: 10,000 records of 100 bytes are one file of 62,500 blocks, 31 sliced batches.
+- **How long is the AES key?** Sets are named after the AES key that they are made for; most carry longer ones with fewer levels left, and shorter ones with more. AES-192 and AES-256 take 12 and 14 rounds in place of 10, from a longer chain of moduli.
 - **How rarely may it fail?** Every secure set decrypts a batch wrongly with probability 2^-64 or less; `tfhe/p128` with 2^-128 or less. Who shows decryptions to others needs more care than that: [security.md](security.md).
 
 ## To compare with the papers
@@ -126,6 +129,10 @@ fn row(lab: &Lab, choice: &Choice) -> Vec<String> {
     vec![
         (*need).to_owned(),
         format!("`{set}`, {layout}"),
+        of(most, &|run| {
+            run.ready_seconds()
+                .map_or_else(|| "–".into(), short_seconds)
+        }),
         of(most, &|run| {
             short_seconds(run.latency_seconds.unwrap_or(run.seconds))
         }),

@@ -1,10 +1,11 @@
 //! What became faster or slower between two documents, beyond the noise of their runs.
 //!
-//! Times are compared as multiples of the reference transform of their own run where there is one, so that a slower machine is no slower program. The noise
-//! of a time is estimated from repetitions: the standard deviation of its logarithm within runs, pooled over all runs of both documents that were repeated, or that
-//! of the run itself if it is larger. A difference of medians counts as a change if it exceeds [`DEVIATIONS`] standard deviations of that
-//! difference and [`LEAST_CHANGE`], and no value of one document lies among those of the other.
-//! Counts, sizes and security figures have no noise: every difference counts. Memory counts from [`LEAST_CHANGE`] on.
+//! Times are compared as multiples of the reference transform of their own repetition where both documents have it, so that a slower machine is no slower
+//! program. The noise of a time is estimated from repetitions: the standard deviation of its logarithm within runs, by the median of the differences of two repetitions, over the
+//! runs of both documents that are short or long as it is ([`LONG`]); or that of the run itself if it is larger. A difference of medians counts as a
+//! change if it exceeds [`DEVIATIONS`] standard deviations of that difference and [`LEAST_CHANGE`], and no value of one document lies among those
+//! of the other. Where that is more than a factor of [`BLIND`], the documents are too noisy to be compared, and the comparison says so.
+//! Counts, sizes and security figures have no noise: every difference counts. Memory counts from [`LEAST_CHANGE`] on, noise left from [`LEAST_BITS`] on.
 
 use crate::document::{Lab, Run, median};
 use crate::units;
@@ -18,22 +19,35 @@ pub const DEVIATIONS: f64 = 4.0;
 /// Relative difference of medians that is too small to matter.
 pub const LEAST_CHANGE: f64 = 0.05;
 
+/// Where chance gives more than this factor, nothing can be said.
+pub const BLIND: f64 = 1.5;
+
+/// Bits of noise left that do not matter.
+const LEAST_BITS: f64 = 0.5;
+
 /// Standard deviation of a time's logarithm where nothing was repeated.
 const UNKNOWN_NOISE: f64 = 0.1;
 
+/// Median of the absolute difference of two values, over their standard deviation, of normal ones: 0.6745·√2.
+const MEDIAN_DIFFERENCE: f64 = 0.9539;
+
+/// Runs of at least so many seconds have a noise of their own: short ones are of the clock and of what else the machine does at the moment.
+const LONG: f64 = 1.0;
+
+/// Times of which both are below this are of the file system and the clock, seconds.
+const LEAST_SECONDS: f64 = 20e-3;
+
 /// The times that are compared, with what people call them.
-const TIMES: [(&str, &str); 7] = [
+const TIMES: [(&str, &str); 8] = [
     ("seconds", "evaluation"),
     ("latency_seconds", "latency"),
+    ("setup_seconds", "key expansion"),
     ("keygen_seconds", "key generation"),
     ("load_key_seconds", "reading the evaluation key"),
     ("wrap_seconds", "wrapping"),
     ("load_wrapped_seconds", "reading the wrapped key"),
     ("decrypt_seconds", "decryption"),
 ];
-
-/// Times below this are of the file system and the clock.
-const LEAST_SECONDS: f64 = 5e-3;
 
 /// How a figure changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +58,7 @@ pub enum Verdict {
     Slower,
     /// Fewer bytes, a lower failure probability, less of what is counted.
     Better,
-    /// The other way round.
+    /// The other way round, or a figure that is gone.
     Worse,
 }
 
@@ -57,10 +71,10 @@ pub struct Change {
     pub what: String,
     /// Before and after, as text.
     pub values: [String; 2],
-    /// After over before; of times as multiples of the reference.
+    /// After over before; of times as multiples of the reference where both have it.
     pub ratio: f64,
     /// The ratio that chance gives at most.
-    pub noise: f64,
+    pub chance: f64,
     /// Which way.
     pub verdict: Verdict,
 }
@@ -76,93 +90,124 @@ pub struct Comparison {
     pub changes: Vec<Change>,
     /// Runs of one document alone: the old one and the new one.
     pub alone: [Vec<String>; 2],
-    /// Standard deviation of a time from repetition to repetition, relative, by what it is of.
-    pub noise: BTreeMap<&'static str, f64>,
+    /// The ratio that chance gives for the evaluation of a run, median over the runs.
+    pub chance: f64,
+    /// Whether anything was repeated, so that its noise is known.
+    pub repeated: bool,
     /// Median over runs of the time of evaluation, new over old, in seconds and in reference transforms.
     pub shift: [f64; 2],
 }
 
+/// Standard deviations of the logarithms of times, by what is timed and whether the run is long.
+type Noise = BTreeMap<(&'static str, bool), f64>;
+
 /// Compares two documents.
 #[must_use]
 pub fn compare(old: &Lab, new: &Lab) -> Comparison {
+    let [old, new] = [old, new].map(named);
     let pairs: Vec<(&Run, &Run)> = old
-        .runs
         .iter()
-        .filter_map(|a| {
-            let name = a.name();
-            let same = new.runs.iter().find(|b| b.name() == name);
-            same.map(|b| (a, b))
-        })
+        .filter_map(|(name, a)| new.get(name).map(|b| (*a, *b)))
         .collect();
-    let all = || old.runs.iter().chain(&new.runs);
-    let noise: BTreeMap<_, _> = TIMES
-        .iter()
-        .map(|&(field, what)| (what, pooled(all().map(|run| relative(run, field)))))
-        .collect();
+    let all = || old.values().chain(new.values()).copied();
+    let noise = noise(all);
+    let alone = [(&old, &new), (&new, &old)].map(|(a, b)| {
+        let names = a.iter().filter(|(name, _)| !b.contains_key(*name));
+        names.map(|((name, _), _)| name.clone()).collect()
+    });
     let mut comparison = Comparison {
         compared: pairs.len(),
         figures: 0,
         changes: Vec::new(),
-        alone: [(old, new), (new, old)].map(|(a, b)| {
-            let others: Vec<String> = b.runs.iter().map(Run::name).collect();
-            let names = a.runs.iter().map(Run::name);
-            names.filter(|name| !others.contains(name)).collect()
+        alone,
+        chance: 1.0,
+        repeated: all().any(|run| values(run, "seconds").len() > 1),
+        shift: [false, true].map(|relative| {
+            let ratios = pairs.iter().map(|(a, b)| {
+                let [a, b] = both(a, b, "seconds", relative);
+                median(&b) / median(&a)
+            });
+            median(&ratios.collect::<Vec<_>>())
         }),
-        noise,
-        shift: [
-            shift(&pairs, |run| vec![run.seconds]),
-            shift(&pairs, |run| relative(run, "seconds")),
-        ],
     };
+    let mut chances = Vec::new();
     for (a, b) in pairs {
-        comparison.times(a, b);
+        chances.extend(comparison.times(a, b, &noise));
         comparison.exact(a, b);
     }
+    comparison.chance = median(&chances).max(1.0);
     comparison
 }
 
-/// Median over runs of the ratio of medians.
-fn shift(pairs: &[(&Run, &Run)], of: impl Fn(&Run) -> Vec<f64>) -> f64 {
-    let ratio = |(a, b): &(&Run, &Run)| median(&of(b)) / median(&of(a));
-    median(&pairs.iter().map(ratio).collect::<Vec<_>>())
+/// The runs by their names; of several of one name each has its number.
+fn named(lab: &Lab) -> BTreeMap<(String, usize), &Run> {
+    let mut named: BTreeMap<(String, usize), &Run> = BTreeMap::new();
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for run in &lab.runs {
+        let name = run.name();
+        let count = counts.entry(name.clone()).or_default();
+        named.insert((name, *count), run);
+        *count += 1;
+    }
+    named
 }
 
-/// The values of a time, all repetitions.
+/// Whether a run is long.
+fn is_long(run: &Run) -> bool {
+    run.seconds >= LONG
+}
+
+/// The noise of every time, of long runs and of short ones; that of all where one kind has no repetitions.
+fn noise<'r, I: Iterator<Item = &'r Run>>(all: impl Fn() -> I) -> Noise {
+    let mut noise = Noise::new();
+    for (field, what) in TIMES {
+        let of = |kinds: &[bool]| {
+            let runs = all().filter(|run| kinds.contains(&is_long(run)));
+            let runs = runs.filter(|run| median(&values(run, field)) >= LEAST_SECONDS);
+            deviation(runs.map(|run| both(run, run, field, true)[0].clone()))
+        };
+        let any = of(&[true, false]).unwrap_or(UNKNOWN_NOISE);
+        for long in [true, false] {
+            noise.insert((what, long), of(&[long]).unwrap_or(any));
+        }
+    }
+    noise
+}
+
+/// The values of a time, all repetitions; none where it is zero.
 fn values(run: &Run, field: &str) -> Vec<f64> {
-    if let Some(values) = run.samples.get(field) {
-        return values.clone();
-    }
-    let fields = json!(run);
-    fields[field].as_f64().into_iter().collect()
+    let values = match run.samples.get(field) {
+        Some(values) => values.clone(),
+        None => json!(run)[field].as_f64().into_iter().collect(),
+    };
+    values.into_iter().filter(|&value| value > 0.0).collect()
 }
 
-/// The same as multiples of the reference transform of the same repetition, where it was timed each time.
-fn relative(run: &Run, field: &str) -> Vec<f64> {
-    let (values, references) = (values(run, field), values(run, "reference_ntt_ns"));
-    if values.len() != references.len() {
-        return values;
-    }
-    let pairs = values.into_iter().zip(references);
-    pairs.map(|(seconds, ns)| seconds * 1e9 / ns).collect()
+/// The values of a time of two runs: as multiples of the reference transform of the same repetition if that is asked for, and both have it.
+fn both(a: &Run, b: &Run, field: &str, relative: bool) -> [Vec<f64>; 2] {
+    let all = [a, b].map(|run| (values(run, field), values(run, "reference_ntt_ns")));
+    let fit = all
+        .iter()
+        .all(|(values, references)| values.len() == references.len());
+    all.map(|(values, references)| match relative && fit {
+        true => {
+            let pairs = values.iter().zip(&references);
+            pairs.map(|(seconds, ns)| seconds * 1e9 / ns).collect()
+        }
+        false => values,
+    })
 }
 
-/// Standard deviation of logarithms within groups, over all groups with more than one value.
-fn pooled(groups: impl Iterator<Item = Vec<f64>>) -> f64 {
-    let (mut squares, mut freedom) = (0.0, 0);
+/// Standard deviation of logarithms, by the median of the differences of two values of a group; `None` where no group has two.
+fn deviation(groups: impl Iterator<Item = Vec<f64>>) -> Option<f64> {
+    let mut differences = Vec::new();
     for group in groups {
-        squares += squared_deviations(&group);
-        freedom += group.len().saturating_sub(1);
+        for (i, a) in group.iter().enumerate() {
+            differences.extend(group[..i].iter().map(|b| (a / b).ln().abs()));
+        }
     }
-    match freedom {
-        0 => UNKNOWN_NOISE,
-        _ => (squares / freedom as f64).sqrt(),
-    }
-}
-
-fn squared_deviations(values: &[f64]) -> f64 {
-    let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
-    let mean = logs.iter().sum::<f64>() / logs.len() as f64;
-    logs.iter().map(|log| (log - mean).powi(2)).sum()
+    let found = median(&differences) / MEDIAN_DIFFERENCE;
+    (!differences.is_empty()).then_some(found)
 }
 
 fn range(values: &[f64]) -> [f64; 2] {
@@ -171,130 +216,148 @@ fn range(values: &[f64]) -> [f64; 2] {
 }
 
 impl Comparison {
-    fn times(&mut self, old: &Run, new: &Run) {
+    /// Compares all times; gives the ratio that chance gives for the evaluation.
+    fn times(&mut self, old: &Run, new: &Run, noise: &Noise) -> Option<f64> {
+        let mut evaluation = None;
         for (field, what) in TIMES {
-            let seconds = [old, new].map(|run| median(&values(run, field)));
-            if seconds.iter().any(|&seconds| seconds < LEAST_SECONDS) {
+            let [before, after] = both(old, new, field, false);
+            let seconds = [&before, &after].map(|values| median(values));
+            if seconds.iter().all(|&seconds| seconds < LEAST_SECONDS) {
                 continue;
             }
             self.figures += 1;
-            let [a, b] = [old, new].map(|run| relative(run, field));
+            if before.is_empty() || after.is_empty() {
+                // none before, or none now: of what takes any time
+                let verdict = if before.is_empty() {
+                    Verdict::Slower
+                } else {
+                    Verdict::Faster
+                };
+                self.add(
+                    new,
+                    what,
+                    seconds.map(units::short_seconds),
+                    [f64::NAN, 1.0],
+                    verdict,
+                );
+                continue;
+            }
+            let [a, b] = both(old, new, field, true);
             let ratio = median(&b) / median(&a);
-            let own = pooled([a.clone(), b.clone()].into_iter());
-            let repeated = a.len() > 1 && b.len() > 1;
-            let one = self.noise[what].max(if repeated { own } else { 0.0 });
-            let both = one * (1.0 / a.len() as f64 + 1.0 / b.len() as f64).sqrt();
-            let chance = (DEVIATIONS * both).max(LEAST_CHANGE.ln_1p());
+            let own = deviation([a.clone(), b.clone()].into_iter()).unwrap_or(0.0);
+            let one = noise[&(what, is_long(old))].max(own);
+            let difference = one * (1.0 / a.len() as f64 + 1.0 / b.len() as f64).sqrt();
+            let chance = (DEVIATIONS * difference).max(LEAST_CHANGE.ln_1p()).exp();
+            if field == "seconds" {
+                evaluation = Some(chance);
+            }
             let [[a0, a1], [b0, b1]] = [range(&a), range(&b)];
             let apart = a1 < b0 || b1 < a0;
-            if ratio.ln().abs() > chance && apart {
-                self.changes.push(Change {
-                    run: new.name(),
-                    what: what.to_owned(),
-                    values: seconds.map(units::short_seconds),
-                    ratio,
-                    noise: chance.exp(),
-                    verdict: match ratio < 1.0 {
-                        true => Verdict::Faster,
-                        false => Verdict::Slower,
-                    },
-                });
+            if ratio.ln().abs() > chance.ln() && apart {
+                let verdict = if ratio < 1.0 {
+                    Verdict::Faster
+                } else {
+                    Verdict::Slower
+                };
+                self.add(
+                    new,
+                    what,
+                    seconds.map(units::short_seconds),
+                    [ratio, chance],
+                    verdict,
+                );
             }
         }
+        evaluation
+    }
+
+    fn add(
+        &mut self,
+        run: &Run,
+        what: &str,
+        values: [String; 2],
+        [ratio, chance]: [f64; 2],
+        verdict: Verdict,
+    ) {
+        self.changes.push(Change {
+            run: run.name(),
+            what: what.to_owned(),
+            values,
+            ratio,
+            chance,
+            verdict,
+        });
     }
 
     /// Figures without noise, and memory, for all of which less is better.
     fn exact(&mut self, old: &Run, new: &Run) {
-        let counts = |run: &Run| {
-            let counts = run.counts.iter();
-            counts
-                .map(|(name, &count)| (name.clone(), count as f64, 0.0))
-                .collect::<Vec<_>>()
-        };
-        let figures = |run: &Run| {
-            let mut all = vec![
-                (
-                    "evaluation key, bytes".to_owned(),
-                    run.eval_key_bytes as f64,
-                    0.0,
-                ),
-                (
-                    "wrapped key, bytes".to_owned(),
-                    run.wrapped_key_bytes as f64,
-                    0.0,
-                ),
-                (
-                    "results, bytes".to_owned(),
-                    run.ciphertext_bytes as f64,
-                    0.0,
-                ),
-            ];
-            if let Some(bytes) = run.peak_rss_bytes {
-                all.push(("peak memory, bytes".to_owned(), bytes as f64, LEAST_CHANGE));
-            }
-            if let Some(security) = &run.security {
-                if let Some(log) = security.log2_p_fail {
-                    all.push(("failure probability".to_owned(), log.exp2(), 1e-9));
-                }
-                if let Some(bits) = security.bits_with_rotations {
-                    // more bits, fewer keys broken
-                    all.push(("attack, 2^-bits".to_owned(), (-bits).exp2(), 1e-9));
-                }
-            }
-            all.extend(counts(run));
-            all
-        };
-        let after = figures(new);
-        for (what, a, least) in figures(old) {
-            let Some(&(_, b, _)) = after.iter().find(|(name, _, _)| *name == what) else {
+        let [before, after] = [old, new].map(figures);
+        for (what, &(a, least)) in &before {
+            self.figures += 1;
+            let Some(&(b, _)) = after.get(what) else {
+                self.add(
+                    new,
+                    what,
+                    [text(a), "gone".into()],
+                    [f64::NAN, 1.0],
+                    Verdict::Worse,
+                );
                 continue;
             };
-            self.figures += 1;
             let ratio = b / a;
             if a == b || (ratio - 1.0).abs() <= least {
                 continue;
             }
-            let text = |value: f64| match value < 1.0 {
-                true => format!("2^{:.1}", value.log2()),
-                false => units::grouped(value as u64),
+            let verdict = if b < a {
+                Verdict::Better
+            } else {
+                Verdict::Worse
             };
-            self.changes.push(Change {
-                run: new.name(),
-                values: [a, b].map(text),
-                what,
-                ratio,
-                noise: 1.0 + least,
-                verdict: match b < a {
-                    true => Verdict::Better,
-                    false => Verdict::Worse,
-                },
-            });
+            self.add(new, what, [a, b].map(text), [ratio, 1.0 + least], verdict);
+        }
+        if old.purpose != new.purpose {
+            let values = [old.purpose.clone(), new.purpose.clone()];
+            self.add(new, "purpose", values, [f64::NAN, 1.0], Verdict::Worse);
         }
     }
 
-    /// Whether anything became slower or worse.
+    /// Whether anything became slower or worse, or is gone.
     #[must_use]
     pub fn is_worse(&self) -> bool {
         let worse = |change: &Change| matches!(change.verdict, Verdict::Slower | Verdict::Worse);
-        self.changes.iter().any(worse)
+        self.changes.iter().any(worse) || !self.alone[0].is_empty()
+    }
+
+    /// Whether chance alone gives differences beyond [`BLIND`].
+    #[must_use]
+    pub fn is_blind(&self) -> bool {
+        self.chance > BLIND
     }
 
     /// For people.
     #[must_use]
     pub fn text(&self) -> String {
         let mut out = String::new();
+        let percent = |ratio: f64| (ratio - 1.0) * 100.0;
         // Writing to a string does not fail.
         let _ = writeln!(
             out,
             "{} runs are in both documents, {} figures compared",
             self.compared, self.figures
         );
-        let noise = &self.noise["evaluation"];
-        let [seconds, reference] = self.shift.map(|ratio| (ratio - 1.0) * 100.0);
+        let [seconds, reference] = self.shift.map(percent);
         let _ = writeln!(
             out,
-            "evaluation, median over runs: {seconds:+.1} % in seconds, {reference:+.1} % in reference transforms; repetitions of one run differ by {:.1} % (standard deviation)",
-            noise * 100.0
+            "evaluation, median over runs: {seconds:+.1} % in seconds, {reference:+.1} % in reference transforms"
+        );
+        let known = match self.repeated {
+            true => "by the repetitions of the runs",
+            false => "by a noise of 10 %, which is assumed: nothing was repeated",
+        };
+        let chance = percent(self.chance);
+        let _ = writeln!(
+            out,
+            "chance gives differences of up to {chance:.0} % for a run, {known}"
         );
         for (which, alone) in ["old", "new"].into_iter().zip(&self.alone) {
             for run in alone {
@@ -306,19 +369,82 @@ impl Comparison {
                 Verdict::Faster => "faster",
                 Verdict::Slower => "SLOWER",
                 Verdict::Better => "less",
-                Verdict::Worse => "MORE",
+                Verdict::Worse => "WORSE",
             };
-            let ([old, new], percent) = (&change.values, (change.ratio - 1.0) * 100.0);
-            let (run, what, chance) = (&change.run, &change.what, (change.noise - 1.0) * 100.0);
-            let _ = writeln!(
-                out,
-                "{verdict}: {run}: {what} {old} -> {new}, {percent:+.1} % (chance: up to {chance:.1} %)"
-            );
+            let ([old, new], run, what) = (&change.values, &change.run, &change.what);
+            let _ = write!(out, "{verdict}: {run}: {what} {old} -> {new}");
+            if change.ratio.is_finite() {
+                let (ratio, chance) = (percent(change.ratio), percent(change.chance));
+                let _ = match change.verdict {
+                    Verdict::Faster | Verdict::Slower => write!(
+                        out,
+                        "; {ratio:+.1} % in reference transforms, where both documents have them (chance: up to {chance:.1} %)"
+                    ),
+                    Verdict::Better | Verdict::Worse => write!(out, "; {ratio:+.1} %"),
+                };
+            }
+            out.push('\n');
         }
-        if self.changes.is_empty() {
-            out += "no change\n";
-        }
+        out += match (self.is_blind(), self.changes.is_empty()) {
+            (true, _) => {
+                "TOO NOISY: a run half as fast again or slower might not be seen; measure on a quiet machine, or with more repetitions\n"
+            }
+            (false, true) => "no change\n",
+            (false, false) => "",
+        };
         out
+    }
+}
+
+/// Figures without noise, by name: value, and the relative difference that does not matter.
+fn figures(run: &Run) -> BTreeMap<String, (f64, f64)> {
+    let mut all = BTreeMap::new();
+    let mut add = |what: &str, value: f64, least: f64| {
+        all.insert(what.to_owned(), (value, least));
+    };
+    add("evaluation key, bytes", run.eval_key_bytes as f64, 0.0);
+    add("wrapped key, bytes", run.wrapped_key_bytes as f64, 0.0);
+    add("results, bytes", run.ciphertext_bytes as f64, 0.0);
+    if let Some(bytes) = run.peak_rss_bytes {
+        add("peak memory, bytes", bytes as f64, LEAST_CHANGE);
+    }
+    if let Some(bits) = run.capacity_bits {
+        // more bits left, smaller noise
+        add(
+            "noise over what fails",
+            (-bits).exp2(),
+            LEAST_BITS.exp2() - 1.0,
+        );
+    }
+    if let Some(security) = &run.security {
+        let costs = [
+            ("failure probability", security.log2_p_fail),
+            // more bits, fewer keys broken
+            (
+                "success of an attack of one operation",
+                security.bits_estimated.map(|bits| -bits),
+            ),
+            (
+                "the same with rotations",
+                security.bits_with_rotations.map(|bits| -bits),
+            ),
+        ];
+        for (what, log) in costs {
+            if let Some(log) = log {
+                add(what, log.exp2(), 1e-9);
+            }
+        }
+    }
+    for (name, &count) in &run.counts {
+        add(&format!("number of {name}"), count as f64, 0.0);
+    }
+    all
+}
+
+fn text(value: f64) -> String {
+    match value > 0.0 && value < 1.0 {
+        true => format!("2^{:.1}", value.log2()),
+        false => units::grouped(value as u64),
     }
 }
 
@@ -359,10 +485,7 @@ mod tests {
                 vec!["d , AES-0, decrypting, 1 block, 1 thread".to_owned()]
             ]
         );
-        assert!(
-            (0.03..0.06).contains(&found.noise["evaluation"]),
-            "{found:?}"
-        );
+        assert!((1.05..BLIND).contains(&found.chance), "{found:?}");
         assert!(found.text().ends_with("no change\n"), "{}", found.text());
     }
 
@@ -414,5 +537,46 @@ mod tests {
         assert_eq!(compare(&old, &new).changes, []);
         new.runs[0].peak_rss_bytes = Some(1200);
         assert_eq!(compare(&old, &new).changes.len(), 1);
+    }
+
+    #[test]
+    fn short_times_count_where_one_is_long_and_references_where_both_have_them() {
+        let fast = lab(&["a"], &[1e-3, 1.1e-3], 1.0);
+        assert_eq!(compare(&fast, &lab(&["a"], &[9e-3, 9e-3], 1.0)).changes, []);
+        let found = compare(&fast, &lab(&["a"], &[9.0, 9.1], 1.0));
+        assert_eq!(found.changes[0].verdict, Verdict::Slower, "{found:?}");
+        // one document without references: seconds against seconds
+        let mut without = lab(&["a"], &[1.0, 1.01], 1.0);
+        without.runs[0].reference_ntt_ns = None;
+        without.runs[0].samples.remove("reference_ntt_ns");
+        let with = lab(&["a"], &[1.0, 1.01], 1.0);
+        assert_eq!(compare(&with, &without).changes, []);
+    }
+
+    #[test]
+    fn what_is_gone_is_told_and_noise_that_hides_everything_too() {
+        let old = lab(&["a", "b"], &[1.0, 1.01], 1.0);
+        let mut new = old.clone();
+        new.runs.truncate(1);
+        let found = compare(&old, &new);
+        assert!(found.is_worse() && found.changes.is_empty());
+        let mut new = old.clone();
+        new.runs[0].counts.insert("x".into(), 1);
+        assert!(!compare(&old, &new).is_worse());
+        assert!(compare(&new, &old).is_worse());
+        // of two runs of one name each is compared
+        let mut twice = old.clone();
+        twice
+            .runs
+            .push(lab(&["a"], &[1.0, 1.01], 100.0).runs.remove(0));
+        assert_eq!(compare(&twice, &old).alone[0].len(), 1);
+        let noisy = lab(&["a"], &[1.0, 2.0], 1.0);
+        let found = compare(&noisy, &noisy);
+        assert!(
+            found.is_blind() && found.text().contains("TOO NOISY"),
+            "{}",
+            found.text()
+        );
+        assert!(!compare(&old, &old).is_blind());
     }
 }

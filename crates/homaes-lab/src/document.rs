@@ -173,31 +173,29 @@ pub struct Run {
     /// The same in products.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub convert_over_reference_product: Option<f64>,
+    /// Where it was measured; in `bench all` the document says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<Machine>,
     /// In `bench all`: the command that repeats the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
     /// In `bench all`: seconds of the whole process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wall_seconds: Option<f64>,
-    /// In `bench all`: the value of each field in every repetition; the fields themselves have the medians.
+    /// In `bench all`: the value of each field in every repetition. The times themselves are the medians, memory is the most, and the rest is of
+    /// the repetition in the middle.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub samples: BTreeMap<String, Vec<f64>>,
 }
 
-/// The fields of times in a [`Run`] that are repeated and compared: name and value.
-type Times<'r> = [(&'static str, &'r mut Option<f64>); 7];
+/// The fields of a [`Run`] that are sampled and have medians: name and value.
+type Times<'r> = [(&'static str, &'r mut Option<f64>); 8];
 
 impl Run {
     /// The first part of the set's name.
     #[must_use]
     pub fn scheme(&self) -> &str {
         self.set.split('/').next().unwrap_or_default()
-    }
-
-    /// The second part.
-    #[must_use]
-    pub fn short_set(&self) -> &str {
-        self.set.split_once('/').map_or(&self.set, |(_, name)| name)
     }
 
     /// Whether the set protects data.
@@ -236,6 +234,27 @@ impl Run {
         format!("{set} {layout}, AES-{key_bits}{direction}, {blocks}, {threads} thread{s}")
     }
 
+    /// The command that repeats it.
+    #[must_use]
+    pub fn command(&self) -> String {
+        if let Some(command) = &self.command {
+            return command.replace(" --noise", "");
+        }
+        let Self {
+            set,
+            layout,
+            threads,
+            blocks,
+            key_bits,
+            direction,
+            ..
+        } = self;
+        format!(
+            "homaes bench {} --set {set} --layout {layout} --threads {threads} --key-bits {key_bits} --direction {direction} --blocks {blocks} --json",
+            self.scheme()
+        )
+    }
+
     fn times(&mut self) -> Times<'_> {
         [
             ("keygen_seconds", &mut self.keygen_seconds),
@@ -245,10 +264,11 @@ impl Run {
             ("decrypt_seconds", &mut self.decrypt_seconds),
             ("latency_seconds", &mut self.latency_seconds),
             ("reference_ntt_ns", &mut self.reference_ntt_ns),
+            ("aes_over_reference_ntt", &mut self.aes_over_reference_ntt),
         ]
     }
 
-    /// Of repetitions of one run: that with the median time, with the medians of the other times, and all values in
+    /// Of repetitions of one run: that in the middle by time, with the medians of all times, the most memory of any, and all values in
     /// [`samples`](Self::samples). `None` of none.
     #[must_use]
     pub fn median(mut runs: Vec<Self>) -> Option<Self> {
@@ -258,19 +278,19 @@ impl Run {
         };
         for run in &mut runs {
             sample("seconds", run.seconds);
+            sample("setup_seconds", run.setup_seconds);
             for (name, value) in run.times() {
                 value.iter().for_each(|&value| sample(name, value));
             }
             let memory = run.peak_rss_bytes.map(|bytes| bytes as f64);
-            let others = [
-                ("aes_over_reference_ntt", run.aes_over_reference_ntt),
+            for (name, value) in [
                 ("peak_rss_bytes", memory),
                 ("wall_seconds", run.wall_seconds),
-            ];
-            for (name, value) in others {
+            ] {
                 value.iter().for_each(|&value| sample(name, value));
             }
         }
+        let most = runs.iter().filter_map(|run| run.peak_rss_bytes).max();
         // measured once, in one of the repetitions
         let measured = runs.iter().find(|run| run.has_measured_noise());
         let measured = measured.map(|run| run.rounds.clone());
@@ -280,11 +300,34 @@ impl Run {
         for (name, value) in run.times() {
             *value = samples.get(name).map(|values| median(values));
         }
+        let of = |name: &str| samples.get(name).map_or(0.0, |values| median(values));
+        run.setup_seconds = of("setup_seconds");
+        run.seconds = of("seconds");
+        run.seconds_per_batch = run.seconds / run.batches.max(1) as f64;
+        run.ms_per_block = run.seconds * 1e3 / run.blocks.max(1) as f64;
+        run.peak_rss_bytes = most;
         for (round, from) in run.rounds.iter_mut().zip(measured.iter().flatten()) {
             round.measured_noise_bits = from.measured_noise_bits;
         }
         run.samples = samples;
         Some(run)
+    }
+
+    /// Largest over smallest time of the repetitions; `None` of one alone.
+    #[must_use]
+    pub fn spread(&self) -> Option<f64> {
+        let values = self
+            .samples
+            .get("seconds")
+            .filter(|values| values.len() > 1)?;
+        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+        Some(values.iter().copied().fold(0.0, f64::max) / least)
+    }
+
+    /// Seconds before the first block, once for each process: reading both keys, and expanding the AES key.
+    #[must_use]
+    pub fn ready_seconds(&self) -> Option<f64> {
+        Some(self.load_key_seconds? + self.load_wrapped_seconds? + self.setup_seconds)
     }
 
     /// Whether the noise after every round was measured.
@@ -295,13 +338,17 @@ impl Run {
     }
 }
 
-/// The middle one of the values, which must be numbers; the lower of two; 0 of none.
+/// The middle one of the values, which must be numbers, or the mean of the two in the middle; 0 of none.
 #[must_use]
 pub fn median(values: &[f64]) -> f64 {
     let mut values = values.to_vec();
     values.sort_by(f64::total_cmp);
-    let middle = values.len().saturating_sub(1) / 2;
-    values.get(middle).copied().unwrap_or(0.0)
+    let upper = values.get(values.len() / 2).copied().unwrap_or(0.0);
+    match values.len() {
+        0 => 0.0,
+        len if len % 2 == 1 => upper,
+        len => (values[len / 2 - 1] + upper) / 2.0,
+    }
 }
 
 /// Where runs were measured.
@@ -385,6 +432,9 @@ pub enum DocumentError {
     /// It is no JSON.
     #[error("not JSON: {0}")]
     Json(serde_json::Error),
+    /// It is no text.
+    #[error("not JSON: not text")]
+    Text,
     /// It is JSON of something else.
     #[error(
         "found JSON without 'runs', 'seconds_per_batch' or 'report', expected a document of 'homaes bench --json' or 'homaes transcipher --report'"
@@ -398,15 +448,39 @@ pub enum DocumentError {
         /// The field.
         source: serde_json::Error,
     },
-    /// A figure that pages divide by, or take the logarithm of.
-    #[error("run {run}: {field} is {found}, expected more than 0")]
+    /// A figure that no measurement gives, and that pages divide by or take the logarithm of.
+    #[error("run {run}: {field} is {found}, expected a number from {least} to {most}")]
     Value {
         /// Which run.
         run: String,
         /// The field.
-        field: &'static str,
+        field: String,
         /// Its value.
         found: f64,
+        /// The least that is taken.
+        least: f64,
+        /// The most.
+        most: f64,
+    },
+    /// A name that no measurement gives.
+    #[error(
+        "run {run}: {field} is no name: expected at most {MAX_NAME} characters, none of them a control character"
+    )]
+    Name {
+        /// Which run, by its place.
+        run: usize,
+        /// The field.
+        field: &'static str,
+    },
+    /// More than any measurement has.
+    #[error("found {found} {what}, expected at most {most}")]
+    Many {
+        /// Of what.
+        what: &'static str,
+        /// How many.
+        found: usize,
+        /// The most that are taken.
+        most: usize,
     },
     /// Somebody wrote it: runs with a wrong byte give no document.
     #[error("run {run} is marked as not correct; figures of wrong results are not shown")]
@@ -421,71 +495,248 @@ impl DocumentError {
     #[must_use]
     pub fn remedy(&self) -> &'static str {
         match self {
-            Self::Json(_) | Self::Kind => {
+            Self::Json(_) | Self::Text | Self::Kind => {
                 "give a file that 'homaes bench … --json' or 'homaes transcipher --report' wrote"
             }
-            Self::Field { .. } | Self::Value { .. } | Self::Wrong { .. } => {
-                "it was changed, or written by another version: measure again"
-            }
+            Self::Field { .. }
+            | Self::Value { .. }
+            | Self::Name { .. }
+            | Self::Many { .. }
+            | Self::Wrong { .. } => "it was changed, or written by another version: measure again",
         }
     }
 }
+
+/// Most characters of a name.
+const MAX_NAME: usize = 400;
+/// Most runs of a document.
+const MAX_RUNS: usize = 10_000;
+/// Most rounds, stages, counts or repetitions of a run.
+const MAX_PARTS: usize = 256;
+/// No time is shorter, of what takes any.
+const LEAST: f64 = 1e-9;
+/// No figure is larger: seconds of thirty thousand years, bytes of an exabyte.
+const MOST: f64 = 1e18;
 
 /// Reads a document.
 ///
 /// # Errors
 /// The first thing that is wrong with it.
-pub fn read(text: &str) -> Result<Document, DocumentError> {
+pub fn read(bytes: &[u8]) -> Result<Document, DocumentError> {
+    let text = str::from_utf8(bytes).map_err(|_| DocumentError::Text)?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let value: Value = serde_json::from_str(text).map_err(DocumentError::Json)?;
     let has = |field: &str| value.get(field).is_some();
     let (runs, lab, report) = (has("runs"), "result of 'bench all'", has("report"));
     if runs {
         let lab: Lab = typed(lab, value)?;
-        lab.runs.iter().try_for_each(check)?;
+        check_lab(&lab)?;
         return Ok(Document::Lab(Box::new(lab)));
     }
-    if report {
+    let (document, run) = if report {
         let own: Own = typed("report of 'transcipher'", value)?;
         let run = own.run();
-        check(&run)?;
-        return Ok(Document::Own(Box::new(run)));
-    }
-    if !has("seconds_per_batch") {
+        (Document::Own(Box::new(run.clone())), run)
+    } else if has("seconds_per_batch") {
+        let run: Run = typed("result of 'bench'", value)?;
+        (Document::Run(Box::new(run.clone())), run)
+    } else {
         return Err(DocumentError::Kind);
+    };
+    check(0, &run)?;
+    Ok(document)
+}
+
+fn check_lab(lab: &Lab) -> Result<(), DocumentError> {
+    many("runs", lab.runs.len(), MAX_RUNS)?;
+    many("skipped runs", lab.skipped.len(), MAX_RUNS)?;
+    check_machine(0, &lab.machine)?;
+    name(0, "date", &lab.date)?;
+    name(0, "version", &lab.version)?;
+    if let Some(kernels) = &lab.kernels {
+        let times = [
+            kernels.forward_ns,
+            kernels.inverse_ns,
+            kernels.reference_ntt_ns,
+        ];
+        for found in times {
+            within("kernels", "a time", found, LEAST)?;
+        }
     }
-    let run: Run = typed("result of 'bench'", value)?;
-    check(&run)?;
-    Ok(Document::Run(Box::new(run)))
+    within("all", "wall_seconds", lab.wall_seconds, 0.0)?;
+    for (place, skipped) in lab.skipped.iter().enumerate() {
+        for text in [&skipped.run, &skipped.reason, &skipped.command] {
+            name(place, "a text of a skipped run", text)?;
+        }
+    }
+    lab.runs
+        .iter()
+        .enumerate()
+        .try_for_each(|(place, run)| check(place, run))
+}
+
+fn check_machine(run: usize, machine: &Machine) -> Result<(), DocumentError> {
+    let Machine {
+        processor,
+        system,
+        kernels,
+        features,
+        ..
+    } = machine;
+    many("features", features.len(), MAX_PARTS)?;
+    let texts = [processor, system, kernels].into_iter().chain(features);
+    texts
+        .into_iter()
+        .try_for_each(|text| name(run, "a text of the machine", text))
+}
+
+fn many(what: &'static str, found: usize, most: usize) -> Result<(), DocumentError> {
+    match found <= most {
+        true => Ok(()),
+        false => Err(DocumentError::Many { what, found, most }),
+    }
+}
+
+fn name(run: usize, field: &'static str, text: &str) -> Result<(), DocumentError> {
+    match text.chars().count() <= MAX_NAME && !text.chars().any(char::is_control) {
+        true => Ok(()),
+        false => Err(DocumentError::Name { run, field }),
+    }
+}
+
+fn within(run: &str, field: &str, found: f64, least: f64) -> Result<(), DocumentError> {
+    match (least..=MOST).contains(&found) {
+        true => Ok(()),
+        false => Err(DocumentError::Value {
+            run: run.to_owned(),
+            field: field.to_owned(),
+            found,
+            least,
+            most: MOST,
+        }),
+    }
 }
 
 fn typed<T: for<'d> Deserialize<'d>>(kind: &'static str, value: Value) -> Result<T, DocumentError> {
     serde_json::from_value(value).map_err(|source| DocumentError::Field { kind, source })
 }
 
-/// Refuses figures that no run gives.
-fn check(run: &Run) -> Result<(), DocumentError> {
+/// Refuses figures that no run gives, and names that would not fit on a page.
+fn check(place: usize, run: &Run) -> Result<(), DocumentError> {
+    check_texts(place, run)?;
     if !run.correct {
         return Err(DocumentError::Wrong { run: run.name() });
     }
-    let positive = [
-        ("seconds", run.seconds),
-        ("seconds_per_batch", run.seconds_per_batch),
-        ("ms_per_block", run.ms_per_block),
-        ("threads", run.threads as f64),
-        ("blocks", run.blocks as f64),
+    check_figures(place, run)
+}
+
+fn check_texts(place: usize, run: &Run) -> Result<(), DocumentError> {
+    let texts = [
+        ("set", &run.set),
+        ("purpose", &run.purpose),
+        ("version", &run.version),
+        ("layout", &run.layout),
+        ("direction", &run.direction),
+        ("expansion", &run.expansion),
     ];
-    let optional = [
-        ("latency_seconds", run.latency_seconds),
-        ("aes_over_reference_ntt", run.aes_over_reference_ntt),
-        ("reference_ntt_ns", run.reference_ntt_ns),
-    ];
+    let optional = [("backend", &run.backend), ("command", &run.command)];
     let optional = optional
         .into_iter()
-        .filter_map(|(field, value)| Some((field, value?)));
-    for (field, found) in positive.into_iter().chain(optional) {
-        if !(found > 0.0 && found.is_finite()) {
-            let run = run.name();
-            return Err(DocumentError::Value { run, field, found });
+        .filter_map(|(field, text)| Some((field, text.as_ref()?)));
+    for (field, text) in texts.into_iter().chain(optional) {
+        name(place, field, text)?;
+    }
+    if let Some(security) = &run.security {
+        let texts = [
+            &security.attack,
+            &security.estimator,
+            &security.estimated_on,
+        ];
+        for text in texts.into_iter().flatten() {
+            name(place, "a text of security", text)?;
+        }
+    }
+    if let Some(machine) = &run.machine {
+        check_machine(place, machine)?;
+    }
+    Ok(())
+}
+
+fn check_figures(place: usize, run: &Run) -> Result<(), DocumentError> {
+    many("rounds", run.rounds.len(), MAX_PARTS)?;
+    many("counts", run.counts.len(), MAX_PARTS)?;
+    many("samples", run.samples.len(), MAX_PARTS)?;
+    let this = run.name();
+    for (field, found, least) in [
+        ("seconds", run.seconds, LEAST),
+        ("seconds_per_batch", run.seconds_per_batch, LEAST),
+        ("ms_per_block", run.ms_per_block, LEAST),
+        ("setup_seconds", run.setup_seconds, 0.0),
+        (
+            "ciphertext_bytes_per_byte",
+            run.ciphertext_bytes_per_byte,
+            0.0,
+        ),
+        ("threads", run.threads as f64, 1.0),
+        // so that 16 bytes for each of them can be counted
+        (
+            "blocks",
+            if run.blocks > 1 << 50 {
+                f64::INFINITY
+            } else {
+                run.blocks as f64
+            },
+            1.0,
+        ),
+        ("eval_key_bytes", run.eval_key_bytes as f64, 0.0),
+        ("wrapped_key_bytes", run.wrapped_key_bytes as f64, 0.0),
+        ("ciphertext_bytes", run.ciphertext_bytes as f64, 0.0),
+    ] {
+        within(&this, field, found, least)?;
+    }
+    let mut sampled = run.clone();
+    for (field, value) in sampled.times() {
+        value
+            .iter()
+            .try_for_each(|&found| within(&this, field, found, 0.0))?;
+    }
+    for (field, found) in [
+        ("reference_ntt_ns", run.reference_ntt_ns),
+        ("latency_seconds", run.latency_seconds),
+    ] {
+        found
+            .iter()
+            .try_for_each(|&found| within(&this, field, found, LEAST))?;
+    }
+    for (field, values) in &run.samples {
+        name(place, "the name of a sample", field)?;
+        many("repetitions", values.len(), MAX_PARTS)?;
+        let least = if field == "seconds" || field == "reference_ntt_ns" {
+            LEAST
+        } else {
+            0.0
+        };
+        values
+            .iter()
+            .try_for_each(|&found| within(&this, field, found, least))?;
+    }
+    if run.samples.get("seconds").is_some_and(Vec::is_empty) {
+        within(&this, "number of repetitions", 0.0, 1.0)?;
+    }
+    for round in &run.rounds {
+        within(&this, "seconds of a round", round.seconds, 0.0)?;
+        many("stages", round.stage_seconds.len(), 32)?;
+        for (stage, &found) in &round.stage_seconds {
+            name(place, "the name of a stage", stage)?;
+            within(&this, "seconds of a stage", found, 0.0)?;
+        }
+        let bits = [
+            Some(round.noise_bits),
+            Some(round.capacity_bits),
+            round.measured_noise_bits,
+        ];
+        for found in bits.into_iter().flatten() {
+            within(&this, "bits of noise", found.abs(), 0.0)?;
         }
     }
     Ok(())

@@ -8,13 +8,14 @@
 //! | `papers` | what the papers print: their tables, and their points in the picture |
 //! | `charts` | the pictures, as SVG |
 //! | `page`, `markdown`, `choosing` | one HTML page; BENCHMARKS.md; docs/choosing.md |
-//! | `tables` | the tables of these pages |
+//! | `cells`, `tables` | a table; the tables of these pages |
 //! | `units` | times, sizes and counts as text |
 //!
 //! Nothing here evaluates anything: figures come in documents, so that pages can be made on another machine.
 
 #![forbid(unsafe_code)]
 
+mod cells;
 pub mod charts;
 mod choosing;
 mod compare;
@@ -26,13 +27,14 @@ mod schedule;
 pub mod tables;
 pub mod units;
 
+pub use cells::Cells;
 pub use choosing::choosing;
-pub use compare::{Change, Comparison, DEVIATIONS, LEAST_CHANGE, Verdict, compare};
+pub use compare::{BLIND, Change, Comparison, DEVIATIONS, LEAST_CHANGE, Verdict, compare};
 pub use document::{
     Document, DocumentError, Kernels, Lab, Machine, Round, Run, Security, Skipped, median, read,
 };
 pub use markdown::markdown;
-pub use page::{Draw, Picture, html, pictures};
+pub use page::{Draw, Picture, files_of_pictures, html, pictures};
 pub use schedule::Schedule;
 
 /// What was measured for this version, on the machine that it names: the figures of BENCHMARKS.md, and what runs cost.
@@ -41,7 +43,7 @@ pub use schedule::Schedule;
 /// If the file in the source is no such document: never, by a test.
 #[must_use]
 pub fn baseline() -> Lab {
-    match read(include_str!("../data/baseline.json")) {
+    match read(include_bytes!("../data/baseline.json")) {
         Ok(Document::Lab(lab)) => *lab,
         _ => unreachable!("a test reads it"),
     }

@@ -1,7 +1,7 @@
 //! BENCHMARKS.md: the same tables as on the page.
 
 use crate::document::Lab;
-use crate::page::pictures;
+use crate::page::{files_of_pictures, pictures};
 use crate::tables::{Section, sections};
 
 /// The tables of a document in Markdown; with `pictures_at`, the folder of the pictures, these too.
@@ -13,8 +13,7 @@ pub fn markdown(lab: &Lab, pictures_at: Option<&str>) -> String {
 
 Written by `homaes report FILE --md BENCHMARKS.md`, where FILE is the output of `homaes bench all --budget TIME --json`. Do not edit.
 
-Every byte of every run was decrypted and compared. Times are wall-clock times; of several repetitions the median. A figure is repeated by
-`homaes bench SCHEME --set SET --layout LAYOUT --threads N --json`. All sets, with the security of each: [PARAMETERS.md](PARAMETERS.md).
+`homaes bench` decrypts and compares every byte of its runs. Times are wall-clock times; of several repetitions the median. A shared host is slower at some times than at others: what it was like shows in the spread. All sets, with the security of each: [PARAMETERS.md](PARAMETERS.md).
 
 ",
     );
@@ -28,9 +27,10 @@ Every byte of every run was decrypted and compared. Times are wall-clock times; 
     }
     if let Some(folder) = pictures_at {
         out += "## Pictures\n";
-        for picture in pictures(lab) {
-            let (title, text, slug) = (&picture.title, &picture.text, picture.slug());
-            out += &format!("\n### {title}\n\n{text}\n\n![{title}]({folder}/{slug}.svg)\n");
+        let pictures = pictures(lab);
+        for (name, picture) in files_of_pictures(&pictures) {
+            let (title, text) = (&picture.title, &picture.text);
+            out += &format!("\n### {title}\n\n{text}\n\n![{title}]({folder}/{name})\n");
         }
     }
     out.trim_end().to_owned() + "\n"

@@ -1,8 +1,9 @@
 //! One HTML page: pictures, tables, and nothing from elsewhere.
 
+use crate::cells::Cells;
 use crate::charts::{self, ChartError, GRID, INK, Width};
 use crate::document::{Lab, Run};
-use crate::tables::{Cells, Section, sections};
+use crate::tables::{Section, sections};
 use core::fmt::Write as _;
 
 /// The page of a document.
@@ -53,6 +54,9 @@ fn figures(picture: &Picture<'_>) -> Result<String, ChartError> {
     Ok(figures + "</figure>\n")
 }
 
+/// Most characters of a file's name, which systems bound.
+const MAX_SLUG: usize = 120;
+
 /// Draws a picture.
 pub type Draw<'l> = Box<dyn Fn(Width) -> Result<String, ChartError> + 'l>;
 
@@ -78,8 +82,7 @@ impl Picture<'_> {
     }
 
     /// For names of files: letters, digits and hyphens.
-    #[must_use]
-    pub fn slug(&self) -> String {
+    fn slug(&self) -> String {
         let letter = |c: char| {
             if c.is_ascii_alphanumeric() {
                 c.to_ascii_lowercase()
@@ -89,7 +92,7 @@ impl Picture<'_> {
         };
         let slug: String = self.title.chars().map(letter).collect();
         let parts: Vec<&str> = slug.split('-').filter(|part| !part.is_empty()).collect();
-        parts.join("-")
+        parts.join("-").chars().take(MAX_SLUG).collect()
     }
 }
 
@@ -115,6 +118,24 @@ fn shown(lab: &Lab) -> Vec<&Run> {
     shown
 }
 
+/// The pictures of a document, with names for their files, each once.
+#[must_use]
+pub fn files_of_pictures<'l>(pictures: &'l [Picture<'l>]) -> Vec<(String, &'l Picture<'l>)> {
+    let mut names: Vec<String> = Vec::new();
+    for picture in pictures {
+        let slug = picture.slug();
+        let mut name = format!("{slug}.svg");
+        for number in 2.. {
+            if !names.contains(&name) {
+                break;
+            }
+            name = format!("{slug}-{number}.svg");
+        }
+        names.push(name);
+    }
+    names.into_iter().zip(pictures).collect()
+}
+
 /// The pictures of a document.
 #[must_use]
 pub fn pictures<'l>(lab: &'l Lab) -> Vec<Picture<'l>> {
@@ -129,14 +150,14 @@ pub fn pictures<'l>(lab: &'l Lab) -> Vec<Picture<'l>> {
     if lab.runs.iter().any(|run| run.purpose != "toy") {
         add(
             "Latency and throughput".into(),
-            "Down and left is faster. A point is a parameter set in a layout, on all threads; crosses are what the papers printed, on the machines of their time. On the diagonal a block takes as long alone as in a full message.",
+            "Down and left is faster. A point is a parameter set in a layout, on all threads; crosses are what the papers printed, on the machines of their time. On the slanted line a block takes as long alone as in a full message. The figures are in the tables below.",
             Box::new(|width| charts::points(lab, width)),
         );
     }
     for run in shown(lab) {
         add(
             format!("Time per round: {}", run.name()),
-            "Kernels that run side by side on several threads count by their part of the wall-clock time.",
+            "Kernels that run side by side on several threads count by their part of the wall-clock time. What is not booked to a kernel is grey: reading keys from files, encoding, waiting.",
             Box::new(move |width| charts::rounds(run, width)),
         );
     }
@@ -146,7 +167,7 @@ pub fn pictures<'l>(lab: &'l Lab) -> Vec<Picture<'l>> {
     {
         add(
             format!("Noise per round: {}", run.name()),
-            "The unit is the scheme's own. A batch decrypts wrongly where noise reaches the red line.",
+            "The unit is the scheme's own. A batch decrypts wrongly where noise reaches the red line; where there is none, failure lies above the picture: moduli shrink from round to round in BGV and NTRU.",
             Box::new(move |width| charts::noise(run, width).unwrap_or_else(|| Ok(String::new()))),
         );
     }
@@ -157,14 +178,14 @@ pub fn pictures<'l>(lab: &'l Lab) -> Vec<Picture<'l>> {
     {
         add(
             "Sizes of keys and results".into(),
-            "The axis is logarithmic.",
+            "Bytes, on an axis of logarithms.",
             Box::new(|width| charts::sizes(lab, width)),
         );
     }
     if !charts::thread_pairs(lab).is_empty() {
         add(
             "Threads".into(),
-            "Time of evaluation on one thread over that on all, of runs of one document.",
+            "Time of evaluation on one thread over that on all, on one machine.",
             Box::new(|width| charts::speedups(lab, width)),
         );
     }
@@ -230,12 +251,15 @@ svg [fill=\"{INK}\"] {{ fill: var(--ink); }}
 svg [stroke=\"{INK}\"] {{ stroke: var(--ink); }}
 svg [stroke=\"{GRID}\"] {{ stroke: var(--grid); }}
 .narrow {{ display: none; }}
+.narrow svg {{ width: 100%; }}
 @media screen and (max-width: 760px) {{ .narrow {{ display: block; }} .wide {{ display: none; }} main {{ padding: 8px; }} }}
 .scroll {{ overflow-x: auto; }}
 table {{ border-collapse: collapse; font-size: 0.82em; font-variant-numeric: tabular-nums; }}
 th, td {{ padding: 3px 8px; text-align: left; vertical-align: top; white-space: nowrap; border-bottom: 1px solid var(--grid); }}
-th {{ background: var(--soft); position: sticky; top: 0; }}
-@media print {{ :root {{ --ink: {INK}; --grid: {GRID}; --ground: #ffffff; --soft: #f3f4f6; }} section {{ break-inside: avoid; }} .scroll {{ overflow: visible; }} table {{ font-size: 0.62em; }} }}
+th {{ background: var(--soft); }}
+th:first-child, td:first-child {{ position: sticky; left: 0; background: var(--soft); }}
+@media print {{ :root {{ --ink: {INK}; --grid: {GRID}; --ground: #ffffff; --soft: #f3f4f6; }} figure, tr {{ break-inside: avoid; }} h2 {{ break-after: avoid; }} .scroll {{ overflow: visible; }} table {{ font-size: 0.55em; width: 100%; }} th, td {{ white-space: normal; overflow-wrap: anywhere; padding: 2px 3px; }} }}
+@page {{ size: landscape; margin: 12mm; }}
 "
     )
 }

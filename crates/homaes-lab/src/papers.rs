@@ -1,8 +1,8 @@
 //! What the papers print, with the places where they print it.
 
+use crate::cells::Cells;
 use crate::document::{Lab, Run};
-use crate::tables::Cells;
-use crate::units::short_seconds;
+use crate::units::{digits, short_seconds};
 
 /// A published measurement of AES-128 under FHE.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -218,23 +218,7 @@ pub fn ghs12(lab: &Lab) -> Cells {
 
 /// The command that repeats a run.
 fn source(run: &Run) -> String {
-    let given = run
-        .command
-        .as_deref()
-        .map(|command| command.replace(" --noise", ""));
-    let command = given.unwrap_or_else(|| {
-        let Run {
-            set,
-            layout,
-            threads,
-            ..
-        } = run;
-        format!(
-            "homaes bench {} --set {set} --layout {layout} --threads {threads} --json",
-            run.scheme()
-        )
-    });
-    format!("`{command}`")
+    format!("`{}`", run.command())
 }
 
 /// TBCS23's times of one block, printed and here, with the ratio to the fastest printed one.
@@ -295,7 +279,7 @@ struct System {
     what: &'static str,
     set: &'static str,
     layout: &'static str,
-    /// Arguments of `keygen`.
+    /// Whether the set protects nothing.
     insecure: bool,
 }
 
@@ -417,7 +401,21 @@ const SYSTEMS: [System; 20] = {
     ]
 };
 
-/// Every system and variant of the papers, with a command that runs it and what that took.
+impl System {
+    /// What its paper prints for it, or for the system that it is a form of.
+    fn printed(&self) -> Option<&'static Point> {
+        let first = self.what.split(',').next().unwrap_or_default();
+        let what = match self.paper {
+            "DHS14" => "n=32768",
+            "TBCS23" | "since TBCS23" => "laptop 1 thread",
+            _ => first,
+        };
+        let mut points = POINTS.iter();
+        points.find(|point| self.paper.ends_with(point.paper) && point.what == what)
+    }
+}
+
+/// Every system and variant of the papers: time per block, printed and here, and a command that runs it.
 #[must_use]
 pub fn systems(lab: &Lab) -> Cells {
     let row = |system: &System| {
@@ -429,27 +427,38 @@ pub fn systems(lab: &Lab) -> Cells {
             insecure,
         } = system;
         let found = run(lab, set, layout, lab.machine.cores);
-        let command = match found {
-            Some(run) => source(run),
-            None => {
-                let scheme = set.split('/').next().unwrap_or_default();
-                format!("`homaes bench {scheme} --set {set} --layout {layout} --json`")
-            }
-        };
+        let printed = system.printed().map(|point| point.seconds_per_block);
+        let here = found.map(Run::seconds_per_block);
+        let ratio = printed
+            .zip(here)
+            .map(|(printed, here)| digits(printed / here));
+        let scheme = set.split('/').next().unwrap_or_default();
+        let command = found.map_or_else(
+            || format!("`homaes bench {scheme} --set {set} --layout {layout} --json`"),
+            source,
+        );
         let security = if *insecure { "not secure" } else { "secure" };
+        let time = |seconds: Option<f64>| seconds.map_or_else(|| "–".into(), short_seconds);
         vec![
             (*paper).to_owned(),
             (*what).to_owned(),
             security.to_owned(),
+            time(printed),
+            found.map_or_else(|| "not in the document".into(), |_| time(here)),
+            ratio.unwrap_or_else(|| "–".into()),
             command,
-            found.map_or_else(
-                || "not in the document".into(),
-                |run| format!("{} for {} blocks", short_seconds(run.seconds), run.blocks),
-            ),
         ]
     };
     Cells::new(
-        &["paper", "system", "", "command", "time"],
+        &[
+            "paper",
+            "system",
+            "",
+            "per block, printed",
+            "per block, here",
+            "ratio",
+            "command",
+        ],
         SYSTEMS.iter().map(row).collect(),
     )
 }

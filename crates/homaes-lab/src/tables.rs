@@ -1,39 +1,9 @@
 //! Tables of what was measured, for pages and for Markdown.
 
-use crate::document::{Lab, Run};
+use crate::cells::Cells;
+use crate::document::{Lab, Machine, Run};
+use crate::papers::{POINTS, Point};
 use crate::units::{bytes, digits, grouped, short_seconds};
-
-/// A table: a head, which may be empty, and rows.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Cells {
-    /// Names of the columns.
-    pub head: Vec<String>,
-    /// As wide as the head.
-    pub rows: Vec<Vec<String>>,
-}
-
-impl Cells {
-    /// A table.
-    #[must_use]
-    pub fn new(head: &[&str], rows: Vec<Vec<String>>) -> Self {
-        Self {
-            head: head.iter().map(|&name| name.to_owned()).collect(),
-            rows,
-        }
-    }
-
-    /// In Markdown.
-    #[must_use]
-    pub fn markdown(&self) -> String {
-        let line = |cells: &[String]| {
-            let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
-            format!("| {} |\n", cells.join(" | "))
-        };
-        let rule = "|---".repeat(self.head.len()) + "|\n";
-        let rows: String = self.rows.iter().map(|row| line(row)).collect();
-        line(&self.head) + &rule + &rows
-    }
-}
 
 /// A table with its heading.
 #[derive(Debug, Clone, PartialEq)]
@@ -60,14 +30,24 @@ pub fn sections(lab: &Lab) -> Vec<Section> {
     let mut all = vec![
         section("Where", "", machine_rows(lab)),
         section(
-            "All runs",
-            "Latency: a message of one block. NTTs: time of a batch in forward transforms of the crate tfhe-ntt, 32768 points, timed in the same process. Several repetitions: medians.",
+            "Evaluation",
+            "Latency: a message of one block, keys read and expanded. Ready: reading both keys and expanding the AES key, once for each process. NTTs: time of a batch in forward transforms of the crate tfhe-ntt, 32768 points, timed in the same process. Times are medians of the repetitions; spread: the longest over the shortest. Noise left: bits between the standard deviation of the noise and failure.",
             run_rows(lab),
         ),
         section(
+            "Around the evaluation",
+            "From file to file, on all cores whatever the threads of the evaluation. Reading the wrapped key takes long where it is read through once and left in its file.",
+            around_rows(lab),
+        ),
+        section(
             "Sizes",
-            "Bytes of files, and FHE bytes for each byte of the message. Memory: the most that the process had, client and server in one. A row for each set and layout, of the run on most threads.",
+            "Bytes of files, of an AES key of the length given, and FHE bytes for each byte of the message. Memory: the most that the process had in any repetition, client and server in one. Transforms and rotations (of TFHE: blind rotations) of the evaluation. A row for each set and layout that is no toy, of the run on most threads.",
             size_rows(lab),
+        ),
+        section(
+            "Published",
+            "What the papers printed, on the machines of their time.",
+            published_rows(lab),
         ),
         section(
             "Security and failure",
@@ -90,23 +70,30 @@ fn or_dash(text: Option<String>) -> String {
 
 /// Where and when.
 fn machine_rows(lab: &Lab) -> Cells {
-    let machine = &lab.machine;
     let mut rows = Vec::new();
     let mut add = |name: &str, value: String| {
         if !value.is_empty() {
             rows.push(vec![name.to_owned(), value]);
         }
     };
-    add("processor", machine.processor.clone());
-    add("system", machine.system.clone());
-    if machine.cores > 0 {
-        add("cores", machine.cores.to_string());
+    let mut machines: Vec<&Machine> = Vec::new();
+    let own = lab.runs.iter().filter_map(|run| run.machine.as_ref());
+    for machine in Some(&lab.machine).into_iter().chain(own) {
+        if !machine.processor.is_empty() && !machines.contains(&machine) {
+            machines.push(machine);
+        }
     }
-    add(
-        "memory",
-        machine.memory_bytes.map_or_else(String::new, bytes),
-    );
-    add("kernels", machine.kernels.clone());
+    for machine in &machines {
+        add("processor", machine.processor.clone());
+        add("system", machine.system.clone());
+        add("cores", machine.cores.to_string());
+        add(
+            "memory",
+            machine.memory_bytes.map_or_else(String::new, bytes),
+        );
+        add("kernels", machine.kernels.clone());
+        add("features", machine.features.join(", "));
+    }
     if let Some(kernels) = &lab.kernels {
         let ratio = digits(kernels.forward_ns / kernels.reference_ntt_ns);
         let text = format!(
@@ -116,13 +103,7 @@ fn machine_rows(lab: &Lab) -> Cells {
         );
         add("own transform, 32768 points", text);
     }
-    add(
-        "homaes",
-        match machine.features.is_empty() {
-            true => lab.version.clone(),
-            false => format!("{}, features {}", lab.version, machine.features.join(", ")),
-        },
-    );
+    add("homaes", lab.version.clone());
     add("measured", lab.date.clone());
     if lab.wall_seconds > 0.0 {
         let given = lab.budget_seconds.map_or_else(String::new, |given| {
@@ -135,7 +116,6 @@ fn machine_rows(lab: &Lab) -> Cells {
 
 /// A row for each run.
 fn run_rows(lab: &Lab) -> Cells {
-    let time = |seconds: Option<f64>| or_dash(seconds.map(short_seconds));
     let row = |run: &Run| {
         vec![
             run.set.clone(),
@@ -143,18 +123,17 @@ fn run_rows(lab: &Lab) -> Cells {
             run.key_bits.to_string(),
             run.threads.to_string(),
             grouped(run.blocks),
+            time(run.ready_seconds()),
             time(run.latency_seconds),
             time(Some(run.seconds)),
             short_seconds(run.seconds_per_block()),
-            or_dash(run.aes_over_reference_ntt.map(|ntts| grouped(ntts as u64))),
-            time(run.keygen_seconds),
-            time(run.load_key_seconds),
-            time(run.wrap_seconds),
-            time(run.load_wrapped_seconds),
-            time(Some(run.setup_seconds).filter(|&s| s > 0.01)),
-            time(run.decrypt_seconds),
-            or_dash(run.capacity_bits.map(|bits| format!("{bits:.1}"))),
+            or_dash(
+                run.aes_over_reference_ntt
+                    .map(|ntts| grouped(ntts.round() as u64)),
+            ),
             run.samples.get("seconds").map_or(1, Vec::len).to_string(),
+            or_dash(run.spread().map(|spread| format!("{spread:.2}"))),
+            or_dash(run.capacity_bits.map(|bits| format!("{bits:.1}"))),
         ]
     };
     Cells::new(
@@ -164,21 +143,80 @@ fn run_rows(lab: &Lab) -> Cells {
             "AES",
             "threads",
             "blocks",
+            "ready",
             "latency",
             "evaluation",
             "per block",
             "NTTs",
+            "repetitions",
+            "spread",
+            "noise left",
+        ],
+        lab.runs.iter().map(row).collect(),
+    )
+}
+
+/// A row for each run with the times around it, and the command that repeats it.
+fn around_rows(lab: &Lab) -> Cells {
+    let row = |run: &Run| {
+        vec![
+            run.set.clone(),
+            run.layout.clone(),
+            time(run.keygen_seconds),
+            time(run.load_key_seconds),
+            time(run.wrap_seconds),
+            time(run.load_wrapped_seconds),
+            time(Some(run.setup_seconds).filter(|&s| s > 0.01)),
+            time(run.decrypt_seconds),
+            format!("`{}`", run.command()),
+        ]
+    };
+    let runs = lab.runs.iter().filter(|run| run.keygen_seconds.is_some());
+    Cells::new(
+        &[
+            "set",
+            "layout",
             "key generation",
             "reading the key",
             "wrapping",
             "reading the wrapped key",
             "key expansion",
             "decryption",
-            "noise left, bits",
-            "repetitions",
+            "command",
         ],
-        lab.runs.iter().map(row).collect(),
+        runs.map(row).collect(),
     )
+}
+
+/// The points of the papers, where the picture of them is shown.
+fn published_rows(lab: &Lab) -> Cells {
+    let row = |point: &Point| {
+        vec![
+            format!("{} {}", point.paper, point.what),
+            point.scheme.to_uppercase(),
+            short_seconds(point.latency_seconds),
+            short_seconds(point.seconds_per_block),
+            point.machine.to_owned(),
+            point.source.to_owned(),
+        ]
+    };
+    let shown = lab.runs.iter().any(|run| run.purpose != "toy");
+    let points = POINTS.iter().filter(|_| shown);
+    Cells::new(
+        &[
+            "paper",
+            "scheme",
+            "one evaluation",
+            "per block",
+            "machine",
+            "printed in",
+        ],
+        points.map(row).collect(),
+    )
+}
+
+fn time(seconds: Option<f64>) -> String {
+    or_dash(seconds.map(short_seconds))
 }
 
 /// A row for each set, layout and AES key.
@@ -187,13 +225,14 @@ fn size_rows(lab: &Lab) -> Cells {
         vec![
             run.set.clone(),
             run.layout.clone(),
+            run.key_bits.to_string(),
             grouped(run.blocks),
-            grouped(run.eval_key_bytes),
-            grouped(run.wrapped_key_bytes),
+            or_dash(Some(run.eval_key_bytes).filter(|&n| n > 0).map(grouped)),
+            or_dash(Some(run.wrapped_key_bytes).filter(|&n| n > 0).map(grouped)),
             grouped(run.ciphertext_bytes),
             digits(run.ciphertext_bytes_per_byte),
             or_dash(run.peak_rss_bytes.map(bytes)),
-            grouped(run.transforms),
+            or_dash(Some(run.transforms).filter(|&n| n > 0).map(grouped)),
             or_dash(Some(run.rotations).filter(|&n| n > 0).map(grouped)),
         ]
     };
@@ -201,6 +240,7 @@ fn size_rows(lab: &Lab) -> Cells {
         &[
             "set",
             "layout",
+            "AES",
             "blocks",
             "evaluation key",
             "wrapped key",

@@ -8,6 +8,7 @@ mod all;
 mod child;
 mod compare;
 mod kernels;
+mod machine;
 mod papers;
 mod reference;
 

@@ -6,23 +6,16 @@ use crate::console::{self, Failure};
 use crate::table;
 use homaes::{Error, Output};
 use homaes_lab::charts::Width;
-use homaes_lab::{Document, Lab, Picture, html, markdown, pictures};
+use homaes_lab::{Document, Lab, files_of_pictures, html, markdown, pictures};
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::Path;
 
 /// Longer files are no documents of ours: a run of a million batches has less.
-const MAX_BYTES: u64 = 1 << 30;
+const MAX_BYTES: u64 = 1 << 26;
 
 pub(crate) fn run(args: &Report) -> Result<(), Failure> {
     let inputs: Vec<&Path> = args.input.iter().map(AsRef::as_ref).collect();
-    for out in [&args.out, &args.md].into_iter().flatten() {
-        refuse_own_input(out, &inputs)?;
-    }
-    if args.out.is_some() && args.out == args.md {
-        let message = "--out and --md name the same file; choose another name for one of them";
-        return Err(Failure::Usage(message.into()));
-    }
     let lab = lab(&inputs)?;
     let drawn = |error| Failure::system("pictures", error);
     // all is made before the first file is
@@ -30,10 +23,10 @@ pub(crate) fn run(args: &Report) -> Result<(), Failure> {
     if let Some(out) = &args.out {
         files.push((out.clone(), html(&lab).map_err(drawn)?));
     }
+    let pictures = pictures(&lab);
     if let Some(folder) = &args.svg {
-        for picture in pictures(&lab) {
-            let svg = Picture::file(&picture, Width::Wide).map_err(drawn)?;
-            files.push((folder.join(format!("{}.svg", picture.slug())), svg));
+        for (name, picture) in files_of_pictures(&pictures) {
+            files.push((folder.join(name), picture.file(Width::Wide).map_err(drawn)?));
         }
     }
     if let Some(out) = &args.md {
@@ -53,6 +46,15 @@ pub(crate) fn run(args: &Report) -> Result<(), Failure> {
         .iter()
         .map(|(path, _)| reserve(path, args.force))
         .collect::<Result<_, Failure>>()?;
+    for (i, output) in outputs.iter().enumerate() {
+        refuse_own_input(&files[i].0, &inputs)?;
+        if outputs[..i].iter().any(|other| other.is_same(output)) {
+            let path = files[i].0.display();
+            return Err(Failure::Usage(format!(
+                "{path}: named for two outputs; choose another name for one of them"
+            )));
+        }
+    }
     for (output, (path, text)) in outputs.into_iter().zip(&files) {
         write(output, text)?;
         console::print_done(&format!("{}\n", path.display()));
@@ -60,23 +62,31 @@ pub(crate) fn run(args: &Report) -> Result<(), Failure> {
     Ok(())
 }
 
-/// All runs of the documents; machine and dates are those of the first that has them.
+/// All runs of the documents, each with its machine where that is known; the rest is of the first document of `bench all`.
 fn lab(paths: &[&Path]) -> Result<Lab, Failure> {
-    let mut all = Lab::default();
+    let mut all: Option<Lab> = None;
+    let mut runs = Vec::new();
     for path in paths {
         match read_document(path)? {
-            Document::Lab(lab) if all.version.is_empty() => {
-                let runs = std::mem::take(&mut all.runs);
-                all = *lab;
-                all.runs.extend(runs);
+            Document::Lab(mut lab) => {
+                let machine = Some(&lab.machine).filter(|_| paths.len() > 1);
+                for run in &mut lab.runs {
+                    run.machine = run.machine.take().or_else(|| machine.cloned());
+                }
+                runs.append(&mut lab.runs);
+                match &mut all {
+                    None => all = Some(*lab),
+                    Some(all) => all.skipped.append(&mut lab.skipped),
+                }
             }
-            Document::Lab(lab) => all.runs.extend(lab.runs),
-            Document::Run(run) | Document::Own(run) => all.runs.push(*run),
+            Document::Run(run) | Document::Own(run) => runs.push(*run),
         }
     }
+    let mut all = all.unwrap_or_default();
     if all.version.is_empty() {
         all.version = env!("CARGO_PKG_VERSION").to_owned();
     }
+    all.runs = runs;
     Ok(all)
 }
 
@@ -101,16 +111,13 @@ pub(crate) fn read_document(path: &Path) -> Result<Document, Failure> {
     let name = path.display();
     let failed = |error| Failure::Work(format!("{name}: {error}; give a file that can be read"));
     let file = File::open(path).map_err(failed)?;
-    let mut text = String::new();
-    let read = file
-        .take(MAX_BYTES + 1)
-        .read_to_string(&mut text)
-        .map_err(failed)?;
-    if read as u64 > MAX_BYTES {
+    let mut bytes = Vec::new();
+    let read = file.take(MAX_BYTES + 1).read_to_end(&mut bytes);
+    if read.map_err(failed)? as u64 > MAX_BYTES {
         return Err(Failure::Work(format!(
             "{name}: more than {MAX_BYTES} bytes, expected a document of 'homaes bench --json'; give another file"
         )));
     }
-    homaes_lab::read(&text)
+    homaes_lab::read(&bytes)
         .map_err(|error| Failure::Work(format!("{name}: {error}; {}", error.remedy())))
 }

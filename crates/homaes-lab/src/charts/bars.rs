@@ -11,12 +11,13 @@ struct Row {
     bars: Vec<(f64, String, RGBColor)>,
 }
 
-/// Horizontal bars, a row for each name above its bars; `place` is a value's place on the axis, from 0 to 1.
+/// Horizontal bars, a row for each name above its bars; `place` is a value's place on the axis, from 0 to 1, which has lines at `ticks`.
 fn bars(
     width: Width,
     entries: &[(String, RGBColor)],
     rows: &[Row],
     place: impl Fn(f64) -> f64,
+    ticks: &[(f64, String)],
     mark: Option<f64>,
 ) -> Result<String> {
     let letters = width.letters();
@@ -25,12 +26,18 @@ fn bars(
     let row_height = |row: &Row| line + row.bars.len() as i32 * bar + gap;
     let total: i32 = rows.iter().map(row_height).sum();
     // the height of the legend is known once it is drawn, so there is room for its rows
-    let room = 26 + 20 * (entries.len() as i32 / 2);
+    let room = 44 + 20 * (entries.len() as i32 / 2);
     picture(width, (total + room + 10) as u32, |area| {
-        let mut y = legend(area, width, 6, entries)? + 16;
+        let mut y = legend(area, width, 6, entries)? + 34;
         let (left, right) = (14, width.pixels() as i32 - 92);
         let x = |value: f64| left + (place(value).clamp(0.0, 1.0) * f64::from(right - left)) as i32;
         let from = y;
+        for (value, name) in ticks {
+            let line = vec![(x(*value), from - 4), (x(*value), from + total)];
+            area.draw(&PathElement::new(line, GRID_COLOR.stroke_width(1)))?;
+            let style = text_style(letters - 1.5, INK_COLOR, HPos::Center, VPos::Center);
+            area.draw(&Text::new(name.clone(), (x(*value), from - 12), style))?;
+        }
         for row in rows {
             let style = text_style(letters, INK_COLOR, HPos::Left, VPos::Center);
             area.draw(&Text::new(row.name.clone(), (left, y + line / 2), style))?;
@@ -89,11 +96,16 @@ pub fn sizes(lab: &Lab, width: Width) -> Result<String> {
     let all = || rows.iter().flat_map(|row| row.bars.iter().map(|bar| bar.0));
     let least = all().fold(f64::INFINITY, f64::min).max(1.0) / 2.0;
     let most = all().fold(1.0, f64::max);
+    let units = [(10, "1 KiB"), (20, "1 MiB"), (30, "1 GiB"), (40, "1 TiB")];
+    let ticks = units.map(|(log, name)| (f64::from(log).exp2(), name.to_owned()));
+    let inside = |(value, _): &(f64, String)| (least..=most).contains(value);
+    let ticks: Vec<(f64, String)> = ticks.into_iter().filter(inside).collect();
     bars(
         width,
         &entries,
         &rows,
         |v| (v / least).ln() / (most / least).ln(),
+        &ticks,
         None,
     )
 }
@@ -106,8 +118,9 @@ pub(crate) fn thread_pairs(lab: &Lab) -> Vec<(&Run, &Run)> {
         .filter(|run| run.threads == 1 && run.purpose != "toy");
     let pair = |one: &'_ Run| {
         let same = |run: &&Run| {
-            (&run.set, &run.layout, run.key_bits, run.blocks)
-                == (&one.set, &one.layout, one.key_bits, one.blocks)
+            run.machine == one.machine
+                && (&run.set, &run.layout, run.key_bits, run.blocks)
+                    == (&one.set, &one.layout, one.key_bits, one.blocks)
                 && run.direction == one.direction
                 && run.threads > 1
         };
@@ -123,10 +136,14 @@ pub(crate) fn thread_pairs(lab: &Lab) -> Vec<(&Run, &Run)> {
 pub fn speedups(lab: &Lab, width: Width) -> Result<String> {
     let pairs = thread_pairs(lab);
     let threads = pairs.iter().map(|(_, all)| all.threads).max().unwrap_or(2) as f64;
-    let entries = [
-        (format!("speed on {threads:.0} threads over one"), SERIES[0]),
-        (format!("{threads:.0} times"), ALARM),
-    ];
+    let mut entries: Vec<(String, RGBColor)> = Vec::new();
+    for (run, _) in &pairs {
+        let name = run.scheme().to_uppercase();
+        if !entries.iter().any(|(other, _)| *other == name) {
+            entries.push((name, scheme_color(run.scheme())));
+        }
+    }
+    entries.push((format!("{threads:.0} times as fast"), ALARM));
     let row = |(one, all): &(&Run, &Run)| {
         let ratio = one.seconds / all.seconds;
         Row {
@@ -137,9 +154,10 @@ pub fn speedups(lab: &Lab, width: Width) -> Result<String> {
     let rows: Vec<Row> = pairs.iter().map(row).collect();
     bars(
         width,
-        &entries[1..],
+        &entries,
         &rows,
         |v| v / (threads * 1.1),
+        &[(1.0, "1".to_owned())],
         Some(threads),
     )
 }

@@ -50,8 +50,8 @@ fn named(lab: &Lab) -> Vec<Named> {
         .iter()
         .map(|run| Named {
             name: match several(run) {
-                true => format!("{} {}", run.short_set(), run.layout),
-                false => run.short_set().to_owned(),
+                true => format!("{} {}", run.set, run.layout),
+                false => run.set.clone(),
             },
             scheme: run.scheme().to_owned(),
             latency: run.latency_seconds.unwrap_or(run.seconds_per_batch),
@@ -139,6 +139,13 @@ pub fn points(lab: &Lab, width: Width) -> Result<String> {
             .x_label_formatter(&label)
             .y_label_formatter(&label)
             .draw()?;
+        // where a block alone takes as long as one of many
+        let low = xs[0].max(ys[0]).ln();
+        let high = xs[xs.len() - 1].min(ys[ys.len() - 1]).ln();
+        if low < high {
+            let diagonal = [(low, low), (high, high)];
+            chart.draw_series(LineSeries::new(diagonal, GRID_COLOR.stroke_width(2)))?;
+        }
         let at = |point: &Named| chart.backend_coord(&(point.latency.ln(), point.per_block.ln()));
         for point in &points {
             let (x, y) = at(point);

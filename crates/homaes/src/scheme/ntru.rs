@@ -146,7 +146,8 @@ impl<A: Arithmetic> SecretKey for homaes_ntru::SecretKey<A> {
         let state: &State<A> = state.downcast_ref().expect("a state of this scheme");
         let all = state.bits().par_iter();
         let all = all.map(|c| homaes_ntru::SecretKey::measure_noise(self, c));
-        Ok(all.reduce(|| f64::NEG_INFINITY, f64::max))
+        let squares = all.map(|log| (2.0 * log).exp2()).sum::<f64>();
+        Ok(0.5 * (squares / state.bits().len() as f64).log2())
     }
 
     fn eval_file(&self, seed: [u8; 32]) -> Result<Box<dyn Records + '_>> {

@@ -1,5 +1,6 @@
 //! One full run of AES under FHE.
 
+use super::machine::machine;
 use super::reference::{Clocks, Reference};
 use crate::args::{self, Bench};
 use crate::cmd::sample::Sample;
@@ -365,6 +366,7 @@ impl Outcome {
             ..Run::default()
         };
         self.reference.add_fields(report, &mut run);
+        run.machine = run.backend.as_deref().map(machine);
         run
     }
 
@@ -424,7 +426,7 @@ impl Outcome {
                 format!("{:.1} ({:.1})", found.noise_bits, found.quality.noise_bits)
             };
             let pairs: Vec<String> = self.noise.iter().map(pair).collect();
-            rows.add(&format!("noise ({term}), bits"), pairs.join(", "));
+            rows.add(&format!("measured ({term}), bits"), pairs.join(", "));
         }
         rows.add("result", "every block is right");
         rows.text()

@@ -2,18 +2,18 @@
 
 use super::child::{self, Ended};
 use super::kernels;
+use super::machine::{cores, machine};
 use crate::args::{self, Bench};
 use crate::cmd::{layout_of_set, named_set, set_of_scheme};
 use crate::console::{self, Failure};
 use crate::progress::spin;
 use crate::table;
 use homaes::{KeySize, Layout, Purpose, Scheme, Set};
-use homaes_lab::{Lab, Machine, Run, Schedule, Skipped, baseline};
+use homaes_lab::{Lab, Run, Schedule, Skipped, baseline};
 use serde_json::{Value, json};
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
-use std::fs;
 use std::num::NonZeroUsize;
-use std::thread::available_parallelism;
 use std::time::{Duration, Instant, SystemTime};
 
 /// Part of the time given beyond which a run is stopped.
@@ -85,9 +85,16 @@ fn once(args: &Bench, lab: &mut Lab) -> Result<(), Failure> {
     for case in cases {
         let name = case.command(args.noise);
         match spin("measuring", || case.run(args.noise, None))? {
-            Ended::Done(run) => lab.runs.push(*run),
+            Ended::Done(mut run) => {
+                run.machine = None;
+                lab.runs.push(*run);
+            }
             Ended::Failed(error) => return Err(Failure::Work(error)),
-            Ended::TooLong => return Err(Failure::Work(format!("{name}: stopped"))),
+            Ended::Killed | Ended::TooLong => {
+                return Err(Failure::Work(format!(
+                    "{name}: stopped from outside; try again"
+                )));
+            }
         }
     }
     Ok(())
@@ -126,6 +133,7 @@ fn within(args: &Bench, budget: Duration, start: Instant, lab: &mut Lab) -> Resu
                 schedule.done(index, took);
                 run.command = Some(case.command(noise));
                 run.wall_seconds = Some(took);
+                run.machine = None;
                 let (name, time) = (run.name(), table::seconds(run.seconds));
                 console::tell(&format!("{left} left  {name}: {time}\n"));
                 runs[index].push(*run);
@@ -137,6 +145,14 @@ fn within(args: &Bench, budget: Duration, start: Instant, lab: &mut Lab) -> Resu
             Ended::Failed(error) => {
                 let command = case.command(noise);
                 return Err(Failure::Work(format!("{command}: {error}")));
+            }
+            // what was measured so far is not lost
+            Ended::Killed => {
+                schedule.give_up(index);
+                reasons.insert(
+                    index,
+                    "killed by the system, for want of memory perhaps".into(),
+                );
             }
             Ended::TooLong => {
                 schedule.give_up(index);
@@ -285,55 +301,31 @@ fn cases(threads: Option<NonZeroUsize>) -> Result<Vec<Case>, Failure> {
     Ok(cases)
 }
 
-/// Default sets first, scheme by scheme, then the cheapest first.
+/// Default sets first, scheme by scheme; then the secure sets, those of the papers, and toys, the cheapest of each first.
 fn order(cases: &[Case], costs: &[f64]) -> Vec<usize> {
-    let default = |case: &Case| {
+    let rank = |case: &Case| {
         let (set, scheme) = (&case.set, case.set.scheme());
-        set.name() == scheme.default_set()
+        let default = set.name() == scheme.default_set()
             && set.layouts().first() == Some(&case.layout)
-            && case.blocks.is_none()
+            && case.blocks.is_none();
+        match (default, set.purpose()) {
+            (true, _) => 0,
+            (_, Purpose::Secure) => 1,
+            (_, Purpose::Paper) => 2,
+            (_, Purpose::Toy) => 3,
+        }
     };
     let mut order: Vec<usize> = (0..cases.len()).collect();
     order.sort_by(|&a, &b| {
-        let first = default(&cases[b]).cmp(&default(&cases[a]));
-        // those of a scheme stay together, on all cores first
-        match (first, default(&cases[a])) {
-            (std::cmp::Ordering::Equal, false) => costs[a].total_cmp(&costs[b]),
-            (first, _) => first,
-        }
+        let [first, second] = [a, b].map(|i| rank(&cases[i]));
+        // default sets stay in the order of their schemes, on all cores first
+        let cost = match first {
+            0 => Ordering::Equal,
+            _ => costs[a].total_cmp(&costs[b]),
+        };
+        first.cmp(&second).then(cost)
     });
     order
-}
-
-fn cores() -> NonZeroUsize {
-    available_parallelism().unwrap_or(NonZeroUsize::MIN)
-}
-
-/// What the system tells of the machine.
-fn machine(kernels: &str) -> Machine {
-    let field = |file: &str, name: &str| {
-        let text = fs::read_to_string(file).ok()?;
-        let line = text.lines().find(|line| line.starts_with(name))?;
-        Some(line.split_once(':')?.1.trim().to_owned())
-    };
-    let memory = field("/proc/meminfo", "MemTotal").and_then(|text| {
-        let kilobytes: u64 = text.strip_suffix("kB")?.trim().parse().ok()?;
-        Some(kilobytes * 1024)
-    });
-    let features = [
-        ("dghv", cfg!(feature = "dghv")),
-        ("malachite", cfg!(feature = "malachite")),
-        ("tfhe-rs", cfg!(feature = "tfhe-rs")),
-    ];
-    let features = features.into_iter().filter(|&(_, on)| on);
-    Machine {
-        processor: field("/proc/cpuinfo", "model name").unwrap_or_else(|| "unknown".into()),
-        system: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
-        cores: cores().get(),
-        memory_bytes: memory,
-        kernels: kernels.to_owned(),
-        features: features.map(|(name, _)| name.to_owned()).collect(),
-    }
 }
 
 #[cfg(test)]
@@ -365,8 +357,13 @@ mod tests {
         let first: Vec<&str> = order.iter().map(|&i| cases[i].set.name()).collect();
         let defaults: Vec<&str> = Scheme::ALL.iter().map(|s| s.default_set()).collect();
         assert_eq!(first[..defaults.len()], defaults);
+        let rank = |i: usize| match cases[i].set.purpose() {
+            Purpose::Secure => 1,
+            Purpose::Paper => 2,
+            Purpose::Toy => 3,
+        };
         let rest = &order[defaults.len()..];
-        assert!(rest.is_sorted_by(|&a, &b| costs[a] <= costs[b]));
+        assert!(rest.is_sorted_by(|&a, &b| (rank(a), costs[a]) <= (rank(b), costs[b])));
     }
 
     #[test]

@@ -23,6 +23,8 @@ pub(super) enum Ended {
     Done(Box<Run>),
     /// With this line on standard error.
     Failed(String),
+    /// By SIGKILL, which nobody but the system sends.
+    Killed,
     /// It was stopped at the end of its time.
     TooLong,
 }
@@ -56,6 +58,7 @@ pub(super) fn run(words: &[String], deadline: Option<Instant>) -> Result<Ended, 
             Ok(run) => Ended::Done(Box::new(run)),
             Err(error) => Ended::Failed(format!("document of a run: {error}")),
         },
+        Some(status) if is_killed(status) => Ended::Killed,
         Some(status) => {
             let line = err
                 .lines()
@@ -64,6 +67,19 @@ pub(super) fn run(words: &[String], deadline: Option<Instant>) -> Result<Ended, 
             Ended::Failed(line.map_or_else(|| status.to_string(), str::to_owned))
         }
     })
+}
+
+fn is_killed(status: ExitStatus) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::process::ExitStatusExt;
+        status.signal() == Some(rustix::process::Signal::KILL.as_raw())
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = status;
+        false
+    }
 }
 
 /// All that a stream has.

@@ -16,11 +16,17 @@ pub(super) fn run(args: &Compare) -> Result<(), Failure> {
         )));
     }
     console::print(&comparison.text())?;
-    if args.check && comparison.is_worse() {
-        let message = "something became slower or worse; see above";
-        return Err(Failure::Work(message.into()));
+    match args.check {
+        true if comparison.is_worse() => {
+            let message = "something became slower or worse, or is gone; see above";
+            Err(Failure::Work(message.into()))
+        }
+        true if comparison.is_blind() => {
+            let message = "the documents are too noisy to be compared; measure on a quiet machine";
+            Err(Failure::Work(message.into()))
+        }
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 pub(super) fn lab(path: &Path) -> Result<Lab, Failure> {

@@ -7,7 +7,7 @@ use crate::console::{self, Failure};
 use crate::progress::spin;
 use homaes_dghv::paper::{INSTANCES, Row, measure};
 use homaes_dghv::sets::ParamSet;
-use homaes_lab::tables::Cells;
+use homaes_lab::Cells;
 use homaes_lab::units::{bytes, digits};
 use std::num::NonZeroUsize;
 use std::thread::available_parallelism;

@@ -3,7 +3,7 @@
 use super::{pool, seed};
 use crate::console::Failure;
 use crate::progress::spin;
-use homaes_lab::tables::Cells;
+use homaes_lab::Cells;
 use homaes_lab::units::digits;
 use homaes_tfhe::nibble::methods::{Method, rows};
 use homaes_tfhe::sets::{NIBBLE_PAPER, NIBBLE128};

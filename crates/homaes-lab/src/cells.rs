@@ -1,0 +1,68 @@
+//! A table, and what it is in Markdown.
+
+/// A table: a head, which may be empty, and rows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cells {
+    /// Names of the columns.
+    pub head: Vec<String>,
+    /// As wide as the head.
+    pub rows: Vec<Vec<String>>,
+}
+
+impl Cells {
+    /// A table.
+    #[must_use]
+    pub fn new(head: &[&str], rows: Vec<Vec<String>>) -> Self {
+        Self {
+            head: head.iter().map(|&name| name.to_owned()).collect(),
+            rows,
+        }
+    }
+
+    /// In Markdown.
+    #[must_use]
+    pub fn markdown(&self) -> String {
+        let line = |cells: &[String]| {
+            let cells: Vec<String> = cells.iter().map(|cell| plain(cell)).collect();
+            format!("| {} |\n", cells.join(" | "))
+        };
+        let rule = "|---".repeat(self.head.len()) + "|\n";
+        let rows: String = self.rows.iter().map(|row| line(row)).collect();
+        line(&self.head) + &rule + &rows
+    }
+}
+
+/// A cell of Markdown: what stands in back quotes is left as it is, and nothing else is markup.
+fn plain(cell: &str) -> String {
+    let quoted = cell.len() > 1
+        && cell.starts_with('`')
+        && cell.ends_with('`')
+        && cell.matches('`').count() == 2;
+    let mut out = String::new();
+    for c in cell.chars() {
+        match c {
+            '|' => out += "\\|",
+            '<' if !quoted => out += "&lt;",
+            '[' | ']' if !quoted => out.extend(['\\', c]),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_are_no_markup() {
+        let cells = ["a|b", "[x](y)", "<b>", "`a < b | c`", "`a` and [b]"];
+        let row = cells.map(str::to_owned).to_vec();
+        let page = Cells::new(&["", "", "", "", ""], vec![row]).markdown();
+        let last = page.lines().last().unwrap();
+        assert_eq!(
+            last,
+            "| a\\|b | \\[x\\](y) | &lt;b> | `a < b \\| c` | `a` and \\[b\\] |"
+        );
+    }
+}
