@@ -145,7 +145,7 @@ fn comparisons_tell_changes_from_noise() {
     assert!(run.out.ends_with("no change\n"), "{}", run.out);
     let mut slower = quiet;
     for run in slower["runs"].as_array_mut().unwrap() {
-        if run["set"] == "bgv/toy-255" {
+        if run["set"] == "tfhe/p64" {
             let samples = run["samples"]["seconds"].as_array_mut().unwrap();
             let third = |value: &mut Value| *value = Value::from(1.33 * value.as_f64().unwrap());
             samples.iter_mut().for_each(third);
@@ -153,8 +153,8 @@ fn comparisons_tell_changes_from_noise() {
     }
     world.write("slower.json", slower.to_string().as_bytes());
     let run = world.ok("bench compare lab.json slower.json");
-    assert!(run.out.contains("SLOWER: bgv/toy-255"), "{}", run.out);
-    assert!(!run.out.contains("SLOWER: tfhe"), "{}", run.out);
+    assert!(run.out.contains("SLOWER: tfhe/p64"), "{}", run.out);
+    assert!(!run.out.contains("SLOWER: bgv"), "{}", run.out);
     let run = world.run("bench compare lab.json slower.json --check");
     // what became slower is on standard output
     assert_eq!(run.code, Some(1), "{run:?}");
@@ -164,7 +164,7 @@ fn comparisons_tell_changes_from_noise() {
     );
     assert!(run.out.contains("SLOWER"), "{}", run.out);
     let run = world.ok("bench compare slower.json lab.json --check");
-    assert!(run.out.contains("faster: bgv/toy-255"), "{}", run.out);
+    assert!(run.out.contains("faster: tfhe/p64"), "{}", run.out);
     world
         .run("bench compare own.json run.json")
         .check_failure(1, "no run in common", "");
