@@ -9,8 +9,6 @@ use crate::args::Papers;
 use crate::console::{self, Failure};
 use homaes_lab::papers::{ghs12, systems, tbcs23};
 use homaes_lab::{Lab, baseline};
-use rand_chacha::ChaCha20Rng;
-use rand_core::SeedableRng;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 const INTRODUCTION: &str = "\
@@ -87,8 +85,4 @@ fn seed() -> Result<[u8; 32], Failure> {
     let mut seed = [0; 32];
     getrandom::fill(&mut seed).map_err(|error| Failure::system("random source", error))?;
     Ok(seed)
-}
-
-fn generator() -> Result<ChaCha20Rng, Failure> {
-    seed().map(ChaCha20Rng::from_seed)
 }

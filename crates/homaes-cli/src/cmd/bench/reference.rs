@@ -153,7 +153,7 @@ impl Reference {
                 run.convert_ms = Some(own);
                 run.convert_over_reference_product = Some(own / reference_ms);
             }
-            None => {}
+            _ => {}
         }
     }
 
@@ -199,7 +199,7 @@ impl Reference {
                     ),
                 );
             }
-            None => {}
+            _ => {}
         }
     }
 }

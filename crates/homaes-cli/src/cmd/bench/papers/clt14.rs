@@ -1,6 +1,6 @@
 //! CLT14's Table 1.
 
-use super::{generator, pool};
+use super::{pool, seed};
 use crate::args::Papers;
 use crate::cmd::named_set;
 use crate::console::{self, Failure};
@@ -9,6 +9,8 @@ use homaes_dghv::paper::{INSTANCES, Row, measure};
 use homaes_dghv::sets::ParamSet;
 use homaes_lab::Cells;
 use homaes_lab::units::{bytes, digits};
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
 use std::num::NonZeroUsize;
 use std::thread::available_parallelism;
 
@@ -107,7 +109,7 @@ pub(super) fn text(args: &Papers) -> Result<String, Failure> {
         if number <= last && !args.quick {
             console::warn_insecure(&named_set(set.name.as_str())?);
             let measured = spin("measuring", || {
-                let mut rng = generator()?;
+                let mut rng = ChaCha20Rng::from_seed(seed()?);
                 let row = pool.install(|| measure(set, &mut rng));
                 row.map_err(|error| Failure::Work(error.to_string()))
             })?;
