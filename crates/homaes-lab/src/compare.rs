@@ -2,7 +2,7 @@
 //!
 //! Times are compared as multiples of the reference transform of their own repetition where both documents have it, so that a slower machine is no slower
 //! program. The noise of a time is estimated from repetitions: the standard deviation of its logarithm within runs, by the median of the differences of two repetitions, over the
-//! runs of both documents that are short or long as it is ([`LONG`]); or that of the run itself if it is larger. A difference of medians counts as a
+//! runs of both documents that are short or long as it is ([`LONG`]), and like it on one thread or on several; or that of the run itself if it is larger. A difference of medians counts as a
 //! change if it exceeds [`DEVIATIONS`] standard deviations of that difference and [`LEAST_CHANGE`], and no value of one document lies among those
 //! of the other. Where that is more than a factor of [`BLIND`], the documents are too noisy to be compared, and the comparison says so.
 //! Counts, sizes and security figures have no noise: every difference counts. Memory counts from [`LEAST_CHANGE`] on, noise left from [`LEAST_BITS`] on.
@@ -98,8 +98,11 @@ pub struct Comparison {
     pub shift: [f64; 2],
 }
 
-/// Standard deviations of the logarithms of times, by what is timed and whether the run is long.
-type Noise = BTreeMap<(&'static str, bool), f64>;
+/// What runs have their noise in common with: whether they are long, and whether they are on one thread, which others disturb less.
+type Class = (bool, bool);
+
+/// Standard deviations of the logarithms of times, by what is timed and the class of the run.
+type Noise = BTreeMap<(&'static str, Class), f64>;
 
 /// Compares two documents.
 #[must_use]
@@ -152,23 +155,24 @@ fn named(lab: &Lab) -> BTreeMap<(String, usize), &Run> {
     named
 }
 
-/// Whether a run is long.
-fn is_long(run: &Run) -> bool {
-    run.seconds >= LONG
+/// The class of a run.
+fn class(run: &Run) -> Class {
+    (run.seconds >= LONG, run.threads == 1)
 }
 
-/// The noise of every time, of long runs and of short ones; that of all where one kind has no repetitions.
+/// The noise of every time in every class; that of all runs where a class has no repetitions.
 fn noise<'r, I: Iterator<Item = &'r Run>>(all: impl Fn() -> I) -> Noise {
+    const CLASSES: [Class; 4] = [(true, true), (true, false), (false, true), (false, false)];
     let mut noise = Noise::new();
     for (field, what) in TIMES {
-        let of = |kinds: &[bool]| {
-            let runs = all().filter(|run| kinds.contains(&is_long(run)));
+        let of = |classes: &[Class]| {
+            let runs = all().filter(|run| classes.contains(&class(run)));
             let runs = runs.filter(|run| median(&values(run, field)) >= LEAST_SECONDS);
             deviation(runs.map(|run| both(run, run, field, true)[0].clone()))
         };
-        let any = of(&[true, false]).unwrap_or(UNKNOWN_NOISE);
-        for long in [true, false] {
-            noise.insert((what, long), of(&[long]).unwrap_or(any));
+        let any = of(&CLASSES).unwrap_or(UNKNOWN_NOISE);
+        for class in CLASSES {
+            noise.insert((what, class), of(&[class]).unwrap_or(any));
         }
     }
     noise
@@ -245,7 +249,7 @@ impl Comparison {
             let [a, b] = both(old, new, field, true);
             let ratio = median(&b) / median(&a);
             let own = deviation([a.clone(), b.clone()].into_iter()).unwrap_or(0.0);
-            let one = noise[&(what, is_long(old))].max(own);
+            let one = noise[&(what, class(old))].max(own);
             let difference = one * (1.0 / a.len() as f64 + 1.0 / b.len() as f64).sqrt();
             let chance = (DEVIATIONS * difference).max(LEAST_CHANGE.ln_1p()).exp();
             if field == "seconds" {
