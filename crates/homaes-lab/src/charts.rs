@@ -187,6 +187,50 @@ impl Ranged for Axis {
 
 impl ValueFormatter<f64> for Axis {}
 
+/// Axes over rounds, with the names of both and the text of a value of the other.
+fn over_rounds<'a>(
+    plot: &Area<'a>,
+    width: Width,
+    rounds: usize,
+    y: Axis,
+    [x_name, y_name]: [&str; 2],
+    text: impl Fn(f64) -> String,
+) -> Result<ChartContext<'a, SVGBackend<'a>, Cartesian2d<Axis, Axis>>> {
+    let mut chart = ChartBuilder::on(plot)
+        .margin_left(6)
+        .margin_right(14)
+        .margin_top(8)
+        .x_label_area_size(42)
+        .y_label_area_size(62)
+        .build_cartesian_2d(Axis::rounds(rounds), y)?;
+    let letters = text_style(width.letters(), INK_COLOR, HPos::Center, VPos::Center);
+    chart
+        .configure_mesh()
+        .disable_x_mesh()
+        .light_line_style(TRANSPARENT)
+        .bold_line_style(GRID_COLOR)
+        .axis_style(INK_COLOR)
+        .label_style(letters)
+        .x_desc(x_name)
+        .y_desc(y_name)
+        .x_label_formatter(&|x| format!("{x:.0}"))
+        .y_label_formatter(&|y| text(*y))
+        .draw()?;
+    Ok(chart)
+}
+
+/// The schemes with their colours, each once, for a legend.
+fn schemes<'s>(all: impl Iterator<Item = &'s str>) -> Vec<(String, RGBColor)> {
+    let mut entries: Vec<(String, RGBColor)> = Vec::new();
+    for scheme in all {
+        let name = scheme.to_uppercase();
+        if !entries.iter().any(|(other, _)| *other == name) {
+            entries.push((name, scheme_color(scheme)));
+        }
+    }
+    entries
+}
+
 /// Pixels that a text takes, at most.
 fn text_width(text: &str, pixels: f64) -> f64 {
     text.chars().count() as f64 * pixels * 0.58

@@ -2,7 +2,7 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | `document` | the JSON documents of `homaes bench` and `homaes transcipher --report`, typed |
+//! | `document`, `read` | what `homaes bench` measures, as types; reading its JSON documents and those of `homaes transcipher --report` |
 //! | `schedule` | which runs fit the time given |
 //! | `compare` | what became faster or slower between two documents, beyond the noise of their runs |
 //! | `papers` | what the papers print: their tables, and their points in the picture |
@@ -23,18 +23,18 @@ mod document;
 mod markdown;
 mod page;
 pub mod papers;
+mod read;
 mod schedule;
-pub mod tables;
+mod tables;
 pub mod units;
 
 pub use cells::Cells;
 pub use choosing::choosing;
 pub use compare::{BLIND, Change, Comparison, DEVIATIONS, LEAST_CHANGE, Verdict, compare};
-pub use document::{
-    Document, DocumentError, Kernels, Lab, Machine, Round, Run, Security, Skipped, median, read,
-};
+pub use document::{Kernels, Lab, Machine, Round, Run, Security, Skipped, median};
 pub use markdown::markdown;
 pub use page::{Draw, Picture, files_of_pictures, html, pictures};
+pub use read::{Document, DocumentError, read};
 pub use schedule::Schedule;
 
 /// What was measured for this version, on the machine that it names: the figures of BENCHMARKS.md, and what runs cost.

@@ -462,9 +462,3 @@ pub fn systems(lab: &Lab) -> Cells {
         SYSTEMS.iter().map(row).collect(),
     )
 }
-
-/// The names of the sets of [`systems`].
-#[must_use]
-pub fn sets_of_systems() -> Vec<&'static str> {
-    SYSTEMS.iter().map(|system| system.set).collect()
-}

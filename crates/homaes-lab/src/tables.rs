@@ -7,18 +7,17 @@ use crate::units::{bytes, digits, grouped, short_seconds};
 
 /// A table with its heading.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Section {
+pub(crate) struct Section {
     /// Heading.
-    pub title: &'static str,
+    pub(crate) title: &'static str,
     /// How to read the table; may be empty.
-    pub text: &'static str,
+    pub(crate) text: &'static str,
     /// The table.
-    pub cells: Cells,
+    pub(crate) cells: Cells,
 }
 
 /// All tables of a document that have rows.
-#[must_use]
-pub fn sections(lab: &Lab) -> Vec<Section> {
+pub(crate) fn sections(lab: &Lab) -> Vec<Section> {
     let skipped = lab.skipped.iter().map(|skipped| {
         vec![
             skipped.run.clone(),

@@ -132,6 +132,7 @@ impl SecretKey {
             margin_bits: f64::from(shift) - 65.0 - torus::log2_fraction(worst | 1),
         })
     }
+
     /// The measured noise of a state: log2 of its root mean square over all ciphertexts, in units of 2^-64 of the torus.
     ///
     /// # Errors

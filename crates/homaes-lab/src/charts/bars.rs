@@ -136,13 +136,7 @@ pub(crate) fn thread_pairs(lab: &Lab) -> Vec<(&Run, &Run)> {
 pub fn speedups(lab: &Lab, width: Width) -> Result<String> {
     let pairs = thread_pairs(lab);
     let threads = pairs.iter().map(|(_, all)| all.threads).max().unwrap_or(2) as f64;
-    let mut entries: Vec<(String, RGBColor)> = Vec::new();
-    for (run, _) in &pairs {
-        let name = run.scheme().to_uppercase();
-        if !entries.iter().any(|(other, _)| *other == name) {
-            entries.push((name, scheme_color(run.scheme())));
-        }
-    }
+    let mut entries = schemes(pairs.iter().map(|(run, _)| run.scheme()));
     entries.push((format!("{threads:.0} times as fast"), ALARM));
     let row = |(one, all): &(&Run, &Run)| {
         let ratio = one.seconds / all.seconds;

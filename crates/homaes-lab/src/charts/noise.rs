@@ -51,28 +51,10 @@ fn draw(run: &Run, width: Width) -> Result<String> {
         let used = legend(area, width, 6, &entries)?;
         let (_, plot) = area.split_vertically(used + 8);
         let last = run.rounds.len() as f64 - 0.4;
-        let mut chart = ChartBuilder::on(&plot)
-            .margin_left(6)
-            .margin_right(14)
-            .margin_top(8)
-            .x_label_area_size(42)
-            .y_label_area_size(58)
-            .build_cartesian_2d(
-                Axis::rounds(run.rounds.len()),
-                Axis::round(bottom..top, 8.0),
-            )?;
-        chart
-            .configure_mesh()
-            .disable_x_mesh()
-            .light_line_style(TRANSPARENT)
-            .bold_line_style(GRID_COLOR)
-            .axis_style(INK_COLOR)
-            .label_style(text_style(letters, INK_COLOR, HPos::Center, VPos::Center))
-            .x_desc("round (0: key addition)")
-            .y_desc("log2 of the noise [bits]")
-            .x_label_formatter(&|x| format!("{x:.0}"))
-            .y_label_formatter(&|y| format!("{y:.0}"))
-            .draw()?;
+        let y = Axis::round(bottom..top, 8.0);
+        let names = ["round (0: key addition)", "log2 of the noise [bits]"];
+        let rounds = run.rounds.len();
+        let mut chart = over_rounds(&plot, width, rounds, y, names, |y| format!("{y:.0}"))?;
         for (points, color) in [(&bound, ours), (&measured, found)] {
             chart.draw_series(LineSeries::new(
                 points.iter().copied(),

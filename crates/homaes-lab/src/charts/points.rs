@@ -32,9 +32,7 @@ pub(crate) fn best_runs(lab: &Lab) -> Vec<&Run> {
         match best.iter_mut().find(same) {
             None => best.push(run),
             Some(other) => {
-                if (run.threads, run.blocks_per_batch.min(run.blocks))
-                    > (other.threads, other.blocks)
-                {
+                if (run.threads, run.blocks) > (other.threads, other.blocks) {
                     *other = run;
                 }
             }
@@ -99,13 +97,7 @@ pub fn points(lab: &Lab, width: Width) -> Result<String> {
         Width::Narrow => 560,
     };
     picture(width, height, |area| {
-        let mut entries: Vec<(String, RGBColor)> = Vec::new();
-        for point in &points {
-            let name = point.scheme.to_uppercase();
-            if !entries.iter().any(|(other, _)| *other == name) {
-                entries.push((name, scheme_color(&point.scheme)));
-            }
-        }
+        let entries = schemes(points.iter().map(|point| &*point.scheme));
         let used = legend(area, width, 6, &entries)?;
         let kinds = "● secure   ○ not secure   × printed in a paper";
         let style = text_style(letters, INK_COLOR, HPos::Left, VPos::Center);

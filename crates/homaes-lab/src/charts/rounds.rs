@@ -11,7 +11,6 @@ use std::collections::BTreeMap;
 /// # Errors
 /// If the back end fails.
 pub fn rounds(run: &Run, width: Width) -> Result<String> {
-    let letters = width.letters();
     // the same colour in every round, the largest operation first
     let mut sums: BTreeMap<&str, f64> = BTreeMap::new();
     for round in &run.rounds {
@@ -64,29 +63,13 @@ pub fn rounds(run: &Run, width: Width) -> Result<String> {
         let used = legend(area, width, 6, &entries)?;
         let (_, plot) = area.split_vertically(used + 8);
         let top = if most > 0.0 { most / scale * 1.08 } else { 1.0 };
-        let mut chart = ChartBuilder::on(&plot)
-            .margin_left(6)
-            .margin_right(14)
-            .margin_top(8)
-            .x_label_area_size(42)
-            .y_label_area_size(62)
-            .build_cartesian_2d(Axis::rounds(run.rounds.len()), Axis::round(0.0..top, 6.0))?;
-        let total: f64 = run.seconds_per_batch;
-        chart
-            .configure_mesh()
-            .disable_x_mesh()
-            .light_line_style(TRANSPARENT)
-            .bold_line_style(GRID_COLOR)
-            .axis_style(INK_COLOR)
-            .label_style(text_style(letters, INK_COLOR, HPos::Center, VPos::Center))
-            .x_desc(format!(
-                "round (0: key addition); a batch takes {}",
-                short_seconds(total)
-            ))
-            .y_desc(format!("time of the round [{unit}]"))
-            .x_label_formatter(&|x| format!("{x:.0}"))
-            .y_label_formatter(&|y| plain(*y))
-            .draw()?;
+        let total = short_seconds(run.seconds_per_batch);
+        let names = [
+            &*format!("round (0: key addition); a batch takes {total}"),
+            &*format!("time of the round [{unit}]"),
+        ];
+        let y = Axis::round(0.0..top, 6.0);
+        let mut chart = over_rounds(&plot, width, run.rounds.len(), y, names, plain)?;
         for (round, parts) in columns.iter().enumerate() {
             let x = round as f64;
             let mut from = 0.0;
