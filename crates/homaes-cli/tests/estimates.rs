@@ -2,6 +2,7 @@
 //! `tools/estimate`, the tables of SECURITY.md, and PARAMETERS.md, which is generated. `tools/estimate/README.md` says how to refresh them.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
+use homaes_lab::{Cells, units};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -255,25 +256,12 @@ fn readme_agrees_with_the_sets() {
 
 /// A table of Markdown.
 fn table(head: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
-    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
-    let head: Vec<String> = head.iter().map(|&h| h.to_owned()).collect();
-    let rule = "|---".repeat(head.len()) + "|\n";
-    let rows: String = rows.into_iter().map(|row| line(&row)).collect();
-    line(&head) + &rule + &rows
+    Cells::new(head, rows.into_iter().collect()).markdown()
 }
 
 /// With commas between thousands.
 fn grouped(value: &Value) -> String {
-    let digits = value.to_string();
-    let start = |i: &usize| (digits.len() - i).is_multiple_of(3);
-    let mut out = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && start(&i) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
+    units::grouped(value.as_u64().unwrap())
 }
 
 /// PARAMETERS.md, from `homaes params --json`.
