@@ -296,7 +296,7 @@ fn the_papers_tables_are_up_to_date() {
             }
             false => assert!(
                 stored.trim() == made.trim(),
-                "docs/tables.md, {head}, is stale: homaes bench papers --set dghv/medium > docs/tables.md"
+                "docs/tables.md, {head}, is stale: homaes bench papers > docs/tables.md"
             ),
         }
     }

@@ -95,7 +95,7 @@ All of these sets are estimated at more than 128 bits of security, attacks with 
 *Ready*: reading the keys and expanding the AES key, once for each run of `transcipher`. *One block*: evaluating a message of 16 bytes, after that. *Keys for the server*: evaluation key and wrapped AES key of the layout. *Results per byte*: FHE bytes for each byte of a full message.
 A dash: this measurement had no time for it; `homaes bench` has.
 
-- **BGV or TFHE?** BGV evaluates up to 2048 blocks at once, at milliseconds for each; a single block takes as long as all of its batch, a third of a second packed. What is left to compute afterwards is fixed by the set: `+k` in its name means that k multiplications, one after the
+- **BGV or TFHE?** BGV evaluates up to 2048 blocks at once, at milliseconds for each; a single block takes as long as all of its batch. What is left to compute afterwards is fixed by the set: `+k` in its name means that k multiplications, one after the
   other, are left. TFHE takes seconds for each block, and its results are fresh: any program of TFHE can go on with them, as long as it likes.
 - **Sliced or packed?** `wrap-key` makes keys for both, and `transcipher` takes the cheaper one for the length of the file. Packed batches hold 128 blocks.
 - **Many short messages?** Each file is evaluated by itself, in batches of its own. Put records into one file, under one counter or nonce, where you can: 10,000 records of 100 bytes are one file of 62,500 blocks, 31 sliced batches.

@@ -14,7 +14,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 const INTRODUCTION: &str = "\
 # The papers' tables beside ours
 
-Written by `homaes bench papers --set dghv/medium > docs/tables.md`, four minutes; do not edit. Whole runs are those of [BENCHMARKS.md](../BENCHMARKS.md), or of the document that is given. Operations of CLT14 and TBCS23 are
+Written by `homaes bench papers > docs/tables.md`; `--set dghv/medium` measures Medium too. Do not edit. Whole runs are those of [BENCHMARKS.md](../BENCHMARKS.md), or of the document that is given. Operations of CLT14 and TBCS23 are
 measured by the command itself. *Printed*: in the paper, on the machine that it names.
 
 | short | paper |
