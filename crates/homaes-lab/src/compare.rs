@@ -1,11 +1,12 @@
 //! What became faster or slower between two documents, beyond the noise of their runs.
 //!
-//! Times are compared as multiples of the reference transform of their own repetition where both documents have it, so that a slower machine is no slower
-//! program. The noise of a time is estimated from repetitions: the standard deviation of its logarithm within runs, by the median of the differences of two repetitions, over the
+//! Times are compared as multiples of the reference transform where both documents have it, so that a slower machine is no slower
+//! program: of the mean over all runs of the document, because one measurement of it says less about the machine than the runs themselves do. The noise of a time is estimated from repetitions: the standard deviation of its logarithm within runs, by the median of the differences of two repetitions, over the
 //! runs of both documents that are short or long as it is ([`LONG`]), and like it on one thread or on several; or that of the run itself if it is larger. A difference of medians counts as a
 //! change if it exceeds [`DEVIATIONS`] standard deviations of that difference and [`LEAST_CHANGE`], and no value of one document lies among those
 //! of the other. Where that is more than a factor of [`BLIND`], the documents are too noisy to be compared, and the comparison says so.
-//! Counts, sizes and security figures have no noise: every difference counts. Memory counts from [`LEAST_CHANGE`] on, noise left from [`LEAST_BITS`] on.
+//! Sizes and security figures have no noise: every difference counts. Counts of operations depend on keys and messages in some schemes, and count from [`LEAST_COUNT`] on, memory
+//! from [`LEAST_CHANGE`] and [`LEAST_MEMORY`] on, noise left from [`LEAST_BITS`] on.
 
 use crate::document::{Lab, Run, median};
 use crate::units;
@@ -13,20 +14,26 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// Standard deviations of a difference that chance does not give: some hundred differences are looked at.
-pub const DEVIATIONS: f64 = 4.0;
+/// Standard deviations of a difference that chance does not give: some hundred differences are looked at, and the noise of a shared host has no normal distribution.
+pub const DEVIATIONS: f64 = 5.0;
 
 /// Relative difference of medians that is too small to matter.
 pub const LEAST_CHANGE: f64 = 0.05;
 
 /// Where chance gives more than this factor, nothing can be said.
-pub const BLIND: f64 = 1.5;
+pub const BLIND: f64 = 2.0;
+
+/// Relative difference of counts of operations that does not matter: blocks with equal bytes share rotations in TFHE.
+const LEAST_COUNT: f64 = 0.005;
+
+/// Bytes of memory that do not matter: what threads and the allocator keep.
+const LEAST_MEMORY: f64 = (32u64 << 20) as f64;
 
 /// Bits of noise left that do not matter.
 const LEAST_BITS: f64 = 0.5;
 
 /// Standard deviation of a time's logarithm where nothing was repeated.
-const UNKNOWN_NOISE: f64 = 0.1;
+const UNKNOWN_NOISE: f64 = 0.08;
 
 /// Median of the absolute difference of two values, over their standard deviation, of normal ones: 0.6745·√2.
 const MEDIAN_DIFFERENCE: f64 = 0.9539;
@@ -107,6 +114,11 @@ type Noise = BTreeMap<(&'static str, Class), f64>;
 /// Compares two documents.
 #[must_use]
 pub fn compare(old: &Lab, new: &Lab) -> Comparison {
+    let references = [old, new].map(reference);
+    let references = match references {
+        [Some(old), Some(new)] => [old, new],
+        _ => [1.0; 2],
+    };
     let [old, new] = [old, new].map(named);
     let pairs: Vec<(&Run, &Run)> = old
         .iter()
@@ -127,19 +139,33 @@ pub fn compare(old: &Lab, new: &Lab) -> Comparison {
         repeated: all().any(|run| values(run, "seconds").len() > 1),
         shift: [false, true].map(|relative| {
             let ratios = pairs.iter().map(|(a, b)| {
-                let [a, b] = both(a, b, "seconds", relative);
-                median(&b) / median(&a)
+                let [a, b] = [a, b].map(|run| median(&values(run, "seconds")));
+                b / a
             });
-            median(&ratios.collect::<Vec<_>>())
+            let [old, new] = references;
+            let slower = if relative { new / old } else { 1.0 };
+            median(&ratios.collect::<Vec<_>>()) / slower
         }),
     };
     let mut chances = Vec::new();
     for (a, b) in pairs {
-        chances.extend(comparison.times(a, b, &noise));
+        chances.extend(comparison.times([(a, references[0]), (b, references[1])], &noise));
         comparison.exact(a, b);
     }
     comparison.chance = median(&chances).max(1.0);
     comparison
+}
+
+/// The reference transform in a document: geometric mean over all repetitions of all runs. `None` if a run has none.
+fn reference(lab: &Lab) -> Option<f64> {
+    let all: Vec<Vec<f64>> = lab
+        .runs
+        .iter()
+        .map(|run| values(run, "reference_ntt_ns"))
+        .collect();
+    let logs: Vec<f64> = all.iter().flatten().map(|ns| ns.ln()).collect();
+    let known = !logs.is_empty() && all.iter().all(|values| !values.is_empty());
+    known.then(|| (logs.iter().sum::<f64>() / logs.len() as f64).exp())
 }
 
 /// The runs by their names; of several of one name each has its number.
@@ -168,7 +194,7 @@ fn noise<'r, I: Iterator<Item = &'r Run>>(all: impl Fn() -> I) -> Noise {
         let of = |classes: &[Class]| {
             let runs = all().filter(|run| classes.contains(&class(run)));
             let runs = runs.filter(|run| median(&values(run, field)) >= LEAST_SECONDS);
-            deviation(runs.map(|run| both(run, run, field, true)[0].clone()))
+            deviation(runs.map(|run| values(run, field)))
         };
         let any = of(&CLASSES).unwrap_or(UNKNOWN_NOISE);
         for class in CLASSES {
@@ -185,21 +211,6 @@ fn values(run: &Run, field: &str) -> Vec<f64> {
         None => json!(run)[field].as_f64().into_iter().collect(),
     };
     values.into_iter().filter(|&value| value > 0.0).collect()
-}
-
-/// The values of a time of two runs: as multiples of the reference transform of the same repetition if that is asked for, and both have it.
-fn both(a: &Run, b: &Run, field: &str, relative: bool) -> [Vec<f64>; 2] {
-    let all = [a, b].map(|run| (values(run, field), values(run, "reference_ntt_ns")));
-    let fit = all
-        .iter()
-        .all(|(values, references)| values.len() == references.len());
-    all.map(|(values, references)| match relative && fit {
-        true => {
-            let pairs = values.iter().zip(&references);
-            pairs.map(|(seconds, ns)| seconds * 1e9 / ns).collect()
-        }
-        false => values,
-    })
 }
 
 /// Standard deviation of logarithms, by the median of the differences of two values of a group; `None` where no group has two.
@@ -220,11 +231,12 @@ fn range(values: &[f64]) -> [f64; 2] {
 }
 
 impl Comparison {
-    /// Compares all times; gives the ratio that chance gives for the evaluation.
-    fn times(&mut self, old: &Run, new: &Run, noise: &Noise) -> Option<f64> {
+    /// Compares all times of two runs, in units of the references beside them; gives the ratio that chance gives for the evaluation.
+    fn times(&mut self, runs: [(&Run, f64); 2], noise: &Noise) -> Option<f64> {
+        let [(old, _), (new, _)] = runs;
         let mut evaluation = None;
         for (field, what) in TIMES {
-            let [before, after] = both(old, new, field, false);
+            let [before, after] = [old, new].map(|run| values(run, field));
             let seconds = [&before, &after].map(|values| median(values));
             if seconds.iter().all(|&seconds| seconds < LEAST_SECONDS) {
                 continue;
@@ -246,7 +258,12 @@ impl Comparison {
                 );
                 continue;
             }
-            let [a, b] = both(old, new, field, true);
+            let [a, b] = runs.map(|(run, unit)| -> Vec<f64> {
+                values(run, field)
+                    .into_iter()
+                    .map(|time| time / unit)
+                    .collect()
+            });
             let ratio = median(&b) / median(&a);
             let own = deviation([a.clone(), b.clone()].into_iter()).unwrap_or(0.0);
             let one = noise[&(what, class(old))].max(own);
@@ -356,7 +373,7 @@ impl Comparison {
         );
         let known = match self.repeated {
             true => "by the repetitions of the runs",
-            false => "by a noise of 10 %, which is assumed: nothing was repeated",
+            false => "by a noise of 8 %, which is assumed: nothing was repeated",
         };
         let chance = percent(self.chance);
         let _ = writeln!(
@@ -391,7 +408,7 @@ impl Comparison {
         }
         out += match (self.is_blind(), self.changes.is_empty()) {
             (true, _) => {
-                "TOO NOISY: a run half as fast again or slower might not be seen; measure on a quiet machine, or with more repetitions\n"
+                "TOO NOISY: a run that takes twice or half the time might not be seen; measure on a quiet machine, or with more repetitions\n"
             }
             (false, true) => "no change\n",
             (false, false) => "",
@@ -410,7 +427,12 @@ fn figures(run: &Run) -> BTreeMap<String, (f64, f64)> {
     add("wrapped key, bytes", run.wrapped_key_bytes as f64, 0.0);
     add("results, bytes", run.ciphertext_bytes as f64, 0.0);
     if let Some(bytes) = run.peak_rss_bytes {
-        add("peak memory, bytes", bytes as f64, LEAST_CHANGE);
+        let bytes = bytes as f64;
+        add(
+            "peak memory, bytes",
+            bytes,
+            LEAST_CHANGE.max(LEAST_MEMORY / bytes),
+        );
     }
     if let Some(bits) = run.capacity_bits {
         // more bits left, smaller noise
@@ -440,7 +462,7 @@ fn figures(run: &Run) -> BTreeMap<String, (f64, f64)> {
         }
     }
     for (name, &count) in &run.counts {
-        add(&format!("number of {name}"), count as f64, 0.0);
+        add(&format!("number of {name}"), count as f64, LEAST_COUNT);
     }
     all
 }
@@ -536,11 +558,23 @@ mod tests {
         );
         assert_eq!(change.values, ["1,000", "1,001"]);
         let [mut old, mut new] = [old.clone(), old];
-        old.runs[0].peak_rss_bytes = Some(1000);
-        new.runs[0].peak_rss_bytes = Some(1049);
-        assert_eq!(compare(&old, &new).changes, []);
-        new.runs[0].peak_rss_bytes = Some(1200);
-        assert_eq!(compare(&old, &new).changes.len(), 1);
+        for (bytes, then, changes) in [
+            (1_000_000_000, 1_049_000_000, 0),
+            (1_000_000_000, 1_200_000_000, 1),
+            (50_000_000, 80_000_000, 0),
+        ] {
+            old.runs[0].peak_rss_bytes = Some(bytes);
+            new.runs[0].peak_rss_bytes = Some(then);
+            assert_eq!(compare(&old, &new).changes.len(), changes, "{bytes}");
+        }
+        for (count, changes) in [(2003, 0), (2020, 1)] {
+            old.runs[0].counts.insert("rotations".into(), 2000);
+            new.runs[0].counts.insert("rotations".into(), count);
+            let [mut old, mut new] = [old.clone(), new.clone()];
+            old.runs[0].peak_rss_bytes = None;
+            new.runs[0].peak_rss_bytes = None;
+            assert_eq!(compare(&old, &new).changes.len(), changes, "{count}");
+        }
     }
 
     #[test]
@@ -574,7 +608,7 @@ mod tests {
             .runs
             .push(lab(&["a"], &[1.0, 1.01], 100.0).runs.remove(0));
         assert_eq!(compare(&twice, &old).alone[0].len(), 1);
-        let noisy = lab(&["a"], &[1.0, 2.0], 1.0);
+        let noisy = lab(&["a"], &[1.0, 2.5], 1.0);
         let found = compare(&noisy, &noisy);
         assert!(
             found.is_blind() && found.text().contains("TOO NOISY"),
