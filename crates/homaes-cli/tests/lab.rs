@@ -223,9 +223,16 @@ fn the_page_of_benchmarks_is_up_to_date() {
             fs::write(root().join("docs/pictures").join(name), text).unwrap();
         }
     }
-    let choosing = homaes_lab::choosing(&homaes_lab::baseline());
+    let baseline = homaes_lab::baseline();
+    let choosing = homaes_lab::choosing(&baseline);
+    let readme = file("README.md");
+    let (before, rest) = readme.split_once("<!-- measured -->\n").unwrap();
+    let (_, after) = rest.split_once("<!-- /measured -->\n").unwrap();
+    let table = homaes_lab::readme(&baseline);
+    let table = format!("{before}<!-- measured -->\n{table}<!-- /measured -->\n{after}");
     if std::env::var_os("UPDATE_DOCS").is_some() {
         fs::write(root().join("docs/choosing.md"), &choosing).unwrap();
+        fs::write(root().join("README.md"), &table).unwrap();
     }
     let how = "stale: run UPDATE_DOCS=1 cargo test --release -p homaes-cli --test all lab::";
     assert!(file("BENCHMARKS.md") == made, "BENCHMARKS.md is {how}");
@@ -237,9 +244,14 @@ fn the_page_of_benchmarks_is_up_to_date() {
         file("docs/choosing.md") == choosing,
         "docs/choosing.md is {how}"
     );
+    assert!(file("README.md") == table, "README.md, its table, is {how}");
     let sets = json(&world.ok("params --json").out);
     for set in sets.as_array().unwrap() {
         let name = set["name"].as_str().unwrap();
+        // measured with files of the size that the set states
+        for run in baseline.runs.iter().filter(|run| run.set == name) {
+            assert_eq!(set["eval_key_bytes"], run.eval_key_bytes, "{name}");
+        }
         assert!(
             made.contains(&format!("| {name} ")),
             "{name} is not in BENCHMARKS.md: measure again"

@@ -1,8 +1,9 @@
-//! docs/choosing.md: which set for which need, with what was measured.
+//! docs/choosing.md, and the table at the head of README.md: which set for which need, with what was measured.
 
 use crate::cells::Cells;
-use crate::document::{Lab, Run};
-use crate::units::{bytes, digits, short_seconds};
+use crate::document::{Lab, Machine, Run};
+use crate::units::{bytes, digits, grouped, short_seconds};
+use std::cmp::Reverse;
 
 /// A need and the set for it.
 struct Choice {
@@ -13,6 +14,16 @@ struct Choice {
 
 const fn choice(need: &'static str, set: &'static str, layout: &'static str) -> Choice {
     Choice { need, set, layout }
+}
+
+impl Choice {
+    fn name(&self) -> String {
+        format!("`{}`, {}", self.set, self.layout)
+    }
+
+    fn is_of(&self, run: &Run) -> bool {
+        run.set == self.set && run.layout == self.layout
+    }
 }
 
 const CHOICES: [Choice; 6] = [
@@ -109,41 +120,90 @@ Sets of NTRU and DGHV protect nothing, and say so each time they are used. The p
 ",
         machine.processor,
         machine.cores,
-        lab.date.split('T').next().unwrap_or_default(),
+        day(lab),
         table(&CHOICES),
         table(&COMPARISONS),
     )
 }
 
+/// The table of README.md, with the figures of a document.
+#[must_use]
+pub fn readme(lab: &Lab) -> String {
+    let threads = format!("{} threads", lab.machine.cores);
+    let head = [
+        "you want",
+        "take",
+        "blocks at once",
+        "one thread",
+        &threads,
+        "evaluation key",
+        "results",
+    ];
+    let rows = CHOICES.iter().chain(&COMPARISONS).map(|choice| {
+        let (one, most) = (one_thread(lab, choice), most_threads(lab, choice));
+        let time = |run: Option<&Run>| of(run, |run| short_seconds(run.seconds));
+        vec![
+            choice.need.to_owned(),
+            choice.name(),
+            of(most, |run| grouped(run.blocks)),
+            time(one),
+            time(most),
+            of(most, |run| bytes(run.eval_key_bytes)),
+            of(most, |run| bytes(run.ciphertext_bytes)),
+        ]
+    });
+    let table = Cells::new(&head, rows.collect()).markdown();
+    let spread = lab.runs.iter().filter_map(Run::spread).fold(1.0, f64::max);
+    let Machine {
+        processor, cores, ..
+    } = &lab.machine;
+    format!(
+        "{table}\nThe time of one evaluation of AES on {processor}, {cores} cores, {}. Repetitions of a run differed by a factor of up to {spread:.2}: [BENCHMARKS.md](BENCHMARKS.md).\n",
+        day(lab)
+    )
+}
+
+/// The day of a document.
+fn day(lab: &Lab) -> &str {
+    lab.date.split('T').next().unwrap_or_default()
+}
+
+/// Runs on most threads, of those the one on fewest blocks.
+fn most_threads<'l>(lab: &'l Lab, choice: &Choice) -> Option<&'l Run> {
+    let runs = lab.runs.iter().filter(|run| choice.is_of(run));
+    runs.max_by_key(|run| (run.threads, Reverse(run.blocks)))
+}
+
+fn one_thread<'l>(lab: &'l Lab, choice: &Choice) -> Option<&'l Run> {
+    let mut runs = lab.runs.iter().filter(|run| choice.is_of(run));
+    runs.find(|run| run.threads == 1)
+}
+
+/// A figure of a run, or a dash where there is none.
+fn of(run: Option<&Run>, figure: impl Fn(&Run) -> String) -> String {
+    run.map_or_else(|| "–".into(), figure)
+}
+
 fn row(lab: &Lab, choice: &Choice) -> Vec<String> {
-    let Choice { need, set, layout } = choice;
-    let runs = || {
-        lab.runs
-            .iter()
-            .filter(|run| run.set == *set && run.layout == *layout)
-    };
-    let most = runs().max_by_key(|run| (run.threads, std::cmp::Reverse(run.blocks)));
-    let one = runs().find(|run| run.threads == 1);
-    let of =
-        |run: Option<&Run>, figure: &dyn Fn(&Run) -> String| run.map_or_else(|| "–".into(), figure);
+    let (one, most) = (one_thread(lab, choice), most_threads(lab, choice));
     vec![
-        (*need).to_owned(),
-        format!("`{set}`, {layout}"),
-        of(most, &|run| {
+        choice.need.to_owned(),
+        choice.name(),
+        of(most, |run| {
             run.ready_seconds()
                 .map_or_else(|| "–".into(), short_seconds)
         }),
-        of(most, &|run| {
+        of(most, |run| {
             short_seconds(run.latency_seconds.unwrap_or(run.seconds))
         }),
-        of(most, &|run| short_seconds(run.seconds_per_block())),
-        of(one, &|run| short_seconds(run.seconds_per_block())),
-        of(most, &|run| bytes(16 * run.blocks)),
-        of(most, &|run| {
+        of(most, |run| short_seconds(run.seconds_per_block())),
+        of(one, |run| short_seconds(run.seconds_per_block())),
+        of(most, |run| bytes(16 * run.blocks)),
+        of(most, |run| {
             bytes(run.eval_key_bytes + run.wrapped_key_bytes)
         }),
-        of(most, &|run| digits(run.ciphertext_bytes_per_byte)),
-        of(most, &|run| {
+        of(most, |run| digits(run.ciphertext_bytes_per_byte)),
+        of(most, |run| {
             run.peak_rss_bytes.map_or_else(|| "–".into(), bytes)
         }),
     ]

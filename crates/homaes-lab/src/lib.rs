@@ -7,7 +7,7 @@
 //! | `compare` | what became faster or slower between two documents, beyond the noise of their runs |
 //! | `papers` | what the papers print: their tables, and their points in the picture |
 //! | `charts` | the pictures, as SVG |
-//! | `page`, `markdown`, `choosing` | one HTML page; BENCHMARKS.md; docs/choosing.md |
+//! | `page`, `markdown`, `choosing` | one HTML page; BENCHMARKS.md; docs/choosing.md and the table of README.md |
 //! | `cells`, `tables` | a table; the tables of these pages |
 //! | `units` | times, sizes and counts as text |
 //!
@@ -29,7 +29,7 @@ mod tables;
 pub mod units;
 
 pub use cells::Cells;
-pub use choosing::choosing;
+pub use choosing::{choosing, readme};
 pub use compare::{BLIND, Change, Comparison, DEVIATIONS, LEAST_CHANGE, Verdict, compare};
 pub use document::{Kernels, Lab, Machine, Round, Run, Security, Skipped, median};
 pub use markdown::markdown;
