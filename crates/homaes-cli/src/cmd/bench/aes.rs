@@ -22,6 +22,12 @@ use std::time::Instant;
 /// A batch that takes longer needs no other before it to warm up, seconds.
 const LONG: f64 = 10.0;
 
+/// Seconds of evaluation that tell how long one takes: shorter ones are repeated, for the median.
+const ENOUGH: f64 = 2.0;
+
+/// Most repetitions.
+const MOST_REPEATS: usize = 9;
+
 /// What `bench SCHEME` is to measure.
 pub(super) struct Plan {
     set: Set,
@@ -114,7 +120,7 @@ impl Plan {
 
     /// Makes keys, evaluates, and checks every byte.
     ///
-    /// All blocks are evaluated once to warm up and once more for the figures; the first time has to do where a batch takes longer than
+    /// All blocks are evaluated once to warm up and then as often as it takes for the figures, see [`Server::settled`]; the first time has to do where a batch takes longer than
     /// [`LONG`]. The latency of one block is measured apart, but where a batch takes that long: in the layouts of batches one block takes
     /// what a batch does.
     pub(super) fn measure(self) -> Result<Outcome, Failure> {
@@ -167,7 +173,7 @@ impl Plan {
         let mut timed = server.evaluate(&sample, args::Progress::Auto)?;
         let per_batch = |report: &Report| report.seconds / report.batches as f64;
         if per_batch(&timed.0) < LONG {
-            timed = server.evaluate(&sample, args::Progress::Auto)?;
+            timed = server.settled(&sample, args::Progress::Auto)?;
         }
         clocks.tick();
         around.decrypt = server.decrypt;
@@ -179,7 +185,7 @@ impl Plan {
             }
             _ => {
                 server
-                    .evaluate(&sample.front(16), args::Progress::None)?
+                    .settled(&sample.front(16), args::Progress::None)?
                     .0
                     .seconds
             }
@@ -219,6 +225,25 @@ struct Server<'k> {
 }
 
 impl Server<'_> {
+    /// Of evaluations that take [`ENOUGH`] time in all, or of [`MOST_REPEATS`], the one of median time.
+    fn settled(
+        &mut self,
+        sample: &Sample,
+        progress: args::Progress,
+    ) -> Result<(Report, Option<f64>), Failure> {
+        let mut all: Vec<(Report, Option<f64>)> = Vec::new();
+        let mut seconds = 0.0;
+        loop {
+            let one = self.evaluate(sample, progress)?;
+            seconds += one.0.seconds;
+            all.push(one);
+            if seconds >= ENOUGH || all.len() == MOST_REPEATS {
+                all.sort_by(|a, b| a.0.seconds.total_cmp(&b.0.seconds));
+                return Ok(all.swap_remove(all.len() / 2));
+            }
+        }
+    }
+
     /// Runs `sample` from file to file, decrypts, and compares.
     fn evaluate(
         &mut self,
