@@ -108,8 +108,8 @@ pub(crate) struct WrapKey {
     /// Direction of AES: CTR and GCM need encrypt, ECB and CBC decrypt
     #[arg(long, value_enum, default_value_t = Direction::Encrypt)]
     pub(crate) direction: Direction,
-    /// Multiplications to be left on the results [default: what the set declares, 0 where it declares none, as far as its
-    /// levels go; see 'homaes params']; not with schemes without levels
+    /// Multiplications to be left on the results, at least ('inspect' says how many are) [default: what the set declares, 0
+    /// where it declares none, as far as its levels go; see 'homaes params']; not with schemes without levels
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u16))]
     pub(crate) levels_left: Option<u16>,
     /// Who expands the AES key; auto: the server, under encryption, where the scheme has a circuit
@@ -290,6 +290,9 @@ pub(crate) struct Bench {
     /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,
+    /// End when standard input does: a run of 'bench all', which may be killed
+    #[arg(long, hide = true)]
+    pub(crate) bound: bool,
 }
 
 /// Make pages and pictures of what was measured

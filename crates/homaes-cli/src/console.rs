@@ -7,6 +7,9 @@ use homaes::{Error, Set};
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+/// Exit code of a program stopped by Ctrl-C, by convention.
+pub(crate) const INTERRUPTED: u8 = 130;
+
 /// Why a command ends without success.
 #[derive(Debug)]
 pub(crate) enum Failure {
@@ -14,6 +17,8 @@ pub(crate) enum Failure {
     Work(String),
     /// The command line is wrong.
     Usage(String),
+    /// A signal ended the work early, and what there was of it is on standard output.
+    Interrupted(String),
     /// Nobody reads standard output any more.
     Closed,
 }
@@ -42,6 +47,10 @@ pub(crate) fn exit_code(result: Result<(), Failure>) -> ExitCode {
         Err(Failure::Usage(message)) => {
             error(&message);
             ExitCode::from(2)
+        }
+        Err(Failure::Interrupted(message)) => {
+            error(&message);
+            ExitCode::from(INTERRUPTED)
         }
     }
 }

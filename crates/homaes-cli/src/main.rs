@@ -15,15 +15,12 @@ mod terminal;
 
 use args::{Args, Command};
 use clap::Parser;
-use console::Failure;
+use console::{Failure, INTERRUPTED};
 use homaes_math::memory::Guarded;
 use std::panic;
 use std::process::ExitCode;
 #[cfg(unix)]
 use std::sync::Arc;
-
-/// Exit code of a program stopped by Ctrl-C, by convention.
-const INTERRUPTED: i32 = 130;
 
 /// Where memory ends, the program ends with one line and exit code 1.
 #[global_allocator]
@@ -90,8 +87,10 @@ fn makes_files(command: &Command) -> bool {
 
 /// Ends the program on a signal. What is complete stays, and then the work is done; `keeps`: what is unfinished stays too, for the next run.
 fn stop(makes_files: bool, keeps: bool) {
+    if cmd::bench::goes_on_after_signal() {
+        return;
+    }
     let completed = homaes::interrupt();
-    cmd::bench::stop_children();
     scratch::remove();
     progress::clear();
     terminal::restore();
@@ -103,7 +102,7 @@ fn stop(makes_files: bool, keeps: bool) {
         true => "interrupted; the same command goes on from the last complete record",
         false => "interrupted; no partial output is left",
     });
-    std::process::exit(INTERRUPTED);
+    std::process::exit(INTERRUPTED.into());
 }
 
 /// Lets signals end the program without a thread that could clean up.
@@ -117,7 +116,8 @@ fn stop_at_once() {
     ] {
         let always = Arc::new(true.into());
         // If this fails too, the signal does nothing, and only SIGKILL is left.
-        let _ = signal_hook::flag::register_conditional_shutdown(signal, INTERRUPTED, always);
+        let _ =
+            signal_hook::flag::register_conditional_shutdown(signal, INTERRUPTED.into(), always);
     }
 }
 

@@ -4,9 +4,17 @@
 #![cfg(unix)]
 
 use crate::common::{IV, World};
-use std::process::{Command, Stdio};
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
+
+fn send(child: &Child, signal: &str) {
+    let status = Command::new("kill")
+        .args([signal, &child.id().to_string()])
+        .status();
+    assert!(status.unwrap().success());
+}
 
 /// Starts `line`, interrupts it as soon as `ready`, and checks that the folder is as before.
 fn interrupted(world: &World, line: &str, signal: &str, ready: impl Fn() -> bool) {
@@ -25,11 +33,7 @@ fn interrupted(world: &World, line: &str, signal: &str, ready: impl Fn() -> bool
         );
         sleep(Duration::from_millis(1));
     }
-    let killed = Command::new("kill")
-        .args([signal, &child.id().to_string()])
-        .status()
-        .unwrap();
-    assert!(killed.success());
+    send(&child, signal);
     let output = child.wait_with_output().unwrap();
     let err = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(130), "{line}: {err}");
@@ -69,4 +73,99 @@ fn keygen_in_a_new_folder() {
     let world = World::new();
     let line = "keygen --set bgv/aes128 --out new/keys";
     interrupted(&world, line, "-INT", || world.at("new/keys").exists());
+}
+
+/// `bench all --budget` that is interrupted when it has told of `runs` runs: the document and the last line on standard error.
+fn measurement(runs: usize) -> (String, String) {
+    let world = World::new();
+    let mut child = world
+        .command("bench all --budget 10m --json")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    for _ in 0..runs {
+        let line = lines.next().unwrap().unwrap();
+        assert!(line.contains(" left "), "{line}");
+    }
+    // the signal is not to come before what takes it
+    sleep(Duration::from_secs(4));
+    send(&child, "-INT");
+    let mut out = String::new();
+    let mut stdout = child.stdout.take().unwrap();
+    stdout.read_to_string(&mut out).unwrap();
+    let last = lines.map(Result::unwrap).last().unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{last}");
+    (out, last)
+}
+
+#[test]
+fn a_measurement_without_runs() {
+    let (out, last) = measurement(0);
+    assert_eq!(out, "");
+    assert!(last.starts_with("error: interrupted"), "{last}");
+}
+
+/// It writes what it has.
+#[test]
+#[ignore = "a minute on all cores"]
+fn a_measurement() {
+    let (out, last) = measurement(2);
+    let document: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let runs = document["runs"].as_array().unwrap().len();
+    assert_eq!(runs, 2, "{last}");
+    assert!(
+        last.starts_with("error: interrupted; the runs that were complete") && last.contains("(2)"),
+        "{last}"
+    );
+    let skipped = document["skipped"].as_array().unwrap();
+    let reason = |run: &serde_json::Value| run["reason"] == "interrupted before it";
+    assert!(skipped.len() > 50 && skipped.iter().all(reason), "{out}");
+}
+
+/// A run of `bench all` does not outlive it, even if it is killed.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_killed_measurement() {
+    let world = World::new();
+    let mut child = world
+        .command("bench all --set tfhe/p64 --blocks 1000 --json")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let tasks = format!("/proc/{0}/task/{0}/children", child.id());
+    let run = wait_for(|| {
+        let children = std::fs::read_to_string(&tasks).unwrap();
+        children
+            .split_whitespace()
+            .next()
+            .map(|run| format!("/proc/{run}/exe"))
+    });
+    // it is the run by now, and no copy of its parent
+    wait_for(|| {
+        let words = std::fs::read(run.replace("/exe", "/cmdline")).unwrap();
+        String::from_utf8(words)
+            .unwrap()
+            .contains("--blocks=1000")
+            .then_some(())
+    });
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // of a process that has ended nothing can be read, whether or not somebody has asked for its status
+    wait_for(|| std::fs::read_link(&run).is_err().then_some(()));
+}
+
+/// Waits until there is what is asked for.
+#[cfg(target_os = "linux")]
+fn wait_for<T>(what: impl Fn() -> Option<T>) -> T {
+    let start = Instant::now();
+    loop {
+        if let Some(found) = what() {
+            return found;
+        }
+        assert!(start.elapsed() < Duration::from_secs(60), "still waiting");
+        sleep(Duration::from_millis(5));
+    }
 }

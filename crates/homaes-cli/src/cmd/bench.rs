@@ -12,7 +12,7 @@ mod machine;
 mod papers;
 mod reference;
 
-pub(crate) use child::stop as stop_children;
+pub(crate) use child::goes_on as goes_on_after_signal;
 
 use crate::args::{Bench, BenchCommand, Direction, Layout, Target};
 use crate::console::{self, Failure};
@@ -32,6 +32,9 @@ pub(crate) fn run(args: &Bench) -> Result<(), Failure> {
     if args.budget.is_some() && args.target != Target::All {
         let message = "--budget is of 'bench all': it is shared by all schemes";
         return Err(Failure::Usage(message.into()));
+    }
+    if args.bound {
+        child::end_with_parent();
     }
     match args.target {
         Target::All => all::run(args),

@@ -45,9 +45,21 @@ pub(super) fn run(args: &Bench) -> Result<(), Failure> {
         Some(budget) => within(args, budget, start, &mut lab)?,
     }
     lab.wall_seconds = start.elapsed().as_secs_f64();
-    match args.json {
-        true => console::print_json(&document(&lab, &kernels.json())),
-        false => console::print(&table::lab(&lab)),
+    let complete = lab.runs.len();
+    if complete > 0 || !child::is_interrupted() {
+        match args.json {
+            true => console::print_json(&document(&lab, &kernels.json()))?,
+            false => console::print(&table::lab(&lab))?,
+        }
+    }
+    match (child::is_interrupted(), complete) {
+        (false, _) => Ok(()),
+        (true, 0) => Err(Failure::Interrupted(
+            "interrupted before the first run was complete".into(),
+        )),
+        (true, _) => Err(Failure::Interrupted(format!(
+            "interrupted; the runs that were complete are on standard output ({complete})"
+        ))),
     }
 }
 
@@ -90,7 +102,7 @@ fn once(args: &Bench, lab: &mut Lab) -> Result<(), Failure> {
                 lab.runs.push(*run);
             }
             Ended::Failed(error) => return Err(Failure::Work(error)),
-            Ended::Killed | Ended::TooLong => {
+            Ended::Killed | Ended::TooLong | Ended::Interrupted => {
                 return Err(Failure::Work(format!(
                     "{name}: stopped from outside; try again"
                 )));
@@ -120,7 +132,11 @@ fn within(args: &Bench, budget: Duration, start: Instant, lab: &mut Lab) -> Resu
     let deadline = start + budget.mul_f64(1.0 + OVERTIME);
     let mut runs: Vec<Vec<Run>> = vec![Vec::new(); cases.len()];
     let mut reasons: BTreeMap<usize, String> = BTreeMap::new();
+    child::write_on_signal();
     while let Some(index) = schedule.next(start.elapsed().as_secs_f64()) {
+        if child::is_interrupted() {
+            break;
+        }
         let case = cases[index];
         let noise = runs[index].is_empty() && case.shows_noise() && schedule.cost(index) < LONG;
         let begin = Instant::now();
@@ -158,6 +174,7 @@ fn within(args: &Bench, budget: Duration, start: Instant, lab: &mut Lab) -> Resu
                 schedule.give_up(index);
                 reasons.insert(index, "stopped at the end of the time given".into());
             }
+            Ended::Interrupted => {}
         }
     }
     for (index, (case, runs)) in cases.iter().zip(runs).enumerate() {
@@ -166,6 +183,9 @@ fn within(args: &Bench, budget: Duration, start: Instant, lab: &mut Lab) -> Resu
             None => lab.skipped.push(Skipped {
                 run: case.name(),
                 reason: reasons.remove(&index).unwrap_or_else(|| {
+                    if child::is_interrupted() {
+                        return "interrupted before it".into();
+                    }
                     let cost = homaes_lab::units::short_seconds(schedule.cost(index));
                     format!("expected to take {cost}, which did not fit")
                 }),

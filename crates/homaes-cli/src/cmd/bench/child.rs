@@ -5,12 +5,22 @@ use homaes_lab::Run;
 use std::env;
 use std::io::{self, Read};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// The one that runs, if any.
 static CHILD: Mutex<Option<Child>> = Mutex::new(None);
+
+/// What a signal does: it ends the program, or it ends the measurement, whose caller then writes what there is, or it did that already.
+static ON_SIGNAL: AtomicU8 = AtomicU8::new(END);
+const END: u8 = 0;
+const WRITE: u8 = 1;
+const WRITES: u8 = 2;
+
+/// The argument under which a run ends when its standard input does.
+pub(super) const BOUND: &str = "--bound";
 
 /// Time between two looks at whether it has ended.
 const LOOK: Duration = Duration::from_millis(20);
@@ -27,14 +37,27 @@ pub(super) enum Ended {
     Killed,
     /// It was stopped at the end of its time.
     TooLong,
+    /// A signal stopped it, or all of this process.
+    Interrupted,
 }
 
-/// Runs `homaes` with `words` until `deadline`.
+/// From now on a signal only ends the run at hand, and [`is_interrupted`] tells; a second one ends the program.
+pub(super) fn write_on_signal() {
+    ON_SIGNAL.store(WRITE, Ordering::Release);
+}
+
+/// Whether there was a signal since [`write_on_signal`].
+pub(super) fn is_interrupted() -> bool {
+    ON_SIGNAL.load(Ordering::Acquire) == WRITES
+}
+
+/// Runs `homaes` with `words` until `deadline`; it ends with this process, whatever ends that.
 pub(super) fn run(words: &[String], deadline: Option<Instant>) -> Result<Ended, Failure> {
     let failed = |error| Failure::system("process of a run", error);
     let mut child = Command::new(env::current_exe().map_err(failed)?)
         .args(words)
-        .stdin(Stdio::null())
+        .arg(BOUND)
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -53,6 +76,9 @@ pub(super) fn run(words: &[String], deadline: Option<Instant>) -> Result<Ended, 
     });
     let (status, out, err) = ended.map_err(|error: io::Error| failed(error))?;
     Ok(match status {
+        // a signal of the terminal goes to the run as well, which may end first
+        Some(status) if !status.success() && is_interrupted() => Ended::Interrupted,
+        None if is_interrupted() => Ended::Interrupted,
         None => Ended::TooLong,
         Some(status) if status.success() => match serde_json::from_str(&out) {
             Ok(run) => Ended::Done(Box::new(run)),
@@ -105,7 +131,8 @@ fn wait(deadline: Option<Instant>) -> io::Result<Option<ExitStatus>> {
             *current() = None;
             return Ok((!stopped).then_some(status));
         }
-        if end.is_some_and(|end| Instant::now() > end) {
+        let over = !stopped && is_interrupted();
+        if over || end.is_some_and(|end| Instant::now() > end) {
             if let Some(child) = &mut *current() {
                 match stopped {
                     false => terminate(child),
@@ -118,8 +145,28 @@ fn wait(deadline: Option<Instant>) -> io::Result<Option<ExitStatus>> {
     }
 }
 
+/// Takes a signal. Whether the program goes on, to write what was measured; if not, its run is stopped.
+pub(crate) fn goes_on() -> bool {
+    let first = ON_SIGNAL.compare_exchange(WRITE, WRITES, Ordering::AcqRel, Ordering::Acquire);
+    if first.is_err() {
+        stop();
+    }
+    first.is_ok()
+}
+
+/// Ends this process when standard input ends: its parent has it open, writes nothing, and is gone then.
+pub(super) fn end_with_parent() {
+    thread::spawn(|| {
+        let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+        #[cfg(unix)]
+        let _ = signal_hook::low_level::raise(signal_hook::consts::SIGTERM);
+        #[cfg(not(unix))]
+        std::process::exit(1);
+    });
+}
+
 /// Stops the run, if there is one: this process is about to end.
-pub(crate) fn stop() {
+fn stop() {
     if let Some(child) = &mut *current() {
         terminate(child);
         // its folder of temporary files goes with it
