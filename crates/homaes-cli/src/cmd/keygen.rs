@@ -37,7 +37,9 @@ pub(crate) fn run(args: &Keygen) -> Result<(), Failure> {
     if !folder.unfinished().is_empty() {
         let path = args.out.display();
         console::warn(&match args.resume {
-            true => format!("{path}: goes on with the unfinished keys that are there"),
+            true => {
+                format!("{path}: holds unfinished keys; goes on with them if they are of this set")
+            }
             false => format!(
                 "{path}: holds unfinished keys, a secret key among them; they stay: go on with --resume, or remove secret.hsk.unfinished and eval.hek.unfinished"
             ),

@@ -155,10 +155,18 @@ fn open_job(args: &args::Transcipher, how: How) -> Result<Job, Failure> {
             How::OwnNonce => Job::from_file_with_nonce(file, name)?,
         }
     } else {
-        match how {
-            How::Mode(mode) => Job::open(&args.input, mode)?,
-            How::OwnNonce => Job::open_with_nonce(&args.input)?,
-        }
+        let job = match how {
+            How::Mode(mode) => Job::open(&args.input, mode),
+            How::OwnNonce => Job::open_with_nonce(&args.input),
+        };
+        job.map_err(|error| match &error {
+            Error::Io { source, .. } if source.kind() == io::ErrorKind::InvalidInput => {
+                Failure::Work(format!(
+                    "{error}; give a regular file, or - for standard input"
+                ))
+            }
+            _ => error.into(),
+        })?
     };
     match &args.aad {
         None => Ok(job),
