@@ -3,7 +3,7 @@
 //! Times are compared as multiples of the reference transform where both documents have it, so that a slower machine is no slower
 //! program: of the mean over all runs of the document, because one measurement of it says less about the machine than the runs themselves do. The noise of a time is estimated from repetitions: the standard deviation of its logarithm within runs, by the median of the differences of two repetitions, over the
 //! runs of both documents that are short or long as it is ([`LONG`]), and like it on one thread or on several; or that of the run itself if it is larger. A difference of medians counts as a
-//! change if it exceeds [`DEVIATIONS`] standard deviations of that difference and [`LEAST_CHANGE`], and no value of one document lies among those
+//! change if it exceeds [`DEVIATIONS`] standard deviations of that difference and [`LEAST_CHANGE`], and nearly all values of one document lie on one side of those
 //! of the other. Where that is more than a factor of [`BLIND`], the documents are too noisy to be compared, and the comparison says so.
 //! Sizes and security figures have no noise: every difference counts. Counts of operations depend on keys and messages in some schemes, and count from [`LEAST_COUNT`] on, memory
 //! from [`LEAST_CHANGE`] and [`LEAST_MEMORY`] on, noise left from [`LEAST_BITS`] on.
@@ -26,6 +26,12 @@ pub const BLIND: f64 = 2.0;
 /// Relative difference of counts of operations that does not matter: blocks with equal bytes share rotations in TFHE.
 const LEAST_COUNT: f64 = 0.005;
 
+/// Share of pairs of repetitions, one of each document, that may be in the other order: one value in five or six, and none of two or three.
+const MOST_CONTRARY: f64 = 0.2;
+
+/// What a set must be called to protect data.
+const SECURE: &str = "secure";
+
 /// Bytes of memory that do not matter: what threads and the allocator keep.
 const LEAST_MEMORY: f64 = (32u64 << 20) as f64;
 
@@ -34,6 +40,9 @@ const LEAST_BITS: f64 = 0.5;
 
 /// Standard deviation of a time's logarithm where nothing was repeated.
 const UNKNOWN_NOISE: f64 = 0.08;
+
+/// The same of times below [`LONG`].
+const UNKNOWN_SHORT_NOISE: f64 = 0.2;
 
 /// Median of the absolute difference of two values, over their standard deviation, of normal ones: 0.6745·√2.
 const MEDIAN_DIFFERENCE: f64 = 0.9539;
@@ -225,9 +234,12 @@ fn deviation(groups: impl Iterator<Item = Vec<f64>>) -> Option<f64> {
     (!differences.is_empty()).then_some(found)
 }
 
-fn range(values: &[f64]) -> [f64; 2] {
-    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-    [least, values.iter().copied().fold(0.0, f64::max)]
+/// The share of pairs of a value of `a` and one of `b` that are not ordered as the medians are.
+fn contrary(a: &[f64], b: &[f64]) -> f64 {
+    let up = median(b) > median(a);
+    let pairs = a.iter().flat_map(|a| b.iter().map(move |b| (a, b)));
+    let count = pairs.filter(|(a, b)| a == b || (b > a) != up).count();
+    count as f64 / (a.len() * b.len()) as f64
 }
 
 impl Comparison {
@@ -243,19 +255,14 @@ impl Comparison {
             }
             self.figures += 1;
             if before.is_empty() || after.is_empty() {
-                // none before, or none now: of what takes any time
-                let verdict = if before.is_empty() {
-                    Verdict::Slower
-                } else {
-                    Verdict::Faster
+                let [before, after] = seconds.map(units::short_seconds);
+                // only what is not done takes no time
+                let (values, verdict) = match (seconds[0] > 0.0, field) {
+                    (false, _) => ([before, after], Verdict::Slower),
+                    (true, "setup_seconds") => ([before, after], Verdict::Faster),
+                    (true, _) => ([before, "gone".into()], Verdict::Worse),
                 };
-                self.add(
-                    new,
-                    what,
-                    seconds.map(units::short_seconds),
-                    [f64::NAN, 1.0],
-                    verdict,
-                );
+                self.add(new, what, values, [f64::NAN, 1.0], verdict);
                 continue;
             }
             let [a, b] = runs.map(|(run, unit)| -> Vec<f64> {
@@ -266,15 +273,16 @@ impl Comparison {
             });
             let ratio = median(&b) / median(&a);
             let own = deviation([a.clone(), b.clone()].into_iter()).unwrap_or(0.0);
-            let one = noise[&(what, class(old))].max(own);
+            let mut one = noise[&(what, class(old))].max(own);
+            if !self.repeated && seconds[0] < LONG && field != "seconds" {
+                one = one.max(UNKNOWN_SHORT_NOISE);
+            }
             let difference = one * (1.0 / a.len() as f64 + 1.0 / b.len() as f64).sqrt();
             let chance = (DEVIATIONS * difference).max(LEAST_CHANGE.ln_1p()).exp();
             if field == "seconds" {
                 evaluation = Some(chance);
             }
-            let [[a0, a1], [b0, b1]] = [range(&a), range(&b)];
-            let apart = a1 < b0 || b1 < a0;
-            if ratio.ln().abs() > chance.ln() && apart {
+            if ratio.ln().abs() > chance.ln() && contrary(&a, &b) <= MOST_CONTRARY {
                 let verdict = if ratio < 1.0 {
                     Verdict::Faster
                 } else {
@@ -313,32 +321,32 @@ impl Comparison {
     /// Figures without noise, and memory, for all of which less is better.
     fn exact(&mut self, old: &Run, new: &Run) {
         let [before, after] = [old, new].map(figures);
-        for (what, &(a, least)) in &before {
+        for (what, a) in &before {
             self.figures += 1;
-            let Some(&(b, _)) = after.get(what) else {
-                self.add(
-                    new,
-                    what,
-                    [text(a), "gone".into()],
-                    [f64::NAN, 1.0],
-                    Verdict::Worse,
-                );
+            let Some(b) = after.get(what) else {
+                let values = [a.text(), "gone".into()];
+                self.add(new, what, values, [f64::NAN, 1.0], Verdict::Worse);
                 continue;
             };
-            let ratio = b / a;
-            if a == b || (ratio - 1.0).abs() <= least {
+            if !a.differs(b) {
                 continue;
             }
-            let verdict = if b < a {
+            let verdict = if b.value < a.value {
                 Verdict::Better
             } else {
                 Verdict::Worse
             };
-            self.add(new, what, [a, b].map(text), [ratio, 1.0 + least], verdict);
+            let ratio = if a.log2 { f64::NAN } else { b.value / a.value };
+            let values = [a, b].map(Figure::text);
+            self.add(new, what, values, [ratio, 1.0 + a.least], verdict);
         }
         if old.purpose != new.purpose {
             let values = [old.purpose.clone(), new.purpose.clone()];
-            self.add(new, "purpose", values, [f64::NAN, 1.0], Verdict::Worse);
+            let verdict = match new.purpose == SECURE {
+                true => Verdict::Better,
+                false => Verdict::Worse,
+            };
+            self.add(new, "purpose", values, [f64::NAN, 1.0], verdict);
         }
     }
 
@@ -417,61 +425,79 @@ impl Comparison {
     }
 }
 
-/// Figures without noise, by name: value, and the relative difference that does not matter.
-fn figures(run: &Run) -> BTreeMap<String, (f64, f64)> {
+/// A figure of which less is better.
+#[derive(Debug, Clone, Copy)]
+struct Figure {
+    value: f64,
+    /// Difference that does not matter: relative, of logarithms absolute.
+    least: f64,
+    /// Whether the value is a binary logarithm.
+    log2: bool,
+}
+
+impl Figure {
+    fn differs(&self, other: &Self) -> bool {
+        let (a, b) = (self.value, other.value);
+        let difference = match self.log2 {
+            true => b - a,
+            false => b / a - 1.0,
+        };
+        // two probabilities of nothing, both of logarithm -∞, have no difference as a number
+        a != b && difference.abs() > self.least
+    }
+
+    fn text(&self) -> String {
+        match (self.log2, self.value == f64::NEG_INFINITY) {
+            (true, true) => "none".into(),
+            (true, false) => format!("2^{:.1}", self.value),
+            (false, _) => units::grouped(self.value as u64),
+        }
+    }
+}
+
+/// Figures without noise, by name.
+fn figures(run: &Run) -> BTreeMap<String, Figure> {
     let mut all = BTreeMap::new();
-    let mut add = |what: &str, value: f64, least: f64| {
-        all.insert(what.to_owned(), (value, least));
+    let mut add = |what: &str, value: f64, least: f64, log2: bool| {
+        all.insert(what.to_owned(), Figure { value, least, log2 });
     };
-    add("evaluation key, bytes", run.eval_key_bytes as f64, 0.0);
-    add("wrapped key, bytes", run.wrapped_key_bytes as f64, 0.0);
-    add("results, bytes", run.ciphertext_bytes as f64, 0.0);
+    let sizes = [
+        ("evaluation key, bytes", run.eval_key_bytes),
+        ("wrapped key, bytes", run.wrapped_key_bytes),
+        ("results, bytes", run.ciphertext_bytes),
+    ];
+    for (what, bytes) in sizes {
+        add(what, bytes as f64, 0.0, false);
+    }
     if let Some(bytes) = run.peak_rss_bytes {
         let bytes = bytes as f64;
-        add(
-            "peak memory, bytes",
-            bytes,
-            LEAST_CHANGE.max(LEAST_MEMORY / bytes),
-        );
+        let least = LEAST_CHANGE.max(LEAST_MEMORY / bytes);
+        add("peak memory, bytes", bytes, least, false);
     }
     if let Some(bits) = run.capacity_bits {
         // more bits left, smaller noise
-        add(
-            "noise over what fails",
-            (-bits).exp2(),
-            LEAST_BITS.exp2() - 1.0,
-        );
+        add("noise over what fails", -bits, LEAST_BITS, true);
     }
     if let Some(security) = &run.security {
-        let costs = [
-            ("failure probability", security.log2_p_fail),
-            // more bits, fewer keys broken
-            (
-                "success of an attack of one operation",
-                security.bits_estimated.map(|bits| -bits),
-            ),
-            (
-                "the same with rotations",
-                security.bits_with_rotations.map(|bits| -bits),
-            ),
-        ];
-        for (what, log) in costs {
-            if let Some(log) = log {
-                add(what, log.exp2(), 1e-9);
-            }
+        // none is a probability of nothing
+        let p_fail = security.log2_p_fail.unwrap_or(f64::NEG_INFINITY);
+        add("failure probability", p_fail, 1e-9, true);
+        // more bits, fewer keys broken; no bits, no security
+        let success = |bits: Option<f64>| -bits.unwrap_or(0.0);
+        let claimed = security.bits_claimed.map(f64::from);
+        for (what, bits) in [
+            ("success of an attack of one operation, claimed", claimed),
+            ("the same, estimated", security.bits_estimated),
+            ("the same, with rotations", security.bits_with_rotations),
+        ] {
+            add(what, success(bits), 1e-9, true);
         }
     }
     for (name, &count) in &run.counts {
-        add(&format!("number of {name}"), count as f64, LEAST_COUNT);
+        let what = format!("number of {name}");
+        add(&what, count as f64, LEAST_COUNT, false);
     }
     all
-}
-
-fn text(value: f64) -> String {
-    match value > 0.0 && value < 1.0 {
-        true => format!("2^{:.1}", value.log2()),
-        false => units::grouped(value as u64),
-    }
 }
 
 #[cfg(test)]
@@ -616,5 +642,51 @@ mod tests {
             found.text()
         );
         assert!(!compare(&old, &old).is_blind());
+    }
+
+    /// One repetition that was disturbed neither hides a change nor makes one.
+    #[test]
+    fn outliers_hide_nothing() {
+        let old = lab(&["a"], &[1.0, 1.01, 1.02, 0.99, 1.0, 3.0], 1.0);
+        let new = lab(&["a"], &[2.0, 2.01, 2.02, 1.99, 2.0, 2.0], 1.0);
+        let found = compare(&old, &new);
+        assert_eq!(found.changes[0].verdict, Verdict::Slower, "{found:?}");
+        let new = lab(&["a"], &[1.0, 1.01, 1.02, 0.99, 1.0, 1.0], 1.0);
+        assert_eq!(compare(&old, &new).changes, []);
+    }
+
+    #[test]
+    fn security_that_is_lost_is_worse() {
+        let of = |p_fail: Option<f64>, bits: Option<f64>, purpose: &str| {
+            let mut lab = lab(&["a"], &[1.0, 1.01], 1.0);
+            lab.runs[0].purpose = purpose.into();
+            lab.runs[0].latency_seconds = Some(1.0);
+            lab.runs[0].security = Some(crate::Security {
+                log2_p_fail: p_fail,
+                bits_estimated: bits,
+                ..crate::Security::default()
+            });
+            lab
+        };
+        let good = of(Some(-64.0), Some(128.0), "secure");
+        for bad in [
+            of(Some(-3.0), Some(128.0), "secure"),
+            of(Some(-64.0), Some(40.0), "secure"),
+            of(Some(-64.0), None, "secure"),
+            of(Some(-64.0), Some(128.0), "toy"),
+        ] {
+            assert!(compare(&good, &bad).is_worse(), "{bad:?}");
+            assert!(!compare(&bad, &good).is_worse(), "{bad:?}");
+        }
+        // no failure at all
+        let best = of(None, Some(128.0), "secure");
+        assert!(!compare(&good, &best).is_worse() && compare(&best, &good).is_worse());
+        assert_eq!(compare(&best, &best).changes, []);
+        // beyond what a probability can be as a number
+        let tiny = of(Some(-2000.0), Some(128.0), "secure");
+        assert!(compare(&tiny, &of(Some(-1100.0), Some(128.0), "secure")).is_worse());
+        let mut without = good.clone();
+        without.runs[0].latency_seconds = None;
+        assert!(compare(&good, &without).is_worse());
     }
 }
