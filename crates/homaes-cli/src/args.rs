@@ -257,7 +257,7 @@ pub(crate) struct Bench {
     #[arg(value_enum, default_value_t = Target::All)]
     pub(crate) target: Target,
     /// Parameter set instead of the scheme's default (see 'homaes params'); 'all' then measures its
-    /// scheme alone
+    /// scheme alone, and takes no --budget
     #[arg(long, value_name = "NAME")]
     pub(crate) set: Option<String>,
     /// How the scheme evaluates AES, if it has several ways: the default set of this one is taken

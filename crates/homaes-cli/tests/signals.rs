@@ -85,6 +85,8 @@ fn measurement(runs: usize) -> (String, String) {
         .spawn()
         .unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let first = lines.next().unwrap().unwrap();
+    assert!(first.contains("runs as fit"), "{first}");
     for _ in 0..runs {
         let line = lines.next().unwrap().unwrap();
         assert!(line.contains(" left "), "{line}");

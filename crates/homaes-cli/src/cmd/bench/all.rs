@@ -40,10 +40,13 @@ pub(super) fn run(args: &Bench) -> Result<(), Failure> {
         kernels: Some(kernels.document()),
         ..Lab::default()
     };
-    match args.budget {
-        None => once(args, &mut lab)?,
+    let failures = match args.budget {
+        None => {
+            once(args, &mut lab)?;
+            Vec::new()
+        }
         Some(budget) => within(args, budget, start, &mut lab)?,
-    }
+    };
     lab.wall_seconds = start.elapsed().as_secs_f64();
     let complete = lab.runs.len();
     if complete > 0 || !child::is_interrupted() {
@@ -52,7 +55,17 @@ pub(super) fn run(args: &Bench) -> Result<(), Failure> {
             false => console::print(&table::lab(&lab))?,
         }
     }
+    if let Some(first) = failures.first() {
+        return Err(Failure::Work(format!(
+            "{first}; what else was measured is on standard output"
+        )));
+    }
     match (child::is_interrupted(), complete) {
+        (false, 0) => {
+            let message =
+                "no run was complete within the time given; give more, or close other programs";
+            Err(Failure::Work(message.into()))
+        }
         (false, _) => Ok(()),
         (true, 0) => Err(Failure::Interrupted(
             "interrupted before the first run was complete".into(),
@@ -112,8 +125,13 @@ fn once(args: &Bench, lab: &mut Lab) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What fits into `budget` from `start`.
-fn within(args: &Bench, budget: Duration, start: Instant, lab: &mut Lab) -> Result<(), Failure> {
+/// What fits into `budget` from `start`; what failed.
+fn within(
+    args: &Bench,
+    budget: Duration,
+    start: Instant,
+    lab: &mut Lab,
+) -> Result<Vec<String>, Failure> {
     let cases = cases(args.threads)?;
     let baseline = baseline();
     let speed = match (&lab.kernels, &baseline.kernels) {
@@ -132,7 +150,10 @@ fn within(args: &Bench, budget: Duration, start: Instant, lab: &mut Lab) -> Resu
     let deadline = start + budget.mul_f64(1.0 + OVERTIME);
     let mut runs: Vec<Vec<Run>> = vec![Vec::new(); cases.len()];
     let mut reasons: BTreeMap<usize, String> = BTreeMap::new();
+    let mut failures = Vec::new();
     child::write_on_signal();
+    let (all, time) = (cases.len(), humantime::format_duration(budget));
+    console::tell(&format!("{time} for as many of {all} runs as fit\n"));
     while let Some(index) = schedule.next(start.elapsed().as_secs_f64()) {
         if child::is_interrupted() {
             break;
@@ -154,20 +175,19 @@ fn within(args: &Bench, budget: Duration, start: Instant, lab: &mut Lab) -> Resu
                 console::tell(&format!("{left} left  {name}: {time}\n"));
                 runs[index].push(*run);
             }
-            Ended::Failed(error) if error.starts_with("not enough memory") => {
+            Ended::Failed(error) => {
                 schedule.give_up(index);
+                if !error.starts_with("not enough memory") {
+                    let command = case.command(noise);
+                    failures.push(format!("{command}: {error}"));
+                }
                 reasons.insert(index, error);
             }
-            Ended::Failed(error) => {
-                let command = case.command(noise);
-                return Err(Failure::Work(format!("{command}: {error}")));
-            }
-            // what was measured so far is not lost
             Ended::Killed => {
                 schedule.give_up(index);
                 reasons.insert(
                     index,
-                    "killed by the system, for want of memory perhaps".into(),
+                    "stopped from outside, for want of memory perhaps".into(),
                 );
             }
             Ended::TooLong => {
@@ -186,14 +206,14 @@ fn within(args: &Bench, budget: Duration, start: Instant, lab: &mut Lab) -> Resu
                     if child::is_interrupted() {
                         return "interrupted before it".into();
                     }
-                    let cost = homaes_lab::units::short_seconds(schedule.cost(index));
-                    format!("expected to take {cost}, which did not fit")
+                    // of most that were never measured the cost is a guess
+                    "did not fit the time that was left".into()
                 }),
                 command: case.command(false),
             }),
         }
     }
-    Ok(())
+    Ok(failures)
 }
 
 /// One run to be made.

@@ -1,6 +1,6 @@
 //! A run in a process of its own, so that its peak memory is its own.
 
-use crate::console::Failure;
+use crate::console::{Failure, INTERRUPTED};
 use homaes_lab::Run;
 use std::env;
 use std::io::{self, Read};
@@ -33,7 +33,7 @@ pub(super) enum Ended {
     Done(Box<Run>),
     /// With this line on standard error.
     Failed(String),
-    /// By SIGKILL, which nobody but the system sends.
+    /// By SIGKILL, which nobody but the system sends, or by another signal that was not meant for this process.
     Killed,
     /// It was stopped at the end of its time.
     TooLong,
@@ -84,7 +84,9 @@ pub(super) fn run(words: &[String], deadline: Option<Instant>) -> Result<Ended, 
             Ok(run) => Ended::Done(Box::new(run)),
             Err(error) => Ended::Failed(format!("document of a run: {error}")),
         },
-        Some(status) if is_killed(status) => Ended::Killed,
+        Some(status) if is_killed(status) || status.code() == Some(INTERRUPTED.into()) => {
+            Ended::Killed
+        }
         Some(status) => {
             let line = err
                 .lines()
