@@ -33,7 +33,7 @@ impl Cells {
 }
 
 /// A cell of Markdown: what stands in back quotes is left as it is, and nothing else is markup.
-fn plain(cell: &str) -> String {
+pub(crate) fn plain(cell: &str) -> String {
     let quoted = cell.len() > 1
         && cell.starts_with('`')
         && cell.ends_with('`')

@@ -1,5 +1,6 @@
 //! BENCHMARKS.md: the same tables as on the page.
 
+use crate::cells::plain;
 use crate::document::Lab;
 use crate::page::{files_of_pictures, pictures};
 use crate::tables::{Section, sections};
@@ -29,7 +30,7 @@ Written by `homaes report FILE --md BENCHMARKS.md`, where FILE is the output of 
         out += "## Pictures\n";
         let pictures = pictures(lab);
         for (name, picture) in files_of_pictures(&pictures) {
-            let (title, text) = (&picture.title, &picture.text);
+            let [title, text] = [&picture.title, &picture.text].map(|text| plain(text));
             out += &format!("\n### {title}\n\n{text}\n\n![{title}]({folder}/{name})\n");
         }
     }

@@ -189,7 +189,9 @@ fn many(what: &'static str, found: usize, most: usize) -> Result<(), DocumentErr
 }
 
 fn name(run: usize, field: &'static str, text: &str) -> Result<(), DocumentError> {
-    match text.chars().count() <= MAX_NAME && !text.chars().any(char::is_control) {
+    // the last two are in no XML, and so in no picture
+    let shown = |c: char| !c.is_control() && !matches!(c, '\u{fffe}' | '\u{ffff}');
+    match text.chars().count() <= MAX_NAME && text.chars().all(shown) {
         true => Ok(()),
         false => Err(DocumentError::Name { run, field }),
     }
