@@ -104,11 +104,12 @@ All of these sets are estimated at more than 128 bits of security, attacks with 
 
 {}
 *Ready*: reading the keys and expanding the AES key, once for each run of `transcipher`. *One block*: evaluating a message of 16 bytes, after that. *Keys for the server*: evaluation key and wrapped AES key of the layout. *Results per byte*: FHE bytes for each byte of a full message.
-A dash: this measurement had no time for it; `homaes bench` has.
+A dash: not in this measurement. `homaes bench SCHEME --set SET --layout LAYOUT` measures it, for AES-256 with `--key-bits 256`. {}
 
 - **BGV or TFHE?** BGV evaluates up to 2048 blocks at once, at milliseconds for each; a single block takes as long as all of its batch. What is left to compute afterwards is fixed by the set: `+k` in its name means that k multiplications, one after the
   other, are left. TFHE takes seconds for each block, and its results are fresh: any program of TFHE can go on with them, as long as it likes.
-- **Sliced or packed?** `wrap-key` makes keys for both, and `transcipher` takes the cheaper one for the length of the file. Packed batches hold 128 blocks.
+- **Sliced or packed?** `wrap-key` makes keys for both, and `transcipher` takes the cheaper one for the length of the file. Packed batches hold 128 blocks. A batch takes the same time whether or not it is full, and so does the last one of a file.
+- **How soon?** A run of the command reads its keys first (*ready*). A server that keeps them open, a program with the crate `homaes`, answers in the time of a batch.
 - **Many short messages?** Each file is evaluated by itself, in batches of its own. Put records into one file, under one counter or nonce, where you can: 10,000 records of 100 bytes are one file of 62,500 blocks, 31 sliced batches.
 - **How long is the AES key?** Sets are named after the AES key that they are made for; most carry longer ones with fewer levels left, and shorter ones with more. AES-192 and AES-256 take 12 and 14 rounds in place of 10, from a longer chain of moduli.
 - **How rarely may it fail?** Every secure set decrypts a batch wrongly with probability 2^-64 or less; `tfhe/p128` with 2^-128 or less. Who shows decryptions to others needs more care than that: [security.md](security.md).
@@ -122,8 +123,33 @@ Sets of NTRU and DGHV protect nothing, and say so each time they are used. The p
         machine.cores,
         day(lab),
         table(&CHOICES),
+        noise_and_totals(lab),
         table(&COMPARISONS),
     )
+}
+
+/// What differences mean nothing, and what large files take.
+fn noise_and_totals(lab: &Lab) -> String {
+    let mut out = format!(
+        "Repetitions of a run differed by a factor of up to {:.2}, and smaller differences in this table mean nothing.",
+        spread(lab)
+    );
+    if let Some(run) = most_threads(lab, &CHOICES[0]) {
+        let of = |bytes: f64| {
+            let time = short_seconds(run.seconds_per_block() * bytes / 16.0);
+            (time, digits(bytes / 1e6 * run.ciphertext_bytes_per_byte))
+        };
+        let ((small, small_out), (large, large_out)) = (of(1e6), of(1e9));
+        out += &format!(
+            " At the speed of its first row a file of 1 MB takes {small} and gives {small_out} MB of results, one of 1 GB takes {large} and gives {large_out} MB."
+        );
+    }
+    out
+}
+
+/// The largest factor between repetitions of a run.
+fn spread(lab: &Lab) -> f64 {
+    lab.runs.iter().filter_map(Run::spread).fold(1.0, f64::max)
 }
 
 /// The table of README.md, with the figures of a document.
@@ -153,7 +179,7 @@ pub fn readme(lab: &Lab) -> String {
         ]
     });
     let table = Cells::new(&head, rows.collect()).markdown();
-    let spread = lab.runs.iter().filter_map(Run::spread).fold(1.0, f64::max);
+    let spread = spread(lab);
     let Machine {
         processor, cores, ..
     } = &lab.machine;

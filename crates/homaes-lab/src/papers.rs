@@ -2,7 +2,7 @@
 
 use crate::cells::Cells;
 use crate::document::{Lab, Run};
-use crate::units::{digits, short_seconds};
+use crate::units::{rough, short_seconds};
 
 /// A published measurement of AES-128 under FHE.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -431,7 +431,7 @@ pub fn systems(lab: &Lab) -> Cells {
         let here = found.map(Run::seconds_per_block);
         let ratio = printed
             .zip(here)
-            .map(|(printed, here)| digits(printed / here));
+            .map(|(printed, here)| rough(printed / here));
         let scheme = set.split('/').next().unwrap_or_default();
         let command = found.map_or_else(
             || format!("`homaes bench {scheme} --set {set} --layout {layout} --json`"),

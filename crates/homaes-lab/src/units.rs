@@ -55,6 +55,17 @@ pub fn digits(value: f64) -> String {
     }
 }
 
+/// A number in two significant digits.
+#[must_use]
+pub fn rough(value: f64) -> String {
+    let unit = 10f64.powi(value.abs().log10().floor() as i32 - 1);
+    match (value / unit).round() * unit {
+        v if v.abs() >= 10.0 => grouped(v.round() as u64),
+        v if v.abs() >= 1.0 => format!("{v:.1}"),
+        v => format!("{v:.2}"),
+    }
+}
+
 /// A number in groups of three digits.
 #[must_use]
 pub fn grouped(number: u64) -> String {
@@ -72,6 +83,12 @@ pub fn grouped(number: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rough_numbers() {
+        let found = [806_573.0, 99.6, 10.4, 4.74, 0.93].map(rough);
+        assert_eq!(found, ["810,000", "100", "10", "4.7", "0.93"]);
+    }
 
     #[test]
     fn sizes_and_times() {

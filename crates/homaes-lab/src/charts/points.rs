@@ -44,15 +44,20 @@ pub(crate) fn best_runs(lab: &Lab) -> Vec<&Run> {
 fn named(lab: &Lab) -> Vec<Named> {
     let runs = best_runs(lab);
     let several = |run: &Run| runs.iter().filter(|other| other.set == run.set).count() > 1;
-    let mut points: Vec<Named> = runs
-        .iter()
-        .map(|run| Named {
+    // of a user's own run of many blocks it is not known
+    let latency = |run: &Run| match run.blocks {
+        1 => Some(run.latency_seconds.unwrap_or(run.seconds)),
+        _ => run.latency_seconds,
+    };
+    let known = runs.iter().filter_map(|run| Some((run, latency(run)?)));
+    let mut points: Vec<Named> = known
+        .map(|(run, latency)| Named {
             name: match several(run) {
                 true => format!("{} {}", run.set, run.layout),
                 false => run.set.clone(),
             },
             scheme: run.scheme().to_owned(),
-            latency: run.latency_seconds.unwrap_or(run.seconds_per_batch),
+            latency,
             per_block: run.seconds_per_block(),
             kind: match run.is_secure() {
                 true => Kind::Secure,
