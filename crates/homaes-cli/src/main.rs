@@ -10,6 +10,7 @@ mod cmd;
 mod console;
 mod progress;
 mod scratch;
+mod signals;
 mod table;
 mod terminal;
 
@@ -55,14 +56,11 @@ fn guarded() -> ExitCode {
     };
     let makes_files = makes_files(&args.command);
     let keeps = matches!(&args.command, Command::Keygen(args) if args.resume);
-    if let Err(error) = ctrlc::set_handler(move || stop(makes_files, keeps)) {
-        stop_at_once();
-        let reason = match error {
-            ctrlc::Error::System(error) => error.to_string(),
-            error => error.to_string(),
-        };
+    if let Err(error) = signals::watch(move || stop(makes_files, keeps)) {
+        terminal::never_hide();
+        signals::end_at_once();
         console::warn(&format!(
-            "no thread waits for signals ({reason}): one would stop the program at once and leave its temporary files, which the next run in their folder removes"
+            "no thread waits for signals ({error}): one would stop the program at once and leave its temporary files, which the next run in their folder removes"
         ));
     }
     // a write beyond the limit of file sizes then fails like one to a full disk, and leaves nothing
@@ -103,22 +101,6 @@ fn stop(makes_files: bool, keeps: bool) {
         false => "interrupted; no partial output is left",
     });
     std::process::exit(INTERRUPTED.into());
-}
-
-/// Lets signals end the program without a thread that could clean up.
-fn stop_at_once() {
-    terminal::never_hide();
-    #[cfg(unix)]
-    for signal in [
-        signal_hook::consts::SIGINT,
-        signal_hook::consts::SIGTERM,
-        signal_hook::consts::SIGHUP,
-    ] {
-        let always = Arc::new(true.into());
-        // If this fails too, the signal does nothing, and only SIGKILL is left.
-        let _ =
-            signal_hook::flag::register_conditional_shutdown(signal, INTERRUPTED.into(), always);
-    }
 }
 
 /// Refuses an environment variable that would be ignored.

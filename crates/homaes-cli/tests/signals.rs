@@ -171,3 +171,27 @@ fn wait_for<T>(what: impl Fn() -> Option<T>) -> T {
         sleep(Duration::from_millis(5));
     }
 }
+
+/// Under `nohup` a run outlives its terminal.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_run_without_its_terminal() {
+    let world = World::new();
+    world.message(8_000);
+    let line = format!(
+        "{} transcipher --eval keys/eval.hek --wrapped-key key.hwk --mode ctr --iv {IV} c -o x",
+        env!("CARGO_BIN_EXE_homaes")
+    );
+    let before = world.listing().len();
+    let mut child = Command::new("sh")
+        .args(["-c", &format!("trap '' HUP; exec {line}")])
+        .current_dir(world.at(""))
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    // its temporary file is there: it has looked at signals
+    wait_for(|| (world.listing().len() > before).then_some(()));
+    send(&child, "-HUP");
+    assert!(child.wait().unwrap().success());
+    assert!(world.at("x").exists());
+}

@@ -1,0 +1,56 @@
+//! Signals that ask the program to end.
+
+use crate::console::INTERRUPTED;
+use std::io;
+
+/// Calls `stop` for every such signal, in a thread of its own.
+///
+/// SIGHUP is left ignored if it is: `nohup` asks for that, so that a run outlives its terminal.
+#[cfg(unix)]
+pub(crate) fn watch(stop: impl Fn() + Send + 'static) -> io::Result<()> {
+    use signal_hook::iterator::Signals;
+    let mut signals = Signals::new(asking())?;
+    let thread = std::thread::Builder::new().name("signals".into());
+    thread.spawn(move || signals.forever().for_each(|_| stop()))?;
+    Ok(())
+}
+
+/// As there.
+#[cfg(not(unix))]
+pub(crate) fn watch(stop: impl Fn() + Send + 'static) -> io::Result<()> {
+    ctrlc::set_handler(stop).map_err(|error| match error {
+        ctrlc::Error::System(error) => error,
+        error => io::Error::other(error),
+    })
+}
+
+/// Lets signals end the program without a thread that could clean up.
+pub(crate) fn end_at_once() {
+    #[cfg(unix)]
+    for signal in asking() {
+        let always = std::sync::Arc::new(true.into());
+        // If this fails too, the signal does nothing, and only SIGKILL is left.
+        let _ =
+            signal_hook::flag::register_conditional_shutdown(signal, INTERRUPTED.into(), always);
+    }
+}
+
+/// The signals that ask the program to end.
+#[cfg(unix)]
+fn asking() -> Vec<i32> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    let mut all = vec![SIGINT, SIGTERM];
+    if !is_ignored(SIGHUP) {
+        all.push(SIGHUP);
+    }
+    all
+}
+
+/// Whether this process was started with `signal` ignored, as far as the system tells.
+#[cfg(unix)]
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
+}
