@@ -137,11 +137,11 @@ fn noise_and_totals(lab: &Lab) -> String {
     if let Some(run) = most_threads(lab, &CHOICES[0]) {
         let of = |bytes: f64| {
             let time = short_seconds(run.seconds_per_block() * bytes / 16.0);
-            (time, digits(bytes / 1e6 * run.ciphertext_bytes_per_byte))
+            (time, digits(run.ciphertext_bytes_per_byte))
         };
         let ((small, small_out), (large, large_out)) = (of(1e6), of(1e9));
         out += &format!(
-            " At the speed of its first row a file of 1 MB takes {small} and gives {small_out} MB of results, one of 1 GB takes {large} and gives {large_out} MB."
+            " At the speed of its first row a file of 1 MB takes {small} and gives {small_out} MB of results, one of 1 GB takes {large} and gives {large_out} GB."
         );
     }
     out

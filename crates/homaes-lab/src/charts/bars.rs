@@ -96,16 +96,22 @@ pub fn sizes(lab: &Lab, width: Width) -> Result<String> {
     let all = || rows.iter().flat_map(|row| row.bars.iter().map(|bar| bar.0));
     let least = all().fold(f64::INFINITY, f64::min).max(1.0) / 2.0;
     let most = all().fold(1.0, f64::max);
-    let units = [(10, "1 KiB"), (20, "1 MiB"), (30, "1 GiB"), (40, "1 TiB")];
-    let ticks = units.map(|(log, name)| (f64::from(log).exp2(), name.to_owned()));
-    let inside = |(value, _): &(f64, String)| (least..=most).contains(value);
-    let ticks: Vec<(f64, String)> = ticks.into_iter().filter(inside).collect();
+    // powers of 1024, or of 32 or 2 where fewer than two of those are on the axis
+    let ticks = [10u32, 5, 1].map(|step| -> Vec<(f64, String)> {
+        let logs = (step..=50).step_by(step as usize);
+        let all = logs.map(|log| (1u64 << log, f64::from(log).exp2()));
+        let inside = all.filter(|(_, value)| (least..=most).contains(value));
+        let name = |count| bytes(count).replace(".0 ", " ");
+        inside.map(|(count, value)| (value, name(count))).collect()
+    });
+    let enough = ticks.iter().find(|ticks| ticks.len() > 1);
+    let ticks = enough.unwrap_or(&ticks[2]);
     bars(
         width,
         &entries,
         &rows,
         |v| (v / least).ln() / (most / least).ln(),
-        &ticks,
+        ticks,
         None,
     )
 }

@@ -3,8 +3,8 @@
 /// A rectangle in pixels: left, top, right, bottom.
 pub(super) type Rect = [f64; 4];
 
-/// Distances of a name from its point, the nearest first.
-const DISTANCES: [f64; 9] = [7.0, 13.0, 22.0, 34.0, 48.0, 64.0, 84.0, 108.0, 136.0];
+/// Distances of a name from its point, the nearest first. Longer lines between the two are taken for lines to other points.
+const DISTANCES: [f64; 4] = [7.0, 13.0, 22.0, 34.0];
 
 /// Directions: right, left, above, below, and between.
 const DIRECTIONS: [(f64, f64); 8] = [
@@ -98,7 +98,7 @@ mod tests {
             .collect();
         let places = place(&points, 4.0, bounds);
         let found: Vec<&Rect> = places.iter().flatten().collect();
-        assert!(found.len() > 12, "{}", found.len());
+        assert!(found.len() > 6, "{}", found.len());
         for (i, a) in found.iter().enumerate() {
             assert!(inside(a, &bounds));
             assert!(found[..i].iter().all(|b| !overlap(a, b)));

@@ -98,8 +98,8 @@ pub fn points(lab: &Lab, width: Width) -> Result<String> {
     let points = named(lab);
     let letters = width.letters();
     let height = match width {
-        Width::Wide => 620,
-        Width::Narrow => 560,
+        Width::Wide => 660,
+        Width::Narrow => 680,
     };
     picture(width, height, |area| {
         let entries = schemes(points.iter().map(|point| &*point.scheme));
@@ -108,6 +108,8 @@ pub fn points(lab: &Lab, width: Width) -> Result<String> {
         let style = text_style(letters, INK_COLOR, HPos::Left, VPos::Center);
         area.draw(&Text::new(kinds, (14, used + 16), style))?;
         let (_, plot) = area.split_vertically(used + 26);
+        // below the plot: the names for which there is no room in it
+        let (plot, below) = plot.split_vertically(height as i32 - used - 26 - width.lines_below());
         let [xs, ys] = [|p: &Named| p.latency, |p: &Named| p.per_block]
             .map(|of| ticks(points.iter().map(of).collect::<Vec<_>>().into_iter()));
         let ends = |ticks: &[f64]| {
@@ -125,6 +127,12 @@ pub fn points(lab: &Lab, width: Width) -> Result<String> {
             Width::Wide => tick_name(value.exp()),
             Width::Narrow => tick_name(value.exp()).replace(' ', "\u{2009}"),
         };
+        let apart = apart(&xs, f64::from(width.pixels()) - 102.0, letters);
+        let below_axis =
+            |value: &f64| match apart.iter().any(|tick| (tick.ln() - value).abs() < 1e-9) {
+                true => label(value),
+                false => String::new(),
+            };
         chart
             .configure_mesh()
             .light_line_style(TRANSPARENT)
@@ -133,7 +141,7 @@ pub fn points(lab: &Lab, width: Width) -> Result<String> {
             .label_style(text_style(letters, INK_COLOR, HPos::Center, VPos::Center))
             .x_desc("latency of one block")
             .y_desc("time per block, full message")
-            .x_label_formatter(&label)
+            .x_label_formatter(&below_axis)
             .y_label_formatter(&label)
             .draw()?;
         // where a block alone takes as long as one of many
@@ -156,15 +164,10 @@ pub fn points(lab: &Lab, width: Width) -> Result<String> {
         let (px, py) = chart.plotting_area().get_pixel_range();
         let bounds = [px.start + 3, py.start + 2, px.end - 2, py.end - 3].map(f64::from);
         let small = letters - 1.5;
-        let boxes: Vec<_> = points
-            .iter()
-            .map(|point| {
-                let (x, y) = at(point);
-                let wanted = text_width(&point.name, small) + 2.0;
-                ((f64::from(x), f64::from(y)), wanted, small + 3.0)
-            })
-            .collect();
-        for (point, place) in points.iter().zip(labels::place(&boxes, 6.0, bounds)) {
+        let places: Vec<_> = points.iter().map(at).collect();
+        let (texts, rects) = texts(&points, &places, small, bounds);
+        list(&below, width, &points, &texts)?;
+        for ((point, text), place) in points.iter().zip(&texts).zip(rects) {
             let Some([left, top, right, bottom]) = place else {
                 continue;
             };
@@ -180,10 +183,99 @@ pub fn points(lab: &Lab, width: Width) -> Result<String> {
             }
             let style = text_style(small, INK_COLOR, HPos::Left, VPos::Center);
             let place = (left as i32 + 1, middle as i32);
-            area.draw(&Text::new(point.name.clone(), place, style))?;
+            area.draw(&Text::new(text.clone(), place, style))?;
         }
         Ok(())
     })
+}
+
+/// The ticks whose names do not run into the one before, on an axis of so many pixels.
+fn apart(ticks: &[f64], pixels: f64, letters: f64) -> Vec<f64> {
+    let logs: Vec<f64> = ticks.iter().map(|tick| tick.ln()).collect();
+    let length = logs[logs.len() - 1] - logs[0];
+    let mut end = f64::NEG_INFINITY;
+    let mut shown = Vec::new();
+    for (tick, log) in ticks.iter().zip(&logs) {
+        let middle = (log - logs[0]) / length * pixels;
+        let half = text_width(&tick_name(*tick), letters) / 2.0;
+        if middle - half > end {
+            shown.push(*tick);
+            end = middle + half + 6.0;
+        }
+    }
+    shown
+}
+
+/// Rounds of looking for places: a number in place of a name may take the place of a later name.
+const ROUNDS: usize = 6;
+
+/// What stands beside every point, and where: its name, or a number where there is no room for that.
+fn texts(
+    points: &[Named],
+    places: &[(i32, i32)],
+    letters: f64,
+    bounds: labels::Rect,
+) -> (Vec<String>, Vec<Option<labels::Rect>>) {
+    let mut texts: Vec<String> = points.iter().map(|point| point.name.clone()).collect();
+    let mut numbers = 0;
+    let mut found = Vec::new();
+    for _ in 0..ROUNDS {
+        let boxes: Vec<_> = texts
+            .iter()
+            .zip(places)
+            .map(|(text, &(x, y))| {
+                let wanted = text_width(text, letters) + 2.0;
+                ((f64::from(x), f64::from(y)), wanted, letters + 3.0)
+            })
+            .collect();
+        found = labels::place(&boxes, 6.0, bounds);
+        let mut changed = false;
+        for ((text, point), place) in texts.iter_mut().zip(points).zip(&found) {
+            if place.is_none() && *text == point.name {
+                numbers += 1;
+                *text = numbers.to_string();
+                changed = true;
+            }
+        }
+        if !changed {
+            break;
+        }
+    }
+    (texts, found)
+}
+
+/// The names of the points that have a number, in lines as they fit.
+fn list(area: &Area<'_>, width: Width, points: &[Named], texts: &[String]) -> Result<()> {
+    let letters = width.letters() - 1.5;
+    let (mut x, mut y) = (14, 8);
+    for (point, number) in points
+        .iter()
+        .zip(texts)
+        .filter(|(point, text)| point.name != **text)
+    {
+        let text = format!("{number} = {}", point.name);
+        let wanted = text_width(&text, letters) as i32 + 14;
+        if x + wanted > width.pixels() as i32 && x > 14 {
+            (x, y) = (14, y + LINE);
+        }
+        let style = text_style(letters, INK_COLOR, HPos::Left, VPos::Center);
+        area.draw(&Text::new(text, (x, y), style))?;
+        x += wanted;
+    }
+    Ok(())
+}
+
+/// Pixels of a line of the list.
+const LINE: i32 = 17;
+
+impl Width {
+    /// Pixels of the list.
+    fn lines_below(self) -> i32 {
+        match self {
+            Self::Wide => 2 * LINE + 6,
+            Self::Narrow => 7 * LINE + 6,
+        }
+    }
 }
 
 fn tick_name(seconds: f64) -> String {
@@ -203,6 +295,9 @@ mod tests {
     fn axes_enclose_what_is_on_them() {
         assert_eq!(ticks([0.02, 5.0].into_iter()), [1e-2, 0.1, 1.0, 10.0]);
         assert_eq!(ticks([1.0].into_iter()), [1.0, 10.0]);
+        let all = [1.0, 10.0, 60.0, 600.0];
+        assert_eq!(apart(&all, 1000.0, 13.0), all);
+        assert_eq!(apart(&all, 100.0, 13.0), [1.0, 10.0, 600.0]);
         let names = TICKS[..11].iter().map(|&t| tick_name(t));
         assert_eq!(
             names.collect::<Vec<_>>(),
