@@ -106,6 +106,12 @@ impl SecretKey {
         Ok(SecretPoly(Poly { limbs }))
     }
 
+    #[cfg(test)]
+    pub(crate) fn phase_for_tests(&self, c: &Ciphertext) -> Poly {
+        let mut p = self.phase(c).unwrap();
+        core::mem::replace(&mut *p, Poly { limbs: vec![] })
+    }
+
     /// The noise polynomial's parity (the message) and its largest coefficient over the modulus, at most 1/2, in units of 2^-63.
     fn message(&self, c: &Ciphertext) -> Result<(Zeroizing<Vec<u64>>, u64)> {
         let params = self.params();

@@ -423,7 +423,7 @@ impl<'k> Evaluator<'k> {
     }
 
     /// Parts under σ(s) and s·σ(s), for k = 0 that under s², are switched, those under 1 and s added.
-    fn product_shape<'a>(
+    pub(crate) fn product_shape<'a>(
         &'a self,
         k: usize,
         plan: &SwitchPlan,

@@ -14,6 +14,7 @@ mod aes;
 mod bounds;
 mod circuit;
 mod embeddings;
+mod lift;
 mod memcheck;
 mod vectors;
 
