@@ -7,6 +7,7 @@
 use core::cell::Cell;
 use core::hint::black_box;
 use core::sync::atomic::{AtomicBool, Ordering};
+use core::time::Duration;
 use std::alloc::{GlobalAlloc, Layout, System};
 
 /// The system's allocator, which ends the process where the system has no memory left.
@@ -31,7 +32,17 @@ static ENDING: AtomicBool = AtomicBool::new(false);
 thread_local! {
     /// It is this one. Needs no memory: it is constant at first and has no destructor.
     static ENDS: Cell<bool> = const { Cell::new(false) };
+
+    /// The bytes that this thread has taken since it last saw that [`HEADROOM`] is left.
+    static TAKEN: Cell<usize> = const { Cell::new(0) };
 }
+
+/// Bytes left for those who do not ask this allocator. The C library takes some where a thread starts, and ends the
+/// process by a signal if it gets none.
+const HEADROOM: usize = 64 << 10;
+
+/// [`HEADROOM`] is looked for again each time a thread has taken so many bytes.
+const STEP: usize = 16 << 10;
 
 impl Guarded {
     /// `clean_up` is called on the thread that finds no memory left, at any place where it may allocate, and must not
@@ -46,6 +57,11 @@ impl Guarded {
         if start.is_null() {
             self.end(wanted);
         }
+        let taken = TAKEN.get().saturating_add(wanted);
+        TAKEN.set(if taken < STEP { taken } else { 0 });
+        if taken >= STEP && !is_available(HEADROOM) {
+            self.end(wanted);
+        }
         start
     }
 
@@ -58,7 +74,8 @@ impl Guarded {
         if ENDING.swap(true, Ordering::AcqRel) {
             // Another thread ends the process.
             loop {
-                std::thread::park();
+                // Parking may take memory.
+                std::thread::sleep(Duration::from_secs(1));
             }
         }
         ENDS.set(true);
