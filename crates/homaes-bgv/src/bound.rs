@@ -80,10 +80,9 @@ mod operations;
 
 pub(crate) use form::Scalar;
 use form::{Form, LARGEST_LOG2};
-#[cfg(test)]
-pub(crate) use operations::key_switch_variance_log2;
 pub(crate) use operations::{
-    cubic_bound, image_bound, lowered_bound, product_bound, relinearized_bound,
+    cubic_bound, image_bound, key_switch_variance_log2, lowered_bound, product_bound,
+    relinearized_bound,
 };
 
 use crate::stability::{self, CARRIED_LIMIT, handed_on_limit};

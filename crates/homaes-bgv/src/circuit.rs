@@ -176,7 +176,7 @@ impl<'e, 'k> Circuit<'e, 'k> {
     /// # Errors
     /// [`Error::TooNoisy`]; if there are no terms, or one belongs to another set or key.
     pub fn combine(&self, terms: &[(&Ciphertext, u8)]) -> Result<Ciphertext> {
-        let (params, n) = (self.params(), self.params().ring().n());
+        let params = self.params();
         let level = self.common_level(&terms.iter().map(|t| t.0).collect::<Vec<_>>())?;
         let exponents: Vec<Vec<u8>> = terms.iter().map(|t| params.slots().constant(t.1)).collect();
         let inputs: Vec<Cow<'_, Ciphertext>> = terms
@@ -186,20 +186,7 @@ impl<'e, 'k> Circuit<'e, 'k> {
                 false => Ok(Cow::Owned(self.eval.lowered(&self.eval.entered(c)?, level))),
             })
             .collect::<Result<_>>()?;
-        let basis = params.basis(level);
-        let mut parts = [(); 2].map(|()| Poly::zeroed(n, basis.len()));
-        let pieces = inputs
-            .chunks(COMBINED / 2 - 1)
-            .zip(exponents.chunks(COMBINED / 2 - 1));
-        for (inputs, exponents) in pieces {
-            for (at, &i) in basis.iter().enumerate() {
-                let sum = combined_limb(params, (at, i), inputs, exponents);
-                for (part, sum) in parts.iter_mut().zip(&sum.limbs) {
-                    let m = params.modulus(i);
-                    kernel::scale_add(params.ring(), m, sum, m.shoup(1), &mut part.limbs[at]);
-                }
-            }
-        }
+        let parts = combined(params, level, &inputs, &exponents);
         let noises: Vec<_> = inputs
             .iter()
             .zip(&exponents)
@@ -391,6 +378,30 @@ fn lifted(params: &Params, bytes: &[u8], lift: Lift) -> Vec<i64> {
                 .collect()
         }
     }
+}
+
+/// Σ c_k·x_k of ciphertexts at one level, c_k given by exponents of ζ_17.
+pub(crate) fn combined(
+    params: &Params,
+    level: usize,
+    inputs: &[Cow<'_, Ciphertext>],
+    exponents: &[Vec<u8>],
+) -> [Poly; 2] {
+    let basis = params.basis(level);
+    let mut parts = [(); 2].map(|()| Poly::zeroed(params.ring().n(), basis.len()));
+    let pieces = inputs
+        .chunks(COMBINED / 2 - 1)
+        .zip(exponents.chunks(COMBINED / 2 - 1));
+    for (inputs, exponents) in pieces {
+        for (at, &i) in basis.iter().enumerate() {
+            let sum = combined_limb(params, (at, i), inputs, exponents);
+            for (part, sum) in parts.iter_mut().zip(&sum.limbs) {
+                let m = params.modulus(i);
+                kernel::scale_add(params.ring(), m, sum, m.shoup(1), &mut part.limbs[at]);
+            }
+        }
+    }
+    parts
 }
 
 /// Σ c_k·x_k modulo the prime numbered `i`, the `at`-th of the level: both parts.

@@ -83,7 +83,7 @@ impl SecretKey {
     }
 
     /// c0 + c1·s in coefficient form modulo each prime of the ciphertext's level, canonical and plain.
-    fn phase(&self, c: &Ciphertext) -> Result<SecretPoly> {
+    pub(crate) fn phase_of(&self, c: &Ciphertext) -> Result<SecretPoly> {
         c.check_shape(self.params())?;
         let params = self.params();
         let basis = params.basis(c.level).iter().enumerate();
@@ -106,16 +106,10 @@ impl SecretKey {
         Ok(SecretPoly(Poly { limbs }))
     }
 
-    #[cfg(test)]
-    pub(crate) fn phase_for_tests(&self, c: &Ciphertext) -> Poly {
-        let mut p = self.phase(c).unwrap();
-        core::mem::replace(&mut *p, Poly { limbs: vec![] })
-    }
-
     /// The noise polynomial's parity (the message) and its largest coefficient over the modulus, at most 1/2, in units of 2^-63.
     fn message(&self, c: &Ciphertext) -> Result<(Zeroizing<Vec<u64>>, u64)> {
         let params = self.params();
-        let mut phase = self.phase(c)?;
+        let mut phase = self.phase_of(c)?;
         let basis = params.basis(c.level);
         Ok(secret::parities(params.pool(), basis, &mut phase))
     }
@@ -164,7 +158,7 @@ impl SecretKey {
     pub(crate) fn noise_embeddings(&self, c: &Ciphertext) -> Zeroizing<Vec<f64>> {
         let params = self.params();
         let basis = params.basis(c.level);
-        let phase = self.phase(c).expect("a ciphertext of this key's set");
+        let phase = self.phase_of(c).expect("a ciphertext of this key's set");
         let noise = homaes_leveled::centred(params.pool(), basis, &phase);
         Zeroizing::new(homaes_math::embed::squared_magnitudes(
             params.ring(),

@@ -97,6 +97,20 @@ pub enum Error {
         /// the set
         set: &'static str,
     },
+    /// The chain of moduli has not the levels in which bits are lifted.
+    #[error(
+        "set {set}: its levels are those of bits, and its bytes cannot be lifted; use bgv/bridge128"
+    )]
+    NoLift {
+        /// the set
+        set: &'static str,
+    },
+    /// A state between rounds was given where a result of AES is wanted.
+    #[error("a state between rounds, expected a result of AES")]
+    NotFinished,
+    /// A state of bits was given where one of bytes is wanted.
+    #[error("a state of layout bits, expected one of bytes; use layout sliced or packed")]
+    BitsLayout,
     /// An operation over several ciphertexts was given none.
     #[error("no ciphertexts to combine, expected at least one")]
     NoOperands,

@@ -56,6 +56,11 @@ impl<'k> Evaluator<'k> {
         self.key
     }
 
+    /// The secret key that the evaluation key belongs to.
+    pub fn key_id(&self) -> KeyId {
+        self.key.id
+    }
+
     /// The secret key's id.
     pub(crate) fn id(&self) -> KeyId {
         self.key.id

@@ -204,8 +204,8 @@ impl SecretKey {
         Zeroizing::new(Encoder::new().residues(3, &residues).finish())
     }
 
-    #[cfg(test)]
-    pub(crate) fn coefficients(&self) -> &[i64] {
+    /// Coefficients of the secret in the normal basis, -1, 0 or 1: for keys of other schemes under which the secret is encrypted.
+    pub fn coefficients(&self) -> &[i64] {
         &self.coefficients
     }
 

@@ -78,6 +78,7 @@ mod evaluate;
 mod images;
 mod keys;
 mod keyswitch;
+mod lift;
 pub mod noise;
 mod params;
 mod plan;
@@ -100,6 +101,7 @@ pub use homaes_scheme::Decrypted;
 pub use homaes_scheme::Reading;
 pub use homaes_scheme::Records;
 pub use keys::{EvalKey, EvalKeyFile, PublicKey, SecretKey};
+pub use lift::{Descent, LIFT_LEVEL, LiftNoise, Lifted};
 pub use params::{Chain, ParamSet, Params, ParamsError, Steps};
 pub use views::BgvBytes;
 

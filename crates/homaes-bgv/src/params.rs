@@ -354,7 +354,7 @@ impl Params {
     }
 
     /// The set as files and errors name it.
-    pub(crate) fn id(&self) -> SetId<'_> {
+    pub fn id(&self) -> SetId<'_> {
         SetId::new(self.set().name.as_str(), self.digest())
     }
 
@@ -383,6 +383,11 @@ impl Params {
     pub(crate) fn log2_key(&self, level: usize) -> f64 {
         let parts = Tail::ALL.map(|tail| self.log2(self.key_primes(level, tail).into_iter()));
         parts.into_iter().fold(0.0, f64::max)
+    }
+
+    /// Transform modulo the prime that [`Descent`](crate::Descent) ends at, over the whole ring.
+    pub fn descent_transform(&self) -> &Transform {
+        self.transform(self.special_from())
     }
 
     pub(crate) fn transform(&self, i: usize) -> &Transform {

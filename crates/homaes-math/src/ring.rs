@@ -79,8 +79,14 @@ impl Ring {
     }
 
     /// Axis lengths in storage order (17, 257, 3, 5).
-    pub(crate) fn lens(&self) -> [usize; 4] {
+    pub fn lens(&self) -> [usize; 4] {
         self.lens
+    }
+
+    /// The subring Z\[ζ_{m/17}\], whose elements have equal rows in evaluation form: those of the subring's own. None if 17 does not divide m, or nothing else.
+    pub fn row_ring(&self) -> Option<Self> {
+        let m = self.m / 17;
+        (self.rows() > 1).then(|| Self::with_backend(m, self.backend))?
     }
 
     /// The kernels this ring's operations run on.
@@ -124,12 +130,12 @@ impl Ring {
     }
 
     /// Position of group element `e` (coordinates in storage order, taken modulo the axis lengths).
-    pub(crate) fn index(&self, e: [usize; 4]) -> usize {
+    pub fn index(&self, e: [usize; 4]) -> usize {
         (0..4).fold(0, |acc, i| acc * self.lens[i] + e[i] % self.lens[i])
     }
 
     /// Coordinates of position `idx`.
-    pub(crate) fn coordinates(&self, mut idx: usize) -> [usize; 4] {
+    pub fn coordinates(&self, mut idx: usize) -> [usize; 4] {
         let mut e = [0; 4];
         for i in (0..4).rev() {
             e[i] = idx % self.lens[i];

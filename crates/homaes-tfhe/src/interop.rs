@@ -58,15 +58,19 @@ use homaes_wire::KeyId;
 use rand_core::CryptoRng;
 use rayon::prelude::*;
 use std::sync::Arc;
-use tfhe::core_crypto::prelude::{CiphertextModulus, DynamicDistribution, LweCiphertextOwned};
+use tfhe::core_crypto::prelude::{
+    CiphertextModulus, DynamicDistribution, LweCiphertextConformanceParams, LweCiphertextOwned,
+    LweDimension,
+};
 use tfhe::integer::RadixCiphertext;
 use tfhe::integer::ciphertext::IntegerCiphertext;
 use tfhe::prelude::{ParameterSetConformant, Tagged};
+use tfhe::shortint::ciphertext::{Degree, NoiseLevel};
 use tfhe::shortint::parameters::CiphertextConformanceParams;
-use tfhe::shortint::{AtomicPatternKind, Ciphertext};
+use tfhe::shortint::{AtomicPatternKind, CarryModulus, Ciphertext, MessageModulus, PBSOrder};
 use tfhe::{
-    ClientKey, FheUint8, FheUint8ConformanceParams, FheUint8Id, FheUint16, FheUint16Id,
-    ReRandomizationMetadata, ServerKey,
+    ClientKey, FheUint8, FheUint8Id, FheUint16, FheUint16Id, ReRandomizationMetadata, ServerKey,
+    Tag,
 };
 use zeroize::Zeroizing;
 
@@ -118,19 +122,10 @@ impl ExportKey {
         if let Variant::Nibble(_) = secret.params().set().variant {
             return Err(not_bits(secret.params()));
         }
-        let parameters = user.computation_parameters();
-        let format = parameters.to_shortint_conformance_param();
-        check_format(&format)?;
-        let integer: &tfhe::integer::ClientKey = user.as_ref();
-        let shortint: &tfhe::shortint::ClientKey = integer.as_ref();
-        let (bits, noise) = shortint.encryption_key_and_noise();
-        check("LWE dimension", bits.as_ref().len() as u64, DEGREE as u64)?;
-        let sigma = match noise {
-            DynamicDistribution::Gaussian(normal) => normal.std,
-            DynamicDistribution::TUniform(uniform) => uniform.variance(2f64.powi(64)).0.sqrt(),
-        };
+        let format = Format::of_client(user)?;
+        let (bits, sigma) = key_bits(user)?;
         let fourier = Fourier::new(DEGREE);
-        let target = RingSecret::new(&fourier, bits.as_ref());
+        let target = RingSecret::new(&fourier, &bits);
         let levels = SWITCH.levels;
         let count = secret.glwe().len().div_ceil(DEGREE) * levels * COLUMNS;
         let mut rows = Reals::zeroed(count * DEGREE);
@@ -154,7 +149,7 @@ impl ExportKey {
         Ok(Self {
             params: secret.params().clone(),
             id: secret.id(),
-            pattern: format.atomic_pattern,
+            pattern: format.blocks.atomic_pattern,
             sigma,
             fourier,
             rows,
@@ -256,8 +251,8 @@ impl EvalKey {
         };
         state.check(params, self.key_id())?;
         export.check(params, self.key_id())?;
-        let format = format_of(server_key)?;
-        if format.atomic_pattern != export.pattern {
+        let format = Format::of_server(server_key)?;
+        if format.blocks.atomic_pattern != export.pattern {
             return Err(Error::OtherTfheKey);
         }
         check_noise(set, state, export)?;
@@ -269,7 +264,7 @@ impl EvalKey {
             let bits = engine.refresh(&lwes.iter().collect::<Vec<_>>(), &UNITS);
             let bytes = bits.chunks_exact(8);
             bytes
-                .map(|bits| value(bits, export, &format, server_key))
+                .map(|bits| value(bits, export, &format))
                 .collect::<Vec<_>>()
         });
         bytes.collect()
@@ -277,38 +272,145 @@ impl EvalKey {
 }
 
 /// The value of eight LWE ciphertexts, the lowest bit first, which hold [`UNITS`] in turn.
-fn value(
-    bits: &[Lwe<Big>],
-    export: &ExportKey,
-    format: &CiphertextConformanceParams,
-    server_key: &ServerKey,
-) -> Result<FheUint8> {
+fn value(bits: &[Lwe<Big>], export: &ExportKey, format: &Format) -> Result<FheUint8> {
     let blocks = bits.chunks_exact(2).map(|pair| {
         let mut sum = pair[0].clone();
         sum.add(&pair[1]);
-        Ciphertext::new(
-            LweCiphertextOwned::from_container(
-                export.switch(&sum),
-                CiphertextModulus::new_native(),
-            ),
-            format.degree,
-            format.noise_level,
-            format.message_modulus,
-            format.carry_modulus,
-            format.atomic_pattern,
-        )
+        export.switch(&sum)
     });
-    let value = FheUint8::from_raw_parts(
-        RadixCiphertext::from(blocks.collect::<Vec<_>>()),
-        FheUint8Id,
-        server_key.tag().clone(),
-        ReRandomizationMetadata::default(),
-    );
-    if value.is_conformant(&FheUint8ConformanceParams::from(server_key)) {
-        Ok(value)
-    } else {
-        Err(Error::OtherTfheKey)
+    format.value(blocks)
+}
+
+/// The patterns whose values are under the big LWE key, by number.
+const PATTERNS: [AtomicPatternKind; 2] = [
+    AtomicPatternKind::Standard(PBSOrder::KeyswitchBootstrap),
+    AtomicPatternKind::KeySwitch32,
+];
+
+/// What a user's values look like: the format of their blocks, and the tag of the user's keys.
+#[derive(Clone, Debug)]
+pub struct Format {
+    blocks: CiphertextConformanceParams,
+    tag: Tag,
+}
+
+impl Format {
+    /// That of the values that `key` encrypts.
+    ///
+    /// # Errors
+    /// If it has other parameters than two bits of message and two of carry under 2048 key bits and the modulus 2^64.
+    pub fn of_client(key: &ClientKey) -> Result<Self> {
+        let parameters = key.computation_parameters();
+        let blocks = parameters.to_shortint_conformance_param();
+        check_format(&blocks)?;
+        Ok(Self {
+            blocks,
+            tag: key.tag().clone(),
+        })
     }
+
+    /// That of the values that `key` computes with.
+    ///
+    /// # Errors
+    /// As [`of_client`](Self::of_client).
+    pub fn of_server(key: &ServerKey) -> Result<Self> {
+        let integer: &tfhe::integer::ServerKey = key.as_ref();
+        let shortint: &tfhe::shortint::ServerKey = integer.as_ref();
+        let blocks = shortint.conformance_params();
+        check_format(&blocks)?;
+        Ok(Self {
+            blocks,
+            tag: key.tag().clone(),
+        })
+    }
+
+    /// From what [`pattern`](Self::pattern) and [`tag`](Self::tag) say.
+    ///
+    /// # Errors
+    /// If there is no such pattern.
+    pub fn from_parts(pattern: u8, tag: &[u8]) -> Result<Self> {
+        let known = PATTERNS.get(usize::from(pattern)).copied();
+        let most = PATTERNS.len() as u64 - 1;
+        let atomic_pattern = known.ok_or(Error::TfheKey {
+            what: "pattern of its parameters",
+            found: pattern.into(),
+            expected: most,
+        })?;
+        let mut own = Tag::default();
+        own.set_data(tag);
+        Ok(Self {
+            blocks: CiphertextConformanceParams {
+                ct_params: LweCiphertextConformanceParams {
+                    lwe_dim: LweDimension(DEGREE),
+                    ct_modulus: CiphertextModulus::new_native(),
+                },
+                message_modulus: MessageModulus(4),
+                carry_modulus: CarryModulus(4),
+                atomic_pattern,
+                degree: Degree::new(3),
+                noise_level: NoiseLevel::NOMINAL,
+            },
+            tag: own,
+        })
+    }
+
+    /// Number of the order of key switch and bootstrap in the user's parameters: 0 for the key switch first, 1 the same to 32 bits.
+    pub fn pattern(&self) -> u8 {
+        let own = self.blocks.atomic_pattern;
+        let found = PATTERNS.iter().position(|p| *p == own);
+        found.unwrap_or(PATTERNS.len()) as u8
+    }
+
+    /// The tag of the user's keys.
+    pub fn tag(&self) -> &[u8] {
+        self.tag.data()
+    }
+
+    /// The value of four blocks, that of the lowest bits first: LWE ciphertexts of 2^59 times two bits, under the user's big LWE key, mask before body, with nominal noise.
+    ///
+    /// # Errors
+    /// If a block has not the format.
+    pub fn value(&self, blocks: impl Iterator<Item = Vec<u64>>) -> Result<FheUint8> {
+        let format = &self.blocks;
+        let block = |words: Vec<u64>| {
+            let lwe = LweCiphertextOwned::from_container(words, CiphertextModulus::new_native());
+            let block = Ciphertext::new(
+                lwe,
+                format.degree,
+                format.noise_level,
+                format.message_modulus,
+                format.carry_modulus,
+                format.atomic_pattern,
+            );
+            match block.is_conformant(format) {
+                true => Ok(block),
+                false => Err(Error::OtherTfheKey),
+            }
+        };
+        let blocks = blocks.map(block).collect::<Result<Vec<_>>>()?;
+        Ok(FheUint8::from_raw_parts(
+            RadixCiphertext::from(blocks),
+            FheUint8Id,
+            self.tag.clone(),
+            ReRandomizationMetadata::default(),
+        ))
+    }
+}
+
+/// The bits of the user's big LWE key, and the standard deviation of errors that the user's parameters prescribe for it.
+///
+/// # Errors
+/// If there are not 2048.
+pub fn key_bits(user: &ClientKey) -> Result<(Zeroizing<Vec<u64>>, f64)> {
+    let integer: &tfhe::integer::ClientKey = user.as_ref();
+    let shortint: &tfhe::shortint::ClientKey = integer.as_ref();
+    let (bits, noise) = shortint.encryption_key_and_noise();
+    check("LWE dimension", bits.as_ref().len() as u64, DEGREE as u64)?;
+    let sigma = match noise {
+        DynamicDistribution::Gaussian(normal) => normal.std,
+        DynamicDistribution::TUniform(uniform) => uniform.variance(2f64.powi(64)).0.sqrt(),
+    };
+    Ok((Zeroizing::new(bits.as_ref().to_vec()), sigma))
 }
 
 /// `high` · 256 + `low`, whose blocks are put side by side: free. The tag is that of `low`.
@@ -328,15 +430,6 @@ fn not_bits(params: &Params) -> Error {
     Error::NotBits {
         set: params.set().name.as_str(),
     }
-}
-
-/// Format of the blocks that `key` computes with.
-fn format_of(key: &ServerKey) -> Result<CiphertextConformanceParams> {
-    let integer: &tfhe::integer::ServerKey = key.as_ref();
-    let shortint: &tfhe::shortint::ServerKey = integer.as_ref();
-    let format = shortint.conformance_params();
-    check_format(&format)?;
-    Ok(format)
 }
 
 /// Refuses blocks of another shape than this module writes.

@@ -71,7 +71,7 @@ impl SecretKey {
     }
 
     /// The documented key of results: k N bits. Coefficient j of key polynomial i is bit i N + j.
-    pub(crate) fn glwe(&self) -> &[u64] {
+    pub fn glwe(&self) -> &[u64] {
         &self.bits[self.params.shape().lwe_dimension..]
     }
 

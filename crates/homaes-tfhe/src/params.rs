@@ -62,7 +62,7 @@ impl Params {
     }
 
     /// The set as files and errors name it.
-    pub(crate) fn id(&self) -> SetId<'_> {
+    pub fn id(&self) -> SetId<'_> {
         SetId::new(self.set().name.as_str(), self.digest())
     }
 

@@ -13,15 +13,18 @@ pub enum Kind {
     WrappedKey = 3,
     /// FHE ciphertexts.
     Ciphertext = 4,
+    /// Key from one scheme to another.
+    BridgeKey = 8,
 }
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 5] = [
         Self::SecretKey,
         Self::EvalKey,
         Self::WrappedKey,
         Self::Ciphertext,
+        Self::BridgeKey,
     ];
 
     /// Extension of the file name, without the dot.
@@ -32,6 +35,7 @@ impl Kind {
             Self::EvalKey => "hek",
             Self::WrappedKey => "hwk",
             Self::Ciphertext => "hct",
+            Self::BridgeKey => "hbk",
         }
     }
 
@@ -43,6 +47,7 @@ impl Kind {
             Self::EvalKey => "evaluation key",
             Self::WrappedKey => "wrapped AES key",
             Self::Ciphertext => "FHE ciphertexts",
+            Self::BridgeKey => "bridge key",
         }
     }
 

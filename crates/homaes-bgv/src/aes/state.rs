@@ -1,6 +1,6 @@
 //! The state of one batch of blocks.
 
-use crate::aes::placement::{from_slots, to_slots};
+use crate::aes::placement::{from_slots, packed_slot, to_slots};
 use crate::ciphertext::{Ciphertext, History, MODE_SUMMANDS};
 use crate::encrypt::from_file;
 use crate::error::{Error, Result};
@@ -32,6 +32,19 @@ impl State {
     /// The ciphertexts, in the order of [`Layout`].
     pub fn ciphertexts(&self) -> &[Ciphertext] {
         &self.ciphertexts
+    }
+
+    /// Where byte `byte` of block `block` lies: number of the ciphertext, and slot in it. Of states of bytes that are results of AES.
+    ///
+    /// # Errors
+    /// If it is a state of bits, or one between rounds.
+    pub fn place(&self, params: &Params, block: usize, byte: usize) -> Result<(usize, usize)> {
+        match self.layout {
+            _ if !self.finished => Err(Error::NotFinished),
+            Layout::Packed => Ok((0, packed_slot(params, block, byte, self.slope))),
+            Layout::Sliced => Ok((byte, block)),
+            Layout::Bits => Err(Error::BitsLayout),
+        }
     }
 
     /// Level of the ciphertexts: at level ℓ, ℓ - 1 multiplications are left.

@@ -1,0 +1,150 @@
+//! The bridge key as records of the container (`docs/FORMAT.md`).
+//!
+//! | tag | index | body |
+//! |---|---|---|
+//! | 1 | 0 | seed, 32 bytes; name of the key on the other side, 16; what it is (u8: 0 a set of TFHE, 1 a user of the crate `tfhe`); then the set's name, or the pattern of the user's parameters (u8) and the tag of the user's keys |
+//! | 2 | 0 … 3 | b_l in evaluation and stored form, canonical, bit-packed at the length of q |
+//!
+//! The header names the BGV set and the BGV secret key. a_l are ChaCha20 streams l of the seed.
+
+use crate::error::Result;
+use crate::key::{BridgeKey, LEVELS, Other, Target, masks, rings};
+use homaes_bgv::Params;
+use homaes_scheme::read::{self, SEED_BYTES};
+use homaes_scheme::{FieldError, Record, Records};
+use homaes_wire::{Contents, Decoder, Encoder, Header, KeyId, Kind, Reader, WireError, packed_len};
+use std::io::Read;
+use std::sync::Arc;
+
+const META: u16 = 1;
+const BODY: u16 = 2;
+/// Bytes of the first record before the name or tag.
+const META_BYTES: u64 = SEED_BYTES + 16 + 1;
+/// Longest name or tag, with its pattern.
+const MOST_BYTES: u64 = 1024;
+
+fn body_bytes(params: &Params) -> u64 {
+    packed_len(
+        params.ring().n(),
+        params.descent_transform().modulus().bits(),
+    ) as u64
+}
+
+fn contents(params: &Params, other: u64) -> Contents {
+    let start = Contents::default().record(META_BYTES + other);
+    start.records(LEVELS as u64, body_bytes(params))
+}
+
+impl Other {
+    fn encode(&self) -> (u8, Vec<u8>) {
+        match self {
+            Self::Set(name) => (0, name.as_bytes().to_vec()),
+            Self::User { pattern, tag } => (1, [&[*pattern][..], tag].concat()),
+        }
+    }
+
+    fn decode(code: u8, bytes: &[u8]) -> Result<Self> {
+        match (code, bytes) {
+            (0, name) => homaes_tfhe::sets::ALL
+                .iter()
+                .map(|set| set.name.as_str())
+                .find(|own| own.as_bytes() == name)
+                .map(Self::Set)
+                .ok_or_else(|| field("set on the other side", 0, 1)),
+            (1, [pattern, tag @ ..]) => Ok(Self::User {
+                pattern: *pattern,
+                tag: tag.to_vec(),
+            }),
+            (code, _) => Err(field("kind of key on the other side", code.into(), 1)),
+        }
+    }
+}
+
+fn field(what: &'static str, found: u64, expected: u64) -> crate::Error {
+    FieldError::new(what, found, expected).into()
+}
+
+impl BridgeKey {
+    /// What a file of `params` leads to, by its first record.
+    ///
+    /// # Errors
+    /// Names what is wrong with the file.
+    pub fn describe_file<R: Read>(params: &Params, mut r: Reader<R>) -> Result<Target> {
+        let (_, target, other) = head(params, &mut r)?;
+        read::check_length::<crate::Error>(params.id(), r.header(), contents(params, other))?;
+        Ok(target)
+    }
+
+    /// Reads a key of `params` and expands its second halves.
+    ///
+    /// # Errors
+    /// Names what is wrong with the file.
+    pub fn read<R: Read>(params: &Arc<Params>, mut r: Reader<R>) -> Result<Self> {
+        let id = r.header().key_id();
+        let (seed, target, _) = head(params, &mut r)?;
+        let (ring, transform) = rings(params)?;
+        let m = transform.modulus();
+        let mut pairs = masks(m, &seed, params.ring().n());
+        for (level, [b, _]) in pairs.iter_mut().enumerate() {
+            let body =
+                read::record::<_, crate::Error>(&mut r, BODY, level as u64, body_bytes(params))?;
+            let mut input = Decoder::new(&body);
+            input.residues_into("bridge key", m.p(), b)?;
+            input.finish("bridge key")?;
+        }
+        r.finish()?;
+        Ok(Self {
+            params: params.clone(),
+            id,
+            target,
+            ring,
+            transform,
+            pairs,
+            seed,
+        })
+    }
+
+    /// Bytes of its file.
+    pub fn file_bytes(&self) -> u64 {
+        self.header().map_or(0, |header| header.file_bytes())
+    }
+}
+
+/// Seed, other side, and the bytes of its name.
+fn head<R: Read>(params: &Params, r: &mut Reader<R>) -> Result<([u8; 32], Target, u64)> {
+    read::check_set(params.id(), r)?;
+    let meta = r.next_record(META, META_BYTES + MOST_BYTES)?;
+    let mut input = Decoder::new(&meta);
+    let seed = input.array::<32>("seed")?;
+    let id = KeyId(input.array::<16>("key on the other side")?);
+    let code = input.u8("kind of key on the other side")?;
+    let rest: Vec<u8> = (0..input.left())
+        .map(|_| input.u8("name of the other side"))
+        .collect::<Result<_, WireError>>()?;
+    let other = Other::decode(code, &rest)?;
+    Ok((seed, Target { id, other }, rest.len() as u64))
+}
+
+impl Records for BridgeKey {
+    fn header(&self) -> Result<Header, WireError> {
+        let (_, other) = self.target.other.encode();
+        let contents = contents(&self.params, other.len() as u64);
+        self.params.id().header(Kind::BridgeKey, self.id, contents)
+    }
+
+    fn record(&self, number: u64) -> Result<Record, WireError> {
+        let Some(index) = number.checked_sub(1) else {
+            let (code, other) = self.target.other.encode();
+            let meta = Encoder::new()
+                .bytes(&self.seed)
+                .bytes(&self.target.id.0)
+                .u8(code)
+                .bytes(&other);
+            return Ok(Record::new(META, 0, meta.finish()));
+        };
+        let [b, _] = &self.pairs[index as usize];
+        let body = Encoder::with_capacity(body_bytes(&self.params) as usize);
+        let body = body.residues(self.transform.modulus().p(), b);
+        Ok(Record::new(BODY, index, body.finish()))
+    }
+}

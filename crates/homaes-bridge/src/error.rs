@@ -1,0 +1,98 @@
+//! What can go wrong on the way over.
+
+use homaes_scheme::failure::{Failure, remedy};
+use homaes_scheme::{FieldError, Misfit};
+use homaes_wire::WireError;
+
+/// Errors of the bridge.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The container is damaged or belongs elsewhere.
+    #[error(transparent)]
+    Wire(#[from] WireError),
+    /// A field of a file has a value outside its range.
+    #[error(transparent)]
+    Field(#[from] FieldError),
+    /// Of the BGV side.
+    #[error(transparent)]
+    Bgv(#[from] homaes_bgv::Error),
+    /// Of the TFHE side.
+    #[error(transparent)]
+    Tfhe(#[from] homaes_tfhe::Error),
+    /// Objects that do not go together.
+    #[error(transparent)]
+    Misfit(#[from] Misfit),
+    /// The LWE key has another size than the subring.
+    #[error(
+        "bridge from set {set}: the key on the other side has {found} bits, expected {expected}"
+    )]
+    Dimension {
+        /// bits found
+        found: usize,
+        /// coefficients of the subring
+        expected: usize,
+        /// the BGV set
+        set: &'static str,
+    },
+    /// The ring has no subring to switch to.
+    #[error("set {set}: its ring has no subring of a sixteenth of its degree")]
+    NoRing {
+        /// the set
+        set: &'static str,
+    },
+    /// The bridge leads to a set of TFHE, not to a user of the crate `tfhe`.
+    #[error("the bridge key leads to a key of set {set}, expected one of the crate tfhe")]
+    NotUser {
+        /// the set
+        set: &'static str,
+    },
+    /// Numbers modulo another power of two.
+    #[error("numbers modulo 2^{found}, expected 2^{expected}")]
+    Modulus {
+        /// log2 found
+        found: u32,
+        /// log2 expected
+        expected: u32,
+    },
+    /// What is read would be wrong too often.
+    #[error(
+        "the bits would be read wrongly with a probability of 2^{failure_log2:.0} a batch, above 2^-64; use results with less noise"
+    )]
+    TooNoisy {
+        /// log2 of the bound on the probability
+        failure_log2: f64,
+    },
+}
+
+impl Failure for Error {
+    fn remedy(&self) -> &'static str {
+        match self {
+            Self::Wire(error) => error.remedy(),
+            Self::Bgv(error) => error.remedy(),
+            Self::Tfhe(error) => error.remedy(),
+            Self::Misfit(misfit) => misfit.remedy(),
+            Self::Dimension { .. }
+            | Self::NoRing { .. }
+            | Self::Modulus { .. }
+            | Self::NotUser { .. } => remedy::OTHER_SET,
+            Self::Field(_) | Self::TooNoisy { .. } => remedy::ANEW,
+        }
+    }
+
+    fn is_cancelled(&self) -> bool {
+        matches!(self, Self::Bgv(homaes_bgv::Error::Cancelled(_)))
+    }
+
+    fn into_wire(self: Box<Self>) -> Result<WireError, Box<dyn Failure>> {
+        match *self {
+            Self::Wire(error) => Ok(error),
+            Self::Bgv(error) => Box::new(error).into_wire(),
+            Self::Tfhe(error) => Box::new(error).into_wire(),
+            error => Err(Box::new(error)),
+        }
+    }
+}
+
+/// Result of this crate.
+pub type Result<T, E = Error> = core::result::Result<T, E>;

@@ -1,0 +1,96 @@
+//! Results as values of the crate `tfhe`. Feature `tfhe-rs`; for its licence see `homaes_tfhe::interop`.
+//!
+//! A block of the parameters `PARAM_MESSAGE_2_CARRY_2_KS_PBS` holds two bits over 32 on the torus: what a pair is, lifted. Its key is the user's big LWE
+//! key of 2048 bits, that of the bridge key.
+
+use crate::crossing::Crossing;
+use crate::error::{Error, Result};
+use crate::key::{BridgeKey, Other, Target};
+use crate::state::Crossed;
+use homaes_bgv::SecretKey;
+use homaes_tfhe::interop::{Format, key_bits};
+use homaes_wire::KeyId;
+use rand_core::CryptoRng;
+use std::ops::Range;
+use tfhe::{ClientKey, FheUint8};
+
+/// log2 of t.
+const PAIRS: u32 = 5;
+/// Blocks of a value.
+const BLOCKS: usize = 4;
+/// log2 of the most noise that a block may have: a bootstrap of `tfhe` leaves 2^-14.9.
+const MAX_LOG2_SIGMA: f64 = -15.0;
+
+impl BridgeKey {
+    /// From `secret` to the key of an ordinary user of `tfhe`. The key on the other side gets a random name: a `ClientKey` has none.
+    ///
+    /// # Errors
+    /// If `user` has other parameters than two bits of message and two of carry under 2048 key bits and the modulus 2^64, or the set's subring another degree.
+    pub fn to_client(
+        secret: &SecretKey,
+        user: &ClientKey,
+        rng: &mut impl CryptoRng,
+    ) -> Result<Self> {
+        let format = Format::of_client(user)?;
+        let (bits, _) = key_bits(user)?;
+        let mut id = [0; 16];
+        rng.fill_bytes(&mut id);
+        let target = Target {
+            id: KeyId(id),
+            other: Other::User {
+                pattern: format.pattern(),
+                tag: format.tag().to_vec(),
+            },
+        };
+        Self::generate(secret, &bits, target, rng)
+    }
+}
+
+impl Target {
+    /// How values of the user look to whom the bridge leads.
+    ///
+    /// # Errors
+    /// If it leads to another key than that of a user of `tfhe`.
+    pub fn format(&self) -> Result<Format> {
+        match &self.other {
+            Other::User { pattern, tag } => Ok(Format::from_parts(*pattern, tag)?),
+            Other::Set(set) => Err(Error::NotUser { set }),
+        }
+    }
+}
+
+impl Crossing<'_> {
+    /// The bytes of the blocks numbered `blocks` as values of `tfhe`, in their order, marked as of nominal noise, which they have and less.
+    ///
+    /// # Errors
+    /// If the crossing is not one of pairs; if there is more than nominal noise; if `format` is of keys of another dimension.
+    pub fn fheuint8(
+        &self,
+        crossed: &Crossed,
+        blocks: Range<usize>,
+        format: &Format,
+    ) -> Result<Vec<FheUint8>> {
+        if self.log2_t() != PAIRS {
+            return Err(Error::Modulus {
+                found: self.log2_t(),
+                expected: PAIRS,
+            });
+        }
+        let found = crossed.noise().log2_sigma;
+        if found > MAX_LOG2_SIGMA {
+            return Err(Error::Tfhe(homaes_tfhe::Error::TooNoisy {
+                what: "a block for tfhe",
+                found,
+                limit: MAX_LOG2_SIGMA,
+            }));
+        }
+        let lwes = self.lwes(crossed, blocks);
+        let values = lwes.chunks_exact(BLOCKS * self.words());
+        values
+            .map(|value| {
+                let blocks = value.chunks_exact(self.words()).map(<[u64]>::to_vec);
+                Ok(format.value(blocks)?)
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,206 @@
+//! The key of the bridge: the BGV secret under an LWE key.
+//!
+//! Let R' = Z\[ζ_{m/17}\], a subring of R = Z\[ζ_m\] of degree n/16. An LWE key z of n/16 bits is read as the polynomial s' = Σ z_i ζ^(e_i) of R' in its normal
+//! basis. The bridge key holds pairs (b_l, a_l) modulo one prime q with
+//!
+//! ```text
+//! b_l + a_l s' = e_l + g_l s      g_l = 2^(LOW + l·BASE), l = 0 … LEVELS - 1
+//! ```
+//!
+//! over R. R is free of rank 16 over R', so such a pair is as hard as 16 of R' side by side: ring-LWE of degree n/16 with a binary secret modulo q.
+//!
+//! **Ring switch.** With c1 = Σ d_l g_l + low part, (c0 + Σ d_l b_l, Σ d_l a_l) decrypts under s' as (c0, c1) does under s, but for the noise Σ d_l e_l and the low part times s.
+//! That is the switch to a subring of Gentry, Halevi, Peikert and Smart (SCN 2012) without the trace: what is read are single functionals, each one a trace.
+
+use crate::error::{Error, Result};
+use homaes_bgv::{Params, SecretKey};
+use homaes_leveled::secret::{self, lots, lots_mut};
+use homaes_leveled::{Poly, SecretPoly};
+use homaes_math::sample::{self, Seed};
+use homaes_math::{Modulus, Ring, Transform, Words};
+use homaes_wire::KeyId;
+use rand_core::CryptoRng;
+use std::sync::Arc;
+use zeroize::Zeroizing;
+
+/// Digits of c1.
+pub(crate) const LEVELS: usize = 4;
+/// log2 of the base of digits.
+pub(crate) const BASE: u32 = 9;
+/// Bits below the lowest digit, which are dropped.
+pub(crate) const LOW: u32 = 11;
+
+/// The key that a bridge leads to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// its name: that of a secret key of TFHE, or a random one
+    pub id: KeyId,
+    /// whose it is
+    pub other: Other,
+}
+
+/// Whose key a bridge leads to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Other {
+    /// of a set of `homaes-tfhe` with this name
+    Set(&'static str),
+    /// of a user of the crate `tfhe`
+    User {
+        /// the order of key switch and bootstrap, as [`homaes_tfhe::interop::Format::pattern`] numbers them
+        pattern: u8,
+        /// the tag of the user's keys
+        tag: Vec<u8>,
+    },
+}
+
+/// Switching key from a BGV secret to an LWE key: public, made by the client, who has both.
+pub struct BridgeKey {
+    pub(crate) params: Arc<Params>,
+    pub(crate) id: KeyId,
+    pub(crate) target: Target,
+    pub(crate) ring: Ring,
+    pub(crate) transform: Transform,
+    /// b_l and a_l, stored and canonical
+    pub(crate) pairs: Vec<[Words; 2]>,
+    pub(crate) seed: Seed,
+}
+
+impl BridgeKey {
+    /// From `secret` to the key of results of a secret key of TFHE.
+    ///
+    /// # Errors
+    /// As [`generate`](Self::generate).
+    pub fn to_tfhe(
+        secret: &SecretKey,
+        other: &homaes_tfhe::SecretKey,
+        rng: &mut impl CryptoRng,
+    ) -> Result<Self> {
+        let target = Target {
+            id: other.id(),
+            other: Other::Set(other.params().set().name.as_str()),
+        };
+        Self::generate(secret, other.glwe(), target, rng)
+    }
+
+    /// From `secret` to the LWE key of these bits, which is that of `target`. A tenth of a second at n = 32768.
+    ///
+    /// # Errors
+    /// If there are not as many bits as the subring of the set's ring has coefficients.
+    pub fn generate(
+        secret: &SecretKey,
+        bits: &[u64],
+        target: Target,
+        rng: &mut impl CryptoRng,
+    ) -> Result<Self> {
+        let params = secret.params();
+        let (ring, transform) = rings(params)?;
+        if bits.len() != ring.n() {
+            return Err(Error::Dimension {
+                found: bits.len(),
+                expected: ring.n(),
+                set: params.set().name.as_str(),
+            });
+        }
+        let full = params.descent_transform();
+        let m = full.modulus();
+        let s = in_evaluation(full, secret.coefficients());
+        let subring = Zeroizing::new(bits.iter().map(|&b| b as i64).collect::<Vec<_>>());
+        let row = in_evaluation(&transform, &subring);
+        let mut rows = SecretPoly(Poly::scratch(s.limbs[0].len(), 1));
+        for out in rows.limbs[0].chunks_exact_mut(ring.n()) {
+            out.copy_from_slice(&row.limbs[0]);
+        }
+        let mut seed = Seed::default();
+        rng.fill_bytes(&mut seed);
+        let mut pairs = masks(m, &seed, s.limbs[0].len());
+        for (level, [b, a]) in pairs.iter_mut().enumerate() {
+            let n = b.len();
+            let mut e = Zeroizing::new(vec![0i64; n]);
+            sample::gaussian(rng, &mut e);
+            let e = in_evaluation(full, &e);
+            let mut own = SecretPoly(Poly::scratch(n, 1));
+            let unit = m.shoup(1 << (LOW + level as u32 * BASE));
+            for (x, s) in own.limbs[0].iter_mut().zip(s.limbs[0].iter()) {
+                *x = m.scale(*s, unit);
+            }
+            b.copy_from_slice(&e.limbs[0]);
+            let factors = lots(a).iter().zip(lots(&rows.limbs[0]));
+            let all = lots_mut(b).iter_mut().zip(factors).zip(lots(&own.limbs[0]));
+            for ((x, (a, s)), extra) in all {
+                secret::mask(m, [a, s, extra], x);
+            }
+        }
+        Ok(Self {
+            params: params.clone(),
+            id: secret.id(),
+            target,
+            ring,
+            transform,
+            pairs,
+            seed,
+        })
+    }
+
+    /// The parameters of the BGV key.
+    pub fn params(&self) -> &Arc<Params> {
+        &self.params
+    }
+
+    /// The BGV secret key it switches from.
+    pub fn key_id(&self) -> KeyId {
+        self.id
+    }
+
+    /// The key that results are under.
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// Bits of the LWE key that results are under.
+    pub fn dimension(&self) -> usize {
+        self.ring.n()
+    }
+}
+
+impl core::fmt::Debug for BridgeKey {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("BridgeKey")
+            .field("set", &self.params.set().name)
+            .field("id", &self.id)
+            .field("target", &self.target)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The subring of a set, and its transform.
+pub(crate) fn rings(params: &Params) -> Result<(Ring, Transform)> {
+    let set = params.set().name.as_str();
+    let ring = params.ring().row_ring().ok_or(Error::NoRing { set })?;
+    let p = params.descent_transform().modulus().p();
+    let transform = Transform::new(&ring, p).ok_or(Error::NoRing { set })?;
+    Ok((ring, transform))
+}
+
+/// Secret coefficients in evaluation form, stored and canonical.
+fn in_evaluation(transform: &Transform, coefficients: &[i64]) -> SecretPoly {
+    let m = transform.modulus();
+    let mut out = SecretPoly(Poly::scratch(coefficients.len(), 1));
+    let limb = &mut out.limbs[0];
+    for (x, &c) in limb.iter_mut().zip(coefficients) {
+        *x = m.to_stored(m.from_signed(c));
+    }
+    transform.forward(limb);
+    limb.iter_mut().for_each(|x| *x = m.canonical(*x));
+    out
+}
+
+/// Pairs with the masks of `seed`, bodies left open.
+pub(crate) fn masks(m: &Modulus, seed: &Seed, n: usize) -> Vec<[Words; 2]> {
+    (0..LEVELS)
+        .map(|level| {
+            let mut a = Words::scratch(n);
+            sample::uniform(seed, level as u64, m, &mut a);
+            [Words::scratch(n), a]
+        })
+        .collect()
+}

@@ -1,0 +1,189 @@
+//! Whole states across: results of AES, block by block.
+
+use crate::crossing::{Crossing, ReadingNoise, Switched};
+use crate::error::{Error, Result};
+use homaes_bgv::{Ciphertext, Evaluator, Lifted, State};
+use homaes_math::Words;
+use homaes_scheme::misfit;
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// Blocks that a task reads from all ciphertexts: as many as make it worth while to fetch those once.
+const GROUP: usize = 32;
+/// Bytes of a block.
+const BYTES: usize = 16;
+/// log2 of the largest probability of a wrong reading in a batch.
+const LOG2_P_FAIL: f64 = -64.0;
+
+/// A state whose bytes have been lifted and switched to the subring, ready to be read.
+pub struct Crossed {
+    /// by ciphertext of the state: its numbers, the lowest bits first
+    numbers: Vec<Vec<Switched>>,
+    /// ciphertext and slot of every byte of every block
+    places: Vec<[(usize, usize); BYTES]>,
+    noise: ReadingNoise,
+}
+
+impl Crossed {
+    /// What the LWE ciphertexts of the whole batch have.
+    pub fn noise(&self) -> ReadingNoise {
+        self.noise
+    }
+
+    /// Blocks of the batch.
+    pub fn blocks(&self) -> usize {
+        self.places.len()
+    }
+}
+
+impl Crossing<'_> {
+    /// The numbers of every byte of `a`, the lowest bits first: 8 bits, or 4 pairs of them.
+    ///
+    /// # Errors
+    /// As [`Evaluator::bit_planes`] and [`Evaluator::bit_pairs`].
+    fn lifted(&self, eval: &Evaluator<'_>, a: &Ciphertext) -> Result<Vec<Lifted>> {
+        Ok(match self.log2_t() {
+            1 => eval.bit_planes(a)?,
+            _ => eval.bit_pairs(a)?,
+        })
+    }
+
+    /// Every slot of a ciphertext of bytes, for [`read`](Self::read): of results of AES and of circuits.
+    ///
+    /// # Errors
+    /// As [`cross`](Self::cross).
+    pub fn cross_ciphertext(
+        &self,
+        eval: &Evaluator<'_>,
+        a: &Ciphertext,
+    ) -> Result<(Vec<Switched>, ReadingNoise)> {
+        let lifted = self.lifted(eval, a)?;
+        let noise = match lifted.first() {
+            Some(first) => self.noise(first, lifted.len() * self.params().slots().count()),
+            None => ReadingNoise::NONE,
+        };
+        if noise.failure_log2 > LOG2_P_FAIL {
+            return Err(Error::TooNoisy {
+                failure_log2: noise.failure_log2,
+            });
+        }
+        let switched = lifted.par_iter().with_max_len(1);
+        let switched = switched.map(|c| self.switched(eval, c));
+        Ok((switched.collect::<Result<_>>()?, noise))
+    }
+
+    /// A result of AES, ready to be read.
+    ///
+    /// Cost: by ciphertext of the state, that of lifting, and ten transforms of the ring for each number.
+    ///
+    /// # Errors
+    /// If the state is one of bits, or belongs to another set or key; if its level is too low; if a reading of the batch would be wrong with a probability above 2^-64.
+    pub fn cross(&self, eval: &Evaluator<'_>, state: &State) -> Result<Crossed> {
+        let params = self.params();
+        let blocks = params.blocks_per_batch(state.layout());
+        let place = |block: usize, byte: usize| state.place(params, block, byte);
+        let mut places = vec![[(0, 0); BYTES]; blocks];
+        for (block, places) in places.iter_mut().enumerate() {
+            for (byte, to) in places.iter_mut().enumerate() {
+                *to = place(block, byte)?;
+            }
+        }
+        let mut noise = ReadingNoise::NONE;
+        let ciphertexts = state.ciphertexts().iter();
+        let numbers = ciphertexts.map(|c| {
+            let (switched, own) = self.cross_ciphertext(eval, c)?;
+            noise = noise.and(own);
+            Ok(switched)
+        });
+        let numbers = numbers.collect::<Result<Vec<_>>>()?;
+        if noise.failure_log2 > LOG2_P_FAIL {
+            return Err(Error::TooNoisy {
+                failure_log2: noise.failure_log2,
+            });
+        }
+        Ok(Crossed {
+            numbers,
+            places,
+            noise,
+        })
+    }
+
+    /// LWE ciphertexts of the blocks numbered `blocks`, one block after the other, in each the bytes, in each byte its numbers, the lowest bits first;
+    /// [`words`](Self::words) each.
+    ///
+    /// Cost: that of [`read`](Self::read) for each, with the current thread pool.
+    ///
+    /// # Panics
+    /// If there are no such blocks.
+    pub fn lwes(&self, crossed: &Crossed, blocks: Range<usize>) -> Words {
+        let numbers = crossed.numbers.first().map_or(0, Vec::len);
+        let (len, places) = (self.words(), &crossed.places[blocks]);
+        let block = BYTES * numbers * len;
+        let mut out = Words::scratch(places.len() * block);
+        let groups = out.par_chunks_mut(GROUP * block);
+        groups
+            .zip(places.par_chunks(GROUP))
+            .for_each(|(out, places)| {
+                let mut scratch = self.scratch();
+                for byte in 0..BYTES {
+                    for number in 0..numbers {
+                        let at = (byte * numbers + number) * len;
+                        for (out, places) in out.chunks_exact_mut(block).zip(places) {
+                            let (ciphertext, slot) = places[byte];
+                            let c = &crossed.numbers[ciphertext][number];
+                            self.read(c, slot, &mut scratch, &mut out[at..at + len]);
+                        }
+                    }
+                }
+            });
+        out
+    }
+
+    /// The blocks numbered `blocks` as a state of a set of TFHE on bits, whose key of results is that of the bridge.
+    ///
+    /// # Errors
+    /// If the crossing is not one of bits; if the set is not on bits, or its key not the bridge's; if there is more noise than states of AES have.
+    pub fn state(
+        &self,
+        crossed: &Crossed,
+        blocks: Range<usize>,
+        key: &homaes_tfhe::EvalKey,
+    ) -> Result<homaes_tfhe::State> {
+        if self.log2_t() != 1 {
+            return Err(Error::Modulus {
+                found: self.log2_t(),
+                expected: 1,
+            });
+        }
+        let params = key.params();
+        let target = (params.id(), self.key().target().id);
+        misfit::check("bridge key", target, (params.id(), key.key_id()))?;
+        let lwes = self.lwes(crossed, blocks);
+        Ok(homaes_tfhe::State::from_lwes(
+            params,
+            self.key().target().id,
+            lwes,
+            crossed.noise.log2_sigma,
+        )?)
+    }
+}
+
+impl ReadingNoise {
+    /// Of no readings.
+    pub(crate) const NONE: Self = Self {
+        log2_sigma: f64::NEG_INFINITY,
+        failure_log2: f64::NEG_INFINITY,
+    };
+
+    /// Of both: the larger noise, the sum of both probabilities.
+    pub(crate) fn and(self, other: Self) -> Self {
+        let sum = match (self.failure_log2, other.failure_log2) {
+            (f64::NEG_INFINITY, p) | (p, f64::NEG_INFINITY) => p,
+            (a, b) => homaes_leveled::log2::sum(a, b),
+        };
+        Self {
+            log2_sigma: self.log2_sigma.max(other.log2_sigma),
+            failure_log2: sum,
+        }
+    }
+}

@@ -1,0 +1,343 @@
+//! Bits and pairs of bits across, read with the LWE key.
+
+use super::*;
+use homaes_aes::clear::encrypt_block;
+use homaes_aes::{Layout, RoundKeys};
+use homaes_bgv::{Aes, EvalKey, Evaluator, LIFT_LEVEL, ParamSet, Params, SecretKey};
+use homaes_bgv::{WrappedKey, Wrapping, sets};
+use homaes_scheme::Records;
+use homaes_wire::{KeyId, Kind, Reader, Writer};
+use rand_chacha::ChaCha20Rng;
+use rand_core::{Rng, SeedableRng};
+use std::sync::Arc;
+use std::time::Instant;
+
+struct World {
+    params: Arc<Params>,
+    secret: SecretKey,
+    eval: EvalKey,
+    /// bits of the LWE key
+    bits: Vec<u64>,
+    bridge: BridgeKey,
+    rng: ChaCha20Rng,
+}
+
+fn target() -> Target {
+    Target {
+        id: KeyId([9; 16]),
+        other: Other::User {
+            pattern: 0,
+            tag: b"mine".to_vec(),
+        },
+    }
+}
+
+fn world(set: &ParamSet, seed: u8) -> World {
+    let params = Params::new(set).unwrap();
+    let mut rng = ChaCha20Rng::from_seed([seed; 32]);
+    let secret = SecretKey::generate(&params, &mut rng).unwrap();
+    let eval = EvalKey::generate(&secret, &mut rng);
+    let dimension = params.ring().n() / 16;
+    let bits: Vec<u64> = (0..dimension)
+        .map(|_| u64::from(rng.next_u32() & 1))
+        .collect();
+    let bridge = BridgeKey::generate(&secret, &bits, target(), &mut rng).unwrap();
+    World {
+        params,
+        secret,
+        eval,
+        bits,
+        bridge,
+        rng,
+    }
+}
+
+/// The phase of an LWE ciphertext, less the number over t: on the torus, from -1/2 to 1/2.
+fn error(bits: &[u64], lwe: &[u64], number: u64, log2_t: u32) -> f64 {
+    let (mask, body) = lwe.split_at(bits.len());
+    let phase = mask
+        .iter()
+        .zip(bits)
+        .fold(body[0], |p, (a, z)| p.wrapping_sub(a.wrapping_mul(*z)));
+    phase.wrapping_sub(number << (64 - log2_t)) as i64 as f64 / 2f64.powi(64)
+}
+
+/// The key as a file, and read again.
+#[test]
+fn a_bridge_key_is_a_file() {
+    let w = world(&sets::TOY_255, 9);
+    let header = w.bridge.header().unwrap();
+    let mut writer = Writer::new(Vec::new(), header).unwrap();
+    homaes_scheme::file::write(&w.bridge, &mut writer).unwrap();
+    let file = writer.finish().unwrap();
+    assert_eq!(file.len() as u64, w.bridge.file_bytes());
+    let open = || Reader::from_slice(&file, Kind::BridgeKey).unwrap();
+    assert_eq!(
+        BridgeKey::describe_file(&w.params, open()).unwrap(),
+        target()
+    );
+    let read = BridgeKey::read(&w.params, open()).unwrap();
+    assert_eq!(read.target(), &target());
+    assert_eq!(read.key_id(), w.secret.id());
+    for (a, b) in read
+        .pairs
+        .iter()
+        .flatten()
+        .zip(w.bridge.pairs.iter().flatten())
+    {
+        assert!(a[..] == b[..]);
+    }
+    let other = Params::new(&sets::TOY_4369).unwrap();
+    let refused = BridgeKey::read(&other, open()).unwrap_err();
+    assert!(refused.to_string().contains("bgv/toy-255"), "{refused}");
+    // every byte counts
+    for at in (0..file.len()).step_by(7) {
+        let mut file = file.clone();
+        file[at] ^= 1;
+        let read = Reader::from_slice(&file, Kind::BridgeKey);
+        assert!(
+            read.is_err() || BridgeKey::read(&w.params, read.unwrap()).is_err(),
+            "{at}"
+        );
+    }
+}
+
+/// Every bit of every slot as a bit over 2, and every pair over 32.
+fn across(set: &ParamSet, seed: u8) {
+    let w = &mut world(set, seed);
+    let eval = Evaluator::new(&w.eval);
+    let mut bytes = vec![0; w.params.slots().count()];
+    w.rng.fill_bytes(&mut bytes);
+    let mut x = w.secret.encrypt(&bytes, &mut w.rng).unwrap();
+    while x.level() > LIFT_LEVEL {
+        x = eval.mod_switch(&x).unwrap();
+    }
+    for log2_t in [1, 5] {
+        let start = Instant::now();
+        let crossing = Crossing::new(&w.bridge, log2_t).unwrap();
+        println!("t = 2^{log2_t}: prepared in {:?}", start.elapsed());
+        let start = Instant::now();
+        let lifted = match log2_t {
+            1 => eval.bit_planes(&x).unwrap(),
+            _ => eval.bit_pairs(&x).unwrap(),
+        };
+        println!("lifted in {:?}", start.elapsed());
+        let start = Instant::now();
+        let switched: Vec<_> = lifted
+            .iter()
+            .map(|c| crossing.switched(&eval, c).unwrap())
+            .collect();
+        println!("switched in {:?}", start.elapsed());
+        let start = Instant::now();
+        let mut scratch = crossing.scratch();
+        let mut lwe = vec![0; crossing.words()];
+        let (mut sum, mut largest) = (0.0, 0.0f64);
+        let width = 8 / lifted.len();
+        for (i, c) in switched.iter().enumerate() {
+            for (slot, byte) in bytes.iter().enumerate() {
+                crossing.read(c, slot, &mut scratch, &mut lwe);
+                let number = u64::from(byte >> (i * width)) & ((1 << width) - 1);
+                let error = error(&w.bits, &lwe, number, log2_t);
+                assert!(
+                    error.abs() < 0.5 / f64::from(1u32 << log2_t),
+                    "slot {slot}, number {i}"
+                );
+                sum += error * error;
+                largest = largest.max(error.abs());
+            }
+        }
+        let count = switched.len() * bytes.len();
+        println!("{count} read in {:?}", start.elapsed());
+        let found = 0.5 * (sum / count as f64).log2();
+        let noise = crossing.noise(&lifted[0], count);
+        println!(
+            "noise 2^{found:.2}, largest {:.1} times as much; derived {noise:?}",
+            largest / found.exp2()
+        );
+        // a key has errors of its own, and toys have few
+        let slack = 0.2 + 10.0 / (w.params.ring().m() as f64).sqrt();
+        assert!((found - noise.log2_sigma).abs() < slack);
+        assert!(noise.failure_log2 < -64.0);
+    }
+}
+
+#[test]
+fn every_bit_of_every_slot_comes_across() {
+    across(&sets::TOY_255, 3);
+    across(&sets::TOY_4369, 4);
+}
+
+#[test]
+#[ignore = "half a minute; run with --ignored --nocapture"]
+fn every_bit_of_every_slot_comes_across_at_full_size() {
+    across(&sets::AES192, 5);
+}
+
+/// AES in counter mode on BGV, then its bits as a state of TFHE.
+#[test]
+fn a_result_of_aes_becomes_a_state_of_tfhe() {
+    let set = &sets::TOY_4369;
+    let params = Params::new(set).unwrap();
+    let mut rng = ChaCha20Rng::from_seed([6; 32]);
+    let secret = SecretKey::generate(&params, &mut rng).unwrap();
+    let eval = EvalKey::generate(&secret, &mut rng);
+    let other = homaes_tfhe::Params::new(&homaes_tfhe::sets::TOY).unwrap();
+    let own = homaes_tfhe::SecretKey::generate(&other, &mut rng).unwrap();
+    let own_eval = homaes_tfhe::EvalKey::generate(&own, &mut rng);
+    let bridge = BridgeKey::to_tfhe(&secret, &own, &mut rng).unwrap();
+    let keys = RoundKeys::expand(&[0x2b; 16]).unwrap();
+    let wrapping = Wrapping {
+        levels_left: Some(5),
+        ..Wrapping::default()
+    };
+    let wrapped = WrappedKey::encrypt(&secret, &keys, wrapping, &mut rng).unwrap();
+    let aes = Aes::new(&eval, &wrapped, Layout::Sliced).unwrap();
+    let blocks: Vec<[u8; 16]> = (0..40).map(|i| [i; 16]).collect();
+    let state = aes.evaluate(&blocks).unwrap();
+    let crossing = Crossing::new(&bridge, 1).unwrap();
+    let crossed = crossing.cross(aes.evaluator(), &state).unwrap();
+    println!("{:?}", crossed.noise());
+    let state = crossing.state(&crossed, 3..40, &own_eval).unwrap();
+    let found = own.decrypt_blocks(&state).unwrap();
+    let want = blocks[3..].iter().map(|&b| encrypt_block(b, &keys));
+    assert!(found.blocks.iter().copied().eq(want));
+    let measured = own.measure_noise(&state).unwrap();
+    assert!((measured - state.noise_bits()).abs() < 1.0);
+    // another key on the other side, and another t
+    let stranger = homaes_tfhe::SecretKey::generate(&other, &mut rng).unwrap();
+    let stranger = homaes_tfhe::EvalKey::generate(&stranger, &mut rng);
+    let refused = crossing.state(&crossed, 0..1, &stranger).unwrap_err();
+    assert!(matches!(refused, Error::Misfit(_)), "{refused}");
+    let pairs = Crossing::new(&bridge, 5).unwrap();
+    let crossed = pairs.cross(aes.evaluator(), &aes.evaluate(&blocks).unwrap());
+    let refused = pairs.state(&crossed.unwrap(), 0..1, &own_eval).unwrap_err();
+    assert_eq!(refused.to_string(), "numbers modulo 2^5, expected 2^1");
+}
+
+#[test]
+fn what_does_not_fit_is_named() {
+    let w = &mut world(&sets::TOY_255, 7);
+    let eval = Evaluator::new(&w.eval);
+    let x = w.secret.encrypt(&[1], &mut w.rng).unwrap();
+    let crossing = Crossing::new(&w.bridge, 1).unwrap();
+    let other = world(&sets::TOY_255, 8);
+    let theirs = Crossing::new(&other.bridge, 1).unwrap();
+    let refused = theirs.cross_ciphertext(&eval, &x).err().unwrap();
+    assert!(
+        refused
+            .to_string()
+            .starts_with("the bridge key was made under key"),
+        "{refused}"
+    );
+    let stranger = other.secret.encrypt(&[1], &mut w.rng).unwrap();
+    let refused = crossing.cross_ciphertext(&eval, &stranger).err().unwrap();
+    assert!(
+        refused
+            .to_string()
+            .starts_with("the ciphertext was made under key")
+    );
+    let refused = BridgeKey::generate(&w.secret, &[1; 9], target(), &mut w.rng).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "bridge from set bgv/toy-255: the key on the other side has 9 bits, expected 8"
+    );
+    assert!(Crossing::new(&w.bridge, 0).is_err());
+    assert!(Crossing::new(&w.bridge, 6).is_err());
+}
+
+/// A whole batch into values of `tfhe`, every one decrypted, the noise of every block, and a computation with some of them.
+#[cfg(feature = "tfhe-rs")]
+#[test]
+#[ignore = "three minutes and 6 GiB; run with --release --features tfhe-rs -- --ignored --nocapture"]
+fn a_batch_becomes_values_of_tfhe() {
+    use homaes_tfhe::interop::{Format, key_bits};
+    use rayon::prelude::*;
+    use tfhe::prelude::{FheDecrypt, FheOrd};
+    let (client, server) = tfhe::generate_keys(tfhe::ConfigBuilder::default().build());
+    let params = Params::new(&sets::AES192).unwrap();
+    let mut rng = ChaCha20Rng::from_seed([7; 32]);
+    let secret = SecretKey::generate(&params, &mut rng).unwrap();
+    let eval = EvalKey::generate(&secret, &mut rng);
+    let bridge = BridgeKey::to_client(&secret, &client, &mut rng).unwrap();
+    let keys = RoundKeys::expand(&[0x2b; 16]).unwrap();
+    let wrapping = Wrapping {
+        levels_left: Some(5),
+        ..Wrapping::default()
+    };
+    let wrapped = WrappedKey::encrypt(&secret, &keys, wrapping, &mut rng).unwrap();
+    let aes = Aes::new(&eval, &wrapped, Layout::Sliced).unwrap();
+    let blocks: Vec<[u8; 16]> = (0..2048u32)
+        .map(|i| core::array::from_fn(|k| (i >> (8 * (k % 4))) as u8))
+        .collect();
+    let start = Instant::now();
+    let state = aes.evaluate(&blocks).unwrap();
+    println!("AES {:?}", start.elapsed());
+    let start = Instant::now();
+    let crossing = Crossing::new(&bridge, 5).unwrap();
+    println!("prepared {:?}", start.elapsed());
+    let start = Instant::now();
+    let crossed = crossing.cross(aes.evaluator(), &state).unwrap();
+    println!("lifted {:?}", start.elapsed());
+    let format = Format::of_server(&server).unwrap();
+    let want: Vec<u8> = blocks
+        .iter()
+        .flat_map(|&b| encrypt_block(b, &keys))
+        .collect();
+    let (key, _) = key_bits(&client).unwrap();
+    let mut first = Vec::new();
+    let mut reading = std::time::Duration::ZERO;
+    let (mut sum, mut largest) = (0.0, 0.0f64);
+    for part in 0..16 {
+        let range = 128 * part..128 * (part + 1);
+        let start = Instant::now();
+        let values = crossing.fheuint8(&crossed, range.clone(), &format).unwrap();
+        reading += start.elapsed();
+        let want = &want[16 * range.start..16 * range.end];
+        let errors: Vec<f64> = values
+            .par_iter()
+            .zip(want)
+            .flat_map_iter(|(value, &byte)| {
+                let found: u8 = value.decrypt(&client);
+                assert_eq!(found, byte);
+                let (radix, ..) = value.clone().into_raw_parts();
+                let blocks: Vec<f64> = tfhe::integer::ciphertext::IntegerCiphertext::blocks(&radix)
+                    .iter()
+                    .enumerate()
+                    .map(|(i, block)| {
+                        error(&key, block.ct.as_ref(), u64::from(byte >> (2 * i) & 3), 5)
+                    })
+                    .collect();
+                blocks
+            })
+            .collect();
+        for e in errors {
+            sum += e * e;
+            largest = largest.max(e.abs());
+        }
+        if part < 2 {
+            first.extend(values);
+        }
+    }
+    let count = 4 * want.len();
+    let found = 0.5 * (sum / count as f64).log2();
+    println!("read {reading:?}");
+    println!(
+        "{count} blocks: noise 2^{found:.2}, largest {:.1} times as much, derived {:?}",
+        largest / found.exp2(),
+        crossed.noise()
+    );
+    assert!((found - crossed.noise().log2_sigma).abs() < 0.3);
+    // on with tfhe: the sum of neighbours, and which is larger
+    let pairs = first.len() / 2;
+    rayon::broadcast(|_| tfhe::set_server_key(server.clone()));
+    let start = Instant::now();
+    first
+        .par_chunks(2)
+        .zip(want.par_chunks(2))
+        .for_each(|(a, b)| {
+            let sum: u8 = (&a[0] + &a[1]).decrypt(&client);
+            assert_eq!(sum, b[0].wrapping_add(b[1]));
+            assert_eq!(a[0].lt(&a[1]).decrypt(&client), b[0] < b[1]);
+        });
+    println!("{pairs} sums and comparisons {:?}", start.elapsed());
+}
