@@ -99,7 +99,7 @@ pub enum Error {
     },
     /// The chain of moduli has not the levels in which bits are lifted.
     #[error(
-        "set {set}: its levels are those of bits, and its bytes cannot be lifted; use bgv/bridge128"
+        "set {set}: its levels are those of bits, and its bytes cannot be lifted; use a set for bytes, such as bgv/aes192"
     )]
     NoLift {
         /// the set

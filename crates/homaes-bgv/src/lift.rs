@@ -93,7 +93,7 @@ impl Lifted {
     }
 
     /// log2 of the largest embedding of the noise that the bit had before any rounding of its level, outside an event of probability 2^-100: what
-    /// [`LiftNoise::new`] asks for.
+    /// [`LiftNoise::pairs`] asks for.
     pub fn carried_log2(&self) -> f64 {
         self.carried_log2
     }

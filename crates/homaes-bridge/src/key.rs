@@ -46,7 +46,7 @@ pub enum Other {
     Set(&'static str),
     /// of a user of the crate `tfhe`
     User {
-        /// the order of key switch and bootstrap, as [`homaes_tfhe::interop::Format::pattern`] numbers them
+        /// the order of key switch and bootstrap, as `pattern` of `homaes_tfhe::interop::Format` numbers them
         pattern: u8,
         /// the tag of the user's keys
         tag: Vec<u8>,

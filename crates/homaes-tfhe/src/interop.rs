@@ -288,7 +288,7 @@ const PATTERNS: [AtomicPatternKind; 2] = [
 ];
 
 /// What a user's values look like: the format of their blocks, and the tag of the user's keys.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Format {
     blocks: CiphertextConformanceParams,
     tag: Tag,
@@ -394,6 +394,15 @@ impl Format {
             self.tag.clone(),
             ReRandomizationMetadata::default(),
         ))
+    }
+}
+
+impl fmt::Debug for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Format")
+            .field("pattern", &self.pattern())
+            .field("tag", &self.tag)
+            .finish_non_exhaustive()
     }
 }
 
