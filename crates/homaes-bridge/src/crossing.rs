@@ -7,15 +7,12 @@
 use crate::error::{Error, Result};
 use crate::key::{BASE, BridgeKey, LEVELS, LOW};
 use crate::noise::{batch_log2, exceeds_log2, power_sums, switch_log2};
-use crate::weights::Functional;
+use crate::weights::{Functional, centred};
 use homaes_bgv::{Descent, Evaluator, LiftNoise, Lifted, Params};
 use homaes_leveled::log2;
 use homaes_math::kernel::{self, Term};
 use homaes_math::{GaloisMap, Modulus, Words};
 use homaes_scheme::misfit;
-
-/// Bits of the primes of the bridge.
-const PRIME_BITS: u32 = 47;
 
 /// A ciphertext under the key of the subring, from which slots are read.
 pub struct Switched {
@@ -31,7 +28,7 @@ pub struct Crossing<'k> {
     functionals: Vec<Functional>,
     /// class and translation of every slot
     slots: Vec<(usize, GaloisMap)>,
-    /// ⌊2^(64 + 46)/q⌋
+    /// ⌊2^(63 + b)/q⌋ for q of b bits
     to_torus: u64,
 }
 
@@ -74,13 +71,13 @@ impl<'k> Crossing<'k> {
                 table[slots.slot(class, step)] = Some((class, key.ring.translation(map)));
             }
         }
-        let q = key.transform.modulus().p();
+        let q = key.transform.modulus();
         Ok(Self {
             key,
             log2_t,
             functionals,
             slots: table.into_iter().flatten().collect(),
-            to_torus: ((1u128 << (64 + PRIME_BITS - 1)) / u128::from(q)) as u64,
+            to_torus: ((1u128 << (63 + q.bits())) / u128::from(q.p())) as u64,
         })
     }
 
@@ -182,17 +179,14 @@ impl<'k> Crossing<'k> {
         kernel::inner_product(ring, m, &terms, &[], &mut [[&mut a[..], &mut b[..]]]);
         self.key.transform.forward(a);
         let (mask, last) = out.split_at_mut(n);
+        let (factor, shift) = (u128::from(self.to_torus), m.bits() - 1);
+        // a canonical plain residue modulo q as a multiple of 2^-64
+        let torus = |x: u64| ((u128::from(x) * factor) >> shift) as u64;
         for (out, &x) in mask.iter_mut().zip(a.iter()) {
-            *out = self.torus(m, x);
+            *out = torus(m.canonical(x));
         }
         let body = b.iter().fold(0, |sum, &x| m.add(sum, m.canonical(x)));
-        last[0] = self.torus(m, body).wrapping_neg();
-    }
-
-    /// A stored lazy residue modulo q as a multiple of 2^-64.
-    fn torus(&self, m: &Modulus, x: u64) -> u64 {
-        let x = m.from_stored(m.canonical(x));
-        ((u128::from(x) * u128::from(self.to_torus)) >> (PRIME_BITS - 1)) as u64
+        last[0] = torus(body).wrapping_neg();
     }
 
     /// Memory that [`read`](Self::read) works in.
@@ -245,12 +239,8 @@ pub struct ReadScratch([Words; 2]);
 
 /// A stored lazy residue, centred, without its lowest bits, rounded.
 fn high_part(m: &Modulus, x: u64) -> i64 {
-    let x = m.from_stored(m.canonical(x));
-    let centred = match x > m.p() / 2 {
-        true => x as i64 - m.p() as i64,
-        false => x as i64,
-    };
-    (centred + (1 << (LOW - 1))) >> LOW
+    let x = centred(m, m.from_stored(m.canonical(x)));
+    (x + (1 << (LOW - 1))) >> LOW
 }
 
 /// The lowest digit, centred.

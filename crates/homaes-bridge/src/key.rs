@@ -16,8 +16,9 @@ use crate::error::{Error, Result};
 use homaes_bgv::{Params, SecretKey};
 use homaes_leveled::secret::{self, lots, lots_mut};
 use homaes_leveled::{Poly, SecretPoly};
-use homaes_math::sample::{self, Seed};
+use homaes_math::sample::{self, SIGMA, Seed};
 use homaes_math::{Modulus, Ring, Transform, Words};
+use homaes_params::{Published, lwe};
 use homaes_wire::KeyId;
 use rand_core::CryptoRng;
 use std::sync::Arc;
@@ -154,6 +155,20 @@ impl BridgeKey {
     /// The key that results are under.
     pub fn target(&self) -> &Target {
         &self.target
+    }
+
+    /// What an adversary sees of a bridge key of `params`, and what breaking it costs: none is known of toys.
+    ///
+    /// The line of the table for the user's own keys in the same dimension holds for it too, because its relative noise is larger.
+    ///
+    /// # Errors
+    /// If the set's ring has no subring to switch to.
+    pub fn published(params: &Params) -> Result<Published> {
+        let (ring, transform) = rings(params)?;
+        let n = ring.n() as u32;
+        let log2_sigma = SIGMA.log2() - transform.modulus().log2();
+        let what = "bridge key, under the key on the other side";
+        Ok(lwe::published(what, n, log2_sigma, n))
     }
 
     /// Bits of the LWE key that results are under.

@@ -62,6 +62,24 @@ fn error(bits: &[u64], lwe: &[u64], number: u64, log2_t: u32) -> f64 {
     phase.wrapping_sub(number << (64 - log2_t)) as i64 as f64 / 2f64.powi(64)
 }
 
+/// Every secure set of bytes has bridges of 128 bits, rotations counted.
+#[test]
+fn bridge_keys_are_as_hard_as_the_sets() {
+    let mut count = 0;
+    for set in sets::ALL {
+        let params = Params::new(set).unwrap();
+        let line = BridgeKey::published(&params).unwrap();
+        println!("{}: {} {:?}", set.name.as_str(), line.what, line.estimate);
+        if set.security_bits_claimed.is_some() {
+            let estimate = line.estimate.unwrap();
+            assert!(estimate.bits.min(estimate.with_rotations) >= 128.0);
+            assert_eq!(line.dimension, 2048);
+            count += 1;
+        }
+    }
+    assert!(count >= 7);
+}
+
 /// The key as a file, and read again.
 #[test]
 fn a_bridge_key_is_a_file() {
@@ -165,6 +183,12 @@ fn across(set: &ParamSet, seed: u8) {
 fn every_bit_of_every_slot_comes_across() {
     across(&sets::TOY_255, 3);
     across(&sets::TOY_4369, 4);
+    // another prime of the descent
+    let set = ParamSet {
+        chain: sets::AES256_2.chain,
+        ..sets::TOY_255
+    };
+    across(&set, 5);
 }
 
 #[test]

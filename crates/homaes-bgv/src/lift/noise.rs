@@ -173,7 +173,9 @@ fn with_normal(x: &[f64], variance_log2: f64) -> Moments {
                 };
                 2.0 * (factorials[q] - factorials[i]) - factorials[q - i] + normal + x[i]
             });
-            terms.fold(f64::NEG_INFINITY, log2::sum)
+            // nothing and nothing has no logarithm
+            let some = terms.filter(|t| t.is_finite());
+            some.fold(f64::NEG_INFINITY, log2::sum)
         })
         .collect()
 }
