@@ -10,9 +10,12 @@ use crate::noise::{batch_log2, exceeds_log2, power_sums, switch_log2};
 use crate::weights::{Functional, centred};
 use homaes_bgv::{Descent, Evaluator, LiftNoise, Lifted, Params};
 use homaes_leveled::log2;
-use homaes_math::kernel::{self, Term};
+use homaes_math::kernel;
 use homaes_math::{GaloisMap, Modulus, Words};
 use homaes_scheme::misfit;
+
+/// Slots that are read together: few enough for their sums to stay in the second cache.
+const TOGETHER: usize = 8;
 
 /// A ciphertext under the key of the subring, from which slots are read.
 pub struct Switched {
@@ -28,8 +31,6 @@ pub struct Crossing<'k> {
     functionals: Vec<Functional>,
     /// class and translation of every slot
     slots: Vec<(usize, GaloisMap)>,
-    /// ⌊2^(63 + b)/q⌋ for q of b bits
-    to_torus: u64,
 }
 
 /// What is known of the noise of readings.
@@ -71,13 +72,11 @@ impl<'k> Crossing<'k> {
                 table[slots.slot(class, step)] = Some((class, key.ring.translation(map)));
             }
         }
-        let q = key.transform.modulus();
         Ok(Self {
             key,
             log2_t,
             functionals,
             slots: table.into_iter().flatten().collect(),
-            to_torus: ((1u128 << (63 + q.bits())) / u128::from(q.p())) as u64,
         })
     }
 
@@ -152,47 +151,53 @@ impl<'k> Crossing<'k> {
         })
     }
 
-    /// The number in `slot` over t, as an LWE ciphertext on the torus: words of 64 bits, mask, then body, whose phase is body - <mask, key>.
+    /// The numbers in `slots` over t, as LWE ciphertexts on the torus: words of 64 bits, mask, then body, whose phase is body - <mask, key>.
     ///
-    /// Cost: n products for mask and body, one transform of the subring.
+    /// Slots that follow each other and are of one class share what is fetched. Cost of each: n products for mask and body, one transform of the subring.
     ///
     /// # Panics
-    /// If `out` has not [`words`](Self::words), or there is no such slot.
-    pub fn read(&self, c: &Switched, slot: usize, scratch: &mut ReadScratch, out: &mut [u64]) {
-        assert!(out.len() == self.words() && c.log2_t == self.log2_t);
-        let (class, map) = &self.slots[slot];
-        let (ring, m) = (&self.key.ring, self.key.transform.modulus());
-        let n = ring.n();
-        let dual = &self.functionals[*class].dual;
-        let sources: Vec<[&[u64]; 1]> = dual.chunks_exact(n).map(|row| [row]).collect();
-        let [mask, body] = c.parts.each_ref().map(|p| p.chunks_exact(n));
-        let terms: Vec<Term<'_>> = sources
-            .iter()
-            .zip(mask.zip(body))
-            .map(|(sources, (mask, body))| Term {
-                sources,
-                map,
-                key: [mask, body],
-            })
-            .collect();
-        let [a, b] = &mut scratch.0;
-        kernel::inner_product(ring, m, &terms, &[], &mut [[&mut a[..], &mut b[..]]]);
-        self.key.transform.forward(a);
-        let (mask, last) = out.split_at_mut(n);
-        let (factor, shift) = (u128::from(self.to_torus), m.bits() - 1);
-        // a canonical plain residue modulo q as a multiple of 2^-64
-        let torus = |x: u64| ((u128::from(x) * factor) >> shift) as u64;
-        for (out, &x) in mask.iter_mut().zip(a.iter()) {
-            *out = torus(m.canonical(x));
+    /// If there are not as many outputs of [`words`](Self::words), or there is no such slot.
+    pub fn read(
+        &self,
+        c: &Switched,
+        slots: &[usize],
+        scratch: &mut ReadScratch,
+        out: &mut [&mut [u64]],
+    ) {
+        assert!(out.len() == slots.len() && c.log2_t == self.log2_t);
+        let (ring, transform) = (&self.key.ring, &self.key.transform);
+        let m = transform.modulus();
+        let [mask, body] = c.parts.each_ref().map(|part| &**part);
+        let mut out = out.iter_mut();
+        let same = |a: &usize, b: &usize| self.slots[*a].0 == self.slots[*b].0;
+        for slots in slots.chunk_by(same).flat_map(|some| some.chunks(TOGETHER)) {
+            let class = self.slots[slots[0]].0;
+            let maps: Vec<&GaloisMap> = slots.iter().map(|&slot| &self.slots[slot].1).collect();
+            let pairs = scratch.0.iter_mut().take(maps.len());
+            let mut sums: Vec<[&mut [u64]; 2]> = pairs
+                .map(|pair| pair.each_mut().map(|sum| &mut sum[..]))
+                .collect();
+            let dual = &self.functionals[class].dual;
+            kernel::row_sums(ring, m, dual, [mask, body], &maps, &mut sums);
+            for [a, b] in sums {
+                transform.forward(a);
+                let (mask, last) = out.next().expect("as many as slots").split_at_mut(ring.n());
+                kernel::to_torus(ring, m, a, mask);
+                // canonical residues: 2^17 of them fit a word
+                b[0] = b.iter().sum::<u64>() % m.p();
+                let lanes = ring.lanes();
+                b[1..lanes].fill(0);
+                kernel::to_torus(ring, m, &b[..lanes], &mut a[..lanes]);
+                last[0] = a[0].wrapping_neg();
+            }
         }
-        let body = b.iter().fold(0, |sum, &x| m.add(sum, m.canonical(x)));
-        last[0] = torus(body).wrapping_neg();
     }
 
     /// Memory that [`read`](Self::read) works in.
     pub fn scratch(&self) -> ReadScratch {
         let n = self.key.ring.n();
-        ReadScratch([(); 2].map(|()| Words::scratch(n)))
+        let pair = || [(); 2].map(|()| Words::scratch(n));
+        ReadScratch((0..TOGETHER).map(|_| pair()).collect())
     }
 
     pub(crate) fn params(&self) -> &'k Params {
@@ -235,7 +240,7 @@ impl<'k> Crossing<'k> {
 }
 
 /// The working memory of a reading.
-pub struct ReadScratch([Words; 2]);
+pub struct ReadScratch(Vec<[Words; 2]>);
 
 /// A stored lazy residue, centred, without its lowest bits, rounded.
 fn high_part(m: &Modulus, x: u64) -> i64 {

@@ -128,10 +128,17 @@ impl Crossing<'_> {
                 for byte in 0..BYTES {
                     for number in 0..numbers {
                         let at = (byte * numbers + number) * len;
-                        for (out, places) in out.chunks_exact_mut(block).zip(places) {
-                            let (ciphertext, slot) = places[byte];
-                            let c = &crossed.numbers[ciphertext][number];
-                            self.read(c, slot, &mut scratch, &mut out[at..at + len]);
+                        let mut outs = out.chunks_exact_mut(block);
+                        let mut outs: Vec<&mut [u64]> =
+                            outs.by_ref().map(|out| &mut out[at..at + len]).collect();
+                        let places: Vec<_> = places.iter().map(|places| places[byte]).collect();
+                        let mut done = 0;
+                        for own in places.chunk_by(|a, b| a.0 == b.0) {
+                            let slots: Vec<usize> = own.iter().map(|place| place.1).collect();
+                            let c = &crossed.numbers[own[0].0][number];
+                            let outs = &mut outs[done..done + own.len()];
+                            self.read(c, &slots, &mut scratch, outs);
+                            done += own.len();
                         }
                     }
                 }

@@ -10,7 +10,7 @@ use homaes_wire::{KeyId, Kind, Reader, Writer};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 struct World {
     params: Arc<Params>,
@@ -146,16 +146,20 @@ fn across(set: &ParamSet, seed: u8) {
             .map(|c| crossing.switched(&eval, c).unwrap())
             .collect();
         println!("switched in {:?}", start.elapsed());
-        let start = Instant::now();
+        let mut reading = Duration::ZERO;
         let mut scratch = crossing.scratch();
-        let mut lwe = vec![0; crossing.words()];
+        let slots: Vec<usize> = (0..bytes.len()).collect();
+        let mut words = vec![0; bytes.len() * crossing.words()];
         let (mut sum, mut largest) = (0.0, 0.0f64);
         let width = 8 / lifted.len();
         for (i, c) in switched.iter().enumerate() {
-            for (slot, byte) in bytes.iter().enumerate() {
-                crossing.read(c, slot, &mut scratch, &mut lwe);
+            let mut lwes: Vec<&mut [u64]> = words.chunks_exact_mut(crossing.words()).collect();
+            let start = Instant::now();
+            crossing.read(c, &slots, &mut scratch, &mut lwes);
+            reading += start.elapsed();
+            for (slot, (byte, lwe)) in bytes.iter().zip(&lwes).enumerate() {
                 let number = u64::from(byte >> (i * width)) & ((1 << width) - 1);
-                let error = error(&w.bits, &lwe, number, log2_t);
+                let error = error(&w.bits, lwe, number, log2_t);
                 assert!(
                     error.abs() < 0.5 / f64::from(1u32 << log2_t),
                     "slot {slot}, number {i}"
@@ -165,7 +169,7 @@ fn across(set: &ParamSet, seed: u8) {
             }
         }
         let count = switched.len() * bytes.len();
-        println!("{count} read in {:?}", start.elapsed());
+        println!("{count} read in {reading:?}");
         let found = 0.5 * (sum / count as f64).log2();
         let noise = crossing.noise(&lifted[0], count);
         println!(
@@ -313,7 +317,7 @@ fn a_batch_becomes_values_of_tfhe() {
         .collect();
     let (key, _) = key_bits(&client).unwrap();
     let mut first = Vec::new();
-    let mut reading = std::time::Duration::ZERO;
+    let mut reading = Duration::ZERO;
     let (mut sum, mut largest) = (0.0, 0.0f64);
     for part in 0..16 {
         let range = 128 * part..128 * (part + 1);

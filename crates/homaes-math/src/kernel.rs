@@ -105,6 +105,66 @@ pub fn inner_product(
     }
 }
 
+/// Sums over the rows of a larger ring, whose rows are limbs of this one: for each σ of `maps`, `out_c = Σ_r σ(x_r) · key_c,r`, canonical; at most
+/// [`MAX_TERMS`] rows, all canonical.
+///
+/// Results share each load of a key word, and of x all but the first come from the cache. Cost: two multiplications per product and one reduction per output word.
+pub fn row_sums(
+    ring: &Ring,
+    m: &Modulus,
+    x: &[u64],
+    keys: [&[u64]; 2],
+    maps: &[&GaloisMap],
+    out: &mut [[&mut [u64]; 2]],
+) {
+    let n = ring.n();
+    assert!(ring.rows() == 1 && x.len().is_multiple_of(n) && x.len() / n <= MAX_TERMS);
+    assert!(keys.iter().all(|k| k.len() == x.len()) && maps.len() == out.len());
+    assert!(out.iter().flatten().all(|o| o.len() == n));
+    if ring.vectorised() {
+        return simd::row_sums(ring, m, x, keys, maps, out);
+    }
+    let mut moved = [0; BLOCK];
+    for (map, outs) in maps.iter().zip(out) {
+        for range in blocks(ring) {
+            let moved = &mut moved[..range.len()];
+            let mut sums = [[0u128; BLOCK]; 2];
+            for (row, x) in x.chunks_exact(n).enumerate() {
+                map.gather(x, range.start, moved);
+                for (sums, key) in sums.iter_mut().zip(keys) {
+                    let key = &key[row * n..][range.clone()];
+                    for ((sum, &x), &k) in sums.iter_mut().zip(&*moved).zip(key) {
+                        *sum += u128::from(x) * u128::from(k);
+                    }
+                }
+            }
+            for (out, sums) in outs.iter_mut().zip(sums) {
+                for (o, sum) in out[range.clone()].iter_mut().zip(sums) {
+                    *o = m.canonical(Modulus::sub_if_ge(reduce(m, sum), 2 * m.p()));
+                }
+            }
+        }
+    }
+}
+
+/// Lazy plain residues x over p as multiples of 2^-64, but for an error of at most 2^-50 of the whole.
+pub fn to_torus(ring: &Ring, m: &Modulus, x: &[u64], out: &mut [u64]) {
+    assert!(x.len() == out.len() && x.len().is_multiple_of(ring.lanes()));
+    let (shift, factor) = (
+        52 - m.bits(),
+        (1u128 << (51 + m.bits())) / u128::from(m.p()),
+    );
+    let factor = factor as u64;
+    if ring.vectorised() {
+        return simd::to_torus(m, x, [u64::from(shift), factor], out);
+    }
+    for (o, &x) in out.iter_mut().zip(x) {
+        let product = u128::from(m.canonical(x) << shift) * u128::from(factor);
+        // half of what is cut off
+        *o = ((product >> 52) as u64) << 13 | 1 << 12;
+    }
+}
+
 /// `out = Σ x_i · y_i`, or with `add` plus what `out` held, lazy; at most half of [`MAX_TERMS`] products of lazy limbs.
 ///
 /// Cost: two multiplications per product and one reduction per output word.

@@ -494,3 +494,53 @@ fn lengths_are_checked_on_every_backend() {
         });
     }
 }
+
+/// On every backend, against sums of products; and as fractions of p.
+#[test]
+fn rows_are_summed_and_put_on_the_torus() {
+    for (conductor, rows) in [(15, 16), (257, 3), (3855, 16)] {
+        for p in PRIMES {
+            let m = &Modulus::new(p);
+            let outs: Vec<Vec<Vec<u64>>> = Backend::available()
+                .map(|b| {
+                    let ring = &Ring::with_backend(conductor, b).unwrap();
+                    let n = ring.n();
+                    let [x, y, z] = [1, 2, 3].map(|seed| limb(rows * n, p, seed));
+                    let maps = [[0, 0, 0], [1, 3, 77], [0, 1, 255]].map(|e| ring.translation(e));
+                    let mut sums = vec![vec![0; n]; 2 * maps.len()];
+                    let mut pairs = sums.chunks_exact_mut(2);
+                    let mut limbs: Vec<[&mut [u64]; 2]> = pairs
+                        .by_ref()
+                        .map(|pair| {
+                            let (a, b) = pair.split_at_mut(1);
+                            [&mut a[0][..], &mut b[0][..]]
+                        })
+                        .collect();
+                    let maps: Vec<&GaloisMap> = maps.iter().collect();
+                    row_sums(ring, m, &x, [&y, &z], &maps, &mut limbs);
+                    for (map, pair) in maps.iter().zip(sums.chunks_exact(2)) {
+                        for i in (0..n).step_by(7) {
+                            let at = map.source(i);
+                            for (key, sum) in [&y, &z].iter().zip(pair) {
+                                let want = (0..rows).fold(0, |sum, r| {
+                                    m.add(sum, m.mul_stored(x[r * n + at], key[r * n + i]))
+                                });
+                                assert_eq!(sum[i], want);
+                            }
+                        }
+                    }
+                    let mut torus = vec![0; n];
+                    let lazy: Vec<u64> = sums[0].iter().map(|x| x + p).collect();
+                    to_torus(ring, m, &lazy, &mut torus);
+                    for (t, x) in torus.iter().zip(&sums[0]) {
+                        let want = (u128::from(*x) << 64) / u128::from(p);
+                        assert!((*t).abs_diff(want as u64) <= 1 << 14, "{t} {want}");
+                    }
+                    sums.push(torus);
+                    sums
+                })
+                .collect();
+            assert!(outs.windows(2).all(|w| w[0] == w[1]), "{conductor}, p {p}");
+        }
+    }
+}

@@ -96,7 +96,7 @@ pub(super) unsafe fn sub_if_ge(x: __m512i, bound: __m512i) -> __m512i {
 
 /// An automorphism as the vector kernels read it.
 #[derive(Clone, Copy)]
-struct VectorMap {
+pub(super) struct VectorMap {
     row_shift: usize,
     col_shift: usize,
     lanes: __m512i,
@@ -104,7 +104,7 @@ struct VectorMap {
 
 impl VectorMap {
     #[inline(always)]
-    unsafe fn new(map: &GaloisMap) -> Self {
+    pub(super) unsafe fn new(map: &GaloisMap) -> Self {
         Self {
             row_shift: map.row_shift,
             col_shift: map.col_shift,
@@ -121,13 +121,13 @@ impl VectorMap {
 
     /// First word within the source row for column `col`.
     #[inline(always)]
-    fn column(&self, col: usize, cols: usize) -> usize {
+    pub(super) fn column(&self, col: usize, cols: usize) -> usize {
         ((col + self.col_shift) & (cols - 1)) * 8
     }
 
     /// The source vector at `p` with its lanes permuted.
     #[inline(always)]
-    unsafe fn load(&self, p: *const u64) -> __m512i {
+    pub(super) unsafe fn load(&self, p: *const u64) -> __m512i {
         // SAFETY: the caller passes a pointer to eight readable words.
         unsafe { _mm512_permutexvar_epi64(self.lanes, load(p)) }
     }

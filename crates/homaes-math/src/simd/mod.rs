@@ -8,6 +8,8 @@ mod avx512;
 mod avx512_halves;
 #[cfg(target_arch = "x86_64")]
 mod avx512_ntt;
+#[cfg(target_arch = "x86_64")]
+mod avx512_rows;
 pub(crate) mod fourier;
 pub(crate) mod integer;
 #[cfg(target_arch = "x86_64")]
@@ -17,7 +19,7 @@ pub use fourier::Vectors;
 
 use crate::kernel::{RowTerm, Tensor, Term};
 use crate::modulus::{Modulus, Shoup};
-use crate::ring::Ring;
+use crate::ring::{GaloisMap, Ring};
 use crate::transform::Kernels;
 
 /// Which instructions the kernels use.
@@ -151,6 +153,10 @@ dispatch! {
     avx512_ntt::transform(m: &Modulus, t: &Tables, a: &mut [u64]);
     /// See [`crate::kernel::inner_product`].
     avx512::inner_product(ring: &Ring, m: &Modulus, terms: &[Term<'_>], rows: &[RowTerm<'_>], out: &mut [[&mut [u64]; 2]]);
+    /// See [`crate::kernel::row_sums`].
+    avx512_rows::row_sums(ring: &Ring, m: &Modulus, x: &[u64], keys: [&[u64]; 2], maps: &[&GaloisMap], out: &mut [[&mut [u64]; 2]]);
+    /// See [`crate::kernel::to_torus`].
+    avx512_rows::to_torus(m: &Modulus, x: &[u64], constants: [u64; 2], out: &mut [u64]);
     /// See [`crate::kernel::tensor`].
     avx512::tensor(ring: &Ring, m: &Modulus, t: &Tensor<'_>, out: [&mut [u64]; 4]);
     /// See [`crate::kernel::product`].
