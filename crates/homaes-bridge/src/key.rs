@@ -199,10 +199,12 @@ pub(crate) fn rings(params: &Params) -> Result<(Ring, Transform)> {
 /// Secret coefficients in evaluation form, stored and canonical.
 fn in_evaluation(transform: &Transform, coefficients: &[i64]) -> SecretPoly {
     let m = transform.modulus();
+    let (p, r) = (m.p() as i64, m.shoup(m.r()));
     let mut out = SecretPoly(Poly::scratch(coefficients.len(), 1));
     let limb = &mut out.limbs[0];
     for (x, &c) in limb.iter_mut().zip(coefficients) {
-        *x = m.to_stored(m.from_signed(c));
+        // |c| < p; the sign is folded in without a branch or a division
+        *x = m.scale(((c >> 63) & p).wrapping_add(c) as u64, r);
     }
     transform.forward(limb);
     limb.iter_mut().for_each(|x| *x = m.canonical(*x));

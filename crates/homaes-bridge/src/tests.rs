@@ -5,6 +5,7 @@ use homaes_aes::clear::encrypt_block;
 use homaes_aes::{Layout, RoundKeys};
 use homaes_bgv::{Aes, EvalKey, Evaluator, LIFT_LEVEL, ParamSet, Params, SecretKey};
 use homaes_bgv::{WrappedKey, Wrapping, sets};
+use homaes_math::memcheck::{Poisoned, findings, poison};
 use homaes_scheme::Records;
 use homaes_wire::{KeyId, Kind, Reader, Writer};
 use rand_chacha::ChaCha20Rng;
@@ -78,6 +79,31 @@ fn bridge_keys_are_as_hard_as_the_sets() {
         }
     }
     assert!(count >= 7);
+}
+
+/// Making a key with everything secret undefined but the BGV key, whose arithmetic is the same: for valgrind, see `homaes_math::memcheck`.
+#[test]
+#[ignore = "run by secrets_under_memcheck"]
+fn secrets() {
+    let params = Params::new(&sets::TOY_255).unwrap();
+    let mut rng = ChaCha20Rng::from_seed([10; 32]);
+    let secret = SecretKey::generate(&params, &mut rng).unwrap();
+    let mut bits = [1, 0, 0, 1, 1, 1, 0, 1];
+    poison(&mut bits);
+    let mut rng = Poisoned(rng);
+    BridgeKey::generate(&secret, &bits, target(), &mut rng).unwrap();
+}
+
+/// `CARGO_PROFILE_RELEASE_DEBUG=line-tables-only cargo test --release under_memcheck -- --ignored --nocapture`; needs valgrind.
+#[test]
+#[ignore = "needs valgrind"]
+fn secrets_under_memcheck() {
+    let Some(found) = findings("tests::secrets") else {
+        println!("skipped: valgrind is not installed");
+        return;
+    };
+    let none: [&str; 0] = [];
+    assert_eq!(found, none);
 }
 
 /// The key as a file, and read again.

@@ -16,6 +16,9 @@ use std::alloc::{GlobalAlloc, Layout, System};
 /// destructors of values and without `atexit` functions. So a fallible allocation of the standard library does not fail
 /// either; ask [`is_available`] for large ones.
 ///
+/// Where a thread starts and its stack took the last of the address space, the C library may end the process itself, by a
+/// signal: it needs a few bytes of its own then.
+///
 /// ```
 /// use homaes_math::memory::Guarded;
 /// #[global_allocator]
