@@ -97,7 +97,7 @@ use std::sync::OnceLock;
 pub(crate) const LOG2_P_FAIL: f64 = -64.0;
 
 /// Largest (1+|s_j|²)/(1+h) over embeddings that a secret key may have. Random keys exceed it with probability 3 % at n = 32768.
-pub(crate) const PEAK: f64 = 13.0;
+pub const PEAK: f64 = 13.0;
 
 /// log2 of the probability of a truncation, negated.
 const EVENT_BITS: f64 = 100.0;
@@ -618,8 +618,11 @@ impl Bound {
     }
 }
 
-/// By how much the variance of a key switch may exceed its mean at the worst embedding, from the shares of its digits.
-pub(crate) fn worst_spread(shares: &[f64]) -> f64 {
+/// By how much the variance of a key switch may exceed its mean at the worst embedding, from the shares of its digits in that variance.
+///
+/// The errors of a digit have a sum of squares at an embedding that is exponentially distributed; Laurent and Massart's bound on sums of such holds for all
+/// embeddings and keys but with a probability of e^-60 each.
+pub fn worst_spread(shares: &[f64]) -> f64 {
     let total: f64 = shares.iter().sum();
     let weights = || shares.iter().map(|w| w / total);
     let squares: f64 = weights().map(|w| w * w).sum();

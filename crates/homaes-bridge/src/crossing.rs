@@ -17,6 +17,33 @@ use homaes_scheme::misfit;
 /// Slots that are read together: few enough for their sums to stay in the second cache.
 const TOGETHER: usize = 8;
 
+/// What crosses: how the bits of a byte are numbers in slots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Numbers {
+    /// eight bits, modulo 2
+    Bits,
+    /// four pairs of bits, modulo 32
+    Pairs,
+}
+
+impl Numbers {
+    /// Of these numbers: log2 of t.
+    pub fn log2_t(self) -> u32 {
+        match self {
+            Self::Bits => 1,
+            Self::Pairs => 5,
+        }
+    }
+
+    /// Of a byte.
+    pub fn count(self) -> usize {
+        match self {
+            Self::Bits => 8,
+            Self::Pairs => 4,
+        }
+    }
+}
+
 /// A ciphertext under the key of the subring, from which slots are read.
 pub struct Switched {
     /// c1 and c0 modulo the prime, stored and canonical
@@ -27,7 +54,7 @@ pub struct Switched {
 /// The way from numbers modulo t in slots to LWE ciphertexts, prepared.
 pub struct Crossing<'k> {
     key: &'k BridgeKey,
-    log2_t: u32,
+    numbers: Numbers,
     functionals: Vec<Functional>,
     /// class and translation of every slot
     slots: Vec<(usize, GaloisMap)>,
@@ -43,24 +70,15 @@ pub struct ReadingNoise {
 }
 
 impl<'k> Crossing<'k> {
-    /// For numbers modulo 2^`log2_t`: 1 for bits, 5 for pairs of bits. Half a second at n = 32768.
-    ///
-    /// # Errors
-    /// If `log2_t` is not 1 to 5.
-    pub fn new(key: &'k BridgeKey, log2_t: u32) -> Result<Self> {
-        if !(1..=5).contains(&log2_t) {
-            return Err(Error::Modulus {
-                found: log2_t,
-                expected: 5,
-            });
-        }
+    /// Half a second at n = 32768.
+    pub fn new(key: &'k BridgeKey, numbers: Numbers) -> Self {
         let params = &*key.params;
         let slots = params.slots();
         let [n3, n5, n257] = slots.axes();
         let classes = slots.count() / (n3 * n5 * n257);
         let descent = Descent::new(params, 1);
         let functionals = (0..classes)
-            .map(|class| Functional::new(params, &descent, class, log2_t))
+            .map(|class| Functional::new(params, &descent, class, numbers.log2_t()))
             .collect();
         let back = |e: usize, len: usize| (len - e % len) % len;
         let [_, cols, l3, l5] = params.ring().lens();
@@ -72,17 +90,28 @@ impl<'k> Crossing<'k> {
                 table[slots.slot(class, step)] = Some((class, key.ring.translation(map)));
             }
         }
-        Ok(Self {
+        Self {
             key,
-            log2_t,
+            numbers,
             functionals,
             slots: table.into_iter().flatten().collect(),
-        })
+        }
     }
 
-    /// log2 of t.
-    pub(crate) fn log2_t(&self) -> u32 {
-        self.log2_t
+    /// What crosses.
+    pub fn numbers(&self) -> Numbers {
+        self.numbers
+    }
+
+    /// If these are what crosses.
+    pub(crate) fn check(&self, expected: Numbers) -> Result<()> {
+        match self.numbers == expected {
+            true => Ok(()),
+            false => Err(Error::Modulus {
+                found: self.numbers.log2_t(),
+                expected: expected.log2_t(),
+            }),
+        }
     }
 
     /// The key.
@@ -105,10 +134,10 @@ impl<'k> Crossing<'k> {
         let params = self.params();
         let found = (eval.params().id(), eval.key_id());
         misfit::check("bridge key", (params.id(), self.key.id), found)?;
-        if a.log2_t() != self.log2_t {
+        if a.log2_t() != self.numbers.log2_t() {
             return Err(Error::Modulus {
                 found: a.log2_t(),
-                expected: self.log2_t,
+                expected: self.numbers.log2_t(),
             });
         }
         let descent = Descent::new(params, a.level());
@@ -164,7 +193,7 @@ impl<'k> Crossing<'k> {
         scratch: &mut ReadScratch,
         out: &mut [&mut [u64]],
     ) {
-        assert!(out.len() == slots.len() && c.log2_t == self.log2_t);
+        assert!(out.len() == slots.len() && c.log2_t == self.numbers.log2_t());
         let (ring, transform) = (&self.key.ring, &self.key.transform);
         let m = transform.modulus();
         let [mask, body] = c.parts.each_ref().map(|part| &**part);
@@ -209,12 +238,12 @@ impl<'k> Crossing<'k> {
         let params = self.params();
         let gain = Descent::new(params, a.level()).gain_log2();
         let carried = a.carried_log2();
-        let (rms, worst) = match self.log2_t {
-            1 => (
+        let (rms, worst) = match self.numbers {
+            Numbers::Bits => (
                 LiftNoise::planes_rms_log2(params, carried),
                 LiftNoise::planes(params, carried),
             ),
-            _ => (
+            Numbers::Pairs => (
                 LiftNoise::pairs_rms_log2(params, carried),
                 LiftNoise::pairs(params, carried),
             ),
@@ -223,7 +252,7 @@ impl<'k> Crossing<'k> {
         // μ/2 is what is read
         let unit = q + 1.0;
         let worst = worst.scaled(gain).with_normal(switch_log2(params, true));
-        let limit = unit - f64::from(self.log2_t) - 2.0;
+        let limit = unit - f64::from(self.numbers.log2_t()) - 2.0;
         let each = self.functionals.iter().map(|f| {
             let powers = power_sums(&f.squares, worst.moments().len() - 1);
             exceeds_log2(&worst, &powers, limit)

@@ -3,7 +3,7 @@
 //! A block of the parameters `PARAM_MESSAGE_2_CARRY_2_KS_PBS` holds two bits over 32 on the torus: what a pair is, lifted. Its key is the user's big LWE
 //! key of 2048 bits, that of the bridge key.
 
-use crate::crossing::Crossing;
+use crate::crossing::{Crossing, Numbers};
 use crate::error::{Error, Result};
 use crate::key::{BridgeKey, Other, Target};
 use crate::state::Crossed;
@@ -14,10 +14,6 @@ use rand_core::CryptoRng;
 use std::ops::Range;
 use tfhe::{ClientKey, FheUint8};
 
-/// log2 of t.
-const PAIRS: u32 = 5;
-/// Blocks of a value.
-const BLOCKS: usize = 4;
 /// log2 of the most noise that a block may have: a bootstrap of `tfhe` leaves 2^-14.9.
 const MAX_LOG2_SIGMA: f64 = -15.0;
 
@@ -70,12 +66,7 @@ impl Crossing<'_> {
         blocks: Range<usize>,
         format: &Format,
     ) -> Result<Vec<FheUint8>> {
-        if self.log2_t() != PAIRS {
-            return Err(Error::Modulus {
-                found: self.log2_t(),
-                expected: PAIRS,
-            });
-        }
+        self.check(Numbers::Pairs)?;
         let found = crossed.noise().log2_sigma;
         if found > MAX_LOG2_SIGMA {
             return Err(Error::Tfhe(homaes_tfhe::Error::TooNoisy {
@@ -85,7 +76,7 @@ impl Crossing<'_> {
             }));
         }
         let lwes = self.lwes(crossed, blocks);
-        let values = lwes.chunks_exact(BLOCKS * self.words());
+        let values = lwes.chunks_exact(self.numbers().count() * self.words());
         values
             .map(|value| {
                 let blocks = value.chunks_exact(self.words()).map(<[u64]>::to_vec);

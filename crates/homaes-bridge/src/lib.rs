@@ -41,7 +41,7 @@ mod noise;
 mod state;
 mod weights;
 
-pub use crossing::{Crossing, ReadScratch, ReadingNoise, Switched};
+pub use crossing::{Crossing, Numbers, ReadScratch, ReadingNoise, Switched};
 pub use error::{Error, Result};
 pub use key::{BridgeKey, Other, Target};
 pub use state::Crossed;

@@ -21,13 +21,9 @@
 //! | dropped bits of c1 | 4·n·2^(2·LOW)/12·\|s_j\|² |
 
 use crate::key::{BASE, LEVELS, LOW};
-use homaes_bgv::{LiftNoise, Params};
+use homaes_bgv::{LiftNoise, PEAK, Params, worst_spread};
 use homaes_math::sample::SIGMA;
 
-/// Nats of the event that the errors of a bridge key are larger than assumed at some embedding, negated: 2^-64 and more for every key.
-const KEY_NATS: f64 = 60.0;
-/// Largest (1+|s_j|²)/(1+h) of an accepted BGV key.
-const PEAK: f64 = 13.0;
 /// log2 of the probability that a plane was handed more noise than was assumed.
 const EVENT_LOG2: f64 = -100.0;
 
@@ -42,11 +38,7 @@ pub(crate) fn switch_log2(params: &Params, worst: bool) -> f64 {
     let n = params.ring().n() as f64;
     let levels = LEVELS as f64;
     let (spread, kappa) = match worst {
-        // as for key-switching keys: Laurent and Massart's bound on a sum of exponential variables
-        true => (
-            1.0 + (2.0 * KEY_NATS / levels).sqrt() + KEY_NATS / levels,
-            PEAK,
-        ),
+        true => (worst_spread(&[1.0; LEVELS]), PEAK),
         false => (1.0, 1.0),
     };
     let digit = f64::from(2 * BASE).exp2() / 12.0;

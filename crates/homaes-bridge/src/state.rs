@@ -1,6 +1,6 @@
 //! Whole states across: results of AES, block by block.
 
-use crate::crossing::{Crossing, ReadingNoise, Switched};
+use crate::crossing::{Crossing, Numbers, ReadingNoise, Switched};
 use crate::error::{Error, Result};
 use homaes_bgv::{Ciphertext, Evaluator, Lifted, State};
 use homaes_math::Words;
@@ -42,9 +42,9 @@ impl Crossing<'_> {
     /// # Errors
     /// As [`Evaluator::bit_planes`] and [`Evaluator::bit_pairs`].
     fn lifted(&self, eval: &Evaluator<'_>, a: &Ciphertext) -> Result<Vec<Lifted>> {
-        Ok(match self.log2_t() {
-            1 => eval.bit_planes(a)?,
-            _ => eval.bit_pairs(a)?,
+        Ok(match self.numbers() {
+            Numbers::Bits => eval.bit_planes(a)?,
+            Numbers::Pairs => eval.bit_pairs(a)?,
         })
     }
 
@@ -58,15 +58,8 @@ impl Crossing<'_> {
         a: &Ciphertext,
     ) -> Result<(Vec<Switched>, ReadingNoise)> {
         let lifted = self.lifted(eval, a)?;
-        let noise = match lifted.first() {
-            Some(first) => self.noise(first, lifted.len() * self.params().slots().count()),
-            None => ReadingNoise::NONE,
-        };
-        if noise.failure_log2 > LOG2_P_FAIL {
-            return Err(Error::TooNoisy {
-                failure_log2: noise.failure_log2,
-            });
-        }
+        let count = lifted.len() * self.params().slots().count();
+        let noise = self.noise(&lifted[0], count).checked()?;
         let switched = lifted.par_iter().with_max_len(1);
         let switched = switched.map(|c| self.switched(eval, c));
         Ok((switched.collect::<Result<_>>()?, noise))
@@ -81,11 +74,10 @@ impl Crossing<'_> {
     pub fn cross(&self, eval: &Evaluator<'_>, state: &State) -> Result<Crossed> {
         let params = self.params();
         let blocks = params.blocks_per_batch(state.layout());
-        let place = |block: usize, byte: usize| state.place(params, block, byte);
         let mut places = vec![[(0, 0); BYTES]; blocks];
         for (block, places) in places.iter_mut().enumerate() {
             for (byte, to) in places.iter_mut().enumerate() {
-                *to = place(block, byte)?;
+                *to = state.place(params, block, byte)?;
             }
         }
         let mut noise = ReadingNoise::NONE;
@@ -96,15 +88,10 @@ impl Crossing<'_> {
             Ok(switched)
         });
         let numbers = numbers.collect::<Result<Vec<_>>>()?;
-        if noise.failure_log2 > LOG2_P_FAIL {
-            return Err(Error::TooNoisy {
-                failure_log2: noise.failure_log2,
-            });
-        }
         Ok(Crossed {
             numbers,
             places,
-            noise,
+            noise: noise.checked()?,
         })
     }
 
@@ -116,7 +103,7 @@ impl Crossing<'_> {
     /// # Panics
     /// If there are no such blocks.
     pub fn lwes(&self, crossed: &Crossed, blocks: Range<usize>) -> Words {
-        let numbers = crossed.numbers.first().map_or(0, Vec::len);
+        let numbers = self.numbers().count();
         let (len, places) = (self.words(), &crossed.places[blocks]);
         let block = BYTES * numbers * len;
         let mut out = Words::scratch(places.len() * block);
@@ -156,12 +143,7 @@ impl Crossing<'_> {
         blocks: Range<usize>,
         key: &homaes_tfhe::EvalKey,
     ) -> Result<homaes_tfhe::State> {
-        if self.log2_t() != 1 {
-            return Err(Error::Modulus {
-                found: self.log2_t(),
-                expected: 1,
-            });
-        }
+        self.check(Numbers::Bits)?;
         let params = key.params();
         let target = (params.id(), self.key().target().id);
         misfit::check("bridge key", target, (params.id(), key.key_id()))?;
@@ -176,6 +158,16 @@ impl Crossing<'_> {
 }
 
 impl ReadingNoise {
+    /// If a wrong reading is improbable enough.
+    fn checked(self) -> Result<Self> {
+        match self.failure_log2 > LOG2_P_FAIL {
+            true => Err(Error::TooNoisy {
+                failure_log2: self.failure_log2,
+            }),
+            false => Ok(self),
+        }
+    }
+
     /// Of no readings.
     pub(crate) const NONE: Self = Self {
         log2_sigma: f64::NEG_INFINITY,

@@ -53,6 +53,17 @@ fn world(set: &ParamSet, seed: u8) -> World {
     }
 }
 
+/// An AES key, and its encryption for results at the level where lifting begins.
+fn wrapped(secret: &SecretKey, rng: &mut ChaCha20Rng) -> (RoundKeys, WrappedKey) {
+    let keys = RoundKeys::expand(&[0x2b; 16]).unwrap();
+    let wrapping = Wrapping {
+        levels_left: Some(LIFT_LEVEL - 1),
+        ..Wrapping::default()
+    };
+    let wrapped = WrappedKey::encrypt(secret, &keys, wrapping, rng).unwrap();
+    (keys, wrapped)
+}
+
 /// The phase of an LWE ciphertext, less the number over t: on the torus, from -1/2 to 1/2.
 fn error(bits: &[u64], lwe: &[u64], number: u64, log2_t: u32) -> f64 {
     let (mask, body) = lwe.split_at(bits.len());
@@ -156,14 +167,15 @@ fn across(set: &ParamSet, seed: u8) {
     while x.level() > LIFT_LEVEL {
         x = eval.mod_switch(&x).unwrap();
     }
-    for log2_t in [1, 5] {
+    for numbers in [Numbers::Bits, Numbers::Pairs] {
+        let log2_t = numbers.log2_t();
         let start = Instant::now();
-        let crossing = Crossing::new(&w.bridge, log2_t).unwrap();
+        let crossing = Crossing::new(&w.bridge, numbers);
         println!("t = 2^{log2_t}: prepared in {:?}", start.elapsed());
         let start = Instant::now();
-        let lifted = match log2_t {
-            1 => eval.bit_planes(&x).unwrap(),
-            _ => eval.bit_pairs(&x).unwrap(),
+        let lifted = match numbers {
+            Numbers::Bits => eval.bit_planes(&x).unwrap(),
+            Numbers::Pairs => eval.bit_pairs(&x).unwrap(),
         };
         println!("lifted in {:?}", start.elapsed());
         let start = Instant::now();
@@ -243,16 +255,11 @@ fn a_result_of_aes_becomes_a_state_of_tfhe() {
     let own = homaes_tfhe::SecretKey::generate(&other, &mut rng).unwrap();
     let own_eval = homaes_tfhe::EvalKey::generate(&own, &mut rng);
     let bridge = BridgeKey::to_tfhe(&secret, &own, &mut rng).unwrap();
-    let keys = RoundKeys::expand(&[0x2b; 16]).unwrap();
-    let wrapping = Wrapping {
-        levels_left: Some(5),
-        ..Wrapping::default()
-    };
-    let wrapped = WrappedKey::encrypt(&secret, &keys, wrapping, &mut rng).unwrap();
+    let (keys, wrapped) = wrapped(&secret, &mut rng);
     let aes = Aes::new(&eval, &wrapped, Layout::Sliced).unwrap();
     let blocks: Vec<[u8; 16]> = (0..40).map(|i| [i; 16]).collect();
     let state = aes.evaluate(&blocks).unwrap();
-    let crossing = Crossing::new(&bridge, 1).unwrap();
+    let crossing = Crossing::new(&bridge, Numbers::Bits);
     let crossed = crossing.cross(aes.evaluator(), &state).unwrap();
     println!("{:?}", crossed.noise());
     let state = crossing.state(&crossed, 3..40, &own_eval).unwrap();
@@ -266,7 +273,7 @@ fn a_result_of_aes_becomes_a_state_of_tfhe() {
     let stranger = homaes_tfhe::EvalKey::generate(&stranger, &mut rng);
     let refused = crossing.state(&crossed, 0..1, &stranger).unwrap_err();
     assert!(matches!(refused, Error::Misfit(_)), "{refused}");
-    let pairs = Crossing::new(&bridge, 5).unwrap();
+    let pairs = Crossing::new(&bridge, Numbers::Pairs);
     let crossed = pairs.cross(aes.evaluator(), &aes.evaluate(&blocks).unwrap());
     let refused = pairs.state(&crossed.unwrap(), 0..1, &own_eval).unwrap_err();
     assert_eq!(refused.to_string(), "numbers modulo 2^5, expected 2^1");
@@ -277,9 +284,9 @@ fn what_does_not_fit_is_named() {
     let w = &mut world(&sets::TOY_255, 7);
     let eval = Evaluator::new(&w.eval);
     let x = w.secret.encrypt(&[1], &mut w.rng).unwrap();
-    let crossing = Crossing::new(&w.bridge, 1).unwrap();
+    let crossing = Crossing::new(&w.bridge, Numbers::Bits);
     let other = world(&sets::TOY_255, 8);
-    let theirs = Crossing::new(&other.bridge, 1).unwrap();
+    let theirs = Crossing::new(&other.bridge, Numbers::Bits);
     let refused = theirs.cross_ciphertext(&eval, &x).err().unwrap();
     assert!(
         refused
@@ -299,8 +306,10 @@ fn what_does_not_fit_is_named() {
         refused.to_string(),
         "bridge from set bgv/toy-255: the key on the other side has 9 bits, expected 8"
     );
-    assert!(Crossing::new(&w.bridge, 0).is_err());
-    assert!(Crossing::new(&w.bridge, 6).is_err());
+    let pairs = Crossing::new(&w.bridge, Numbers::Pairs);
+    let bits = eval.bit_planes(&x).unwrap();
+    let refused = pairs.switched(&eval, &bits[0]).err().unwrap();
+    assert_eq!(refused.to_string(), "numbers modulo 2^1, expected 2^5");
 }
 
 /// A whole batch into values of `tfhe`, every one decrypted, the noise of every block, and a computation with some of them.
@@ -317,12 +326,7 @@ fn a_batch_becomes_values_of_tfhe() {
     let secret = SecretKey::generate(&params, &mut rng).unwrap();
     let eval = EvalKey::generate(&secret, &mut rng);
     let bridge = BridgeKey::to_client(&secret, &client, &mut rng).unwrap();
-    let keys = RoundKeys::expand(&[0x2b; 16]).unwrap();
-    let wrapping = Wrapping {
-        levels_left: Some(5),
-        ..Wrapping::default()
-    };
-    let wrapped = WrappedKey::encrypt(&secret, &keys, wrapping, &mut rng).unwrap();
+    let (keys, wrapped) = wrapped(&secret, &mut rng);
     let aes = Aes::new(&eval, &wrapped, Layout::Sliced).unwrap();
     let blocks: Vec<[u8; 16]> = (0..2048u32)
         .map(|i| core::array::from_fn(|k| (i >> (8 * (k % 4))) as u8))
@@ -331,7 +335,7 @@ fn a_batch_becomes_values_of_tfhe() {
     let state = aes.evaluate(&blocks).unwrap();
     println!("AES {:?}", start.elapsed());
     let start = Instant::now();
-    let crossing = Crossing::new(&bridge, 5).unwrap();
+    let crossing = Crossing::new(&bridge, Numbers::Pairs);
     println!("prepared {:?}", start.elapsed());
     let start = Instant::now();
     let crossed = crossing.cross(aes.evaluator(), &state).unwrap();
