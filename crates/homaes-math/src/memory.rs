@@ -16,8 +16,8 @@ use std::alloc::{GlobalAlloc, Layout, System};
 /// destructors of values and without `atexit` functions. So a fallible allocation of the standard library does not fail
 /// either; ask [`is_available`] for large ones.
 ///
-/// Where a thread starts and its stack took the last of the address space, the C library may end the process itself, by a
-/// signal: it needs a few bytes of its own then.
+/// Where a thread starts and its stack takes the last of the address space, the C library ends the process itself, by a
+/// signal: start one where [`is_room_for_thread`] only.
 ///
 /// ```
 /// use homaes_math::memory::Guarded;
@@ -42,7 +42,14 @@ thread_local! {
 
 /// Bytes left for those who do not ask this allocator. The C library takes some where a thread starts, and ends the
 /// process by a signal if it gets none.
-const HEADROOM: usize = 64 << 10;
+const HEADROOM: usize = 120 << 10;
+
+/// What an allocation may take beside its bytes: a thread for which the C library finds no address space for an arena gets
+/// pages for each, and one more for alignment.
+const SLACK: usize = 8 << 10;
+
+/// Address space of a thread: the stack that the standard library gives it, and what it allocates before it does anything.
+const THREAD: usize = (2 << 20) + (256 << 10);
 
 /// [`HEADROOM`] is looked for again each time a thread has taken so many bytes.
 const STEP: usize = 16 << 10;
@@ -60,7 +67,7 @@ impl Guarded {
         if start.is_null() {
             self.end(wanted);
         }
-        let taken = TAKEN.get().saturating_add(wanted);
+        let taken = TAKEN.get().saturating_add(wanted.saturating_add(SLACK));
         TAKEN.set(if taken < STEP { taken } else { 0 });
         if taken >= STEP && !is_available(HEADROOM) {
             self.end(wanted);
@@ -178,6 +185,12 @@ pub fn is_available(bytes: usize) -> bool {
         }
         !start.is_null()
     }
+}
+
+/// Whether a thread of the standard library's size can start at this moment, and the C library have what it needs then.
+#[must_use]
+pub fn is_room_for_thread() -> bool {
+    is_available(THREAD)
 }
 
 #[cfg(test)]
