@@ -9,7 +9,7 @@
 //! ν_j is the value of the noise polynomial at embedding j. Its sources are *atoms*: the noises R of fresh encryptions, of
 //! roundings and of key switches. An atom's values are taken as circular normal, of variance at most
 //!
-//! - ρ²·[`PEAK`] for a rounding, ρ² = n(1+h)/3: key generation refuses keys with a larger max_j (1+|s_j|²)/(1+h);
+//! - ρ²·[`KEY_PEAK`] for a rounding, ρ² = n(1+h)/3: key generation refuses keys with a larger max_j (1+|s_j|²)/(1+h);
 //! - 4nσ² for a fresh encryption;
 //! - the mean of the key-switching noise times 1 + √(2tΣw²) + t·max w for a key switch, w the shares of its digits: the errors of
 //!   a key are drawn once, the squares of their values at one embedding are exponential variables, and by Laurent and Massart's
@@ -96,8 +96,9 @@ use std::sync::OnceLock;
 /// log2 of the largest probability of a wrong decryption that an operation on ciphertexts may leave.
 pub(crate) const LOG2_P_FAIL: f64 = -64.0;
 
-/// Largest (1+|s_j|²)/(1+h) over embeddings that a secret key may have. Random keys exceed it with probability 3 % at n = 32768.
-pub const PEAK: f64 = 13.0;
+/// The largest value of (1 + |s_j|²)/(1 + h), over the embeddings s_j of a secret of weight h, that key generation accepts: the variance of a rounding at
+/// embedding j, over its mean. Random keys of n = 32768 exceed it with a probability of 3 %.
+pub const KEY_PEAK: f64 = 13.0;
 
 /// log2 of the probability of a truncation, negated.
 const EVENT_BITS: f64 = 100.0;
@@ -191,7 +192,7 @@ impl BoundModel {
 
     /// log2 of the variance of a rounding at the worst embedding.
     fn rounding_log2(&self) -> f64 {
-        2.0 * self.rho_log2 + PEAK.log2()
+        2.0 * self.rho_log2 + KEY_PEAK.log2()
     }
 
     /// The number that norms exceed at some embedding with probability at most 2^-`bits`.
@@ -618,11 +619,11 @@ impl Bound {
     }
 }
 
-/// By how much the variance of a key switch may exceed its mean at the worst embedding, from the shares of its digits in that variance.
+/// The variance of a key switch at the worst embedding over its mean, at most, from the shares of its digits in that mean.
 ///
-/// The errors of a digit have a sum of squares at an embedding that is exponentially distributed; Laurent and Massart's bound on sums of such holds for all
-/// embeddings and keys but with a probability of e^-60 each.
-pub fn worst_spread(shares: &[f64]) -> f64 {
+/// At one embedding, the squared error of each digit's key is an exponential variable. Their weighted sum exceeds this bound with a probability of at most e^-60
+/// (Laurent and Massart, *Ann. Statist.* 28, 2000, lemma 1); so over n/2 = 2^14 embeddings and the keys of a set, with at most 2^-64.
+pub fn worst_key_switch_spread(shares: &[f64]) -> f64 {
     let total: f64 = shares.iter().sum();
     let weights = || shares.iter().map(|w| w / total);
     let squares: f64 = weights().map(|w| w * w).sum();

@@ -92,7 +92,7 @@ mod views;
 pub use aes::Aes;
 pub use aes::state::State;
 pub use aes::wrapped::{WrappedKey, WrappedKeyFile, Wrapping};
-pub use bound::{PEAK, worst_spread};
+pub use bound::{KEY_PEAK, worst_key_switch_spread};
 pub use ciphertext::{Ciphertext, Product, Summary};
 pub use circuit::{Axis, Circuit, Lift};
 pub use codec::{batch_bytes, decode_batch, encode_batch};

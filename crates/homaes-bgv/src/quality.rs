@@ -1,6 +1,6 @@
 //! Key quality: the failure bound of [`crate::stability`] for one secret under one parameter set.
 
-use crate::bound::{PEAK, worst_spread};
+use crate::bound::{KEY_PEAK, worst_key_switch_spread};
 use crate::params::{Params, Steps};
 use crate::stability::{
     AesCircuit, KeyProfile, LinearGains, ORDERS, StabilityModel, TAPS, accepts_bits,
@@ -79,8 +79,8 @@ pub fn model(params: &Params) -> StabilityModel {
         // each round further up has a base prime more, 46 bits, for at most a few bits of noise
         ks_last: unswitched(1, key_spread) + rounding,
         ks_worst: (
-            switched(worst_spread),
-            largest(1, &|l| unswitched(l, worst_spread)) + rounding,
+            switched(worst_key_switch_spread),
+            largest(1, &|l| unswitched(l, worst_key_switch_spread)) + rounding,
         ),
         ..StabilityModel::aes(
             drops,
@@ -111,7 +111,7 @@ pub fn bits_model(params: &Params) -> Option<SwitchedBits> {
         let digits = plan.excesses.iter().map(|bits| (2.0 * bits).exp2());
         let digits: Vec<f64> = digits.collect();
         let ks = noise.key_switch_log2(1, digits.len(), plan.log2_digit_excess());
-        (2.0 * (ks - drop(level) - noise.rho_log2)).exp2() * worst_spread(&digits)
+        (2.0 * (ks - drop(level) - noise.rho_log2)).exp2() * worst_key_switch_spread(&digits)
     };
     Some(SwitchedBits {
         drops,
@@ -145,7 +145,7 @@ pub(crate) fn key_spread(weights: &[f64]) -> f64 {
 
 /// Whether the failure probability of a batch under this secret is at most 2^[`LOG2_P_FAIL`],
 /// whichever circuit of the byte layouts evaluates it, and that of the bit layout if the set offers it, and no embedding of the secret is larger than the bounds of users'
-/// circuits allow ([`PEAK`]).
+/// circuits allow ([`KEY_PEAK`]).
 ///
 /// Cost: 3.3 seconds at n = 32768 on two processors for all four circuits. The running time depends on the secret
 /// through the number of passes that its bounds take; a server never sees key generation.
@@ -155,7 +155,8 @@ pub(crate) fn accepts(params: &Params, coefficients: &[i64]) -> bool {
         let mut models = models(params).into_iter();
         let mut bits = bits_model(params).into_iter();
         let bits = bits.all(|m| accepts_bits(&m, &key, -LOG2_P_FAIL, modulus_bits));
-        bits && key.peak() <= PEAK && models.all(|m| m.accepts(&key, -LOG2_P_FAIL, modulus_bits))
+        bits && key.peak() <= KEY_PEAK
+            && models.all(|m| m.accepts(&key, -LOG2_P_FAIL, modulus_bits))
     })
 }
 

@@ -27,7 +27,7 @@ pub enum Numbers {
 }
 
 impl Numbers {
-    /// Of these numbers: log2 of t.
+    /// log2 of the modulus t of the numbers.
     pub fn log2_t(self) -> u32 {
         match self {
             Self::Bits => 1,
@@ -35,7 +35,7 @@ impl Numbers {
         }
     }
 
-    /// Of a byte.
+    /// How many numbers a byte has.
     pub fn count(self) -> usize {
         match self {
             Self::Bits => 8,
@@ -48,7 +48,7 @@ impl Numbers {
 pub struct Switched {
     /// c1 and c0 modulo the prime, stored and canonical
     pub(crate) parts: [Words; 2],
-    log2_t: u32,
+    numbers: Numbers,
 }
 
 /// The way from numbers modulo t in slots to LWE ciphertexts, prepared.
@@ -70,7 +70,9 @@ pub struct ReadingNoise {
 }
 
 impl<'k> Crossing<'k> {
-    /// Half a second at n = 32768.
+    /// Finds the functional of a slot of every class, and how every other slot is translated to it.
+    ///
+    /// Cost: at n = 32768, half a second, one thread.
     pub fn new(key: &'k BridgeKey, numbers: Numbers) -> Self {
         let params = &*key.params;
         let slots = params.slots();
@@ -103,15 +105,9 @@ impl<'k> Crossing<'k> {
         self.numbers
     }
 
-    /// If these are what crosses.
+    /// If `expected` are what crosses.
     pub(crate) fn check(&self, expected: Numbers) -> Result<()> {
-        match self.numbers == expected {
-            true => Ok(()),
-            false => Err(Error::Modulus {
-                found: self.numbers.log2_t(),
-                expected: expected.log2_t(),
-            }),
-        }
+        same_modulus(self.numbers.log2_t(), expected.log2_t())
     }
 
     /// The key.
@@ -134,12 +130,7 @@ impl<'k> Crossing<'k> {
         let params = self.params();
         let found = (eval.params().id(), eval.key_id());
         misfit::check("bridge key", (params.id(), self.key.id), found)?;
-        if a.log2_t() != self.numbers.log2_t() {
-            return Err(Error::Modulus {
-                found: a.log2_t(),
-                expected: self.numbers.log2_t(),
-            });
-        }
+        same_modulus(a.log2_t(), self.numbers.log2_t())?;
         let descent = Descent::new(params, a.level());
         let [c0, mut c1] = descent.apply(eval, a)?;
         let transform = descent.transform();
@@ -176,7 +167,7 @@ impl<'k> Crossing<'k> {
         }
         Ok(Switched {
             parts: [mask, body],
-            log2_t: a.log2_t(),
+            numbers: self.numbers,
         })
     }
 
@@ -193,7 +184,7 @@ impl<'k> Crossing<'k> {
         scratch: &mut ReadScratch,
         out: &mut [&mut [u64]],
     ) {
-        assert!(out.len() == slots.len() && c.log2_t == self.numbers.log2_t());
+        assert!(out.len() == slots.len() && c.numbers == self.numbers);
         let (ring, transform) = (&self.key.ring, &self.key.transform);
         let m = transform.modulus();
         let [mask, body] = c.parts.each_ref().map(|part| &**part);
@@ -265,6 +256,13 @@ impl<'k> Crossing<'k> {
             log2_sigma: rms + 0.5 * energy.log2() - unit,
             failure_log2: batch_log2(each, count, count.div_ceil(self.slots.len())),
         }
+    }
+}
+
+fn same_modulus(found: u32, expected: u32) -> Result<()> {
+    match found == expected {
+        true => Ok(()),
+        false => Err(Error::Modulus { found, expected }),
     }
 }
 

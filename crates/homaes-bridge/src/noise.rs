@@ -21,7 +21,7 @@
 //! | dropped bits of c1 | 4·n·2^(2·LOW)/12·\|s_j\|² |
 
 use crate::key::{BASE, LEVELS, LOW};
-use homaes_bgv::{LiftNoise, PEAK, Params, worst_spread};
+use homaes_bgv::{KEY_PEAK, LiftNoise, Params, worst_key_switch_spread};
 use homaes_math::sample::SIGMA;
 
 /// log2 of the probability that a plane was handed more noise than was assumed.
@@ -38,7 +38,7 @@ pub(crate) fn switch_log2(params: &Params, worst: bool) -> f64 {
     let n = params.ring().n() as f64;
     let levels = LEVELS as f64;
     let (spread, kappa) = match worst {
-        true => (worst_spread(&[1.0; LEVELS]), PEAK),
+        true => (worst_key_switch_spread(&[1.0; LEVELS]), KEY_PEAK),
         false => (1.0, 1.0),
     };
     let digit = f64::from(2 * BASE).exp2() / 12.0;

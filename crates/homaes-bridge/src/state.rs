@@ -158,6 +158,12 @@ impl Crossing<'_> {
 }
 
 impl ReadingNoise {
+    /// Of no readings.
+    pub(crate) const NONE: Self = Self {
+        log2_sigma: f64::NEG_INFINITY,
+        failure_log2: f64::NEG_INFINITY,
+    };
+
     /// If a wrong reading is improbable enough.
     fn checked(self) -> Result<Self> {
         match self.failure_log2 > LOG2_P_FAIL {
@@ -167,12 +173,6 @@ impl ReadingNoise {
             false => Ok(self),
         }
     }
-
-    /// Of no readings.
-    pub(crate) const NONE: Self = Self {
-        log2_sigma: f64::NEG_INFINITY,
-        failure_log2: f64::NEG_INFINITY,
-    };
 
     /// Of both: the larger noise, the sum of both probabilities.
     pub(crate) fn and(self, other: Self) -> Self {

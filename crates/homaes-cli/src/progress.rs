@@ -3,6 +3,7 @@
 use crate::args;
 use crate::console;
 use homaes::{Progress, Report, Stages, Step};
+use homaes_math::memory::room_for_thread;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -219,10 +220,12 @@ fn show(what: &'static str, template: &str) -> ProgressBar {
         let (moves, stop) = channel();
         let moved = bar.clone();
         // The bar's own ticker panics where no thread can be started; without one this bar moves with events only.
-        let _ = thread::Builder::new().spawn(move || {
-            while stop.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
-                moved.tick();
-            }
+        let _ = room_for_thread().and_then(|()| {
+            thread::Builder::new().spawn(move || {
+                while stop.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+                    moved.tick();
+                }
+            })
         });
         let shown = Shown {
             bar: bar.clone(),

@@ -9,9 +9,7 @@ use std::io;
 #[cfg(unix)]
 pub(crate) fn watch(stop: impl Fn() + Send + 'static) -> io::Result<()> {
     use signal_hook::iterator::Signals;
-    if !homaes_math::memory::is_room_for_thread() {
-        return Err(io::ErrorKind::OutOfMemory.into());
-    }
+    homaes_math::memory::room_for_thread()?;
     let mut signals = Signals::new(asking())?;
     let thread = std::thread::Builder::new().name("signals".into());
     thread.spawn(move || signals.forever().for_each(|_| stop()))?;

@@ -9,6 +9,7 @@ use core::hint::black_box;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::io;
 
 /// The system's allocator, which ends the process where the system has no memory left.
 ///
@@ -17,7 +18,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 /// either; ask [`is_available`] for large ones.
 ///
 /// Where a thread starts and its stack takes the last of the address space, the C library ends the process itself, by a
-/// signal: start one where [`is_room_for_thread`] only.
+/// signal: ask [`room_for_thread`] before.
 ///
 /// ```
 /// use homaes_math::memory::Guarded;
@@ -188,9 +189,14 @@ pub fn is_available(bytes: usize) -> bool {
 }
 
 /// Whether a thread of the standard library's size can start at this moment, and the C library have what it needs then.
-#[must_use]
-pub fn is_room_for_thread() -> bool {
-    is_available(THREAD)
+///
+/// # Errors
+/// If it cannot, one of kind [`OutOfMemory`](io::ErrorKind::OutOfMemory).
+pub fn room_for_thread() -> io::Result<()> {
+    match is_available(THREAD) {
+        true => Ok(()),
+        false => Err(io::ErrorKind::OutOfMemory.into()),
+    }
 }
 
 #[cfg(test)]
@@ -207,7 +213,7 @@ mod tests {
 
     #[test]
     fn no_process_has_all_the_address_space() {
-        assert!(is_available(0) && is_available(1 << 20));
+        assert!(is_available(0) && is_available(1 << 20) && room_for_thread().is_ok());
         assert!(!is_available(1 << 62) && !is_available(usize::MAX));
     }
 

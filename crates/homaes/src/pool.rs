@@ -1,6 +1,6 @@
 //! Worker threads: as many as the system lets start.
 
-use homaes_math::memory::is_room_for_thread;
+use homaes_math::memory::room_for_thread;
 use rayon::{ThreadBuilder, ThreadPool, ThreadPoolBuilder};
 use std::io;
 use std::thread::{self, JoinHandle};
@@ -37,9 +37,9 @@ fn join(handles: &mut Vec<JoinHandle<()>>) {
 impl Pool {
     /// At most `threads` workers; for 0 one for each core, or as the environment variable `RAYON_NUM_THREADS` says.
     pub(crate) fn new(threads: usize) -> Self {
-        Self::with(threads, |worker| match is_room_for_thread() {
-            true => thread::Builder::new().spawn(|| worker.run()),
-            false => Err(io::ErrorKind::OutOfMemory.into()),
+        Self::with(threads, |worker| {
+            room_for_thread()?;
+            thread::Builder::new().spawn(|| worker.run())
         })
     }
 

@@ -1,6 +1,6 @@
 //! The bounds of the operations of [`crate::Evaluator`], and the names of the noises they add.
 
-use super::{Bound, Form, Fresh, hash, worst_spread};
+use super::{Bound, Form, Fresh, hash, worst_key_switch_spread};
 use crate::params::{Params, SwitchPlan};
 use homaes_leveled::Digit;
 
@@ -64,7 +64,7 @@ pub(crate) fn key_switch_variance_log2(params: &Params, plan: &SwitchPlan, piece
     let digits: Vec<f64> = plan.digits.iter().map(own).collect();
     let largest = digits.iter().copied().fold(0.0, f64::max);
     let shares = (0..pieces).flat_map(|_| digits.iter().map(|d| (2.0 * (d - largest)).exp2()));
-    2.0 * (mean - drop) + worst_spread(&shares.collect::<Vec<_>>()).log2()
+    2.0 * (mean - drop) + worst_key_switch_spread(&shares.collect::<Vec<_>>()).log2()
 }
 
 /// After the key switch of a product by `plan`.

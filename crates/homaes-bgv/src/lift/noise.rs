@@ -1,7 +1,7 @@
 //! Moments of the noise of lifted bits at one embedding.
 
 use super::{LIFT_LEVEL, MOST};
-use crate::bound::{PEAK, key_switch_variance_log2};
+use crate::bound::{KEY_PEAK, key_switch_variance_log2};
 use crate::params::{Params, SwitchPlan};
 use homaes_leveled::log2;
 
@@ -83,10 +83,10 @@ impl LiftNoise {
     }
 }
 
-/// Half of log2 of the mean of 2^f(κ), κ exponentially distributed up to [`PEAK`].
+/// Half of log2 of the mean of 2^f(κ), κ exponentially distributed up to [`KEY_PEAK`].
 fn mean(f: impl Fn(f64) -> f64) -> f64 {
     let step = 1.0 / STEPS as f64;
-    let all = (0..STEPS * PEAK as usize).map(|i| (i as f64 + 0.5) * step);
+    let all = (0..STEPS * KEY_PEAK as usize).map(|i| (i as f64 + 0.5) * step);
     let (sum, weight) = all.fold((0.0, 0.0), |(sum, weight), kappa| {
         let w = (-kappa).exp();
         (sum + w * f(kappa).exp2(), weight + w)
@@ -98,7 +98,7 @@ fn mean(f: impl Fn(f64) -> f64) -> f64 {
 fn rounding(params: &Params, case: Case) -> f64 {
     let kappa = match case {
         Case::At(kappa) => kappa,
-        Case::Worst => PEAK,
+        Case::Worst => KEY_PEAK,
     };
     2.0 * params.noise().rho_log2 + kappa.log2()
 }

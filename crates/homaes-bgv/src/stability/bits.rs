@@ -34,7 +34,7 @@ pub fn accepts_bits(model: &SwitchedBits, key: &KeyProfile, bits: f64, modulus_b
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bound::PEAK;
+    use crate::bound::KEY_PEAK;
     use crate::{Params, quality, sets};
     use homaes_aes::Direction;
     use rand_chacha::ChaCha20Rng;
@@ -61,13 +61,13 @@ mod tests {
         let largest = largest.last().unwrap_or(0.0);
         println!("largest embedding: {largest:.1}");
         // whatever passes the other test of key generation
-        assert!(largest > PEAK);
+        assert!(largest > KEY_PEAK);
         // a bit less at every level is too little, even for the better half of keys
         let less = SwitchedBits {
             drops: model.drops.map(|d| d - 1.0),
             ..model
         };
-        assert_eq!(less.settle(PEAK, unit, 16384.0, 65.0), None);
+        assert_eq!(less.settle(KEY_PEAK, unit, 16384.0, 65.0), None);
     }
 
     /// Sampled noise stays below the rungs as often as they say, and the rungs are not far above it.
