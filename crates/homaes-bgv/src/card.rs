@@ -5,7 +5,7 @@ use crate::params::Params;
 use crate::quality::LOG2_P_FAIL;
 use homaes_aes::Layout;
 use homaes_math::sample::SIGMA;
-use homaes_params::{Published, Ring, SecretWeight, SetCard, rlwe};
+use homaes_params::{Published, Ring, SecretWeight, SetCard, lwe, rlwe};
 
 impl Params {
     /// The set's card. Every published key has its own line with its own modulus.
@@ -69,7 +69,17 @@ impl Params {
         }
         out.push(line("public key (library only)", top + first_special));
         out.push(line("wrapped AES key", top));
+        out.extend(self.bridge_key());
         out
+    }
+
+    /// A bridge key (crate `homaes-bridge`) of sets that have them: under a binary key that is not this set's. The line of the
+    /// table for the keys of a user of `tfhe`, in the same dimension, holds for it too, because its relative noise is larger.
+    fn bridge_key(&self) -> Option<Published> {
+        let n = self.bridge_ring()?.n() as u32;
+        let log2_sigma = SIGMA.log2() - self.descent_transform().modulus().log2();
+        let what = "bridge key, under the key on the other side";
+        Some(lwe::published(what, n, log2_sigma, n))
     }
 }
 

@@ -33,7 +33,7 @@
 //! largest digit in play needs.
 
 use crate::noise::NoiseModel;
-use homaes_aes::Layout;
+use homaes_aes::{KeySize, Layout};
 use homaes_leveled::{Lowering, Pool};
 use homaes_math::sample::LOT;
 use homaes_math::slots::Slots;
@@ -388,6 +388,14 @@ impl Params {
     /// Transform modulo the prime that [`Descent`](crate::Descent) ends at, over the whole ring.
     pub fn descent_transform(&self) -> &Transform {
         self.transform(self.special_from())
+    }
+
+    /// The subring of degree n/16 over which bytes leave by a bridge (crate `homaes-bridge`): of the sets in which AES-128 can leave a multiplication on bytes,
+    /// which reading their bits takes.
+    pub fn bridge_ring(&self) -> Option<Ring> {
+        let leaves = |&layout: &Layout| self.levels_left(layout, KeySize::Aes128) > Some(0);
+        let crosses = self.has_bytes() && self.set().layouts.iter().any(leaves);
+        self.ring().row_ring().filter(|_| crosses)
     }
 
     pub(crate) fn transform(&self, i: usize) -> &Transform {

@@ -6,7 +6,7 @@
 //!
 //! | h | last, low, middle, base (log2) | d1, d2, dL | D | sets |
 //! |---|---|---|---|---|
-//! | 256 | 28.32, 27.00, 41.82, 46.24 | 13.50, 13.50, 19.24 | 6.9 | aes128, aes128+8, aes192 and the toys |
+//! | 256 | 28.32, 27.00, 41.82, 46.24 | 13.50, 13.50, 19.24 | 6.9 | aes128, aes128+8, aes192, bridge128 and the toys |
 //! | 384 | 28.32, 27.46, 42.05, 46.985 | 13.73, 13.73, 19.53 | 6.6 | aes192+5, aes256, aes256+2 |
 //!
 //! How the sizes came about: the split is the one with the smallest failure bound ([`crate::stability`]); the last prime must hold
@@ -22,7 +22,7 @@
 //! | set | h | levels | digits (base primes, first with the tail) | special | log2 QP |
 //! |---|---|---|---|---|---|
 //! | aes128 | 256 | 30 | 4, 5 | 5 × 47.0 | 706.5 |
-//! | aes192 | 256 | 36 | 3, 4, 4 | 4 × 47.0 | 751.9 |
+//! | aes192, bridge128 | 256 | 36 | 3, 4, 4 | 4 × 47.0 | 751.9 |
 //! | aes128+8 | 256 | 39 | 1, 3, 3, 3, 2 | 3 × 44.5 | 743.7 |
 //! | aes256, aes192+5 | 384 | 42 | 1, 3, 3, 3, 3 | 3 × 45.6 | 803.4 |
 //! | aes256+2 | 384 | 45 | 0, 2, 2, 2, 2, 2, 2, 2 | 2 × 45.1 | 803.8 |
@@ -40,6 +40,7 @@
 //! chain is 13 bits shorter, 790 bits, and that is where 128 bits end; at h = 384 they end at 818. A larger weight would need base primes
 //! above 2^47 for the same D.
 
+use crate::lift::LIFT_LEVEL;
 use crate::params::{Chain, ParamSet, Steps};
 use homaes_aes::Layout;
 use homaes_params::{Purpose, SetName};
@@ -192,6 +193,13 @@ pub const AES192: ParamSet = ParamSet {
     ..SECURE
 };
 
+/// AES-128 with the five multiplications left that lift its bits to modulo 32, for a bridge to TFHE.
+pub const BRIDGE128: ParamSet = ParamSet {
+    name: SetName::from_static("bgv/bridge128"),
+    spare: LIFT_LEVEL - 1,
+    ..AES192
+};
+
 /// AES-192 with five multiplications left, or AES-128 with up to eleven.
 pub const AES192_5: ParamSet = ParamSet {
     name: SetName::from_static("bgv/aes192+5"),
@@ -265,9 +273,9 @@ pub const TOY_21845: ParamSet = ParamSet {
 };
 
 /// Every declared set, secure ones first.
-pub const ALL: [&ParamSet; 10] = [
-    &AES128, &AES128_8, &AES192, &AES192_5, &AES256, &AES256_2, &BITS128, &TOY_255, &TOY_4369,
-    &TOY_21845,
+pub const ALL: [&ParamSet; 11] = [
+    &AES128, &AES128_8, &AES192, &AES192_5, &AES256, &AES256_2, &BITS128, &BRIDGE128, &TOY_255,
+    &TOY_4369, &TOY_21845,
 ];
 
 /// The set called `name`.

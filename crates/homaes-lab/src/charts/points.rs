@@ -273,7 +273,7 @@ impl Width {
     fn lines_below(self) -> i32 {
         match self {
             Self::Wide => 2 * LINE + 6,
-            Self::Narrow => 7 * LINE + 6,
+            Self::Narrow => 9 * LINE + 6,
         }
     }
 }
