@@ -8,20 +8,21 @@
 //! The header names the BGV set and the BGV secret key. a_l are ChaCha20 streams l of the seed.
 
 use crate::error::Result;
-use crate::key::{BridgeKey, LEVELS, Other, Target, masks, rings};
+use crate::key::{BridgeKey, LEVELS, masks, rings};
+use crate::target::{Other, Target};
 use homaes_bgv::Params;
 use homaes_scheme::read::{self, SEED_BYTES};
-use homaes_scheme::{FieldError, Record, Records};
+use homaes_scheme::{Record, Records};
 use homaes_wire::{Contents, Decoder, Encoder, Header, KeyId, Kind, Reader, WireError, packed_len};
 use std::io::Read;
 use std::sync::Arc;
 
 const META: u16 = 1;
 const BODY: u16 = 2;
-/// Bytes of the first record before the name or tag.
-const META_BYTES: u64 = SEED_BYTES + 16 + 1;
-/// Longest name or tag, with its pattern.
-const MOST_BYTES: u64 = 1024;
+/// Bytes of the first record before the other side.
+const META_BYTES: u64 = SEED_BYTES + 16;
+/// Most bytes of the other side: what [`Other::encode`] gives for the longest tag.
+pub const MOST_OTHER_BYTES: u64 = 1024;
 
 fn body_bytes(params: &Params) -> u64 {
     packed_len(
@@ -36,32 +37,34 @@ fn contents(params: &Params, other: u64) -> Contents {
 }
 
 impl Other {
-    fn encode(&self) -> (u8, Vec<u8>) {
+    /// One byte, 0 for a set and 1 for a user; then the set's name, or the pattern and the tag.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
         match self {
-            Self::Set(name) => (0, name.as_bytes().to_vec()),
-            Self::User { pattern, tag } => (1, [&[*pattern][..], tag].concat()),
+            Self::Set(name) => [&[0], name.as_bytes()].concat(),
+            Self::User { pattern, tag } => [&[1, *pattern], &tag[..]].concat(),
         }
     }
 
-    fn decode(code: u8, bytes: &[u8]) -> Result<Self> {
-        match (code, bytes) {
-            (0, name) => homaes_tfhe::sets::ALL
-                .iter()
-                .map(|set| set.name.as_str())
-                .find(|own| own.as_bytes() == name)
-                .map(Self::Set)
-                .ok_or_else(|| field("set on the other side", 0, 1)),
-            (1, [pattern, tag @ ..]) => Ok(Self::User {
+    /// What [`encode`](Self::encode) wrote.
+    ///
+    /// # Errors
+    /// If it is something else, or names a set that this program does not have.
+    pub fn decode(bytes: &[u8]) -> Result<Self, WireError> {
+        let mut sets = homaes_tfhe::sets::ALL.iter().map(|set| set.name.as_str());
+        let found = match bytes {
+            [0, name @ ..] => sets.find(|own| own.as_bytes() == name).map(Self::Set),
+            [1, pattern, tag @ ..] => Some(Self::User {
                 pattern: *pattern,
                 tag: tag.to_vec(),
             }),
-            (code, _) => Err(field("kind of key on the other side", code.into(), 1)),
-        }
+            _ => None,
+        };
+        found.ok_or(WireError::Malformed {
+            what: "other side of the bridge",
+            expected: "a set of TFHE of this program, or a user",
+        })
     }
-}
-
-fn field(what: &'static str, found: u64, expected: u64) -> crate::Error {
-    FieldError::new(what, found, expected).into()
 }
 
 impl BridgeKey {
@@ -110,36 +113,31 @@ impl BridgeKey {
     }
 }
 
-/// Seed, other side, and the bytes of its name.
+/// Seed, other side, and its bytes.
 fn head<R: Read>(params: &Params, r: &mut Reader<R>) -> Result<([u8; 32], Target, u64)> {
     read::check_set(params.id(), r)?;
-    let meta = r.next_record(META, META_BYTES + MOST_BYTES)?;
+    let meta = r.next_record(META, META_BYTES + MOST_OTHER_BYTES)?;
     let mut input = Decoder::new(&meta);
     let seed = input.array::<32>("seed")?;
     let id = KeyId(input.array::<16>("key on the other side")?);
-    let code = input.u8("kind of key on the other side")?;
-    let rest: Vec<u8> = (0..input.left())
-        .map(|_| input.u8("name of the other side"))
-        .collect::<Result<_, WireError>>()?;
-    let other = Other::decode(code, &rest)?;
+    let rest = &meta[meta.len() - input.left()..];
+    let other = Other::decode(rest)?;
     Ok((seed, Target { id, other }, rest.len() as u64))
 }
 
 impl Records for BridgeKey {
     fn header(&self) -> Result<Header, WireError> {
-        let (_, other) = self.target.other.encode();
+        let other = self.target.other.encode();
         let contents = contents(&self.params, other.len() as u64);
         self.params.id().header(Kind::BridgeKey, self.id, contents)
     }
 
     fn record(&self, number: u64) -> Result<Record, WireError> {
         let Some(index) = number.checked_sub(1) else {
-            let (code, other) = self.target.other.encode();
             let meta = Encoder::new()
                 .bytes(&self.seed)
                 .bytes(&self.target.id.0)
-                .u8(code)
-                .bytes(&other);
+                .bytes(&self.target.other.encode());
             return Ok(Record::new(META, 0, meta.finish()));
         };
         let [b, _] = &self.pairs[index as usize];

@@ -1,5 +1,6 @@
 //! What can go wrong on the way over.
 
+use crate::target::Other;
 use homaes_scheme::failure::{Failure, remedy};
 use homaes_scheme::{FieldError, Misfit};
 use homaes_wire::WireError;
@@ -35,17 +36,27 @@ pub enum Error {
         /// the BGV set
         set: &'static str,
     },
-    /// The ring has no subring to switch to.
-    #[error("set {set}: its ring has no subring of a sixteenth of its degree")]
-    NoRing {
+    /// Results of AES under the set cannot be lifted.
+    #[error(
+        "set {set} has no bridges: they need multiplications left on bytes after AES; use bgv/bridge128"
+    )]
+    NoBridge {
         /// the set
         set: &'static str,
     },
-    /// The bridge leads to a set of TFHE, not to a user of the crate `tfhe`.
-    #[error("the bridge key leads to a key of set {set}, expected one of the crate tfhe")]
-    NotUser {
+    /// No bridge leads to keys of this set.
+    #[error("set {set} is no end of a bridge; use a key of tfhe/p64 or tfhe/p128")]
+    NoEnd {
         /// the set
         set: &'static str,
+    },
+    /// The bridge leads to another place.
+    #[error("the bridge key leads to {found}, expected {expected}")]
+    Target {
+        /// where it leads
+        found: Other,
+        /// where it should
+        expected: Other,
     },
     /// Numbers modulo another power of two.
     #[error("numbers modulo 2^{found}, expected 2^{expected}")]
@@ -73,9 +84,10 @@ impl Failure for Error {
             Self::Tfhe(error) => error.remedy(),
             Self::Misfit(misfit) => misfit.remedy(),
             Self::Dimension { .. }
-            | Self::NoRing { .. }
+            | Self::NoBridge { .. }
             | Self::Modulus { .. }
-            | Self::NotUser { .. } => remedy::OTHER_SET,
+            | Self::NoEnd { .. }
+            | Self::Target { .. } => remedy::OTHER_SET,
             Self::Field(_) | Self::TooNoisy { .. } => remedy::ANEW,
         }
     }

@@ -3,11 +3,14 @@
 //! A block of the parameters `PARAM_MESSAGE_2_CARRY_2_KS_PBS` holds two bits over 32 on the torus: what a pair is, lifted. Its key is the user's big LWE
 //! key of 2048 bits, that of the bridge key.
 
+use crate::codec::MOST_OTHER_BYTES;
 use crate::crossing::{Crossing, Numbers};
 use crate::error::{Error, Result};
-use crate::key::{BridgeKey, Other, Target};
+use crate::key::BridgeKey;
 use crate::state::Crossed;
+use crate::target::{Other, Target};
 use homaes_bgv::SecretKey;
+use homaes_scheme::FieldError;
 use homaes_tfhe::interop::{Format, key_bits};
 use homaes_wire::KeyId;
 use rand_core::CryptoRng;
@@ -21,7 +24,7 @@ impl BridgeKey {
     /// From `secret` to the key of an ordinary user of `tfhe`. The key on the other side gets a random name: a `ClientKey` has none.
     ///
     /// # Errors
-    /// If `user` has other parameters than two bits of message and two of carry under 2048 key bits and the modulus 2^64, or the set's subring another degree.
+    /// If `user` has other parameters than two bits of message and two of carry under 2048 key bits and the modulus 2^64, or a tag above a kilobyte, or the set's subring another degree.
     pub fn to_client(
         secret: &SecretKey,
         user: &ClientKey,
@@ -29,6 +32,15 @@ impl BridgeKey {
     ) -> Result<Self> {
         let format = Format::of_client(user)?;
         let (bits, _) = key_bits(user)?;
+        let most = MOST_OTHER_BYTES - 2;
+        if format.tag().len() as u64 > most {
+            return Err(FieldError::new(
+                "bytes of the user's tag",
+                format.tag().len() as u64,
+                most,
+            )
+            .into());
+        }
         let mut id = [0; 16];
         rng.fill_bytes(&mut id);
         let target = Target {
@@ -50,7 +62,13 @@ impl Target {
     pub fn format(&self) -> Result<Format> {
         match &self.other {
             Other::User { pattern, tag } => Ok(Format::from_parts(*pattern, tag)?),
-            Other::Set(set) => Err(Error::NotUser { set }),
+            Other::Set(_) => Err(Error::Target {
+                found: self.other.clone(),
+                expected: Other::User {
+                    pattern: 0,
+                    tag: Vec::new(),
+                },
+            }),
         }
     }
 }

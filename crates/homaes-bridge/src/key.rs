@@ -13,12 +13,12 @@
 //! That is the switch to a subring of Gentry, Halevi, Peikert and Smart (SCN 2012) without the trace: what is read are single functionals, each one a trace.
 
 use crate::error::{Error, Result};
+use crate::target::{Other, Target};
 use homaes_bgv::{Params, SecretKey};
 use homaes_leveled::secret::{self, lots, lots_mut};
 use homaes_leveled::{Poly, SecretPoly};
-use homaes_math::sample::{self, SIGMA, Seed};
+use homaes_math::sample::{self, Seed};
 use homaes_math::{Modulus, Ring, Transform, Words};
-use homaes_params::{Published, lwe};
 use homaes_wire::KeyId;
 use rand_core::CryptoRng;
 use std::sync::Arc;
@@ -30,29 +30,6 @@ pub(crate) const LEVELS: usize = 4;
 pub(crate) const BASE: u32 = 9;
 /// Bits below the lowest digit, which are dropped.
 pub(crate) const LOW: u32 = 11;
-
-/// The key that a bridge leads to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Target {
-    /// its name: that of a secret key of TFHE, or a random one
-    pub id: KeyId,
-    /// whose it is
-    pub other: Other,
-}
-
-/// Whose key a bridge leads to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Other {
-    /// of a set of `homaes-tfhe` with this name
-    Set(&'static str),
-    /// of a user of the crate `tfhe`
-    User {
-        /// the order of key switch and bootstrap, as `pattern` of `homaes_tfhe::interop::Format` numbers them
-        pattern: u8,
-        /// the tag of the user's keys
-        tag: Vec<u8>,
-    },
-}
 
 /// Switching key from a BGV secret to an LWE key: public, made by the client, who has both.
 pub struct BridgeKey {
@@ -70,15 +47,20 @@ impl BridgeKey {
     /// From `secret` to the key of results of a secret key of TFHE.
     ///
     /// # Errors
-    /// As [`generate`](Self::generate).
+    /// As [`generate`](Self::generate); if `other` is of a set that is not on bits.
     pub fn to_tfhe(
         secret: &SecretKey,
         other: &homaes_tfhe::SecretKey,
         rng: &mut impl CryptoRng,
     ) -> Result<Self> {
+        let set = other.params().set();
+        let name = set.name.as_str();
+        if !matches!(set.variant, homaes_tfhe::Variant::Bits(_)) {
+            return Err(Error::NoEnd { set: name });
+        }
         let target = Target {
             id: other.id(),
-            other: Other::Set(other.params().set().name.as_str()),
+            other: Other::Set(name),
         };
         Self::generate(secret, other.glwe(), target, rng)
     }
@@ -157,20 +139,6 @@ impl BridgeKey {
         &self.target
     }
 
-    /// What an adversary sees of a bridge key of `params`, and what breaking it costs: none is known of toys.
-    ///
-    /// The line of the table for the user's own keys in the same dimension holds for it too, because its relative noise is larger.
-    ///
-    /// # Errors
-    /// If the set's ring has no subring to switch to.
-    pub fn published(params: &Params) -> Result<Published> {
-        let (ring, transform) = rings(params)?;
-        let n = ring.n() as u32;
-        let log2_sigma = SIGMA.log2() - transform.modulus().log2();
-        let what = "bridge key, under the key on the other side";
-        Ok(lwe::published(what, n, log2_sigma, n))
-    }
-
     /// Bits of the LWE key that results are under.
     pub fn dimension(&self) -> usize {
         self.ring.n()
@@ -190,9 +158,9 @@ impl core::fmt::Debug for BridgeKey {
 /// The subring of a set, and its transform.
 pub(crate) fn rings(params: &Params) -> Result<(Ring, Transform)> {
     let set = params.set().name.as_str();
-    let ring = params.ring().row_ring().ok_or(Error::NoRing { set })?;
+    let ring = params.bridge_ring().ok_or(Error::NoBridge { set })?;
     let p = params.descent_transform().modulus().p();
-    let transform = Transform::new(&ring, p).ok_or(Error::NoRing { set })?;
+    let transform = Transform::new(&ring, p).ok_or(Error::NoBridge { set })?;
     Ok((ring, transform))
 }
 

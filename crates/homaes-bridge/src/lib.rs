@@ -39,12 +39,15 @@ mod fheuint8;
 mod key;
 mod noise;
 mod state;
+mod target;
 mod weights;
 
+pub use codec::MOST_OTHER_BYTES;
 pub use crossing::{Crossing, Numbers, ReadScratch, ReadingNoise, Switched};
 pub use error::{Error, Result};
-pub use key::{BridgeKey, Other, Target};
-pub use state::Crossed;
+pub use key::BridgeKey;
+pub use state::{Crossed, decode_lwes, encode_lwes, record_bytes};
+pub use target::{Other, Target};
 
 #[cfg(test)]
 mod tests;

@@ -2,9 +2,9 @@
 
 use crate::crossing::{Crossing, Numbers, ReadingNoise, Switched};
 use crate::error::{Error, Result};
-use homaes_bgv::{Ciphertext, Evaluator, Lifted, State};
+use crate::target::Other;
+use homaes_bgv::{Ciphertext, Evaluator, Lifted, Params, State};
 use homaes_math::Words;
-use homaes_scheme::misfit;
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -136,17 +136,21 @@ impl Crossing<'_> {
     /// The blocks numbered `blocks` as a state of a set of TFHE on bits, whose key of results is that of the bridge.
     ///
     /// # Errors
-    /// If the crossing is not one of bits; if the set is not on bits, or its key not the bridge's; if there is more noise than states of AES have.
+    /// If the crossing is not one of bits; if the bridge does not lead to a key of this set; if there is more noise than states of AES have.
     pub fn state(
         &self,
         crossed: &Crossed,
         blocks: Range<usize>,
-        key: &homaes_tfhe::EvalKey,
+        params: &homaes_tfhe::Params,
     ) -> Result<homaes_tfhe::State> {
         self.check(Numbers::Bits)?;
-        let params = key.params();
-        let target = (params.id(), self.key().target().id);
-        misfit::check("bridge key", target, (params.id(), key.key_id()))?;
+        let (found, expected) = (&self.key().target().other, params.set().name.as_str());
+        if *found != Other::Set(expected) {
+            return Err(Error::Target {
+                found: found.clone(),
+                expected: Other::Set(expected),
+            });
+        }
         let lwes = self.lwes(crossed, blocks);
         Ok(homaes_tfhe::State::from_lwes(
             params,
@@ -155,6 +159,33 @@ impl Crossing<'_> {
             crossed.noise.log2_sigma,
         )?)
     }
+}
+
+/// log2 of what the words of a record are multiples of.
+const RECORD_BITS: u32 = 32;
+
+/// LWE ciphertexts as bytes: of every word the upper 32 bits, rounded, in little endian.
+///
+/// That adds noise of at most √((d + 1)/12)·2^-32 of the torus, d the dimension: 2^-28.3 for d = 2048.
+pub fn encode_lwes(lwes: &[u64]) -> Vec<u8> {
+    let half = 1 << (RECORD_BITS - 1);
+    let rounded = lwes
+        .iter()
+        .map(|x| (x.wrapping_add(half) >> RECORD_BITS) as u32);
+    rounded.flat_map(u32::to_le_bytes).collect()
+}
+
+/// What [`encode_lwes`] wrote.
+pub fn decode_lwes(bytes: &[u8]) -> Vec<u64> {
+    let (words, _) = bytes.as_chunks::<4>();
+    let word = |x: &[u8; 4]| u64::from(u32::from_le_bytes(*x)) << RECORD_BITS;
+    words.iter().map(word).collect()
+}
+
+/// Bytes of the record of so many blocks of pairs, for a crossing from `params`.
+pub fn record_bytes(params: &Params, blocks: usize) -> u64 {
+    let words = params.bridge_ring().map_or(0, |ring| ring.n() + 1);
+    (blocks * BYTES * Numbers::Pairs.count() * words) as u64 * u64::from(RECORD_BITS / 8)
 }
 
 impl ReadingNoise {

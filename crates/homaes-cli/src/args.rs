@@ -24,6 +24,7 @@ pub(crate) enum Command {
     WrapKey(WrapKey),
     Transcipher(Transcipher),
     Decrypt(Decrypt),
+    Export(Export),
     Inspect(Inspect),
     Passphrase(ChangePassphrase),
     Bench(Bench),
@@ -64,9 +65,9 @@ pub(crate) struct Params {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Keygen {
     /// Parameter set (see 'homaes params')
-    #[arg(long, value_name = "NAME")]
-    pub(crate) set: String,
-    /// Folder for secret.hsk and eval.hek; made if it is missing
+    #[arg(long, value_name = "NAME", required_unless_present = "bridge")]
+    pub(crate) set: Option<String>,
+    /// Folder for secret.hsk and eval.hek, and bridge.hbk; made if it is missing
     #[arg(short, long, value_name = "DIR", value_parser = file_path())]
     pub(crate) out: PathBuf,
     /// Store the secret key under the passphrase in this file, its only line; '-' reads standard input
@@ -75,6 +76,11 @@ pub(crate) struct Keygen {
     /// Store the secret key under a passphrase that is asked for on the terminal
     #[arg(long, conflicts_with = "passphrase_file")]
     pub(crate) passphrase: bool,
+    /// Make a bridge key too, bridge.hbk, by which results leave BGV for TFHE: to this secret key of a set
+    /// like tfhe/p64, or to this client key of the crate tfhe, written by its safe_serialize (feature
+    /// tfhe-rs). Without --set, for the secret key that is in the folder
+    #[arg(long, value_name = "CLIENT-KEY", value_parser = file_path())]
+    pub(crate) bridge: Option<PathBuf>,
     /// Keep what is made if the run is stopped, in secret.hsk.unfinished (once it is whole) and
     /// eval.hek.unfinished (record by record), and go on from there if they are in the folder
     #[arg(long)]
@@ -147,9 +153,15 @@ pub(crate) struct Transcipher {
     /// to its end, into an unnamed temporary file, before any work
     #[arg(value_name = "IN")]
     pub(crate) input: PathBuf,
-    /// FHE ciphertexts to write (.hct)
+    /// FHE ciphertexts to write (.hct; by a bridge to a client key of the crate tfhe .hlw)
     #[arg(short, long, value_name = "FILE", value_parser = file_path())]
     pub(crate) out: PathBuf,
+    /// Where results go: to TFHE, by --bridge, instead of staying ciphertexts of BGV
+    #[arg(long, value_enum, requires = "bridge")]
+    pub(crate) to: Option<To>,
+    /// Bridge key (.hbk)
+    #[arg(long, value_name = "FILE", value_parser = file_path(), requires = "to")]
+    pub(crate) bridge: Option<PathBuf>,
     /// How blocks are laid out in ciphertexts, among the layouts of the wrapped key; auto: packed
     /// for short files, sliced for long ones, by the number of batches and the cost of each
     #[arg(long, value_enum, default_value_t = Layout::Auto)]
@@ -215,6 +227,38 @@ pub(crate) struct Decrypt {
     /// Replace an existing file
     #[arg(long)]
     pub(crate) force: bool,
+}
+
+/// Write results as values of the crate tfhe, which reads them back with safe_deserialize
+#[derive(Debug, clap::Args)]
+pub(crate) struct Export {
+    /// What to write: fheuint8 for one tfhe::FheUint8 after the other, a byte of the message each
+    #[arg(long, value_enum)]
+    pub(crate) to: ExportTo,
+    /// LWE ciphertexts (.hlw) of 'homaes transcipher --to tfhe'
+    #[arg(value_name = "IN", value_parser = file_path())]
+    pub(crate) input: PathBuf,
+    /// File to write: 66 KB for a byte of the message
+    #[arg(short, long, value_name = "FILE", value_parser = file_path())]
+    pub(crate) out: PathBuf,
+    /// Replace an existing file
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+/// Where results can go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum To {
+    /// bits under a key of tfhe/p64 or tfhe/p128, or pairs of bits under a client key of the crate tfhe
+    Tfhe,
+}
+
+/// What results can be written as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ExportTo {
+    /// tfhe::FheUint8
+    #[value(name = "fheuint8")]
+    FheUint8,
 }
 
 /// Show what a file holds and verify its checksums, or what a folder of keys holds; needs no secret

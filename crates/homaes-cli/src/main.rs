@@ -72,12 +72,13 @@ fn guarded() -> ExitCode {
 /// Whether a command is called for files that it makes, the first of which is complete only with all the work.
 fn makes_files(command: &Command) -> bool {
     use Command::{
-        Bench, Completions, Decrypt, Demo, Inspect, Keygen, Man, Params, Passphrase, Report,
-        Transcipher, WrapKey,
+        Bench, Completions, Decrypt, Demo, Export, Inspect, Keygen, Man, Params, Passphrase,
+        Report, Transcipher, WrapKey,
     };
     match command {
-        Keygen(_) | WrapKey(_) | Transcipher(_) | Decrypt(_) | Passphrase(_) => true,
+        WrapKey(_) | Transcipher(_) | Decrypt(_) | Export(_) | Passphrase(_) => true,
         // of several files the first says nothing about the others
+        Keygen(args) => args.bridge.is_none(),
         Report(_) | Man(_) => false,
         Demo(_) | Params(_) | Inspect(_) | Bench(_) | Completions(_) => false,
     }
@@ -123,6 +124,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Transcipher(args) => cmd::transcipher::run(&args),
         Command::Decrypt(args) => cmd::decrypt::run(&args),
         Command::Passphrase(args) => cmd::passphrase::run(&args),
+        Command::Export(args) => cmd::export::run(&args),
         Command::Inspect(args) => cmd::inspect::run(&args),
         Command::Bench(args) => cmd::bench::run(&args),
         Command::Report(args) => cmd::report::run(&args),

@@ -15,16 +15,19 @@ pub enum Kind {
     Ciphertext = 4,
     /// Key from one scheme to another.
     BridgeKey = 8,
+    /// LWE ciphertexts under a key from elsewhere.
+    Values = 9,
 }
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::SecretKey,
         Self::EvalKey,
         Self::WrappedKey,
         Self::Ciphertext,
         Self::BridgeKey,
+        Self::Values,
     ];
 
     /// Extension of the file name, without the dot.
@@ -36,6 +39,7 @@ impl Kind {
             Self::WrappedKey => "hwk",
             Self::Ciphertext => "hct",
             Self::BridgeKey => "hbk",
+            Self::Values => "hlw",
         }
     }
 
@@ -48,6 +52,7 @@ impl Kind {
             Self::WrappedKey => "wrapped AES key",
             Self::Ciphertext => "FHE ciphertexts",
             Self::BridgeKey => "bridge key",
+            Self::Values => "LWE ciphertexts for the crate tfhe",
         }
     }
 

@@ -294,14 +294,21 @@ pub(crate) struct Ciphertexts {
 
 impl Ciphertexts {
     /// Reads the first record, which must go with `set`.
-    pub(crate) fn new(mut reader: Reader<File>, set: &Set) -> Result<Self> {
+    pub(crate) fn new(reader: Reader<File>, set: &Set) -> Result<Self> {
+        let file = Self::framed(reader, 0)?;
+        check_meta(&file.path, &file.meta, set)?;
+        file.check_cut(set.blocks_per_batch(file.meta.layout))?;
+        Ok(file)
+    }
+
+    /// Reads the first record of a file that has `others` beside those of every file.
+    pub(crate) fn framed(mut reader: Reader<File>, others: u64) -> Result<Self> {
         let path = reader.path().to_owned();
-        let records = reader.header().records();
+        let records = reader.header().records().saturating_sub(others);
         let meta = reader
             .next_record(TAG_META, MAX_META_BYTES)
             .and_then(|body| Meta::decode(&body, records))
             .map_err(|source| Error::file(&path, source))?;
-        check_meta(&path, &meta, set)?;
         Ok(Self {
             reader,
             path,
@@ -310,15 +317,42 @@ impl Ciphertexts {
         })
     }
 
+    /// Refuses batches of another size.
+    pub(crate) fn check_cut(&self, expected: u64) -> Result<()> {
+        let found = self.meta.split.blocks_per_batch;
+        if found == expected {
+            return Ok(());
+        }
+        let error = FieldError::new("blocks per batch", found, expected);
+        Err(Error::content(&self.path, error.into()))
+    }
+
+    /// A record beside those of every file.
+    pub(crate) fn record<T>(
+        &mut self,
+        tag: u16,
+        most: u64,
+        decode: impl FnOnce(&[u8]) -> Result<T, WireError>,
+    ) -> Result<T> {
+        let body = self.reader.next_record(tag, most);
+        body.and_then(|body| decode(&body))
+            .map_err(|source| self.error(source))
+    }
+
     /// The next batch; none after the last one.
     pub(crate) fn next(&mut self, set: &Set) -> Result<Option<Batch>> {
+        self.next_of(|shape| set.batch_bytes(shape))
+    }
+
+    /// The next batch, whose length is `bytes` of its shape; none after the last one.
+    pub(crate) fn next_of(&mut self, bytes: impl FnOnce(Shape) -> u64) -> Result<Option<Batch>> {
         if self.next == self.meta.split.batches() {
             return Ok(None);
         }
         let shape = self.meta.shape(self.next);
         let (index, body) = self
             .reader
-            .next_indexed(TAG_BATCH, set.batch_bytes(shape))
+            .next_indexed(TAG_BATCH, bytes(shape))
             .map_err(|source| self.error(source))?;
         if index != self.next {
             return Err(self.error(WireError::Malformed {
@@ -369,11 +403,6 @@ fn check_meta(path: &Path, meta: &Meta, set: &Set) -> Result<()> {
     let top = set.top_level();
     if level > top {
         let error = FieldError::new("level", level as u64, top as u64);
-        return Err(content(error.into()));
-    }
-    let (found, expected) = (meta.split.blocks_per_batch, set.blocks_per_batch(layout));
-    if found != expected {
-        let error = FieldError::new("blocks per batch", found, expected);
         return Err(content(error.into()));
     }
     Ok(())

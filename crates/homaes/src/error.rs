@@ -40,6 +40,14 @@ pub enum Error {
         /// The set asked for.
         expected: &'static str,
     },
+    /// A file is no client key of the crate `tfhe`.
+    #[error("{}: not a client key of the crate tfhe, written by safe_serialize: {reason}", path.display())]
+    ClientKey {
+        /// The file.
+        path: PathBuf,
+        /// What that crate says.
+        reason: String,
+    },
     /// The output would replace a secret key.
     #[error("{}: holds a secret key, which an output of this kind does not replace", path.display())]
     HoldsSecretKey {
@@ -339,6 +347,7 @@ impl Error {
             Self::AlreadyExists { .. } => "choose another name or overwrite with --force",
             Self::UnfinishedOfSet { .. } => "name that set, or remove the unfinished files",
             Self::HoldsSecretKey { .. } => "choose another name, or remove the key by hand",
+            Self::ClientKey { .. } => "write the key with tfhe::safe_serialization::safe_serialize",
             Self::File { source, .. } => source.remedy(),
             Self::Content { source, .. } | Self::Batch { source, .. } | Self::Keys(source) => {
                 source.remedy()

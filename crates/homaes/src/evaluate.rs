@@ -14,7 +14,7 @@
 
 use crate::batch::{Batch, Batches};
 use crate::report::Stages;
-use crate::scheme::Circuit;
+use crate::scheme::{Bodies, Circuit};
 use crate::{Cancel, Error, Quality, Result, SchemeError, Step};
 use homaes_aes::Mode;
 use rayon::prelude::*;
@@ -26,9 +26,9 @@ use std::time::Instant;
 const MIN_CAPACITY_BITS: f64 = 4.0;
 
 /// One evaluated batch.
-pub(crate) struct Evaluated {
+pub(crate) struct Evaluated<'c> {
     pub(crate) index: u64,
-    pub(crate) record: Vec<u8>,
+    pub(crate) records: Bodies<'c>,
     pub(crate) quality: Quality,
     pub(crate) steps: Vec<Step>,
     /// What the circuit's kernels took in each step, for all batches that were evaluated at the time.
@@ -38,14 +38,14 @@ pub(crate) struct Evaluated {
 /// Evaluates every batch with the current thread pool, `window` at a time, and hands the results to `write` in order.
 ///
 /// `watch(batch, round, step)` is called from the workers.
-pub(crate) fn transcipher(
-    circuit: &dyn Circuit,
+pub(crate) fn transcipher<'c>(
+    circuit: &'c dyn Circuit,
     mode: Mode,
     cancel: &Cancel,
     input: &mut Batches<impl Read>,
     window: usize,
     watch: &(impl Fn(u64, usize, Step) + Sync),
-    mut write: impl FnMut(Evaluated) -> Result<()>,
+    mut write: impl FnMut(Evaluated<'c>) -> Result<()>,
 ) -> Result<()> {
     loop {
         let batches = input.window(window)?;
@@ -64,7 +64,7 @@ pub(crate) fn transcipher(
 }
 
 /// Refuses a result that may not decrypt.
-fn trusted(done: Evaluated) -> Result<Evaluated> {
+fn trusted(done: Evaluated<'_>) -> Result<Evaluated<'_>> {
     let (batch, found) = (done.index, done.quality.capacity_bits);
     if found >= MIN_CAPACITY_BITS {
         return Ok(done);
@@ -77,13 +77,13 @@ fn trusted(done: Evaluated) -> Result<Evaluated> {
     })
 }
 
-fn evaluate(
-    circuit: &dyn Circuit,
+fn evaluate<'c>(
+    circuit: &'c dyn Circuit,
     mode: Mode,
     cancel: &Cancel,
     batch: &Batch,
     watch: &(impl Fn(u64, usize, Step) + Sync),
-) -> Result<Evaluated, SchemeError> {
+) -> Result<Evaluated<'c>, SchemeError> {
     let (mut steps, mut stages) = (Vec::new(), Vec::new());
     let (mut since, mut read) = (Instant::now(), circuit.meter());
     let input = mode.input(batch.first_block, &batch.blocks);
@@ -101,7 +101,7 @@ fn evaluate(
     let done = circuit.run(&input, &mask, cancel, &mut step)?;
     Ok(Evaluated {
         index: batch.index,
-        record: done.record,
+        records: done.records,
         quality: done.quality,
         steps,
         stages,

@@ -4,9 +4,12 @@ use crate::decrypt::Ciphertexts;
 use crate::keys::Protection;
 use crate::meta::Meta;
 use crate::pool::Pool;
-use crate::{Error, KdfCost, Quality, Result, Set, Step, Wrapped};
+use crate::values::Values;
+use crate::{Error, KdfCost, Quality, Result, SchemeError, Set, Step, Wrapped};
+use homaes_bridge::{BridgeKey, Other};
 use homaes_scheme::FieldError;
 use homaes_wire::{Header, KeyId, Kind, Reader};
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
@@ -29,21 +32,46 @@ pub struct Inspection {
     pub file_bytes: u64,
     /// Number of records by tag.
     pub records: BTreeMap<u16, u64>,
-    /// What an `.hct` file holds; `None` for other files and unknown sets.
+    /// What an `.hct` or `.hlw` file holds; `None` for other files and unknown sets.
     pub messages: Option<Messages>,
     /// What an `.hwk` file holds; `None` for other files and unknown sets.
     pub wrapped: Option<Wrapped>,
+    /// Whose key results are under that come by a `.hbk` file, or are in an `.hlw` file; `None` for other files and unknown sets.
+    pub end: Option<End>,
     /// What it costs to try a passphrase, if the file is a secret key that is protected with one.
     pub protection: Option<KdfCost>,
 }
 
-/// The ciphertexts of an `.hct` file.
+/// The end of a bridge.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct End {
+    /// Names the key there: that of a set of TFHE, or a random one.
+    pub key_id: KeyId,
+    /// What it is, in words.
+    pub what: String,
+    /// The tag of the keys of a user of the crate `tfhe`.
+    pub tag: Option<Vec<u8>>,
+}
+
+impl End {
+    fn new(key_id: KeyId, other: Other) -> Self {
+        let what = other.to_string();
+        let tag = match other {
+            Other::User { tag, .. } => Some(tag),
+            Other::Set(_) => None,
+        };
+        Self { key_id, what, tag }
+    }
+}
+
+/// The ciphertexts of an `.hct` or `.hlw` file.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Messages {
     /// What they are the encryption of.
     pub meta: Meta,
-    /// The worst of all ciphertexts; `None` for an empty message.
+    /// The worst of all ciphertexts; `None` for an empty message and for `.hlw` files, which have no estimate of their noise.
     pub quality: Option<Quality>,
     /// The steps of AES on them: seconds averaged over the batches, the worst quality of any. Empty for an empty message.
     pub steps: Vec<Step>,
@@ -80,6 +108,7 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<Inspection> {
         records,
         messages: None,
         wrapped: None,
+        end: None,
         protection: None,
     };
     if inspection.kind == Kind::SecretKey {
@@ -93,8 +122,12 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<Inspection> {
             Kind::Ciphertext => inspection.messages = Some(messages(reader, set)?),
             Kind::WrappedKey => inspection.wrapped = Some(wrapped(path, reader, set)?),
             Kind::EvalKey => check_length(path, &header, set.card().eval_key_bytes)?,
-            // its length is that of the name on the other side
-            Kind::BridgeKey => {}
+            Kind::BridgeKey => inspection.end = Some(end(path, reader, set)?),
+            Kind::Values => {
+                let (messages, user) = values(Values::new(reader, set.clone())?)?;
+                inspection.end = Some(End::new(header.key_id(), user));
+                inspection.messages = Some(messages);
+            }
             // under a passphrase it is longer, and cannot be looked into
             Kind::SecretKey if inspection.protection.is_some() => {}
             Kind::SecretKey => check_length(path, &header, set.card().secret_key_bytes)?,
@@ -131,6 +164,31 @@ fn messages(reader: Reader<File>, set: &Set) -> Result<Messages> {
         quality: worst,
         steps,
     })
+}
+
+/// Where a bridge key leads.
+fn end(path: &Path, reader: Reader<File>, set: &Set) -> Result<End> {
+    let content = |source| Error::content(path, source);
+    let params = set.params();
+    let params: &dyn Any = &*params;
+    let found = match params.downcast_ref() {
+        Some(params) => BridgeKey::describe_file(params, reader),
+        None => Err(homaes_bridge::Error::NoBridge { set: set.name() }),
+    };
+    let target = found.map_err(|source| content(SchemeError::of(source)))?;
+    Ok(End::new(target.id, target.other))
+}
+
+fn values(mut values: Values) -> Result<(Messages, Other)> {
+    while values.next()?.is_some() {}
+    let user = values.user.clone();
+    let (meta, steps) = values.finish()?;
+    let messages = Messages {
+        meta,
+        quality: None,
+        steps,
+    };
+    Ok((messages, user))
 }
 
 fn wrapped(path: &Path, reader: Reader<File>, set: &Set) -> Result<Wrapped> {

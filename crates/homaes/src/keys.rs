@@ -50,7 +50,7 @@ fn set_of(path: &Path, reader: &Reader<File>) -> Result<Set> {
 }
 
 /// Writes a key's header and records.
-fn write(output: Output, key: &(impl Records + ?Sized)) -> Result<Container> {
+pub(crate) fn write(output: Output, key: &(impl Records + ?Sized)) -> Result<Container> {
     write_watched(output, key, &mut |_, _| ())
 }
 

@@ -34,6 +34,7 @@
 //! | `scheme`, `scheme_error` | the schemes, a file each, and their parameter sets; what they refuse or find wrong |
 //! | `keys`, `wrapping`, `random` | key files, what an AES key is wrapped for, passphrases and the AES key; the operating system's randomness |
 //! | `transcipher`, `decrypt`, `inspect` | the verbs on files |
+//! | `bridge`, `values`, `export` | results that leave BGV for TFHE: the key, files of LWE ciphertexts, values of the crate `tfhe` |
 //! | `gcm`, `expect`, `seen` | what is checked at decryption: the tag of a GCM message, what is expected of it, the replay log |
 //! | `meta` | the records of an `.hct` file beside the ciphertexts |
 //! | `output` | files that appear whole or not at all |
@@ -48,11 +49,14 @@
 mod batch;
 #[cfg(doctest)]
 mod book;
+mod bridge;
 mod decrypt;
 mod disk;
 mod error;
 mod evaluate;
 mod expect;
+#[cfg(feature = "tfhe-rs")]
+mod export;
 mod gcm;
 mod inspect;
 mod job;
@@ -68,17 +72,21 @@ mod scheme;
 mod scheme_error;
 mod seen;
 mod transcipher;
+mod values;
 mod wrapping;
 
 pub use batch::Split;
+pub use bridge::{BRIDGE_KEY_FILE, BridgeKey, is_secret_key};
 pub use decrypt::{DecryptOptions, DecryptReport, Tag};
 pub use error::{Error, Result};
 pub use expect::Expect;
+#[cfg(feature = "tfhe-rs")]
+pub use export::{export_fheuint8, read_client_key};
 pub use homaes_aes::{Block, Direction, KeySize, Layout, Mode};
 pub use homaes_params::{Estimate, Published, Purpose, SecretWeight, SetCard};
 pub use homaes_scheme::{Cancel, Expansion, Wrapped};
 pub use homaes_wire::{KeyId, Kind, Temporary, claim};
-pub use inspect::{Inspection, Messages, inspect};
+pub use inspect::{End, Inspection, Messages, inspect};
 pub use job::{Job, MAX_AAD_BYTES};
 pub use keys::{
     AesKey, EVAL_KEY_FILE, EvalKey, FolderInspection, KdfCost, KeyFile, KeyFolder, KeySet, KeyStep,
@@ -92,5 +100,7 @@ pub use quality::Quality;
 pub use report::{Measured, Progress, Report, Stages, Step};
 pub use scheme::{NoiseTerms, Scheme, Set, Variant, Yardstick};
 pub use scheme_error::{ParamsError, SchemeError};
+#[cfg(feature = "tfhe-rs")]
+pub use tfhe::ClientKey;
 pub use transcipher::Transcipher;
 pub use wrapping::Wrapping;

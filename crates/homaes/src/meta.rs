@@ -1,8 +1,9 @@
-//! What stands in an `.hct` file beside the ciphertexts: what they are the encryption of, and how they came about.
+//! What stands in an `.hct` or `.hlw` file beside the ciphertexts: what they are the encryption of, and how they came about.
 //!
 //! ```text
 //! tag 1, index 0   mode (text) ‖ layout (text) ‖ AES key bits (2) ‖ level (2) ‖ message bytes (8) ‖ AES blocks (8)
 //!                  ‖ blocks per batch (8) ‖ iv or nonce (sized) ‖ GCM tag (sized) ‖ associated data (sized)
+//! tag 4, index 0   in an `.hlw` file only: the end of the bridge, as in its key
 //! tag 2, index i   the ciphertexts of batch i, in the scheme's encoding
 //! tag 3, index 0   per step of AES: level (2) ‖ noise bits (8) ‖ capacity bits (8) ‖ seconds (8); empty without batches
 //! ```
@@ -24,6 +25,9 @@ pub(crate) const TAG_BATCH: u16 = 2;
 
 /// Tag of the last record.
 pub(crate) const TAG_STEPS: u16 = 3;
+
+/// Tag of the second record of LWE ciphertexts under the key of a user: which user's.
+pub(crate) const TAG_TARGET: u16 = 4;
 
 /// Longest first record that is read.
 pub(crate) const MAX_META_BYTES: u64 = 256 + MAX_AAD_BYTES as u64;

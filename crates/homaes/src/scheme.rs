@@ -6,9 +6,9 @@
 mod conformance;
 mod family;
 
-#[cfg(test)]
-pub(crate) use family::Finished;
-pub(crate) use family::{Circuit, EvalKey, Family, Params, SecretKey, Shape, WrappedKey};
+pub(crate) use family::{
+    Bodies, Circuit, EvalKey, Family, Finished, Params, SecretKey, Shape, WrappedKey,
+};
 pub use family::{NoiseTerms, Variant, Yardstick};
 
 use crate::{Error, Quality, Result, SchemeError};

@@ -2,13 +2,13 @@
 
 use crate::batch::Split;
 use crate::evaluate::{Evaluated, transcipher};
-use crate::meta::{Meta, TAG_BATCH, TAG_META, TAG_STEPS, encode_steps};
+use crate::meta::{Meta, TAG_BATCH, TAG_META, TAG_STEPS, TAG_TARGET, encode_steps};
 use crate::output::Container;
 use crate::pool::Pool;
 use crate::scheme::Circuit;
 use crate::{
-    Cancel, Error, EvalKey, Job, Measured, Output, Progress, Report, Result, SchemeError,
-    SecretKey, Set, Step, WrappedKey, memory,
+    BridgeKey, Cancel, Error, EvalKey, Job, Measured, Output, Progress, Report, Result,
+    SchemeError, SecretKey, Set, Step, WrappedKey, memory,
 };
 use homaes_aes::{Block, Layout};
 use homaes_scheme::Misfit;
@@ -26,6 +26,7 @@ type Watch<'k> = Box<dyn FnMut(Progress) + Send + 'k>;
 pub struct Transcipher<'k> {
     eval: &'k EvalKey,
     wrapped: &'k WrappedKey,
+    bridge: Option<&'k BridgeKey>,
     layout: Option<Layout>,
     /// One for each of [`Layout::ALL`], prepared when it is needed first.
     circuits: [OnceLock<Box<dyn Circuit + 'k>>; Layout::ALL.len()],
@@ -59,6 +60,7 @@ impl<'k> Transcipher<'k> {
         Ok(Self {
             eval,
             wrapped,
+            bridge: None,
             layout: None,
             circuits: Default::default(),
             pool,
@@ -75,6 +77,20 @@ impl<'k> Transcipher<'k> {
         self.output_level(layout)?;
         let layout = Some(layout);
         Ok(Self { layout, ..self })
+    }
+
+    /// Lets results leave by `bridge`: for a `.hct` file of a set of TFHE, or a `.hlw` file of LWE ciphertexts under the client key of a user of the crate
+    /// `tfhe`.
+    ///
+    /// # Errors
+    /// [`Error::Keys`] if it is of another set or secret key.
+    pub fn across(self, bridge: &'k BridgeKey) -> Result<Self> {
+        bridge.check(self.eval)?;
+        Ok(Self {
+            bridge: Some(bridge),
+            circuits: Default::default(),
+            ..self
+        })
     }
 
     /// Calls `watch` from the workers, one at a time, after every round of every batch.
@@ -140,14 +156,18 @@ impl<'k> Transcipher<'k> {
             bytes: job.bytes(),
             blocks_per_batch: self.set().blocks_per_batch(layout),
         };
+        let level = self.output_level(layout)?;
+        if let Some(bridge) = self.bridge {
+            bridge.check_level(level)?;
+        }
         memory::check(self.set().memory_of_run(layout))?;
-        let meta = self.meta(&job, layout, split)?;
+        let meta = self.meta(&job, (layout, level), split);
         let mut file = self.start(&meta, output)?;
         let mut report = Report::new(self.set().scheme(), layout);
         report.threads = self.pool.threads();
         (report.bytes, report.blocks) = (split.bytes, split.blocks());
         report.file_bytes = file.writer().header().file_bytes();
-        self.evaluate(job, &meta, &mut report, &mut file)?;
+        self.evaluate(job, split, &mut report, &mut file)?;
         file.record(TAG_STEPS, 0, &encode_steps(&report.steps))?;
         file.commit()?;
         Ok(report)
@@ -184,28 +204,35 @@ impl<'k> Transcipher<'k> {
     fn evaluate(
         &self,
         job: Job,
-        meta: &Meta,
+        split: Split,
         report: &mut Report,
         file: &mut Container,
     ) -> Result<()> {
-        if meta.split.batches() == 0 {
-            return job.batches(meta.split).finish();
+        let mode = job.mode();
+        let mut batches = job.batches(split);
+        if split.batches() == 0 {
+            return batches.finish();
         }
         let start = Instant::now();
-        let circuit = self.circuit(meta.layout)?;
+        let circuit = self.circuit(report.layout)?;
         report.setup_seconds = start.elapsed().as_secs_f64();
-        let watch = |batch, round, step| self.tell(meta.split, batch, round, step);
-        let mut batches = job.batches(meta.split);
+        let watch = |batch, round, step| self.tell(split, batch, round, step);
         let in_flight = report.scheme.batches_in_flight(report.threads);
         let (before, start) = (circuit.meter(), Instant::now());
-        let write = |done: Evaluated| {
+        let mut next = 0;
+        let write = |done: Evaluated<'_>| {
             report.add(done.quality, &done.steps);
             if in_flight == 1 {
                 report.add_stages(&done.stages);
             }
-            file.record(TAG_BATCH, done.index, &done.record)
+            for body in done.records {
+                let body = body.map_err(|source| Error::batch(done.index, source))?;
+                file.record(TAG_BATCH, next, &body)?;
+                next += 1;
+            }
+            Ok(())
         };
-        let (mode, cancel) = (meta.mode, &self.cancel);
+        let cancel = &self.cancel;
         self.pool.install(|| {
             transcipher(
                 circuit,
@@ -229,7 +256,10 @@ impl<'k> Transcipher<'k> {
         if let Some(circuit) = place.get() {
             return Ok(&**circuit);
         }
-        let prepare = || self.eval.circuit(self.wrapped, layout, &self.cancel);
+        let prepare = || match self.bridge {
+            None => self.eval.circuit(self.wrapped, layout, &self.cancel),
+            Some(bridge) => bridge.circuit(self.eval, self.wrapped, layout, &self.cancel),
+        };
         let circuit = self.pool.install(prepare)?;
         Ok(&**place.get_or_init(|| circuit))
     }
@@ -239,25 +269,46 @@ impl<'k> Transcipher<'k> {
         level.ok_or_else(|| not_wrapped(layout, self.wrapped.layouts()))
     }
 
-    fn meta(&self, job: &Job, layout: Layout, split: Split) -> Result<Meta> {
-        let level = self.output_level(layout)?;
+    /// What is written of the message, whose results are of this layout and level unless they cross.
+    fn meta(&self, job: &Job, results: (Layout, usize), split: Split) -> Meta {
         let size = self.wrapped.key_size();
-        Ok(Meta::new(job.public(), size, (layout, level), split))
+        match self.bridge {
+            None => Meta::new(job.public(), size, results, split),
+            Some(bridge) => {
+                let blocks_per_batch = bridge.blocks_per_record();
+                let split = Split {
+                    blocks_per_batch,
+                    ..split
+                };
+                Meta::new(job.public(), size, (Layout::Bits, 1), split)
+            }
+        }
     }
 
     /// Writes header and first record.
     fn start(&self, meta: &Meta, output: Output) -> Result<Container> {
         let body = meta.encode();
-        let (set, id) = (self.set(), self.eval.key_id());
-        let contents = Contents::default().record(body.len() as u64);
-        let contents = batches(contents, meta.split, |batch| {
-            set.batch_bytes(meta.shape(batch))
+        let target = self.bridge.and_then(BridgeKey::user);
+        let (kind, set, id) = match self.bridge {
+            None => (Kind::Ciphertext, self.set(), self.eval.key_id()),
+            Some(bridge) => bridge.results(),
+        };
+        let mut contents = Contents::default().record(body.len() as u64);
+        if let Some(target) = &target {
+            contents = contents.record(target.len() as u64);
+        }
+        let contents = batches(contents, meta.split, |batch| match self.bridge {
+            None => set.batch_bytes(meta.shape(batch)),
+            Some(bridge) => bridge.record_bytes(meta.shape(batch)),
         });
         let contents = contents.record(meta.steps_bytes());
-        let header = Header::new(Kind::Ciphertext, set.name(), *set.digest(), id, contents)
+        let header = Header::new(kind, set.name(), *set.digest(), id, contents)
             .map_err(|source| Error::output(output.path(), source))?;
         let mut file = output.container(header)?;
         file.record(TAG_META, 0, &body)?;
+        if let Some(target) = target {
+            file.record(TAG_TARGET, 0, &target)?;
+        }
         Ok(file)
     }
 

@@ -47,6 +47,13 @@ fn text(found: &Inspection) -> String {
     if let (Some(scheme), Some(messages)) = (scheme, &found.messages) {
         add_messages(&mut rows, scheme, messages);
     }
+    if let Some(end) = &found.end {
+        rows.add("leads to", &*end.what);
+        rows.add("key there", end.key_id.to_string());
+        if let Some(tag) = &end.tag {
+            rows.add("tag there", hex(tag));
+        }
+    }
     rows.add("checksums", "right");
     let steps = found.messages.as_ref().map(|m| m.steps.as_slice());
     match (scheme, steps) {
@@ -131,6 +138,11 @@ fn inspection_json(found: &Inspection) -> Value {
         "file_bytes": found.file_bytes,
         "records_by_tag": records,
         "messages": found.messages.as_ref().map(|messages| messages_json(messages, left)),
+        "end": found.end.as_ref().map(|end| json!({
+            "what": end.what,
+            "key_id": end.key_id.to_string(),
+            "tag": end.tag.as_ref().map(|tag| hex(tag)),
+        })),
         "secret_key": (found.kind == Kind::SecretKey).then(|| secret_json(found.protection)),
         "wrapped_key": found.wrapped.as_ref().map(|wrapped| wrapped_json(wrapped, left)),
     })

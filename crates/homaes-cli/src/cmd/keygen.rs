@@ -1,13 +1,37 @@
 //! `homaes keygen`
 
-use super::{named_set, new_passphrase, remove_leftovers};
+use super::{named_set, new_passphrase, open_secret, remove_leftovers, reserve};
 use crate::args::Keygen;
 use crate::console::{self, Failure};
 use crate::progress::Counter;
-use homaes::{EVAL_KEY_FILE, KdfCost, KeyFolder, KeyStep, Repair, SECRET_KEY_FILE};
+use homaes::{
+    BRIDGE_KEY_FILE, BridgeKey, EVAL_KEY_FILE, Error, KdfCost, KeyFolder, KeyStep, Repair,
+    SECRET_KEY_FILE, SecretKey, Set,
+};
+use std::path::Path;
 
 pub(crate) fn run(args: &Keygen) -> Result<(), Failure> {
-    let set = named_set(&args.set)?;
+    let end = args.bridge.as_deref().map(read_end).transpose()?;
+    let bridge_file = args.out.join(BRIDGE_KEY_FILE);
+    if let Some(end) = &end {
+        end.set().inspect(|set| console::warn_insecure(set));
+        if bridge_file.exists() && !args.force {
+            return Err(Error::AlreadyExists { path: bridge_file }.into());
+        }
+    }
+    let Some(name) = &args.set else {
+        let secret = args.out.join(SECRET_KEY_FILE);
+        let key = open_secret(&secret, args.passphrase_file.as_deref())?;
+        return add_bridge(&key, end, &bridge_file, args.force);
+    };
+    let set = named_set(name)?;
+    if end.is_some() && !set.has_bridges() {
+        let message = format!(
+            "set {} has no bridges: they need multiplications left on bytes after AES; use bgv/bridge128",
+            set.name()
+        );
+        return Err(Failure::Usage(message));
+    }
     if !set.is_secure() && !args.accept_insecure {
         let insecure = console::insecure(&set);
         return Err(Failure::Usage(format!(
@@ -71,5 +95,53 @@ pub(crate) fn run(args: &Keygen) -> Result<(), Failure> {
         set.name(),
         key.id(),
     ));
+    add_bridge(&key, end, &bridge_file, args.force)
+}
+
+/// The key that a bridge leads to.
+enum End {
+    Set(SecretKey),
+    #[cfg(feature = "tfhe-rs")]
+    User(Box<homaes::ClientKey>),
+}
+
+impl End {
+    fn set(&self) -> Option<&Set> {
+        match self {
+            Self::Set(key) => Some(key.set()),
+            #[cfg(feature = "tfhe-rs")]
+            Self::User(_) => None,
+        }
+    }
+}
+
+/// The secret key of a set of TFHE, or the client key of the crate `tfhe`, in a file.
+fn read_end(path: &Path) -> Result<End, Failure> {
+    if homaes::is_secret_key(path)? {
+        return Ok(End::Set(open_secret(path, None)?));
+    }
+    #[cfg(feature = "tfhe-rs")]
+    return Ok(End::User(Box::new(homaes::read_client_key(path)?)));
+    #[cfg(not(feature = "tfhe-rs"))]
+    Err(Failure::Usage(format!(
+        "{}: not a secret key (.hsk); client keys of the crate tfhe are read by a program that is built with --features tfhe-rs",
+        path.display()
+    )))
+}
+
+/// Makes the bridge key, if there is an end for it.
+fn add_bridge(key: &SecretKey, end: Option<End>, file: &Path, force: bool) -> Result<(), Failure> {
+    let bridge = match &end {
+        None => return Ok(()),
+        Some(End::Set(end)) => BridgeKey::generate(key, end)?,
+        #[cfg(feature = "tfhe-rs")]
+        Some(End::User(user)) => BridgeKey::to_client(key, user)?,
+    };
+    bridge.save(reserve(file, force)?)?;
+    let end = match bridge.leads_to() {
+        Some(set) => format!("a key of set {}", set.name()),
+        None => "a client key of the crate tfhe".into(),
+    };
+    console::print_done(&format!("{}: leads to {end}\n", file.display()));
     Ok(())
 }

@@ -6,7 +6,8 @@ use crate::console::{self, Failure};
 use crate::progress::{Follower, report_json, spin, steps_json};
 use crate::table;
 use homaes::{
-    Error, EvalKey, Expansion, Job, Output, Progress, Report, Step, Transcipher, WrappedKey,
+    BridgeKey, Error, EvalKey, Expansion, Job, Output, Progress, Report, Step, Transcipher,
+    WrappedKey,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -21,22 +22,30 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
         .flatten()
     {
         let aad = args.aad.as_deref().unwrap_or(&args.input);
-        refuse_own_input(out, &[&args.eval, &args.wrapped_key, &args.input, aad])?;
+        let bridge = args.bridge.as_deref().unwrap_or(&args.input);
+        refuse_own_input(
+            out,
+            &[&args.eval, &args.wrapped_key, &args.input, aad, bridge],
+        )?;
     }
     let how = how_encrypted(args)?;
     let (output, report_output) = outputs(args)?;
     let job = open_job(args, how)?;
     homaes::check_memory(&[&args.eval, &args.wrapped_key])?;
-    let (eval, wrapped) = spin("loading keys", || {
+    let (eval, wrapped, bridge) = spin("loading keys", || {
         let eval = EvalKey::open(&args.eval)?;
+        let bridge = args.bridge.as_ref();
+        let bridge = bridge
+            .map(|path| BridgeKey::open(path, &eval))
+            .transpose()?;
         let wrapped = WrappedKey::open(&args.wrapped_key, &eval)?;
-        Ok::<_, Error>((eval, wrapped))
+        Ok::<_, Error>((eval, wrapped, bridge))
     })?;
     console::warn_insecure(eval.set());
     let mode = job.mode().name();
     let mut follower = Follower::new(args.progress);
     let mut record = report_output.is_some().then(Batches::new);
-    let transcipher = prepare(args, &eval, &wrapped)?;
+    let transcipher = prepare(args, &eval, &wrapped, bridge.as_ref())?;
     warn_of_few_threads(args, &transcipher);
     let report = transcipher
         .watch(|event| {
@@ -99,10 +108,15 @@ fn prepare<'k>(
     args: &args::Transcipher,
     eval: &'k EvalKey,
     wrapped: &'k WrappedKey,
+    bridge: Option<&'k BridgeKey>,
 ) -> Result<Transcipher<'k>, Error> {
     let transcipher = match args.threads {
         Some(threads) => Transcipher::with_threads(eval, wrapped, threads)?,
         None => Transcipher::new(eval, wrapped)?,
+    };
+    let transcipher = match bridge {
+        Some(bridge) => transcipher.across(bridge)?,
+        None => transcipher,
     };
     match args.layout.get() {
         Some(layout) => transcipher.layout(layout),

@@ -28,7 +28,7 @@ impl Circuit for Clear {
         mask: &[Block],
         cancel: &Cancel,
         step: &mut dyn FnMut(usize, Quality, &dyn Any),
-    ) -> Result<Finished, SchemeError> {
+    ) -> Result<Finished<'_>, SchemeError> {
         if self.fails_at.is_some_and(|block| input.contains(&block)) {
             let error = EvalError::OutOfDepth { needed: 3, left: 1 };
             return Err(homaes_bgv::Error::from(error).into());
@@ -47,10 +47,7 @@ impl Circuit for Clear {
         for (out, mask) in out.iter_mut().zip(mask) {
             *out = xor(out, mask);
         }
-        Ok(Finished {
-            record: out.as_flattened().to_vec(),
-            quality: self.quality,
-        })
+        Ok(Finished::one(out.as_flattened().to_vec(), self.quality))
     }
 }
 
@@ -88,7 +85,7 @@ fn run(text: &[u8], mode: Mode, window: usize, clear: &Clear) -> Result<Vec<u8>>
     transcipher(clear, mode, &cancel, &mut input, window, &watch, |batch| {
         assert_eq!(batch.index as usize * 32, out.len());
         assert_eq!(batch.steps.len(), 11);
-        out.extend(batch.record);
+        batch.records.for_each(|body| out.extend(body.unwrap()));
         Ok(())
     })?;
     assert_eq!(

@@ -252,16 +252,13 @@ impl Circuit for Running<'_> {
         mask: &[Block],
         cancel: &Cancel,
         step: &mut dyn FnMut(usize, Quality, &dyn Any),
-    ) -> Result<Finished> {
+    ) -> Result<Finished<'_>> {
         let observe = |round, state: &State| step(round, quality(self.params, state), state);
         let mut state = self.aes.evaluate_until(input, cancel, observe)?;
         if !mask.is_empty() {
             state.xor_public(self.params, mask)?;
         }
-        Ok(Finished {
-            record: homaes_bgv::encode_batch(self.params, &state)?,
-            quality: quality(self.params, &state),
-        })
+        Ok(Finished::one(homaes_bgv::encode_batch(self.params, &state)?, quality(self.params, &state)))
     }
 
     fn meter(&self) -> Reading {

@@ -200,17 +200,14 @@ impl Circuit for Aes<'_> {
         mask: &[Block],
         cancel: &Cancel,
         step: &mut dyn FnMut(usize, Quality, &dyn Any),
-    ) -> Result<Finished> {
+    ) -> Result<Finished<'_>> {
         let params = self.params();
         let observe = |round, state: &State| step(round, quality(params, state), state);
         let mut state = self.evaluate_until(input, cancel, observe)?;
         if !mask.is_empty() {
             self.xor_public_until(&mut state, mask, cancel)?;
         }
-        Ok(Finished {
-            record: encode_batch(self.key(), &state)?,
-            quality: quality(params, &state),
-        })
+        Ok(Finished::one(encode_batch(self.key(), &state)?, quality(params, &state)))
     }
 
     fn meter(&self) -> Reading {

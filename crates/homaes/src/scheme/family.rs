@@ -151,7 +151,7 @@ pub(crate) struct Shape {
 }
 
 /// Checked parameters.
-pub(crate) trait Params: Send + Sync {
+pub(crate) trait Params: Any + Send + Sync {
     fn card(&self) -> SetCard;
     fn digest(&self) -> &[u8; 32];
 
@@ -231,7 +231,7 @@ macro_rules! readers {
 pub(super) use readers;
 
 /// The client's key.
-pub(crate) trait SecretKey: Records + Send + Sync {
+pub(crate) trait SecretKey: Records + Any + Send + Sync {
     /// The state in a batch's record, whose length is [`Params::batch_bytes`].
     fn read_batch(&self, shape: Shape, body: &[u8]) -> Result<Box<dyn Any>>;
 
@@ -266,7 +266,7 @@ pub(crate) trait SecretKey: Records + Send + Sync {
 }
 
 /// The server's key.
-pub(crate) trait EvalKey: Send + Sync {
+pub(crate) trait EvalKey: Any + Send + Sync {
     /// AES under both keys, with the current thread pool; `None` if the wrapped key is of another scheme, an error if it is of another set or
     /// secret key ([`misfit::check`]).
     fn circuit<'k>(
@@ -303,11 +303,21 @@ impl Wrapping {
     }
 }
 
+/// The bodies of a batch's records in order, made when they are asked for, with the thread pool of who asks.
+pub(crate) type Bodies<'c> = Box<dyn Iterator<Item = Result<Vec<u8>>> + Send + 'c>;
+
 /// The result of a batch.
-pub(crate) struct Finished {
-    /// Body of its record.
-    pub(crate) record: Vec<u8>,
+pub(crate) struct Finished<'c> {
+    pub(crate) records: Bodies<'c>,
     pub(crate) quality: Quality,
+}
+
+impl Finished<'_> {
+    /// One record.
+    pub(crate) fn one(record: Vec<u8>, quality: Quality) -> Self {
+        let records = Box::new(std::iter::once(Ok(record)));
+        Self { records, quality }
+    }
 }
 
 /// AES under one wrapped key, in one layout.
@@ -320,7 +330,7 @@ pub(crate) trait Circuit: Send + Sync {
         mask: &[Block],
         cancel: &Cancel,
         step: &mut dyn FnMut(usize, Quality, &dyn Any),
-    ) -> Result<Finished>;
+    ) -> Result<Finished<'_>>;
 
     /// What its kernels have counted so far.
     fn meter(&self) -> Reading {

@@ -203,17 +203,14 @@ impl<A: Arithmetic> Circuit for Aes<'_, A> {
         mask: &[Block],
         cancel: &Cancel,
         step: &mut dyn FnMut(usize, Quality, &dyn Any),
-    ) -> Result<Finished> {
+    ) -> Result<Finished<'_>> {
         let params = self.params();
         let observe = |round, state: &State<A>| step(round, quality(params, state), state);
         let mut state = self.evaluate_until(input, cancel, observe)?;
         if !mask.is_empty() {
             state.xor_public(params, mask)?;
         }
-        Ok(Finished {
-            record: encode_batch(params, &state)?,
-            quality: quality(params, &state),
-        })
+        Ok(Finished::one(encode_batch(params, &state)?, quality(params, &state)))
     }
 
     fn meter(&self) -> Reading {

@@ -175,7 +175,7 @@ impl Circuit for (Direction, RoundKeys) {
         mask: &[Block],
         cancel: &Cancel,
         step: &mut dyn FnMut(usize, Quality, &dyn Any),
-    ) -> Result<Finished> {
+    ) -> Result<Finished<'_>> {
         cancel.check()?;
         let (direction, keys) = self;
         let traces: Vec<_> = input.iter().map(|&x| trace(*direction, x, keys)).collect();
@@ -187,6 +187,6 @@ impl Circuit for (Direction, RoundKeys) {
         let mask = mask.iter().chain(std::iter::repeat(&[0; 16]));
         let blocks = blocks.iter().zip(mask).map(|(x, mask)| xor(x, mask));
         let (record, quality) = (blocks.collect::<Vec<_>>().into_flattened(), QUALITY);
-        Ok(Finished { record, quality })
+        Ok(Finished::one(record, quality))
     }
 }

@@ -217,16 +217,13 @@ impl Circuit for Running<'_> {
         mask: &[Block],
         cancel: &Cancel,
         step: &mut dyn FnMut(usize, Quality, &dyn Any),
-    ) -> Result<Finished> {
+    ) -> Result<Finished<'_>> {
         let observe = |round, state: &State| step(round, quality(self.params, state), state);
         let mut state = self.aes.evaluate_until(input, cancel, observe)?;
         if !mask.is_empty() {
             self.aes.xor_public_until(&mut state, mask, cancel)?;
         }
-        Ok(Finished {
-            record: homaes_tfhe::encode_batch(self.params, &state)?,
-            quality: quality(self.params, &state),
-        })
+        Ok(Finished::one(homaes_tfhe::encode_batch(self.params, &state)?, quality(self.params, &state)))
     }
 
     fn meter(&self) -> Reading {

@@ -97,14 +97,11 @@ fn rounds(world: &mut World, layout: Layout, size: KeySize, direction: Direction
         level: done.quality.level,
         blocks: count,
     };
-    assert_eq!(
-        done.record.len() as u64,
-        params.batch_bytes(shape),
-        "{what}"
-    );
-    let found = params.batch_quality(shape, &done.record).unwrap();
-    assert_eq!(found, done.quality, "{what}: figures of the record");
-    let state = world.secret.read_batch(shape, &done.record).unwrap();
+    let (record, quality) = only(done);
+    assert_eq!(record.len() as u64, params.batch_bytes(shape), "{what}");
+    let found = params.batch_quality(shape, &record).unwrap();
+    assert_eq!(found, quality, "{what}: figures of the record");
+    let state = world.secret.read_batch(shape, &record).unwrap();
     let decrypted = world.secret.decrypt(&*state).unwrap();
     let expected = input.iter().enumerate().map(|(i, &block)| {
         let mut expected = oracle(direction, &key, block);
@@ -130,7 +127,7 @@ fn rounds(world: &mut World, layout: Layout, size: KeySize, direction: Direction
     match circuit.run(&input, mask, &cancel, last) {
         Err(error) => assert!(error.is_cancelled(), "{what}: {error}"),
         Ok(done) => {
-            let state = world.secret.read_batch(shape, &done.record).unwrap();
+            let state = world.secret.read_batch(shape, &only(done).0).unwrap();
             let decrypted = world.secret.decrypt(&*state).unwrap();
             assert_eq!(decrypted.blocks[..count], expected, "{what}, cancelled");
         }
@@ -186,6 +183,14 @@ fn every_round_of_large_sets_is_right() {
     every_round(true);
 }
 
+/// The only record, and the quality.
+fn only(done: Finished<'_>) -> (Vec<u8>, Quality) {
+    let mut records = done.records;
+    let record = records.next().unwrap().unwrap();
+    assert!(records.next().is_none());
+    (record, done.quality)
+}
+
 /// The record of two blocks under keys that are always the same, with `threads` workers.
 fn record(set: &Set, layout: Layout, threads: usize) -> Vec<u8> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
@@ -199,7 +204,7 @@ fn record(set: &Set, layout: Layout, threads: usize) -> Vec<u8> {
         let input = &input[..input.len().min(set.blocks_per_batch(layout) as usize)];
         let done = circuit.unwrap().unwrap();
         let done = done.run(input, input, &Cancel::new(), &mut |_, _, _| {});
-        [done.unwrap().record, file, world.eval_file].concat()
+        [only(done.unwrap()).0, file, world.eval_file].concat()
     })
 }
 

@@ -1,0 +1,31 @@
+//! `homaes export`
+
+use crate::args::Export;
+use crate::console::Failure;
+
+#[cfg(feature = "tfhe-rs")]
+pub(crate) fn run(args: &Export) -> Result<(), Failure> {
+    use super::{refuse_own_input, reserve};
+    use crate::console;
+    use crate::progress::Counter;
+    use crate::table;
+    refuse_own_input(&args.out, &[&args.input])?;
+    let output = reserve(&args.out, args.force)?;
+    let mut bar = Counter::new("writing values");
+    let count = homaes::export_fheuint8(&args.input, output, &mut |done, all| bar.set(done, all))?;
+    drop(bar);
+    console::print_done(&format!(
+        "{}: {} of type tfhe::FheUint8\n",
+        args.out.display(),
+        table::count(count, "value", "values"),
+    ));
+    Ok(())
+}
+
+#[cfg(not(feature = "tfhe-rs"))]
+pub(crate) fn run(args: &Export) -> Result<(), Failure> {
+    Err(Failure::Usage(format!(
+        "{}: values of the crate tfhe, which this program is built without; build it with --features tfhe-rs",
+        args.input.display()
+    )))
+}

@@ -1,0 +1,359 @@
+//! Bridges: results of BGV as LWE ciphertexts, with which TFHE goes on.
+//!
+//! ```text
+//! .hwk, .hek, AES ciphertext ─► AES on BGV ─► Crossing::cross ─► .hct of a set of TFHE, or .hlw under the client key of a user of the crate tfhe
+//!                                                                32 blocks a record
+//! ```
+//!
+//! `docs/bridge.md` has the derivation.
+
+use crate::keys::write;
+use crate::pool::Pool;
+use crate::scheme::{Bodies, Circuit, Finished, Params, Shape};
+use crate::{
+    Cancel, Error, EvalKey, Output, Quality, Result, SchemeError, SecretKey, Set, WrappedKey,
+    memory, random,
+};
+use core::fmt;
+use homaes_aes::{Block, Layout};
+use homaes_bgv::{Aes, LIFT_LEVEL, State};
+use homaes_bridge::{Crossed, Crossing, Numbers, Other, Target};
+use homaes_scheme::{Reading, misfit};
+use homaes_wire::{KeyId, Kind, Reader, WireError};
+use std::any::Any;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Name of the bridge key beside the keys it was made with.
+pub const BRIDGE_KEY_FILE: &str = "bridge.hbk";
+
+/// Blocks of a record under the key of a user.
+pub(crate) const BLOCKS_PER_RECORD: u64 = 32;
+
+/// log2 of the distances at which a bit over 2 and a pair of bits over 32 are read wrongly, on the torus.
+const ROOM_LOG2: [f64; 2] = [-2.0, -6.0];
+
+/// From a BGV secret key to a key of TFHE: public, for the server.
+pub struct BridgeKey {
+    key: homaes_bridge::BridgeKey,
+    set: Set,
+    /// The set of TFHE, unless it leads to a user of the crate `tfhe`.
+    end: Option<End>,
+}
+
+/// A set of TFHE.
+struct End {
+    set: Set,
+    params: Arc<homaes_tfhe::Params>,
+}
+
+/// The object of a scheme's own type, if it is of that scheme.
+fn own<T: Any>(object: &dyn Any) -> Option<&T> {
+    object.downcast_ref()
+}
+
+fn bridge(error: homaes_bridge::Error) -> Error {
+    Error::Keys(SchemeError::of(error))
+}
+
+/// Whether a file is a secret key of this project.
+///
+/// # Errors
+/// [`Error::Io`] if it cannot be read; [`Error::File`] if it is another file of this project, or a damaged one.
+pub fn is_secret_key(path: impl AsRef<Path>) -> Result<bool> {
+    let path = path.as_ref();
+    match Reader::open(path, Kind::SecretKey) {
+        Ok(_) => Ok(true),
+        Err(WireError::NotHomaes { .. }) => Ok(false),
+        Err(source) => Err(Error::file(path, source)),
+    }
+}
+
+impl Set {
+    /// Whether results of AES can leave it by a bridge.
+    #[must_use]
+    pub fn has_bridges(&self) -> bool {
+        let params = self.params();
+        let own = own::<homaes_bgv::Params>(&*params);
+        own.is_some_and(|params| params.bridge_ring().is_some())
+    }
+}
+
+impl BridgeKey {
+    /// From `secret`, of a set of BGV with multiplications left on bytes after AES, to `other`, of a set of TFHE on bits.
+    ///
+    /// # Errors
+    /// [`Error::Keys`] if they are of other sets, [`Error::Random`].
+    pub fn generate(secret: &SecretKey, other: &SecretKey) -> Result<Self> {
+        let end = own::<homaes_tfhe::SecretKey>(&*other.key);
+        let end = end.ok_or_else(|| bridge(not_an_end(&other.set)))?;
+        Self::with(secret, |own, rng| {
+            homaes_bridge::BridgeKey::to_tfhe(own, end, rng)
+        })
+    }
+
+    /// From `secret`, of a set of BGV with multiplications left on bytes after AES, to the key of a user of the crate `tfhe`.
+    ///
+    /// # Errors
+    /// [`Error::Keys`] if the set has no bridges, or `client` other parameters than two bits of message and two of carry under 2048 key bits; [`Error::Random`].
+    #[cfg(feature = "tfhe-rs")]
+    pub fn to_client(secret: &SecretKey, client: &tfhe::ClientKey) -> Result<Self> {
+        Self::with(secret, |own, rng| {
+            homaes_bridge::BridgeKey::to_client(own, client, rng)
+        })
+    }
+
+    fn with(
+        secret: &SecretKey,
+        make: impl FnOnce(
+            &homaes_bgv::SecretKey,
+            &mut rand_chacha::ChaCha20Rng,
+        ) -> homaes_bridge::Result<homaes_bridge::BridgeKey>,
+    ) -> Result<Self> {
+        let set = secret.set.name();
+        let own = own::<homaes_bgv::SecretKey>(&*secret.key);
+        let own = own.ok_or_else(|| bridge(homaes_bridge::Error::NoBridge { set }))?;
+        let key = make(own, &mut random::generator()?).map_err(bridge)?;
+        Self::of(key, secret.set.clone())
+    }
+
+    fn of(key: homaes_bridge::BridgeKey, set: Set) -> Result<Self> {
+        let end = match key.target().other {
+            Other::User { .. } => None,
+            Other::Set(name) => {
+                let set = Set::named(name)?;
+                let params: Arc<dyn Any + Send + Sync> = set.params();
+                let params = params.downcast().map_err(|_| bridge(not_an_end(&set)))?;
+                Some(End { set, params })
+            }
+        };
+        Ok(Self { key, set, end })
+    }
+
+    /// Writes it to a file.
+    ///
+    /// # Errors
+    /// [`Error::AlreadyExists`] or [`Error::Io`].
+    pub fn save(&self, output: Output) -> Result<()> {
+        write(output, &self.key)?.commit()
+    }
+
+    /// Reads a `.hbk` file to be used with `eval`.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with the file, another set or another secret key included.
+    pub fn open(path: impl AsRef<Path>, eval: &EvalKey) -> Result<Self> {
+        let path = path.as_ref();
+        let set = eval.set().clone();
+        let error = |source| Error::file(path, source);
+        let reader = Reader::open(path, Kind::BridgeKey).map_err(error)?;
+        reader
+            .check_set(set.name(), set.digest())
+            .and_then(|()| reader.check_key(eval.key_id()))
+            .map_err(error)?;
+        memory::check(reader.header().file_bytes())?;
+        let content = |source| Error::content(path, SchemeError::of(source));
+        let name = set.name();
+        let own = own::<homaes_bgv::EvalKey>(&*eval.key);
+        let own = own.ok_or_else(|| content(homaes_bridge::Error::NoBridge { set: name }))?;
+        let key = Pool::new(0).install(|| homaes_bridge::BridgeKey::read(own.params(), reader));
+        Self::of(key.map_err(content)?, set)
+    }
+
+    /// Its BGV set.
+    #[must_use]
+    pub fn set(&self) -> &Set {
+        &self.set
+    }
+
+    /// Names the BGV secret key it was made with.
+    #[must_use]
+    pub fn key_id(&self) -> KeyId {
+        self.key.key_id()
+    }
+
+    /// The set of TFHE it leads to; `None` if that is a client key of the crate `tfhe`.
+    #[must_use]
+    pub fn leads_to(&self) -> Option<&Set> {
+        self.end.as_ref().map(|end| &end.set)
+    }
+
+    pub(crate) fn target(&self) -> &Target {
+        self.key.target()
+    }
+
+    /// Blocks of a record of results.
+    pub(crate) fn blocks_per_record(&self) -> u64 {
+        match &self.end {
+            Some(end) => end.set.blocks_per_batch(Layout::Bits),
+            None => BLOCKS_PER_RECORD,
+        }
+    }
+
+    /// Kind, set and key of a file of results.
+    pub(crate) fn results(&self) -> (Kind, &Set, KeyId) {
+        let id = self.key.target().id;
+        match &self.end {
+            Some(end) => (Kind::Ciphertext, &end.set, id),
+            None => (Kind::Values, &self.set, id),
+        }
+    }
+
+    /// The record about the user it leads to, if it leads to one.
+    pub(crate) fn user(&self) -> Option<Vec<u8>> {
+        self.end.is_none().then(|| self.key.target().other.encode())
+    }
+
+    /// Length of a record of results.
+    pub(crate) fn record_bytes(&self, shape: Shape) -> u64 {
+        match &self.end {
+            Some(end) => end.set.batch_bytes(shape),
+            None => record_bytes(&self.set, shape),
+        }
+    }
+
+    /// Whether it can be used with `eval`.
+    pub(crate) fn check(&self, eval: &EvalKey) -> Result<()> {
+        let found = (self.set.id(), self.key_id());
+        misfit::check("bridge key", found, (eval.set().id(), eval.key_id()))
+            .map_err(|error| Error::Keys(error.into()))
+    }
+
+    /// Refuses results of AES on which too few multiplications are left to cross.
+    pub(crate) fn check_level(&self, level: usize) -> Result<()> {
+        let needed = match self.numbers() {
+            Numbers::Bits => 1,
+            Numbers::Pairs => LIFT_LEVEL - 1,
+        };
+        let left = level.saturating_sub(1);
+        if left >= needed {
+            return Ok(());
+        }
+        let set = self.set.name();
+        let error = homaes_bgv::Error::TooDeep { needed, left, set };
+        Err(Error::Keys(error.into()))
+    }
+
+    fn numbers(&self) -> Numbers {
+        match self.end {
+            Some(_) => Numbers::Bits,
+            None => Numbers::Pairs,
+        }
+    }
+
+    /// AES under both keys, which must match, in `layout`, and then across; with the current thread pool.
+    pub(crate) fn circuit<'k>(
+        &'k self,
+        eval: &'k EvalKey,
+        wrapped: &'k WrappedKey,
+        layout: Layout,
+        cancel: &Cancel,
+    ) -> Result<Box<dyn Circuit + 'k>> {
+        let set = self.set.name();
+        let keys = own(&*eval.key).zip(own(&*wrapped.key));
+        let (eval, wrapped) = keys.ok_or_else(|| bridge(homaes_bridge::Error::NoBridge { set }))?;
+        let aes = Aes::new_until(eval, wrapped, layout, cancel);
+        let aes = aes.map_err(|error| match SchemeError::from(error) {
+            error if error.is_cancelled() => Error::Cancelled,
+            error => Error::Keys(error),
+        })?;
+        Ok(Box::new(Bridged {
+            crossing: Crossing::new(&self.key, self.numbers()),
+            end: self.end.as_ref().map(|end| &*end.params),
+            aes,
+        }))
+    }
+}
+
+fn not_an_end(set: &Set) -> homaes_bridge::Error {
+    let set = set.name();
+    homaes_bridge::Error::NoEnd { set }
+}
+
+/// Length of a record under the key of a user, of results of `set`.
+pub(crate) fn record_bytes(set: &Set, shape: Shape) -> u64 {
+    let params: Arc<dyn Params> = set.params();
+    let params = own::<homaes_bgv::Params>(&*params);
+    params.map_or(0, |params| {
+        homaes_bridge::record_bytes(params, shape.blocks)
+    })
+}
+
+impl fmt::Debug for BridgeKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BridgeKey")
+            .field("set", &self.set.name())
+            .field("key_id", &self.key_id())
+            .field("target", self.target())
+            .finish_non_exhaustive()
+    }
+}
+
+/// AES on BGV under one wrapped key, in one layout, and then across.
+struct Bridged<'k> {
+    aes: Aes<'k>,
+    crossing: Crossing<'k>,
+    /// the set of TFHE, unless it is the key of a user
+    end: Option<&'k homaes_tfhe::Params>,
+}
+
+impl Bridged<'_> {
+    fn record(
+        &self,
+        crossed: &Crossed,
+        blocks: std::ops::Range<usize>,
+    ) -> Result<Vec<u8>, SchemeError> {
+        match self.end {
+            Some(params) => {
+                let state = self.crossing.state(crossed, blocks, params);
+                let state = state.map_err(SchemeError::of)?;
+                Ok(homaes_tfhe::encode_batch(params, &state)?)
+            }
+            None => Ok(homaes_bridge::encode_lwes(
+                &self.crossing.lwes(crossed, blocks),
+            )),
+        }
+    }
+}
+
+impl Circuit for Bridged<'_> {
+    fn run(
+        &self,
+        input: &[Block],
+        mask: &[Block],
+        cancel: &Cancel,
+        step: &mut dyn FnMut(usize, Quality, &dyn Any),
+    ) -> Result<Finished<'_>, SchemeError> {
+        let params = self.crossing.key().params();
+        let observe = |round, state: &State| {
+            let (noise, capacity) = (state.noise_bits(), state.capacity_bits(params));
+            step(round, Quality::new(state.level(), noise, capacity), state);
+        };
+        let mut state = self.aes.evaluate_until(input, cancel, observe)?;
+        if !mask.is_empty() {
+            state.xor_public(params, mask)?;
+        }
+        let crossed = self.crossing.cross(self.aes.evaluator(), &state);
+        let crossed = crossed.map_err(SchemeError::of)?;
+        drop(state);
+        cancel.check()?;
+        let sigma = crossed.noise().log2_sigma;
+        let (room, part) = match self.end {
+            Some(params) => (ROOM_LOG2[0], params.blocks_per_batch()),
+            None => (ROOM_LOG2[1], BLOCKS_PER_RECORD as usize),
+        };
+        let (blocks, cancel) = (input.len(), cancel.clone());
+        let records: Bodies<'_> = Box::new((0..blocks).step_by(part).map(move |start| {
+            cancel.check()?;
+            self.record(&crossed, start..blocks.min(start + part))
+        }));
+        Ok(Finished {
+            records,
+            quality: Quality::new(1, 64.0 + sigma, room - sigma),
+        })
+    }
+
+    fn meter(&self) -> Reading {
+        self.aes.meter()
+    }
+}

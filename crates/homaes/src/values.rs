@@ -1,0 +1,44 @@
+//! `.hlw` files: LWE ciphertexts under the client key of a user of the crate `tfhe`.
+
+use crate::bridge::{BLOCKS_PER_RECORD, record_bytes};
+use crate::decrypt::{Batch, Ciphertexts};
+use crate::meta::{Meta, TAG_TARGET};
+use crate::{Result, Set, Step};
+use homaes_bridge::{MOST_OTHER_BYTES, Other};
+use homaes_wire::Reader;
+use std::fs::File;
+
+/// The records of an `.hlw` file in order.
+pub(crate) struct Values {
+    file: Ciphertexts,
+    set: Set,
+    /// Whose they are.
+    pub(crate) user: Other,
+}
+
+impl Values {
+    /// Reads the first two records; the set is the file's.
+    pub(crate) fn new(reader: Reader<File>, set: Set) -> Result<Self> {
+        let mut file = Ciphertexts::framed(reader, 1)?;
+        file.check_cut(BLOCKS_PER_RECORD)?;
+        let user = file.record(TAG_TARGET, MOST_OTHER_BYTES, Other::decode)?;
+        Ok(Self { file, set, user })
+    }
+
+    /// What they are the encryption of.
+    #[cfg(feature = "tfhe-rs")]
+    pub(crate) fn meta(&self) -> &Meta {
+        &self.file.meta
+    }
+
+    /// The next record; none after the last one.
+    pub(crate) fn next(&mut self) -> Result<Option<Batch>> {
+        let set = &self.set;
+        self.file.next_of(|shape| record_bytes(set, shape))
+    }
+
+    /// Reads the last record and checks that nothing follows.
+    pub(crate) fn finish(self) -> Result<(Meta, Vec<Step>)> {
+        self.file.finish()
+    }
+}
