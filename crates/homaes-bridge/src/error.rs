@@ -37,15 +37,13 @@ pub enum Error {
         set: &'static str,
     },
     /// Results of AES under the set cannot be lifted.
-    #[error(
-        "set {set} has no bridges: they need multiplications left on bytes after AES; use bgv/bridge128"
-    )]
+    #[error("set {set} has no bridges: they need multiplications left on bytes after AES")]
     NoBridge {
         /// the set
         set: &'static str,
     },
     /// No bridge leads to keys of this set.
-    #[error("set {set} is no end of a bridge; use a key of tfhe/p64 or tfhe/p128")]
+    #[error("set {set} is no end of a bridge")]
     NoEnd {
         /// the set
         set: &'static str,
@@ -83,11 +81,11 @@ impl Failure for Error {
             Self::Bgv(error) => error.remedy(),
             Self::Tfhe(error) => error.remedy(),
             Self::Misfit(misfit) => misfit.remedy(),
-            Self::Dimension { .. }
-            | Self::NoBridge { .. }
-            | Self::Modulus { .. }
-            | Self::NoEnd { .. }
-            | Self::Target { .. } => remedy::OTHER_SET,
+            Self::NoBridge { .. } => "use bgv/bridge128, or a set whose AES leaves multiplications",
+            Self::NoEnd { .. } => "use a key of tfhe/p64 or tfhe/p128",
+            Self::Dimension { .. } | Self::Modulus { .. } | Self::Target { .. } => {
+                remedy::OTHER_SET
+            }
             Self::Field(_) | Self::TooNoisy { .. } => remedy::ANEW,
         }
     }

@@ -4,6 +4,7 @@
 mod acceptance;
 mod authenticated;
 mod book;
+mod bridge;
 mod commands;
 mod common;
 mod damage;

@@ -27,7 +27,7 @@ pub(crate) fn run(args: &Keygen) -> Result<(), Failure> {
     let set = named_set(name)?;
     if end.is_some() && !set.has_bridges() {
         let message = format!(
-            "set {} has no bridges: they need multiplications left on bytes after AES; use bgv/bridge128",
+            "set {} has no bridges: they need multiplications left on bytes after AES; use bgv/bridge128, or a set whose AES leaves multiplications",
             set.name()
         );
         return Err(Failure::Usage(message));

@@ -1,0 +1,104 @@
+//! Results of BGV as those of TFHE, on toy sets.
+
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+use crate::common::{IV, World};
+use serde_json::Value;
+
+/// A message across, and every way in which keys and files do not go together.
+#[test]
+fn results_cross_to_a_key_of_tfhe() {
+    let world = World::new();
+    world.ok("keygen --set tfhe/toy --out t --accept-insecure");
+    let made =
+        world.ok("keygen --set bgv/toy-4369 --out b --bridge t/secret.hsk --accept-insecure");
+    assert!(
+        made.out.contains("leads to a key of set tfhe/toy"),
+        "{made:?}"
+    );
+    world.ok(
+        "wrap-key --secret b/secret.hsk --key-file k --layout sliced --levels-left 1 --out b.hwk",
+    );
+    let line = format!(
+        "transcipher --eval b/eval.hek --wrapped-key b.hwk --mode ctr --iv {IV} --to tfhe --bridge b/bridge.hbk c -o across.hct"
+    );
+    // 19 blocks: one record, which is not full
+    let run = world.ok(&line);
+    assert!(
+        run.out.contains("300 bytes, 19 blocks in 1 batch"),
+        "{run:?}"
+    );
+    let found: Value = serde_json::from_str(&world.ok("inspect across.hct --json").out).unwrap();
+    assert_eq!(
+        (&found["set"], &found["kind"]),
+        (&"tfhe/toy".into(), &"hct".into())
+    );
+    world.ok("decrypt --secret t/secret.hsk across.hct -o back");
+    assert_eq!(world.read("back"), world.read("p"));
+    let found: Value = serde_json::from_str(&world.ok("inspect b/bridge.hbk --json").out).unwrap();
+    let key = serde_json::from_str::<Value>(&world.ok("inspect t/eval.hek --json").out).unwrap();
+    assert_eq!(found["end"]["key_id"], key["key_id"]);
+    assert_eq!(found["end"]["what"], "a key of set tfhe/toy");
+    // what does not go together
+    let again = |change: &dyn Fn(String) -> String| change(line.replace("across", "other"));
+    world.fails(1, &line, "already exists");
+    world.fails(2, &again(&|l| l.replace("--to tfhe", "")), "--to");
+    world.fails(
+        1,
+        &again(&|l| {
+            l.replace("b/eval.hek", "keys/eval.hek")
+                .replace("b.hwk", "key.hwk")
+        }),
+        "bgv/toy-4369",
+    );
+    world.fails(
+        1,
+        &again(&|l| l.replace("b/bridge.hbk", "b/eval.hek")),
+        "bridge key (.hbk)",
+    );
+    world.fails(
+        1,
+        "decrypt --secret b/secret.hsk across.hct -o x",
+        "tfhe/toy",
+    );
+    world.ok(
+        "wrap-key --secret b/secret.hsk --key-file k --layout sliced --levels-left 0 --out b0.hwk",
+    );
+    world.fails(
+        1,
+        &again(&|l| l.replace("b.hwk", "b0.hwk")),
+        "--levels-left",
+    );
+    world.fails(
+        1,
+        "keygen --bridge t/secret.hsk --out b",
+        "bridge.hbk: file already exists",
+    );
+    world.ok("keygen --bridge t/secret.hsk --out b --force");
+    world.fails(
+        2,
+        "keygen --set bgv/aes128 --bridge t/secret.hsk --out n",
+        "set bgv/aes128 has no bridges",
+    );
+    world.fails(
+        1,
+        "keygen --bridge keys/secret.hsk --out b --force",
+        "is no end of a bridge",
+    );
+    world.fails(
+        1,
+        "keygen --bridge t/secret.hsk --out keys",
+        "the key on the other side has 256 bits",
+    );
+    world.fails(
+        1,
+        "keygen --bridge t/eval.hek --out b --force",
+        "secret key (.hsk)",
+    );
+    world.fails(2, "keygen --out b", "--set");
+    let export = "export --to fheuint8 across.hct -o values";
+    match cfg!(feature = "tfhe-rs") {
+        true => world.fails(1, export, "(.hlw)"),
+        false => world.fails(2, export, "--features tfhe-rs"),
+    };
+}
