@@ -45,12 +45,12 @@ fn text(found: &Inspection) -> String {
         add_wrapped(&mut rows, scheme, wrapped);
     }
     if let (Some(scheme), Some(messages)) = (scheme, &found.messages) {
-        add_messages(&mut rows, scheme, messages);
+        add_messages(&mut rows, found.kind, scheme, messages);
     }
     if let Some(end) = &found.end {
         rows.add("leads to", &*end.what);
         rows.add("key there", end.key_id.to_string());
-        if let Some(tag) = &end.tag {
+        if let Some(tag) = end.tag.as_ref().filter(|tag| !tag.is_empty()) {
             rows.add("tag there", hex(tag));
         }
     }
@@ -83,7 +83,7 @@ fn add_wrapped(rows: &mut Rows, scheme: Scheme, wrapped: &Wrapped) {
     rows.add("layouts", table::layouts(scheme, &wrapped.layouts));
 }
 
-fn add_messages(rows: &mut Rows, scheme: Scheme, messages: &Messages) {
+fn add_messages(rows: &mut Rows, kind: Kind, scheme: Scheme, messages: &Messages) {
     let (meta, split) = (&messages.meta, messages.meta.split);
     let (bits, mode) = (bits(meta.key_size), meta.mode.name());
     rows.add(
@@ -109,6 +109,9 @@ fn add_messages(rows: &mut Rows, scheme: Scheme, messages: &Messages) {
         "batches",
         format!("{} of {} blocks", split.batches(), split.blocks_per_batch),
     );
+    if kind == Kind::Values {
+        return; // no levels, and no estimate of their noise
+    }
     if let Some(left) = table::multiplications(scheme, meta.level) {
         rows.add("level", format!("{}, {left} left", meta.level));
     }
