@@ -100,8 +100,8 @@ fn the_first_wrong_thing_is_named() {
         "format version 2 is newer than this program, which reads up to version 1"
     );
     assert_eq!(
-        message(&changed(10, 9)),
-        "unknown kind of file 9, expected 1 to 4"
+        message(&changed(10, 10)),
+        "unknown kind of file 10, expected 1 to 4, 8 or 9"
     );
     assert_eq!(
         read(&good, Kind::SecretKey).unwrap_err().to_string(),

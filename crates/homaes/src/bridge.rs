@@ -399,12 +399,10 @@ mod tests {
         let wrapped = WrappedKey::encrypt(&keys.secret, &aes_key, &wrapping).unwrap();
         let message: Vec<u8> = (0..33 * 16 - 7).map(|i| (i * i / 7) as u8).collect();
         let round_keys = RoundKeys::expand(&[3; 16]).unwrap();
-        let mut counter = 0u128;
         let mut encrypted = message.clone();
-        for block in encrypted.chunks_mut(16) {
-            let key = encrypt_block(counter.to_be_bytes(), &round_keys);
+        for (counter, block) in encrypted.chunks_mut(16).enumerate() {
+            let key = encrypt_block((counter as u128).to_be_bytes(), &round_keys);
             block.iter_mut().zip(key).for_each(|(x, k)| *x ^= k);
-            counter += 1;
         }
         std::fs::write(at("c"), &encrypted).unwrap();
         let job = Job::open(at("c"), Mode::Ctr { iv: [0; 16] }).unwrap();
