@@ -1,0 +1,90 @@
+//! Results across to the key of a user, by files.
+
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+use super::*;
+use crate::values::Values;
+use crate::{AesKey, Job, KeySet, Mode, Transcipher, Wrapping, inspect};
+use homaes_aes::RoundKeys;
+use homaes_aes::clear::encrypt_block;
+
+/// A message of 33 blocks across to the key of a user, read with that key.
+#[test]
+fn results_cross_to_the_key_of_a_user() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let set = Set::named("bgv/toy-4369").unwrap();
+    let keys = KeySet::generate(&set).unwrap();
+    let bits: Vec<u64> = (0..256).map(|i| i * i / 3 % 2).collect();
+    let target = Target {
+        id: KeyId([5; 16]),
+        other: Other::User {
+            pattern: 1,
+            tag: b"mine".to_vec(),
+        },
+    };
+    let bridge = BridgeKey::with(&keys.secret, |own, rng| {
+        homaes_bridge::BridgeKey::generate(own, &bits, target.clone(), rng)
+    });
+    bridge
+        .unwrap()
+        .save(Output::create(at("b"), false).unwrap())
+        .unwrap();
+    let bridge = BridgeKey::open(at("b"), &keys.eval).unwrap();
+    let aes_key = AesKey::from_bytes(&[3; 16]).unwrap();
+    let wrapping = Wrapping {
+        layouts: vec![Layout::Sliced],
+        levels_left: Some(LIFT_LEVEL - 1),
+        ..Wrapping::default()
+    };
+    let wrapped = WrappedKey::encrypt(&keys.secret, &aes_key, &wrapping).unwrap();
+    let message: Vec<u8> = (0..33 * 16 - 7).map(|i| (i * i / 7) as u8).collect();
+    let round_keys = RoundKeys::expand(&[3; 16]).unwrap();
+    let mut encrypted = message.clone();
+    for (counter, block) in encrypted.chunks_mut(16).enumerate() {
+        let key = encrypt_block((counter as u128).to_be_bytes(), &round_keys);
+        block.iter_mut().zip(key).for_each(|(x, k)| *x ^= k);
+    }
+    std::fs::write(at("c"), &encrypted).unwrap();
+    let job = Job::open(at("c"), Mode::Ctr { iv: [0; 16] }).unwrap();
+    let run = Transcipher::new(&keys.eval, &wrapped).unwrap();
+    let run = run.across(&bridge).unwrap();
+    let report = run.run(job, Output::create(at("o"), false).unwrap());
+    assert!(report.unwrap().quality.unwrap().capacity_bits > 4.0);
+    let found = inspect(at("o")).unwrap();
+    let end = found.end.unwrap();
+    assert_eq!((found.kind, end.key_id), (Kind::Values, target.id));
+    assert_eq!(end.tag.as_deref(), Some(&b"mine"[..]));
+    assert_eq!(
+        found.messages.unwrap().meta.split.bytes,
+        message.len() as u64
+    );
+    let reader = Reader::open(at("o"), Kind::Values).unwrap();
+    let mut values = Values::new(reader, set).unwrap();
+    assert_eq!(values.user, target.other);
+    let mut back = Vec::new();
+    while let Some(batch) = values.next().unwrap() {
+        let lwes = homaes_bridge::decode_lwes(&batch.body);
+        let pairs = lwes.chunks_exact(257).map(|lwe| {
+            let masked = lwe
+                .iter()
+                .zip(&bits)
+                .fold(lwe[256], |p, (a, z)| p.wrapping_sub(a.wrapping_mul(*z)));
+            (masked.wrapping_add(1 << 58) >> 59) as u8
+        });
+        let pairs: Vec<u8> = pairs.collect();
+        assert!(pairs.iter().all(|pair| *pair < 4));
+        let byte = |p: &[u8]| p[0] | p[1] << 2 | p[2] << 4 | p[3] << 6;
+        back.extend(pairs.chunks_exact(4).map(byte));
+    }
+    values.finish().unwrap();
+    assert_eq!(back[..message.len()], message);
+    // every byte of the file counts
+    let file = std::fs::read(at("o")).unwrap();
+    for place in (0..file.len()).step_by(file.len() / 60) {
+        let mut bad = file.clone();
+        bad[place] ^= 4;
+        std::fs::write(at("bad"), &bad).unwrap();
+        assert!(inspect(at("bad")).is_err(), "{place}");
+    }
+}
