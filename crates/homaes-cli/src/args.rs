@@ -544,6 +544,7 @@ pub(crate) enum Progress {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Target {
     Scheme(homaes::Scheme),
+    Bridge,
     Kernels,
     All,
 }
@@ -552,7 +553,9 @@ impl ValueEnum for Target {
     fn value_variants<'a>() -> &'a [Self] {
         static ALL: LazyLock<Vec<Target>> = LazyLock::new(|| {
             let schemes = schemes().map(Target::Scheme);
-            schemes.chain([Target::Kernels, Target::All]).collect()
+            schemes
+                .chain([Target::Bridge, Target::Kernels, Target::All])
+                .collect()
         });
         &ALL
     }
@@ -560,6 +563,7 @@ impl ValueEnum for Target {
     fn to_possible_value(&self) -> Option<PossibleValue> {
         Some(PossibleValue::new(match self {
             Self::Scheme(scheme) => scheme.name(),
+            Self::Bridge => "bridge",
             Self::Kernels => "kernels",
             Self::All => "all",
         }))

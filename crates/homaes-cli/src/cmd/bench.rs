@@ -5,6 +5,7 @@
 
 mod aes;
 mod all;
+mod bridge;
 mod child;
 mod compare;
 mod kernels;
@@ -43,6 +44,13 @@ pub(crate) fn run(args: &Bench) -> Result<(), Failure> {
             match args.json {
                 true => console::print_json(&kernels.json()),
                 false => console::print(&kernels.text()),
+            }
+        }
+        Target::Bridge => {
+            let outcome = bridge::Plan::new(args)?.measure()?;
+            match args.json {
+                true => console::print_json(&outcome.document()),
+                false => console::print(&outcome.text()),
             }
         }
         Target::Scheme(scheme) => {

@@ -26,11 +26,7 @@ pub(crate) fn run(args: &Keygen) -> Result<(), Failure> {
     };
     let set = named_set(name)?;
     if end.is_some() && !set.has_bridges() {
-        let message = format!(
-            "set {} has no bridges: they need multiplications left on bytes after AES; use bgv/bridge128, or a set whose AES leaves multiplications",
-            set.name()
-        );
-        return Err(Failure::Usage(message));
+        return Err(no_bridges(&set));
     }
     if !set.is_secure() && !args.accept_insecure {
         let insecure = console::insecure(&set);
@@ -96,6 +92,14 @@ pub(crate) fn run(args: &Keygen) -> Result<(), Failure> {
         key.id(),
     ));
     add_bridge(&key, end, &bridge_file, args.force)
+}
+
+/// That there is no way from a set to TFHE.
+pub(super) fn no_bridges(set: &Set) -> Failure {
+    Failure::Usage(format!(
+        "set {} has no bridges: they need multiplications left on bytes after AES; use bgv/bridge128, or a set whose AES leaves multiplications",
+        set.name()
+    ))
 }
 
 /// The key that a bridge leads to.

@@ -1,7 +1,7 @@
 //! One full run of AES under FHE.
 
 use super::machine::machine;
-use super::reference::{Clocks, Reference};
+use super::reference::{Clocks, Reference, peak_rss_bytes};
 use crate::args::{self, Bench};
 use crate::cmd::sample::Sample;
 use crate::cmd::{layout_of_set, set_of_scheme};
@@ -456,14 +456,4 @@ impl Outcome {
         rows.add("result", "every block is right");
         rows.text()
     }
-}
-
-/// Most memory this process has had, where the system tells; in `bench all` the runs before count.
-fn peak_rss_bytes() -> Option<u64> {
-    let status = fs::read_to_string("/proc/self/status").ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kilobytes * 1024)
 }

@@ -8,7 +8,7 @@
 //! | dghv | one conversion | with feature `malachite`: one product of two integers of 16 million bits of the crate `malachite-nz` |
 
 #[cfg(feature = "tfhe-rs")]
-mod pbs;
+pub(super) mod pbs;
 #[cfg(feature = "malachite")]
 mod product;
 
@@ -17,6 +17,7 @@ use crate::console::Failure;
 use crate::table::Rows;
 use homaes::{Report, Set, Yardstick};
 use homaes_lab::{Run, median};
+use std::fs;
 
 /// Transforms timed before and after the run.
 const REPETITIONS: usize = 1000;
@@ -207,6 +208,16 @@ impl Reference {
 /// Time per batch as a multiple of the reference.
 fn over(report: &Report, reference_ns: f64) -> f64 {
     report.seconds / report.batches as f64 * 1e9 / reference_ns
+}
+
+/// Most memory this process has had, where the system tells; in `bench all` the runs before count.
+pub(super) fn peak_rss_bytes() -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kilobytes * 1024)
 }
 
 /// What a run did, without a reference for it.

@@ -26,7 +26,7 @@ pub(in crate::cmd::bench) struct Pbs {
 
 impl Pbs {
     /// Makes keys: seconds.
-    pub(super) fn new() -> Result<Self, Failure> {
+    pub(in crate::cmd::bench) fn new() -> Result<Self, Failure> {
         let pool = ThreadPoolBuilder::new()
             .num_threads(1)
             .build()
@@ -41,7 +41,7 @@ impl Pbs {
         })
     }
 
-    pub(super) fn tick(&mut self) {
+    pub(in crate::cmd::bench) fn tick(&mut self) {
         let Self {
             pool,
             server,
@@ -61,7 +61,7 @@ impl Pbs {
     }
 
     /// Milliseconds of each.
-    pub(super) fn into_times(self) -> Vec<f64> {
+    pub(in crate::cmd::bench) fn into_times(self) -> Vec<f64> {
         self.times_ms
     }
 }
