@@ -146,7 +146,7 @@ pub(crate) fn wrong_schemes_and_variants() {
         ),
         (
             "bench ckks",
-            "possible values: bgv, tfhe, ntru, dghv, kernels, all",
+            "possible values: bgv, tfhe, ntru, dghv, bridge, kernels, all",
         ),
         (
             "bench bgv --variant nibble",

@@ -264,7 +264,7 @@ mod user {
         let mut message = Vec::new();
         while !input.fill_buf().map_err(system)?.is_empty() {
             let value: FheUint8 = safe_deserialize(&mut input, VALUE_BYTES)
-                .map_err(|error| Failure::system("value of the crate tfhe", error))?;
+                .map_err(|error| Failure::system("temporary file", error))?;
             message.push(value.decrypt(key));
         }
         drop(input);
@@ -300,8 +300,8 @@ impl Server<'_> {
     fn across(&self, sample: &Sample, layout: Option<Layout>) -> Result<Report, Failure> {
         let report = self.run(sample, layout)?;
         if let Some((_, end)) = self.bridge {
-            let message = spin("checking every byte", || end.message(self.scratch))?;
-            check(&message, sample)?;
+            let found = spin("checking every byte", || end.message(self.scratch))?;
+            check(&found, sample)?;
         }
         Ok(report)
     }
