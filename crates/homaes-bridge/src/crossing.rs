@@ -15,7 +15,7 @@ use homaes_math::{GaloisMap, Modulus, Words};
 use homaes_scheme::misfit;
 
 /// Slots that are read together: few enough for their sums to stay in the second cache.
-const TOGETHER: usize = 8;
+pub(crate) const TOGETHER: usize = 8;
 
 /// What crosses: how the bits of a byte are numbers in slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,6 +108,11 @@ impl<'k> Crossing<'k> {
     /// If `expected` are what crosses.
     pub(crate) fn check(&self, expected: Numbers) -> Result<()> {
         same_modulus(self.numbers.log2_t(), expected.log2_t())
+    }
+
+    /// Which functional reads a slot.
+    pub(crate) fn class(&self, slot: usize) -> usize {
+        self.slots[slot].0
     }
 
     /// The key.

@@ -74,14 +74,14 @@ impl Target {
 }
 
 impl Crossing<'_> {
-    /// The bytes of the blocks numbered `blocks` as values of `tfhe`, in their order, marked as of nominal noise, which they have and less.
+    /// The bytes numbered `bytes` as values of `tfhe`, in their order, marked as of nominal noise, which they have and less.
     ///
     /// # Errors
     /// If the crossing is not one of pairs; if there is more than nominal noise; if `format` is of keys of another dimension.
     pub fn fheuint8(
         &self,
         crossed: &Crossed,
-        blocks: Range<usize>,
+        bytes: Range<usize>,
         format: &Format,
     ) -> Result<Vec<FheUint8>> {
         self.check(Numbers::Pairs)?;
@@ -93,7 +93,7 @@ impl Crossing<'_> {
                 limit: MAX_LOG2_SIGMA,
             }));
         }
-        let lwes = self.lwes(crossed, blocks);
+        let lwes = self.lwes(crossed, bytes);
         let values = lwes.chunks_exact(self.numbers().count() * self.words());
         values
             .map(|value| {

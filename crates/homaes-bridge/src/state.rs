@@ -1,6 +1,6 @@
 //! Whole states across: results of AES, block by block.
 
-use crate::crossing::{Crossing, Numbers, ReadingNoise, Switched};
+use crate::crossing::{Crossing, Numbers, ReadingNoise, Switched, TOGETHER};
 use crate::error::{Error, Result};
 use crate::target::Other;
 use homaes_bgv::{Ciphertext, Evaluator, Lifted, Params, State};
@@ -8,30 +8,30 @@ use homaes_math::Words;
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// Blocks that a task reads from all ciphertexts: as many as make it worth while to fetch those once.
-const GROUP: usize = 32;
 /// Bytes of a block.
 const BYTES: usize = 16;
+/// Slots of a ciphertext that one task reads.
+const PER_TASK: usize = 32;
 /// log2 of the largest probability of a wrong reading in a batch.
 const LOG2_P_FAIL: f64 = -64.0;
 
-/// A state whose bytes have been lifted and switched to the subring, ready to be read.
+/// Bytes that have been lifted and switched to the subring, ready to be read.
 pub struct Crossed {
-    /// by ciphertext of the state: its numbers, the lowest bits first
+    /// by ciphertext: its numbers, the lowest bits first
     numbers: Vec<Vec<Switched>>,
-    /// ciphertext and slot of every byte of every block
-    places: Vec<[(usize, usize); BYTES]>,
+    /// ciphertext and slot of every byte
+    places: Vec<(usize, usize)>,
     noise: ReadingNoise,
 }
 
 impl Crossed {
-    /// What the LWE ciphertexts of the whole batch have.
+    /// What the LWE ciphertexts of all bytes have.
     pub fn noise(&self) -> ReadingNoise {
         self.noise
     }
 
-    /// Blocks of the batch.
-    pub fn blocks(&self) -> usize {
+    /// How many bytes there are.
+    pub fn bytes(&self) -> usize {
         self.places.len()
     }
 }
@@ -48,24 +48,7 @@ impl Crossing<'_> {
         })
     }
 
-    /// Every slot of a ciphertext of bytes, for [`read`](Self::read): of results of AES and of circuits.
-    ///
-    /// # Errors
-    /// As [`cross`](Self::cross).
-    pub fn cross_ciphertext(
-        &self,
-        eval: &Evaluator<'_>,
-        a: &Ciphertext,
-    ) -> Result<(Vec<Switched>, ReadingNoise)> {
-        let lifted = self.lifted(eval, a)?;
-        let count = lifted.len() * self.params().slots().count();
-        let noise = self.noise(&lifted[0], count).checked()?;
-        let switched = lifted.par_iter().with_max_len(1);
-        let switched = switched.map(|c| self.switched(eval, c));
-        Ok((switched.collect::<Result<_>>()?, noise))
-    }
-
-    /// A result of AES, ready to be read.
+    /// A result of AES, ready to be read: its bytes one after the other, 16 a block.
     ///
     /// Cost: by ciphertext of the state, that of lifting, and ten transforms of the ring for each number.
     ///
@@ -74,18 +57,37 @@ impl Crossing<'_> {
     pub fn cross(&self, eval: &Evaluator<'_>, state: &State) -> Result<Crossed> {
         let params = self.params();
         let blocks = params.blocks_per_batch(state.layout());
-        let mut places = vec![[(0, 0); BYTES]; blocks];
-        for (block, places) in places.iter_mut().enumerate() {
-            for (byte, to) in places.iter_mut().enumerate() {
-                *to = state.place(params, block, byte)?;
-            }
-        }
+        let bytes = (0..blocks).flat_map(|block| (0..BYTES).map(move |byte| (block, byte)));
+        let places = bytes.map(|(block, byte)| Ok(state.place(params, block, byte)?));
+        self.crossed(eval, state.ciphertexts(), places.collect::<Result<_>>()?)
+    }
+
+    /// Bytes in slots, ready to be read: results of a [`Circuit`](homaes_bgv::Circuit), every slot of the first ciphertext, then of the next.
+    ///
+    /// Cost: as [`cross`](Self::cross).
+    ///
+    /// # Errors
+    /// As [`cross`](Self::cross).
+    pub fn cross_slots(&self, eval: &Evaluator<'_>, inputs: &[Ciphertext]) -> Result<Crossed> {
+        let count = self.params().slots().count();
+        let places = (0..inputs.len()).flat_map(|i| (0..count).map(move |slot| (i, slot)));
+        self.crossed(eval, inputs, places.collect())
+    }
+
+    fn crossed(
+        &self,
+        eval: &Evaluator<'_>,
+        inputs: &[Ciphertext],
+        places: Vec<(usize, usize)>,
+    ) -> Result<Crossed> {
         let mut noise = ReadingNoise::NONE;
-        let ciphertexts = state.ciphertexts().iter();
-        let numbers = ciphertexts.map(|c| {
-            let (switched, own) = self.cross_ciphertext(eval, c)?;
-            noise = noise.and(own);
-            Ok(switched)
+        let numbers = inputs.iter().map(|a| {
+            let lifted = self.lifted(eval, a)?;
+            let count = lifted.len() * self.params().slots().count();
+            noise = noise.and(self.noise(&lifted[0], count).checked()?);
+            let lifted = lifted.par_iter().with_max_len(1);
+            let switched = lifted.map(|c| self.switched(eval, c));
+            switched.collect::<Result<Vec<_>>>()
         });
         let numbers = numbers.collect::<Result<Vec<_>>>()?;
         Ok(Crossed {
@@ -95,45 +97,78 @@ impl Crossing<'_> {
         })
     }
 
-    /// LWE ciphertexts of the blocks numbered `blocks`, one block after the other, in each the bytes, in each byte its numbers, the lowest bits first;
-    /// [`words`](Self::words) each.
+    /// LWE ciphertexts of the bytes numbered `bytes`, one byte after the other, in each its numbers, the lowest bits first; [`words`](Self::words) each.
     ///
     /// Cost: that of [`read`](Self::read) for each, with the current thread pool.
     ///
     /// # Panics
-    /// If there are no such blocks.
-    pub fn lwes(&self, crossed: &Crossed, blocks: Range<usize>) -> Words {
-        let numbers = self.numbers().count();
-        let (len, places) = (self.words(), &crossed.places[blocks]);
-        let block = BYTES * numbers * len;
-        let mut out = Words::scratch(places.len() * block);
-        let groups = out.par_chunks_mut(GROUP * block);
-        groups
-            .zip(places.par_chunks(GROUP))
-            .for_each(|(out, places)| {
-                let mut scratch = self.scratch();
-                for byte in 0..BYTES {
-                    for number in 0..numbers {
-                        let at = (byte * numbers + number) * len;
-                        let mut outs = out.chunks_exact_mut(block);
-                        let mut outs: Vec<&mut [u64]> =
-                            outs.by_ref().map(|out| &mut out[at..at + len]).collect();
-                        let places: Vec<_> = places.iter().map(|places| places[byte]).collect();
-                        let mut done = 0;
-                        for own in places.chunk_by(|a, b| a.0 == b.0) {
-                            let slots: Vec<usize> = own.iter().map(|place| place.1).collect();
-                            let c = &crossed.numbers[own[0].0][number];
-                            let outs = &mut outs[done..done + own.len()];
-                            self.read(c, &slots, &mut scratch, outs);
-                            done += own.len();
-                        }
-                    }
-                }
-            });
+    /// If there are no such bytes.
+    pub fn lwes(&self, crossed: &Crossed, bytes: Range<usize>) -> Words {
+        let len = self.words();
+        let mut out = Words::scratch(bytes.len() * self.numbers().count() * len);
+        self.read_bytes(crossed, bytes, &mut out, len, <[u64]>::copy_from_slice);
         out
     }
 
-    /// The blocks numbered `blocks` as a state of a set of TFHE on bits, whose key of results is that of the bridge.
+    /// [`encode_lwes`] of [`lwes`](Self::lwes), without those in memory all at once.
+    ///
+    /// # Panics
+    /// If there are no such bytes.
+    pub fn record(&self, crossed: &Crossed, bytes: Range<usize>) -> Vec<u8> {
+        let len = WORD_BYTES * self.words();
+        let mut out = vec![0; bytes.len() * self.numbers().count() * len];
+        self.read_bytes(crossed, bytes, &mut out, len, |out, lwe| {
+            for (out, &x) in out.as_chunks_mut().0.iter_mut().zip(lwe) {
+                *out = encode_word(x);
+            }
+        });
+        out
+    }
+
+    /// Puts every LWE ciphertext of the bytes into its part of `out`, of length `len`.
+    fn read_bytes<T: Send>(
+        &self,
+        crossed: &Crossed,
+        bytes: Range<usize>,
+        out: &mut [T],
+        len: usize,
+        put: impl Fn(&mut [T], &[u64]) + Sync,
+    ) {
+        let (numbers, places) = (self.numbers().count(), &crossed.places[bytes]);
+        let mut parts: Vec<Option<&mut [T]>> = out.chunks_exact_mut(len).map(Some).collect();
+        // Slots of one ciphertext and class that follow each other are read together.
+        let key = |&i: &usize| (places[i].0, self.class(places[i].1), places[i].1);
+        let mut order: Vec<usize> = (0..places.len()).collect();
+        order.sort_unstable_by_key(key);
+        let mut tasks = Vec::new();
+        for number in 0..numbers {
+            for own in order.chunk_by(|&i, &j| places[i].0 == places[j].0) {
+                for some in own.chunks(PER_TASK) {
+                    let c = &crossed.numbers[places[some[0]].0][number];
+                    let slots: Vec<usize> = some.iter().map(|&i| places[i].1).collect();
+                    let parts = some
+                        .iter()
+                        .filter_map(|i| parts[i * numbers + number].take());
+                    tasks.push((c, slots, parts.collect::<Vec<_>>()));
+                }
+            }
+        }
+        let scratch = || (self.scratch(), Words::scratch(TOGETHER * self.words()));
+        let tasks = tasks.into_par_iter();
+        tasks.for_each_init(scratch, |(scratch, lwes), (c, slots, mut parts)| {
+            let together = slots.chunks(TOGETHER).zip(parts.chunks_mut(TOGETHER));
+            for (slots, parts) in together {
+                let lwes = lwes.chunks_exact_mut(self.words()).take(slots.len());
+                let mut lwes: Vec<&mut [u64]> = lwes.collect();
+                self.read(c, slots, scratch, &mut lwes);
+                for (lwe, part) in lwes.iter().zip(parts) {
+                    put(part, lwe);
+                }
+            }
+        });
+    }
+
+    /// The blocks numbered `blocks`, of 16 bytes each, as a state of a set of TFHE on bits, whose key of results is that of the bridge.
     ///
     /// # Errors
     /// If the crossing is not one of bits; if the bridge does not lead to a key of this set; if there is more noise than states of AES have.
@@ -151,7 +186,7 @@ impl Crossing<'_> {
                 expected: Other::Set(expected),
             });
         }
-        let lwes = self.lwes(crossed, blocks);
+        let lwes = self.lwes(crossed, BYTES * blocks.start..BYTES * blocks.end);
         Ok(homaes_tfhe::State::from_lwes(
             params,
             self.key().target().id,
@@ -163,29 +198,32 @@ impl Crossing<'_> {
 
 /// log2 of what the words of a record are multiples of.
 const RECORD_BITS: u32 = 32;
+/// Bytes of a word in a record.
+const WORD_BYTES: usize = 4;
 
 /// LWE ciphertexts as bytes: of every word the upper 32 bits, rounded, in little endian.
 ///
 /// That adds noise of at most √((d + 1)/12)·2^-32 of the torus, d the dimension: 2^-28.3 for d = 2048.
 pub fn encode_lwes(lwes: &[u64]) -> Vec<u8> {
+    lwes.iter().copied().flat_map(encode_word).collect()
+}
+
+fn encode_word(x: u64) -> [u8; WORD_BYTES] {
     let half = 1 << (RECORD_BITS - 1);
-    let rounded = lwes
-        .iter()
-        .map(|x| (x.wrapping_add(half) >> RECORD_BITS) as u32);
-    rounded.flat_map(u32::to_le_bytes).collect()
+    ((x.wrapping_add(half) >> RECORD_BITS) as u32).to_le_bytes()
 }
 
 /// What [`encode_lwes`] wrote.
 pub fn decode_lwes(bytes: &[u8]) -> Vec<u64> {
-    let (words, _) = bytes.as_chunks::<4>();
-    let word = |x: &[u8; 4]| u64::from(u32::from_le_bytes(*x)) << RECORD_BITS;
+    let (words, _) = bytes.as_chunks();
+    let word = |x: &[u8; WORD_BYTES]| u64::from(u32::from_le_bytes(*x)) << RECORD_BITS;
     words.iter().map(word).collect()
 }
 
 /// Bytes of the record of so many blocks of pairs, for a crossing from `params`.
 pub fn record_bytes(params: &Params, blocks: usize) -> u64 {
     let words = params.bridge_ring().map_or(0, |ring| ring.n() + 1);
-    (blocks * BYTES * Numbers::Pairs.count() * words) as u64 * u64::from(RECORD_BITS / 8)
+    (blocks * BYTES * Numbers::Pairs.count() * words * WORD_BYTES) as u64
 }
 
 impl ReadingNoise {

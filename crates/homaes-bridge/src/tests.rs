@@ -295,7 +295,10 @@ fn what_does_not_fit_is_named() {
     let crossing = Crossing::new(&w.bridge, Numbers::Bits);
     let other = world(&sets::TOY_255, 8);
     let theirs = Crossing::new(&other.bridge, Numbers::Bits);
-    let refused = theirs.cross_ciphertext(&eval, &x).err().unwrap();
+    let refused = theirs
+        .cross_slots(&eval, std::slice::from_ref(&x))
+        .err()
+        .unwrap();
     assert!(
         refused
             .to_string()
@@ -303,7 +306,7 @@ fn what_does_not_fit_is_named() {
         "{refused}"
     );
     let stranger = other.secret.encrypt(&[1], &mut w.rng).unwrap();
-    let refused = crossing.cross_ciphertext(&eval, &stranger).err().unwrap();
+    let refused = crossing.cross_slots(&eval, &[stranger]).err().unwrap();
     assert!(
         refused
             .to_string()
@@ -358,11 +361,11 @@ fn a_batch_becomes_values_of_tfhe() {
     let mut reading = Duration::ZERO;
     let (mut sum, mut largest) = (0.0, 0.0f64);
     for part in 0..16 {
-        let range = 128 * part..128 * (part + 1);
+        let range = 2048 * part..2048 * (part + 1);
         let start = Instant::now();
         let values = crossing.fheuint8(&crossed, range.clone(), &format).unwrap();
         reading += start.elapsed();
-        let want = &want[16 * range.start..16 * range.end];
+        let want = &want[range];
         let errors: Vec<f64> = values
             .par_iter()
             .zip(want)

@@ -309,9 +309,10 @@ impl Bridged<'_> {
                 let state = state.map_err(SchemeError::of)?;
                 Ok(homaes_tfhe::encode_batch(params, &state)?)
             }
-            None => Ok(homaes_bridge::encode_lwes(
-                &self.crossing.lwes(crossed, blocks),
-            )),
+            None => {
+                let bytes = 16 * blocks.start..16 * blocks.end;
+                Ok(self.crossing.record(crossed, bytes))
+            }
         }
     }
 }

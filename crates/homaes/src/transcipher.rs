@@ -225,10 +225,15 @@ impl<'k> Transcipher<'k> {
             if in_flight == 1 {
                 report.add_stages(&done.stages);
             }
-            for body in done.records {
+            // The next record is made while one is written.
+            let mut records = done.records;
+            let mut ready = records.next();
+            while let Some(body) = ready {
                 let body = body.map_err(|source| Error::batch(done.index, source))?;
-                file.record(TAG_BATCH, next, &body)?;
-                next += 1;
+                let write = || file.record(TAG_BATCH, next, &body);
+                let (written, following) = rayon::join(write, || records.next());
+                written?;
+                (ready, next) = (following, next + 1);
             }
             Ok(())
         };
