@@ -101,7 +101,7 @@ impl Lifted {
 
 impl Evaluator<'_> {
     /// The eight bits of every byte, the lowest first, each as 0 or 1 in the byte's slot: traces Tr(β_i·x) by one hoisted set of images, at the level below
-    /// that of `a`.
+    /// that of `a`, which is brought down to [`LIFT_LEVEL`] first if it is above.
     ///
     /// Noise: that of seven images times constants of Z\[ζ_17\], divided by the switch, plus ρ. Cost: seven key switches.
     ///
@@ -109,7 +109,7 @@ impl Evaluator<'_> {
     /// At level 1; if keys are missing, or not for this level; if `a` belongs to another set or key.
     pub fn bit_planes(&self, a: &Ciphertext) -> Result<Vec<Lifted>> {
         let params = self.params();
-        a.check(params, self.id())?;
+        let a = &self.lowered(&self.entered(a)?, a.level.min(LIFT_LEVEL));
         let level = a.level;
         if level <= 1 {
             return Err(out_of_depth(1, 0));
@@ -254,8 +254,7 @@ impl Evaluator<'_> {
                 set: params.set().name.as_str(),
             });
         }
-        let a = self.lowered(&self.entered(a)?, LIFT_LEVEL);
-        let mut bits = self.bit_planes(&a)?;
+        let mut bits = self.bit_planes(a)?;
         for _ in 2..MOST {
             bits = self.squares(&bits, params.switching(bits[0].level()))?;
         }

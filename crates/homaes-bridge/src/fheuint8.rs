@@ -54,17 +54,17 @@ impl BridgeKey {
     }
 }
 
-impl Target {
-    /// How values of the user look to whom the bridge leads.
+impl Other {
+    /// How values of the user look.
     ///
     /// # Errors
-    /// If it leads to another key than that of a user of `tfhe`.
+    /// If it is another key than that of a user of `tfhe`.
     pub fn format(&self) -> Result<Format> {
-        match &self.other {
-            Other::User { pattern, tag } => Ok(Format::from_parts(*pattern, tag)?),
-            Other::Set(_) => Err(Error::Target {
-                found: self.other.clone(),
-                expected: Other::User {
+        match self {
+            Self::User { pattern, tag } => Ok(Format::from_parts(*pattern, tag)?),
+            Self::Set(_) => Err(Error::Target {
+                found: self.clone(),
+                expected: Self::User {
                     pattern: 0,
                     tag: Vec::new(),
                 },

@@ -2,8 +2,8 @@
 
 use super::*;
 use homaes_aes::clear::encrypt_block;
-use homaes_aes::{Layout, RoundKeys};
-use homaes_bgv::{Aes, EvalKey, Evaluator, LIFT_LEVEL, ParamSet, Params, SecretKey};
+use homaes_aes::{Layout, RoundKeys, gf256};
+use homaes_bgv::{Aes, Circuit, EvalKey, Evaluator, LIFT_LEVEL, ParamSet, Params, SecretKey};
 use homaes_bgv::{WrappedKey, Wrapping, sets};
 use homaes_math::memcheck::{Poisoned, findings, poison};
 use homaes_scheme::Records;
@@ -12,6 +12,9 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+#[cfg(feature = "tfhe-rs")]
+mod fheuint8;
 
 struct World {
     params: Arc<Params>,
@@ -257,6 +260,7 @@ fn a_result_of_aes_becomes_a_state_of_tfhe() {
     let eval = EvalKey::generate(&secret, &mut rng);
     let other = homaes_tfhe::Params::new(&homaes_tfhe::sets::TOY).unwrap();
     let own = homaes_tfhe::SecretKey::generate(&other, &mut rng).unwrap();
+    let own_eval = homaes_tfhe::EvalKey::generate(&own, &mut rng);
     let bridge = BridgeKey::to_tfhe(&secret, &own, &mut rng).unwrap();
     let (keys, wrapped) = wrapped(&secret, &mut rng);
     let aes = Aes::new(&eval, &wrapped, Layout::Sliced).unwrap();
@@ -267,7 +271,18 @@ fn a_result_of_aes_becomes_a_state_of_tfhe() {
     println!("{:?}", crossed.noise());
     let state = crossing.state(&crossed, 3..40, &other).unwrap();
     let found = own.decrypt_blocks(&state).unwrap();
-    let want = blocks[3..].iter().map(|&b| encrypt_block(b, &keys));
+    let want: Vec<[u8; 16]> = blocks[3..]
+        .iter()
+        .map(|&b| encrypt_block(b, &keys))
+        .collect();
+    assert_eq!(found.blocks[..], want);
+    // and on with look-ups
+    let table: [u8; 256] = core::array::from_fn(|x| (x * x / 5) as u8);
+    let looked_up = own_eval.look_up(&state, &table).unwrap();
+    let found = own.decrypt_blocks(&looked_up).unwrap();
+    let want = want
+        .iter()
+        .map(|block| block.map(|x| table[usize::from(x)]));
     assert!(found.blocks.iter().copied().eq(want));
     let measured = own.measure_noise(&state).unwrap();
     assert!((measured - state.noise_bits()).abs() < 1.0);
@@ -285,6 +300,44 @@ fn a_result_of_aes_becomes_a_state_of_tfhe() {
     let crossed = pairs.cross(aes.evaluator(), &aes.evaluate(&blocks).unwrap());
     let refused = pairs.state(&crossed.unwrap(), 0..1, &other).unwrap_err();
     assert_eq!(refused.to_string(), "numbers modulo 2^5, expected 2^1");
+}
+
+/// Random bytes, and what a circuit makes of them, in every slot: both ways.
+#[test]
+fn results_of_circuits_come_across() {
+    let w = &mut world(&sets::TOY_4369, 12);
+    let eval = Evaluator::new(&w.eval);
+    let circuit = Circuit::new(&eval);
+    let count = w.params.slots().count();
+    let [a, b] = [(); 2].map(|()| {
+        let mut bytes = vec![0; count];
+        w.rng.fill_bytes(&mut bytes);
+        bytes
+    });
+    let [x, y] = [&a, &b].map(|bytes| w.secret.encrypt(bytes, &mut w.rng).unwrap());
+    let product = circuit.multiply(&x, &y).unwrap();
+    let sum = circuit.add_public(&circuit.add(&product, &x).unwrap(), &b);
+    let results = [product, sum.unwrap()];
+    let products: Vec<u8> = a.iter().zip(&b).map(|(&a, &b)| gf256::mul(a, b)).collect();
+    let sums = products.iter().zip(&a).zip(&b).map(|((p, a), b)| p ^ a ^ b);
+    let want: Vec<u8> = products.iter().copied().chain(sums).collect();
+    for numbers in [Numbers::Bits, Numbers::Pairs] {
+        let crossing = Crossing::new(&w.bridge, numbers);
+        let crossed = crossing.cross_slots(&eval, &results).unwrap();
+        assert_eq!(crossed.bytes(), want.len());
+        let (each, width) = (numbers.count(), 8 / numbers.count());
+        // not from the first byte on, and over the end of the first ciphertext
+        let lwes = crossing.lwes(&crossed, 5..want.len());
+        let mut lwes = lwes.chunks_exact(crossing.words());
+        for byte in &want[5..] {
+            for number in 0..each {
+                let expected = u64::from(byte >> (number * width)) & ((1 << width) - 1);
+                let error = error(&w.bits, lwes.next().unwrap(), expected, numbers.log2_t());
+                assert!(error.abs() < 0.5 / f64::from(1u32 << numbers.log2_t()));
+            }
+        }
+        assert!(lwes.next().is_none());
+    }
 }
 
 #[test]
@@ -321,96 +374,4 @@ fn what_does_not_fit_is_named() {
     let bits = eval.bit_planes(&x).unwrap();
     let refused = pairs.switched(&eval, &bits[0]).err().unwrap();
     assert_eq!(refused.to_string(), "numbers modulo 2^1, expected 2^5");
-}
-
-/// A whole batch into values of `tfhe`, every one decrypted, the noise of every block, and a computation with some of them.
-#[cfg(feature = "tfhe-rs")]
-#[test]
-#[ignore = "three minutes and 6 GiB; run with --release --features tfhe-rs -- --ignored --nocapture"]
-fn a_batch_becomes_values_of_tfhe() {
-    use homaes_tfhe::interop::{Format, key_bits};
-    use rayon::prelude::*;
-    use tfhe::prelude::{FheDecrypt, FheOrd};
-    let (client, server) = tfhe::generate_keys(tfhe::ConfigBuilder::default().build());
-    let params = Params::new(&sets::AES192).unwrap();
-    let mut rng = ChaCha20Rng::from_seed([7; 32]);
-    let secret = SecretKey::generate(&params, &mut rng).unwrap();
-    let eval = EvalKey::generate(&secret, &mut rng);
-    let bridge = BridgeKey::to_client(&secret, &client, &mut rng).unwrap();
-    let (keys, wrapped) = wrapped(&secret, &mut rng);
-    let aes = Aes::new(&eval, &wrapped, Layout::Sliced).unwrap();
-    let blocks: Vec<[u8; 16]> = (0..2048u32)
-        .map(|i| core::array::from_fn(|k| (i >> (8 * (k % 4))) as u8))
-        .collect();
-    let start = Instant::now();
-    let state = aes.evaluate(&blocks).unwrap();
-    println!("AES {:?}", start.elapsed());
-    let start = Instant::now();
-    let crossing = Crossing::new(&bridge, Numbers::Pairs);
-    println!("prepared {:?}", start.elapsed());
-    let start = Instant::now();
-    let crossed = crossing.cross(aes.evaluator(), &state).unwrap();
-    println!("lifted {:?}", start.elapsed());
-    let format = Format::of_server(&server).unwrap();
-    let want: Vec<u8> = blocks
-        .iter()
-        .flat_map(|&b| encrypt_block(b, &keys))
-        .collect();
-    let (key, _) = key_bits(&client).unwrap();
-    let mut first = Vec::new();
-    let mut reading = Duration::ZERO;
-    let (mut sum, mut largest) = (0.0, 0.0f64);
-    for part in 0..16 {
-        let range = 2048 * part..2048 * (part + 1);
-        let start = Instant::now();
-        let values = crossing.fheuint8(&crossed, range.clone(), &format).unwrap();
-        reading += start.elapsed();
-        let want = &want[range];
-        let errors: Vec<f64> = values
-            .par_iter()
-            .zip(want)
-            .flat_map_iter(|(value, &byte)| {
-                let found: u8 = value.decrypt(&client);
-                assert_eq!(found, byte);
-                let (radix, ..) = value.clone().into_raw_parts();
-                let blocks: Vec<f64> = tfhe::integer::ciphertext::IntegerCiphertext::blocks(&radix)
-                    .iter()
-                    .enumerate()
-                    .map(|(i, block)| {
-                        error(&key, block.ct.as_ref(), u64::from(byte >> (2 * i) & 3), 5)
-                    })
-                    .collect();
-                blocks
-            })
-            .collect();
-        for e in errors {
-            sum += e * e;
-            largest = largest.max(e.abs());
-        }
-        if part < 2 {
-            first.extend(values);
-        }
-    }
-    let count = 4 * want.len();
-    let found = 0.5 * (sum / count as f64).log2();
-    println!("read {reading:?}");
-    println!(
-        "{count} blocks: noise 2^{found:.2}, largest {:.1} times as much, derived {:?}",
-        largest / found.exp2(),
-        crossed.noise()
-    );
-    assert!((found - crossed.noise().log2_sigma).abs() < 0.3);
-    // on with tfhe: the sum of neighbours, and which is larger
-    let pairs = first.len() / 2;
-    rayon::broadcast(|_| tfhe::set_server_key(server.clone()));
-    let start = Instant::now();
-    first
-        .par_chunks(2)
-        .zip(want.par_chunks(2))
-        .for_each(|(a, b)| {
-            let sum: u8 = (&a[0] + &a[1]).decrypt(&client);
-            assert_eq!(sum, b[0].wrapping_add(b[1]));
-            assert_eq!(a[0].lt(&a[1]).decrypt(&client), b[0] < b[1]);
-        });
-    println!("{pairs} sums and comparisons {:?}", start.elapsed());
 }

@@ -50,7 +50,7 @@ pub enum Error {
     },
     /// Base-16 digits cannot become values of the crate `tfhe`.
     #[error(
-        "states of set {set} are base-16 digits; values of tfhe are made of bits: use another set, such as tfhe/p64"
+        "states of set {set} are base-16 digits, expected bits: use another set, such as tfhe/p64"
     )]
     NotBits {
         /// its set

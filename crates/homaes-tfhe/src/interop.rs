@@ -43,13 +43,11 @@ use crate::bits::engine::Engine;
 use crate::ciphertext::{Big, Lwe};
 use crate::error::{Error, Result};
 use crate::keys::{EvalKey, SecretKey};
-use crate::noise::{
-    Accounting, FFT_LOG2_VARIANCE, NoiseModel, REFRESHED, digit_moment, log2_sigma, rounding,
-};
+use crate::noise::{FFT_LOG2_VARIANCE, REFRESHED, digit_moment, log2_sigma, rotation, rounding};
 use crate::params::Params;
 use crate::ring::{RingSecret, extract};
 use crate::rows::unit;
-use crate::set::{BitsSet, Gadget, Variant};
+use crate::set::{BitsSet, Gadget};
 use crate::state::State;
 use core::fmt;
 use homaes_math::{Fourier, Reals, Words, torus};
@@ -119,9 +117,7 @@ impl ExportKey {
         user: &ClientKey,
         rng: &mut impl CryptoRng,
     ) -> Result<Self> {
-        if let Variant::Nibble(_) = secret.params().set().variant {
-            return Err(not_bits(secret.params()));
-        }
+        secret.params().bits()?;
         let format = Format::of_client(user)?;
         let (bits, sigma) = key_bits(user)?;
         let fourier = Fourier::new(DEGREE);
@@ -246,16 +242,15 @@ impl EvalKey {
         server_key: &ServerKey,
     ) -> Result<Vec<FheUint8>> {
         let params = self.params();
-        let Variant::Bits(set) = &params.set().variant else {
-            return Err(not_bits(params));
-        };
+        let set = params.bits()?;
         state.check(params, self.key_id())?;
         export.check(params, self.key_id())?;
         let format = Format::of_server(server_key)?;
         if format.blocks.atomic_pattern != export.pattern {
             return Err(Error::OtherTfheKey);
         }
-        check_noise(set, state, export)?;
+        params.check_noise(state.log2_sigma)?;
+        check_noise(set, export)?;
         let engine = Engine::new(set, params.fouriers(), self.spectra());
         let len = params.big_dimension() + 1;
         let tasks = state.lwes.par_chunks(8 * BYTES_PER_TASK * len);
@@ -435,12 +430,6 @@ pub fn join_be(high: FheUint8, low: FheUint8) -> FheUint16 {
     )
 }
 
-fn not_bits(params: &Params) -> Error {
-    Error::NotBits {
-        set: params.set().name.as_str(),
-    }
-}
-
 /// Refuses blocks of another shape than this module writes.
 fn check_format(format: &CiphertextConformanceParams) -> Result<()> {
     check("message modulus", format.message_modulus.0, 4)?;
@@ -462,20 +451,18 @@ fn check(what: &'static str, found: u64, expected: u64) -> Result<()> {
     })
 }
 
-/// Refuses what would be read wrongly too often, or give blocks of more than nominal noise.
-fn check_noise(set: &BitsSet, state: &State, export: &ExportKey) -> Result<()> {
-    let model = NoiseModel::new(set, Accounting::Uniform);
-    let check = |what, found: f64, limit: f64| {
-        if found <= limit {
-            return Ok(());
-        }
-        Err(Error::TooNoisy { what, found, limit })
-    };
-    // key switch and switch of the modulus follow, as in a round
-    let round = log2_sigma(model.linear.total() + model.round_key);
-    check("the state", state.log2_sigma, round)?;
-    let block = 2.0 * REFRESHED * model.rotation.total() + export.variance();
-    check("a block for tfhe", log2_sigma(block), MAX_LOG2_SIGMA)
+/// Refuses blocks of more than nominal noise.
+fn check_noise(set: &BitsSet, export: &ExportKey) -> Result<()> {
+    let block = 2.0 * REFRESHED * rotation(set).total() + export.variance();
+    let found = log2_sigma(block);
+    match found <= MAX_LOG2_SIGMA {
+        true => Ok(()),
+        false => Err(Error::TooNoisy {
+            what: "a block for tfhe",
+            found,
+            limit: MAX_LOG2_SIGMA,
+        }),
+    }
 }
 
 #[cfg(test)]

@@ -84,6 +84,7 @@ pub mod nibble;
 pub mod noise;
 mod params;
 mod parts;
+mod programs;
 mod ring;
 mod rotation;
 mod rows;

@@ -1,9 +1,10 @@
 //! Parameters.
 
+use crate::error::{Error, Result};
 use crate::nibble::noise::NibbleNoise;
 use crate::noise::{Accounting, NoiseModel, log2_sigma, log2_sum};
 use crate::parts::Shape;
-use crate::set::{ParamSet, ParamsError, Variant};
+use crate::set::{BitsSet, ParamSet, ParamsError, Variant};
 use homaes_aes::{KeySize, Layout};
 use homaes_math::Fourier;
 use homaes_scheme::SetId;
@@ -102,6 +103,29 @@ impl Params {
                 let [one, expansion] = model.log2_p(size);
                 log2_sum(one + blocks, expansion)
             }
+        }
+    }
+
+    /// The set, if it is on bits.
+    pub(crate) fn bits(&self) -> Result<&BitsSet> {
+        match &self.set.variant {
+            Variant::Bits(set) => Ok(set),
+            Variant::Nibble(_) => Err(Error::NotBits {
+                set: self.set.name.as_str(),
+            }),
+        }
+    }
+
+    /// Refuses a state with more noise than AES leaves between rounds: bootstrapping would read it wrongly more often than it does there.
+    pub(crate) fn check_noise(&self, log2_sigma: f64) -> Result<()> {
+        let (found, limit) = (log2_sigma, self.state_log2_sigma(1, 2));
+        match found <= limit {
+            true => Ok(()),
+            false => Err(Error::TooNoisy {
+                what: "the state",
+                found,
+                limit,
+            }),
         }
     }
 

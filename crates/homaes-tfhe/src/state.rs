@@ -3,10 +3,8 @@
 use crate::ciphertext::{Big, Lwe};
 use crate::error::{Error, Result};
 use crate::keys::SecretKey;
-use crate::noise::{self, Accounting, NoiseModel};
 use crate::params::Params;
 use crate::secret::{self, lots};
-use crate::set::Variant;
 use core::fmt;
 use homaes_math::{Words, torus};
 use homaes_scheme::{Decrypted, FieldError, Owner};
@@ -52,20 +50,8 @@ impl State {
     /// # Errors
     /// If the set is not on bits, these are not whole blocks, or there is more noise than states of AES have.
     pub fn from_lwes(params: &Params, id: KeyId, lwes: Words, log2_sigma: f64) -> Result<Self> {
-        let Variant::Bits(set) = &params.set().variant else {
-            return Err(Error::NotBits {
-                set: params.set().name.as_str(),
-            });
-        };
-        let model = NoiseModel::new(set, Accounting::Uniform);
-        let limit = noise::log2_sigma(model.linear.total() + model.round_key);
-        if log2_sigma > limit {
-            return Err(Error::TooNoisy {
-                what: "the state",
-                found: log2_sigma,
-                limit,
-            });
-        }
+        params.bits()?;
+        params.check_noise(log2_sigma)?;
         let state = Self {
             blocks: lwes.len() / params.state_words(1),
             lwes,

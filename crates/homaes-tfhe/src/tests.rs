@@ -2,6 +2,7 @@
 
 mod aes;
 mod memcheck;
+mod programs;
 mod vectors;
 
 use crate::{EvalKey, ParamSet, Params, SecretKey};

@@ -3,8 +3,7 @@
 use crate::pool::Pool;
 use crate::values::Values;
 use crate::{Error, Output, Result, SchemeError, Set};
-use homaes_bridge::{Numbers, Other, decode_lwes};
-use homaes_tfhe::interop::Format;
+use homaes_bridge::{Numbers, decode_lwes};
 use homaes_wire::{Kind, Reader};
 use rayon::prelude::*;
 use std::io::{self, Write};
@@ -44,15 +43,12 @@ pub fn export_fheuint8(
 ) -> Result<u64> {
     let path = path.as_ref();
     let error = |source| Error::file(path, source);
-    let content = |error| Error::content(path, SchemeError::of(error));
+    let content = |error: homaes_bridge::Error| Error::content(path, SchemeError::of(error));
     let reader = Reader::open(path, Kind::Values).map_err(error)?;
     let set = Set::of_file(path, reader.header().set())?;
     reader.check_set(set.name(), set.digest()).map_err(error)?;
     let mut values = Values::new(reader, set)?;
-    let format = match &values.user {
-        Other::User { pattern, tag } => Format::from_parts(*pattern, tag).map_err(content)?,
-        Other::Set(set) => return Err(content(homaes_tfhe::Error::NotBits { set })),
-    };
+    let format = values.user.format().map_err(content)?;
     let split = values.meta().split;
     let pool = Pool::new(0);
     let mut done = 0;
@@ -65,7 +61,9 @@ pub fn export_fheuint8(
         let block = value / Numbers::Pairs.count();
         let serialised = |value: &[u64]| -> Result<Vec<u8>> {
             let blocks = value.chunks_exact(block).map(<[u64]>::to_vec);
-            let value = format.value(blocks).map_err(content)?;
+            let value = format
+                .value(blocks)
+                .map_err(|error| content(error.into()))?;
             let mut out = Vec::new();
             let written = safe_serialize(&value, &mut out, VALUE_BYTES);
             written.map_err(|reason| Error::io(path, io::Error::other(reason)))?;
