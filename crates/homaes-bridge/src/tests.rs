@@ -302,6 +302,68 @@ fn a_result_of_aes_becomes_a_state_of_tfhe() {
     assert_eq!(refused.to_string(), "numbers modulo 2^5, expected 2^1");
 }
 
+/// A whole batch as states of TFHE: every bit, and its noise.
+fn a_batch_as_bits(set: &ParamSet, key_bytes: usize) {
+    let params = Params::new(set).unwrap();
+    let mut rng = ChaCha20Rng::from_seed([15; 32]);
+    let secret = SecretKey::generate(&params, &mut rng).unwrap();
+    let eval = EvalKey::generate(&secret, &mut rng);
+    let other = homaes_tfhe::Params::new(&homaes_tfhe::sets::P64).unwrap();
+    let own = homaes_tfhe::SecretKey::generate(&other, &mut rng).unwrap();
+    let bridge = BridgeKey::to_tfhe(&secret, &own, &mut rng).unwrap();
+    let keys = RoundKeys::expand(&vec![0x6c; key_bytes]).unwrap();
+    let wrapping = Wrapping {
+        levels_left: Some(1),
+        ..Wrapping::default()
+    };
+    let wrapped = WrappedKey::encrypt(&secret, &keys, wrapping, &mut rng).unwrap();
+    let aes = Aes::new(&eval, &wrapped, Layout::Sliced).unwrap();
+    let blocks: Vec<[u8; 16]> = (0..params.blocks_per_batch(Layout::Sliced))
+        .map(|i| (i as u128).to_be_bytes())
+        .collect();
+    let state = aes.evaluate(&blocks).unwrap();
+    let crossing = Crossing::new(&bridge, Numbers::Bits);
+    let crossed = crossing.cross(aes.evaluator(), &state).unwrap();
+    let noise = crossed.noise();
+    let (mut sum, mut largest) = (0.0, f64::NEG_INFINITY);
+    let each = other.blocks_per_batch();
+    for start in (0..blocks.len()).step_by(each) {
+        let state = crossing
+            .state(&crossed, start..start + each, &other)
+            .unwrap();
+        let found = own.decrypt_blocks(&state).unwrap();
+        let want = blocks[start..start + each]
+            .iter()
+            .map(|&b| encrypt_block(b, &keys));
+        assert!(found.blocks.iter().copied().eq(want), "from block {start}");
+        sum += (2.0 * own.measure_noise(&state).unwrap()).exp2();
+        // a bit is read wrongly at 1/4 of the torus
+        largest = f64::max(largest, -2.0 - found.margin_bits);
+    }
+    let found = 0.5 * (sum / (blocks.len() / each) as f64).log2() - 64.0;
+    println!(
+        "{}: {} bits: noise 2^{found:.2}, the largest 2^{largest:.2}; derived {noise:?}",
+        set.name.as_str(),
+        128 * blocks.len(),
+    );
+    assert!((found - noise.log2_sigma).abs() < 0.3);
+    assert!(noise.failure_log2 <= -64.0);
+    // 262,144 normal variables exceed seven deviations with a probability of 2^-20
+    assert!(largest < found + 7f64.log2());
+}
+
+#[test]
+#[ignore = "a minute and 3 GiB; run with --ignored --nocapture"]
+fn a_batch_comes_across_as_bits_at_full_size() {
+    a_batch_as_bits(&sets::BRIDGE128, 16);
+}
+
+#[test]
+#[ignore = "two minutes and 5 GiB; run with --ignored --nocapture"]
+fn a_batch_of_aes_256_comes_across_as_bits_at_full_size() {
+    a_batch_as_bits(&sets::AES256_2, 32);
+}
+
 /// Random bytes, and what a circuit makes of them, in every slot: both ways.
 #[test]
 fn results_of_circuits_come_across() {

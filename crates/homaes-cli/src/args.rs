@@ -4,6 +4,7 @@ use clap::builder::{PathBufValueParser, PossibleValue, TypedValueParser};
 use clap::{Parser, Subcommand, ValueEnum};
 use homaes::{Block, KeySize};
 use std::num::NonZeroUsize;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -238,6 +239,9 @@ pub(crate) struct Export {
     /// LWE ciphertexts (.hlw) of 'homaes transcipher --to tfhe'
     #[arg(value_name = "IN", value_parser = file_path())]
     pub(crate) input: PathBuf,
+    /// Write the bytes A to B - 1 of the message alone, counted from 0
+    #[arg(long, value_name = "A..B", value_parser = parse_range)]
+    pub(crate) range: Option<Range<u64>>,
     /// File to write: 66 KB for a byte of the message
     #[arg(short, long, value_name = "FILE", value_parser = file_path())]
     pub(crate) out: PathBuf,
@@ -607,6 +611,12 @@ fn parse_budget(text: &str) -> Result<Duration, String> {
         .ok()
         .filter(|time| (MIN_BUDGET..=longest).contains(time))
         .ok_or_else(|| "expected a time from 30s to 7days, such as '20m' or '1h 30m'".to_owned())
+}
+
+fn parse_range(text: &str) -> Result<Range<u64>, String> {
+    let ends = text.split_once("..");
+    let range = ends.and_then(|(start, end)| Some(start.parse().ok()?..end.parse().ok()?));
+    range.ok_or_else(|| "expected two numbers, such as '0..16' for the first 16 bytes".to_owned())
 }
 
 fn parse_key_bits(text: &str) -> Result<KeySize, String> {

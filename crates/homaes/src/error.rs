@@ -4,6 +4,7 @@ use crate::{ParamsError, SchemeError};
 use homaes_aes::Direction;
 use homaes_wire::WireError;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// Result of this crate.
@@ -47,6 +48,16 @@ pub enum Error {
         path: PathBuf,
         /// What that crate says.
         reason: String,
+    },
+    /// A message has no such bytes.
+    #[error("{}: found bytes {} to {}, expected a part of 0 to {bytes}", path.display(), found.start, found.end)]
+    Range {
+        /// The file.
+        path: PathBuf,
+        /// The bytes asked for.
+        found: Range<u64>,
+        /// Bytes of the message.
+        bytes: u64,
     },
     /// The output would replace a secret key.
     #[error("{}: holds a secret key, which an output of this kind does not replace", path.display())]
@@ -348,6 +359,7 @@ impl Error {
             Self::UnfinishedOfSet { .. } => "name that set, or remove the unfinished files",
             Self::HoldsSecretKey { .. } => "choose another name, or remove the key by hand",
             Self::ClientKey { .. } => "write the key with tfhe::safe_serialization::safe_serialize",
+            Self::Range { .. } => "give bytes that the message has, the smaller number first",
             Self::File { source, .. } => source.remedy(),
             Self::Content { source, .. } | Self::Batch { source, .. } | Self::Keys(source) => {
                 source.remedy()

@@ -7,9 +7,10 @@ use homaes_bridge::{Numbers, decode_lwes};
 use homaes_wire::{Kind, Reader};
 use rayon::prelude::*;
 use std::io::{self, Write};
+use std::ops::Range;
 use std::path::Path;
-use tfhe::ClientKey;
 use tfhe::safe_serialization::{safe_deserialize, safe_serialize};
+use tfhe::{ClientKey, FheUint8};
 
 /// Most bytes of a serialised value: 65,560 words and what describes them.
 const VALUE_BYTES: u64 = 1 << 20;
@@ -31,17 +32,58 @@ pub fn read_client_key(path: impl AsRef<Path>) -> Result<ClientKey> {
     })
 }
 
-/// Writes the bytes of the message in the `.hlw` file `path` as `tfhe::FheUint8`, each by `tfhe::safe_serialization::safe_serialize`, one after the other; calls
-/// `tick` with the bytes that are done and all.
+/// Writes the bytes of the message in the `.hlw` file `path`, or those of them numbered `range`, as `tfhe::FheUint8`, each by
+/// `tfhe::safe_serialization::safe_serialize`, one after the other; calls `tick` with the bytes that are done and all. Gives their number.
 ///
 /// # Errors
-/// The first thing that is wrong with the file; `output` then does not appear.
+/// The first thing that is wrong with the file, [`Error::Range`]; `output` then does not appear.
 pub fn export_fheuint8(
     path: impl AsRef<Path>,
+    range: Option<Range<u64>>,
     mut output: Output,
     tick: &mut dyn FnMut(u64, u64),
 ) -> Result<u64> {
     let path = path.as_ref();
+    let serialised = |value: FheUint8| {
+        let mut out = Vec::new();
+        let written = safe_serialize(&value, &mut out, VALUE_BYTES);
+        written.map_err(|reason| Error::io(path, io::Error::other(reason)))?;
+        Ok(out)
+    };
+    let (mut done, mut all) = (0, 0);
+    each(path, range, serialised, &mut |parts, count| {
+        for part in &parts {
+            let written = output.write_all(part);
+            written.map_err(|source| Error::io(output.path(), source))?;
+        }
+        (done, all) = (done + parts.len() as u64, count);
+        tick(done, all);
+        Ok(())
+    })?;
+    output.commit()?;
+    Ok(done)
+}
+
+/// The bytes numbered `range` of the message in the `.hlw` file `path`, as values; 66 KB each.
+///
+/// # Errors
+/// The first thing that is wrong with the file, [`Error::Range`].
+pub fn read_fheuint8(path: impl AsRef<Path>, range: Range<u64>) -> Result<Vec<FheUint8>> {
+    let mut out = Vec::new();
+    each(path.as_ref(), Some(range), Ok, &mut |values, _| {
+        out.extend(values);
+        Ok(())
+    })?;
+    Ok(out)
+}
+
+/// What `make` makes of each value, by records: `take` gets those of one and the number of all.
+fn each<T: Send>(
+    path: &Path,
+    range: Option<Range<u64>>,
+    make: impl Fn(FheUint8) -> Result<T> + Sync,
+    take: &mut dyn FnMut(Vec<T>, u64) -> Result<()>,
+) -> Result<()> {
     let error = |source| Error::file(path, source);
     let content = |error: homaes_bridge::Error| Error::content(path, SchemeError::of(error));
     let reader = Reader::open(path, Kind::Values).map_err(error)?;
@@ -50,37 +92,44 @@ pub fn export_fheuint8(
     let mut values = Values::new(reader, set)?;
     let format = values.user.format().map_err(content)?;
     let split = values.meta().split;
+    let range = range.unwrap_or(0..split.bytes);
+    if range.start > range.end || range.end > split.bytes {
+        return Err(Error::Range {
+            path: path.to_owned(),
+            found: range,
+            bytes: split.bytes,
+        });
+    }
+    let count = range.end - range.start;
     let pool = Pool::new(0);
-    let mut done = 0;
-    tick(done, split.bytes);
+    take(Vec::new(), count)?;
+    let mut first = 0;
+    // All records are read, whatever the range: only then are the checksums right to the end.
     while let Some(batch) = values.next()? {
-        let used = split.batch_bytes(batch.index) as usize;
+        let own = first..first + split.batch_bytes(batch.index);
+        first = own.end;
+        let some = range.start.clamp(own.start, own.end)..range.end.clamp(own.start, own.end);
+        if some.is_empty() {
+            continue;
+        }
         let lwes = decode_lwes(&batch.body);
         // four blocks of as many words a byte
         let value = lwes.len() / (16 * batch.shape.blocks);
         let block = value / Numbers::Pairs.count();
-        let serialised = |value: &[u64]| -> Result<Vec<u8>> {
+        let places = (some.start - own.start) as usize..(some.end - own.start) as usize;
+        let some = &lwes[places.start * value..places.end * value];
+        let made = |value: &[u64]| {
             let blocks = value.chunks_exact(block).map(<[u64]>::to_vec);
-            let value = format
-                .value(blocks)
-                .map_err(|error| content(error.into()))?;
-            let mut out = Vec::new();
-            let written = safe_serialize(&value, &mut out, VALUE_BYTES);
-            written.map_err(|reason| Error::io(path, io::Error::other(reason)))?;
-            Ok(out)
+            let value = format.value(blocks);
+            make(value.map_err(|error| content(error.into()))?)
         };
-        let parts = pool.install(|| {
-            let some = lwes.par_chunks_exact(value).take(used);
-            some.map(serialised).collect::<Result<Vec<_>>>()
-        })?;
-        for part in parts {
-            let written = output.write_all(&part);
-            written.map_err(|source| Error::io(output.path(), source))?;
-        }
-        done += used as u64;
-        tick(done, split.bytes);
+        let made = pool.install(|| {
+            some.par_chunks_exact(value)
+                .map(made)
+                .collect::<Result<_>>()
+        });
+        take(made?, count)?;
     }
     values.finish()?;
-    output.commit()?;
-    Ok(done)
+    Ok(())
 }

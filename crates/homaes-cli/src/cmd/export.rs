@@ -12,7 +12,8 @@ pub(crate) fn run(args: &Export) -> Result<(), Failure> {
     refuse_own_input(&args.out, &[&args.input])?;
     let output = reserve(&args.out, args.force)?;
     let mut bar = Counter::new("writing values");
-    let count = homaes::export_fheuint8(&args.input, output, &mut |done, all| bar.set(done, all))?;
+    let mut tick = |done, all| bar.set(done, all);
+    let count = homaes::export_fheuint8(&args.input, args.range.clone(), output, &mut tick)?;
     drop(bar);
     console::print_done(&format!(
         "{}: {} of type tfhe::FheUint8\n",

@@ -259,7 +259,12 @@ mod user {
         values: PathBuf,
     ) -> Result<Vec<u8>, Failure> {
         let system = |error| Failure::system("temporary file", error);
-        homaes::export_fheuint8(results, Output::create(&values, true)?, &mut |_, _| ())?;
+        homaes::export_fheuint8(
+            results,
+            None,
+            Output::create(&values, true)?,
+            &mut |_, _| (),
+        )?;
         let mut input = BufReader::new(File::open(&values).map_err(system)?);
         let mut message = Vec::new();
         while !input.fill_buf().map_err(system)?.is_empty() {

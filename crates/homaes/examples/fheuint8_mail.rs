@@ -1,0 +1,215 @@
+//! A mail of readings under AES-GCM becomes numbers that an ordinary `tfhe` program computes with.
+//!
+//! A station measures eight quantities and mails a day of records, 32 KiB under AES-128-GCM; it knows nothing of FHE. A client has handed a server the AES
+//! key under BGV, a bridge key, and the server key of an ordinary `tfhe` program. The server transciphers the mail in one batch, crosses to `tfhe`, and computes on a
+//! selection of readings: their maximum, their mean, and whether one is above a threshold. It sees neither readings nor results.
+//!
+//! ```text
+//! record: 8 readings, u16, big-endian = one AES block        mail: 2,048 records = one batch of bgv/bridge128
+//!
+//! AES-GCM ─► AES under BGV ─► lifted and read ─► mail.hlw ─► 2 FheUint8 a reading ─► FheUint16 ─► maximum, mean, alarm
+//!            homaes::Transcipher across a BridgeKey          homaes::read_fheuint8      the API of tfhe
+//! ```
+//!
+//! ```text
+//! cargo run --release -p homaes --features tfhe-rs --example fheuint8_mail
+//! ```
+//!
+//! It takes a minute or two, 3 GiB of memory and 1.3 GB of disk in the folder for temporary files. The keys of `tfhe` are those of its default parameters.
+//!
+//! What is measured: the wall time of every stage, once. Fails if a result differs from that in the clear.
+//!
+//! What it does not do: nobody checks the tag of GCM, which takes the AES key and the message in the clear; the client could by `homaes decrypt --key-file`, from results that
+//! stay in BGV. Which records are selected is public.
+
+use aes_gcm::aead::Aead;
+use aes_gcm::{Aes128Gcm, KeyInit};
+use homaes::{
+    AesKey, BridgeKey, Job, KeySet, Output, Set, Transcipher, WrappedKey, Wrapping, read_fheuint8,
+};
+use homaes_tfhe::interop::join_be;
+use std::error::Error;
+use std::ops::Range;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use tfhe::prelude::{CastFrom, FheDecrypt, FheMax, FheOrd};
+use tfhe::{ConfigBuilder, FheBool, FheUint16, FheUint32, generate_keys, set_server_key};
+
+/// The set of BGV.
+const SET: &str = "bgv/bridge128";
+/// Records of the mail, a block each.
+const RECORDS: usize = 2048;
+/// Readings of a record.
+const QUANTITIES: usize = 8;
+/// The quantity looked at.
+const QUANTITY: usize = 3;
+/// The records looked at: 16 of the afternoon. Their number is a power of two, so that the mean is a shift.
+const SELECTED: Range<usize> = 1200..1216;
+/// Above that there is an alarm.
+const THRESHOLD: u16 = 61_000;
+
+type Record = [u16; QUANTITIES];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut stages = Stages::default();
+    let folder = tempfile::tempdir()?;
+    let at = |name: &str| folder.path().join(name);
+    let mut aes_key = [0; 16];
+    getrandom::fill(&mut aes_key)?;
+
+    println!("station");
+    let records = measured()?;
+    stages.run("AES-128-GCM", || mail(&aes_key, &records, &at("mail")))?;
+
+    println!("\nclient, once");
+    let set = Set::named(SET)?;
+    let keys = stages.run("keys of BGV", || KeySet::generate(&set))?;
+    let (client, server) = stages.run("keys of tfhe", || {
+        generate_keys(ConfigBuilder::default().build())
+    });
+    let bridge = stages.run("bridge key", || BridgeKey::to_client(&keys.secret, &client))?;
+    let aes_key = AesKey::from_bytes(&aes_key)?;
+    let wrapped = stages.run("AES key under BGV", || {
+        WrappedKey::encrypt(&keys.secret, &aes_key, &Wrapping::default())
+    })?;
+
+    println!("\nserver");
+    let job = Job::open_with_nonce(at("mail"))?;
+    let run = Transcipher::new(&keys.eval, &wrapped)?.across(&bridge)?;
+    let report = stages.run("AES and crossing", || {
+        run.run(job, Output::create(at("mail.hlw"), false)?)
+    })?;
+    let (bytes, batches) = (report.bytes, report.batches);
+    println!(
+        "    {bytes} bytes, {} blocks in {batches} batch",
+        report.blocks
+    );
+    let selected = stages.run("selection as FheUint16", || selection(&at("mail.hlw")))?;
+    set_server_key(server);
+    let maximum = stages
+        .run("maximum", || maximum(&selected))
+        .ok_or("no readings")?;
+    let mean = stages.run("mean", || mean(&selected));
+    let alarm: FheBool = stages.run("alarm", || maximum.gt(THRESHOLD));
+
+    println!("\nclient");
+    let (maximum, mean, alarm): (u16, u16, bool) = stages.run("decryption", || {
+        (
+            maximum.decrypt(&client),
+            mean.decrypt(&client),
+            alarm.decrypt(&client),
+        )
+    });
+
+    let clear: Vec<u16> = records[SELECTED]
+        .iter()
+        .map(|record| record[QUANTITY])
+        .collect();
+    let most = clear.iter().copied().max().ok_or("no readings")?;
+    let sum: u32 = clear.iter().copied().map(u32::from).sum();
+    let wanted = (most, (sum / clear.len() as u32) as u16, most > THRESHOLD);
+    println!("\n{:<9} {:>8} {:>14}", "", "found", "in the clear");
+    println!("{:<9} {maximum:>8} {:>14}", "maximum", wanted.0);
+    println!("{:<9} {mean:>8} {:>14}", "mean", wanted.1);
+    println!("{:<9} {alarm:>8} {:>14}\n", "alarm", wanted.2);
+    stages.print();
+    match (maximum, mean, alarm) == wanted {
+        true => Ok(()),
+        false => Err("the results are wrong".into()),
+    }
+}
+
+/// Readings around 40,000 that wander, with a peak in the selection in every other run.
+fn measured() -> Result<Vec<Record>, getrandom::Error> {
+    let mut noise = vec![0; 2 * RECORDS * QUANTITIES + 1];
+    getrandom::fill(&mut noise)?;
+    let (peak, noise) = noise.split_at(1);
+    let mut last: Record = [40_000; QUANTITIES];
+    let mut records: Vec<Record> = Vec::with_capacity(RECORDS);
+    for bytes in noise.chunks_exact(2 * QUANTITIES) {
+        for (x, step) in last.iter_mut().zip(bytes.chunks_exact(2)) {
+            let step = i32::from(step[0]) - i32::from(step[1]);
+            *x = (i32::from(*x) + step).clamp(20_000, 60_000) as u16;
+        }
+        records.push(last);
+    }
+    if peak[0] % 2 == 1 {
+        records[SELECTED.start + 5][QUANTITY] = THRESHOLD + 321;
+    }
+    Ok(records)
+}
+
+/// The file that the station sends: nonce, records under AES-128-GCM, tag.
+fn mail(key: &[u8; 16], records: &[Record], path: &Path) -> Result<(), Box<dyn Error>> {
+    let mut nonce = [0; 12];
+    getrandom::fill(&mut nonce)?;
+    let message: Vec<u8> = records
+        .as_flattened()
+        .iter()
+        .flat_map(|x| x.to_be_bytes())
+        .collect();
+    let sealed = Aes128Gcm::new(key.into()).encrypt(&nonce.into(), &message[..]);
+    let sealed = sealed.map_err(|error| error.to_string())?;
+    std::fs::write(path, [&nonce[..], &sealed].concat())?;
+    Ok(())
+}
+
+/// The selected readings: two bytes each.
+fn selection(values: &Path) -> Result<Vec<FheUint16>, homaes::Error> {
+    let mut out = Vec::new();
+    let record = 2 * QUANTITIES;
+    let bytes = record * SELECTED.start..record * SELECTED.end;
+    let mut bytes = read_fheuint8(values, bytes.start as u64..bytes.end as u64)?.into_iter();
+    while let Some(high) = bytes.next() {
+        out.extend(bytes.next().map(|low| join_be(high, low)));
+    }
+    Ok(out.into_iter().skip(QUANTITY).step_by(QUANTITIES).collect())
+}
+
+/// By a tournament; none of no values.
+fn maximum(values: &[FheUint16]) -> Option<FheUint16> {
+    match values {
+        [] => None,
+        [value] => Some(value.clone()),
+        _ => {
+            let (front, back) = values.split_at(values.len() / 2);
+            Some(maximum(front)?.max(&maximum(back)?))
+        }
+    }
+}
+
+/// Of as many values as a power of two, at most 65,536 of them.
+fn mean(values: &[FheUint16]) -> FheUint16 {
+    let wide: Vec<FheUint32> = values.iter().cloned().map(FheUint32::cast_from).collect();
+    let sum: FheUint32 = wide.iter().sum();
+    FheUint16::cast_from(sum >> values.len().ilog2())
+}
+
+/// What took how long.
+#[derive(Default)]
+struct Stages(Vec<(&'static str, Duration)>);
+
+impl Stages {
+    /// Runs and times one.
+    fn run<T>(&mut self, name: &'static str, f: impl FnOnce() -> T) -> T {
+        println!("  {name} …");
+        let start = Instant::now();
+        let out = f();
+        self.0.push((name, start.elapsed()));
+        out
+    }
+
+    /// A table of all.
+    fn print(&self) {
+        let all: f64 = self.0.iter().map(|(_, time)| time.as_secs_f64()).sum();
+        println!(
+            "{:<24} {:>9} {:>7}",
+            "where the time went", "seconds", "share"
+        );
+        for (name, time) in &self.0 {
+            let seconds = time.as_secs_f64();
+            println!("{name:<24} {seconds:>9.3} {:>6.1}%", 100.0 * seconds / all);
+        }
+        println!("{:<24} {all:>9.3}", "together");
+    }
+}
