@@ -233,34 +233,40 @@ impl<'k> Crossing<'k> {
     pub fn noise(&self, a: &Lifted, count: usize) -> ReadingNoise {
         let params = self.params();
         let gain = Descent::new(params, a.level()).gain_log2();
-        let carried = a.carried_log2();
-        let (rms, worst) = match self.numbers {
-            Numbers::Bits => (
-                LiftNoise::planes_rms_log2(params, carried),
-                LiftNoise::planes(params, carried),
-            ),
-            Numbers::Pairs => (
-                LiftNoise::pairs_rms_log2(params, carried),
-                LiftNoise::pairs(params, carried),
-            ),
+        let rms = match self.numbers {
+            Numbers::Bits => LiftNoise::planes_rms_log2(params, a.carried_log2()),
+            Numbers::Pairs => LiftNoise::pairs_rms_log2(params, a.carried_log2()),
         };
-        let q = self.key.transform.modulus().log2();
-        // μ/2 is what is read
-        let unit = q + 1.0;
-        let worst = worst.scaled(gain).with_normal(switch_log2(params, true));
-        let limit = unit - f64::from(self.numbers.log2_t()) - 2.0;
-        let each = self.functionals.iter().map(|f| {
-            let powers = power_sums(&f.squares, worst.moments().len() - 1);
-            exceeds_log2(&worst, &powers, limit)
-        });
-        let each = each.fold(f64::NEG_INFINITY, f64::max);
         let rms = log2::hypot(rms + gain, switch_log2(params, false));
         let energy: f64 = self.functionals.iter().flat_map(|f| &f.squares).sum();
         let energy = energy / self.functionals.len() as f64;
+        let limit = -f64::from(self.numbers.log2_t()) - 2.0;
         ReadingNoise {
-            log2_sigma: rms + 0.5 * energy.log2() - unit,
-            failure_log2: batch_log2(each, count, count.div_ceil(self.slots.len())),
+            log2_sigma: rms + 0.5 * energy.log2() - self.unit_log2(),
+            failure_log2: self.exceeded_log2(a, count, limit),
         }
+    }
+
+    /// log2 of a bound on the probability that one of `count` readings of what was lifted from planes like `a` has a noise above 2^`limit_log2` of the torus.
+    pub(crate) fn exceeded_log2(&self, a: &Lifted, count: usize, limit_log2: f64) -> f64 {
+        let params = self.params();
+        let gain = Descent::new(params, a.level()).gain_log2();
+        let worst = match self.numbers {
+            Numbers::Bits => LiftNoise::planes(params, a.carried_log2()),
+            Numbers::Pairs => LiftNoise::pairs(params, a.carried_log2()),
+        };
+        let worst = worst.scaled(gain).with_normal(switch_log2(params, true));
+        let each = self.functionals.iter().map(|f| {
+            let powers = power_sums(&f.squares, worst.moments().len() - 1);
+            exceeds_log2(&worst, &powers, limit_log2 + self.unit_log2())
+        });
+        let each = each.fold(f64::NEG_INFINITY, f64::max);
+        batch_log2(each, count, count.div_ceil(self.slots.len()))
+    }
+
+    /// log2 of what noise is divided by to be on the torus: μ/2 is what is read, modulo q.
+    fn unit_log2(&self) -> f64 {
+        self.key.transform.modulus().log2() + 1.0
     }
 }
 

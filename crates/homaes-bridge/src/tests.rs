@@ -3,7 +3,9 @@
 use super::*;
 use homaes_aes::clear::encrypt_block;
 use homaes_aes::{Layout, RoundKeys, gf256};
-use homaes_bgv::{Aes, Circuit, EvalKey, Evaluator, LIFT_LEVEL, ParamSet, Params, SecretKey};
+use homaes_bgv::{
+    Aes, Circuit, EvalKey, Evaluator, LIFT_LEVEL, Lifted, ParamSet, Params, SecretKey,
+};
 use homaes_bgv::{WrappedKey, Wrapping, sets};
 use homaes_math::memcheck::{Poisoned, findings, poison};
 use homaes_scheme::Records;
@@ -225,7 +227,19 @@ fn across(set: &ParamSet, seed: u8) {
         let slack = 0.2 + 10.0 / (w.params.ring().m() as f64).sqrt();
         assert!((found - noise.log2_sigma).abs() < slack);
         assert!(noise.failure_log2 < -64.0);
+        no_outlier(&crossing, &lifted[0], count, largest);
     }
+}
+
+/// That the largest noise of so many readings is none that the model allows once in a million times.
+fn no_outlier(crossing: &Crossing<'_>, a: &Lifted, count: usize, largest: f64) {
+    let allowed = crossing.exceeded_log2(a, count, largest.log2());
+    assert!(
+        allowed > -20.0,
+        "2^{:.2} is exceeded once in 2^{:.0} batches",
+        largest.log2(),
+        -allowed
+    );
 }
 
 #[test]
