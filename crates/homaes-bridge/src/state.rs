@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::target::Other;
 use homaes_bgv::{Ciphertext, Evaluator, Lifted, Params, State};
 use homaes_math::Words;
+use homaes_scheme::Cancel;
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -55,11 +56,25 @@ impl Crossing<'_> {
     /// # Errors
     /// If the state is one of bits, or belongs to another set or key; if its level is too low; if a reading of the batch would be wrong with a probability above 2^-64.
     pub fn cross(&self, eval: &Evaluator<'_>, state: &State) -> Result<Crossed> {
+        self.cross_until(eval, state, &Cancel::new())
+    }
+
+    /// As [`cross`](Self::cross), unless `cancel` ends it: that is looked at before every ciphertext.
+    ///
+    /// # Errors
+    /// As there, and [`homaes_bgv::Error::Cancelled`].
+    pub fn cross_until(
+        &self,
+        eval: &Evaluator<'_>,
+        state: &State,
+        cancel: &Cancel,
+    ) -> Result<Crossed> {
         let params = self.params();
         let blocks = params.blocks_per_batch(state.layout());
         let bytes = (0..blocks).flat_map(|block| (0..BYTES).map(move |byte| (block, byte)));
         let places = bytes.map(|(block, byte)| Ok(state.place(params, block, byte)?));
-        self.crossed(eval, state.ciphertexts(), places.collect::<Result<_>>()?)
+        let places = places.collect::<Result<_>>()?;
+        self.crossed(eval, state.ciphertexts(), places, cancel)
     }
 
     /// Bytes in slots, ready to be read: results of a [`Circuit`](homaes_bgv::Circuit), every slot of the first ciphertext, then of the next.
@@ -71,7 +86,7 @@ impl Crossing<'_> {
     pub fn cross_slots(&self, eval: &Evaluator<'_>, inputs: &[Ciphertext]) -> Result<Crossed> {
         let count = self.params().slots().count();
         let places = (0..inputs.len()).flat_map(|i| (0..count).map(move |slot| (i, slot)));
-        self.crossed(eval, inputs, places.collect())
+        self.crossed(eval, inputs, places.collect(), &Cancel::new())
     }
 
     fn crossed(
@@ -79,9 +94,11 @@ impl Crossing<'_> {
         eval: &Evaluator<'_>,
         inputs: &[Ciphertext],
         places: Vec<(usize, usize)>,
+        cancel: &Cancel,
     ) -> Result<Crossed> {
         let mut noise = ReadingNoise::NONE;
         let numbers = inputs.iter().map(|a| {
+            cancel.check().map_err(homaes_bgv::Error::from)?;
             let lifted = self.lifted(eval, a)?;
             let count = lifted.len() * self.params().slots().count();
             noise = noise.and(self.noise(&lifted[0], count).checked()?);

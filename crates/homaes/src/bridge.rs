@@ -334,7 +334,8 @@ impl Circuit for Bridged<'_> {
         if !mask.is_empty() {
             state.xor_public(params, mask)?;
         }
-        let crossed = self.crossing.cross(self.aes.evaluator(), &state);
+        let eval = self.aes.evaluator();
+        let crossed = self.crossing.cross_until(eval, &state, cancel);
         let crossed = crossed.map_err(SchemeError::of)?;
         drop(state);
         cancel.check()?;
