@@ -11,14 +11,11 @@ use crate::state::Crossed;
 use crate::target::{Other, Target};
 use homaes_bgv::SecretKey;
 use homaes_scheme::FieldError;
-use homaes_tfhe::interop::{Format, key_bits};
+use homaes_tfhe::interop::{Format, MAX_LOG2_SIGMA, key_bits};
 use homaes_wire::KeyId;
 use rand_core::CryptoRng;
 use std::ops::Range;
 use tfhe::{ClientKey, FheUint8};
-
-/// log2 of the most noise that a block may have: a bootstrap of `tfhe` leaves 2^-14.9.
-const MAX_LOG2_SIGMA: f64 = -15.0;
 
 impl BridgeKey {
     /// From `secret` to the key of an ordinary user of `tfhe`. The key on the other side gets a random name: a `ClientKey` has none.
@@ -77,7 +74,7 @@ impl Crossing<'_> {
     /// The bytes numbered `bytes` as values of `tfhe`, in their order, marked as of nominal noise, which they have and less.
     ///
     /// # Errors
-    /// If the crossing is not one of pairs; if there is more than nominal noise; if `format` is of keys of another dimension.
+    /// As [`lwes`](Self::lwes); if the crossing is not one of pairs; if there is more than nominal noise; if `format` is of keys of another dimension.
     pub fn fheuint8(
         &self,
         crossed: &Crossed,
@@ -93,7 +90,7 @@ impl Crossing<'_> {
                 limit: MAX_LOG2_SIGMA,
             }));
         }
-        let lwes = self.lwes(crossed, bytes);
+        let lwes = self.lwes(crossed, bytes)?;
         let values = lwes.chunks_exact(self.numbers().count() * self.words());
         values
             .map(|value| {

@@ -65,7 +65,7 @@ impl BridgeKey {
         Self::generate(secret, other.glwe(), target, rng)
     }
 
-    /// From `secret` to the LWE key of these bits, which is that of `target`. A tenth of a second at n = 32768.
+    /// From `secret` to the LWE key of these bits, the lowest of each word, which is that of `target`. A tenth of a second at n = 32768.
     ///
     /// # Errors
     /// If there are not as many bits as the subring of the set's ring has coefficients.
@@ -87,7 +87,7 @@ impl BridgeKey {
         let full = params.descent_transform();
         let m = full.modulus();
         let s = in_evaluation(full, secret.coefficients());
-        let subring = Zeroizing::new(bits.iter().map(|&b| b as i64).collect::<Vec<_>>());
+        let subring = Zeroizing::new(bits.iter().map(|&b| (b & 1) as i64).collect::<Vec<_>>());
         let row = in_evaluation(&transform, &subring);
         let mut rows = SecretPoly(Poly::scratch(s.limbs[0].len(), 1));
         for out in rows.limbs[0].chunks_exact_mut(ring.n()) {

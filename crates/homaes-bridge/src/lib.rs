@@ -22,7 +22,7 @@
 //!
 //! # Noise
 //!
-//! `noise.rs` derives what a reading has. At full size a block comes with a standard deviation of 2^-16.8 of the torus; a bootstrap of `tfhe` leaves 2^-14.9.
+//! `noise.rs` derives what a reading has. At full size a block comes with a standard deviation of 2^-16.9 of the torus; a bootstrap of `tfhe` leaves 2^-14.9.
 //!
 //! # Security
 //!

@@ -17,7 +17,7 @@
 //! | what | variance at one embedding |
 //! |---|---|
 //! | rounding of the descent | ρ²κ |
-//! | errors of the bridge key | 4·LEVELS·n²σ²·BASE²/12 |
+//! | errors of the bridge key | 4·LEVELS·n²σ²·2^(2·BASE)/12 |
 //! | dropped bits of c1 | 4·n·2^(2·LOW)/12·\|s_j\|² |
 
 use crate::key::{BASE, LEVELS, LOW};

@@ -5,7 +5,8 @@ use crate::error::{Error, Result};
 use crate::target::Other;
 use homaes_bgv::{Ciphertext, Evaluator, Lifted, Params, State};
 use homaes_math::Words;
-use homaes_scheme::Cancel;
+use homaes_scheme::{Cancel, FieldError, Misfit};
+use homaes_wire::KeyId;
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -23,6 +24,11 @@ pub struct Crossed {
     /// ciphertext and slot of every byte
     places: Vec<(usize, usize)>,
     noise: ReadingNoise,
+    crosses: Numbers,
+    /// the set that it comes from
+    set: &'static str,
+    /// the key that its LWE ciphertexts are under
+    target: KeyId,
 }
 
 impl Crossed {
@@ -111,6 +117,9 @@ impl Crossing<'_> {
             numbers,
             places,
             noise: noise.checked()?,
+            crosses: self.numbers(),
+            set: self.params().set().name.as_str(),
+            target: self.key().target().id,
         })
     }
 
@@ -118,20 +127,22 @@ impl Crossing<'_> {
     ///
     /// Cost: that of [`read`](Self::read) for each, with the current thread pool.
     ///
-    /// # Panics
-    /// If there are no such bytes.
-    pub fn lwes(&self, crossed: &Crossed, bytes: Range<usize>) -> Words {
+    /// # Errors
+    /// If what has crossed are other numbers, or belong to another set or key; if there are no such bytes.
+    pub fn lwes(&self, crossed: &Crossed, bytes: Range<usize>) -> Result<Words> {
+        self.check_crossed(crossed, &bytes)?;
         let len = self.words();
         let mut out = Words::scratch(bytes.len() * self.numbers().count() * len);
         self.read_bytes(crossed, bytes, &mut out, len, <[u64]>::copy_from_slice);
-        out
+        Ok(out)
     }
 
     /// [`encode_lwes`] of [`lwes`](Self::lwes), without those in memory all at once.
     ///
-    /// # Panics
-    /// If there are no such bytes.
-    pub fn record(&self, crossed: &Crossed, bytes: Range<usize>) -> Vec<u8> {
+    /// # Errors
+    /// As [`lwes`](Self::lwes).
+    pub fn record(&self, crossed: &Crossed, bytes: Range<usize>) -> Result<Vec<u8>> {
+        self.check_crossed(crossed, &bytes)?;
         let len = WORD_BYTES * self.words();
         let mut out = vec![0; bytes.len() * self.numbers().count() * len];
         self.read_bytes(crossed, bytes, &mut out, len, |out, lwe| {
@@ -139,7 +150,37 @@ impl Crossing<'_> {
                 *out = encode_word(x);
             }
         });
-        out
+        Ok(out)
+    }
+
+    /// Whether this reads these bytes of what has crossed.
+    fn check_crossed(&self, crossed: &Crossed, bytes: &Range<usize>) -> Result<()> {
+        let what = "crossed state";
+        let (set, target) = (self.params().set().name.as_str(), self.key().target().id);
+        if crossed.set != set {
+            let (found, expected) = (crossed.set, set);
+            return Err(Misfit::OtherSet {
+                what,
+                found,
+                expected,
+            }
+            .into());
+        }
+        if crossed.target != target {
+            let (found, expected) = (crossed.target, target);
+            return Err(Misfit::OtherKey {
+                what,
+                found,
+                expected,
+            }
+            .into());
+        }
+        self.check(crossed.crosses)?;
+        let (end, most) = (bytes.end.max(bytes.start) as u64, crossed.bytes() as u64);
+        match bytes.start <= bytes.end && end <= most {
+            true => Ok(()),
+            false => Err(FieldError::new("end of the bytes to read", end, most).into()),
+        }
     }
 
     /// Puts every LWE ciphertext of the bytes into its part of `out`, of length `len`.
@@ -188,7 +229,7 @@ impl Crossing<'_> {
     /// The blocks numbered `blocks`, of 16 bytes each, as a state of a set of TFHE on bits, whose key of results is that of the bridge.
     ///
     /// # Errors
-    /// If the crossing is not one of bits; if the bridge does not lead to a key of this set; if there is more noise than states of AES have.
+    /// As [`lwes`](Self::lwes); if the crossing is not one of bits; if the bridge does not lead to a key of this set; if there is more noise than states of AES have.
     pub fn state(
         &self,
         crossed: &Crossed,
@@ -203,7 +244,8 @@ impl Crossing<'_> {
                 expected: Other::Set(expected),
             });
         }
-        let lwes = self.lwes(crossed, BYTES * blocks.start..BYTES * blocks.end);
+        let bytes = BYTES.saturating_mul(blocks.start)..BYTES.saturating_mul(blocks.end);
+        let lwes = self.lwes(crossed, bytes)?;
         Ok(homaes_tfhe::State::from_lwes(
             params,
             self.key().target().id,

@@ -403,7 +403,7 @@ fn results_of_circuits_come_across() {
         assert_eq!(crossed.bytes(), want.len());
         let (each, width) = (numbers.count(), 8 / numbers.count());
         // not from the first byte on, and over the end of the first ciphertext
-        let lwes = crossing.lwes(&crossed, 5..want.len());
+        let lwes = crossing.lwes(&crossed, 5..want.len()).unwrap();
         let mut lwes = lwes.chunks_exact(crossing.words());
         for byte in &want[5..] {
             for number in 0..each {
@@ -413,6 +413,36 @@ fn results_of_circuits_come_across() {
             }
         }
         assert!(lwes.next().is_none());
+        #[allow(clippy::reversed_empty_ranges, reason = "callers can make them")]
+        for bytes in [0..want.len() + 1, 7..6, usize::MAX..usize::MAX] {
+            let refused = crossing.lwes(&crossed, bytes).err().unwrap();
+            assert!(
+                refused.to_string().contains("end of the bytes"),
+                "{refused}"
+            );
+        }
+        // another t, another key at the end
+        let others = [Numbers::Bits, Numbers::Pairs].into_iter();
+        for other in others.filter(|other| *other != numbers) {
+            let refused = Crossing::new(&w.bridge, other).record(&crossed, 0..1);
+            assert!(
+                refused
+                    .unwrap_err()
+                    .to_string()
+                    .starts_with("numbers modulo")
+            );
+        }
+        let to_another = Target {
+            id: KeyId([8; 16]),
+            ..target()
+        };
+        let another = BridgeKey::generate(&w.secret, &w.bits, to_another, &mut w.rng).unwrap();
+        let refused = Crossing::new(&another, numbers).record(&crossed, 0..1);
+        let refused = refused.unwrap_err().to_string();
+        assert!(
+            refused.starts_with("the crossed state was made under key"),
+            "{refused}"
+        );
     }
 }
 

@@ -24,7 +24,7 @@
 //! switch and σ the noise of the export key, a block has the variance
 //!
 //! ```text
-//! 2 V + D (B^-2l/24 + l (B²+2)/12 σ²) + l D² B² 2^-108.6
+//! 3 V + D (B^-2l/24 + l (B²+2)/12 σ²) + l D² B² 2^-108.6
 //! ```
 //!
 //! The last term is the precision of the transforms. With set `tfhe/p64` that is 2^-16.9 squared (measured: the same), nearly all of it 2 V; a
@@ -39,7 +39,7 @@
 //! (2 rows of 2048 for each S_i) are few beside those of a server key. s is only the message, and independent of z: no
 //! circular assumption is added, unless z is encrypted under s elsewhere.
 
-use crate::bits::engine::Engine;
+use crate::bits::engine::{BYTES_PER_TASK, Engine};
 use crate::ciphertext::{Big, Lwe};
 use crate::error::{Error, Result};
 use crate::keys::{EvalKey, SecretKey};
@@ -87,11 +87,8 @@ const SWITCH: Gadget = Gadget {
 /// What the two bits of a block are worth: 64 bits less padding, carry and message.
 const UNITS: [u64; 2] = [1 << 59, 1 << 60];
 
-/// Most noise of a block, log2 of its standard deviation.
-const MAX_LOG2_SIGMA: f64 = -15.0;
-
-/// Bytes whose bits are rotated together: 16 bits make good use of one pass over the key.
-const BYTES_PER_TASK: usize = 2;
+/// Most noise of a block of a value, log2 of its standard deviation: a bootstrap of `tfhe` leaves 2^-14.9.
+pub const MAX_LOG2_SIGMA: f64 = -15.0;
 
 /// Key-switching key from a [`SecretKey`] to the big LWE key of a `tfhe::ClientKey`: public, made by the client, who knows both. It
 /// takes 64 KiB of memory.

@@ -1,6 +1,6 @@
 //! Programs on states of bits: results of AES, or what came over a bridge, and on without an end.
 
-use crate::bits::engine::{Engine, LweByte};
+use crate::bits::engine::{BYTES_PER_TASK, Engine, LweByte};
 use crate::bits::table::{Entry, polynomials};
 use crate::ciphertext::{Big, Lwe};
 use crate::error::{Error, Result};
@@ -9,9 +9,6 @@ use crate::noise::log2_sum;
 use crate::state::{State, words_of};
 use homaes_scheme::Owner;
 use rayon::prelude::*;
-
-/// Bytes whose bits are rotated together: 16 bits make good use of one pass over the key.
-const BYTES_PER_TASK: usize = 2;
 
 impl EvalKey {
     /// `table[x]` for every byte x of a state, with the current thread pool: what SubBytes is in a round.

@@ -311,7 +311,9 @@ impl Bridged<'_> {
             }
             None => {
                 let bytes = 16 * blocks.start..16 * blocks.end;
-                Ok(self.crossing.record(crossed, bytes))
+                self.crossing
+                    .record(crossed, bytes)
+                    .map_err(SchemeError::of)
             }
         }
     }

@@ -4,7 +4,7 @@
 //! counter mode the blocks of a run of 256 differ in one byte: of round 1 they share all look-ups but one per
 //! block, of round 2 those of twelve bytes.
 
-use crate::bits::engine::{Engine, Ggsw, LweByte};
+use crate::bits::engine::{BYTES_PER_TASK, Engine, Ggsw, LweByte};
 use crate::bits::expand::expand;
 use crate::bits::table::{Entry, HALF, entries, offsets, polynomials};
 use crate::ciphertext::{Big, Glwe, Lwe};
@@ -18,9 +18,6 @@ use homaes_aes::{Block, Direction, KeySize};
 use homaes_math::Words;
 use rayon::prelude::*;
 use std::sync::Arc;
-
-/// Bytes whose bits are rotated together: 16 bits make good use of one pass over the key.
-const BYTES_PER_TASK: usize = 2;
 
 /// AES under one wrapped key. Cheap to clone.
 #[derive(Clone)]

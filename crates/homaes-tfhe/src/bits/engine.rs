@@ -15,6 +15,9 @@ use homaes_math::{Fourier, Reals, Words};
 use homaes_scheme::Cancel;
 use std::sync::Arc;
 
+/// Bytes whose bits are rotated together: 16 bits make good use of one pass over the key.
+pub(crate) const BYTES_PER_TASK: usize = 2;
+
 /// Everything that bootstrapping needs. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Engine<'k> {
