@@ -11,7 +11,7 @@ use crate::state::Crossed;
 use crate::target::{Other, Target};
 use homaes_bgv::SecretKey;
 use homaes_scheme::FieldError;
-use homaes_tfhe::interop::{Format, MAX_LOG2_SIGMA, key_bits};
+use homaes_tfhe::interop::{Format, key_bits};
 use homaes_wire::KeyId;
 use rand_core::CryptoRng;
 use std::ops::Range;
@@ -82,14 +82,7 @@ impl Crossing<'_> {
         format: &Format,
     ) -> Result<Vec<FheUint8>> {
         self.check(Numbers::Pairs)?;
-        let found = crossed.noise().log2_sigma;
-        if found > MAX_LOG2_SIGMA {
-            return Err(Error::Tfhe(homaes_tfhe::Error::TooNoisy {
-                what: "a block for tfhe",
-                found,
-                limit: MAX_LOG2_SIGMA,
-            }));
-        }
+        crossed.noise().nominal()?;
         let lwes = self.lwes(crossed, bytes)?;
         let values = lwes.chunks_exact(self.numbers().count() * self.words());
         values

@@ -6,6 +6,7 @@ use crate::target::Other;
 use homaes_bgv::{Ciphertext, Evaluator, Lifted, Params, State};
 use homaes_math::Words;
 use homaes_scheme::{Cancel, FieldError, Misfit};
+use homaes_tfhe::noise::NOMINAL_LOG2_SIGMA;
 use homaes_wire::KeyId;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -137,12 +138,14 @@ impl Crossing<'_> {
         Ok(out)
     }
 
-    /// [`encode_lwes`] of [`lwes`](Self::lwes), without those in memory all at once.
+    /// [`encode_lwes`] of [`lwes`](Self::lwes), without those in memory all at once: pairs for a user of the crate `tfhe`.
     ///
     /// # Errors
-    /// As [`lwes`](Self::lwes).
+    /// As [`lwes`](Self::lwes); if the crossing is not one of pairs; if a block would have more than nominal noise.
     pub fn record(&self, crossed: &Crossed, bytes: Range<usize>) -> Result<Vec<u8>> {
         self.check_crossed(crossed, &bytes)?;
+        self.check(Numbers::Pairs)?;
+        crossed.noise.nominal()?;
         let len = WORD_BYTES * self.words();
         let mut out = vec![0; bytes.len() * self.numbers().count() * len];
         self.read_bytes(crossed, bytes, &mut out, len, |out, lwe| {
@@ -294,11 +297,25 @@ impl ReadingNoise {
 
     /// If a wrong reading is improbable enough.
     fn checked(self) -> Result<Self> {
-        match self.failure_log2 > LOG2_P_FAIL {
-            true => Err(Error::TooNoisy {
+        // a figure that is no number is refused
+        match self.failure_log2 <= LOG2_P_FAIL {
+            true => Ok(self),
+            false => Err(Error::TooNoisy {
                 failure_log2: self.failure_log2,
             }),
-            false => Ok(self),
+        }
+    }
+
+    /// If a value of the crate `tfhe` may have it.
+    pub(crate) fn nominal(self) -> Result<()> {
+        let (found, limit) = (self.log2_sigma, NOMINAL_LOG2_SIGMA);
+        match found <= limit {
+            true => Ok(()),
+            false => Err(Error::Tfhe(homaes_tfhe::Error::TooNoisy {
+                what: "a block for tfhe",
+                found,
+                limit,
+            })),
         }
     }
 

@@ -424,21 +424,16 @@ fn results_of_circuits_come_across() {
         // another t, another key at the end
         let others = [Numbers::Bits, Numbers::Pairs].into_iter();
         for other in others.filter(|other| *other != numbers) {
-            let refused = Crossing::new(&w.bridge, other).record(&crossed, 0..1);
-            assert!(
-                refused
-                    .unwrap_err()
-                    .to_string()
-                    .starts_with("numbers modulo")
-            );
+            let refused = Crossing::new(&w.bridge, other).lwes(&crossed, 0..1).err();
+            assert!(refused.unwrap().to_string().starts_with("numbers modulo"));
         }
         let to_another = Target {
             id: KeyId([8; 16]),
             ..target()
         };
         let another = BridgeKey::generate(&w.secret, &w.bits, to_another, &mut w.rng).unwrap();
-        let refused = Crossing::new(&another, numbers).record(&crossed, 0..1);
-        let refused = refused.unwrap_err().to_string();
+        let refused = Crossing::new(&another, numbers).lwes(&crossed, 0..1).err();
+        let refused = refused.unwrap().to_string();
         assert!(
             refused.starts_with("the crossed state was made under key"),
             "{refused}"

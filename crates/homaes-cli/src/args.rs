@@ -75,19 +75,22 @@ pub(crate) struct Keygen {
     #[arg(long, value_name = "FILE")]
     pub(crate) passphrase_file: Option<PathBuf>,
     /// Store the secret key under a passphrase that is asked for on the terminal
-    #[arg(long, conflicts_with = "passphrase_file")]
+    #[arg(long, conflicts_with = "passphrase_file", requires = "set")]
     pub(crate) passphrase: bool,
     /// Make a bridge key too, bridge.hbk, by which results leave BGV for TFHE: to this secret key of a set
     /// like tfhe/p64, or to this client key of the crate tfhe, written by its safe_serialize (feature
     /// tfhe-rs). Without --set, for the secret key that is in the folder
     #[arg(long, value_name = "CLIENT-KEY", value_parser = file_path())]
     pub(crate) bridge: Option<PathBuf>,
+    /// Passphrase of the secret key that the bridge leads to, the only line of this file
+    #[arg(long, value_name = "FILE", requires = "bridge")]
+    pub(crate) bridge_passphrase_file: Option<PathBuf>,
     /// Keep what is made if the run is stopped, in secret.hsk.unfinished (once it is whole) and
     /// eval.hek.unfinished (record by record), and go on from there if they are in the folder
-    #[arg(long)]
+    #[arg(long, requires = "set")]
     pub(crate) resume: bool,
     /// Make keys for a set that offers no security, for tests
-    #[arg(long)]
+    #[arg(long, requires = "set")]
     pub(crate) accept_insecure: bool,
     /// Replace existing keys
     #[arg(long)]

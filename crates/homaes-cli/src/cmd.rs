@@ -81,13 +81,22 @@ fn set_of_scheme(
 
 /// Opens a secret key, with its passphrase if it has one, and warns if it, or its set, protects nothing.
 fn open_secret(path: &Path, passphrase_file: Option<&Path>) -> Result<SecretKey, Failure> {
+    open_secret_by(path, passphrase_file, "--passphrase-file")
+}
+
+/// The same, where `option` names the passphrase's file.
+fn open_secret_by(
+    path: &Path,
+    passphrase_file: Option<&Path>,
+    option: &str,
+) -> Result<SecretKey, Failure> {
     let secret = match SecretKey::open(path) {
         Err(Error::Protected { .. }) => {
             let passphrase = match passphrase_file {
                 Some(file) => read_passphrase(file)?,
                 None => {
                     let prompt = format!("passphrase of {}", path.display());
-                    terminal::ask(&prompt, "--passphrase-file")?
+                    terminal::ask(&prompt, option)?
                 }
             };
             spin("opening the secret key", || {

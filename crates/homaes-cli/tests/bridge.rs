@@ -96,6 +96,39 @@ fn results_cross_to_a_key_of_tfhe() {
         "secret key (.hsk)",
     );
     world.fails(2, "keygen --out b", "--set");
+    for option in ["--passphrase", "--resume", "--accept-insecure"] {
+        let line = format!("keygen --out b --bridge t/secret.hsk --force {option}");
+        world.fails(2, &line, "--set");
+    }
+    // the key at the other end is never replaced
+    let secret = world.read("t/secret.hsk");
+    world.fails(
+        1,
+        "keygen --set bgv/toy-4369 --out t --bridge t/secret.hsk --accept-insecure --force",
+        "is the output and also read by this command",
+    );
+    assert_eq!(world.read("t/secret.hsk"), secret);
+    world.fails(
+        1,
+        "keygen --set bgv/toy-255 --out n --bridge t/secret.hsk --accept-insecure",
+        "the key on the other side has 256 bits",
+    );
+    assert!(!world.at("n").exists());
+    // keys that do not go together, and bridges of keys that are gone
+    world.ok("keygen --set bgv/toy-4369 --out c2 --accept-insecure");
+    std::fs::copy(world.at("b/eval.hek"), world.at("c2/eval.hek")).unwrap();
+    world.fails(
+        1,
+        "keygen --out c2 --bridge t/secret.hsk",
+        "the evaluation key was made with another secret key",
+    );
+    std::fs::copy(world.at("b/bridge.hbk"), world.at("c2/bridge.hbk")).unwrap();
+    let made = world.ok("keygen --set bgv/toy-4369 --out c2 --accept-insecure --force");
+    assert!(made.err.contains("make it anew with --bridge"), "{made:?}");
+    // a key at the other end under a passphrase
+    std::fs::write(world.at("word"), "far away\n").unwrap();
+    world.ok("keygen --set tfhe/toy --out tp --accept-insecure --passphrase-file word");
+    world.ok("keygen --out c2 --bridge tp/secret.hsk --bridge-passphrase-file word --force");
     let export = "export --to fheuint8 across.hct -o values";
     match cfg!(feature = "tfhe-rs") {
         true => world.fails(1, export, "(.hlw)"),

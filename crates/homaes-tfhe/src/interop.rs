@@ -43,7 +43,9 @@ use crate::bits::engine::{BYTES_PER_TASK, Engine};
 use crate::ciphertext::{Big, Lwe};
 use crate::error::{Error, Result};
 use crate::keys::{EvalKey, SecretKey};
-use crate::noise::{FFT_LOG2_VARIANCE, REFRESHED, digit_moment, log2_sigma, rotation, rounding};
+use crate::noise::{
+    FFT_LOG2_VARIANCE, NOMINAL_LOG2_SIGMA, REFRESHED, digit_moment, log2_sigma, rotation, rounding,
+};
 use crate::params::Params;
 use crate::ring::{RingSecret, extract};
 use crate::rows::unit;
@@ -86,9 +88,6 @@ const SWITCH: Gadget = Gadget {
 
 /// What the two bits of a block are worth: 64 bits less padding, carry and message.
 const UNITS: [u64; 2] = [1 << 59, 1 << 60];
-
-/// Most noise of a block of a value, log2 of its standard deviation: a bootstrap of `tfhe` leaves 2^-14.9.
-pub const MAX_LOG2_SIGMA: f64 = -15.0;
 
 /// Key-switching key from a [`SecretKey`] to the big LWE key of a `tfhe::ClientKey`: public, made by the client, who knows both. It
 /// takes 64 KiB of memory.
@@ -407,6 +406,9 @@ pub fn key_bits(user: &ClientKey) -> Result<(Zeroizing<Vec<u64>>, f64)> {
     let shortint: &tfhe::shortint::ClientKey = integer.as_ref();
     let (bits, noise) = shortint.encryption_key_and_noise();
     check("LWE dimension", bits.as_ref().len() as u64, DEGREE as u64)?;
+    // that some word is none is told, which it is is not
+    let all = bits.as_ref().iter().fold(0, |all, bit| all | bit);
+    check("largest word", 1 + u64::from(all > 1), 1)?;
     let sigma = match noise {
         DynamicDistribution::Gaussian(normal) => normal.std,
         DynamicDistribution::TUniform(uniform) => uniform.variance(2f64.powi(64)).0.sqrt(),
@@ -452,12 +454,12 @@ fn check(what: &'static str, found: u64, expected: u64) -> Result<()> {
 fn check_noise(set: &BitsSet, export: &ExportKey) -> Result<()> {
     let block = 2.0 * REFRESHED * rotation(set).total() + export.variance();
     let found = log2_sigma(block);
-    match found <= MAX_LOG2_SIGMA {
+    match found <= NOMINAL_LOG2_SIGMA {
         true => Ok(()),
         false => Err(Error::TooNoisy {
             what: "a block for tfhe",
             found,
-            limit: MAX_LOG2_SIGMA,
+            limit: NOMINAL_LOG2_SIGMA,
         }),
     }
 }

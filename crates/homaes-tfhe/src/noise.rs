@@ -41,6 +41,9 @@ use homaes_aes::KeySize;
 /// multiplies, so in other shapes it would be `1 + k N/2`.
 pub const FFT_LOG2_VARIANCE: f64 = -107.8;
 
+/// Most noise of a block of a value of the crate `tfhe`, log2 of its standard deviation: a bootstrap of that crate leaves 2^-14.9.
+pub const NOMINAL_LOG2_SIGMA: f64 = -15.0;
+
 /// Noise beyond which a bit, encoded as 0 or 1/2, is read wrongly.
 pub const BIT_THRESHOLD: f64 = 0.25;
 

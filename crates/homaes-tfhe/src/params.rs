@@ -2,7 +2,9 @@
 
 use crate::error::{Error, Result};
 use crate::nibble::noise::NibbleNoise;
-use crate::noise::{Accounting, NoiseModel, log2_sigma, log2_sum};
+use crate::noise::{
+    Accounting, BIT_THRESHOLD, Mixture, NoiseModel, log2_sigma, log2_sum, log2_tail,
+};
 use crate::parts::Shape;
 use crate::set::{BitsSet, ParamSet, ParamsError, Variant};
 use homaes_aes::{KeySize, Layout};
@@ -114,6 +116,20 @@ impl Params {
                 set: self.set.name.as_str(),
             }),
         }
+    }
+
+    /// log2 of the probability that looking up one byte of bits with a noise of standard deviation 2^`log2_sigma` reads one of them wrongly; none of sets that are not on bits.
+    pub fn log2_p_look_up(&self, log2_sigma: f64) -> Option<f64> {
+        let Noise::Bits(model) = &self.noise else {
+            return None;
+        };
+        let own = (2.0 * log2_sigma).exp2();
+        let noise = Mixture {
+            normal: own + model.key_switch + model.modulus_switch,
+            products: 0.0,
+            terms: 0,
+        };
+        Some(3.0 + log2_tail(&noise, BIT_THRESHOLD))
     }
 
     /// Refuses a state with more noise than AES leaves between rounds: bootstrapping would read it wrongly more often than it does there.

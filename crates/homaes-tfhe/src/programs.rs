@@ -13,16 +13,20 @@ use rayon::prelude::*;
 impl EvalKey {
     /// `table[x]` for every byte x of a state, with the current thread pool: what SubBytes is in a round.
     ///
-    /// Noise: that of a result of AES, whatever came in. Failure: of each byte, eight bootstrappings; the probability of one is in the set's failure probability
-    /// ([`Params::log2_p_fail`](crate::Params::log2_p_fail)). Cost: eight circuit bootstraps and a tree of CMux gates a byte, a tenth of a block of AES for 16 bytes.
+    /// Noise: that of a result of AES, whatever came in. Failure: that of eight bootstrappings a byte, [`log2_p_look_up`](crate::Params::log2_p_look_up). Cost: eight circuit bootstraps and a tree of CMux gates a byte, a tenth of a block of AES for 16 bytes.
     ///
     /// # Errors
-    /// If the set is not on bits, the state belongs to another set or secret, or has more noise than AES leaves between rounds.
+    /// If the set is not on bits, the state belongs to another set or secret, or has more noise than the sum of two results.
     pub fn look_up(&self, state: &State, table: &[u8; 256]) -> Result<State> {
         let params = self.params();
         let set = params.bits()?;
         state.check(params, self.key_id())?;
-        params.check_noise(state.log2_sigma)?;
+        let (found, limit) = (state.log2_sigma, 1.0 + params.state_log2_sigma(1, 1));
+        // stated figures are rounded
+        if found.is_nan() || found > limit + 0.01 {
+            let what = "the state";
+            return Err(Error::TooNoisy { what, found, limit });
+        }
         let table = table.map(Entry::from);
         let table = polynomials(&table, 0);
         let engine = Engine::new(set, params.fouriers(), self.spectra());
@@ -53,7 +57,7 @@ impl EvalKey {
         })
     }
 
-    /// The exclusive or of two states, block by block. Free; variances of noise add.
+    /// The exclusive or of two states, block by block. Free. Standard deviations of noise add, as those of a state and itself do.
     ///
     /// # Errors
     /// If the set is not on bits, a state belongs to another set or secret, or they have different numbers of blocks.
@@ -73,7 +77,7 @@ impl EvalKey {
         }
         out.owner = a.owner.with(b.owner);
         out.finished &= b.finished;
-        out.log2_sigma = log2_sum(2.0 * a.log2_sigma, 2.0 * b.log2_sigma) / 2.0;
+        out.log2_sigma = log2_sum(a.log2_sigma, b.log2_sigma);
         Ok(out)
     }
 }

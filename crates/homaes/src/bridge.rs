@@ -70,6 +70,18 @@ pub fn is_secret_key(path: impl AsRef<Path>) -> Result<bool> {
 }
 
 impl Set {
+    /// Whether bridges lead from this set of BGV to keys of `other`, a set of TFHE.
+    ///
+    /// # Errors
+    /// [`Error::Keys`] if they do not.
+    pub fn check_bridge(&self, other: &Self) -> Result<()> {
+        let (from, to) = (self.params(), other.params());
+        let set = self.name();
+        let from = own(&*from).ok_or_else(|| bridge(homaes_bridge::Error::NoBridge { set }))?;
+        let to = own(&*to).ok_or_else(|| bridge(not_an_end(other)))?;
+        check_dimension(from, to)
+    }
+
     /// Whether results of AES can leave it by a bridge.
     #[must_use]
     pub fn has_bridges(&self) -> bool {
@@ -123,7 +135,9 @@ impl BridgeKey {
             Other::Set(name) => {
                 let set = Set::named(name)?;
                 let params: Arc<dyn Any + Send + Sync> = set.params();
-                let params = params.downcast().map_err(|_| bridge(not_an_end(&set)))?;
+                let params: Arc<homaes_tfhe::Params> =
+                    params.downcast().map_err(|_| bridge(not_an_end(&set)))?;
+                check_dimension(key.params(), &params)?;
                 Some(End { set, params })
             }
         };
@@ -262,6 +276,24 @@ impl BridgeKey {
             end: self.end.as_ref().map(|end| &*end.params),
             aes,
         }))
+    }
+}
+
+/// Whether keys of a set of TFHE are an end of bridges from a set of BGV.
+fn check_dimension(from: &homaes_bgv::Params, to: &homaes_tfhe::Params) -> Result<()> {
+    let set = to.set().name.as_str();
+    let homaes_tfhe::Variant::Bits(bits) = &to.set().variant else {
+        return Err(bridge(homaes_bridge::Error::NoEnd { set }));
+    };
+    let (found, set) = (bits.rank * bits.degree, from.set().name.as_str());
+    match from.bridge_ring().map(|ring| ring.n()) {
+        Some(expected) if expected == found => Ok(()),
+        Some(expected) => Err(bridge(homaes_bridge::Error::Dimension {
+            found,
+            expected,
+            set,
+        })),
+        None => Err(bridge(homaes_bridge::Error::NoBridge { set })),
     }
 }
 

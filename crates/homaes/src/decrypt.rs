@@ -383,7 +383,8 @@ impl Ciphertexts {
         Ok((self.meta, steps))
     }
 
-    fn error(&self, source: WireError) -> Error {
+    /// What is wrong with the file.
+    pub(crate) fn error(&self, source: WireError) -> Error {
         Error::file(&self.path, source)
     }
 }

@@ -42,12 +42,10 @@ pub enum Error {
         expected: &'static str,
     },
     /// A file is no client key of the crate `tfhe`.
-    #[error("{}: not a client key of the crate tfhe, written by safe_serialize: {reason}", path.display())]
+    #[error("{}: not a client key of the crate tfhe 1.8, written by safe_serialize", path.display())]
     ClientKey {
         /// The file.
         path: PathBuf,
-        /// What that crate says.
-        reason: String,
     },
     /// A message has no such bytes.
     #[error("{}: found bytes {} to {}, expected a part of 0 to {bytes}", path.display(), found.start, found.end)]

@@ -6,11 +6,13 @@ use crate::{Error, Output, Result, SchemeError, Set};
 use homaes_bridge::{Numbers, decode_lwes};
 use homaes_wire::{Kind, Reader};
 use rayon::prelude::*;
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, Read, Write};
 use std::ops::Range;
 use std::path::Path;
 use tfhe::safe_serialization::{safe_deserialize, safe_serialize};
 use tfhe::{ClientKey, FheUint8};
+use zeroize::Zeroizing;
 
 /// Most bytes of a serialised value: 65,560 words and what describes them.
 const VALUE_BYTES: u64 = 1 << 20;
@@ -24,11 +26,23 @@ const CLIENT_KEY_BYTES: u64 = 1 << 28;
 /// [`Error::Io`]; [`Error::Keys`] if it holds something else.
 pub fn read_client_key(path: impl AsRef<Path>) -> Result<ClientKey> {
     let path = path.as_ref();
-    let bytes = std::fs::read(path).map_err(|source| Error::io(path, source))?;
-    let bytes = zeroize::Zeroizing::new(bytes);
-    safe_deserialize(&**bytes, CLIENT_KEY_BYTES).map_err(|reason| Error::ClientKey {
+    let other = || Error::ClientKey {
         path: path.to_owned(),
-        reason,
+    };
+    let mut file = File::open(path).map_err(|source| Error::io(path, source))?;
+    let bytes = file.metadata().map_err(|source| Error::io(path, source))?;
+    if !bytes.is_file() || bytes.len() > CLIENT_KEY_BYTES {
+        return Err(other());
+    }
+    // of its whole length at once: a vector that grows leaves copies behind
+    let mut bytes = Zeroizing::new(vec![0; bytes.len() as usize]);
+    let read = file.read_exact(&mut bytes);
+    read.map_err(|source| Error::io(path, source))?;
+    // What that crate says of a damaged key quotes the key.
+    let key = safe_deserialize(&**bytes, CLIENT_KEY_BYTES);
+    key.map_err(|reason| {
+        drop(Zeroizing::new(reason));
+        other()
     })
 }
 

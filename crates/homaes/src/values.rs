@@ -4,8 +4,9 @@ use crate::bridge::{BLOCKS_PER_RECORD, record_bytes};
 use crate::decrypt::{Batch, Ciphertexts};
 use crate::meta::{Meta, TAG_TARGET};
 use crate::{Result, Set, Step};
+use homaes_aes::Layout;
 use homaes_bridge::{MOST_OTHER_BYTES, Other};
-use homaes_wire::Reader;
+use homaes_wire::{Reader, WireError};
 use std::fs::File;
 
 /// The records of an `.hlw` file in order.
@@ -21,6 +22,18 @@ impl Values {
     pub(crate) fn new(reader: Reader<File>, set: Set) -> Result<Self> {
         let mut file = Ciphertexts::framed(reader, 1)?;
         file.check_cut(BLOCKS_PER_RECORD)?;
+        if (file.meta.layout, file.meta.level) != (Layout::Bits, 1) {
+            return Err(file.error(WireError::Malformed {
+                what: "layout or level",
+                expected: "bits at level 1",
+            }));
+        }
+        if !set.has_bridges() {
+            return Err(file.error(WireError::Malformed {
+                what: "set",
+                expected: "one with bridges",
+            }));
+        }
         let user = file.record(TAG_TARGET, MOST_OTHER_BYTES, Other::decode)?;
         Ok(Self { file, set, user })
     }
@@ -34,7 +47,16 @@ impl Values {
     /// The next record; none after the last one.
     pub(crate) fn next(&mut self) -> Result<Option<Batch>> {
         let set = &self.set;
-        self.file.next_of(|shape| record_bytes(set, shape))
+        let batch = self.file.next_of(|shape| record_bytes(set, shape))?;
+        if let Some(batch) = &batch
+            && batch.body.len() as u64 != record_bytes(set, batch.shape)
+        {
+            return Err(self.file.error(WireError::Malformed {
+                what: "LWE ciphertexts",
+                expected: "as many as the blocks of their record have",
+            }));
+        }
+        Ok(batch)
     }
 
     /// Reads the last record and checks that nothing follows.

@@ -174,7 +174,7 @@ fn with_normal(x: &[f64], variance_log2: f64) -> Moments {
                 2.0 * (factorials[q] - factorials[i]) - factorials[q - i] + normal + x[i]
             });
             // nothing and nothing has no logarithm
-            let some = terms.filter(|t| t.is_finite());
+            let some = terms.filter(|t| *t != f64::NEG_INFINITY);
             some.fold(f64::NEG_INFINITY, log2::sum)
         })
         .collect()

@@ -1,32 +1,40 @@
 //! `homaes keygen`
 
-use super::{named_set, new_passphrase, open_secret, remove_leftovers, reserve};
+use super::{
+    named_set, new_passphrase, open_secret, open_secret_by, refuse_own_input, remove_leftovers,
+    reserve,
+};
 use crate::args::Keygen;
 use crate::console::{self, Failure};
 use crate::progress::Counter;
 use homaes::{
-    BRIDGE_KEY_FILE, BridgeKey, EVAL_KEY_FILE, Error, KdfCost, KeyFolder, KeyStep, Repair,
-    SECRET_KEY_FILE, SecretKey, Set,
+    BRIDGE_KEY_FILE, BridgeKey, EVAL_KEY_FILE, Error, KdfCost, KeyFolder, KeyStep, Pair, Repair,
+    SECRET_KEY_FILE, SecretKey, Set, inspect_folder,
 };
 use std::path::Path;
 
 pub(crate) fn run(args: &Keygen) -> Result<(), Failure> {
-    let end = args.bridge.as_deref().map(read_end).transpose()?;
     let bridge_file = args.out.join(BRIDGE_KEY_FILE);
-    if let Some(end) = &end {
-        end.set().inspect(|set| console::warn_insecure(set));
-        if bridge_file.exists() && !args.force {
-            return Err(Error::AlreadyExists { path: bridge_file }.into());
+    if let Some(bridge) = &args.bridge {
+        for file in [SECRET_KEY_FILE, EVAL_KEY_FILE, BRIDGE_KEY_FILE] {
+            refuse_own_input(&args.out.join(file), &[bridge])?;
         }
     }
+    let passphrase = args.bridge_passphrase_file.as_deref();
+    let end = args.bridge.as_deref();
+    let end = end.map(|path| read_end(path, passphrase)).transpose()?;
+    if end.is_some() && bridge_file.exists() && !args.force {
+        return Err(Error::AlreadyExists { path: bridge_file }.into());
+    }
     let Some(name) = &args.set else {
-        let secret = args.out.join(SECRET_KEY_FILE);
-        let key = open_secret(&secret, args.passphrase_file.as_deref())?;
-        return add_bridge(&key, end, &bridge_file, args.force);
+        return add_to_folder(args, end, &bridge_file);
     };
     let set = named_set(name)?;
     if end.is_some() && !set.has_bridges() {
         return Err(no_bridges(&set));
+    }
+    if let Some(end) = end.as_ref().and_then(End::set) {
+        set.check_bridge(end)?;
     }
     if !set.is_secure() && !args.accept_insecure {
         let insecure = console::insecure(&set);
@@ -91,7 +99,35 @@ pub(crate) fn run(args: &Keygen) -> Result<(), Failure> {
         set.name(),
         key.id(),
     ));
+    if end.is_none() && bridge_file.exists() {
+        console::warn(&format!(
+            "{}: leads from the keys that were there before; make it anew with --bridge",
+            bridge_file.display()
+        ));
+    }
     add_bridge(&key, end, &bridge_file, args.force)
+}
+
+/// A bridge key for the keys that are in the folder.
+fn add_to_folder(args: &Keygen, end: Option<End>, file: &Path) -> Result<(), Failure> {
+    // Nobody makes other keys there meanwhile.
+    let folder = KeyFolder::open(&args.out)?;
+    let out = args.out.display();
+    if folder.repair().is_some() {
+        console::warn(&format!(
+            "{out}: a key generation was stopped while it replaced the keys; they are in order again"
+        ));
+    }
+    if inspect_folder(&args.out)?.pair == Pair::Differs {
+        return Err(Failure::Work(format!(
+            "{out}: the evaluation key was made with another secret key; make both anew with --set"
+        )));
+    }
+    let key = open_secret(
+        &args.out.join(SECRET_KEY_FILE),
+        args.passphrase_file.as_deref(),
+    )?;
+    add_bridge(&key, end, file, args.force)
 }
 
 /// That there is no way from a set to TFHE.
@@ -120,9 +156,13 @@ impl End {
 }
 
 /// The secret key of a set of TFHE, or the client key of the crate `tfhe`, in a file.
-fn read_end(path: &Path) -> Result<End, Failure> {
+fn read_end(path: &Path, passphrase_file: Option<&Path>) -> Result<End, Failure> {
     if homaes::is_secret_key(path)? {
-        return Ok(End::Set(open_secret(path, None)?));
+        return Ok(End::Set(open_secret_by(
+            path,
+            passphrase_file,
+            "--bridge-passphrase-file",
+        )?));
     }
     #[cfg(feature = "tfhe-rs")]
     return Ok(End::User(Box::new(homaes::read_client_key(path)?)));

@@ -20,20 +20,20 @@ fn aes(keys: &mut Keys, inputs: &[Block]) -> (State, Vec<Block>) {
 #[test]
 fn programs_go_on_from_aes() {
     let mut keys = Keys::new(&sets::TOY, 21);
-    let (state, mut clear) = aes(&mut keys, &[[1; 16], [7; 16], [8; 16]]);
-    let table: [u8; 256] = core::array::from_fn(|x| (x * x / 3 + 5) as u8);
-    let mut state = state;
+    let (mut state, mut clear) = aes(&mut keys, &[[1; 16], [7; 16], [8; 16]]);
+    let tables: [[u8; 256]; 2] = [3, 7].map(|d| core::array::from_fn(|x| (x * x / d + 5) as u8));
     for _ in 0..3 {
-        let found = keys.eval.look_up(&state, &table).unwrap();
-        let want: Vec<Block> = clear
-            .iter()
-            .map(|b| b.map(|x| table[usize::from(x)]))
-            .collect();
-        assert_eq!(keys.secret.decrypt_blocks(&found).unwrap().blocks[..], want);
-        let measured = keys.secret.measure_noise(&found).unwrap();
-        assert!(measured < found.noise_bits() + 0.5, "{measured} {found:?}");
-        state = keys.eval.xor(&state, &found).unwrap();
-        clear = clear.iter().zip(&want).map(|(a, b)| xor(a, b)).collect();
+        let [a, b] = tables.each_ref().map(|table| {
+            let found = keys.eval.look_up(&state, table).unwrap();
+            let want = clear.iter().map(|b| b.map(|x| table[usize::from(x)]));
+            let want: Vec<Block> = want.collect();
+            assert_eq!(keys.secret.decrypt_blocks(&found).unwrap().blocks[..], want);
+            let measured = keys.secret.measure_noise(&found).unwrap();
+            assert!(measured < found.noise_bits() + 0.5, "{measured} {found:?}");
+            (found, want)
+        });
+        state = keys.eval.xor(&a.0, &b.0).unwrap();
+        clear = a.1.iter().zip(&b.1).map(|(a, b)| xor(a, b)).collect();
         assert_eq!(
             keys.secret.decrypt_blocks(&state).unwrap().blocks[..],
             clear
@@ -79,4 +79,17 @@ fn what_programs_cannot_take_is_refused() {
             .starts_with("states of set tfhe/nibble-toy"),
         "{refused}"
     );
+}
+
+/// What is looked up is a sum of two results at most, and then read wrongly hardly more often than in AES.
+#[test]
+fn sums_of_two_results_are_read_rightly() {
+    for (set, most) in [(&sets::P64, -64.0), (&sets::P128, -128.0)] {
+        let params = Params::new(set).unwrap();
+        let result = params.state_log2_sigma(1, 1);
+        let found = params.log2_p_look_up(1.0 + result).unwrap();
+        let alone = params.log2_p_look_up(result).unwrap();
+        println!("{}: 2^{alone:.1}, of a sum 2^{found:.1}", set.name.as_str());
+        assert!(alone < found && found < most);
+    }
 }

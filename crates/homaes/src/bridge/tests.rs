@@ -79,6 +79,7 @@ fn results_cross_to_the_key_of_a_user() {
     }
     values.finish().unwrap();
     assert_eq!(back[..message.len()], message);
+    lies_are_refused(&at("o"), &at("bad"));
     // every byte of the file counts
     let file = std::fs::read(at("o")).unwrap();
     for place in (0..file.len()).step_by(file.len() / 60) {
@@ -87,4 +88,54 @@ fn results_cross_to_the_key_of_a_user() {
         std::fs::write(at("bad"), &bad).unwrap();
         assert!(inspect(at("bad")).is_err(), "{place}");
     }
+}
+
+/// Files whose checksums are right, and whose records are others than their blocks fill.
+fn lies_are_refused(good: &Path, bad: &Path) {
+    let mut reader = Reader::open(good, Kind::Values).unwrap();
+    let header = reader.header().clone();
+    let records: Vec<(u16, u64, Vec<u8>)> = [(1, 0), (4, 0), (2, 0), (2, 1), (3, 0)]
+        .map(|(tag, index)| {
+            let (found, body) = reader.next_indexed(tag, 1 << 24).unwrap();
+            assert_eq!(found, index);
+            (tag, index, body)
+        })
+        .to_vec();
+    let refused = |set: &str, digest: [u8; 32], change: &dyn Fn(&mut Vec<(u16, u64, Vec<u8>)>)| {
+        let mut records = records.clone();
+        change(&mut records);
+        let contents = records
+            .iter()
+            .fold(homaes_wire::Contents::default(), |sum, record| {
+                sum.record(record.2.len() as u64)
+            });
+        let id = header.key_id();
+        let header = homaes_wire::Header::new(Kind::Values, set, digest, id, contents).unwrap();
+        let mut writer = homaes_wire::Writer::new(Vec::new(), header).unwrap();
+        for (tag, index, body) in &records {
+            writer.write_record(*tag, *index, body).unwrap();
+        }
+        std::fs::write(bad, writer.finish().unwrap()).unwrap();
+        inspect(bad).unwrap_err().to_string()
+    };
+    let (set, digest) = (header.set().to_owned(), *header.digest());
+    for len in [0, 4, 192] {
+        let error = refused(&set, digest, &|records| records[3].2.truncate(len));
+        assert!(error.contains("LWE ciphertexts is malformed"), "{error}");
+    }
+    let tfhe = Set::named("tfhe/toy").unwrap();
+    let error = refused(tfhe.name(), *tfhe.digest(), &|records| {
+        records[3].2.clear();
+    });
+    assert!(error.contains("set is malformed"), "{error}");
+    // layout sliced for bits: the same number of letters does not matter
+    let error = refused(&set, digest, &|records| {
+        let at = records[0].2.windows(4).position(|w| w == b"bits").unwrap();
+        let mut meta = records[0].2[..at - 4].to_vec();
+        meta.extend_from_slice(&6u32.to_le_bytes());
+        meta.extend_from_slice(b"sliced");
+        meta.extend_from_slice(&records[0].2[at + 4..]);
+        records[0].2 = meta;
+    });
+    assert!(error.contains("layout or level"), "{error}");
 }
