@@ -6,7 +6,7 @@
 
 use crate::error::{Error, Result};
 use crate::key::{BASE, BridgeKey, LEVELS, LOW};
-use crate::noise::{batch_log2, exceeds_log2, power_sums, switch_log2};
+use crate::noise::{BATCH, CARRIED_LOG2, KEY_LOG2, switch_log2};
 use crate::weights::{Functional, centred};
 use homaes_bgv::{Descent, Evaluator, LiftNoise, Lifted, Params};
 use homaes_leveled::log2;
@@ -32,6 +32,15 @@ impl Numbers {
         match self {
             Self::Bits => 1,
             Self::Pairs => 5,
+        }
+    }
+
+    /// log2 of what correlations between embeddings multiply the deviation of readings by: for the weights of the secure sets, 1.40 and 1.04 are the true variance over that of independent embeddings,
+    /// for products of two polynomials with independent coefficients and for their squares.
+    fn correlation_log2(self) -> f64 {
+        match self {
+            Self::Bits => 0.5 * 1.403f64.log2(),
+            Self::Pairs => 0.5 * 1.043f64.log2(),
         }
     }
 
@@ -232,46 +241,53 @@ impl<'k> Crossing<'k> {
         &self.key.params
     }
 
-    /// Of `count` readings of what was lifted from planes like `a`.
-    pub(crate) fn noise(&self, a: &Lifted, count: usize) -> ReadingNoise {
+    /// Of readings of what was lifted from planes like `a`, of `ciphertexts` bytes in slots: the bound on their failure is that of the key, if the planes were handed no more than it allows for.
+    pub(crate) fn noise(&self, a: &Lifted, ciphertexts: usize) -> ReadingNoise {
         let params = self.params();
         let gain = Descent::new(params, a.level()).gain_log2();
         let rms = match self.numbers {
             Numbers::Bits => LiftNoise::planes_rms_log2(params, a.carried_log2()),
             Numbers::Pairs => LiftNoise::pairs_rms_log2(params, a.carried_log2()),
         };
-        let rms = log2::hypot(rms + gain, switch_log2(params, false));
+        let rms = log2::hypot(rms + gain, switch_log2(params, 1.0, 1.0));
+        let rms = rms + self.numbers.correlation_log2();
         let energy: f64 = self.functionals.iter().flat_map(|f| &f.squares).sum();
         let energy = energy / self.functionals.len() as f64;
-        let limit = -f64::from(self.numbers.log2_t()) - 2.0;
+        let failure_log2 = match a.carried_log2() <= CARRIED_LOG2 {
+            true => KEY_LOG2 + (ciphertexts as f64 / BATCH as f64).log2(),
+            false => 0.0,
+        };
         ReadingNoise {
             log2_sigma: rms + 0.5 * energy.log2() - self.unit_log2(),
-            failure_log2: self.exceeded_log2(a, count, limit),
+            failure_log2,
         }
     }
 
-    /// log2 of a bound on the probability that one of `count` readings of what was lifted from planes like `a` has a noise above 2^`limit_log2` of the torus.
-    pub(crate) fn exceeded_log2(&self, a: &Lifted, count: usize, limit_log2: f64) -> f64 {
-        let params = self.params();
-        let gain = Descent::new(params, a.level()).gain_log2();
-        let worst = match self.numbers {
-            Numbers::Bits => LiftNoise::planes(params, a.carried_log2()),
-            Numbers::Pairs => LiftNoise::pairs(params, a.carried_log2()),
-        };
-        let worst = worst.scaled(gain).with_normal(switch_log2(params, true));
-        let each = self.functionals.iter().map(|f| {
-            let powers = power_sums(&f.squares, worst.moments().len() - 1);
-            exceeds_log2(&worst, &powers, limit_log2 + self.unit_log2())
-        });
-        let each = each.fold(f64::NEG_INFINITY, f64::max);
-        // four pairs are made of eight planes
-        let ciphertexts = count.div_ceil(self.slots.len() * self.numbers.count());
-        batch_log2(each, count, 8 * ciphertexts)
+    /// log2 of what noise is divided by to be on the torus: μ/2 is what is read, modulo q.
+    pub(crate) fn unit_log2(&self) -> f64 {
+        self.key.transform.modulus().log2() + 1.0
     }
 
-    /// log2 of what noise is divided by to be on the torus: μ/2 is what is read, modulo q.
-    fn unit_log2(&self) -> f64 {
-        self.key.transform.modulus().log2() + 1.0
+    /// log2 of the noise at which a number is read wrongly, half of what numbers are apart by, over two: so much is the bound on failures for.
+    pub(crate) fn limit_log2(&self) -> f64 {
+        -f64::from(self.numbers.log2_t()) - 2.0
+    }
+
+    /// log2 of the most that noise grows by on its way to the other ring.
+    pub(crate) fn largest_gain_log2(&self) -> f64 {
+        let level = match self.numbers {
+            Numbers::Bits => 1,
+            Numbers::Pairs => 2,
+        };
+        Descent::new(self.params(), level).gain_log2()
+    }
+
+    /// |D_j| of every slot, up to the translation beside it.
+    pub(crate) fn slots(&self) -> Vec<(&[f64], &GaloisMap)> {
+        let slots = self.slots.iter();
+        slots
+            .map(|(class, map)| (&self.functionals[*class].magnitudes[..], map))
+            .collect()
     }
 }
 

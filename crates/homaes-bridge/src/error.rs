@@ -64,6 +64,14 @@ pub enum Error {
         /// log2 expected
         expected: u32,
     },
+    /// A secret key with large values at some embeddings.
+    #[error(
+        "with this secret key bits would be read wrongly with a probability of 2^{failure_log2:.0} a batch, above 2^-66"
+    )]
+    UnfitKey {
+        /// log2 of the bound on the probability
+        failure_log2: f64,
+    },
     /// What is read would be wrong too often.
     #[error(
         "the bits would be read wrongly with a probability of 2^{failure_log2:.0} a batch, above 2^-64; use results with less noise"
@@ -86,6 +94,7 @@ impl Failure for Error {
             Self::Dimension { .. } | Self::Modulus { .. } | Self::Target { .. } => {
                 remedy::OTHER_SET
             }
+            Self::UnfitKey { .. } => "make the keys anew; one in many is refused",
             Self::Field(_) | Self::TooNoisy { .. } => remedy::ANEW,
         }
     }

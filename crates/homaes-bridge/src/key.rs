@@ -65,11 +65,8 @@ impl BridgeKey {
         Self::generate(secret, other.glwe(), target, rng)
     }
 
-    /// From `secret` to the LWE key of these bits, the lowest of each word, which is that of `target`. A tenth of a second at n = 32768.
-    ///
-    /// # Errors
-    /// If there are not as many bits as the subring of the set's ring has coefficients.
-    pub fn generate(
+    /// [`generate`](Self::generate) without a look at how often bits would be read wrongly.
+    pub(crate) fn unchecked(
         secret: &SecretKey,
         bits: &[u64],
         target: Target,

@@ -36,6 +36,7 @@ mod crossing;
 mod error;
 #[cfg(feature = "tfhe-rs")]
 mod fheuint8;
+mod fit;
 mod key;
 mod noise;
 mod state;

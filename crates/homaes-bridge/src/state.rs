@@ -107,8 +107,7 @@ impl Crossing<'_> {
         let numbers = inputs.iter().map(|a| {
             cancel.check().map_err(homaes_bgv::Error::from)?;
             let lifted = self.lifted(eval, a)?;
-            let count = lifted.len() * self.params().slots().count();
-            noise = noise.and(self.noise(&lifted[0], count).checked()?);
+            noise = noise.and(self.noise(&lifted[0], 1).checked()?);
             let lifted = lifted.par_iter().with_max_len(1);
             let switched = lifted.map(|c| self.switched(eval, c));
             switched.collect::<Result<Vec<_>>>()

@@ -3,9 +3,7 @@
 use super::*;
 use homaes_aes::clear::encrypt_block;
 use homaes_aes::{Layout, RoundKeys, gf256};
-use homaes_bgv::{
-    Aes, Circuit, EvalKey, Evaluator, LIFT_LEVEL, Lifted, ParamSet, Params, SecretKey,
-};
+use homaes_bgv::{Aes, Circuit, EvalKey, Evaluator, LIFT_LEVEL, ParamSet, Params, SecretKey};
 use homaes_bgv::{WrappedKey, Wrapping, sets};
 use homaes_math::memcheck::{Poisoned, findings, poison};
 use homaes_scheme::Records;
@@ -218,7 +216,7 @@ fn across(set: &ParamSet, seed: u8) {
         let count = switched.len() * bytes.len();
         println!("{count} read in {reading:?}");
         let found = 0.5 * (sum / count as f64).log2();
-        let noise = crossing.noise(&lifted[0], count);
+        let noise = crossing.noise(&lifted[0], 1);
         println!(
             "noise 2^{found:.2}, largest {:.1} times as much; derived {noise:?}",
             largest / found.exp2()
@@ -227,19 +225,53 @@ fn across(set: &ParamSet, seed: u8) {
         let slack = 0.2 + 10.0 / (w.params.ring().m() as f64).sqrt();
         assert!((found - noise.log2_sigma).abs() < slack);
         assert!(noise.failure_log2 < -64.0);
-        no_outlier(&crossing, &lifted[0], count, largest);
+        no_outlier(&crossing, &w.secret, 1, largest);
     }
 }
 
-/// That the largest noise of so many readings is none that the model allows once in a million times.
-fn no_outlier(crossing: &Crossing<'_>, a: &Lifted, count: usize, largest: f64) {
-    let allowed = crossing.exceeded_log2(a, count, largest.log2());
+/// That the largest noise of all readings of so many ciphertexts is none that the bound allows once in a million times.
+fn no_outlier(crossing: &Crossing<'_>, secret: &SecretKey, ciphertexts: usize, largest: f64) {
+    let allowed = fit::exceeded_log2(crossing, secret, ciphertexts, largest.log2());
     assert!(
         allowed > -20.0,
         "2^{:.2} is exceeded once in 2^{:.0} batches",
         largest.log2(),
         -allowed
     );
+}
+
+/// What the key of every set from which bytes cross allows, and how long it takes to know.
+#[test]
+#[ignore = "a minute; run with --ignored --nocapture"]
+fn keys_are_fit_at_full_size() {
+    for set in [
+        &sets::BRIDGE128,
+        &sets::AES128_8,
+        &sets::AES192_5,
+        &sets::AES256_2,
+    ] {
+        let params = Params::new(set).unwrap();
+        for seed in 0..3 {
+            let mut rng = ChaCha20Rng::from_seed([seed; 32]);
+            let secret = SecretKey::generate(&params, &mut rng).unwrap();
+            let bits = vec![1; params.ring().n() / 16];
+            let start = Instant::now();
+            let bridge = BridgeKey::generate(&secret, &bits, target(), &mut rng).unwrap();
+            print!("{} {:?}:", set.name.as_str(), start.elapsed());
+            for numbers in [Numbers::Bits, Numbers::Pairs] {
+                let crossing = Crossing::new(&bridge, numbers);
+                let limit = crossing.limit_log2();
+                let exceeded = |limit| fit::exceeded_log2(&crossing, &secret, noise::BATCH, limit);
+                let (found, used) = (exceeded(limit), exceeded(limit - 1.33));
+                print!(
+                    " 2^{found:.1} at 2^{limit}, 2^{used:.1} at 2^{:.2};",
+                    limit - 1.33
+                );
+                assert!(found < noise::KEY_LOG2);
+            }
+            println!();
+        }
+    }
 }
 
 #[test]

@@ -25,6 +25,8 @@ pub(crate) struct Functional {
     pub(crate) dual: Words,
     /// |D_j|² at all embeddings
     pub(crate) squares: Vec<f64>,
+    /// |D_j|
+    pub(crate) magnitudes: Vec<f64>,
 }
 
 impl Functional {
@@ -44,9 +46,11 @@ impl Functional {
         let balanced: Vec<f64> = (0..w.len())
             .map(|i| sums.gradient(i) as f64 / ring.m() as f64)
             .collect();
+        let squares = squared_magnitudes(ring, &balanced);
         Self {
             dual,
-            squares: squared_magnitudes(ring, &balanced),
+            magnitudes: squares.iter().map(|x| x.sqrt()).collect(),
+            squares,
         }
     }
 }

@@ -19,39 +19,41 @@ pub struct LiftNoise {
     moments: Moments,
 }
 
-/// How large roundings and key switches are taken to be.
+/// How large roundings and key switches are taken to be, at an embedding with this κ.
 #[derive(Clone, Copy)]
 enum Case {
-    /// an embedding with this κ, and the mean over keys of the noise of key switches
-    At(f64),
-    /// the largest κ that a key may have, and key switches whose errors are as large as at the worst embedding
-    Worst,
+    /// the mean over keys of the noise of key switches
+    Mean(f64),
+    /// key switches whose errors are as large as at the worst embedding, and all variances raised by a factor
+    Bound { kappa: f64, raise_log2: f64 },
 }
 
 impl LiftNoise {
-    /// Of the bits of [`Evaluator::bit_planes`](crate::Evaluator::bit_planes), made from `level`, at the worst embedding, where `carried_log2` is
-    /// [`Lifted::carried_log2`](crate::Lifted::carried_log2).
-    pub fn planes(params: &Params, carried_log2: f64) -> Self {
+    /// Of the bits of [`Evaluator::bit_planes`](crate::Evaluator::bit_planes) at an embedding with this κ, where `carried_log2` is
+    /// [`Lifted::carried_log2`](crate::Lifted::carried_log2): a bound, with all variances of roundings and key switches raised by 2^`raise_log2`.
+    pub fn planes(params: &Params, carried_log2: f64, kappa: f64, raise_log2: f64) -> Self {
+        let case = Case::Bound { kappa, raise_log2 };
         Self {
-            moments: rounded(params, carried_log2, ORDERS, Case::Worst),
+            moments: rounded(params, carried_log2, ORDERS, case),
         }
     }
 
-    /// Of [`Evaluator::bit_pairs`](crate::Evaluator::bit_pairs).
-    pub fn pairs(params: &Params, carried_log2: f64) -> Self {
+    /// As [`planes`](Self::planes), of [`Evaluator::bit_pairs`](crate::Evaluator::bit_pairs).
+    pub fn pairs(params: &Params, carried_log2: f64, kappa: f64, raise_log2: f64) -> Self {
+        let case = Case::Bound { kappa, raise_log2 };
         Self {
-            moments: pairs(params, carried_log2, ORDERS, Case::Worst),
+            moments: pairs(params, carried_log2, ORDERS, case),
         }
     }
 
     /// log2 of the root mean square of the noise of pairs over all embeddings of a usual key.
     pub fn pairs_rms_log2(params: &Params, carried_log2: f64) -> f64 {
-        mean(|kappa| pairs(params, carried_log2, 1, Case::At(kappa))[1])
+        mean(|kappa| pairs(params, carried_log2, 1, Case::Mean(kappa))[1])
     }
 
     /// log2 of the root mean square of the noise of planes over all embeddings of a usual key.
     pub fn planes_rms_log2(params: &Params, carried_log2: f64) -> f64 {
-        mean(|kappa| rounded(params, carried_log2, 1, Case::At(kappa))[1])
+        mean(|kappa| rounded(params, carried_log2, 1, Case::Mean(kappa))[1])
     }
 
     /// A circular normal noise of this root mean square, with moments up to `orders`.
@@ -96,23 +98,23 @@ fn mean(f: impl Fn(f64) -> f64) -> f64 {
 
 /// What a rounding adds, log2 of its variance.
 fn rounding(params: &Params, case: Case) -> f64 {
-    let kappa = match case {
-        Case::At(kappa) => kappa,
-        Case::Worst => KEY_PEAK,
+    let (kappa, raise_log2) = match case {
+        Case::Mean(kappa) => (kappa, 0.0),
+        Case::Bound { kappa, raise_log2 } => (kappa, raise_log2),
     };
-    2.0 * params.noise().rho_log2 + kappa.log2()
+    2.0 * params.noise().rho_log2 + kappa.log2() + raise_log2
 }
 
 /// What a division by `plan` adds, log2 of its variance.
 fn fresh(params: &Params, plan: &SwitchPlan, case: Case) -> f64 {
     let noise = params.noise();
     let switch = match case {
-        Case::At(_) => {
+        Case::Mean(_) => {
             let digits = plan.digits.len();
             let rms = noise.key_switch_log2(1, digits, plan.log2_digit_excess());
             2.0 * (rms - plan.log2_drop())
         }
-        Case::Worst => key_switch_variance_log2(params, plan, 1),
+        Case::Bound { raise_log2, .. } => key_switch_variance_log2(params, plan, 1) + raise_log2,
     };
     log2::sum(switch, rounding(params, case))
 }

@@ -191,8 +191,7 @@ fn a_batch_becomes_values_of_tfhe() {
     );
     assert!((found - crossed.noise().log2_sigma).abs() < 0.3);
     assert!(crossed.noise().failure_log2 <= -64.0);
-    let lifted = aes.evaluator().bit_pairs(&state.ciphertexts()[0]).unwrap();
-    no_outlier(&crossing, &lifted[0], count, largest);
+    no_outlier(&crossing, &secret, 16, largest);
     // on with tfhe: the sum of neighbours, and which is larger
     let pairs = first.len() / 2;
     rayon::broadcast(|_| tfhe::set_server_key(server.clone()));

@@ -1,0 +1,188 @@
+//! Whether a secret is fit for a bridge: how often what is read would be wrong, for its values at all embeddings.
+
+use crate::crossing::{Crossing, Numbers};
+use crate::error::{Error, Result};
+use crate::key::{BridgeKey, LEVELS};
+use crate::noise::{BATCH, CARRIED_LOG2, EVENT_LOG2, KEY_LOG2, ORDERS, markov, switch_log2};
+use crate::target::Target;
+use core::cmp::Ordering;
+use homaes_bgv::{KEY_PEAK, LiftNoise, Params, SecretKey, worst_key_switch_spread};
+use homaes_leveled::log2;
+use homaes_math::embed::squared_magnitudes;
+use rand_core::CryptoRng;
+use rayon::prelude::*;
+use zeroize::Zeroizing;
+
+/// Places per unit of κ at which moments are computed.
+const STEPS: usize = 8;
+
+impl BridgeKey {
+    /// From `secret` to the LWE key of these bits, the lowest of each word, which is that of `target`. Two seconds at n = 32768 on two threads.
+    ///
+    /// # Errors
+    /// If there are not as many bits as the subring of the set's ring has coefficients; [`Error::UnfitKey`].
+    pub fn generate(
+        secret: &SecretKey,
+        bits: &[u64],
+        target: Target,
+        rng: &mut impl CryptoRng,
+    ) -> Result<Self> {
+        let key = Self::unchecked(secret, bits, target, rng)?;
+        key.check_secret(secret)?;
+        Ok(key)
+    }
+
+    /// Refuses a secret with which a batch would be read wrongly too often.
+    fn check_secret(&self, secret: &SecretKey) -> Result<()> {
+        for numbers in [Numbers::Bits, Numbers::Pairs] {
+            let crossing = Crossing::new(self, numbers);
+            let found = exceeded_log2(&crossing, secret, BATCH, crossing.limit_log2());
+            // a figure that is no number is refused
+            if !matches!(found.partial_cmp(&KEY_LOG2), Some(Ordering::Less)) {
+                return Err(Error::UnfitKey {
+                    failure_log2: found,
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// log2 of the factor by which correlations between groups raise variances.
+fn raise_log2(params: &Params) -> f64 {
+    let between = [17, 257].into_iter();
+    let between = between.filter(|r| params.ring().m().is_multiple_of(*r));
+    between.map(|r| (r as f64 / (r - 1) as f64).log2()).sum()
+}
+
+/// ‖μ‖_2q for q = 1 … at embeddings with κ = 0, 1/[`STEPS`], … up to the largest that a key may have, over 2^`unit`.
+fn norms(crossing: &Crossing<'_>, unit: f64) -> Vec<[f64; ORDERS]> {
+    let params = crossing.params();
+    let raise = raise_log2(params);
+    let spread = worst_key_switch_spread(&[1.0; LEVELS]);
+    // the lowest level is where noise grows most on its way to the other ring
+    let gain = crossing.largest_gain_log2();
+    let count = KEY_PEAK.ceil() as usize * STEPS + 1;
+    let places = (0..count).into_par_iter().map(|i| {
+        let kappa = i as f64 / STEPS as f64;
+        let noise = match crossing.numbers() {
+            Numbers::Bits => LiftNoise::planes(params, CARRIED_LOG2, kappa, raise),
+            Numbers::Pairs => LiftNoise::pairs(params, CARRIED_LOG2, kappa, raise),
+        };
+        let switch = switch_log2(params, kappa, spread) + 0.5 * raise;
+        let noise = noise.scaled(gain).with_normal(switch);
+        let moments = noise.moments();
+        core::array::from_fn(|q| (moments[q + 1] / (2 * (q + 1)) as f64 - unit).exp2())
+    });
+    places.collect()
+}
+
+/// ‖μ_j‖_2q at embeddings with these κ: chords over what is known at [`norms`]'s places, which lie above, as norms are convex in κ. No branch or address depends on κ.
+fn at_embeddings(known: &[[f64; ORDERS]], kappas: &[f64]) -> Zeroizing<Vec<[f64; ORDERS]>> {
+    let slopes: Vec<[f64; ORDERS]> = known
+        .windows(2)
+        .map(|pair| core::array::from_fn(|q| (pair[1][q] - pair[0][q]) * STEPS as f64))
+        .collect();
+    let each = kappas.par_iter().map(|&kappa| {
+        let mut out = known[0];
+        let mut before = [0.0; ORDERS];
+        for (i, slope) in slopes.iter().enumerate() {
+            let beyond = (kappa - i as f64 / STEPS as f64).max(0.0);
+            for q in 0..ORDERS {
+                out[q] += (slope[q] - before[q]) * beyond;
+            }
+            before = *slope;
+        }
+        out
+    });
+    Zeroizing::new(each.collect())
+}
+
+/// log2 of a bound on the probability that one of the readings of all slots of `ciphertexts` has a noise above 2^`limit_log2` of the torus, for this secret and planes that were handed
+/// at most [`CARRIED_LOG2`].
+pub(crate) fn exceeded_log2(
+    crossing: &Crossing<'_>,
+    secret: &SecretKey,
+    ciphertexts: usize,
+    limit_log2: f64,
+) -> f64 {
+    let params = crossing.params();
+    let ring = params.ring();
+    let coefficients = secret.coefficients().iter().map(|&c| c as f64);
+    let coefficients = Zeroizing::new(coefficients.collect::<Vec<_>>());
+    let squares = Zeroizing::new(squared_magnitudes(ring, &coefficients));
+    // conjugates are half of the rows away
+    let half = ring.n() / 2;
+    let weight = params.set().weight as f64;
+    let kappas = squares[..half].iter().map(|x| (1.0 + x) / (1.0 + weight));
+    let kappas = Zeroizing::new(kappas.collect::<Vec<_>>());
+    let limit = limit_log2 + crossing.unit_log2();
+    let known = norms(crossing, limit);
+    let norms = at_embeddings(&known, &kappas);
+    let [_, _, n3, n5] = ring.lens();
+    let slots = crossing.slots();
+    let slots = slots.par_iter().with_min_len(16);
+    let each = slots.map(|(dual, map)| {
+        let sources: Vec<usize> = (0..map_len(crossing)).map(|k| map.source(k)).collect();
+        let place = |j: usize| j / sources.len() * sources.len() + sources[j % sources.len()];
+        let mut groups = vec![[0.0; ORDERS]; half / (n3 * n5)];
+        for (j, norm) in norms.iter().enumerate() {
+            let d = dual[place(j)];
+            for (sum, x) in groups[j / (n3 * n5)].iter_mut().zip(norm) {
+                *sum += d * x;
+            }
+        }
+        markov(&groups)
+    });
+    let slots: f64 = each.map(f64::exp2).sum();
+    let count = ciphertexts * crossing.numbers().count();
+    let readings = slots.log2() + (count as f64).log2();
+    let planes = EVENT_LOG2 + ((8 * ciphertexts) as f64).log2();
+    log2::sum(readings, planes)
+}
+
+/// Embeddings of a row, which a map permutes.
+fn map_len(crossing: &Crossing<'_>) -> usize {
+    crossing.key().dimension()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use homaes_bgv::sets;
+
+    /// Chords lie above a convex function, and meet it at the places.
+    #[test]
+    fn chords_are_above() {
+        let f = |kappa: f64| 1.0 + kappa.powi(4);
+        let known: Vec<[f64; ORDERS]> = (0..=8 * STEPS)
+            .map(|i| [f(i as f64 / STEPS as f64); ORDERS])
+            .collect();
+        for kappa in [0.0, 0.01, 0.125, 1.3, 5.0, 7.99] {
+            let found = at_embeddings(&known, &[kappa])[0][3];
+            assert!(found >= f(kappa) * (1.0 - 1e-9), "{kappa}");
+            assert!(found <= f(kappa + 1.0 / STEPS as f64), "{kappa}");
+        }
+    }
+
+    /// Embeddings have the places that translations move.
+    #[test]
+    fn translations_move_embeddings() {
+        for set in [&sets::TOY_255, &sets::TOY_4369] {
+            let ring = Params::new(set).unwrap().bridge_ring().unwrap();
+            let x: Vec<f64> = (0..ring.n()).map(|i| ((i * i + 3) % 17) as f64).collect();
+            let own = squared_magnitudes(&ring, &x);
+            for steps in [[1, 0, 0], [0, 1, 0], [0, 1, 3], [5, 1, 2]] {
+                let map = ring.translation(steps);
+                let moved: Vec<f64> = (0..ring.n())
+                    .map(|i| x[map.coefficient_source(&ring, i)])
+                    .collect();
+                let found = squared_magnitudes(&ring, &moved);
+                for (k, found) in found.iter().enumerate() {
+                    let want = own[map.source(k)];
+                    assert!((found - want).abs() < 1e-6 * (1.0 + want), "{steps:?} {k}");
+                }
+            }
+        }
+    }
+}
