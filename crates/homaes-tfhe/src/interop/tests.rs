@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Aes, ParamSet, WrappedKey, Wrapping, sets};
+use crate::{Aes, ParamSet, Variant, WrappedKey, Wrapping, sets};
 use homaes_aes::RoundKeys;
 use homaes_aes::clear::encrypt_block;
 use homaes_aes::state::{Block, xor};
@@ -112,7 +112,7 @@ fn aes_to_fheuint8(set: &ParamSet, count: usize) {
     let Variant::Bits(bits) = &set.variant else {
         unreachable!()
     };
-    let model = log2_sigma(2.0 * crate::noise::rotation(bits).total() + keys.export.variance());
+    let model = log2_sigma(2.0 * rotation(bits).total() + keys.export.variance());
     let switch = log2_sigma(keys.export.variance());
     println!("blocks: 2^{found:.2}, by the model 2^{model:.2}, of which the switch 2^{switch:.2}");
     assert!(found < model + 0.5 && found > model - 3.0);
