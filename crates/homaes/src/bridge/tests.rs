@@ -90,18 +90,21 @@ fn results_cross_to_the_key_of_a_user() {
     }
 }
 
+/// Tag, index, body.
+type Record = (u16, u64, Vec<u8>);
+
 /// Files whose checksums are right, and whose records are others than their blocks fill.
 fn lies_are_refused(good: &Path, bad: &Path) {
     let mut reader = Reader::open(good, Kind::Values).unwrap();
     let header = reader.header().clone();
-    let records: Vec<(u16, u64, Vec<u8>)> = [(1, 0), (4, 0), (2, 0), (2, 1), (3, 0)]
+    let records: Vec<Record> = [(1, 0), (4, 0), (2, 0), (2, 1), (3, 0)]
         .map(|(tag, index)| {
             let (found, body) = reader.next_indexed(tag, 1 << 24).unwrap();
             assert_eq!(found, index);
             (tag, index, body)
         })
         .to_vec();
-    let refused = |set: &str, digest: [u8; 32], change: &dyn Fn(&mut Vec<(u16, u64, Vec<u8>)>)| {
+    let refused = |set: &str, digest: [u8; 32], change: &dyn Fn(&mut Vec<Record>)| {
         let mut records = records.clone();
         change(&mut records);
         let contents = records
