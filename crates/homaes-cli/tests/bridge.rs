@@ -96,6 +96,19 @@ fn results_cross_to_a_key_of_tfhe() {
         "secret key (.hsk)",
     );
     world.fails(2, "keygen --out b", "--set");
+    let export = "export --to fheuint8 across.hct -o values";
+    match cfg!(feature = "tfhe-rs") {
+        true => world.fails(1, export, "(.hlw)"),
+        false => world.fails(2, export, "--features tfhe-rs"),
+    };
+}
+
+/// Keys that make no bridge, and keys that none replaces.
+#[test]
+fn keys_without_a_bridge_are_named_and_kept() {
+    let world = World::new();
+    world.ok("keygen --set tfhe/toy --out t --accept-insecure");
+    world.ok("keygen --set bgv/toy-4369 --out b --bridge t/secret.hsk --accept-insecure");
     for option in ["--passphrase", "--resume", "--accept-insecure"] {
         let line = format!("keygen --out b --bridge t/secret.hsk --force {option}");
         world.fails(2, &line, "--set");
@@ -129,9 +142,4 @@ fn results_cross_to_a_key_of_tfhe() {
     std::fs::write(world.at("word"), "far away\n").unwrap();
     world.ok("keygen --set tfhe/toy --out tp --accept-insecure --passphrase-file word");
     world.ok("keygen --out c2 --bridge tp/secret.hsk --bridge-passphrase-file word --force");
-    let export = "export --to fheuint8 across.hct -o values";
-    match cfg!(feature = "tfhe-rs") {
-        true => world.fails(1, export, "(.hlw)"),
-        false => world.fails(2, export, "--features tfhe-rs"),
-    };
 }
