@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use zeroize::Zeroizing;
 
 /// Places per unit of κ at which moments are computed.
-const STEPS: usize = 8;
+const STEPS: usize = 16;
 
 impl BridgeKey {
     /// From `secret` to the LWE key of these bits, the lowest of each word, which is that of `target`. Two seconds at n = 32768 on two threads.
@@ -55,14 +55,14 @@ fn raise_log2(params: &Params) -> f64 {
     between.map(|r| (r as f64 / (r - 1) as f64).log2()).sum()
 }
 
-/// ‖μ‖_2q for q = 1 … at embeddings with κ = 0, 1/[`STEPS`], … up to the largest that a key may have, over 2^`unit`.
+/// ‖μ‖_2q for q = 1 … at embeddings with κ = 0, 1/[`STEPS`], … up to one step above the largest that a key may have, over 2^`unit`.
 fn norms(crossing: &Crossing<'_>, unit: f64) -> Vec<[f64; ORDERS]> {
     let params = crossing.params();
     let raise = raise_log2(params);
     let spread = worst_key_switch_spread(&[1.0; LEVELS]);
     // the lowest level is where noise grows most on its way to the other ring
     let gain = crossing.largest_gain_log2();
-    let count = KEY_PEAK.ceil() as usize * STEPS + 1;
+    let count = KEY_PEAK.ceil() as usize * STEPS + 2;
     let places = (0..count).into_par_iter().map(|i| {
         let kappa = i as f64 / STEPS as f64;
         let noise = match crossing.numbers() {
@@ -77,7 +77,8 @@ fn norms(crossing: &Crossing<'_>, unit: f64) -> Vec<[f64; ORDERS]> {
     places.collect()
 }
 
-/// ‖μ_j‖_2q at embeddings with these κ: chords over what is known at [`norms`]'s places, which lie above, as norms are convex in κ. No branch or address depends on κ.
+/// Bounds on ‖μ_j‖_2q at embeddings with these κ: chords between what is known at [`norms`]'s places, one step further on. Norms grow with κ, and from there on a chord is above what they are at the
+/// next place. No branch or address depends on κ.
 fn at_embeddings(known: &[[f64; ORDERS]], kappas: &[f64]) -> Zeroizing<Vec<[f64; ORDERS]>> {
     let slopes: Vec<[f64; ORDERS]> = known
         .windows(2)
@@ -87,7 +88,7 @@ fn at_embeddings(known: &[[f64; ORDERS]], kappas: &[f64]) -> Zeroizing<Vec<[f64;
         let mut out = known[0];
         let mut before = [0.0; ORDERS];
         for (i, slope) in slopes.iter().enumerate() {
-            let beyond = (kappa - i as f64 / STEPS as f64).max(0.0);
+            let beyond = (kappa + (1.0 - i as f64) / STEPS as f64).max(0.0);
             for q in 0..ORDERS {
                 out[q] += (slope[q] - before[q]) * beyond;
             }
@@ -116,6 +117,10 @@ pub(crate) fn exceeded_log2(
     let weight = params.set().weight as f64;
     let kappas = squares[..half].iter().map(|x| (1.0 + x) / (1.0 + weight));
     let kappas = Zeroizing::new(kappas.collect::<Vec<_>>());
+    // norms are known so far; key generation refuses larger ones
+    if kappas.iter().copied().fold(0.0, f64::max) > KEY_PEAK {
+        return 0.0;
+    }
     let limit = limit_log2 + crossing.unit_log2();
     let known = norms(crossing, limit);
     let norms = at_embeddings(&known, &kappas);
@@ -125,7 +130,7 @@ pub(crate) fn exceeded_log2(
     let each = slots.map(|(dual, map)| {
         let sources: Vec<usize> = (0..map_len(crossing)).map(|k| map.source(k)).collect();
         let place = |j: usize| j / sources.len() * sources.len() + sources[j % sources.len()];
-        let mut groups = vec![[0.0; ORDERS]; half / (n3 * n5)];
+        let mut groups = Zeroizing::new(vec![[0.0; ORDERS]; half / (n3 * n5)]);
         for (j, norm) in norms.iter().enumerate() {
             let d = dual[place(j)];
             for (sum, x) in groups[j / (n3 * n5)].iter_mut().zip(norm) {
@@ -151,17 +156,20 @@ mod tests {
     use super::*;
     use homaes_bgv::sets;
 
-    /// Chords lie above a convex function, and meet it at the places.
+    /// Above a function that grows, convex or concave, and not above what it is two steps on.
     #[test]
     fn chords_are_above() {
-        let f = |kappa: f64| 1.0 + kappa.powi(4);
-        let known: Vec<[f64; ORDERS]> = (0..=8 * STEPS)
-            .map(|i| [f(i as f64 / STEPS as f64); ORDERS])
-            .collect();
-        for kappa in [0.0, 0.01, 0.125, 1.3, 5.0, 7.99] {
-            let found = at_embeddings(&known, &[kappa])[0][3];
-            assert!(found >= f(kappa) * (1.0 - 1e-9), "{kappa}");
-            assert!(found <= f(kappa + 1.0 / STEPS as f64), "{kappa}");
+        let functions: [fn(f64) -> f64; 2] = [|kappa| 1.0 + kappa.powi(4), |kappa| kappa.sqrt()];
+        for f in functions {
+            let known: Vec<[f64; ORDERS]> = (0..=8 * STEPS)
+                .map(|i| [f(i as f64 / STEPS as f64); ORDERS])
+                .collect();
+            for kappa in [0.0, 0.01, 0.125, 1.3, 5.0, 7.9] {
+                let found = at_embeddings(&known, &[kappa])[0][3];
+                assert!(found >= f(kappa) * (1.0 - 1e-9), "{kappa}");
+                let most = f(kappa + 2.0 / STEPS as f64);
+                assert!(found <= most * (1.0 + 1e-9), "{kappa}");
+            }
         }
     }
 
