@@ -241,8 +241,8 @@ impl<'k> Crossing<'k> {
         &self.key.params
     }
 
-    /// Of readings of what was lifted from planes like `a`, of `ciphertexts` bytes in slots: the bound on their failure is that of the key, if the planes were handed no more than it allows for.
-    pub(crate) fn noise(&self, a: &Lifted, ciphertexts: usize) -> ReadingNoise {
+    /// Of readings of all slots of one ciphertext, lifted from planes like `a`: the bound on their failure is that of the key, if the planes were handed no more than it allows for.
+    pub(crate) fn noise(&self, a: &Lifted) -> ReadingNoise {
         let params = self.params();
         let gain = Descent::new(params, a.level()).gain_log2();
         let rms = match self.numbers {
@@ -254,7 +254,7 @@ impl<'k> Crossing<'k> {
         let energy: f64 = self.functionals.iter().flat_map(|f| &f.squares).sum();
         let energy = energy / self.functionals.len() as f64;
         let failure_log2 = match a.carried_log2() <= CARRIED_LOG2 {
-            true => KEY_LOG2 + (ciphertexts as f64 / BATCH as f64).log2(),
+            true => KEY_LOG2 - (BATCH as f64).log2(),
             false => 0.0,
         };
         ReadingNoise {
@@ -268,7 +268,7 @@ impl<'k> Crossing<'k> {
         self.key.transform.modulus().log2() + 1.0
     }
 
-    /// log2 of the noise at which a number is read wrongly, half of what numbers are apart by, over two: so much is the bound on failures for.
+    /// log2 of the noise that the bound on failures is for: a quarter of 1/t, where half of it would be read wrongly.
     pub(crate) fn limit_log2(&self) -> f64 {
         -f64::from(self.numbers.log2_t()) - 2.0
     }

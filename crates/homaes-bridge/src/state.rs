@@ -1,13 +1,12 @@
-//! Whole states across: results of AES, block by block.
+//! Bytes across: those of results of AES, block by block, or of every slot of other ciphertexts.
 
 use crate::crossing::{Crossing, Numbers, ReadingNoise, Switched, TOGETHER};
 use crate::error::{Error, Result};
 use crate::target::Other;
 use homaes_bgv::{Ciphertext, Evaluator, Lifted, Params, State};
 use homaes_math::Words;
-use homaes_scheme::{Cancel, FieldError, Misfit};
+use homaes_scheme::{Cancel, FieldError, Owner};
 use homaes_tfhe::noise::NOMINAL_LOG2_SIGMA;
-use homaes_wire::KeyId;
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -26,10 +25,8 @@ pub struct Crossed {
     places: Vec<(usize, usize)>,
     noise: ReadingNoise,
     crosses: Numbers,
-    /// the set that it comes from
-    set: &'static str,
-    /// the key that its LWE ciphertexts are under
-    target: KeyId,
+    /// the set that it comes from, and the key that its LWE ciphertexts are under
+    owner: Owner,
 }
 
 impl Crossed {
@@ -58,7 +55,7 @@ impl Crossing<'_> {
 
     /// A result of AES, ready to be read: its bytes one after the other, 16 a block.
     ///
-    /// Cost: by ciphertext of the state, that of lifting, and ten transforms of the ring for each number.
+    /// Cost: by ciphertext of the state, that of lifting, and nine to eleven transforms of the ring for each number.
     ///
     /// # Errors
     /// If the state is one of bits, or belongs to another set or key; if its level is too low; if a reading of the batch would be wrong with a probability above 2^-64.
@@ -84,7 +81,8 @@ impl Crossing<'_> {
         self.crossed(eval, state.ciphertexts(), places, cancel)
     }
 
-    /// Bytes in slots, ready to be read: results of a [`Circuit`](homaes_bgv::Circuit), every slot of the first ciphertext, then of the next.
+    /// Bytes in slots, ready to be read: results of a [`Circuit`](homaes_bgv::Circuit), every slot of the first ciphertext, then of the next; at most 64, which is
+    /// what the bound on wrong readings is for.
     ///
     /// Cost: as [`cross`](Self::cross).
     ///
@@ -107,7 +105,7 @@ impl Crossing<'_> {
         let numbers = inputs.iter().map(|a| {
             cancel.check().map_err(homaes_bgv::Error::from)?;
             let lifted = self.lifted(eval, a)?;
-            noise = noise.and(self.noise(&lifted[0], 1).checked()?);
+            noise = noise.and(self.noise(&lifted[0]).checked()?);
             let lifted = lifted.par_iter().with_max_len(1);
             let switched = lifted.map(|c| self.switched(eval, c));
             switched.collect::<Result<Vec<_>>>()
@@ -118,8 +116,7 @@ impl Crossing<'_> {
             places,
             noise: noise.checked()?,
             crosses: self.numbers(),
-            set: self.params().set().name.as_str(),
-            target: self.key().target().id,
+            owner: Owner::new(self.params().id(), Some(self.key().target().id)),
         })
     }
 
@@ -158,25 +155,8 @@ impl Crossing<'_> {
     /// Whether this reads these bytes of what has crossed.
     fn check_crossed(&self, crossed: &Crossed, bytes: &Range<usize>) -> Result<()> {
         let what = "crossed state";
-        let (set, target) = (self.params().set().name.as_str(), self.key().target().id);
-        if crossed.set != set {
-            let (found, expected) = (crossed.set, set);
-            return Err(Misfit::OtherSet {
-                what,
-                found,
-                expected,
-            }
-            .into());
-        }
-        if crossed.target != target {
-            let (found, expected) = (crossed.target, target);
-            return Err(Misfit::OtherKey {
-                what,
-                found,
-                expected,
-            }
-            .into());
-        }
+        crossed.owner.check_set(what, self.params().id())?;
+        crossed.owner.check_key(what, self.key().target().id)?;
         self.check(crossed.crosses)?;
         let (end, most) = (bytes.end.max(bytes.start) as u64, crossed.bytes() as u64);
         match bytes.start <= bytes.end && end <= most {

@@ -216,7 +216,7 @@ fn across(set: &ParamSet, seed: u8) {
         let count = switched.len() * bytes.len();
         println!("{count} read in {reading:?}");
         let found = 0.5 * (sum / count as f64).log2();
-        let noise = crossing.noise(&lifted[0], 1);
+        let noise = crossing.noise(&lifted[0]);
         println!(
             "noise 2^{found:.2}, largest {:.1} times as much; derived {noise:?}",
             largest / found.exp2()

@@ -52,15 +52,7 @@ pub(crate) fn run(args: &Keygen) -> Result<(), Failure> {
             "--passphrase-file",
         )?),
     };
-    let folder = KeyFolder::open(&args.out)?;
-    if let Some(repair) = folder.repair() {
-        let what = match repair {
-            Repair::PutBack => "before it had replaced the keys; the old secret key is back",
-            _ => "after it had replaced the keys; the old secret key is removed",
-        };
-        let path = args.out.display();
-        console::warn(&format!("{path}: a key generation was stopped {what}"));
-    }
+    let folder = open_folder(&args.out)?;
     remove_leftovers(&args.out);
     if !folder.unfinished().is_empty() {
         let path = args.out.display();
@@ -108,19 +100,28 @@ pub(crate) fn run(args: &Keygen) -> Result<(), Failure> {
     add_bridge(&key, end, &bridge_file, args.force)
 }
 
+/// The folder, locked, with its keys in order.
+fn open_folder(path: &Path) -> Result<KeyFolder, Failure> {
+    let folder = KeyFolder::open(path)?;
+    if let Some(repair) = folder.repair() {
+        let what = match repair {
+            Repair::PutBack => "before it had replaced the keys; the old secret key is back",
+            _ => "after it had replaced the keys; the old secret key is removed",
+        };
+        let path = path.display();
+        console::warn(&format!("{path}: a key generation was stopped {what}"));
+    }
+    Ok(folder)
+}
+
 /// A bridge key for the keys that are in the folder.
 fn add_to_folder(args: &Keygen, end: Option<End>, file: &Path) -> Result<(), Failure> {
     // Nobody makes other keys there meanwhile.
-    let folder = KeyFolder::open(&args.out)?;
-    let out = args.out.display();
-    if folder.repair().is_some() {
-        console::warn(&format!(
-            "{out}: a key generation was stopped while it replaced the keys; they are in order again"
-        ));
-    }
+    let _folder = open_folder(&args.out)?;
     if inspect_folder(&args.out)?.pair == Pair::Differs {
         return Err(Failure::Work(format!(
-            "{out}: the evaluation key was made with another secret key; make both anew with --set"
+            "{}: the evaluation key was made with another secret key; make both anew with --set",
+            args.out.display()
         )));
     }
     let key = open_secret(
