@@ -54,7 +54,7 @@ impl Numbers {
 }
 
 /// A ciphertext under the key of the subring, from which slots are read.
-pub struct Switched {
+pub(crate) struct Switched {
     /// c1 and c0 modulo the prime, stored and canonical
     pub(crate) parts: [Words; 2],
     numbers: Numbers,
@@ -143,7 +143,7 @@ impl<'k> Crossing<'k> {
     ///
     /// # Errors
     /// If `a` holds numbers modulo another t, or belongs to another set or key.
-    pub fn switched(&self, eval: &Evaluator<'_>, a: &Lifted) -> Result<Switched> {
+    pub(crate) fn switched(&self, eval: &Evaluator<'_>, a: &Lifted) -> Result<Switched> {
         let params = self.params();
         let found = (eval.params().id(), eval.key_id());
         misfit::check("bridge key", (params.id(), self.key.id), found)?;
@@ -194,7 +194,7 @@ impl<'k> Crossing<'k> {
     ///
     /// # Panics
     /// If there are not as many outputs of [`words`](Self::words), or there is no such slot.
-    pub fn read(
+    pub(crate) fn read(
         &self,
         c: &Switched,
         slots: &[usize],
@@ -231,7 +231,7 @@ impl<'k> Crossing<'k> {
     }
 
     /// Memory that [`read`](Self::read) works in.
-    pub fn scratch(&self) -> ReadScratch {
+    pub(crate) fn scratch(&self) -> ReadScratch {
         let n = self.key.ring.n();
         let pair = || [(); 2].map(|()| Words::scratch(n));
         ReadScratch((0..TOGETHER).map(|_| pair()).collect())
@@ -299,7 +299,7 @@ fn same_modulus(found: u32, expected: u32) -> Result<()> {
 }
 
 /// The working memory of a reading.
-pub struct ReadScratch(Vec<[Words; 2]>);
+pub(crate) struct ReadScratch(Vec<[Words; 2]>);
 
 /// A stored lazy residue, centred, without its lowest bits, rounded.
 fn high_part(m: &Modulus, x: u64) -> i64 {

@@ -44,10 +44,10 @@ mod target;
 mod weights;
 
 pub use codec::MOST_OTHER_BYTES;
-pub use crossing::{Crossing, Numbers, ReadScratch, ReadingNoise, Switched};
+pub use crossing::{Crossing, Numbers, ReadingNoise};
 pub use error::{Error, Result};
 pub use key::BridgeKey;
-pub use state::{Crossed, decode_lwes, encode_lwes, record_bytes};
+pub use state::{Crossed, decode_lwes, record_bytes};
 pub use target::{Other, Target};
 
 #[cfg(test)]

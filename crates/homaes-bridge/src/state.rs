@@ -122,7 +122,7 @@ impl Crossing<'_> {
 
     /// LWE ciphertexts of the bytes numbered `bytes`, one byte after the other, in each its numbers, the lowest bits first; [`words`](Self::words) each.
     ///
-    /// Cost: that of [`read`](Self::read) for each, with the current thread pool.
+    /// Cost: n products for mask and body and one transform of the subring for each, with the current thread pool.
     ///
     /// # Errors
     /// If what has crossed are other numbers, or belong to another set or key; if there are no such bytes.
@@ -134,7 +134,9 @@ impl Crossing<'_> {
         Ok(out)
     }
 
-    /// [`encode_lwes`] of [`lwes`](Self::lwes), without those in memory all at once: pairs for a user of the crate `tfhe`.
+    /// [`lwes`](Self::lwes) as bytes, without those in memory all at once: pairs for a user of the crate `tfhe`. Of every word the upper 32 bits, rounded, in little endian.
+    ///
+    /// That adds noise of at most √((d + 1)/12)·2^-32 of the torus, d the dimension: 2^-28.3 for d = 2048.
     ///
     /// # Errors
     /// As [`lwes`](Self::lwes); if the crossing is not one of pairs; if a block would have more than nominal noise.
@@ -242,19 +244,13 @@ const RECORD_BITS: u32 = 32;
 /// Bytes of a word in a record.
 const WORD_BYTES: usize = 4;
 
-/// LWE ciphertexts as bytes: of every word the upper 32 bits, rounded, in little endian.
-///
-/// That adds noise of at most √((d + 1)/12)·2^-32 of the torus, d the dimension: 2^-28.3 for d = 2048.
-pub fn encode_lwes(lwes: &[u64]) -> Vec<u8> {
-    lwes.iter().copied().flat_map(encode_word).collect()
-}
-
+/// The upper 32 bits of a word of the torus, rounded, in little endian.
 fn encode_word(x: u64) -> [u8; WORD_BYTES] {
     let half = 1 << (RECORD_BITS - 1);
     ((x.wrapping_add(half) >> RECORD_BITS) as u32).to_le_bytes()
 }
 
-/// What [`encode_lwes`] wrote.
+/// The words of LWE ciphertexts in a [`Crossing::record`].
 pub fn decode_lwes(bytes: &[u8]) -> Vec<u64> {
     let (words, _) = bytes.as_chunks();
     let word = |x: &[u8; WORD_BYTES]| u64::from(u32::from_le_bytes(*x)) << RECORD_BITS;

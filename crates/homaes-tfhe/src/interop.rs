@@ -27,7 +27,8 @@
 //! 2 V + D (B^-2l/24 + l (B²+2)/12 σ²) + l D² B² 2^-108.6
 //! ```
 //!
-//! The last term is the precision of the transforms. With set `tfhe/p64` that is 2^-16.9 squared (measured: the same), nearly all of it 2 V, of which the check below takes 3 V, as AES does for keys whose noise is above the mean; a
+//! The last term is the precision of the transforms. With set `tfhe/p64` that is 2^-16.9 squared (measured: the same), nearly all of it 2 V; what is
+//! checked has [`REFRESHED`](crate::noise::REFRESHED) times 2 V. A
 //! bootstrap of `tfhe` leaves 2^-14.9 squared (measured). Blocks are marked as nominal, so the conversion is refused if a
 //! block would have more than 2^-15 squared.
 //!
