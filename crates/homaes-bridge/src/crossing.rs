@@ -35,15 +35,6 @@ impl Numbers {
         }
     }
 
-    /// log2 of what correlations between embeddings multiply the deviation of readings by: for the weights of the secure sets, 1.40 and 1.04 are the true variance over that of independent embeddings,
-    /// for products of two polynomials with independent coefficients and for their squares.
-    fn correlation_log2(self) -> f64 {
-        match self {
-            Self::Bits => 0.5 * 1.403f64.log2(),
-            Self::Pairs => 0.5 * 1.043f64.log2(),
-        }
-    }
-
     /// How many numbers a byte has.
     pub fn count(self) -> usize {
         match self {
@@ -250,9 +241,12 @@ impl<'k> Crossing<'k> {
             Numbers::Pairs => LiftNoise::pairs_rms_log2(params, a.carried_log2()),
         };
         let rms = log2::hypot(rms + gain, switch_log2(params, 1.0, 1.0));
-        let rms = rms + self.numbers.correlation_log2();
-        let energy: f64 = self.functionals.iter().flat_map(|f| &f.squares).sum();
-        let energy = energy / self.functionals.len() as f64;
+        // bits have mostly the noise of roundings of c1, times s, and pairs that of their squares
+        let variances = self.functionals.iter().map(|f| match self.numbers {
+            Numbers::Bits => f.of_products,
+            Numbers::Pairs => f.of_squares,
+        });
+        let energy = variances.sum::<f64>() / self.functionals.len() as f64;
         let failure_log2 = match a.carried_log2() <= CARRIED_LOG2 {
             true => KEY_LOG2 - (BATCH as f64).log2(),
             false => 0.0,
