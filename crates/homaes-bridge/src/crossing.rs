@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::key::{BASE, BridgeKey, LEVELS, LOW};
 use crate::noise::{BATCH, CARRIED_LOG2, KEY_LOG2, switch_log2};
 use crate::weights::{Functional, centred};
+use core::cmp::Ordering;
 use homaes_bgv::{Descent, Evaluator, LiftNoise, Lifted, Params};
 use homaes_leveled::log2;
 use homaes_math::kernel;
@@ -232,9 +233,20 @@ impl<'k> Crossing<'k> {
         &self.key.params
     }
 
-    /// Of readings of all slots of one ciphertext, lifted from planes like `a`: the bound on their failure is that of the key, if the planes were handed no more than it allows for.
-    pub(crate) fn noise(&self, a: &Lifted) -> ReadingNoise {
-        let params = self.params();
+    /// Of readings of all slots of one ciphertext, lifted from planes like `a`: the bound on their failure is that of the key.
+    ///
+    /// # Errors
+    /// If the planes were handed more than the key allows for.
+    pub(crate) fn noise(&self, a: &Lifted) -> Result<ReadingNoise> {
+        let (params, found) = (self.params(), a.carried_log2());
+        // a figure that is no number is refused
+        if !matches!(
+            found.partial_cmp(&CARRIED_LOG2),
+            Some(Ordering::Less | Ordering::Equal)
+        ) {
+            let most = CARRIED_LOG2;
+            return Err(Error::Handed { found, most });
+        }
         let gain = Descent::new(params, a.level()).gain_log2();
         let rms = match self.numbers {
             Numbers::Bits => LiftNoise::planes_rms_log2(params, a.carried_log2()),
@@ -247,14 +259,10 @@ impl<'k> Crossing<'k> {
             Numbers::Pairs => f.of_squares,
         });
         let energy = variances.sum::<f64>() / self.functionals.len() as f64;
-        let failure_log2 = match a.carried_log2() <= CARRIED_LOG2 {
-            true => KEY_LOG2 - (BATCH as f64).log2(),
-            false => 0.0,
-        };
-        ReadingNoise {
+        Ok(ReadingNoise {
             log2_sigma: rms + 0.5 * energy.log2() - self.unit_log2(),
-            failure_log2,
-        }
+            failure_log2: KEY_LOG2 - (BATCH as f64).log2(),
+        })
     }
 
     /// log2 of what noise is divided by to be on the torus: μ/2 is what is read, modulo q.

@@ -72,9 +72,19 @@ pub enum Error {
         /// log2 of the bound on the probability
         failure_log2: f64,
     },
+    /// What is lifted has more noise than bridge keys allow for.
+    #[error(
+        "bytes to be lifted have noise of 2^{found:.1} at an embedding, expected at most 2^{most}; multiply less before they cross, or start with more levels"
+    )]
+    Handed {
+        /// log2 of its largest embedding after the switch before the squarings
+        found: f64,
+        /// log2 of the most
+        most: f64,
+    },
     /// What is read would be wrong too often.
     #[error(
-        "the bits would be read wrongly with a probability of 2^{failure_log2:.0} a batch, above 2^-64; use results with less noise"
+        "the bits would be read wrongly with a probability of 2^{failure_log2:.0}, above 2^-64; cross fewer ciphertexts at once"
     )]
     TooNoisy {
         /// log2 of the bound on the probability
@@ -95,7 +105,7 @@ impl Failure for Error {
                 remedy::OTHER_SET
             }
             Self::UnfitKey { .. } => "make the keys anew; one in many is refused",
-            Self::Field(_) | Self::TooNoisy { .. } => remedy::ANEW,
+            Self::Field(_) | Self::TooNoisy { .. } | Self::Handed { .. } => remedy::ANEW,
         }
     }
 

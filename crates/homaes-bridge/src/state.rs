@@ -105,7 +105,7 @@ impl Crossing<'_> {
         let numbers = inputs.iter().map(|a| {
             cancel.check().map_err(homaes_bgv::Error::from)?;
             let lifted = self.lifted(eval, a)?;
-            noise = noise.and(self.noise(&lifted[0]).checked()?);
+            noise = noise.and(self.noise(&lifted[0])?);
             let lifted = lifted.par_iter().with_max_len(1);
             let switched = lifted.map(|c| self.switched(eval, c));
             switched.collect::<Result<Vec<_>>>()

@@ -216,7 +216,7 @@ fn across(set: &ParamSet, seed: u8) {
         let count = switched.len() * bytes.len();
         println!("{count} read in {reading:?}");
         let found = 0.5 * (sum / count as f64).log2();
-        let noise = crossing.noise(&lifted[0]);
+        let noise = crossing.noise(&lifted[0]).unwrap();
         println!(
             "noise 2^{found:.2}, largest {:.1} times as much; derived {noise:?}",
             largest / found.exp2()
@@ -492,6 +492,15 @@ fn what_does_not_fit_is_named() {
         "{refused}"
     );
     let stranger = other.secret.encrypt(&[1], &mut w.rng).unwrap();
+    let many = vec![x.clone(); 65];
+    let refused = crossing.cross_slots(&eval, &many).err().unwrap();
+    assert!(
+        refused
+            .to_string()
+            .ends_with("cross fewer ciphertexts at once"),
+        "{refused}"
+    );
+    assert!(crossing.cross_slots(&eval, &many[1..]).is_ok());
     let refused = crossing.cross_slots(&eval, &[stranger]).err().unwrap();
     assert!(
         refused

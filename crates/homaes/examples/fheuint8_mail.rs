@@ -86,9 +86,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     );
     let selected = stages.run("selection as FheUint16", || selection(&at("mail.hlw")))?;
     set_server_key(server);
-    let maximum = stages
-        .run("maximum", || maximum(&selected))
-        .ok_or("no readings")?;
+    let values = selected.iter().cloned();
+    let maximum = stages.run("maximum", || values.reduce(|a, b| a.max(&b)));
+    let maximum = maximum.ok_or("no readings")?;
     let mean = stages.run("mean", || mean(&selected));
     let alarm: FheBool = stages.run("alarm", || maximum.gt(THRESHOLD));
 
@@ -164,18 +164,6 @@ fn selection(values: &Path) -> Result<Vec<FheUint16>, homaes::Error> {
         out.extend(bytes.next().map(|low| join_be(high, low)));
     }
     Ok(out.into_iter().skip(QUANTITY).step_by(QUANTITIES).collect())
-}
-
-/// By a tournament; none of no values.
-fn maximum(values: &[FheUint16]) -> Option<FheUint16> {
-    match values {
-        [] => None,
-        [value] => Some(value.clone()),
-        _ => {
-            let (front, back) = values.split_at(values.len() / 2);
-            Some(maximum(front)?.max(&maximum(back)?))
-        }
-    }
 }
 
 /// Of as many values as a power of two, at most 65,536 of them.
