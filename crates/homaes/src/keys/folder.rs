@@ -476,7 +476,10 @@ pub fn inspect_folder(path: impl AsRef<Path>) -> Result<FolderInspection> {
         let found = entry.map_err(error)?.path();
         let named = [SECRET_KEY_FILE, EVAL_KEY_FILE].map(|name| path.join(name));
         let extension = found.extension().and_then(|extension| extension.to_str());
-        let of_kind = matches!(extension, Some("hsk" | "hek" | "hwk" | "hct"));
+        let of_kind = matches!(
+            extension,
+            Some("hsk" | "hek" | "hwk" | "hct" | "hbk" | "hlw")
+        );
         if of_kind && !named.contains(&found) {
             others.push(found);
         }
