@@ -33,6 +33,8 @@ fn results_cross_to_a_key_of_tfhe() {
         (&found["set"], &found["kind"]),
         (&"tfhe/toy".into(), &"hct".into())
     );
+    // the rounds are those of BGV, whose levels they went down
+    assert_eq!(found["messages"]["evaluated_in"], "bgv");
     world.ok("decrypt --secret t/secret.hsk across.hct -o back");
     assert_eq!(world.read("back"), world.read("p"));
     let found: Value = serde_json::from_str(&world.ok("inspect b/bridge.hbk --json").out).unwrap();

@@ -243,9 +243,7 @@ impl BridgeKey {
         if left >= needed {
             return Ok(());
         }
-        let set = self.set.name();
-        let error = homaes_bgv::Error::TooDeep { needed, left, set };
-        Err(Error::Keys(error.into()))
+        Err(Error::Crossing { needed, left })
     }
 
     fn numbers(&self) -> Numbers {

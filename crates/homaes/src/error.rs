@@ -329,6 +329,16 @@ pub enum Error {
         /// The secret key that was set aside.
         path: PathBuf,
     },
+    /// Results of AES on which too few multiplications are left to cross a bridge.
+    #[error(
+        "too few multiplications left on the results of AES to cross: {needed} needed, {left} left"
+    )]
+    Crossing {
+        /// Multiplications that it takes.
+        needed: usize,
+        /// Multiplications left.
+        left: usize,
+    },
     /// The disk has no room for the files.
     #[error("{}: {wanted} bytes wanted, {free} free on its disk", path.display())]
     Disk {
@@ -422,6 +432,12 @@ impl Error {
             Self::Locked { .. } => "wait for it to end, or choose another folder",
             Self::HalfReplaced { .. } => {
                 "compare key ids with 'homaes inspect' (also of wrapped keys and results), keep the right secret key as secret.hsk and move the other one away"
+            }
+            Self::Crossing { needed: 1, .. } => {
+                "wrap the key with --levels-left 1, under a set that leaves one: bgv/bridge128 for AES-128, bgv/aes192+5 for AES-192, bgv/aes256+2 for AES-256"
+            }
+            Self::Crossing { .. } => {
+                "wrap the key with --levels-left 5, under bgv/bridge128 for AES-128 or bgv/aes192+5 for AES-192; AES-256 crosses to a secret key of tfhe/p64 alone"
             }
             Self::Disk { .. } => "free space, or choose a folder on another disk",
             Self::Memory { .. } => {

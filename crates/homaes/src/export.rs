@@ -1,8 +1,9 @@
 //! From an `.hlw` file to values of the crate `tfhe`. Feature `tfhe-rs`.
 
+use crate::output::folder_of;
 use crate::pool::Pool;
 use crate::values::Values;
-use crate::{Error, Output, Result, SchemeError, Set};
+use crate::{Error, Output, Result, SchemeError, Set, disk};
 use homaes_bridge::{Numbers, decode_lwes};
 use homaes_wire::{Kind, Reader};
 use rayon::prelude::*;
@@ -66,6 +67,10 @@ pub fn export_fheuint8(
     };
     let (mut done, mut all) = (0, 0);
     each(path, range, serialised, &mut |parts, count| {
+        if let Some(part) = parts.first().filter(|_| done == 0) {
+            let bytes = count.saturating_mul(part.len() as u64);
+            disk::check(folder_of(output.path()), bytes, 0)?;
+        }
         for part in &parts {
             let written = output.write_all(part);
             written.map_err(|source| Error::io(output.path(), source))?;

@@ -5,7 +5,7 @@ use crate::keys::Protection;
 use crate::meta::Meta;
 use crate::pool::Pool;
 use crate::values::Values;
-use crate::{Error, KdfCost, Quality, Result, SchemeError, Set, Step, Wrapped};
+use crate::{Error, KdfCost, Quality, Result, Scheme, SchemeError, Set, Step, Wrapped};
 use homaes_bridge::{BridgeKey, Other};
 use homaes_scheme::FieldError;
 use homaes_wire::{Header, KeyId, Kind, Reader};
@@ -71,6 +71,8 @@ impl End {
 pub struct Messages {
     /// What they are the encryption of.
     pub meta: Meta,
+    /// The scheme that evaluated AES, whose noise `steps` have: not the set's if the results crossed a bridge.
+    pub evaluated_in: Scheme,
     /// The worst of all ciphertexts; `None` for an empty message and for `.hlw` files, which have no estimate of their noise.
     pub quality: Option<Quality>,
     /// The steps of AES on them: seconds averaged over the batches, the worst quality of any. Empty for an empty message.
@@ -159,8 +161,11 @@ fn messages(reader: Reader<File>, set: &Set) -> Result<Messages> {
         worst = Some(Quality::worst_of(worst, quality));
     }
     let (meta, steps) = ciphertexts.finish()?;
+    // Bits that crossed have the one level of TFHE, and came by levels of BGV.
+    let crossed = set.scheme() == Scheme::Tfhe && steps.iter().any(|step| step.quality.level > 1);
     Ok(Messages {
         meta,
+        evaluated_in: if crossed { Scheme::Bgv } else { set.scheme() },
         quality: worst,
         steps,
     })
@@ -185,6 +190,7 @@ fn values(mut values: Values) -> Result<(Messages, Other)> {
     let (meta, steps) = values.finish()?;
     let messages = Messages {
         meta,
+        evaluated_in: Scheme::Bgv,
         quality: None,
         steps,
     };

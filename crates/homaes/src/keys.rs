@@ -668,6 +668,12 @@ fn debug(what: &str, set: &Set, id: KeyId, f: &mut fmt::Formatter<'_>) -> fmt::R
         .finish_non_exhaustive()
 }
 
+/// Whether others than the owner have access to the file at `path`; not where that cannot be told.
+#[must_use]
+pub fn is_exposed(path: impl AsRef<Path>) -> bool {
+    File::open(path).is_ok_and(|file| readable_by_others(&file))
+}
+
 #[cfg(unix)]
 fn readable_by_others(file: &File) -> bool {
     use std::os::unix::fs::MetadataExt;

@@ -91,7 +91,7 @@ pub use job::{Job, MAX_AAD_BYTES};
 pub use keys::{
     AesKey, EVAL_KEY_FILE, EvalKey, FolderInspection, KdfCost, KeyFile, KeyFolder, KeySet, KeyStep,
     KeyTick, MAX_AES_KEY_FILE_BYTES, MAX_PASSPHRASE_BYTES, Pair, Passphrase, REPLACED_KEY_FILE,
-    Repair, SECRET_KEY_FILE, SecretKey, WrappedKey, inspect_folder,
+    Repair, SECRET_KEY_FILE, SecretKey, WrappedKey, inspect_folder, is_exposed,
 };
 pub use memory::check_keys as check_memory;
 pub use meta::Meta;

@@ -3,12 +3,12 @@
 use crate::batch::Split;
 use crate::evaluate::{Evaluated, transcipher};
 use crate::meta::{Meta, TAG_BATCH, TAG_META, TAG_STEPS, TAG_TARGET, encode_steps};
-use crate::output::Container;
+use crate::output::{Container, folder_of};
 use crate::pool::Pool;
 use crate::scheme::Circuit;
 use crate::{
     BridgeKey, Cancel, Error, EvalKey, Job, Measured, Output, Progress, Report, Result,
-    SchemeError, SecretKey, Set, Step, WrappedKey, memory,
+    SchemeError, SecretKey, Set, Step, WrappedKey, disk, memory,
 };
 use homaes_aes::{Block, Layout};
 use homaes_scheme::Misfit;
@@ -309,6 +309,7 @@ impl<'k> Transcipher<'k> {
         let contents = contents.record(meta.steps_bytes());
         let header = Header::new(kind, set.name(), *set.digest(), id, contents)
             .map_err(|source| Error::output(output.path(), source))?;
+        disk::check(folder_of(output.path()), header.file_bytes(), 0)?;
         let mut file = output.container(header)?;
         file.record(TAG_META, 0, &body)?;
         if let Some(target) = target {

@@ -55,12 +55,12 @@ fn text(found: &Inspection) -> String {
         }
     }
     rows.add("checksums", "right");
-    let steps = found.messages.as_ref().map(|m| m.steps.as_slice());
-    match (scheme, steps) {
-        (None, _) | (_, None | Some([])) => rows.text(),
-        (Some(scheme), Some(steps)) => {
-            format!("{}\n{}", rows.text(), table::steps(scheme, steps))
+    match &found.messages {
+        Some(messages) if !messages.steps.is_empty() => {
+            let steps = table::steps(messages.evaluated_in, &messages.steps);
+            format!("{}\n{steps}", rows.text())
         }
+        _ => rows.text(),
     }
 }
 
@@ -171,6 +171,7 @@ fn messages_json(messages: &Messages, left: impl Fn(usize) -> Option<usize>) -> 
         "multiplications_left": left(meta.level),
         "noise_bits": messages.quality.map(|quality| quality.noise_bits),
         "capacity_bits": messages.quality.map(|quality| quality.capacity_bits),
+        "evaluated_in": messages.evaluated_in.name(),
         "steps": steps_json(&messages.steps),
     })
 }

@@ -166,7 +166,16 @@ fn read_end(path: &Path, passphrase_file: Option<&Path>) -> Result<End, Failure>
         )?));
     }
     #[cfg(feature = "tfhe-rs")]
-    return Ok(End::User(Box::new(homaes::read_client_key(path)?)));
+    {
+        let key = homaes::read_client_key(path)?;
+        if homaes::is_exposed(path) {
+            console::warn(&format!(
+                "{}: others than the owner have access to this client key; chmod 600 it",
+                path.display()
+            ));
+        }
+        Ok(End::User(Box::new(key)))
+    }
     #[cfg(not(feature = "tfhe-rs"))]
     Err(Failure::Usage(format!(
         "{}: not a secret key (.hsk); client keys of the crate tfhe are read by a program that is built with --features tfhe-rs",

@@ -38,6 +38,11 @@ fn results_cross_to_the_key_of_a_user() {
         ..Wrapping::default()
     };
     let wrapped = WrappedKey::encrypt(&keys.secret, &aes_key, &wrapping).unwrap();
+    let shallow = Wrapping {
+        levels_left: Some(0),
+        ..wrapping
+    };
+    let shallow = WrappedKey::encrypt(&keys.secret, &aes_key, &shallow).unwrap();
     let message: Vec<u8> = (0..33 * 16 - 7).map(|i| (i * i / 7) as u8).collect();
     let round_keys = RoundKeys::expand(&[3; 16]).unwrap();
     let mut encrypted = message.clone();
@@ -47,6 +52,14 @@ fn results_cross_to_the_key_of_a_user() {
     }
     std::fs::write(at("c"), &encrypted).unwrap();
     let job = Job::open(at("c"), Mode::Ctr { iv: [0; 16] }).unwrap();
+    let run = Transcipher::new(&keys.eval, &shallow).unwrap();
+    let run = run.across(&bridge).unwrap();
+    let job_of = |mode| Job::open(at("c"), mode).unwrap();
+    let error = run.run(job_of(job.mode()), Output::create(at("o"), false).unwrap());
+    assert!(matches!(
+        error.unwrap_err(),
+        Error::Crossing { needed: 5, left: 0 }
+    ));
     let run = Transcipher::new(&keys.eval, &wrapped).unwrap();
     let run = run.across(&bridge).unwrap();
     let report = run.run(job, Output::create(at("o"), false).unwrap());

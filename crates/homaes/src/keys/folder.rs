@@ -476,10 +476,8 @@ pub fn inspect_folder(path: impl AsRef<Path>) -> Result<FolderInspection> {
         let found = entry.map_err(error)?.path();
         let named = [SECRET_KEY_FILE, EVAL_KEY_FILE].map(|name| path.join(name));
         let extension = found.extension().and_then(|extension| extension.to_str());
-        let of_kind = matches!(
-            extension,
-            Some("hsk" | "hek" | "hwk" | "hct" | "hbk" | "hlw")
-        );
+        let mut kinds = Kind::ALL.iter();
+        let of_kind = kinds.any(|kind| extension == Some(kind.extension()));
         if of_kind && !named.contains(&found) {
             others.push(found);
         }
