@@ -460,8 +460,8 @@ pub fn encode_batch(params: &Params, state: &State) -> Result<Vec<u8>> {
         }
         out = out
             .u8(c.level as u8)
-            .f64(c.noise.rms_log2)
-            .f64(c.noise.tail_log2);
+            .noise(c.noise.rms_log2)
+            .noise(c.noise.tail_log2);
         for part in &c.parts {
             out = put_poly(params, params.basis(c.level), part, out);
         }

@@ -179,6 +179,9 @@ pub(crate) struct Transcipher {
     /// transforms, and seconds by kernel
     #[arg(long, value_name = "FILE", value_parser = file_path())]
     pub(crate) report: Option<PathBuf>,
+    /// The same bytes in every run with the same keys and input: no times in the file
+    #[arg(long)]
+    pub(crate) reproducible: bool,
     /// Worker threads [default: all cores]
     #[arg(long, value_name = "N", value_parser = parse_threads)]
     pub(crate) threads: Option<NonZeroUsize>,

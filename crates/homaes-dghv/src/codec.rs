@@ -349,7 +349,7 @@ pub fn encode_batch(key: &EvalKey, state: &State) -> Result<Vec<u8>> {
             return Err(FieldError::new("level", c.level as u64, level as u64).into());
         }
         words.resize(key.params.words(), 0);
-        out = out.u8(level as u8).f64(c.noise.r_log2);
+        out = out.u8(level as u8).noise(c.noise.r_log2);
         out = words.into_iter().fold(out, Encoder::u64);
     }
     Ok(out.finish())

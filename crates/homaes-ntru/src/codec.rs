@@ -332,7 +332,7 @@ pub fn encode_batch<A: Arithmetic>(params: &Params<A>, state: &State<A>) -> Resu
         if c.level != level {
             return Err(FieldError::new("level", c.level as u64, level as u64).into());
         }
-        out = out.u8(level as u8).f64(c.noise.rms_log2);
+        out = out.u8(level as u8).noise(c.noise.rms_log2);
         out = params.arithmetic().put(level, &c.element, out);
     }
     Ok(out.finish())

@@ -235,7 +235,7 @@ pub fn encode_batch(params: &Params, state: &State) -> Result<Vec<u8>> {
         return Err(FieldError::new("finished state", 0_u64, 1).into());
     }
     let size = batch_bytes(params, state.blocks) as usize;
-    let out = Encoder::with_capacity(size).f64(state.log2_sigma);
+    let out = Encoder::with_capacity(size).noise(state.log2_sigma);
     let mut out = out.finish();
     let rounded = state
         .lwes

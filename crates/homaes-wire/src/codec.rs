@@ -57,6 +57,19 @@ impl Encoder {
         self.u64(value.to_bits())
     }
 
+    /// Appends a figure of noise, log2 of something or a count of bits, rounded upwards to a multiple of 2^-16: what `log2` and `exp2` give
+    /// differs in the last bits between C libraries, and files must not. What is above a multiple by 2^-26 or less counts as that multiple, for the
+    /// same reason: exact powers of two stay where they are.
+    pub fn noise(self, value: f64) -> Self {
+        self.f64(rounded_up(value))
+    }
+
+    /// As [`noise`](Self::noise), downwards: bits that are left.
+    pub fn noise_left(self, value: f64) -> Self {
+        // without the sign of a zero
+        self.f64(0.0 - rounded_up(-value))
+    }
+
     /// Appends bytes without their length.
     pub fn bytes(mut self, bytes: &[u8]) -> Self {
         self.out.extend_from_slice(bytes);
@@ -318,6 +331,12 @@ impl core::fmt::Debug for Decoder<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         write!(f, "Decoder({} of {} bytes left)", self.rest.len(), self.len)
     }
+}
+
+/// The next multiple of 2^-16, unless the value is above the one before by 2^-26 or less.
+fn rounded_up(value: f64) -> f64 {
+    // adding 0 takes the sign of a zero away
+    (value * 65536.0 - 1.0 / 1024.0).ceil() / 65536.0 + 0.0
 }
 
 fn bounded(what: &'static str, found: u64, max: usize) -> Result<usize, WireError> {

@@ -172,13 +172,13 @@ pub(crate) fn sha256(bytes: &[u8]) -> [u8; 32] {
     Sha256::digest(bytes).into()
 }
 
-/// The body of the last record.
-pub(crate) fn encode_steps(steps: &[Step]) -> Vec<u8> {
+/// The body of the last record; `timed`: with the seconds that the steps took, which are others in every run.
+pub(crate) fn encode_steps(steps: &[Step], timed: bool) -> Vec<u8> {
     let add = |body: Encoder, step: &Step| {
         body.u16(step.quality.level as u16)
-            .f64(step.quality.noise_bits)
-            .f64(step.quality.capacity_bits)
-            .f64(step.seconds)
+            .noise(step.quality.noise_bits)
+            .noise_left(step.quality.capacity_bits)
+            .f64(if timed { step.seconds } else { 0.0 })
     };
     steps.iter().fold(Encoder::new(), add).finish()
 }
@@ -357,15 +357,18 @@ mod tests {
             quality,
         };
         let full = meta(modes()[2], 17, 16);
-        let body = encode_steps(&[step; 13]);
+        let body = encode_steps(&[step; 13], true);
         assert_eq!(body.len() as u64, full.steps_bytes());
         assert_eq!(full.decode_steps(&body).unwrap(), [step; 13]);
+        let seconds = 0.0;
+        let untimed = full.decode_steps(&encode_steps(&[step; 13], false));
+        assert_eq!(untimed.unwrap(), [Step { seconds, ..step }; 13]);
         assert!(full.decode_steps(&body[1..]).is_err());
-        assert!(full.decode_steps(&encode_steps(&[step; 14])).is_err());
+        assert!(full.decode_steps(&encode_steps(&[step; 14], true)).is_err());
         for seconds in [-1.0, f64::NAN, f64::INFINITY] {
             let mut steps = [step; 13];
             steps[2].seconds = seconds;
-            assert!(full.decode_steps(&encode_steps(&steps)).is_err());
+            assert!(full.decode_steps(&encode_steps(&steps, true)).is_err());
         }
         let empty = meta(modes()[2], 0, 16);
         assert_eq!(empty.steps_bytes(), 0);

@@ -32,6 +32,7 @@ pub struct Transcipher<'k> {
     circuits: [OnceLock<Box<dyn Circuit + 'k>>; Layout::ALL.len()],
     pool: Pool,
     cancel: Cancel,
+    reproducible: bool,
     watch: Mutex<Watch<'k>>,
 }
 
@@ -65,6 +66,7 @@ impl<'k> Transcipher<'k> {
             circuits: Default::default(),
             pool,
             cancel: Cancel::new(),
+            reproducible: false,
             watch: Mutex::new(Box::new(|_| ())),
         })
     }
@@ -104,6 +106,16 @@ impl<'k> Transcipher<'k> {
     #[must_use]
     pub fn cancel(self, cancel: Cancel) -> Self {
         Self { cancel, ..self }
+    }
+
+    /// Whether files shall be the same bytes in every run with the same keys and input: their last record then has 0 for the seconds that the steps
+    /// took.
+    #[must_use]
+    pub fn reproducible(self, reproducible: bool) -> Self {
+        Self {
+            reproducible,
+            ..self
+        }
     }
 
     /// Threads that work.
@@ -168,7 +180,11 @@ impl<'k> Transcipher<'k> {
         (report.bytes, report.blocks) = (split.bytes, split.blocks());
         report.file_bytes = file.writer().header().file_bytes();
         self.evaluate(job, split, &mut report, &mut file)?;
-        file.record(TAG_STEPS, 0, &encode_steps(&report.steps))?;
+        file.record(
+            TAG_STEPS,
+            0,
+            &encode_steps(&report.steps, !self.reproducible),
+        )?;
         file.commit()?;
         Ok(report)
     }

@@ -48,6 +48,7 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
     let transcipher = prepare(args, &eval, &wrapped, bridge.as_ref())?;
     warn_of_few_threads(args, &transcipher);
     let report = transcipher
+        .reproducible(args.reproducible)
         .watch(|event| {
             follower.event(event);
             if let Some(batches) = &mut record {

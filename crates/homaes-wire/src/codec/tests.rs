@@ -26,6 +26,30 @@ fn all_values_round_trip() {
     decoder.finish("body").unwrap();
 }
 
+/// Figures that differ in their last bits are the same bytes, and what was read is written as it was.
+#[test]
+fn noise_is_rounded_to_the_safe_side() {
+    let ulps = |value: f64, count: i64| f64::from_bits((value.to_bits() as i64 + count) as u64);
+    let written = |value| {
+        let body = Encoder::new().noise(value).noise_left(value).finish();
+        let mut decoder = Decoder::new(&body);
+        [(); 2].map(|()| decoder.f64("x").unwrap())
+    };
+    for value in [13.218747430179198, -21.19, 64.0, -17.0, 0.3, 4095.7, -0.25] {
+        let [up, down] = written(value);
+        assert!(up >= value && up < value + 2f64.powi(-16), "{value}");
+        assert!(down <= value && down > value - 2f64.powi(-16), "{value}");
+        assert_eq!((up * 65536.0).fract(), 0.0);
+        for count in -8..=8 {
+            assert_eq!(written(ulps(value, count)), [up, down], "{value}");
+        }
+        assert_eq!((written(up)[0], written(down)[1]), (up, down));
+    }
+    for zero in [0.0, -0.0] {
+        assert!(written(zero).map(f64::to_bits) == [0, 0]);
+    }
+}
+
 #[test]
 fn errors_name_the_value() {
     let huge = Encoder::new().u64(u64::MAX).finish();

@@ -100,7 +100,15 @@ fn rounds(world: &mut World, layout: Layout, size: KeySize, direction: Direction
     let (record, quality) = only(done);
     assert_eq!(record.len() as u64, params.batch_bytes(shape), "{what}");
     let found = params.batch_quality(shape, &record).unwrap();
-    assert_eq!(found, quality, "{what}: figures of the record");
+    // records have figures rounded to the safe side
+    let off = [
+        found.noise_bits - quality.noise_bits,
+        quality.capacity_bits - found.capacity_bits,
+    ];
+    assert!(
+        found.level == quality.level && off.iter().all(|off| (-1e-9..2f64.powi(-14)).contains(off)),
+        "{what}: figures of the record: {found:?}, of the run: {quality:?}"
+    );
     let state = world.secret.read_batch(shape, &record).unwrap();
     let decrypted = world.secret.decrypt(&*state).unwrap();
     let expected = input.iter().enumerate().map(|(i, &block)| {
