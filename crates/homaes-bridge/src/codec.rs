@@ -54,7 +54,7 @@ impl Other {
         let mut sets = homaes_tfhe::sets::ALL.iter().map(|set| set.name.as_str());
         let found = match bytes {
             [0, name @ ..] => sets.find(|own| own.as_bytes() == name).map(Self::Set),
-            [1, pattern, tag @ ..] => Some(Self::User {
+            [1, pattern @ 0..=1, tag @ ..] => Some(Self::User {
                 pattern: *pattern,
                 tag: tag.to_vec(),
             }),
@@ -75,6 +75,7 @@ impl BridgeKey {
     pub fn describe_file<R: Read>(params: &Params, mut r: Reader<R>) -> Result<Target> {
         let (_, target, other) = head(params, &mut r)?;
         read::check_length::<crate::Error>(params.id(), r.header(), contents(params, other))?;
+        rings(params)?;
         Ok(target)
     }
 
@@ -104,6 +105,7 @@ impl BridgeKey {
             transform,
             pairs,
             seed,
+            fitness: None,
         })
     }
 

@@ -37,7 +37,9 @@ pub enum Error {
         set: &'static str,
     },
     /// Results of AES under the set cannot be lifted.
-    #[error("set {set} has no bridges: they need multiplications left on bytes after AES")]
+    #[error(
+        "set {set} has no bridges: they lead from sets of BGV with multiplications left on bytes after AES"
+    )]
     NoBridge {
         /// the set
         set: &'static str,
@@ -66,12 +68,21 @@ pub enum Error {
     },
     /// A secret key with large values at some embeddings.
     #[error(
-        "with this secret key bits would be read wrongly with a probability of 2^{failure_log2:.0} a batch, above 2^-66"
+        "with this secret key a value of a batch would be off by 2^{room:.2} of the torus with a probability of 2^{found:.0}, above 2^{most}"
     )]
     UnfitKey {
         /// log2 of the bound on the probability
-        failure_log2: f64,
+        found: f64,
+        /// log2 of how far values may be off
+        room: f64,
+        /// log2 of the most
+        most: f64,
     },
+    /// The key at the other end is not one that was drawn.
+    #[error(
+        "the bits of the key on the other side are too uneven to have been drawn at random; the file is damaged, and a bridge to it would show the secret key"
+    )]
+    UnevenBits,
     /// What is lifted has more noise than bridge keys allow for.
     #[error(
         "bytes to be lifted have noise of 2^{found:.1} at an embedding, expected at most 2^{most}; multiply less before they cross, or start with more levels"
@@ -104,7 +115,10 @@ impl Failure for Error {
             Self::Dimension { .. } | Self::Modulus { .. } | Self::Target { .. } => {
                 remedy::OTHER_SET
             }
-            Self::UnfitKey { .. } => "make the keys anew; one in many is refused",
+            Self::UnfitKey { .. } => {
+                "make keys and bridge together by 'keygen --set … --bridge …', which draws until they fit"
+            }
+            Self::UnevenBits => "take a copy of the key",
             Self::Field(_) | Self::TooNoisy { .. } | Self::Handed { .. } => remedy::ANEW,
         }
     }

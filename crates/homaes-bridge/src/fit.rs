@@ -2,9 +2,12 @@
 
 use crate::crossing::{Crossing, Numbers};
 use crate::error::{Error, Result};
+use crate::fitness::Fitness;
 use crate::key::{BridgeKey, LEVELS};
-use crate::noise::{BATCH, CARRIED_LOG2, EVENT_LOG2, KEY_LOG2, ORDERS, markov, switch_log2};
-use crate::target::Target;
+use crate::noise::{
+    BATCH, CARRIED_LOG2, EVENT_LOG2, KEY_LOG2, ORDERS, USE_LOG2, USE_ROOM_LOG2, markov, switch_log2,
+};
+use crate::target::{Other, Target};
 use core::cmp::Ordering;
 use homaes_bgv::{KEY_PEAK, LiftNoise, Params, SecretKey, worst_key_switch_spread};
 use homaes_leveled::log2;
@@ -16,35 +19,69 @@ use zeroize::Zeroizing;
 /// Places per unit of κ at which moments are computed.
 const STEPS: usize = 16;
 
+/// Bits of the key at the other end that are looked at together.
+const WINDOW: usize = 256;
+
+/// Standard deviations from half of them that ones may be: outside with a probability of 2^-71 for bits drawn at random.
+const WEIGHT_SIGMAS: u64 = 10;
+
+/// Refuses bits that do not look drawn at random: with zeros in place of them, a bridge key shows the secret it leads from. Files of client keys have no
+/// checksum. Only whether they are refused depends on the bits.
+fn check_bits(bits: &[u64]) -> Result<()> {
+    let uneven = |window: &[u64]| {
+        let ones: u64 = window.iter().map(|bit| bit & 1).sum();
+        let all = window.len() as u64;
+        // |ones - all/2| > σ·√all/2
+        (2 * ones).abs_diff(all).pow(2) > WEIGHT_SIGMAS.pow(2) * all
+    };
+    let windows = bits.chunks_exact(WINDOW).filter(|window| uneven(window));
+    match windows.count() + usize::from(uneven(bits)) {
+        0 => Ok(()),
+        _ => Err(Error::UnevenBits),
+    }
+}
+
 impl BridgeKey {
     /// From `secret` to the LWE key of these bits, the lowest of each word, which is that of `target`. Two seconds at n = 32768 on two threads.
     ///
     /// # Errors
-    /// If there are not as many bits as the subring of the set's ring has coefficients; [`Error::UnfitKey`].
+    /// If there are not as many bits as the subring of the set's ring has coefficients; [`Error::UnevenBits`], [`Error::UnfitKey`].
     pub fn generate(
         secret: &SecretKey,
         bits: &[u64],
         target: Target,
         rng: &mut impl CryptoRng,
     ) -> Result<Self> {
+        check_bits(bits)?;
         let key = Self::unchecked(secret, bits, target, rng)?;
-        key.check_secret(secret)?;
-        Ok(key)
+        let fitness = Some(key.check_secret(secret)?);
+        Ok(Self { fitness, ..key })
     }
 
-    /// Refuses a secret with which a batch would be read wrongly too often.
-    fn check_secret(&self, secret: &SecretKey) -> Result<()> {
-        for numbers in [Numbers::Bits, Numbers::Pairs] {
-            let crossing = Crossing::new(self, numbers);
-            let found = exceeded_log2(&crossing, secret, BATCH, crossing.limit_log2());
+    /// Refuses a secret with which a batch would be read wrongly too often, or with which a user of `tfhe` would.
+    pub(crate) fn check_secret(&self, secret: &SecretKey) -> Result<Fitness> {
+        let within = |crossing: &Crossing<'_>, room: f64, most: f64| {
+            let found = exceeded_log2(crossing, secret, BATCH, room);
             // a figure that is no number is refused
-            if !matches!(found.partial_cmp(&KEY_LOG2), Some(Ordering::Less)) {
-                return Err(Error::UnfitKey {
-                    failure_log2: found,
-                });
+            match found.partial_cmp(&most) {
+                Some(Ordering::Less) => Ok(found),
+                _ => Err(Error::UnfitKey { found, room, most }),
             }
+        };
+        let crossings = [Numbers::Bits, Numbers::Pairs].map(|numbers| Crossing::new(self, numbers));
+        let mut read_log2 = f64::NEG_INFINITY;
+        for crossing in &crossings {
+            let found = within(crossing, crossing.limit_log2(), KEY_LOG2)?;
+            read_log2 = read_log2.max(found);
         }
-        Ok(())
+        let used_log2 = match self.target.other {
+            Other::Set(_) => None,
+            Other::User { .. } => Some(within(&crossings[1], USE_ROOM_LOG2, USE_LOG2)?),
+        };
+        Ok(Fitness {
+            read_log2,
+            used_log2,
+        })
     }
 }
 
@@ -155,6 +192,31 @@ fn map_len(crossing: &Crossing<'_>) -> usize {
 mod tests {
     use super::*;
     use homaes_bgv::sets;
+
+    #[test]
+    fn bits_that_were_not_drawn_are_refused() {
+        use rand_chacha::ChaCha20Rng;
+        use rand_core::{Rng, SeedableRng};
+        let mut rng = ChaCha20Rng::from_seed([9; 32]);
+        for len in [8, 256, 2048] {
+            let mut bits: Vec<u64> = (0..len).map(|_| u64::from(rng.next_u32() & 1)).collect();
+            check_bits(&bits).unwrap();
+            if len < 2048 {
+                continue;
+            }
+            let good = bits.clone();
+            // a page of 4096 bytes, wherever it starts
+            for start in (0..=2048 - 512).step_by(64) {
+                for value in [0, 1] {
+                    bits.copy_from_slice(&good);
+                    bits[start..start + 512].fill(value);
+                    let refused = check_bits(&bits).unwrap_err();
+                    assert!(matches!(refused, Error::UnevenBits));
+                }
+            }
+            assert!(check_bits(&vec![0; len]).is_err());
+        }
+    }
 
     /// Above a function that grows, convex or concave, and not above what it is two steps on.
     #[test]

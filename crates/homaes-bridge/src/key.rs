@@ -13,6 +13,7 @@
 //! That is the switch to a subring of Gentry, Halevi, Peikert and Smart (SCN 2012) without the trace: what is read are single functionals, each one a trace.
 
 use crate::error::{Error, Result};
+use crate::fitness::Fitness;
 use crate::target::{Other, Target};
 use homaes_bgv::{Params, SecretKey};
 use homaes_leveled::secret::{self, lots, lots_mut};
@@ -41,6 +42,8 @@ pub struct BridgeKey {
     /// b_l and a_l, stored and canonical
     pub(crate) pairs: Vec<[Words; 2]>,
     pub(crate) seed: Seed,
+    /// what [`generate`](Self::generate) found
+    pub(crate) fitness: Option<Fitness>,
 }
 
 impl BridgeKey {
@@ -118,7 +121,13 @@ impl BridgeKey {
             transform,
             pairs,
             seed,
+            fitness: None,
         })
+    }
+
+    /// How often a batch that crosses is wrong: `None` of a key from a file.
+    pub fn fitness(&self) -> Option<Fitness> {
+        self.fitness
     }
 
     /// The parameters of the BGV key.

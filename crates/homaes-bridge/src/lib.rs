@@ -37,6 +37,7 @@ mod error;
 #[cfg(feature = "tfhe-rs")]
 mod fheuint8;
 mod fit;
+mod fitness;
 mod key;
 mod noise;
 mod state;
@@ -46,6 +47,7 @@ mod weights;
 pub use codec::MOST_OTHER_BYTES;
 pub use crossing::{Crossing, Numbers, ReadingNoise};
 pub use error::{Error, Result};
+pub use fitness::Fitness;
 pub use key::BridgeKey;
 pub use state::{Crossed, decode_lwes, record_bytes};
 pub use target::{Other, Target};

@@ -36,6 +36,10 @@ pub(crate) const EVENT_LOG2: f64 = -100.0;
 pub(crate) const BATCH: usize = 16;
 /// log2 of the most that a key may have of [`exceeded_log2`](crate::fit::exceeded_log2), for [`BATCH`] ciphertexts.
 pub(crate) const KEY_LOG2: f64 = -66.0;
+/// log2 of the room that blocks have in the sum 4a + b of two before a bootstrap of `tfhe`: a fifth of what a block is read right below.
+pub(crate) const USE_ROOM_LOG2: f64 = -8.33;
+/// log2 of the most that a key may have of exceeding that in a batch, if it leads to a user of `tfhe`.
+pub(crate) const USE_LOG2: f64 = -64.0;
 /// log2 of what planes may be handed at an embedding.
 pub(crate) const CARRIED_LOG2: f64 = 9.0;
 /// Highest moment.
@@ -48,7 +52,8 @@ pub(crate) fn switch_log2(params: &Params, kappa: f64, spread: f64) -> f64 {
     let digit = f64::from(2 * BASE).exp2() / 12.0;
     let low = f64::from(2 * LOW).exp2() / 12.0;
     let errors = levels * n * n * SIGMA * SIGMA * digit * spread;
-    let dropped = n * low * params.set().weight as f64 * kappa;
+    // times |s_j|², which is (1 + h)κ - 1
+    let dropped = n * low * (1.0 + params.set().weight as f64) * kappa;
     let rounding = n / 3.0 * (1.0 + params.set().weight as f64) * kappa;
     0.5 * (4.0 * (errors + dropped) + rounding).log2()
 }

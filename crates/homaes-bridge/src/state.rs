@@ -2,6 +2,7 @@
 
 use crate::crossing::{Crossing, Numbers, ReadingNoise, Switched, TOGETHER};
 use crate::error::{Error, Result};
+use crate::noise::{BATCH, KEY_LOG2};
 use crate::target::Other;
 use homaes_bgv::{Ciphertext, Evaluator, Lifted, Params, State};
 use homaes_math::Words;
@@ -101,6 +102,11 @@ impl Crossing<'_> {
         places: Vec<(usize, usize)>,
         cancel: &Cancel,
     ) -> Result<Crossed> {
+        // each adds its part of what the key allows for; before the work
+        let failure_log2 = KEY_LOG2 + (inputs.len() as f64 / BATCH as f64).log2();
+        if failure_log2 > LOG2_P_FAIL {
+            return Err(Error::TooNoisy { failure_log2 });
+        }
         let mut noise = ReadingNoise::NONE;
         let numbers = inputs.iter().map(|a| {
             cancel.check().map_err(homaes_bgv::Error::from)?;

@@ -254,10 +254,13 @@ fn keys_are_fit_at_full_size() {
         for seed in 0..3 {
             let mut rng = ChaCha20Rng::from_seed([seed; 32]);
             let secret = SecretKey::generate(&params, &mut rng).unwrap();
-            let bits = vec![1; params.ring().n() / 16];
+            let bits: Vec<u64> = (0..params.ring().n() / 16)
+                .map(|_| rng.next_u64() & 1)
+                .collect();
             let start = Instant::now();
-            let bridge = BridgeKey::generate(&secret, &bits, target(), &mut rng).unwrap();
-            print!("{} {:?}:", set.name.as_str(), start.elapsed());
+            let bridge = BridgeKey::unchecked(&secret, &bits, target(), &mut rng).unwrap();
+            let fits = bridge.check_secret(&secret).is_ok();
+            print!("{} {:?}, fits {fits}:", set.name.as_str(), start.elapsed());
             for numbers in [Numbers::Bits, Numbers::Pairs] {
                 let crossing = Crossing::new(&bridge, numbers);
                 let limit = crossing.limit_log2();
@@ -268,6 +271,7 @@ fn keys_are_fit_at_full_size() {
                     limit - 1.33
                 );
                 assert!(found < noise::KEY_LOG2);
+                assert!(!fits || used < noise::USE_LOG2);
             }
             println!();
         }

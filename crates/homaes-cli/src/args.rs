@@ -84,7 +84,8 @@ pub(crate) struct Keygen {
     pub(crate) passphrase: bool,
     /// Make a bridge key too, bridge.hbk, by which results leave BGV for TFHE: to this secret key of a set
     /// like tfhe/p64, or to this client key of the crate tfhe, written by its safe_serialize (feature
-    /// tfhe-rs). Without --set, for the secret key that is in the folder
+    /// tfhe-rs). With --set, secret keys are drawn until one fits the bridge; without it, it leads from the
+    /// secret key that is in the folder, if that fits
     #[arg(long, value_name = "CLIENT-KEY", value_parser = file_path())]
     pub(crate) bridge: Option<PathBuf>,
     /// Passphrase of the secret key that the bridge leads to, the only line of this file
@@ -92,7 +93,7 @@ pub(crate) struct Keygen {
     pub(crate) bridge_passphrase_file: Option<PathBuf>,
     /// Keep what is made if the run is stopped, in secret.hsk.unfinished (once it is whole) and
     /// eval.hek.unfinished (record by record), and go on from there if they are in the folder
-    #[arg(long, requires = "set")]
+    #[arg(long, requires = "set", conflicts_with = "bridge")]
     pub(crate) resume: bool,
     /// Make keys for a set that offers no security, for tests
     #[arg(long, requires = "set")]

@@ -238,9 +238,12 @@ pub(crate) fn security(card: &SetCard) -> String {
     let figures = card
         .security_bits_estimated()
         .zip(card.security_bits_with_rotations());
-    let estimated = figures.map_or_else(String::new, |(bits, rotations)| match card.ring {
-        Some(_) => format!(", {bits:.1} estimated, {rotations:.1} with rotations"),
-        None => format!(", {bits:.1} estimated"),
+    let estimated = figures.map_or_else(String::new, |(bits, rotations)| {
+        let with = match card.ring.is_some() || rotations < bits {
+            true => format!(", {rotations:.1} with rotations"),
+            false => String::new(),
+        };
+        format!(", {bits:.1} estimated{with}")
     });
     match (card.purpose, card.security_bits_claimed) {
         (Purpose::Secure, Some(claim)) => format!("{claim} bits claimed{estimated}"),

@@ -111,9 +111,13 @@ fn keys_without_a_bridge_are_named_and_kept() {
     let world = World::new();
     world.ok("keygen --set tfhe/toy --out t --accept-insecure");
     world.ok("keygen --set bgv/toy-4369 --out b --bridge t/secret.hsk --accept-insecure");
-    for option in ["--passphrase", "--resume", "--accept-insecure"] {
+    for (option, named) in [
+        ("--passphrase", "--set"),
+        ("--accept-insecure", "--set"),
+        ("--resume", "--bridge"),
+    ] {
         let line = format!("keygen --out b --bridge t/secret.hsk --force {option}");
-        world.fails(2, &line, "--set");
+        world.fails(2, &line, named);
     }
     // the key at the other end is never replaced
     let secret = world.read("t/secret.hsk");

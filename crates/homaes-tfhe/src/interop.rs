@@ -87,6 +87,9 @@ const SWITCH: Gadget = Gadget {
     levels: 2,
 };
 
+/// Blocks of a value of eight bits.
+const BLOCKS: usize = 4;
+
 /// What the two bits of a block are worth: 64 bits less padding, carry and message.
 const UNITS: [u64; 2] = [1 << 59, 1 << 60];
 
@@ -380,6 +383,13 @@ impl Format {
             }
         };
         let blocks = blocks.map(block).collect::<Result<Vec<_>>>()?;
+        if blocks.len() != BLOCKS {
+            return Err(Error::TfheKey {
+                what: "blocks of a value",
+                found: blocks.len() as u64,
+                expected: BLOCKS as u64,
+            });
+        }
         Ok(FheUint8::from_raw_parts(
             RadixCiphertext::from(blocks),
             FheUint8Id,

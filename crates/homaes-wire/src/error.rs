@@ -211,6 +211,10 @@ impl WireError {
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::NotHomaes { .. } | Self::UnknownKind { .. } => "give a file made by homaes",
+            Self::WrongKind {
+                found: Kind::Values,
+                ..
+            } => "results for the crate tfhe are read by 'homaes export'",
             Self::WrongKind { .. } => "check which file goes with which option",
             Self::NewerVersion { .. } => "use a newer version of homaes",
             Self::OtherSet { .. } => "use files of one parameter set",

@@ -63,11 +63,19 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     println!("\nclient, once");
     let set = Set::named(SET)?;
-    let keys = stages.run("keys of BGV", || KeySet::generate(&set))?;
     let (client, server) = stages.run("keys of tfhe", || {
         generate_keys(ConfigBuilder::default().build())
     });
-    let bridge = stages.run("bridge key", || BridgeKey::to_client(&keys.secret, &client))?;
+    // one key of BGV in five does not fit
+    let (keys, bridge) = stages.run("keys of BGV and the bridge", || {
+        loop {
+            let keys = KeySet::generate(&set)?;
+            match BridgeKey::to_client(&keys.secret, &client) {
+                Err(homaes::Error::Unfit(_)) => {}
+                bridge => break bridge.map(|bridge| (keys, bridge)),
+            }
+        }
+    })?;
     let aes_key = AesKey::from_bytes(&aes_key)?;
     let wrapped = stages.run("AES key under BGV", || {
         WrappedKey::encrypt(&keys.secret, &aes_key, &Wrapping::default())

@@ -17,7 +17,7 @@ use crate::{
 use core::fmt;
 use homaes_aes::{Block, Layout};
 use homaes_bgv::{Aes, LIFT_LEVEL, State};
-use homaes_bridge::{Crossed, Crossing, Numbers, Other, Target};
+use homaes_bridge::{Crossed, Crossing, Fitness, Numbers, Other, Target};
 use homaes_scheme::{Reading, misfit};
 use homaes_wire::{KeyId, Kind, Reader, WireError};
 use std::any::Any;
@@ -53,7 +53,12 @@ fn own<T: Any>(object: &dyn Any) -> Option<&T> {
 }
 
 fn bridge(error: homaes_bridge::Error) -> Error {
-    Error::Keys(SchemeError::of(error))
+    let unfit = matches!(error, homaes_bridge::Error::UnfitKey { .. });
+    let error = SchemeError::of(error);
+    match unfit {
+        true => Error::Unfit(error),
+        false => Error::Keys(error),
+    }
 }
 
 /// Whether a file is a secret key of this project.
@@ -95,7 +100,7 @@ impl BridgeKey {
     /// From `secret`, of a set of BGV with multiplications left on bytes after AES, to `other`, of a set of TFHE on bits.
     ///
     /// # Errors
-    /// [`Error::Keys`] if they are of other sets, [`Error::Random`].
+    /// [`Error::Keys`] if they are of other sets, [`Error::Unfit`], [`Error::Random`].
     pub fn generate(secret: &SecretKey, other: &SecretKey) -> Result<Self> {
         let end = own::<homaes_tfhe::SecretKey>(&*other.key);
         let end = end.ok_or_else(|| bridge(not_an_end(&other.set)))?;
@@ -107,7 +112,7 @@ impl BridgeKey {
     /// From `secret`, of a set of BGV with multiplications left on bytes after AES, to the key of a user of the crate `tfhe`.
     ///
     /// # Errors
-    /// [`Error::Keys`] if the set has no bridges, or `client` other parameters than two bits of message and two of carry under 2048 key bits; [`Error::Random`].
+    /// [`Error::Keys`] if the set has no bridges, or `client` other parameters than two bits of message and two of carry under 2048 key bits, or bits that were not drawn; [`Error::Unfit`], [`Error::Random`].
     #[cfg(feature = "tfhe-rs")]
     pub fn to_client(secret: &SecretKey, client: &tfhe::ClientKey) -> Result<Self> {
         Self::with(secret, |own, rng| {
@@ -190,6 +195,12 @@ impl BridgeKey {
     #[must_use]
     pub fn leads_to(&self) -> Option<&Set> {
         self.end.as_ref().map(|end| &end.set)
+    }
+
+    /// How often a batch that crosses is wrong, given that its results of AES are right: known to the client who made the key, `None` of a key from a file.
+    #[must_use]
+    pub fn fitness(&self) -> Option<Fitness> {
+        self.key.fitness()
     }
 
     pub(crate) fn target(&self) -> &Target {

@@ -329,6 +329,9 @@ pub enum Error {
         /// The secret key that was set aside.
         path: PathBuf,
     },
+    /// With this secret key results that cross a bridge would be wrong too often: one in several is.
+    #[error("{0}")]
+    Unfit(SchemeError),
     /// Results of AES on which too few multiplications are left to cross a bridge.
     #[error(
         "too few multiplications left on the results of AES to cross: {needed} needed, {left} left"
@@ -433,6 +436,7 @@ impl Error {
             Self::HalfReplaced { .. } => {
                 "compare key ids with 'homaes inspect' (also of wrapped keys and results), keep the right secret key as secret.hsk and move the other one away"
             }
+            Self::Unfit(error) => error.remedy(),
             Self::Crossing { needed: 1, .. } => {
                 "wrap the key with --levels-left 1, under a set that leaves one: bgv/bridge128 for AES-128, bgv/aes192+5 for AES-192, bgv/aes256+2 for AES-256"
             }

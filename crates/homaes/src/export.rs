@@ -40,11 +40,16 @@ pub fn read_client_key(path: impl AsRef<Path>) -> Result<ClientKey> {
     let read = file.read_exact(&mut bytes);
     read.map_err(|source| Error::io(path, source))?;
     // What that crate says of a damaged key quotes the key.
-    let key = safe_deserialize(&**bytes, CLIENT_KEY_BYTES);
-    key.map_err(|reason| {
+    let mut rest: &[u8] = &bytes;
+    let key = safe_deserialize(&mut rest, CLIENT_KEY_BYTES);
+    let key = key.map_err(|reason| {
         drop(Zeroizing::new(reason));
         other()
-    })
+    })?;
+    match rest {
+        [] => Ok(key),
+        _ => Err(other()),
+    }
 }
 
 /// Writes the bytes of the message in the `.hlw` file `path`, or those of them numbered `range`, as `tfhe::FheUint8`, each by

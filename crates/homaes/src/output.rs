@@ -8,7 +8,7 @@ use homaes_wire::{
     AtomicFile, Front, Header, Kind, OutputOptions, Reader, Registry, WireError, Writer,
 };
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -66,9 +66,23 @@ pub fn remove_leftovers(folder: &Path) -> Vec<PathBuf> {
     homaes_wire::remove_leftovers(folder).unwrap_or_default()
 }
 
+/// What files of client keys of the crate `tfhe` have in their first bytes, after the versions of the format.
+const CLIENT_KEY: &[u8] = b"high_level_api::ClientKey";
+
+/// Whether a file starts as a client key of the crate `tfhe`.
+fn is_client_key(path: &Path) -> bool {
+    let mut head = Vec::new();
+    let read = fs::File::open(path).and_then(|file| file.take(128).read_to_end(&mut head));
+    read.is_ok()
+        && head
+            .windows(CLIENT_KEY.len())
+            .any(|part| part == CLIENT_KEY)
+}
+
 /// Refuses a path at which a secret key is, which `force` would replace.
 fn spare_secret_key(path: &Path, force: bool) -> Result<()> {
-    let held = force && path.is_file() && Reader::open(path, Kind::SecretKey).is_ok();
+    let is_key = || Reader::open(path, Kind::SecretKey).is_ok() || is_client_key(path);
+    let held = force && path.is_file() && is_key();
     match held {
         true => Err(Error::HoldsSecretKey {
             path: path.to_owned(),
@@ -521,7 +535,7 @@ mod tests {
         let received = std::thread::scope(|scope| {
             let reader = scope.spawn(move || {
                 let mut received = Vec::new();
-                io::Read::read_to_end(&mut reader, &mut received).unwrap();
+                Read::read_to_end(&mut reader, &mut received).unwrap();
                 received
             });
             output.write_all(&bytes[..10]).unwrap();
@@ -536,7 +550,7 @@ mod tests {
         output.write_all(&bytes).unwrap();
         drop(output);
         let mut received = Vec::new();
-        io::Read::read_to_end(&mut reader, &mut received).unwrap();
+        Read::read_to_end(&mut reader, &mut received).unwrap();
         assert!(received.is_empty());
     }
 

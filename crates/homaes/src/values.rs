@@ -35,7 +35,13 @@ impl Values {
             }));
         }
         let user = file.record(TAG_TARGET, MOST_OTHER_BYTES, Other::decode)?;
-        Ok(Self { file, set, user })
+        match user {
+            Other::User { .. } => Ok(Self { file, set, user }),
+            Other::Set(_) => Err(file.error(WireError::Malformed {
+                what: "other side of the bridge",
+                expected: "a user of the crate tfhe",
+            })),
+        }
     }
 
     /// What they are the encryption of.

@@ -92,15 +92,29 @@ fn bits_of_aes_256_become_values_by_signs_at_full_size() {
     by_signs(&sets::AES256_2, Layout::Packed, &homaes_tfhe::sets::P64, 32);
 }
 
+/// A secret key that fits a bridge to the key of this user, and the bridge.
+fn bridged(
+    params: &Arc<Params>,
+    client: &ClientKey,
+    rng: &mut ChaCha20Rng,
+) -> (SecretKey, BridgeKey) {
+    loop {
+        let secret = SecretKey::generate(params, rng).unwrap();
+        match BridgeKey::to_client(&secret, client, rng) {
+            Err(Error::UnfitKey { .. }) => {}
+            bridge => break (secret, bridge.unwrap()),
+        }
+    }
+}
+
 /// One block of the packed layout at full size: way (b), whose ends are keys of 2048 bits and nothing smaller.
 #[test]
 fn a_packed_block_becomes_values() {
     let (client, server) = user();
     let params = Params::new(&sets::BRIDGE128).unwrap();
     let mut rng = ChaCha20Rng::from_seed([14; 32]);
-    let secret = SecretKey::generate(&params, &mut rng).unwrap();
+    let (secret, bridge) = bridged(&params, client, &mut rng);
     let eval = EvalKey::generate(&secret, &mut rng);
-    let bridge = BridgeKey::to_client(&secret, client, &mut rng).unwrap();
     let keys = RoundKeys::expand(&[0x2b; 16]).unwrap();
     let wrapping = Wrapping {
         layouts: &[Layout::Packed],
@@ -132,9 +146,8 @@ fn a_batch_becomes_values_of_tfhe() {
     let (client, server) = user();
     let params = Params::new(&sets::AES192).unwrap();
     let mut rng = ChaCha20Rng::from_seed([7; 32]);
-    let secret = SecretKey::generate(&params, &mut rng).unwrap();
+    let (secret, bridge) = bridged(&params, client, &mut rng);
     let eval = EvalKey::generate(&secret, &mut rng);
-    let bridge = BridgeKey::to_client(&secret, client, &mut rng).unwrap();
     let (keys, wrapped) = wrapped(&secret, &mut rng);
     let aes = Aes::new(&eval, &wrapped, Layout::Sliced).unwrap();
     let blocks: Vec<[u8; 16]> = (0..2048u32)

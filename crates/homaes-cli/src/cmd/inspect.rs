@@ -27,9 +27,16 @@ fn text(found: &Inspection) -> String {
         "unknown set: only the checksums were verified".into(),
         |set| table::security(set.card()),
     );
-    rows.add("security", security);
+    let of = match found.kind {
+        Kind::BridgeKey | Kind::Values => "of the keys of BGV: ",
+        _ => "",
+    };
+    rows.add("security", format!("{of}{security}"));
     rows.add("set digest", hex(&found.digest));
-    rows.add("key id", found.key_id.to_string());
+    // values are under the key at the other end, named below
+    if found.kind != Kind::Values {
+        rows.add("key id", found.key_id.to_string());
+    }
     rows.add("size", format!("{} bytes", found.file_bytes));
     let records = found
         .records
@@ -86,10 +93,11 @@ fn add_wrapped(rows: &mut Rows, scheme: Scheme, wrapped: &Wrapped) {
 fn add_messages(rows: &mut Rows, kind: Kind, scheme: Scheme, messages: &Messages) {
     let (meta, split) = (&messages.meta, messages.meta.split);
     let (bits, mode) = (bits(meta.key_size), meta.mode.name());
-    rows.add(
-        "cipher",
-        format!("AES-{bits}-{mode}, layout {}", meta.layout),
-    );
+    let held = match kind {
+        Kind::Values => "of each byte four pairs of bits".to_owned(),
+        _ => format!("layout {}", meta.layout),
+    };
+    rows.add("cipher", format!("AES-{bits}-{mode}, {held}"));
     if !meta.mode.iv().is_empty() {
         rows.add(table::iv_name(meta.mode), hex(meta.mode.iv()));
     }
@@ -103,10 +111,18 @@ fn add_messages(rows: &mut Rows, kind: Kind, scheme: Scheme, messages: &Messages
     }
     rows.add(
         "message",
-        format!("{} bytes, {} blocks", split.bytes, split.blocks()),
+        format!(
+            "{}, {}",
+            table::count(split.bytes, "byte", "bytes"),
+            table::count(split.blocks(), "block", "blocks")
+        ),
     );
+    let batches = match kind {
+        Kind::Values => "records",
+        _ => "batches",
+    };
     rows.add(
-        "batches",
+        batches,
         format!("{} of {} blocks", split.batches(), split.blocks_per_batch),
     );
     if kind == Kind::Values {

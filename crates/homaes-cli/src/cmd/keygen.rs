@@ -8,16 +8,22 @@ use crate::args::Keygen;
 use crate::console::{self, Failure};
 use crate::progress::Counter;
 use homaes::{
-    BRIDGE_KEY_FILE, BridgeKey, EVAL_KEY_FILE, Error, KdfCost, KeyFolder, KeyStep, Pair, Repair,
-    SECRET_KEY_FILE, SecretKey, Set, inspect_folder,
+    BRIDGE_KEY_FILE, BridgeKey, EVAL_KEY_FILE, Error, KdfCost, KeyFolder, KeyStep, Output, Pair,
+    Passphrase, Repair, SECRET_KEY_FILE, SecretKey, Set, inspect_folder,
 };
 use std::path::Path;
+
+/// Secret keys that are drawn for a bridge, at most: at worst one in three fits.
+pub(super) const MOST_DRAWS: usize = 64;
 
 pub(crate) fn run(args: &Keygen) -> Result<(), Failure> {
     let bridge_file = args.out.join(BRIDGE_KEY_FILE);
     if let Some(bridge) = &args.bridge {
-        for file in [SECRET_KEY_FILE, EVAL_KEY_FILE, BRIDGE_KEY_FILE] {
-            refuse_own_input(&args.out.join(file), &[bridge])?;
+        refuse_own_input(&bridge_file, &[bridge])?;
+        if args.set.is_some() {
+            for file in [SECRET_KEY_FILE, EVAL_KEY_FILE] {
+                refuse_own_input(&args.out.join(file), &[bridge])?;
+            }
         }
     }
     let passphrase = args.bridge_passphrase_file.as_deref();
@@ -65,21 +71,11 @@ pub(crate) fn run(args: &Keygen) -> Result<(), Failure> {
             ),
         });
     }
+    // before keys are replaced
+    let bridge_output = end.as_ref().map(|_| reserve(&bridge_file, args.force));
+    let bridge_output = bridge_output.transpose()?;
     let lock = passphrase.as_ref();
-    let lock = lock.map(|lock| (lock, KdfCost::default()));
-    let mut bar = Counter::new("making keys");
-    let mut tick = |step, done, all| {
-        bar.label(match step {
-            KeyStep::Secret => "making the secret key",
-            _ => "making the evaluation key",
-        });
-        bar.set(done, all);
-    };
-    let key = match args.resume {
-        true => folder.resume(&set, args.force, lock, &mut tick)?,
-        false => folder.create(&set, args.force, lock, &mut tick)?,
-    };
-    drop(bar);
+    let (key, bridge) = make(args, &set, folder, lock, end.as_ref())?;
     let under = match passphrase {
         None => "",
         Some(_) => ", under the passphrase",
@@ -97,7 +93,47 @@ pub(crate) fn run(args: &Keygen) -> Result<(), Failure> {
             bridge_file.display()
         ));
     }
-    add_bridge(&key, end, &bridge_file, args.force)
+    match bridge.zip(bridge_output) {
+        Some((bridge, output)) => save_bridge(&bridge, output),
+        None => Ok(()),
+    }
+}
+
+/// The keys in their folder, and the bridge key from them, if there is an end for it.
+fn make(
+    args: &Keygen,
+    set: &Set,
+    folder: KeyFolder,
+    lock: Option<&Passphrase>,
+    end: Option<&End>,
+) -> Result<(SecretKey, Option<BridgeKey>), Failure> {
+    let lock = lock.map(|lock| (lock, KdfCost::default()));
+    let mut bar = Counter::new("making keys");
+    let mut tick = |step, done, all| {
+        bar.label(match step {
+            KeyStep::Secret => "making the secret key",
+            _ => "making the evaluation key",
+        });
+        bar.set(done, all);
+    };
+    let (mut bridge, mut draws) = (None, 0);
+    let mut fits = |key: &SecretKey| {
+        draws += 1;
+        match end.map(|end| end.bridge(key)) {
+            None => Ok(true),
+            Some(Ok(made)) => {
+                bridge = Some(made);
+                Ok(true)
+            }
+            Some(Err(Error::Unfit(_))) if draws < MOST_DRAWS => Ok(false),
+            Some(Err(error)) => Err(error),
+        }
+    };
+    let key = match args.resume {
+        true => folder.resume(set, args.force, lock, &mut tick)?,
+        false => folder.create_fit(set, args.force, lock, &mut tick, &mut fits)?,
+    };
+    Ok((key, bridge))
 }
 
 /// The folder, locked, with its keys in order.
@@ -124,17 +160,24 @@ fn add_to_folder(args: &Keygen, end: Option<End>, file: &Path) -> Result<(), Fai
             args.out.display()
         )));
     }
-    let key = open_secret(
-        &args.out.join(SECRET_KEY_FILE),
-        args.passphrase_file.as_deref(),
-    )?;
-    add_bridge(&key, end, file, args.force)
+    let secret = args.out.join(SECRET_KEY_FILE);
+    if !secret.exists() {
+        return Err(Failure::Work(format!(
+            "{}: no keys for a bridge to start from; give their folder, or make them with --set",
+            args.out.display()
+        )));
+    }
+    let key = open_secret(&secret, args.passphrase_file.as_deref())?;
+    match end {
+        Some(end) => save_bridge(&end.bridge(&key)?, reserve(file, args.force)?),
+        None => Ok(()),
+    }
 }
 
 /// That there is no way from a set to TFHE.
 pub(super) fn no_bridges(set: &Set) -> Failure {
     Failure::Usage(format!(
-        "set {} has no bridges: they need multiplications left on bytes after AES; use bgv/bridge128, or a set whose AES leaves multiplications",
+        "set {} has no bridges: they lead from sets of BGV with multiplications left on bytes after AES; use bgv/bridge128, or a set whose AES leaves multiplications",
         set.name()
     ))
 }
@@ -152,6 +195,15 @@ impl End {
             Self::Set(key) => Some(key.set()),
             #[cfg(feature = "tfhe-rs")]
             Self::User(_) => None,
+        }
+    }
+
+    /// The bridge key from `key`.
+    fn bridge(&self, key: &SecretKey) -> Result<BridgeKey, Error> {
+        match self {
+            Self::Set(end) => BridgeKey::generate(key, end),
+            #[cfg(feature = "tfhe-rs")]
+            Self::User(user) => BridgeKey::to_client(key, user),
         }
     }
 }
@@ -183,19 +235,25 @@ fn read_end(path: &Path, passphrase_file: Option<&Path>) -> Result<End, Failure>
     )))
 }
 
-/// Makes the bridge key, if there is an end for it.
-fn add_bridge(key: &SecretKey, end: Option<End>, file: &Path, force: bool) -> Result<(), Failure> {
-    let bridge = match &end {
-        None => return Ok(()),
-        Some(End::Set(end)) => BridgeKey::generate(key, end)?,
-        #[cfg(feature = "tfhe-rs")]
-        Some(End::User(user)) => BridgeKey::to_client(key, user)?,
-    };
-    bridge.save(reserve(file, force)?)?;
+/// Writes a bridge key, and says where it leads and how often it fails.
+fn save_bridge(bridge: &BridgeKey, output: Output) -> Result<(), Failure> {
+    let file = output.path().to_owned();
+    bridge.save(output)?;
     let end = match bridge.leads_to() {
         Some(set) => format!("a key of set {}", set.name()),
         None => "a client key of the crate tfhe".into(),
     };
-    console::print_done(&format!("{}: leads to {end}\n", file.display()));
+    let wrong = bridge.fitness().map_or_else(String::new, |fitness| {
+        let used = fitness.used_log2.map_or_else(String::new, |log2| {
+            format!(
+                ", and values exceed what a bootstrap after 4a + b has room for with 2^{log2:.1}"
+            )
+        });
+        format!(
+            "; a batch is read wrongly with probability 2^{:.1} at most{used}",
+            fitness.read_log2
+        )
+    });
+    console::print_done(&format!("{}: leads to {end}{wrong}\n", file.display()));
     Ok(())
 }

@@ -125,14 +125,35 @@ impl KeyFolder {
         lock: Option<(&Passphrase, KdfCost)>,
         tick: KeyTick<'_>,
     ) -> Result<SecretKey> {
+        self.create_fit(set, force, lock, tick, &mut |_| Ok(true))
+    }
+
+    /// As [`create`](Self::create), with secret keys drawn until `fits` says so of one: for keys that must serve more than their set asks for. If it fails,
+    /// nothing is replaced.
+    ///
+    /// # Errors
+    /// As [`create`](Self::create); those of `fits`.
+    pub fn create_fit(
+        self,
+        set: &Set,
+        force: bool,
+        lock: Option<(&Passphrase, KdfCost)>,
+        tick: KeyTick<'_>,
+        fits: &mut dyn FnMut(&SecretKey) -> Result<bool>,
+    ) -> Result<SecretKey> {
         let [secret, eval] = self.files(refuse_link)?;
         self.check_disk(set, 0)?;
         let secret = Output::replacing(&secret, force)?;
         let eval = Output::create(eval, force)?;
         let mut rng = random::generator()?;
-        let key = SecretKey::generate(set, &mut rng, &mut |done, all| {
-            tick(KeyStep::Secret, done, all);
-        })?;
+        let key = loop {
+            let key = SecretKey::generate(set, &mut rng, &mut |done, all| {
+                tick(KeyStep::Secret, done, all);
+            })?;
+            if fits(&key)? {
+                break key;
+            }
+        };
         let mut seed = [0; 32];
         rng.fill_bytes(&mut seed);
         let secret = write_secret(secret, &*key.key, lock)?;

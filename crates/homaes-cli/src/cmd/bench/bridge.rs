@@ -2,6 +2,7 @@
 
 use super::reference::peak_rss_bytes;
 use crate::args::{self, Bench};
+use crate::cmd::keygen::MOST_DRAWS;
 use crate::cmd::sample::Sample;
 use crate::cmd::{layout_of_set, named_set};
 use crate::console::{self, Failure};
@@ -9,8 +10,8 @@ use crate::progress::{Follower, spin};
 use crate::scratch::Scratch;
 use crate::table::{self, Rows};
 use homaes::{
-    AesKey, BRIDGE_KEY_FILE, BridgeKey, Direction, Job, KeySet, KeySize, Layout, Output, Report,
-    SecretKey, Set, Transcipher, WrappedKey, Wrapping,
+    AesKey, BRIDGE_KEY_FILE, BridgeKey, Direction, Error, Fitness, Job, KeySet, KeySize, Layout,
+    Output, Report, SecretKey, Set, Transcipher, WrappedKey, Wrapping,
 };
 use serde_json::{Value, json};
 use std::fs;
@@ -53,6 +54,7 @@ pub(super) struct Outcome {
     /// AES alone on [`SHORTEST`]
     shortest: Option<Report>,
     bridge_key_bytes: u64,
+    fitness: Option<Fitness>,
     peak_rss_bytes: Option<u64>,
     /// milliseconds of one key switch and bootstrapping of the crate `tfhe`
     reference_pbs_ms: Option<f64>,
@@ -102,10 +104,18 @@ impl Plan {
         };
         let end = spin("making the key at the other end", || End::new(&self.set))?;
         let levels = Some(end.levels_left());
-        let (keys, wrapped) = self.keys(&self.set, levels, &sample, &scratch)?;
         let path = scratch.file(BRIDGE_KEY_FILE);
-        end.bridge(&keys.secret)?
-            .save(Output::create(&path, true)?)?;
+        let mut draws = 0;
+        let (keys, wrapped, made) = loop {
+            let (keys, wrapped) = self.keys(&self.set, levels, &sample, &scratch)?;
+            draws += 1;
+            match end.bridge(&keys.secret) {
+                Err(Error::Unfit(_)) if draws < MOST_DRAWS => {}
+                made => break (keys, wrapped, made?),
+            }
+        };
+        let fitness = made.fitness();
+        made.save(Output::create(&path, true)?)?;
         let bridge_key_bytes = fs::metadata(&path)
             .map_err(|error| Failure::system("temporary file", error))?
             .len();
@@ -130,6 +140,7 @@ impl Plan {
             single,
             shortest,
             bridge_key_bytes,
+            fitness,
         })
     }
 
@@ -214,12 +225,12 @@ impl End {
         }
     }
 
-    fn bridge(&self, secret: &SecretKey) -> Result<BridgeKey, Failure> {
-        Ok(match self {
-            Self::Set(key) => BridgeKey::generate(secret, key)?,
+    fn bridge(&self, secret: &SecretKey) -> Result<BridgeKey, Error> {
+        match self {
+            Self::Set(key) => BridgeKey::generate(secret, key),
             #[cfg(feature = "tfhe-rs")]
-            Self::User(key) => BridgeKey::to_client(secret, key)?,
-        })
+            Self::User(key) => BridgeKey::to_client(secret, key),
+        }
     }
 
     /// The message in results that have crossed.
@@ -417,6 +428,9 @@ impl Outcome {
             "single_block_over_reference_pbs": self.over_reference(&self.single),
             "noise_bits": quality.map(|quality| quality.noise_bits),
             "capacity_bits": quality.map(|quality| quality.capacity_bits),
+            "log2_p_fail": card.log2_p_fail,
+            "log2_p_fail_of_reading": self.fitness.map(|fitness| fitness.read_log2),
+            "log2_p_fail_of_use": self.fitness.and_then(|fitness| fitness.used_log2),
             "bridge_key_bytes": self.bridge_key_bytes,
             "results_bytes": self.across.file_bytes,
             "peak_rss_bytes": self.peak_rss_bytes,
@@ -460,8 +474,14 @@ impl Outcome {
             let [block, single] = [across, &self.single].map(|report| ms(report) / pbs);
             rows.add(
                 "block over reference",
-                format!("{block:.2} bootstrappings of tfhe, {pbs:.2} ms each; alone {single:.1}"),
+                format!(
+                    "{block:.2} bootstrappings of tfhe, {pbs:.2} ms each on one thread; alone {single:.1}"
+                ),
             );
+        }
+        if let Some(fitness) = self.fitness {
+            let log2 = fitness.read_log2;
+            rows.add("p_fail of reading", format!("2^{log2:.1} per batch"));
         }
         rows.add("size of bridge key", table::bytes(self.bridge_key_bytes));
         rows.add("size of results", table::bytes(across.file_bytes));
