@@ -54,7 +54,7 @@
 //! | [`clear`] | FIPS-197 in the clear: key schedule, block functions, states round by round |
 //! | [`layout`] | where the bytes of a block lie in ciphertexts |
 //! | [`state`] | byte order, ShiftRows, MixColumns, blocks to slots and back |
-//! | [`mode`] | modes of operation: ECB, CBC, CTR, GCM |
+//! | [`mode`] | modes of operation: ECB, CBC, CFB, CTR, GCM |
 //! | [`view`] | the views a backend implements, with their laws |
 //! | [`rounds`] | [`Rounds`] and [`cipher`] |
 //! | [`sliced`], [`packed`] | the layouts: 16 items, or one |
@@ -110,7 +110,7 @@ pub use clear::{KeySize, RoundKeys, Schedule};
 pub use error::{Depth, Error, EvalError, Result};
 pub use folded::{FoldedBits, Folding};
 pub use layout::Layout;
-pub use mode::Mode;
+pub use mode::{Counter, Mode};
 pub use packed::Packed;
 pub use rounds::{Rounds, cipher, cipher_observed};
 pub use sliced::{AesByte, Sliced};

@@ -7,12 +7,13 @@
 //! |---|---|---|---|---|
 //! | ECB | D(C_i) | C_i | nothing | SP 800-38A section 6.1 |
 //! | CBC | D(C_i) + C_{i-1}, C_{-1} = IV | C_i | IV, C_0, C_1, … | SP 800-38A section 6.2 |
+//! | CFB | E(C_{i-1}) + C_i, C_{-1} = IV | IV, C_0, C_1, … | C_i | SP 800-38A section 6.3, segments of 128 bits |
 //! | CTR | E(IV + i) + C_i | IV + i | C_i | SP 800-38A section 6.5 |
 //! | GCM | E(inc32^{i+1}(J_0)) + C_i | inc32^{i+1}(J_0) | C_i | SP 800-38D sections 6.5, 7.2 |
 //!
 //! Both inputs are public in every mode, so a server with the encrypted key alone can do its part.
 //! The initial counter block of CTR is all 128 bits, read as one big-endian number that wraps around:
-//! the convention of OpenSSL. GCM counts in the last 32 bits only, and its tag is no part of this
+//! the convention of OpenSSL. Other protocols count in a part of the block, or from the other end ([`Counter`]). GCM counts in the last 32 bits only, and its tag is no part of this
 //! module: to check it takes the AES key (SP 800-38D section 7.2, steps 3 to 6).
 //!
 //! GCM here has nonces of 96 bits. From a longer or shorter one, J_0 is computed with GHASH under
@@ -36,10 +37,22 @@ pub enum Mode {
         /// the initialisation vector
         iv: Block,
     },
-    /// Counter mode.
+    /// Cipher feedback with segments of a whole block.
+    Cfb {
+        /// the initialisation vector
+        iv: Block,
+    },
+    /// Counter mode, counting in all 128 bits, big-endian.
     Ctr {
         /// the initial counter block
         iv: Block,
+    },
+    /// Counter mode, counting in another way.
+    Counter {
+        /// the initial counter block
+        iv: Block,
+        /// how it counts
+        counter: Counter,
     },
     /// Galois/counter mode.
     Gcm {
@@ -48,14 +61,114 @@ pub enum Mode {
     },
 }
 
+/// Where the number is in a counter block, and in which order its bytes are. It wraps around within its bits; what else is in the block stays.
+///
+/// | | number | as in |
+/// |---|---|---|
+/// | `Big64`, `Big32` | the last 8 or 4 bytes, big-endian | CCM (RFC 3610) with a length of 8 or 4 bytes |
+/// | `Little128` | all 16 bytes, little-endian | WinZip's AE-1 and AE-2 |
+/// | `Little64`, `Little32` | the first 8 or 4 bytes, little-endian | `Little32`: GCM-SIV (RFC 8452) |
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "the table above has them")]
+pub enum Counter {
+    Big64,
+    Big32,
+    Little128,
+    Little64,
+    Little32,
+}
+
+impl Counter {
+    /// Every way.
+    pub const ALL: [Self; 5] = [
+        Self::Big64,
+        Self::Big32,
+        Self::Little128,
+        Self::Little64,
+        Self::Little32,
+    ];
+
+    /// The name of the mode in options and files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Big64 => "ctr64",
+            Self::Big32 => "ctr32",
+            Self::Little128 => "ctr-le",
+            Self::Little64 => "ctr64-le",
+            Self::Little32 => "ctr32-le",
+        }
+    }
+
+    /// Counter block number `index` after `iv`.
+    pub fn block(self, iv: Block, index: u64) -> Block {
+        let mut out = iv;
+        match self {
+            Self::Little128 => {
+                return u128::from_le_bytes(iv)
+                    .wrapping_add(index.into())
+                    .to_le_bytes();
+            }
+            Self::Big64 => count(&mut out, 8, |n| {
+                u64::from_be_bytes(n).wrapping_add(index).to_be_bytes()
+            }),
+            Self::Little64 => count(&mut out, 0, |n| {
+                u64::from_le_bytes(n).wrapping_add(index).to_le_bytes()
+            }),
+            Self::Big32 => count(&mut out, 12, |n| {
+                let sum = u32::from_be_bytes(n).wrapping_add(index as u32);
+                sum.to_be_bytes()
+            }),
+            Self::Little32 => count(&mut out, 0, |n| {
+                let sum = u32::from_le_bytes(n).wrapping_add(index as u32);
+                sum.to_le_bytes()
+            }),
+        }
+        out
+    }
+}
+
+/// Replaces the `N` bytes at `place`.
+fn count<const N: usize>(block: &mut Block, place: usize, next: impl Fn([u8; N]) -> [u8; N]) {
+    let bytes = core::array::from_fn(|i| block[place + i]);
+    block[place..place + N].copy_from_slice(&next(bytes));
+}
+
 impl Mode {
-    /// The name in options and files: `ecb`, `cbc`, `ctr` or `gcm`.
+    /// The name in options and files: `ecb`, `cbc`, `cfb`, `ctr` or `gcm`, or that of a [`Counter`].
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Ecb => "ecb",
             Self::Cbc { .. } => "cbc",
+            Self::Cfb { .. } => "cfb",
             Self::Ctr { .. } => "ctr",
+            Self::Counter { counter, .. } => counter.name(),
             Self::Gcm { .. } => "gcm",
+        }
+    }
+
+    /// The mode called `name` with a vector of 16 bytes, unless it takes none or another.
+    pub fn with_iv(name: &str, iv: Block) -> Option<Self> {
+        match name {
+            "cbc" => Some(Self::Cbc { iv }),
+            "cfb" => Some(Self::Cfb { iv }),
+            "ctr" => Some(Self::Ctr { iv }),
+            _ => {
+                let mut all = Counter::ALL.into_iter();
+                let counter = all.find(|counter| counter.name() == name)?;
+                Some(Self::Counter { iv, counter })
+            }
+        }
+    }
+
+    /// Most bytes of a message, after which a counter would come again; `u64::MAX` without a limit.
+    pub const fn most_bytes(&self) -> u64 {
+        match self {
+            Self::Gcm { .. } => MAX_GCM_BYTES,
+            Self::Counter {
+                counter: Counter::Big32 | Counter::Little32,
+                ..
+            } => 1 << 36,
+            _ => u64::MAX,
         }
     }
 
@@ -63,7 +176,9 @@ impl Mode {
     pub const fn direction(&self) -> Direction {
         match self {
             Self::Ecb | Self::Cbc { .. } => Direction::Decrypt,
-            Self::Ctr { .. } | Self::Gcm { .. } => Direction::Encrypt,
+            Self::Cfb { .. } | Self::Ctr { .. } | Self::Counter { .. } | Self::Gcm { .. } => {
+                Direction::Encrypt
+            }
         }
     }
 
@@ -71,7 +186,7 @@ impl Mode {
     pub fn iv(&self) -> &[u8] {
         match self {
             Self::Ecb => &[],
-            Self::Cbc { iv } | Self::Ctr { iv } => iv,
+            Self::Cbc { iv } | Self::Cfb { iv } | Self::Ctr { iv } | Self::Counter { iv, .. } => iv,
             Self::Gcm { nonce } => nonce,
         }
     }
@@ -82,29 +197,40 @@ impl Mode {
     }
 
     /// The public blocks that enter the cipher for the ciphertext blocks number `first`, `first` + 1, … of a
-    /// message, which are `text`.
-    pub fn input<'t>(&self, first: u64, text: &'t [Block]) -> Cow<'t, [Block]> {
+    /// message, which are `text`; `before` is the ciphertext block before the first of them, none at the start of the message.
+    pub fn input<'t>(
+        &self,
+        first: u64,
+        before: Option<Block>,
+        text: &'t [Block],
+    ) -> Cow<'t, [Block]> {
         let numbers = (0..text.len() as u64).map(|i| first.wrapping_add(i));
         match *self {
             Self::Ecb | Self::Cbc { .. } => text.into(),
+            Self::Cfb { iv } => chained(iv, before, text),
+            Self::Counter { iv, counter } => numbers.map(|i| counter.block(iv, i)).collect(),
             Self::Ctr { iv } => numbers.map(|i| counter_block(iv, i.into())).collect(),
             Self::Gcm { nonce } => numbers.map(|i| gcm_block(nonce, i)).collect(),
         }
     }
 
-    /// The public blocks to add to the result of the cipher for the ciphertext blocks `text`; `before` is the
-    /// ciphertext block before the first of them, none at the start of the message. Empty if there is nothing to
-    /// add.
+    /// The public blocks to add to the result of the cipher for the ciphertext blocks `text`; `before` as for
+    /// [`input`](Self::input). Empty if there is nothing to add.
     pub fn mask<'t>(&self, before: Option<Block>, text: &'t [Block]) -> Cow<'t, [Block]> {
         match *self {
             Self::Ecb => Cow::default(),
-            Self::Cbc { iv } => {
-                let chain = core::iter::once(before.unwrap_or(iv)).chain(text.iter().copied());
-                chain.take(text.len()).collect()
+            Self::Cbc { iv } => chained(iv, before, text),
+            Self::Cfb { .. } | Self::Ctr { .. } | Self::Counter { .. } | Self::Gcm { .. } => {
+                text.into()
             }
-            Self::Ctr { .. } | Self::Gcm { .. } => text.into(),
         }
     }
+}
+
+/// For each block of `text` the one before it.
+fn chained(iv: Block, before: Option<Block>, text: &[Block]) -> Cow<'_, [Block]> {
+    let chain = core::iter::once(before.unwrap_or(iv)).chain(text.iter().copied());
+    chain.take(text.len()).collect()
 }
 
 /// Counter block number `index` of CTR: `iv` + `index` modulo 2^128, big-endian.
@@ -138,14 +264,90 @@ mod tests {
     use proptest::prelude::*;
 
     /// Every mode, with `iv` or its front.
-    fn modes(iv: Block) -> [Mode; 4] {
+    fn modes(iv: Block) -> Vec<Mode> {
         let nonce = core::array::from_fn(|i| iv[i]);
-        [
+        let counters = Counter::ALL.map(|counter| Mode::Counter { iv, counter });
+        let modes = [
             Mode::Ecb,
             Mode::Cbc { iv },
             Mode::Ctr { iv },
             Mode::Gcm { nonce },
+            Mode::Cfb { iv },
+        ];
+        [&modes[..], &counters].concat()
+    }
+
+    #[test]
+    fn counters_stay_in_their_bytes() {
+        let ones = [0xff; 16];
+        let zeros_at = |block: Block| -> Vec<usize> {
+            assert!(block.iter().all(|&x| x == 0 || x == 0xff));
+            (0..16).filter(|&i| block[i] == 0).collect()
+        };
+        for (counter, bytes) in [
+            (Counter::Big64, 8..16),
+            (Counter::Big32, 12..16),
+            (Counter::Little128, 0..16),
+            (Counter::Little64, 0..8),
+            (Counter::Little32, 0..4),
+        ] {
+            assert_eq!(counter.block(ones, 0), ones);
+            let least = match counter {
+                Counter::Big64 | Counter::Big32 => bytes.end - 1,
+                _ => bytes.start,
+            };
+            assert_eq!(zeros_at(counter.block(ones, 1)), bytes.collect::<Vec<_>>());
+            let mut three = [0; 16];
+            three[least] = 3;
+            assert_eq!(counter.block([0; 16], 3), three);
+        }
+    }
+
+    /// SP 800-38A, F.3.13, F.3.15 and F.3.17.
+    #[test]
+    fn published_examples_of_cfb() {
+        let block = |text: &str| -> Block {
+            core::array::from_fn(|i| u8::from_str_radix(&text[2 * i..2 * i + 2], 16).unwrap())
+        };
+        let message = [
+            "6bc1bee22e409f96e93d7e117393172a",
+            "ae2d8a571e03ac9c9eb76fac45af8e51",
+            "30c81c46a35ce411e5fbc1191a0a52ef",
+            "f69f2445df4f9b17ad2b417be66c3710",
         ]
+        .map(block);
+        let mode = Mode::Cfb {
+            iv: core::array::from_fn(|i| i as u8),
+        };
+        for (key, text) in [
+            (
+                "2b7e151628aed2a6abf7158809cf4f3c",
+                "3b3fd92eb72dad20333449f8e83cfb4ac8a64537a0b3a93fcde3cdad9f1ce58b\
+                 26751f67a3cbb140b1808cf187a4f4dfc04b05357c5d1c0eeac4c66f9ff7f2e6",
+            ),
+            (
+                "8e73b0f7da0e6452c810f32b809079e562f8ead2522c6b7b",
+                "cdc80d6fddf18cab34c25909c99a417467ce7f7f81173621961a2b70171d3d7a\
+                 2e1e8a1dd59b88b1c8e60fed1efac4c9c05f9f9ca9834fa042ae8fba584b09ff",
+            ),
+            (
+                "603deb1015ca71be2b73aef0857d77811f352c073b6108d72d9810a30914dff4",
+                "dc7e84bfda79164b7ecd8486985d386039ffed143b28b1c832113c6331e5407b\
+                 df10132415e54b92a13ed0a8267ae2f975a385741ab9cef82031623d55b1e471",
+            ),
+        ] {
+            let bytes = |i: usize| u8::from_str_radix(&key[2 * i..2 * i + 2], 16).unwrap();
+            let key: Vec<u8> = (0..key.len() / 2).map(bytes).collect();
+            let keys = RoundKeys::expand(&key).unwrap();
+            let text: Vec<Block> = (0..4).map(|i| block(&text[32 * i..])).collect();
+            let input = mode.input(0, None, &text);
+            let mask = mode.mask(None, &text);
+            let found = input.iter().zip(mask.iter());
+            let found: Vec<Block> = found
+                .map(|(x, m)| xor(&encrypt_block(*x, &keys), m))
+                .collect();
+            assert_eq!(found, message);
+        }
     }
 
     #[test]
@@ -177,7 +379,17 @@ mod tests {
 
     #[test]
     fn directions_and_names() {
-        let [ecb, cbc, ctr, gcm] = modes([1; 16]);
+        let all = modes([1; 16]);
+        for mode in &all[4..] {
+            assert_eq!(mode.direction(), Direction::Encrypt);
+            assert_eq!(Mode::with_iv(mode.name(), [1; 16]), Some(*mode));
+            assert!(!mode.whole_blocks());
+        }
+        let [ecb, cbc, ctr, gcm] = [0, 1, 2, 3].map(|i| all[i]);
+        assert_eq!(
+            Mode::with_iv("ecb", [1; 16]).or(Mode::with_iv("gcm", [1; 16])),
+            None
+        );
         assert_eq!([ecb, cbc].map(|m| m.direction()), [Direction::Decrypt; 2]);
         assert_eq!([ctr, gcm].map(|m| m.direction()), [Direction::Encrypt; 2]);
         let names = [ecb, cbc, ctr, gcm].map(|mode| mode.name());
@@ -201,13 +413,17 @@ mod tests {
                         Mode::Cbc { .. } => encrypt(xor(p, &before)),
                         Mode::Ctr { iv } => xor(p, &encrypt(counter_block(iv, i as u128))),
                         Mode::Gcm { nonce } => xor(p, &encrypt(gcm_block(nonce, i as u64))),
+                        Mode::Cfb { .. } => xor(p, &encrypt(before)),
+                        Mode::Counter { iv, counter } => {
+                            xor(p, &encrypt(counter.block(iv, i as u64)))
+                        }
                     };
                     before
                 }).collect();
                 let (head, tail) = text.split_at(cut.min(text.len()));
                 let mut found = Vec::new();
                 for (first, before, part) in [(0, None, head), (head.len(), head.last(), tail)] {
-                    let input = mode.input(first as u64, part);
+                    let input = mode.input(first as u64, before.copied(), part);
                     let mask = mode.mask(before.copied(), part);
                     prop_assert_eq!(input.len(), part.len());
                     for (i, block) in input.iter().enumerate() {

@@ -534,8 +534,23 @@ impl Direction {
 pub(crate) enum Mode {
     Ecb,
     Cbc,
+    /// segments of 128 bits
+    Cfb,
+    /// counting in 128 bits, big-endian
     Ctr,
     Gcm,
+    /// counting in the last 64 bits, big-endian
+    Ctr64,
+    /// counting in the last 32 bits, big-endian
+    Ctr32,
+    /// counting in 128 bits, little-endian
+    CtrLe,
+    /// counting in the first 64 bits, little-endian
+    #[value(name = "ctr64-le")]
+    Ctr64Le,
+    /// counting in the first 32 bits, little-endian
+    #[value(name = "ctr32-le")]
+    Ctr32Le,
 }
 
 impl Mode {
@@ -543,8 +558,14 @@ impl Mode {
         match self {
             Self::Ecb => "ecb",
             Self::Cbc => "cbc",
+            Self::Cfb => "cfb",
             Self::Ctr => "ctr",
             Self::Gcm => "gcm",
+            Self::Ctr64 => "ctr64",
+            Self::Ctr32 => "ctr32",
+            Self::CtrLe => "ctr-le",
+            Self::Ctr64Le => "ctr64-le",
+            Self::Ctr32Le => "ctr32-le",
         }
     }
 }

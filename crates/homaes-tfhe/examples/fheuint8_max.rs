@@ -74,7 +74,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let aes = stage("AES key expanded", || Aes::new(&eval, &wrapped))?;
     let state = stage("2 blocks of AES", || {
         let mode = Mode::Ctr { iv: message.iv };
-        let mut state = aes.evaluate(&mode.input(0, &message.ciphertext))?;
+        let mut state = aes.evaluate(&mode.input(0, None, &message.ciphertext))?;
         aes.xor_public(&mut state, &mode.mask(None, &message.ciphertext))?;
         Ok::<_, homaes_tfhe::Error>(state)
     })?;

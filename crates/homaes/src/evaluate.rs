@@ -86,7 +86,7 @@ fn evaluate<'c>(
 ) -> Result<Evaluated<'c>, SchemeError> {
     let (mut steps, mut stages) = (Vec::new(), Vec::new());
     let (mut since, mut read) = (Instant::now(), circuit.meter());
-    let input = mode.input(batch.first_block, &batch.blocks);
+    let input = mode.input(batch.first_block, batch.before, &batch.blocks);
     let mask = mode.mask(batch.before, &batch.blocks);
     let mut step = |round, quality, _: &dyn Any| {
         let seconds = since.elapsed().as_secs_f64();

@@ -11,9 +11,9 @@ use std::path::Path;
 /// what is expected and return other bytes: then this finds mistakes, not attacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Expect<'e> {
-    /// Name of the mode: `ecb`, `cbc`, `ctr` or `gcm`.
+    /// [Name](homaes_aes::Mode::name) of the mode.
     pub mode: Option<&'e str>,
-    /// The nonce of GCM (12 bytes), the initial counter block of CTR or the IV of CBC (16 bytes).
+    /// The nonce of GCM (12 bytes), the initial counter block of CTR or the IV of CBC or CFB (16 bytes).
     pub nonce: Option<&'e [u8]>,
     /// The associated data of GCM.
     pub aad: Option<&'e [u8]>,

@@ -78,7 +78,7 @@ impl TagCheck {
     pub(crate) fn update(&mut self, message: &[u8]) {
         let blocks = Zeroizing::new(to_blocks(message));
         let mode = Mode::Gcm { nonce: self.nonce };
-        let mut text = mode.input(self.bytes / 16, &blocks).into_owned();
+        let mut text = mode.input(self.bytes / 16, None, &blocks).into_owned();
         self.cipher.encrypt(&mut text);
         // Key stream plus message: the ciphertext, which is public. The key stream is gone with it.
         for (c, p) in text.iter_mut().zip(blocks.iter()) {

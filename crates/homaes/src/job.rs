@@ -19,7 +19,7 @@ const TAG_BYTES: u64 = 16;
 /// | mode | content of the file | length of the message |
 /// |---|---|---|
 /// | ECB, CBC | ciphertext | a multiple of 16 bytes, 0 included |
-/// | CTR | ciphertext | any |
+/// | CFB, CTR | ciphertext | any; at most 2^36 bytes for counters of 32 bits |
 /// | GCM | ciphertext ‖ tag, or nonce ‖ ciphertext ‖ tag | at most 2^36 - 32 bytes, 0 included |
 ///
 /// The tag of GCM (16 bytes) and the associated data ([`with_aad`](Self::with_aad)) are carried into the `.hct` file:
@@ -129,6 +129,8 @@ impl Job {
             bytes = message;
         } else if mode.whole_blocks() && !left.is_multiple_of(16) {
             return error("a multiple of 16");
+        } else if left > mode.most_bytes() {
+            return error("at most 2^36, after which its counter would come again");
         }
         let aad = Vec::new();
         Ok(Self {

@@ -82,7 +82,7 @@ pub use error::{Error, Result};
 pub use expect::Expect;
 #[cfg(feature = "tfhe-rs")]
 pub use export::{export_fheuint8, read_client_key, read_fheuint8};
-pub use homaes_aes::{Block, Direction, KeySize, Layout, Mode};
+pub use homaes_aes::{Block, Counter, Direction, KeySize, Layout, Mode};
 pub use homaes_bridge::Fitness;
 pub use homaes_params::{Estimate, Published, Purpose, SecretWeight, SetCard};
 pub use homaes_scheme::{Cancel, Expansion, Wrapped};

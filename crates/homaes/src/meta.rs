@@ -12,7 +12,6 @@ use crate::batch::Split;
 use crate::job::{MAX_AAD_BYTES, Public};
 use crate::scheme::Shape;
 use crate::{Quality, Step};
-use homaes_aes::mode::MAX_GCM_BYTES;
 use homaes_aes::{Block, KeySize, Layout, Mode};
 use homaes_wire::{Decoder, Encoder, WireError};
 use sha2::{Digest, Sha256};
@@ -218,13 +217,17 @@ fn public(name: &str, bytes: u64, decoder: &mut Decoder<'_>) -> Result<Public, W
     let mode = match name {
         "ecb" if iv.is_empty() => Mode::Ecb,
         "ecb" => return Err(malformed("iv", "none in mode ecb")),
-        "cbc" => Mode::Cbc { iv: block? },
-        "ctr" => Mode::Ctr { iv: block? },
         "gcm" => {
             let nonce = iv.try_into().map_err(|_| malformed("iv", "12 bytes"))?;
             Mode::Gcm { nonce }
         }
-        _ => return Err(malformed("mode", "ecb, cbc, ctr or gcm")),
+        _ => {
+            let named = Mode::with_iv(name, *block.as_ref().unwrap_or(&[0; 16]));
+            let expected = "ecb, cbc, cfb, ctr, gcm, ctr64, ctr32, ctr-le, ctr64-le or ctr32-le";
+            let named = named.ok_or_else(|| malformed("mode", expected))?;
+            block?;
+            named
+        }
     };
     let gcm = matches!(mode, Mode::Gcm { .. });
     let tag = match (gcm, Block::try_from(tag)) {
@@ -238,7 +241,7 @@ fn public(name: &str, bytes: u64, decoder: &mut Decoder<'_>) -> Result<Public, W
             ));
         }
     };
-    if (mode.whole_blocks() && !bytes.is_multiple_of(16)) || (gcm && bytes > MAX_GCM_BYTES) {
+    if (mode.whole_blocks() && !bytes.is_multiple_of(16)) || bytes > mode.most_bytes() {
         return Err(malformed("message bytes", "a length that its mode allows"));
     }
     let aad = aad.to_vec();
@@ -248,6 +251,8 @@ fn public(name: &str, bytes: u64, decoder: &mut Decoder<'_>) -> Result<Public, W
 #[cfg(test)]
 mod tests {
     use super::*;
+    use homaes_aes::Counter;
+    use homaes_aes::mode::MAX_GCM_BYTES;
 
     fn meta(mode: Mode, bytes: u64, blocks_per_batch: u64) -> Meta {
         let gcm = matches!(mode, Mode::Gcm { .. });
@@ -263,14 +268,17 @@ mod tests {
         Meta::new(&public, KeySize::Aes192, (Layout::Sliced, 3), split)
     }
 
-    fn modes() -> [Mode; 4] {
+    fn modes() -> [Mode; 6] {
         let iv = [5; 16];
         let nonce = [6; 12];
+        let counter = Counter::Little32;
         [
             Mode::Ecb,
             Mode::Cbc { iv },
             Mode::Ctr { iv },
             Mode::Gcm { nonce },
+            Mode::Cfb { iv },
+            Mode::Counter { iv, counter },
         ]
     }
 
@@ -281,6 +289,8 @@ mod tests {
             &[0, 16, 1 << 40],
             &[0, 1, 16, 17, u64::MAX],
             &[0, 1, 17, MAX_GCM_BYTES],
+            &[0, 1, 17],
+            &[0, 1, 17, 1 << 36],
         ]) {
             for &bytes in lengths {
                 let meta = meta(mode, bytes, 16);
@@ -322,12 +332,17 @@ mod tests {
     #[test]
     fn lengths_and_parameters_must_fit_the_mode() {
         let decode = |meta: &Meta| Meta::decode(&meta.encode(), meta.split.batches() + 2);
-        let [ecb, cbc, ctr, gcm] = modes();
-        for (mode, bytes) in [(ecb, 17), (cbc, 15), (gcm, MAX_GCM_BYTES + 1)] {
+        let [ecb, cbc, ctr, gcm, cfb, counter] = modes();
+        for (mode, bytes) in [
+            (ecb, 17),
+            (cbc, 15),
+            (gcm, MAX_GCM_BYTES + 1),
+            (counter, (1 << 36) + 1),
+        ] {
             let error = decode(&meta(mode, bytes, 16)).unwrap_err();
             assert!(error.to_string().contains("a length that its mode allows"));
         }
-        for mode in [ecb, cbc, ctr] {
+        for mode in [ecb, cbc, ctr, cfb] {
             let tagged = Meta {
                 tag: Some([0; 16]),
                 ..meta(mode, 16, 16)

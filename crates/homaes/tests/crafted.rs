@@ -136,7 +136,7 @@ fn the_message_record_must_fit_the_file() {
     let cases = [
         (
             meta("ofb", "sliced", right, lengths),
-            "mode is malformed, expected ecb, cbc, ctr or gcm",
+            "mode is malformed, expected ecb, cbc, cfb, ctr, gcm, ctr64, ctr32, ctr-le, ctr64-le or ctr32-le",
         ),
         (
             meta("gcm", "sliced", right, lengths),

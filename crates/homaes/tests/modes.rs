@@ -13,8 +13,8 @@ use aes::cipher::{
 use aes::{Aes128, Aes192, Aes256};
 use aes_gcm::aead::{Aead, Payload};
 use homaes::{
-    AesKey, Block, DecryptOptions, DecryptReport, Direction, Error, Expect, Job, KeySet, Layout,
-    Mode, Output, Result, Set, Tag, Transcipher, WrappedKey, Wrapping, inspect,
+    AesKey, Block, Counter, DecryptOptions, DecryptReport, Direction, Error, Expect, Job, KeySet,
+    Layout, Mode, Output, Result, Set, Tag, Transcipher, WrappedKey, Wrapping, inspect,
 };
 use std::fs;
 use std::path::PathBuf;
@@ -159,6 +159,33 @@ fn encrypted(mode: Mode, key: &[u8], message: &[u8]) -> Input {
             ctr::Ctr128BE::<C>::new_from_slices(key, &iv).unwrap().apply_keystream(&mut text);
             text
         }),
+        Mode::Cfb { iv } => with_key!(C => {
+            let mut chained = iv;
+            let cipher = C::new_from_slice(key).unwrap();
+            for block in text.chunks_mut(16) {
+                let mut stream = chained.into();
+                cipher.encrypt_block(&mut stream);
+                block.iter_mut().zip(stream).for_each(|(x, k)| *x ^= k);
+                chained[..block.len()].copy_from_slice(block);
+            }
+            text
+        }),
+        Mode::Counter { iv, counter } => with_key!(C => {
+            let bytes = &mut text;
+            macro_rules! apply {
+                ($kind:ident) => {
+                    ctr::$kind::<C>::new_from_slices(key, &iv).unwrap().apply_keystream(bytes)
+                };
+            }
+            match counter {
+                Counter::Big64 => apply!(Ctr64BE),
+                Counter::Big32 => apply!(Ctr32BE),
+                Counter::Little128 => apply!(Ctr128LE),
+                Counter::Little64 => apply!(Ctr64LE),
+                Counter::Little32 => apply!(Ctr32LE),
+            }
+            text
+        }),
         Mode::Gcm { nonce } => with_key!(C => {
             aad = AAD.to_vec();
             let cipher = aes_gcm::AesGcm::<C, aes::cipher::consts::U12>::new_from_slice(key).unwrap();
@@ -170,13 +197,23 @@ fn encrypted(mode: Mode, key: &[u8], message: &[u8]) -> Input {
     Input { mode, file, aad }
 }
 
-fn modes() -> [Mode; 4] {
-    [
+fn modes() -> Vec<Mode> {
+    let modes = [
         Mode::Ecb,
         Mode::Cbc { iv: IV },
         Mode::Ctr { iv: IV },
         Mode::Gcm { nonce: NONCE },
-    ]
+    ];
+    [&modes[..], &feedback_and_counters()].concat()
+}
+
+/// Counters that wrap after two blocks, each within its own bytes.
+fn feedback_and_counters() -> Vec<Mode> {
+    let mut iv: Block = [0xff; 16];
+    (iv[0], iv[15]) = (0xfe, 0xfe);
+    let counters = Counter::ALL.map(|counter| Mode::Counter { iv, counter });
+    let cfb = [Mode::Cfb { iv: IV }];
+    [&cfb[..], &counters].concat()
 }
 
 /// Messages of these lengths come back under every mode and key size.

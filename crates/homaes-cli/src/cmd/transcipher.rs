@@ -147,16 +147,18 @@ fn how_encrypted(args: &args::Transcipher) -> Result<How, Failure> {
     Ok(How::Mode(match (args.mode, args.iv.as_deref()) {
         (Mode::Ecb, None) => homaes::Mode::Ecb,
         (Mode::Ecb, Some(_)) => return Err(usage("mode ecb takes none; leave it out".into())),
-        (Mode::Cbc, _) => homaes::Mode::Cbc {
-            iv: iv("the initialisation vector")?,
-        },
-        (Mode::Ctr, _) => homaes::Mode::Ctr {
-            iv: iv("the whole initial counter block")?,
-        },
         (Mode::Gcm, None) => return Ok(How::OwnNonce),
         (Mode::Gcm, Some(text)) => {
             let nonce = parse_nonce(text).map_err(usage)?;
             homaes::Mode::Gcm { nonce }
+        }
+        (mode, _) => {
+            let iv = iv(match mode {
+                Mode::Cbc | Mode::Cfb => "the initialisation vector",
+                _ => "the whole initial counter block",
+            })?;
+            let named = homaes::Mode::with_iv(mode.name(), iv);
+            named.ok_or_else(|| usage(format!("mode {} takes none", mode.name())))?
         }
     }))
 }
