@@ -125,7 +125,10 @@ fn options_that_cannot_be() {
             "--expect-nonce 00",
             "--expect-nonce: found 2 hex digits, expected 32",
         ),
-        ("--expect-mode ofb", "possible values: ecb, cbc, ctr, gcm"),
+        (
+            "--expect-mode ofb",
+            "possible values: ecb, cbc, cfb, ctr, gcm, ctr64",
+        ),
         ("--expect-bytes -1", "error:"),
         ("--seen log", "--key-file"),
         ("--key-file k --unauthenticated", "cannot be used with"),

@@ -54,7 +54,7 @@ pub(crate) fn wrong_command_lines() {
         (&iv("").replace("--iv", "--threads 0 --iv"), "error:"),
         (
             &iv(IV).replace("ctr", "ofb"),
-            "possible values: ecb, cbc, ctr, gcm",
+            "possible values: ecb, cbc, cfb, ctr, gcm, ctr64",
         ),
         (
             &iv(IV).replace("ctr", "gcm"),

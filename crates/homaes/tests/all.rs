@@ -9,3 +9,16 @@ mod passphrase;
 mod round_trip;
 mod tfhe;
 mod timing;
+
+use homaes::Quality;
+
+/// Whether what a file tells is what the run told, rounded to the safe side as files have it.
+fn is_rounded(read: Option<Quality>, told: Option<Quality>) -> bool {
+    let (Some(read), Some(told)) = (read, told) else {
+        return read.is_none() && told.is_none();
+    };
+    let above = read.noise_bits - told.noise_bits;
+    let below = told.capacity_bits - read.capacity_bits;
+    let safe = |by: f64| by > -1e-9 && by < 2f64.powi(-15);
+    read.level == told.level && safe(above) && safe(below)
+}

@@ -135,6 +135,12 @@ enum How {
 /// What `--mode`, `--iv` and `--aad` say, or what is wrong with them.
 fn how_encrypted(args: &args::Transcipher) -> Result<How, Failure> {
     let usage = |reason: String| Failure::Usage(format!("--iv: {reason}"));
+    let no_iv = || {
+        usage(format!(
+            "mode {} takes none; leave it out",
+            args.mode.name()
+        ))
+    };
     let iv = |what| {
         let text = args.iv.as_deref();
         let text = text.ok_or_else(|| usage(format!("missing, expected 32 hex digits: {what}")))?;
@@ -146,7 +152,7 @@ fn how_encrypted(args: &args::Transcipher) -> Result<How, Failure> {
     }
     Ok(How::Mode(match (args.mode, args.iv.as_deref()) {
         (Mode::Ecb, None) => homaes::Mode::Ecb,
-        (Mode::Ecb, Some(_)) => return Err(usage("mode ecb takes none; leave it out".into())),
+        (Mode::Ecb, Some(_)) => return Err(no_iv()),
         (Mode::Gcm, None) => return Ok(How::OwnNonce),
         (Mode::Gcm, Some(text)) => {
             let nonce = parse_nonce(text).map_err(usage)?;
@@ -158,7 +164,7 @@ fn how_encrypted(args: &args::Transcipher) -> Result<How, Failure> {
                 _ => "the whole initial counter block",
             })?;
             let named = homaes::Mode::with_iv(mode.name(), iv);
-            named.ok_or_else(|| usage(format!("mode {} takes none", mode.name())))?
+            named.ok_or_else(no_iv)?
         }
     }))
 }
