@@ -15,7 +15,7 @@
 //! A file that was changed may be refused, or be read. Nothing may panic, and the file as it is must be read.
 
 use homaes::{
-    AesKey, DecryptOptions, EvalKey, Job, Mode, Output, SecretKey, Transcipher, WrappedKey,
+    AesKey, DecryptOptions, EvalKey, Part, Mode, Output, SecretKey, Transcipher, WrappedKey,
 };
 pub use homaes_wire::Kind;
 use homaes_scheme::{Records, file};
@@ -364,7 +364,7 @@ fn messages(folder: &Path, set: &str, eval: &EvalKey, wrapped: &Path) -> Vec<Pat
     let input = folder.join("input");
     let evaluate = |name: &str, bytes: usize, mode| {
         fs::write(&input, vec![9; bytes]).expect("an input");
-        let mut job = Job::open(&input, mode).expect("a length that fits");
+        let mut job = Part::open(&input, mode).expect("a length that fits");
         if let Mode::Gcm { .. } = mode {
             job = job.with_aad(vec![3; 21]).expect("data that fit");
         }

@@ -25,7 +25,7 @@
 use aes_gcm::aead::Aead;
 use aes_gcm::{Aes128Gcm, KeyInit};
 use homaes::{
-    AesKey, BridgeKey, Job, KeySet, Output, Set, Transcipher, WrappedKey, Wrapping, read_fheuint8,
+    AesKey, BridgeKey, KeySet, Output, Part, Set, Transcipher, WrappedKey, Wrapping, read_fheuint8,
 };
 use homaes_tfhe::interop::join_be;
 use std::error::Error;
@@ -82,10 +82,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     })?;
 
     println!("\nserver");
-    let job = Job::open_with_nonce(at("mail"))?;
+    let mail = Part::open_with_nonce(at("mail"))?;
     let run = Transcipher::new(&keys.eval, &wrapped)?.across(&bridge)?;
     let report = stages.run("AES and crossing", || {
-        run.run(job, Output::create(at("mail.hlw"), false)?)
+        run.run(mail, Output::create(at("mail.hlw"), false)?)
     })?;
     let (bytes, batches) = (report.bytes, report.batches);
     println!(

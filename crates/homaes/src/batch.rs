@@ -1,10 +1,8 @@
 //! A message cut into batches: blocks 0, 1, 2, … in runs of as many as a batch of the set holds.
 
-use crate::{Error, Result};
-use homaes_aes::Block;
-use homaes_aes::state::to_blocks;
-use std::io::{self, Read};
-use std::path::PathBuf;
+use crate::Result;
+use crate::message::{Message, PublicBlocks};
+use std::ops::Range;
 
 /// How a message of some length is cut.
 ///
@@ -55,108 +53,68 @@ impl Split {
     }
 }
 
-/// The AES ciphertext of one batch.
+/// One batch of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Batch {
-    /// Number of the batch, from 0.
+    /// Its number, from 0.
     pub(crate) index: u64,
-    /// Number of its first block in the message.
-    pub(crate) first_block: u64,
-    /// The block before its first one; none at the start of the message.
-    pub(crate) before: Option<Block>,
-    /// Its blocks; zeros complete the last one of the message.
-    pub(crate) blocks: Vec<Block>,
+    /// What is public about its blocks.
+    pub(crate) blocks: PublicBlocks,
 }
 
-/// Reads a message batch by batch.
-pub(crate) struct Batches<R> {
-    input: R,
-    path: PathBuf,
+/// Reads batches of a message, one after the other.
+pub(crate) struct Batches<'m> {
+    message: &'m Message,
     split: Split,
-    next: u64,
-    before: Option<Block>,
-    trailer: Vec<u8>,
+    left: Range<u64>,
 }
 
-impl<R: Read> Batches<R> {
-    /// `path` names the input in errors.
-    pub(crate) fn new(input: R, path: PathBuf, split: Split) -> Self {
+impl<'m> Batches<'m> {
+    /// Those numbered `range`.
+    pub(crate) fn new(message: &'m Message, split: Split, range: Range<u64>) -> Self {
+        let left = range;
         Self {
-            input,
-            path,
+            message,
             split,
-            next: 0,
-            before: None,
-            trailer: Vec::new(),
+            left,
         }
-    }
-
-    /// Expects these bytes after the message.
-    pub(crate) fn with_trailer(self, trailer: Vec<u8>) -> Self {
-        Self { trailer, ..self }
     }
 
     /// Up to `count` further batches; none at the end. Memory is taken for these only.
     pub(crate) fn window(&mut self, count: usize) -> Result<Vec<Batch>> {
-        let end = self.split.batches().min(self.next + count as u64);
-        (self.next..end).map(|_| self.read()).collect()
+        let batches = self.left.by_ref().take(count).map(|index| {
+            let (first, count) = (
+                self.split.first_block(index),
+                self.split.batch_blocks(index),
+            );
+            let blocks = self.message.read(first, count as usize)?;
+            Ok(Batch { index, blocks })
+        });
+        batches.collect()
     }
-
-    /// Checks that the input ends with the trailer, right after the message.
-    pub(crate) fn finish(mut self) -> Result<()> {
-        let mut rest = Vec::new();
-        let most = self.trailer.len() as u64 + 1;
-        let read = self.input.by_ref().take(most).read_to_end(&mut rest);
-        read.map_err(|source| self.error(source))?;
-        if rest == self.trailer {
-            return Ok(());
-        }
-        Err(self.error(changed()))
-    }
-
-    fn read(&mut self) -> Result<Batch> {
-        let (index, len) = (self.next, self.split.batch_bytes(self.next));
-        let mut bytes = Vec::new();
-        let read = self.input.by_ref().take(len).read_to_end(&mut bytes);
-        if read.map_err(|source| self.error(source))? as u64 != len {
-            return Err(self.error(changed()));
-        }
-        self.next += 1;
-        let blocks = to_blocks(&bytes);
-        let before = std::mem::replace(&mut self.before, blocks.last().copied());
-        Ok(Batch {
-            index,
-            first_block: self.split.first_block(index),
-            before,
-            blocks,
-        })
-    }
-
-    fn error(&self, source: io::Error) -> Error {
-        Error::io(&self.path, source)
-    }
-}
-
-fn changed() -> io::Error {
-    io::Error::new(
-        io::ErrorKind::InvalidData,
-        "the file changed while it was read",
-    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::source::Memory;
+    use crate::{Mode, Part};
+
+    fn message(bytes: &[u8], mode: Mode) -> Message {
+        Part::of(Memory::new(bytes.to_vec(), "m"), mode)
+            .unwrap()
+            .into()
+    }
 
     #[test]
     fn batches_cover_the_message() {
+        let mode = Mode::Cfb { iv: [9; 16] };
         for bytes in [0u64, 1, 15, 16, 17, 31, 32, 33, 64, 100] {
-            let split = Split {
-                bytes,
-                blocks_per_batch: 2,
-            };
-            let message: Vec<u8> = (0..bytes as u8).collect();
-            let mut batches = Batches::new(&message[..], "m".into(), split);
+            let text: Vec<u8> = (0..bytes as u8).collect();
+            let message = message(&text, mode);
+            let split = message.split(2);
+            assert_eq!(split.bytes, bytes);
+            let mut batches = Batches::new(&message, split, 0..split.batches());
             let mut read = Vec::new();
             loop {
                 let window = batches.window(3).unwrap();
@@ -166,53 +124,25 @@ mod tests {
                 }
                 read.extend(window);
             }
-            batches.finish().unwrap();
+            message.finish().unwrap();
             assert_eq!(read.len() as u64, split.batches());
             let mut back = Vec::new();
-            let mut before = None;
             for (i, batch) in read.iter().enumerate() {
-                assert_eq!(batch.before, before);
-                before = batch.blocks.last().copied();
-                assert_eq!((batch.index, batch.first_block), (i as u64, 2 * i as u64));
-                let used = split.batch_bytes(batch.index) as usize;
-                assert_eq!(batch.blocks.len(), used.div_ceil(16));
-                assert_eq!(batch.blocks.len() as u64, split.batch_blocks(batch.index));
-                back.extend_from_slice(&batch.blocks.as_flattened()[..used]);
+                assert_eq!(batch.index, i as u64);
+                let blocks = &batch.blocks;
+                assert_eq!(blocks.input.len() as u64, split.batch_blocks(batch.index));
+                // under CFB what is added is the ciphertext, and what enters is the block before it
+                for (input, mask) in blocks.input.iter().zip(&blocks.mask) {
+                    let before = back.last().unwrap_or(&[9; 16]);
+                    assert_eq!(input, before);
+                    back.push(*mask);
+                }
+                // any batch by itself is the same
+                let mut alone = Batches::new(&message, split, batch.index..batch.index + 1);
+                assert_eq!(&alone.window(9).unwrap()[0], batch);
             }
-            assert_eq!(back, message);
-        }
-    }
-
-    #[test]
-    fn other_lengths_are_noticed() {
-        let split = Split {
-            bytes: 40,
-            blocks_per_batch: 2,
-        };
-        let mut short = Batches::new(&[0; 39][..], "m".into(), split);
-        assert!(short.window(9).is_err());
-        let mut long = Batches::new(&[0; 41][..], "m".into(), split);
-        assert_eq!(long.window(9).unwrap().len(), 2);
-        assert!(long.finish().is_err());
-    }
-
-    #[test]
-    fn the_message_ends_with_its_trailer() {
-        let split = Split {
-            bytes: 40,
-            blocks_per_batch: 2,
-        };
-        let file: Vec<u8> = (0..43).collect();
-        for (trailer, right) in [
-            (&file[40..], true),
-            (&[40, 41], false),
-            (&[40, 41, 43], false),
-            (&[40, 41, 42, 43], false),
-        ] {
-            let mut batches =
-                Batches::new(&file[..], "m".into(), split).with_trailer(trailer.to_vec());
-            batches.window(9).unwrap();
-            assert_eq!(batches.finish().is_ok(), right, "{trailer:?}");
+            assert_eq!(back.as_flattened()[..text.len()], text);
+            assert!(back.as_flattened()[text.len()..].iter().all(|&x| x == 0));
         }
     }
 

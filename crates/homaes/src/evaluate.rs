@@ -1,8 +1,8 @@
 //! The pipeline: AES ciphertext in, FHE ciphertexts out, batch by batch.
 //!
 //! ```text
-//!   file ─► window of batches ─► Mode::input ─► AES under FHE ─► + Mode::mask ─► record ─► file
-//!            read in order       public blocks  scheme::Circuit  public blocks     written in order
+//!   source ─► window of batches ─► Mode::input ─► AES under FHE ─► + Mode::mask ─► record ─► file
+//!              read by their place  public blocks  scheme::Circuit  public blocks     written in order
 //! ```
 //!
 //! What enters the cipher and what is added to its result depends on the mode of operation and is public in all of them:
@@ -13,13 +13,12 @@
 //! not depend on the number of threads. TFHE has one batch in flight.
 
 use crate::batch::{Batch, Batches};
+use crate::message::PublicBlocks;
 use crate::report::Stages;
 use crate::scheme::{Bodies, Circuit};
 use crate::{Cancel, Error, Quality, Result, SchemeError, Step};
-use homaes_aes::Mode;
 use rayon::prelude::*;
 use std::any::Any;
-use std::io::Read;
 use std::time::Instant;
 
 /// Results closer than 2^4 standard deviations of the noise to failure are refused.
@@ -40,9 +39,8 @@ pub(crate) struct Evaluated<'c> {
 /// `watch(batch, round, step)` is called from the workers.
 pub(crate) fn transcipher<'c>(
     circuit: &'c dyn Circuit,
-    mode: Mode,
     cancel: &Cancel,
-    input: &mut Batches<impl Read>,
+    input: &mut Batches<'_>,
     window: usize,
     watch: &(impl Fn(u64, usize, Step) + Sync),
     mut write: impl FnMut(Evaluated<'c>) -> Result<()>,
@@ -54,7 +52,7 @@ pub(crate) fn transcipher<'c>(
         }
         let results: Vec<_> = batches
             .par_iter()
-            .map(|batch| evaluate(circuit, mode, cancel, batch, watch))
+            .map(|batch| evaluate(circuit, cancel, batch, watch))
             .collect();
         for (batch, result) in batches.iter().zip(results) {
             let done = result.map_err(|source| Error::batch(batch.index, source))?;
@@ -79,15 +77,13 @@ fn trusted(done: Evaluated<'_>) -> Result<Evaluated<'_>> {
 
 fn evaluate<'c>(
     circuit: &'c dyn Circuit,
-    mode: Mode,
     cancel: &Cancel,
     batch: &Batch,
     watch: &(impl Fn(u64, usize, Step) + Sync),
 ) -> Result<Evaluated<'c>, SchemeError> {
     let (mut steps, mut stages) = (Vec::new(), Vec::new());
     let (mut since, mut read) = (Instant::now(), circuit.meter());
-    let input = mode.input(batch.first_block, batch.before, &batch.blocks);
-    let mask = mode.mask(batch.before, &batch.blocks);
+    let PublicBlocks { input, mask } = &batch.blocks;
     let mut step = |round, quality, _: &dyn Any| {
         let seconds = since.elapsed().as_secs_f64();
         since = Instant::now();
@@ -98,7 +94,7 @@ fn evaluate<'c>(
         read = now;
         watch(batch.index, round, step);
     };
-    let done = circuit.run(&input, &mask, cancel, &mut step)?;
+    let done = circuit.run(input, mask, cancel, &mut step)?;
     Ok(Evaluated {
         index: batch.index,
         records: done.records,

@@ -5,7 +5,7 @@
 //! data: it runs AES under encryption.
 //!
 //! ```
-//! use homaes::{AesKey, Job, KeySet, Mode, Output, Set, Transcipher, WrappedKey, Wrapping};
+//! use homaes::{AesKey, Part, KeySet, Mode, Output, Set, Transcipher, WrappedKey, Wrapping};
 //! # let folder = tempfile::tempdir()?;
 //! # let at = |name: &str| folder.path().join(name);
 //! # std::fs::write(at("c"), [0x3a, 0x81, 0xd0])?;
@@ -17,8 +17,8 @@
 //! let wrapped = WrappedKey::create(&keys.secret, &aes_key, &wrapping, at("key.hwk"), false)?;
 //!
 //! // Server: "c" is a file encrypted with AES-128-CTR.
-//! let job = Job::open(at("c"), Mode::Ctr { iv: [0; 16] })?;
-//! let report = Transcipher::new(&keys.eval, &wrapped)?.run(job, Output::create(at("o.hct"), false)?)?;
+//! let part = Part::open(at("c"), Mode::Ctr { iv: [0; 16] })?;
+//! let report = Transcipher::new(&keys.eval, &wrapped)?.run(part, Output::create(at("o.hct"), false)?)?;
 //! assert_eq!((report.bytes, report.blocks), (3, 1));
 //!
 //! // Client.
@@ -30,7 +30,7 @@
 //! | module | content |
 //! |---|---|
 //! | `evaluate` | the pipeline: the place to start reading |
-//! | `job`, `batch` | a validated input file, cut into batches |
+//! | `source`, `message`, `batch` | validated input, of files or memory, cut into batches |
 //! | `scheme`, `scheme_error` | the schemes, a file each, and their parameter sets; what they refuse or find wrong |
 //! | `keys`, `wrapping`, `random` | key files, what an AES key is wrapped for, passphrases and the AES key; the operating system's randomness |
 //! | `transcipher`, `decrypt`, `inspect` | the verbs on files |
@@ -59,9 +59,9 @@ mod expect;
 mod export;
 mod gcm;
 mod inspect;
-mod job;
 mod keys;
 mod memory;
+mod message;
 mod meta;
 mod output;
 mod pool;
@@ -71,6 +71,7 @@ mod report;
 mod scheme;
 mod scheme_error;
 mod seen;
+mod source;
 mod transcipher;
 mod values;
 mod wrapping;
@@ -88,19 +89,20 @@ pub use homaes_params::{Estimate, Published, Purpose, SecretWeight, SetCard};
 pub use homaes_scheme::{Cancel, Expansion, Wrapped};
 pub use homaes_wire::{KeyId, Kind, Temporary, claim};
 pub use inspect::{End, Inspection, Messages, inspect};
-pub use job::{Job, MAX_AAD_BYTES};
 pub use keys::{
     AesKey, EVAL_KEY_FILE, EvalKey, FolderInspection, KdfCost, KeyFile, KeyFolder, KeySet, KeyStep,
     KeyTick, MAX_AES_KEY_FILE_BYTES, MAX_PASSPHRASE_BYTES, Pair, Passphrase, REPLACED_KEY_FILE,
     Repair, SECRET_KEY_FILE, SecretKey, WrappedKey, inspect_folder, is_exposed,
 };
 pub use memory::check_keys as check_memory;
+pub use message::{MAX_AAD_BYTES, Message, Part};
 pub use meta::Meta;
 pub use output::{Output, interrupt, interrupt_without_memory, remove_leftovers};
 pub use quality::Quality;
 pub use report::{Measured, Progress, Report, Stages, Step};
 pub use scheme::{NoiseTerms, Scheme, Set, Variant, Yardstick};
 pub use scheme_error::{ParamsError, SchemeError};
+pub use source::{Memory, Source};
 #[cfg(feature = "tfhe-rs")]
 pub use tfhe::ClientKey;
 pub use transcipher::Transcipher;

@@ -9,7 +9,7 @@
 //! ```
 
 use crate::batch::Split;
-use crate::job::{MAX_AAD_BYTES, Public};
+use crate::message::{MAX_AAD_BYTES, Public};
 use crate::scheme::Shape;
 use crate::{Quality, Step};
 use homaes_aes::{Block, KeySize, Layout, Mode};

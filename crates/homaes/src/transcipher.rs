@@ -1,13 +1,14 @@
-//! A run from file to file: keys and job in, `.hct` file and report out.
+//! A run from file to file: keys and message in, `.hct` file and report out.
 
-use crate::batch::Split;
+use crate::batch::{Batches, Split};
 use crate::evaluate::{Evaluated, transcipher};
+use crate::message::{Message, Public};
 use crate::meta::{Meta, TAG_BATCH, TAG_META, TAG_STEPS, TAG_TARGET, encode_steps};
 use crate::output::{Container, folder_of};
 use crate::pool::Pool;
 use crate::scheme::Circuit;
 use crate::{
-    BridgeKey, Cancel, Error, EvalKey, Job, Measured, Output, Progress, Report, Result,
+    BridgeKey, Cancel, Error, EvalKey, Measured, Output, Part, Progress, Report, Result,
     SchemeError, SecretKey, Set, Step, WrappedKey, disk, memory,
 };
 use homaes_aes::{Block, Layout};
@@ -151,35 +152,34 @@ impl<'k> Transcipher<'k> {
         best.ok_or_else(|| not_wrapped(Layout::Sliced, layouts))
     }
 
-    /// Evaluates `job` into `output`, a `.hct` file.
+    /// Evaluates `message`, of one part, into `output`, a `.hct` file.
     ///
     /// # Errors
     /// The first thing that went wrong: [`Error::Direction`] if the wrapped key is for the other direction of AES,
     /// [`Error::Memory`] if there is not enough memory;
     /// `output` then does not appear.
-    pub fn run(&self, job: Job, output: Output) -> Result<Report> {
-        let (mode, found) = (job.mode(), self.wrapped.direction());
+    pub fn run(&self, part: Part, output: Output) -> Result<Report> {
+        let (mode, found) = (part.mode(), self.wrapped.direction());
         if mode.direction() != found {
             let mode = mode.name();
             return Err(Error::Direction { mode, found });
         }
-        let layout = self.layout_for(job.bytes().div_ceil(16))?;
-        let split = Split {
-            bytes: job.bytes(),
-            blocks_per_batch: self.set().blocks_per_batch(layout),
-        };
+        let layout = self.layout_for(part.blocks())?;
         let level = self.output_level(layout)?;
         if let Some(bridge) = self.bridge {
             bridge.check_level(level)?;
         }
         memory::check(self.set().memory_of_run(layout))?;
-        let meta = self.meta(&job, (layout, level), split);
+        let public = part.public().clone();
+        let message = Message::from(part);
+        let split = message.split(self.set().blocks_per_batch(layout));
+        let meta = self.meta(&public, (layout, level), split);
         let mut file = self.start(&meta, output)?;
         let mut report = Report::new(self.set().scheme(), layout);
         report.threads = self.pool.threads();
         (report.bytes, report.blocks) = (split.bytes, split.blocks());
         report.file_bytes = file.writer().header().file_bytes();
-        self.evaluate(job, split, &mut report, &mut file)?;
+        self.evaluate(&message, split, &mut report, &mut file)?;
         file.record(
             TAG_STEPS,
             0,
@@ -219,16 +219,15 @@ impl<'k> Transcipher<'k> {
     /// Evaluates every batch into `file`.
     fn evaluate(
         &self,
-        job: Job,
+        message: &Message,
         split: Split,
         report: &mut Report,
         file: &mut Container,
     ) -> Result<()> {
-        let mode = job.mode();
-        let mut batches = job.batches(split);
         if split.batches() == 0 {
-            return batches.finish();
+            return message.finish();
         }
+        let mut batches = Batches::new(message, split, 0..split.batches());
         let start = Instant::now();
         let circuit = self.circuit(report.layout)?;
         report.setup_seconds = start.elapsed().as_secs_f64();
@@ -254,18 +253,9 @@ impl<'k> Transcipher<'k> {
             Ok(())
         };
         let cancel = &self.cancel;
-        self.pool.install(|| {
-            transcipher(
-                circuit,
-                mode,
-                cancel,
-                &mut batches,
-                in_flight,
-                &watch,
-                write,
-            )
-        })?;
-        batches.finish()?;
+        self.pool
+            .install(|| transcipher(circuit, cancel, &mut batches, in_flight, &watch, write))?;
+        message.finish()?;
         report.seconds = start.elapsed().as_secs_f64();
         report.take(&before, &circuit.meter());
         Ok(())
@@ -291,17 +281,17 @@ impl<'k> Transcipher<'k> {
     }
 
     /// What is written of the message, whose results are of this layout and level unless they cross.
-    fn meta(&self, job: &Job, results: (Layout, usize), split: Split) -> Meta {
+    fn meta(&self, public: &Public, results: (Layout, usize), split: Split) -> Meta {
         let size = self.wrapped.key_size();
         match self.bridge {
-            None => Meta::new(job.public(), size, results, split),
+            None => Meta::new(public, size, results, split),
             Some(bridge) => {
                 let blocks_per_batch = bridge.blocks_per_record();
                 let split = Split {
                     blocks_per_batch,
                     ..split
                 };
-                Meta::new(job.public(), size, (Layout::Bits, 1), split)
+                Meta::new(public, size, (Layout::Bits, 1), split)
             }
         }
     }

@@ -5,7 +5,7 @@
 use crate::is_rounded;
 use ctr::cipher::{KeyIvInit, StreamCipher};
 use homaes::{
-    AesKey, Block, Direction, Error, EvalKey, Expansion, Job, KeySet, Layout, Mode, Output,
+    AesKey, Block, Direction, Error, EvalKey, Expansion, KeySet, Layout, Mode, Output, Part,
     Progress, SecretKey, Set, Transcipher, WrappedKey, Wrapping, inspect,
 };
 use std::fs;
@@ -47,11 +47,11 @@ impl World {
         self.folder.path().join(name)
     }
 
-    fn job(&self, message: &[u8]) -> Job {
+    fn job(&self, message: &[u8]) -> Part {
         let mut bytes = message.to_vec();
         ctr::Ctr128BE::<aes::Aes128>::new(&KEY.into(), &IV.into()).apply_keystream(&mut bytes);
         fs::write(self.at("c"), bytes).unwrap();
-        Job::open(self.at("c"), Mode::Ctr { iv: IV }).unwrap()
+        Part::open(self.at("c"), Mode::Ctr { iv: IV }).unwrap()
     }
 
     fn output(&self, name: &str) -> Output {
@@ -272,7 +272,7 @@ fn a_wrapped_key_serves_its_layouts_and_direction_only() {
         (&other, gcm, "mode gcm needs AES encryption"),
     ] {
         let run = Transcipher::new(&world.keys.eval, wrapped).unwrap();
-        let job = Job::open(world.at("c"), mode).unwrap();
+        let job = Part::open(world.at("c"), mode).unwrap();
         let error = run.run(job, world.output("o.hct")).unwrap_err();
         assert!(error.to_string().contains(words), "{error}");
         let direction = words.rsplit(' ').next().unwrap().replace("ion", "");

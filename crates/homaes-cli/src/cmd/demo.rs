@@ -8,8 +8,8 @@ use crate::progress::{Follower, spin};
 use crate::scratch::Scratch;
 use crate::table::{self, Rows};
 use homaes::{
-    AesKey, Direction, EvalKey, Expansion, Job, KeySet, KeySize, Layout, Output, Report, SecretKey,
-    Set, Transcipher, WrappedKey, Wrapping,
+    AesKey, Direction, EvalKey, Expansion, KeySet, KeySize, Layout, Output, Part, Report,
+    SecretKey, Set, Transcipher, WrappedKey, Wrapping,
 };
 use std::fs;
 use std::path::PathBuf;
@@ -104,7 +104,7 @@ fn whole_way(
     let wrap = lap();
 
     // The server has the evaluation key, the wrapped key and the AES ciphertext.
-    let job = Job::open(&files.aes, sample.mode)?;
+    let job = Part::open(&files.aes, sample.mode)?;
     let output = Output::create(&files.fhe, false)?;
     let (eval, wrapped) = spin("server: loading keys", || {
         let eval = EvalKey::open(&files.eval)?;

@@ -6,7 +6,7 @@ use crate::console::{self, Failure};
 use crate::progress::{Follower, report_json, spin, steps_json};
 use crate::table;
 use homaes::{
-    BridgeKey, Error, EvalKey, Expansion, Job, Output, Progress, Report, Step, Transcipher,
+    BridgeKey, Error, EvalKey, Expansion, Output, Part, Progress, Report, Step, Transcipher,
     WrappedKey,
 };
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
     }
     let how = how_encrypted(args)?;
     let (output, report_output) = outputs(args)?;
-    let job = open_job(args, how)?;
+    let part = open_part(args, how)?;
     homaes::check_memory(&[&args.eval, &args.wrapped_key])?;
     let (eval, wrapped, bridge) = spin("loading keys", || {
         let eval = EvalKey::open(&args.eval)?;
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
         Ok::<_, Error>((eval, wrapped, bridge))
     })?;
     console::warn_insecure(eval.set());
-    let mode = job.mode().name();
+    let mode = part.mode().name();
     let mut follower = Follower::new(args.progress);
     let mut record = report_output.is_some().then(Batches::new);
     let transcipher = prepare(args, &eval, &wrapped, bridge.as_ref())?;
@@ -55,7 +55,7 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
                 add(batches, event);
             }
         })
-        .run(job, output)?;
+        .run(part, output)?;
     follower.finish(&report);
     if let (Some(output), Some(batches)) = (report_output, record) {
         let document = document(&wrapped, mode, &report, &batches);
@@ -170,19 +170,19 @@ fn how_encrypted(args: &args::Transcipher) -> Result<How, Failure> {
 }
 
 /// The file with its associated data.
-fn open_job(args: &args::Transcipher, how: How) -> Result<Job, Failure> {
-    let job = if is_stream(&args.input) {
+fn open_part(args: &args::Transcipher, how: How) -> Result<Part, Failure> {
+    let part = if is_stream(&args.input) {
         let (file, name) = (spooled_input()?, "standard input");
         match how {
-            How::Mode(mode) => Job::from_file(file, name, mode)?,
-            How::OwnNonce => Job::from_file_with_nonce(file, name)?,
+            How::Mode(mode) => Part::from_file(file, name, mode)?,
+            How::OwnNonce => Part::from_file_with_nonce(file, name)?,
         }
     } else {
-        let job = match how {
-            How::Mode(mode) => Job::open(&args.input, mode),
-            How::OwnNonce => Job::open_with_nonce(&args.input),
+        let part = match how {
+            How::Mode(mode) => Part::open(&args.input, mode),
+            How::OwnNonce => Part::open_with_nonce(&args.input),
         };
-        job.map_err(|error| match &error {
+        part.map_err(|error| match &error {
             Error::Io { source, .. } if source.kind() == io::ErrorKind::InvalidInput => {
                 Failure::Work(format!(
                     "{error}; give a regular file, or - for standard input"
@@ -192,8 +192,8 @@ fn open_job(args: &args::Transcipher, how: How) -> Result<Job, Failure> {
         })?
     };
     match &args.aad {
-        None => Ok(job),
-        Some(path) => Ok(job.with_aad(read_aad(path)?)?),
+        None => Ok(part),
+        Some(path) => Ok(part.with_aad(read_aad(path)?)?),
     }
 }
 

@@ -3,6 +3,7 @@
 use super::*;
 use crate::batch::Split;
 use crate::scheme::Finished;
+use crate::{Memory, Message, Mode, Part};
 use homaes_aes::Block;
 use homaes_aes::clear::{RoundKeys, decrypt_block, encrypt_block};
 use homaes_aes::state::xor;
@@ -76,13 +77,20 @@ fn run(text: &[u8], mode: Mode, window: usize, clear: &Clear) -> Result<Vec<u8>>
         blocks_per_batch: 2,
     };
     let (mut out, events) = (Vec::new(), Mutex::new(Vec::new()));
-    let mut input = Batches::new(text, "m".into(), split);
+    let tag: &[u8] = match mode {
+        Mode::Gcm { .. } => &[1; 16],
+        _ => &[],
+    };
+    let part = Part::of(Memory::new([text, tag].concat(), "m"), mode);
+    let message = Message::from(part.unwrap());
+    assert_eq!(message.split(2), split);
+    let mut input = Batches::new(&message, split, 0..split.batches());
     let watch = |batch, round, step: Step| {
         assert_eq!(step.quality, clear.quality);
         events.lock().unwrap().push((batch, round));
     };
     let cancel = Cancel::new();
-    transcipher(clear, mode, &cancel, &mut input, window, &watch, |batch| {
+    transcipher(clear, &cancel, &mut input, window, &watch, |batch| {
         assert_eq!(batch.index as usize * 32, out.len());
         assert_eq!(batch.steps.len(), 11);
         batch.records.for_each(|body| out.extend(body.unwrap()));

@@ -10,8 +10,8 @@ use crate::progress::{Follower, spin, stages};
 use crate::scratch::Scratch;
 use crate::table::{self, Rows};
 use homaes::{
-    AesKey, Direction, EVAL_KEY_FILE, EvalKey, Expansion, Job, KeyFolder, KeySet, KeySize, Layout,
-    Measured, Output, Quality, Report, Scheme, Set, Transcipher, WrappedKey, Wrapping,
+    AesKey, Direction, EVAL_KEY_FILE, EvalKey, Expansion, KeyFolder, KeySet, KeySize, Layout,
+    Measured, Output, Part, Quality, Report, Scheme, Set, Transcipher, WrappedKey, Wrapping,
 };
 use homaes_lab::{Round, Run, Security};
 use std::fs;
@@ -254,7 +254,7 @@ impl Server<'_> {
         let at = |name| self.scratch.file(name);
         let (aes, fhe, plain) = (at("aes"), at("fhe.hct"), at("plain"));
         fs::write(&aes, sample.ciphertext()).map_err(system)?;
-        let job = Job::open(&aes, sample.mode)?;
+        let job = Part::open(&aes, sample.mode)?;
         let mut follower = Follower::new(progress);
         let report = Transcipher::with_threads(&self.keys.eval, self.wrapped, self.threads)?
             .watch(|event| follower.event(event))

@@ -10,8 +10,8 @@ use crate::progress::{Follower, spin};
 use crate::scratch::Scratch;
 use crate::table::{self, Rows};
 use homaes::{
-    AesKey, BRIDGE_KEY_FILE, BridgeKey, Direction, Error, Fitness, Job, KeySet, KeySize, Layout,
-    Output, Report, SecretKey, Set, Transcipher, WrappedKey, Wrapping,
+    AesKey, BRIDGE_KEY_FILE, BridgeKey, Direction, Error, Fitness, KeySet, KeySize, Layout, Output,
+    Part, Report, SecretKey, Set, Transcipher, WrappedKey, Wrapping,
 };
 use serde_json::{Value, json};
 use std::fs;
@@ -334,7 +334,7 @@ impl Server<'_> {
         if let Some(layout) = layout {
             run = run.layout(layout)?;
         }
-        let job = Job::open(&aes, sample.mode)?;
+        let job = Part::open(&aes, sample.mode)?;
         let run = run.watch(|event| follower.event(event));
         let report = run.run(job, Output::create(&out, true)?)?;
         drop(run);

@@ -1,0 +1,345 @@
+//! The input of a run, checked before any work starts: a message of one part, or of many that share batches.
+
+use crate::batch::Split;
+use crate::source::{FileSource, Source};
+use crate::{Error, Result};
+use homaes_aes::{Block, Mode};
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Longest associated data that a run carries: 1 MiB.
+pub const MAX_AAD_BYTES: usize = 1 << 20;
+
+/// Length of a GCM tag; shorter ones are not taken.
+const TAG_BYTES: u64 = 16;
+
+/// Length of a GCM nonce.
+const NONCE_BYTES: u64 = 12;
+
+/// One AES ciphertext and how it was encrypted.
+///
+/// | mode | content | length of the message |
+/// |---|---|---|
+/// | ECB, CBC | ciphertext | a multiple of 16 bytes, 0 included |
+/// | CFB, CTR | ciphertext | any; at most 2^36 bytes for counters of 32 bits |
+/// | GCM | ciphertext ‖ tag, or nonce ‖ ciphertext ‖ tag | at most 2^36 - 32 bytes, 0 included |
+///
+/// The tag of GCM (16 bytes) and the associated data ([`with_aad`](Self::with_aad)) are carried into the `.hct` file:
+/// they can be checked only with the AES key, at decryption.
+#[derive(Clone)]
+pub struct Part {
+    source: Arc<dyn Source>,
+    /// Of the ciphertext in the source.
+    offset: u64,
+    bytes: u64,
+    public: Public,
+}
+
+/// What is public about a message beside its ciphertext.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Public {
+    pub(crate) mode: Mode,
+    /// There for GCM only.
+    pub(crate) tag: Option<Block>,
+    /// Empty for other modes than GCM.
+    pub(crate) aad: Vec<u8>,
+}
+
+impl Part {
+    /// Opens a file that was encrypted in `mode`. In GCM it ends with the tag.
+    ///
+    /// # Errors
+    /// [`Error::MessageLength`] if its length does not fit the mode; [`Error::Io`] if the file cannot be read or is not a
+    /// regular file: its length must be known in advance.
+    pub fn open(path: impl AsRef<Path>, mode: Mode) -> Result<Self> {
+        Self::of(FileSource::open(path.as_ref())?, mode)
+    }
+
+    /// Opens a file that was encrypted in GCM and begins with the nonce (12 bytes) and ends with the tag.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_with_nonce(path: impl AsRef<Path>) -> Result<Self> {
+        Self::with_nonce(FileSource::open(path.as_ref())?)
+    }
+
+    /// As [`open`](Self::open), from the start of a regular file that is open already; `name` names it in errors.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn from_file(file: File, name: impl AsRef<Path>, mode: Mode) -> Result<Self> {
+        Self::of(FileSource::of(file, name.as_ref())?, mode)
+    }
+
+    /// As [`open_with_nonce`](Self::open_with_nonce), from the start of a regular file that is open already; `name` names
+    /// it in errors.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn from_file_with_nonce(file: File, name: impl AsRef<Path>) -> Result<Self> {
+        Self::with_nonce(FileSource::of(file, name.as_ref())?)
+    }
+
+    /// All of a source that was encrypted in `mode`. In GCM it ends with the tag.
+    ///
+    /// # Errors
+    /// [`Error::MessageLength`] if its length does not fit the mode; [`Error::Io`].
+    pub fn of(source: impl Source + 'static, mode: Mode) -> Result<Self> {
+        Self::with(Arc::new(source), 0, mode)
+    }
+
+    /// All of a source that was encrypted in GCM and begins with the nonce (12 bytes) and ends with the tag.
+    ///
+    /// # Errors
+    /// As [`of`](Self::of).
+    pub fn with_nonce(source: impl Source + 'static) -> Result<Self> {
+        let found = source.bytes();
+        if found < NONCE_BYTES + TAG_BYTES {
+            let expected = "at least 28: a nonce of 12 bytes, the ciphertext and a tag of 16";
+            return Err(length(source.name(), "gcm", found, expected));
+        }
+        let mut nonce = [0; NONCE_BYTES as usize];
+        let read = source.read_at(0, &mut nonce);
+        read.map_err(|error| Error::io(source.name(), error))?;
+        Self::with(Arc::new(source), NONCE_BYTES, Mode::Gcm { nonce })
+    }
+
+    /// Adds the associated data of GCM, which the tag covers.
+    ///
+    /// # Errors
+    /// [`Error::Aad`] for another mode, or if there are more than [`MAX_AAD_BYTES`].
+    pub fn with_aad(mut self, aad: Vec<u8>) -> Result<Self> {
+        if self.public.tag.is_none() || aad.len() > MAX_AAD_BYTES {
+            return Err(Error::Aad {
+                mode: self.public.mode.name(),
+                found: aad.len(),
+                expected: MAX_AAD_BYTES,
+            });
+        }
+        self.public.aad = aad;
+        Ok(self)
+    }
+
+    /// What of `source` comes from `offset` on.
+    fn with(source: Arc<dyn Source>, offset: u64, mode: Mode) -> Result<Self> {
+        let left = source.bytes() - offset;
+        let error = |expected| Err(length(source.name(), mode.name(), left, expected));
+        let (mut bytes, gcm) = (left, matches!(mode, Mode::Gcm { .. }));
+        if gcm {
+            match left.checked_sub(TAG_BYTES) {
+                None => return error("at least 16: the ciphertext and a tag of 16 bytes"),
+                Some(message) if message > mode.most_bytes() => {
+                    return error("at most 2^36 - 32 of a message, and a tag of 16");
+                }
+                Some(message) => bytes = message,
+            }
+        } else if mode.whole_blocks() && !left.is_multiple_of(16) {
+            return error("a multiple of 16");
+        } else if left > mode.most_bytes() {
+            return error("at most 2^36, after which its counter would come again");
+        }
+        let aad = Vec::new();
+        let public = Public {
+            mode,
+            tag: None,
+            aad,
+        };
+        let mut part = Self {
+            source,
+            offset,
+            bytes,
+            public,
+        };
+        if gcm {
+            let tag = part.read_tag();
+            part.public.tag = Some(tag.map_err(|error| part.error(error))?);
+        }
+        Ok(part)
+    }
+
+    /// The file, or what else it comes from.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.source.name()
+    }
+
+    /// The mode with its public parameters.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        self.public.mode
+    }
+
+    /// Length of the message.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// AES blocks; the last one may be partial.
+    #[must_use]
+    pub fn blocks(&self) -> u64 {
+        self.bytes.div_ceil(16)
+    }
+
+    pub(crate) fn public(&self) -> &Public {
+        &self.public
+    }
+
+    /// The tag behind the ciphertext.
+    fn read_tag(&self) -> io::Result<Block> {
+        let mut tag = [0; TAG_BYTES as usize];
+        self.source.read_at(self.offset + self.bytes, &mut tag)?;
+        Ok(tag)
+    }
+
+    /// `count` blocks from number `first` on, and the one before them, if there is one; zeros complete the last one of the message.
+    pub(crate) fn read(&self, first: u64, count: usize) -> Result<(Option<Block>, Vec<Block>)> {
+        let before = u64::from(first > 0);
+        let start = 16 * (first - before);
+        let len = (16 * (count as u64 + before)).min(self.bytes - start);
+        let mut blocks = vec![[0; 16]; count + before as usize];
+        let into = &mut blocks.as_flattened_mut()[..len as usize];
+        let read = self.source.read_at(self.offset + start, into);
+        read.map_err(|source| match source.kind() {
+            io::ErrorKind::UnexpectedEof => self.error(changed()),
+            _ => self.error(source),
+        })?;
+        let before = (first > 0).then(|| blocks.remove(0));
+        Ok((before, blocks))
+    }
+
+    /// Checks that the source ends as it did, right after the message.
+    pub(crate) fn finish(&self) -> Result<()> {
+        let same_tag = match self.public.tag {
+            None => Ok(true),
+            tag => self.read_tag().map(|found| Some(found) == tag),
+        };
+        let whole = self
+            .source
+            .is_whole()
+            .and_then(|whole| Ok(whole && same_tag?));
+        match whole {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(self.error(changed())),
+            Err(source) => Err(self.error(source)),
+        }
+    }
+
+    fn error(&self, source: io::Error) -> Error {
+        Error::io(self.source.name(), source)
+    }
+}
+
+/// Parts under one AES key, one after the other: each starts on a block, and a batch may hold blocks of several.
+#[derive(Debug, Clone)]
+pub struct Message {
+    parts: Vec<Part>,
+}
+
+impl From<Part> for Message {
+    fn from(part: Part) -> Self {
+        Self { parts: vec![part] }
+    }
+}
+
+impl Message {
+    /// The parts in their order.
+    #[must_use]
+    pub fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
+    /// AES blocks of all parts.
+    #[must_use]
+    pub fn blocks(&self) -> u64 {
+        self.parts.iter().map(Part::blocks).sum()
+    }
+
+    /// How it is cut into batches: parts fill their last blocks, but for the last one.
+    pub(crate) fn split(&self, blocks_per_batch: u64) -> Split {
+        let last = self.parts.last().map_or(0, |part| part.bytes);
+        let missing = last.next_multiple_of(16) - last;
+        Split {
+            bytes: 16 * self.blocks() - missing,
+            blocks_per_batch,
+        }
+    }
+
+    /// What is public about `count` blocks from number `first` on, from a pass over the parts.
+    pub(crate) fn read(&self, first: u64, count: usize) -> Result<PublicBlocks> {
+        let mut out = PublicBlocks::default();
+        let (mut start, end) = (0, first + count as u64);
+        for part in &self.parts {
+            let own = first.max(start)..end.min(start + part.blocks());
+            if own.start < own.end {
+                let number = own.start - start;
+                let (before, text) = part.read(number, (own.end - own.start) as usize)?;
+                out.add(part.mode(), number, before, &text);
+            }
+            start += part.blocks();
+        }
+        Ok(out)
+    }
+
+    /// Checks that all sources end as they did.
+    pub(crate) fn finish(&self) -> Result<()> {
+        self.parts.iter().try_for_each(Part::finish)
+    }
+}
+
+/// What enters the cipher, and what is added to its result.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) struct PublicBlocks {
+    pub(crate) input: Vec<Block>,
+    /// empty if there is nothing to add
+    pub(crate) mask: Vec<Block>,
+}
+
+impl PublicBlocks {
+    /// Adds the blocks `text` of a part, from its number `first` on.
+    fn add(&mut self, mode: Mode, first: u64, before: Option<Block>, text: &[Block]) {
+        let mask = mode.mask(before, text);
+        if !mask.is_empty() {
+            self.mask.resize(self.input.len(), [0; 16]);
+            self.mask.extend_from_slice(&mask);
+        }
+        self.input
+            .extend_from_slice(&mode.input(first, before, text));
+        if !self.mask.is_empty() {
+            self.mask.resize(self.input.len(), [0; 16]);
+        }
+    }
+}
+
+impl fmt::Debug for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Part")
+            .field("source", &self.source.name())
+            .field("offset", &self.offset)
+            .field("bytes", &self.bytes)
+            .field("public", &self.public)
+            .finish()
+    }
+}
+
+fn changed() -> io::Error {
+    io::Error::new(
+        io::ErrorKind::InvalidData,
+        "the file changed while it was read",
+    )
+}
+
+fn length(path: &Path, mode: &'static str, found: u64, expected: &'static str) -> Error {
+    Error::MessageLength {
+        path: path.to_owned(),
+        mode,
+        found,
+        expected,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,164 @@
+//! Where AES ciphertext comes from: bytes that are read by their place.
+
+use crate::{Error, Result};
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Bytes that are read by their place, and whose number is known: a file, a part of memory, an object of a store.
+///
+/// What is read twice must be the same: a run that is resumed, and another worker, read it again.
+pub trait Source: Send + Sync {
+    /// Names it in errors.
+    fn name(&self) -> &Path;
+
+    /// Their number.
+    fn bytes(&self) -> u64;
+
+    /// Fills `into` with the bytes from number `offset` on.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::UnexpectedEof`] if there are not as many.
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()>;
+
+    /// Whether there are still as many bytes as at the start; asked at the end of a run.
+    ///
+    /// # Errors
+    /// If that cannot be found out.
+    fn is_whole(&self) -> io::Result<bool> {
+        Ok(true)
+    }
+}
+
+/// A regular file.
+#[derive(Debug)]
+pub(crate) struct FileSource {
+    file: File,
+    path: PathBuf,
+    bytes: u64,
+}
+
+impl FileSource {
+    /// Opens a regular file.
+    pub(crate) fn open(path: &Path) -> Result<Self> {
+        let error = |source| Error::io(path, source);
+        // Asked before opening: opening a pipe would wait for its writer.
+        if !fs::metadata(path).map_err(error)?.is_file() {
+            return Err(not_regular(path));
+        }
+        Self::of(File::open(path).map_err(error)?, path)
+    }
+
+    /// A file that is open; `path` names it in errors.
+    pub(crate) fn of(file: File, path: &Path) -> Result<Self> {
+        let data = file.metadata();
+        let data = data.map_err(|source| Error::io(path, source))?;
+        match data.is_file() {
+            true => Ok(Self {
+                file,
+                path: path.to_owned(),
+                bytes: data.len(),
+            }),
+            false => Err(not_regular(path)),
+        }
+    }
+}
+
+fn not_regular(path: &Path) -> Error {
+    let error = io::Error::new(io::ErrorKind::InvalidInput, "not a regular file");
+    Error::io(path, error)
+}
+
+impl Source for FileSource {
+    fn name(&self) -> &Path {
+        &self.path
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    #[cfg(unix)]
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        std::os::unix::fs::FileExt::read_exact_at(&self.file, into, offset)
+    }
+
+    #[cfg(not(unix))]
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        use std::io::{Read, Seek, SeekFrom};
+        // Batches are read one at a time, so nobody else moves the place.
+        let mut file = &self.file;
+        file.seek(SeekFrom::Start(offset))?;
+        file.read_exact(into)
+    }
+
+    fn is_whole(&self) -> io::Result<bool> {
+        Ok(self.file.metadata()?.len() == self.bytes)
+    }
+}
+
+/// Bytes in memory: a vector, a slice, a buffer that somebody else has.
+#[derive(Debug, Clone)]
+pub struct Memory<B> {
+    bytes: B,
+    name: PathBuf,
+}
+
+impl<B: AsRef<[u8]> + Send + Sync> Memory<B> {
+    /// These bytes; `name` names them in errors.
+    pub fn new(bytes: B, name: impl Into<PathBuf>) -> Self {
+        let name = name.into();
+        Self { bytes, name }
+    }
+}
+
+impl<B: AsRef<[u8]> + Send + Sync> Source for Memory<B> {
+    fn name(&self) -> &Path {
+        &self.name
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes.as_ref().len() as u64
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        let bytes = self.bytes.as_ref();
+        let start = usize::try_from(offset).ok();
+        let range = start.and_then(|start| Some(start..start.checked_add(into.len())?));
+        let found = range.and_then(|range| bytes.get(range));
+        into.copy_from_slice(found.ok_or(io::ErrorKind::UnexpectedEof)?);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_read_by_their_place() {
+        let bytes: Vec<u8> = (0..100).collect();
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), &bytes).unwrap();
+        let sources: [&dyn Source; 2] = [
+            &FileSource::open(file.path()).unwrap(),
+            &Memory::new(&bytes[..], "memory"),
+        ];
+        for source in sources {
+            assert_eq!(source.bytes(), 100);
+            for (offset, len) in [(0, 100), (7, 3), (100, 0), (99, 1)] {
+                let mut into = vec![0; len];
+                source.read_at(offset, &mut into).unwrap();
+                assert_eq!(into, bytes[offset as usize..][..len]);
+            }
+            for (offset, len) in [(0, 101), (100, 1), (u64::MAX, 2)] {
+                assert!(source.read_at(offset, &mut vec![0; len]).is_err());
+            }
+            assert!(source.is_whole().unwrap());
+        }
+        let source = FileSource::open(file.path()).unwrap();
+        fs::write(file.path(), b"longer than it was").unwrap();
+        assert!(!source.is_whole().unwrap());
+        assert!(FileSource::open(&std::env::temp_dir()).is_err());
+    }
+}
