@@ -160,9 +160,14 @@ pub(crate) struct Transcipher {
     #[arg(long, value_name = "FILE", value_parser = file_path())]
     pub(crate) aad: Option<PathBuf>,
     /// AES-encrypted file; in mode gcm with the tag (16 bytes) at its end. '-' reads standard input
-    /// to its end, into an unnamed temporary file, before any work
-    #[arg(value_name = "IN")]
-    pub(crate) input: PathBuf,
+    /// to its end, into an unnamed temporary file, before any work. Of a folder, every file below it; of
+    /// several files or folders, all: parts of one message, which share batches
+    #[arg(value_name = "IN", required_unless_present = "files_from")]
+    pub(crate) inputs: Vec<PathBuf>,
+    /// More files, one JSON object a line: {"path": …, "name": …, "mode": …, "iv": …, "aad": …}, where all but
+    /// the path may be missing; iv and aad in hex
+    #[arg(long, value_name = "LIST", value_parser = file_path())]
+    pub(crate) files_from: Option<PathBuf>,
     /// FHE ciphertexts to write (.hct; by a bridge to a client key of the crate tfhe .hlw)
     #[arg(short, long, value_name = "FILE", value_parser = file_path())]
     pub(crate) out: PathBuf,
@@ -207,7 +212,8 @@ pub(crate) struct Decrypt {
     /// FHE ciphertexts (.hct)
     #[arg(value_name = "IN", value_parser = file_path())]
     pub(crate) input: PathBuf,
-    /// File to write; '-' writes to standard output, once the whole message is decrypted and checked
+    /// File to write; '-' writes to standard output, once the whole message is decrypted and checked. Of a
+    /// message with parts, without --part: folder for a file of each part
     #[arg(short, long, value_name = "FILE")]
     pub(crate) out: PathBuf,
     /// AES key, as in wrap-key: checks the tag of a GCM message, and writes nothing if it is wrong
@@ -234,6 +240,9 @@ pub(crate) struct Decrypt {
     /// accepted. It knows what was decrypted with it and nothing else; FILE.lock lets runs take turns
     #[arg(long, value_name = "FILE", requires = "key_file", value_parser = file_path())]
     pub(crate) seen: Option<PathBuf>,
+    /// Decrypt this part of a message with parts
+    #[arg(long, value_name = "NAME")]
+    pub(crate) part: Option<String>,
     /// Remove the PKCS#7 padding of an ECB or CBC message, as 'openssl enc' adds it
     #[arg(long)]
     pub(crate) unpad: bool,
@@ -251,6 +260,9 @@ pub(crate) struct Export {
     /// LWE ciphertexts (.hlw) of 'homaes transcipher --to tfhe'
     #[arg(value_name = "IN", value_parser = file_path())]
     pub(crate) input: PathBuf,
+    /// Write this part of a message with parts
+    #[arg(long, value_name = "NAME")]
+    pub(crate) part: Option<String>,
     /// Write the bytes A to B - 1 of the message alone, counted from 0
     #[arg(long, value_name = "A..B", value_parser = parse_range)]
     pub(crate) range: Option<Range<u64>>,

@@ -10,8 +10,11 @@ use std::path::Path;
 /// The first bytes of every file.
 pub const MAGIC: [u8; 8] = *b"HOMAES\r\n";
 
-/// The format version this crate writes, and the newest it reads.
-pub const VERSION: u16 = 1;
+/// The newest format version that is read.
+pub const VERSION: u16 = 2;
+
+/// The version of files that need no newer one.
+const FIRST_VERSION: u16 = 1;
 
 /// Bytes of the header before the set name.
 pub const HEADER_FIXED_BYTES: usize = 76;
@@ -52,6 +55,7 @@ impl Contents {
 /// The header of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Header {
+    version: u16,
     kind: Kind,
     set: String,
     digest: [u8; 32],
@@ -90,6 +94,7 @@ impl Header {
                 expected: u64::MAX - header_bytes,
             })?;
         Ok(Self {
+            version: FIRST_VERSION,
             kind,
             set: set.to_owned(),
             digest,
@@ -97,6 +102,19 @@ impl Header {
             records: contents.records,
             file_bytes,
         })
+    }
+
+    /// The same for a file of the newest version, [`VERSION`].
+    #[must_use]
+    pub fn newest(self) -> Self {
+        let version = VERSION;
+        Self { version, ..self }
+    }
+
+    /// The format version of the file.
+    #[must_use]
+    pub fn version(&self) -> u16 {
+        self.version
     }
 
     /// What the file holds.
@@ -151,7 +169,7 @@ impl Header {
         let mut bytes =
             Vec::with_capacity(HEADER_FIXED_BYTES + MAX_SET_NAME_BYTES + CHECKSUM_BYTES);
         bytes.extend_from_slice(&MAGIC);
-        bytes.extend_from_slice(&VERSION.to_le_bytes());
+        bytes.extend_from_slice(&self.version.to_le_bytes());
         bytes.push(self.kind as u8);
         bytes.push(u8::try_from(self.set.len()).expect("a checked set name has at most 64 bytes"));
         bytes.extend_from_slice(&self.digest);
@@ -220,6 +238,7 @@ impl Header {
             return Err(WireError::HeaderCorrupted);
         }
         let header = Self {
+            version: version(bytes),
             kind,
             set: core::str::from_utf8(name)
                 .expect("a valid name is ASCII")
@@ -255,18 +274,15 @@ fn check_start(fixed: &[u8], expected: Option<Kind>) -> Result<(Kind, usize), Wi
             expected: MAGIC,
         });
     }
-    match u16::from_le_bytes([fixed[8], fixed[9]]) {
-        VERSION => {}
+    let newest = |expected| match version(fixed) {
         // There never was an older version.
-        0 => return Err(WireError::HeaderCorrupted),
-        found => {
-            return Err(WireError::NewerVersion {
-                found,
-                expected: VERSION,
-            });
-        }
-    }
+        0 => Err(WireError::HeaderCorrupted),
+        found if found <= expected => Ok(()),
+        found => Err(WireError::NewerVersion { found, expected }),
+    };
+    newest(VERSION)?;
     let found = Kind::from_byte(fixed[10]).ok_or(WireError::UnknownKind { found: fixed[10] })?;
+    newest(found.newest_version())?;
     if let Some(expected) = expected
         && found != expected
     {
@@ -277,6 +293,11 @@ fn check_start(fixed: &[u8], expected: Option<Kind>) -> Result<(Kind, usize), Wi
         return Err(WireError::HeaderCorrupted);
     }
     Ok((found, name_len))
+}
+
+/// The version field.
+fn version(bytes: &[u8]) -> u16 {
+    u16::from_le_bytes([bytes[8], bytes[9]])
 }
 
 fn valid_set_name(name: &[u8]) -> bool {

@@ -56,6 +56,14 @@ impl Kind {
         }
     }
 
+    /// The newest version that there is of such files.
+    pub(crate) const fn newest_version(self) -> u16 {
+        match self {
+            Self::Ciphertext | Self::Values => 2,
+            Self::SecretKey | Self::EvalKey | Self::WrappedKey | Self::BridgeKey => 1,
+        }
+    }
+
     pub(crate) fn from_byte(byte: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|&kind| kind as u8 == byte)
     }

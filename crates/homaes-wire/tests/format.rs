@@ -96,8 +96,8 @@ fn the_first_wrong_thing_is_named() {
         bytes
     };
     assert_eq!(
-        message(&changed(8, 2)),
-        "format version 2 is newer than this program, which reads up to version 1"
+        message(&changed(8, 3)),
+        "format version 3 is newer than this program, which reads up to version 2"
     );
     assert_eq!(
         message(&changed(10, 10)),

@@ -167,7 +167,7 @@ fn selection(values: &Path) -> Result<Vec<FheUint16>, homaes::Error> {
     let mut out = Vec::new();
     let record = 2 * QUANTITIES;
     let bytes = record * SELECTED.start..record * SELECTED.end;
-    let mut bytes = read_fheuint8(values, bytes.start as u64..bytes.end as u64)?.into_iter();
+    let mut bytes = read_fheuint8(values, None, bytes.start as u64..bytes.end as u64)?.into_iter();
     while let Some(high) = bytes.next() {
         out.extend(bytes.next().map(|low| join_be(high, low)));
     }

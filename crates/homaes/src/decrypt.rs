@@ -6,16 +6,20 @@
 
 use crate::error::TAG_TO_CHECK;
 use crate::gcm::TagCheck;
-use crate::meta::{MAX_META_BYTES, Meta, TAG_BATCH, TAG_META, TAG_STEPS};
+use crate::meta::{
+    MAX_META_BYTES, MAX_PARTS_BYTES, Meta, PartMeta, TAG_BATCH, TAG_META, TAG_PARTS, TAG_STEPS,
+};
+use crate::output::{Folder, folder_of};
 use crate::pool::Pool;
 use crate::scheme::Shape;
 use crate::seen::Seen;
 use crate::{AesKey, Error, Expect, Output, Result, SchemeError, SecretKey, Set, Step};
-use homaes_aes::Mode;
+use homaes_aes::{KeySize, Mode};
 use homaes_scheme::{FieldError, Misfit};
 use homaes_wire::{KeyId, Kind, Reader, WireError};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::Write;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
@@ -35,6 +39,8 @@ pub struct DecryptOptions<'k> {
     pub unpad: bool,
     /// What the message must be.
     pub expect: Expect<'k>,
+    /// The part to decrypt, by its name, of a message with parts.
+    pub part: Option<&'k str>,
     /// A replay log, made if it is missing: a message in it is refused, and one that is accepted is recorded when the output is in
     /// place. Needs `aes_key`, for without a checked tag nothing tells which message it is. A file beside it, its name with `.lock`
     /// added, lets runs that share it take turns.
@@ -96,19 +102,95 @@ impl SecretKey {
         options: DecryptOptions<'_>,
     ) -> Result<DecryptReport> {
         let path = path.as_ref();
+        let mut messages = self.open_messages(path)?;
+        let part = messages.meta.chosen(path, options.part)?.clone();
+        options.expect.check(path, &part, options.unpad)?;
+        let about = (path, messages.meta.key_size, self.id());
+        let mut sink = Sink::new(output, about, &part, options)?;
+        let start = 16 * part.first_block;
+        let own = start..start + part.bytes;
+        let margin_bits = self.each_batch(&mut messages, &own, &mut |offset, bytes| {
+            let end = offset + bytes.len() as u64;
+            let some = own.start.clamp(offset, end)..own.end.clamp(offset, end);
+            sink.write(&bytes[(some.start - offset) as usize..(some.end - offset) as usize])
+        })?;
+        messages.finish()?;
+        sink.finish(path, &part, margin_bits)
+    }
+
+    /// Decrypts every part of the `.hct` file `path` into a file of its name below `folder`, which is made if it is missing; `force` allows to replace files. Each appears
+    /// when it is whole and its tag right, one after the other: if one fails, those before it are there. `options` apply to the parts that they can apply to.
+    ///
+    /// # Errors
+    /// As [`decrypt_with`](Self::decrypt_with); [`Error::NoParts`] if the message has none, [`Error::ManyParts`] for options about one message.
+    pub fn decrypt_parts(
+        &self,
+        path: impl AsRef<Path>,
+        folder: impl AsRef<Path>,
+        force: bool,
+        options: DecryptOptions<'_>,
+    ) -> Result<Vec<(String, DecryptReport)>> {
+        let (path, folder) = (path.as_ref(), folder.as_ref());
+        let mut messages = self.open_messages(path)?;
+        let meta = &messages.meta;
+        if !meta.has_parts() {
+            let path = path.to_owned();
+            return Err(Error::NoParts { path });
+        }
+        let of_one = options.part.is_some() || options.seen.is_some();
+        if of_one || options.expect != Expect::default() {
+            return Err(meta.many(path));
+        }
+        let _made = Folder::create(folder)?;
+        let all = 0..meta.split.bytes;
+        let mut files = Files {
+            folder,
+            force,
+            options,
+            about: (path, meta.key_size, self.id()),
+            parts: meta.parts.clone().into_iter(),
+            current: None,
+            done: Vec::new(),
+        };
+        let margin_bits = self.each_batch(&mut messages, &all, &mut |offset, bytes| {
+            files.write(offset, bytes)
+        })?;
+        let mut done = files.end()?;
+        messages.finish()?;
+        for (_, report) in &mut done {
+            report.margin_bits = margin_bits;
+        }
+        Ok(done)
+    }
+
+    /// The batches of a file of this key.
+    fn open_messages(&self, path: &Path) -> Result<Ciphertexts> {
         let reader = Reader::open(path, Kind::Ciphertext).and_then(|reader| {
             reader.check_set(self.set.name(), self.set.digest())?;
             reader.check_key(self.id())?;
             Ok(reader)
         });
         let reader = reader.map_err(|source| Error::file(path, source))?;
-        let mut messages = Ciphertexts::new(reader, &self.set)?;
-        options.expect.check(path, &messages.meta, options.unpad)?;
-        let mut sink = Sink::new(output, &messages, options, self.id())?;
+        Ciphertexts::new(reader, &self.set)
+    }
+
+    /// Reads all batches, decrypts those with bytes of `wanted`, and hands on their bytes with the number of the first one among those of the message; the least margin of their noise.
+    fn each_batch(
+        &self,
+        messages: &mut Ciphertexts,
+        wanted: &Range<u64>,
+        take: &mut dyn FnMut(u64, &[u8]) -> Result<()>,
+    ) -> Result<Option<f64>> {
         let mut margin_bits: Option<f64> = None;
         let pool = Pool::new(0);
         while let Some(batch) = messages.next(&self.set)? {
             let index = batch.index;
+            // A batch has at least the blocks of its shape, so it holds this part of the message.
+            let used = messages.meta.split.batch_bytes(index);
+            let first = 16 * messages.meta.split.first_block(index);
+            if wanted.start >= first + used || wanted.end <= first {
+                continue;
+            }
             let decrypted = pool.install(|| {
                 let state = self.key.read_batch(batch.shape, &batch.body)?;
                 // schemes say better what is wrong; this is for one that does not look
@@ -123,28 +205,110 @@ impl SecretKey {
             let margin = decrypted.margin_bits;
             if margin < MIN_MARGIN_BITS {
                 return Err(Error::Noise {
-                    path: Some(path.to_owned()),
+                    path: Some(messages.path.clone()),
                     batch: index,
                     found: margin,
                     expected: MIN_MARGIN_BITS,
                 });
             }
             margin_bits = Some(margin_bits.map_or(margin, |bits| bits.min(margin)));
-            // A batch has at least the blocks of its shape, so it holds this part of the message.
-            let used = messages.meta.split.batch_bytes(index) as usize;
-            sink.write(&decrypted.blocks.as_flattened()[..used])?;
+            take(first, &decrypted.blocks.as_flattened()[..used as usize])?;
         }
-        let (meta, _) = messages.finish()?;
-        let (bytes, tag, recorded) = sink.finish(path)?;
-        Ok(DecryptReport {
-            bytes,
-            margin_bits,
-            tag,
-            mode: meta.mode,
-            aad_bytes: meta.aad.len() as u64,
-            aad_sha256: meta.aad_sha256(),
-            recorded,
-        })
+        Ok(margin_bits)
+    }
+}
+
+/// What the `.hct` file `path` says about its message, without a look at its ciphertexts.
+///
+/// # Errors
+/// The first thing that is wrong with the front of the file.
+pub fn describe(path: impl AsRef<Path>) -> Result<Meta> {
+    let path = path.as_ref();
+    let error = |source| Error::file(path, source);
+    let reader = Reader::open(path, Kind::Ciphertext).map_err(error)?;
+    let set = Set::of_file(path, reader.header().set())?;
+    reader.check_set(set.name(), set.digest()).map_err(error)?;
+    Ok(Ciphertexts::new(reader, &set)?.meta)
+}
+
+/// Of a message with parts: the file, the size of its AES key, and its FHE key.
+type About<'p> = (&'p Path, KeySize, KeyId);
+
+/// Parts of a message, each on its way to a file of its own.
+struct Files<'k> {
+    folder: &'k Path,
+    force: bool,
+    options: DecryptOptions<'k>,
+    about: About<'k>,
+    /// Those to come.
+    parts: std::vec::IntoIter<PartMeta>,
+    current: Option<(PartMeta, Sink<'k>)>,
+    done: Vec<(String, DecryptReport)>,
+}
+
+impl Files<'_> {
+    /// Takes the next bytes of the message, whole batches of blocks, the first of them number `offset`.
+    fn write(&mut self, mut offset: u64, mut bytes: &[u8]) -> Result<()> {
+        while !bytes.is_empty() {
+            if self.current.is_none() && !self.begin()? {
+                return Ok(());
+            }
+            let Some((part, sink)) = &mut self.current else {
+                continue;
+            };
+            let start = 16 * part.first_block;
+            let (end, padded) = (start + part.bytes, start + 16 * part.blocks());
+            let taken = (padded - offset).min(bytes.len() as u64);
+            let used = end.saturating_sub(offset).min(taken);
+            sink.write(&bytes[..used as usize])?;
+            bytes = &bytes[taken as usize..];
+            offset += taken;
+            if offset == padded {
+                self.finish()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reserves the file of the next part, if there is one; those without bytes are done at once.
+    fn begin(&mut self) -> Result<bool> {
+        while let Some(part) = self.parts.next() {
+            let path = self.folder.join(part.name.as_deref().unwrap_or_default());
+            let parent = folder_of(&path);
+            fs::create_dir_all(parent).map_err(|source| Error::io(parent, source))?;
+            let output = Output::private(&path, self.force)?;
+            let options = DecryptOptions {
+                aes_key: self.options.aes_key.filter(|_| part.tag.is_some()),
+                unpad: self.options.unpad && part.mode.whole_blocks(),
+                ..self.options
+            };
+            let sink = Sink::new(output, self.about, &part, options)?;
+            let empty = part.bytes == 0;
+            self.current = Some((part, sink));
+            if !empty {
+                return Ok(true);
+            }
+            self.finish()?;
+        }
+        Ok(false)
+    }
+
+    /// Lets the file of this part appear.
+    fn finish(&mut self) -> Result<()> {
+        if let Some((part, sink)) = self.current.take() {
+            let report = sink.finish(self.about.0, &part, None)?;
+            self.done.push((part.name.unwrap_or_default(), report));
+        }
+        Ok(())
+    }
+
+    /// Ends the message, whose last block may be partial: parts that are left have no bytes.
+    fn end(mut self) -> Result<Vec<(String, DecryptReport)>> {
+        self.finish()?;
+        while self.begin()? {
+            self.finish()?;
+        }
+        Ok(self.done)
     }
 }
 
@@ -163,39 +327,37 @@ struct Sink<'k> {
 impl<'k> Sink<'k> {
     fn new(
         output: Output,
-        file: &Ciphertexts,
+        (path, key_size, key_id): About<'_>,
+        part: &PartMeta,
         options: DecryptOptions<'k>,
-        key_id: KeyId,
     ) -> Result<Self> {
-        let meta = &file.meta;
         let not_of_mode = |option| Error::NotOfMode {
-            path: file.path.clone(),
+            path: path.to_owned(),
             option,
-            mode: meta.mode.name(),
+            mode: part.mode.name(),
         };
-        if options.unpad && !meta.mode.whole_blocks() {
+        if options.unpad && !part.mode.whole_blocks() {
             return Err(not_of_mode("padding to remove"));
         }
-        let check = match (options.aes_key, meta.mode, meta.tag) {
+        let check = match (options.aes_key, part.mode, part.tag) {
             (None, _, Some(_)) if !options.unauthenticated => {
-                let path = file.path.clone();
+                let path = path.to_owned();
                 return Err(Error::NoAesKey { path });
             }
             (None, ..) => None,
             (Some(key), Mode::Gcm { nonce }, Some(tag)) => {
-                check_size(&file.path, key, meta)?;
-                Some(TagCheck::new(key, nonce, &meta.aad, tag))
+                check_size(path, key, key_size)?;
+                Some(TagCheck::new(key, nonce, &part.aad, tag))
             }
             (Some(_), ..) => return Err(not_of_mode(TAG_TO_CHECK)),
         };
-        let seen = match (options.seen, &check, meta.tag) {
+        let seen = match (options.seen, &check, part.tag) {
             (None, ..) => None,
             (Some(log), Some(_), Some(tag)) => {
-                let path = &file.path;
-                Some(Seen::open(log, &output, path, meta, tag, key_id)?)
+                Some(Seen::open(log, &output, path, part, tag, key_id)?)
             }
             (Some(_), ..) => {
-                let path = file.path.clone();
+                let path = path.to_owned();
                 return Err(Error::SeenUnchecked { path });
             }
         };
@@ -204,7 +366,7 @@ impl<'k> Sink<'k> {
             expect: options.expect,
             seen,
             written: 0,
-            tag: match (meta.tag, &check) {
+            tag: match (part.tag, &check) {
                 (None, _) => Tag::None,
                 (Some(_), None) => Tag::Unchecked,
                 (Some(_), Some(_)) => Tag::Verified,
@@ -236,7 +398,12 @@ impl<'k> Sink<'k> {
     }
 
     /// Lets the output appear if all is right, and records its message.
-    fn finish(mut self, path: &Path) -> Result<(u64, Tag, Option<u64>)> {
+    fn finish(
+        mut self,
+        path: &Path,
+        part: &PartMeta,
+        margin_bits: Option<f64>,
+    ) -> Result<DecryptReport> {
         if self.check.take().is_some_and(|check| !check.verify()) {
             let path = path.to_owned();
             return Err(Error::Tag { path });
@@ -254,18 +421,26 @@ impl<'k> Sink<'k> {
             }
             Some(seen) => Some(seen.commit(self.output, path)?),
         };
-        Ok((self.written, self.tag, recorded))
+        Ok(DecryptReport {
+            bytes: self.written,
+            margin_bits,
+            tag: self.tag,
+            mode: part.mode,
+            aad_bytes: part.aad.len() as u64,
+            aad_sha256: part.aad_sha256(),
+            recorded,
+        })
     }
 }
 
-fn check_size(path: &Path, key: &AesKey, meta: &Meta) -> Result<()> {
-    if key.size() == meta.key_size {
+fn check_size(path: &Path, key: &AesKey, expected: KeySize) -> Result<()> {
+    if key.size() == expected {
         return Ok(());
     }
     Err(Error::AesKeySize {
         path: path.to_owned(),
         found: 8 * key.size().key_bytes(),
-        expected: 8 * meta.key_size.key_bytes(),
+        expected: 8 * expected.key_bytes(),
     })
 }
 
@@ -305,10 +480,17 @@ impl Ciphertexts {
     pub(crate) fn framed(mut reader: Reader<File>, others: u64) -> Result<Self> {
         let path = reader.path().to_owned();
         let records = reader.header().records().saturating_sub(others);
+        let parts = reader.header().version() > 1;
         let meta = reader
             .next_record(TAG_META, MAX_META_BYTES)
-            .and_then(|body| Meta::decode(&body, records))
-            .map_err(|source| Error::file(&path, source))?;
+            .and_then(|body| Meta::decode(&body, records, parts))
+            .and_then(|mut meta| {
+                if parts {
+                    meta.decode_parts(&reader.next_record(TAG_PARTS, MAX_PARTS_BYTES)?)?;
+                }
+                Ok(meta)
+            });
+        let meta = meta.map_err(|source| Error::file(&path, source))?;
         Ok(Self {
             reader,
             path,

@@ -329,6 +329,34 @@ pub enum Error {
         /// The secret key that was set aside.
         path: PathBuf,
     },
+    /// Names of parts that they cannot have.
+    #[error("parts of a message, expected {expected}")]
+    PartNames {
+        /// What they must be.
+        expected: &'static str,
+    },
+    /// A message of many parts where one is wanted.
+    #[error("{}: holds {count} parts", path.display())]
+    ManyParts {
+        /// The file.
+        path: PathBuf,
+        /// Their number.
+        count: usize,
+    },
+    /// A message without parts where they are wanted.
+    #[error("{}: holds one message without parts", path.display())]
+    NoParts {
+        /// The file.
+        path: PathBuf,
+    },
+    /// No part has the name.
+    #[error("{}: has no part '{name}'", path.display())]
+    NoPart {
+        /// The file.
+        path: PathBuf,
+        /// The name asked for.
+        name: String,
+    },
     /// With this secret key results that cross a bridge would be wrong too often: one in several is.
     #[error("{0}")]
     Unfit(SchemeError),
@@ -436,6 +464,12 @@ impl Error {
             Self::HalfReplaced { .. } => {
                 "compare key ids with 'homaes inspect' (also of wrapped keys and results), keep the right secret key as secret.hsk and move the other one away"
             }
+            Self::PartNames { .. } => "rename them, or give names with --files-from",
+            Self::ManyParts { .. } => {
+                "choose one with --part, or decrypt all into a folder, without --seen and what is expected of one message"
+            }
+            Self::NoParts { .. } => "leave --part out, and give a file as output",
+            Self::NoPart { .. } => "'homaes inspect' lists the parts",
             Self::Unfit(error) => error.remedy(),
             Self::Crossing { needed: 1, .. } => {
                 "wrap the key with --levels-left 1, under a set that leaves one: bgv/bridge128 for AES-128, bgv/aes192+5 for AES-192, bgv/aes256+2 for AES-256"

@@ -1,7 +1,7 @@
 //! What a client expects of a message, held against what its file says before anything is decrypted.
 
 use crate::error::hex;
-use crate::{Error, Meta, Result};
+use crate::{Error, PartMeta, Result};
 use std::path::Path;
 
 /// What the client knows of the message that it asked for. What is `None` may be anything.
@@ -23,8 +23,8 @@ pub struct Expect<'e> {
 
 impl Expect<'_> {
     /// Checks everything that is known without decrypting; `unpad`: padding will be removed.
-    pub(crate) fn check(&self, path: &Path, meta: &Meta, unpad: bool) -> Result<()> {
-        let mode = meta.mode.name();
+    pub(crate) fn check(&self, path: &Path, part: &PartMeta, unpad: bool) -> Result<()> {
+        let mode = part.mode.name();
         let refuse = |what, found: String, expected: String| {
             Err(Error::Unexpected {
                 path: path.to_owned(),
@@ -39,24 +39,24 @@ impl Expect<'_> {
             return refuse("mode", mode.to_owned(), expected.to_owned());
         }
         if let Some(expected) = self.nonce
-            && expected != meta.mode.iv()
+            && expected != part.mode.iv()
         {
-            let found = match meta.mode.iv() {
+            let found = match part.mode.iv() {
                 [] => format!("none (mode {mode})"),
                 iv => format!("{} (mode {mode})", hex(iv)),
             };
             return refuse("nonce or IV", found, hex(expected));
         }
         if let Some(expected) = self.aad
-            && (meta.tag.is_none() || expected != meta.aad)
+            && (part.tag.is_none() || expected != part.aad)
         {
-            let found = match meta.tag {
+            let found = match part.tag {
                 None => format!("none (mode {mode})"),
-                Some(_) => data(&meta.aad),
+                Some(_) => data(&part.aad),
             };
             return refuse("associated data", found, data(expected));
         }
-        let found = meta.split.bytes;
+        let found = part.bytes;
         match self.bytes {
             // n bytes are followed by 1 to 16 bytes of padding
             Some(expected)
@@ -98,28 +98,23 @@ fn data(aad: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Split;
-    use homaes_aes::{KeySize, Layout, Mode};
+    use homaes_aes::Mode;
 
-    fn meta(mode: Mode, bytes: u64) -> Meta {
+    fn meta(mode: Mode, bytes: u64) -> PartMeta {
         let gcm = matches!(mode, Mode::Gcm { .. });
-        Meta {
+        PartMeta {
+            name: None,
             mode,
             tag: gcm.then_some([1; 16]),
             aad: if gcm { b"abc".to_vec() } else { Vec::new() },
-            key_size: KeySize::Aes128,
-            layout: Layout::Sliced,
-            level: 1,
-            split: Split {
-                bytes,
-                blocks_per_batch: 16,
-            },
+            bytes,
+            first_block: 0,
         }
     }
 
     #[track_caller]
-    fn refused(expect: Expect<'_>, meta: &Meta, unpad: bool) -> String {
-        let error = expect.check(Path::new("f"), meta, unpad).unwrap_err();
+    fn refused(expect: Expect<'_>, part: &PartMeta, unpad: bool) -> String {
+        let error = expect.check(Path::new("f"), part, unpad).unwrap_err();
         assert!(!error.remedy().is_empty());
         error.to_string()
     }

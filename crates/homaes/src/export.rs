@@ -52,13 +52,14 @@ pub fn read_client_key(path: impl AsRef<Path>) -> Result<ClientKey> {
     }
 }
 
-/// Writes the bytes of the message in the `.hlw` file `path`, or those of them numbered `range`, as `tfhe::FheUint8`, each by
+/// Writes the bytes of the message in the `.hlw` file `path`, or of its part of this name, or those of them numbered `range`, as `tfhe::FheUint8`, each by
 /// `tfhe::safe_serialization::safe_serialize`, one after the other; calls `tick` with the bytes that are done and all. Gives their number.
 ///
 /// # Errors
 /// The first thing that is wrong with the file, [`Error::Range`]; `output` then does not appear.
 pub fn export_fheuint8(
     path: impl AsRef<Path>,
+    part: Option<&str>,
     range: Option<Range<u64>>,
     mut output: Output,
     tick: &mut dyn FnMut(u64, u64),
@@ -71,7 +72,7 @@ pub fn export_fheuint8(
         Ok(out)
     };
     let (mut done, mut all) = (0, 0);
-    each(path, range, serialised, &mut |parts, count| {
+    each(path, part, range, serialised, &mut |parts, count| {
         if let Some(part) = parts.first().filter(|_| done == 0) {
             let bytes = count.saturating_mul(part.len() as u64);
             disk::check(folder_of(output.path()), bytes, 0)?;
@@ -88,13 +89,17 @@ pub fn export_fheuint8(
     Ok(done)
 }
 
-/// The bytes numbered `range` of the message in the `.hlw` file `path`, as values; 66 KB each.
+/// The bytes numbered `range` of the message in the `.hlw` file `path`, or of its part of this name, as values; 66 KB each.
 ///
 /// # Errors
 /// The first thing that is wrong with the file, [`Error::Range`].
-pub fn read_fheuint8(path: impl AsRef<Path>, range: Range<u64>) -> Result<Vec<FheUint8>> {
+pub fn read_fheuint8(
+    path: impl AsRef<Path>,
+    part: Option<&str>,
+    range: Range<u64>,
+) -> Result<Vec<FheUint8>> {
     let mut out = Vec::new();
-    each(path.as_ref(), Some(range), Ok, &mut |values, _| {
+    each(path.as_ref(), part, Some(range), Ok, &mut |values, _| {
         out.extend(values);
         Ok(())
     })?;
@@ -104,6 +109,7 @@ pub fn read_fheuint8(path: impl AsRef<Path>, range: Range<u64>) -> Result<Vec<Fh
 /// What `make` makes of each value, by records: `take` gets those of one and the number of all.
 fn each<T: Send>(
     path: &Path,
+    part: Option<&str>,
     range: Option<Range<u64>>,
     make: impl Fn(FheUint8) -> Result<T> + Sync,
     take: &mut dyn FnMut(Vec<T>, u64) -> Result<()>,
@@ -116,14 +122,17 @@ fn each<T: Send>(
     let mut values = Values::new(reader, set)?;
     let format = values.user.format().map_err(content)?;
     let split = values.meta().split;
-    let range = range.unwrap_or(0..split.bytes);
-    if range.start > range.end || range.end > split.bytes {
+    let part = values.meta().chosen(path, part)?;
+    let (first, bytes) = (16 * part.first_block, part.bytes);
+    let range = range.unwrap_or(0..bytes);
+    if range.start > range.end || range.end > bytes {
         return Err(Error::Range {
             path: path.to_owned(),
             found: range,
-            bytes: split.bytes,
+            bytes,
         });
     }
+    let range = first + range.start..first + range.end;
     let count = range.end - range.start;
     let pool = Pool::new(0);
     take(Vec::new(), count)?;

@@ -72,13 +72,13 @@ mod scheme;
 mod scheme_error;
 mod seen;
 mod source;
+mod split;
 mod transcipher;
 mod values;
 mod wrapping;
 
-pub use batch::Split;
 pub use bridge::{BRIDGE_KEY_FILE, BridgeKey, is_secret_key};
-pub use decrypt::{DecryptOptions, DecryptReport, Tag};
+pub use decrypt::{DecryptOptions, DecryptReport, Tag, describe};
 pub use error::{Error, Result};
 pub use expect::Expect;
 #[cfg(feature = "tfhe-rs")]
@@ -95,14 +95,15 @@ pub use keys::{
     Repair, SECRET_KEY_FILE, SecretKey, WrappedKey, inspect_folder, is_exposed,
 };
 pub use memory::check_keys as check_memory;
-pub use message::{MAX_AAD_BYTES, Message, Part};
-pub use meta::Meta;
+pub use message::{Message, Part};
+pub use meta::{MAX_AAD_BYTES, Meta, PartMeta};
 pub use output::{Output, interrupt, interrupt_without_memory, remove_leftovers};
 pub use quality::Quality;
 pub use report::{Measured, Progress, Report, Stages, Step};
 pub use scheme::{NoiseTerms, Scheme, Set, Variant, Yardstick};
 pub use scheme_error::{ParamsError, SchemeError};
-pub use source::{Memory, Source};
+pub use source::{Memory, Reopened, Source};
+pub use split::Split;
 #[cfg(feature = "tfhe-rs")]
 pub use tfhe::ClientKey;
 pub use transcipher::Transcipher;

@@ -1,7 +1,8 @@
 //! The input of a run, checked before any work starts: a message of one part, or of many that share batches.
 
-use crate::batch::Split;
+use crate::meta::{MAX_AAD_BYTES, MAX_PARTS_BYTES, PartMeta, check_names};
 use crate::source::{FileSource, Source};
+use crate::split::Split;
 use crate::{Error, Result};
 use homaes_aes::{Block, Mode};
 use std::fmt;
@@ -9,9 +10,6 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-
-/// Longest associated data that a run carries: 1 MiB.
-pub const MAX_AAD_BYTES: usize = 1 << 20;
 
 /// Length of a GCM tag; shorter ones are not taken.
 const TAG_BYTES: u64 = 16;
@@ -31,6 +29,7 @@ const NONCE_BYTES: u64 = 12;
 /// they can be checked only with the AES key, at decryption.
 #[derive(Clone)]
 pub struct Part {
+    name: Option<String>,
     source: Arc<dyn Source>,
     /// Of the ciphertext in the source.
     offset: u64,
@@ -40,12 +39,12 @@ pub struct Part {
 
 /// What is public about a message beside its ciphertext.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Public {
-    pub(crate) mode: Mode,
+struct Public {
+    mode: Mode,
     /// There for GCM only.
-    pub(crate) tag: Option<Block>,
+    tag: Option<Block>,
     /// Empty for other modes than GCM.
-    pub(crate) aad: Vec<u8>,
+    aad: Vec<u8>,
 }
 
 impl Part {
@@ -148,6 +147,7 @@ impl Part {
             aad,
         };
         let mut part = Self {
+            name: None,
             source,
             offset,
             bytes,
@@ -184,8 +184,21 @@ impl Part {
         self.bytes.div_ceil(16)
     }
 
-    pub(crate) fn public(&self) -> &Public {
-        &self.public
+    fn meta(&self, first_block: u64) -> PartMeta {
+        let Public { mode, tag, aad } = self.public.clone();
+        PartMeta {
+            name: self.name.clone(),
+            mode,
+            tag,
+            aad,
+            bytes: self.bytes,
+            first_block,
+        }
+    }
+
+    /// Bytes of its entry in the table of parts, at most.
+    fn table_bytes(&self) -> usize {
+        128 + self.name.as_ref().map_or(0, String::len) + self.public.aad.len()
     }
 
     /// The tag behind the ciphertext.
@@ -246,6 +259,49 @@ impl From<Part> for Message {
 }
 
 impl Message {
+    /// Parts with names, which are paths below a folder, with `/` between folders: what each is when they are decrypted into one.
+    ///
+    /// # Errors
+    /// [`Error::PartNames`] if there are none, or one has no such name, or two have the same.
+    pub fn of_parts(parts: impl IntoIterator<Item = (String, Part)>) -> Result<Self> {
+        let named = parts.into_iter().map(|(name, part)| Part {
+            name: Some(name),
+            ..part
+        });
+        let message = Self {
+            parts: named.collect(),
+        };
+        let names = message.parts.iter().filter_map(|part| part.name.as_deref());
+        let checked = check_names(names);
+        let bytes: usize = message.parts.iter().map(Part::table_bytes).sum();
+        let expected = match checked {
+            Err(expected) => expected,
+            Ok(()) if message.parts.is_empty() => "at least one part",
+            Ok(()) if bytes as u64 > MAX_PARTS_BYTES => {
+                "names and associated data of 256 MiB at most"
+            }
+            Ok(()) => return Ok(message),
+        };
+        Err(Error::PartNames { expected })
+    }
+
+    /// What is written of the parts.
+    pub(crate) fn meta(&self) -> Vec<PartMeta> {
+        let mut first_block = 0;
+        let parts = self.parts.iter().map(|part| {
+            let first = first_block;
+            first_block += part.blocks();
+            part.meta(first)
+        });
+        parts.collect()
+    }
+
+    /// Bytes of all parts.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.parts.iter().map(Part::bytes).sum()
+    }
+
     /// The parts in their order.
     #[must_use]
     pub fn parts(&self) -> &[Part] {
@@ -261,7 +317,7 @@ impl Message {
     /// How it is cut into batches: parts fill their last blocks, but for the last one.
     pub(crate) fn split(&self, blocks_per_batch: u64) -> Split {
         let last = self.parts.last().map_or(0, |part| part.bytes);
-        let missing = last.next_multiple_of(16) - last;
+        let missing = last.wrapping_neg() % 16;
         Split {
             bytes: 16 * self.blocks() - missing,
             blocks_per_batch,

@@ -3,18 +3,22 @@
 //! ```text
 //! tag 1, index 0   mode (text) ‖ layout (text) ‖ AES key bits (2) ‖ level (2) ‖ message bytes (8) ‖ AES blocks (8)
 //!                  ‖ blocks per batch (8) ‖ iv or nonce (sized) ‖ GCM tag (sized) ‖ associated data (sized)
+//! tag 5, index 0   in files of version 2 only: the parts of the message, see [`Meta::encode_parts`]
 //! tag 4, index 0   in an `.hlw` file only: the end of the bridge, as in its key
 //! tag 2, index i   the ciphertexts of batch i, in the scheme's encoding
 //! tag 3, index 0   per step of AES: level (2) ‖ noise bits (8) ‖ capacity bits (8) ‖ seconds (8); empty without batches
 //! ```
 
-use crate::batch::Split;
-use crate::message::{MAX_AAD_BYTES, Public};
 use crate::scheme::Shape;
-use crate::{Quality, Step};
+use crate::split::Split;
+use crate::{Error, Quality, Step};
 use homaes_aes::{Block, KeySize, Layout, Mode};
 use homaes_wire::{Decoder, Encoder, WireError};
 use sha2::{Digest, Sha256};
+use std::path::Path;
+
+/// Longest associated data that a run carries: 1 MiB.
+pub const MAX_AAD_BYTES: usize = 1 << 20;
 
 /// Tag of the first record.
 pub(crate) const TAG_META: u16 = 1;
@@ -27,6 +31,15 @@ pub(crate) const TAG_STEPS: u16 = 3;
 
 /// Tag of the second record of LWE ciphertexts under the key of a user: which user's.
 pub(crate) const TAG_TARGET: u16 = 4;
+
+/// Tag of the table of parts, right after the first record.
+pub(crate) const TAG_PARTS: u16 = 5;
+
+/// Longest table of parts.
+pub(crate) const MAX_PARTS_BYTES: u64 = 1 << 28;
+
+/// What stands in place of the mode where parts have their own.
+const PARTS: &str = "parts";
 
 /// Longest first record that is read.
 pub(crate) const MAX_META_BYTES: u64 = 256 + MAX_AAD_BYTES as u64;
@@ -44,33 +57,65 @@ const FRAME_RECORDS: u64 = 2;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Meta {
-    /// The mode with its public parameters.
-    pub mode: Mode,
-    /// The tag of a GCM message; `None` for other modes.
-    pub tag: Option<Block>,
-    /// The associated data of a GCM message; empty for other modes.
-    pub aad: Vec<u8>,
+    /// One part without a name, or any number of parts with names.
+    pub parts: Vec<PartMeta>,
     /// Size of the AES key.
     pub key_size: KeySize,
     /// Where the bytes lie in the ciphertexts.
     pub layout: Layout,
     /// Level of the ciphertexts, at least 1: one more than the multiplications left, if the scheme has levels.
     pub level: usize,
-    /// Length of the message, and how it is cut.
+    /// Length of the message, and how it is cut; all parts but the last fill their last blocks.
     pub split: Split,
+}
+
+/// What a file says about a part of its message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PartMeta {
+    /// Its name: a path below a folder, with `/` between folders. `None` if the message has one part only, without a name.
+    pub name: Option<String>,
+    /// The mode with its public parameters.
+    pub mode: Mode,
+    /// The tag of GCM; `None` for other modes.
+    pub tag: Option<Block>,
+    /// The associated data of GCM; empty for other modes.
+    pub aad: Vec<u8>,
+    /// Length.
+    pub bytes: u64,
+    /// Number of its first block among those of the message.
+    pub first_block: u64,
+}
+
+impl PartMeta {
+    /// SHA-256 of the associated data, as `sha256sum` prints it.
+    #[must_use]
+    pub fn aad_sha256(&self) -> [u8; 32] {
+        sha256(&self.aad)
+    }
+
+    /// AES blocks; the last one may be partial.
+    #[must_use]
+    pub fn blocks(&self) -> u64 {
+        self.bytes.div_ceil(16)
+    }
+
+    fn put(&self, out: Encoder) -> Encoder {
+        out.sized_bytes(self.mode.iv())
+            .sized_bytes(self.tag.as_ref().map_or(&[][..], |tag| tag))
+            .sized_bytes(&self.aad)
+    }
 }
 
 impl Meta {
     pub(crate) fn new(
-        public: &Public,
+        parts: Vec<PartMeta>,
         key_size: KeySize,
         (layout, level): (Layout, usize),
         split: Split,
     ) -> Self {
         Self {
-            mode: public.mode,
-            tag: public.tag,
-            aad: public.aad.clone(),
+            parts,
             key_size,
             layout,
             level,
@@ -78,30 +123,87 @@ impl Meta {
         }
     }
 
-    /// SHA-256 of the associated data, as `sha256sum` prints it.
+    /// Whether the message has parts with names.
     #[must_use]
-    pub fn aad_sha256(&self) -> [u8; 32] {
-        sha256(&self.aad)
+    pub fn has_parts(&self) -> bool {
+        self.only().is_none()
+    }
+
+    /// Bytes of all parts.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.parts.iter().map(|part| part.bytes).sum()
+    }
+
+    /// The part of a message that has no parts with names.
+    #[must_use]
+    pub fn only(&self) -> Option<&PartMeta> {
+        match &self.parts[..] {
+            [part] if part.name.is_none() => Some(part),
+            _ => None,
+        }
+    }
+
+    /// The part called `name`, or the only one of a message without names; `path` names the file in errors.
+    pub(crate) fn chosen(&self, path: &Path, name: Option<&str>) -> Result<&PartMeta, Error> {
+        let owned = || path.to_owned();
+        match (self.only(), name) {
+            (Some(part), None) => Ok(part),
+            (Some(_), Some(_)) => Err(Error::NoParts { path: owned() }),
+            (None, None) => Err(self.many(path)),
+            (None, Some(name)) => {
+                let mut parts = self.parts.iter();
+                let found = parts.find(|part| part.name.as_deref() == Some(name));
+                found.ok_or_else(|| Error::NoPart {
+                    path: owned(),
+                    name: name.to_owned(),
+                })
+            }
+        }
+    }
+
+    /// That one of the parts must be chosen.
+    pub(crate) fn many(&self, path: &Path) -> Error {
+        Error::ManyParts {
+            path: path.to_owned(),
+            count: self.parts.len(),
+        }
     }
 
     pub(crate) fn encode(&self) -> Vec<u8> {
         let bits = self.key_size.key_bytes() as u16 * 8;
-        Encoder::new()
-            .str(self.mode.name())
+        let only = self.only();
+        let out = Encoder::new()
+            .str(only.map_or(PARTS, |part| part.mode.name()))
             .str(self.layout.name())
             .u16(bits)
             .u16(self.level as u16)
             .u64(self.split.bytes)
             .u64(self.split.blocks())
-            .u64(self.split.blocks_per_batch)
-            .sized_bytes(self.mode.iv())
-            .sized_bytes(self.tag.as_ref().map_or(&[][..], |tag| tag))
-            .sized_bytes(&self.aad)
-            .finish()
+            .u64(self.split.blocks_per_batch);
+        match only {
+            Some(part) => part.put(out).finish(),
+            None => out.finish(),
+        }
     }
 
-    /// Reads the body; `records` is the number of records of the file, this one included.
-    pub(crate) fn decode(body: &[u8], records: u64) -> Result<Self, WireError> {
+    /// The table of parts: their number (8); of each its name (text) ‖ mode (text) ‖ bytes (8) ‖ iv or nonce (sized) ‖ GCM tag (sized) ‖ associated data (sized).
+    /// `None` for a message without parts.
+    pub(crate) fn encode_parts(&self) -> Option<Vec<u8>> {
+        if !self.has_parts() {
+            return None;
+        }
+        let out = Encoder::new().u64(self.parts.len() as u64);
+        let add = |out: Encoder, part: &PartMeta| {
+            let name = part.name.as_deref().unwrap_or_default();
+            part.put(out.str(name).str(part.mode.name()).u64(part.bytes))
+        };
+        Some(self.parts.iter().fold(out, add).finish())
+    }
+
+    /// Reads the body of the first record; `records` is the number of records of the file, this one and one of parts included. `parts`: whether it is of a message with
+    /// parts, which [`decode_parts`](Self::decode_parts) reads.
+    pub(crate) fn decode(body: &[u8], records: u64, parts: bool) -> Result<Self, WireError> {
         let mut decoder = Decoder::new(body);
         let mode_name = decoder.str("mode", MAX_TEXT_BYTES)?;
         let layout = decoder.str("layout", MAX_TEXT_BYTES)?;
@@ -115,10 +217,47 @@ impl Meta {
         if level == 0 {
             return Err(malformed("level", "at least 1"));
         }
-        let split = split(&mut decoder, records)?;
-        let public = public(mode_name, split.bytes, &mut decoder)?;
+        let split = split(&mut decoder, records.saturating_sub(u64::from(parts)))?;
+        let parts = match parts {
+            true if mode_name == PARTS => Vec::new(),
+            true => return Err(malformed("mode", "\"parts\", in a file of version 2")),
+            false => vec![part(None, mode_name, split.bytes, 0, &mut decoder)?],
+        };
         decoder.finish("message record")?;
-        Ok(Self::new(&public, key_size, (layout, level), split))
+        Ok(Self {
+            parts,
+            key_size,
+            layout,
+            level,
+            split,
+        })
+    }
+
+    /// Reads the table of parts.
+    pub(crate) fn decode_parts(&mut self, body: &[u8]) -> Result<(), WireError> {
+        let mut decoder = Decoder::new(body);
+        let count = decoder.u64("number of parts")?;
+        let mut first_block = 0_u64;
+        for _ in 0..count {
+            let name = decoder.str("name of a part", MAX_NAME_BYTES)?.to_owned();
+            let mode = decoder.str("mode of a part", MAX_TEXT_BYTES)?;
+            let bytes = decoder.u64("bytes of a part")?;
+            let read = part(Some(name), mode, bytes, first_block, &mut decoder)?;
+            let next = first_block.checked_add(read.blocks());
+            first_block = next.ok_or_else(|| malformed("bytes of a part", "as the message has"))?;
+            self.parts.push(read);
+        }
+        decoder.finish("table of parts")?;
+        let names = self.parts.iter().filter_map(|part| part.name.as_deref());
+        check_names(names).map_err(|expected| malformed("name of a part", expected))?;
+        let last = self.parts.last().map_or(0, |part| part.bytes);
+        // what the last part misses of its last block
+        let missing = last.wrapping_neg() % 16;
+        let padded = first_block.checked_mul(16);
+        match padded.and_then(|padded| padded.checked_sub(missing)) == Some(self.split.bytes) {
+            true => Ok(()),
+            false => Err(malformed("bytes of a part", "as the message has")),
+        }
     }
 
     /// What batch `index` looks like.
@@ -208,21 +347,27 @@ fn split(decoder: &mut Decoder<'_>, records: u64) -> Result<Split, WireError> {
     Ok(split)
 }
 
-/// The mode called `name`, with the parameters and the length that go with it.
-fn public(name: &str, bytes: u64, decoder: &mut Decoder<'_>) -> Result<Public, WireError> {
+/// A part of mode `mode`, with the parameters and the length that go with it.
+fn part(
+    name: Option<String>,
+    mode: &str,
+    bytes: u64,
+    first_block: u64,
+    decoder: &mut Decoder<'_>,
+) -> Result<PartMeta, WireError> {
     let iv = decoder.sized_bytes("iv", MAX_TEXT_BYTES)?;
     let tag = decoder.sized_bytes("tag", MAX_TEXT_BYTES)?;
     let aad = decoder.sized_bytes("associated data", MAX_AAD_BYTES)?;
     let block = Block::try_from(iv).map_err(|_| malformed("iv", "16 bytes"));
-    let mode = match name {
+    let mode = match mode {
         "ecb" if iv.is_empty() => Mode::Ecb,
         "ecb" => return Err(malformed("iv", "none in mode ecb")),
         "gcm" => {
             let nonce = iv.try_into().map_err(|_| malformed("iv", "12 bytes"))?;
             Mode::Gcm { nonce }
         }
-        _ => {
-            let named = Mode::with_iv(name, *block.as_ref().unwrap_or(&[0; 16]));
+        other => {
+            let named = Mode::with_iv(other, *block.as_ref().unwrap_or(&[0; 16]));
             let expected = "ecb, cbc, cfb, ctr, gcm, ctr64, ctr32, ctr-le, ctr64-le or ctr32-le";
             let named = named.ok_or_else(|| malformed("mode", expected))?;
             block?;
@@ -245,7 +390,44 @@ fn public(name: &str, bytes: u64, decoder: &mut Decoder<'_>) -> Result<Public, W
         return Err(malformed("message bytes", "a length that its mode allows"));
     }
     let aad = aad.to_vec();
-    Ok(Public { mode, tag, aad })
+    Ok(PartMeta {
+        name,
+        mode,
+        tag,
+        aad,
+        bytes,
+        first_block,
+    })
+}
+
+/// Longest name of a part.
+pub(crate) const MAX_NAME_BYTES: usize = 1024;
+
+/// What names of parts must be, unless they are: each one a path below a folder, and none of them below another.
+pub(crate) fn check_names<'n>(names: impl Iterator<Item = &'n str>) -> Result<(), &'static str> {
+    let mut all: Vec<&str> = names.collect();
+    let is_path = |name: &str| {
+        let within = |part: &str| !matches!(part, "" | "." | "..");
+        let plain = |c: char| !c.is_control() && c != '\\';
+        name.len() <= MAX_NAME_BYTES && name.split('/').all(within) && name.chars().all(plain)
+    };
+    if !all.iter().all(|name| is_path(name)) {
+        return Err("a path of at most 1024 bytes below a folder, with / between folders");
+    }
+    all.sort_unstable();
+    if all.windows(2).any(|pair| pair[0] == pair[1]) {
+        return Err("another name for each part");
+    }
+    let folders = all.iter().flat_map(|name| {
+        let ends = name.match_indices('/').map(|(end, _)| end);
+        ends.map(|end| &name[..end])
+    });
+    let mut folders: Vec<&str> = folders.collect();
+    folders.sort_unstable();
+    match all.iter().any(|name| folders.binary_search(name).is_ok()) {
+        true => Err("no part that is a folder of another"),
+        false => Ok(()),
+    }
 }
 
 #[cfg(test)]
@@ -254,18 +436,103 @@ mod tests {
     use homaes_aes::Counter;
     use homaes_aes::mode::MAX_GCM_BYTES;
 
-    fn meta(mode: Mode, bytes: u64, blocks_per_batch: u64) -> Meta {
+    fn part_of(name: Option<&str>, mode: Mode, bytes: u64, first_block: u64) -> PartMeta {
         let gcm = matches!(mode, Mode::Gcm { .. });
-        let public = Public {
+        PartMeta {
+            name: name.map(str::to_owned),
             mode,
             tag: gcm.then_some([7; 16]),
             aad: if gcm { vec![1, 2, 3] } else { Vec::new() },
-        };
+            bytes,
+            first_block,
+        }
+    }
+
+    fn meta(mode: Mode, bytes: u64, blocks_per_batch: u64) -> Meta {
+        let parts = vec![part_of(None, mode, bytes, 0)];
         let split = Split {
             bytes,
             blocks_per_batch,
         };
-        Meta::new(&public, KeySize::Aes192, (Layout::Sliced, 3), split)
+        Meta::new(parts, KeySize::Aes192, (Layout::Sliced, 3), split)
+    }
+
+    /// Four parts: 3, 0, 1 and 2 blocks.
+    fn with_parts() -> Meta {
+        let [ecb, .., gcm, _, counter] = modes();
+        let parts = vec![
+            part_of(Some("a/b"), gcm, 33, 0),
+            part_of(Some("a/c"), gcm, 0, 3),
+            part_of(Some("z"), ecb, 16, 3),
+            part_of(Some("é"), counter, 17, 4),
+        ];
+        let split = Split {
+            bytes: 6 * 16 - 15,
+            blocks_per_batch: 4,
+        };
+        Meta::new(parts, KeySize::Aes128, (Layout::Bits, 1), split)
+    }
+
+    fn read_parts(body: &[u8], table: &[u8]) -> Result<Meta, WireError> {
+        let mut meta = Meta::decode(body, 5, true)?;
+        meta.decode_parts(table)?;
+        Ok(meta)
+    }
+
+    #[test]
+    fn parts_round_trip_and_every_byte_counts() {
+        let parts = with_parts();
+        let (body, table) = (parts.encode(), parts.encode_parts().unwrap());
+        assert_eq!(read_parts(&body, &table).unwrap(), parts);
+        assert!(Meta::decode(&body, 5, false).is_err() && Meta::decode(&body, 4, true).is_err());
+        for at in 0..table.len() {
+            assert!(read_parts(&body, &table[..at]).is_err());
+            for value in 0..=255 {
+                let mut bad = table.clone();
+                bad[at] = value;
+                if let Ok(read) = read_parts(&body, &bad) {
+                    assert_eq!(read.encode_parts().unwrap(), bad);
+                }
+            }
+        }
+        // as long as all of them together, and no longer
+        for bytes in [16, 18, 32, 33, u64::MAX] {
+            let mut other = with_parts();
+            other.parts[3].bytes = bytes;
+            assert!(read_parts(&body, &other.encode_parts().unwrap()).is_err());
+        }
+        // a message without names has no table
+        assert_eq!(meta(modes()[0], 16, 4).encode_parts(), None);
+    }
+
+    #[test]
+    fn names_are_paths_below_a_folder() {
+        let long = "x".repeat(MAX_NAME_BYTES + 1);
+        for names in [
+            &["a", "b/c", "b/d", "b.c", "..."][..],
+            &["a", "a b", "ab/c", "ab.d/e"],
+            &[&long[1..]],
+        ] {
+            check_names(names.iter().copied()).unwrap();
+        }
+        for names in [
+            &[""][..],
+            &["/a"],
+            &["a/"],
+            &["a//b"],
+            &["../a"],
+            &["a/../b"],
+            &["./a"],
+            &["a\\b"],
+            &["a\nb"],
+            &["a\0"],
+            &[&long],
+            &["a", "b", "a"],
+            &["a/b", "a-b", "a"],
+            &["a/b/c", "a/b"],
+        ] {
+            assert!(check_names(names.iter().copied()).is_err(), "{names:?}");
+        }
     }
 
     fn modes() -> [Mode; 6] {
@@ -297,12 +564,12 @@ mod tests {
                 let body = meta.encode();
                 assert!(body.len() as u64 <= MAX_META_BYTES);
                 let records = meta.split.batches() + 2;
-                assert_eq!(Meta::decode(&body, records).unwrap(), meta);
-                assert!(Meta::decode(&body, records + 1).is_err());
+                assert_eq!(Meta::decode(&body, records, false).unwrap(), meta);
+                assert!(Meta::decode(&body, records + 1, false).is_err());
             }
         }
         let mut longest = meta(modes()[3], 1, 16);
-        longest.aad = vec![0; MAX_AAD_BYTES];
+        longest.parts[0].aad = vec![0; MAX_AAD_BYTES];
         assert!(longest.encode().len() as u64 <= MAX_META_BYTES);
     }
 
@@ -312,17 +579,17 @@ mod tests {
             let good = meta(mode, 1024, 16);
             let body = good.encode();
             for at in 0..body.len() {
-                assert!(Meta::decode(&body[..at], 6).is_err());
+                assert!(Meta::decode(&body[..at], 6, false).is_err());
                 for value in 0..=255 {
                     let mut bad = body.clone();
                     bad[at] = value;
-                    if let Ok(read) = Meta::decode(&bad, 6) {
+                    if let Ok(read) = Meta::decode(&bad, 6, false) {
                         assert_eq!(read.encode(), bad);
                     }
                 }
             }
         }
-        let error = Meta::decode(&meta(modes()[2], 1, 0).encode()[..], 2).unwrap_err();
+        let error = Meta::decode(&meta(modes()[2], 1, 0).encode()[..], 2, false).unwrap_err();
         assert_eq!(
             error.to_string(),
             "AES blocks is malformed, expected as many as the message fills"
@@ -331,7 +598,7 @@ mod tests {
 
     #[test]
     fn lengths_and_parameters_must_fit_the_mode() {
-        let decode = |meta: &Meta| Meta::decode(&meta.encode(), meta.split.batches() + 2);
+        let decode = |meta: &Meta| Meta::decode(&meta.encode(), meta.split.batches() + 2, false);
         let [ecb, cbc, ctr, gcm, cfb, counter] = modes();
         for (mode, bytes) in [
             (ecb, 17),
@@ -343,20 +610,13 @@ mod tests {
             assert!(error.to_string().contains("a length that its mode allows"));
         }
         for mode in [ecb, cbc, ctr, cfb] {
-            let tagged = Meta {
-                tag: Some([0; 16]),
-                ..meta(mode, 16, 16)
-            };
-            let with_aad = Meta {
-                aad: vec![0],
-                ..meta(mode, 16, 16)
-            };
+            let (mut tagged, mut with_aad) = (meta(mode, 16, 16), meta(mode, 16, 16));
+            tagged.parts[0].tag = Some([0; 16]);
+            with_aad.parts[0].aad = vec![0];
             assert!(decode(&tagged).is_err() && decode(&with_aad).is_err());
         }
-        let untagged = Meta {
-            tag: None,
-            ..meta(gcm, 16, 16)
-        };
+        let mut untagged = meta(gcm, 16, 16);
+        untagged.parts[0].tag = None;
         assert!(decode(&untagged).is_err());
     }
 

@@ -17,7 +17,7 @@
 
 use crate::error::hex;
 use crate::meta::sha256;
-use crate::{Error, Meta, Output, Result};
+use crate::{Error, Output, PartMeta, Result};
 use homaes_aes::Block;
 use homaes_wire::KeyId;
 use std::fs::File;
@@ -51,7 +51,7 @@ impl Seen {
         log: &Path,
         out: &Output,
         path: &Path,
-        meta: &Meta,
+        part: &PartMeta,
         tag: Block,
         key: KeyId,
     ) -> Result<Self> {
@@ -66,11 +66,11 @@ impl Seen {
             output,
             name: format!(
                 " gcm nonce={} aad-sha256={} tag={}",
-                hex(meta.mode.iv()),
-                hex(&meta.aad_sha256()),
+                hex(part.mode.iv()),
+                hex(&part.aad_sha256()),
                 hex(&tag)
             ),
-            note: format!(" bytes={} key={key}", meta.split.bytes),
+            note: format!(" bytes={} key={key}", part.bytes),
         };
         scan(log, path, &seen.name, |_| Ok(()))?;
         Ok(seen)

@@ -97,6 +97,45 @@ impl Source for FileSource {
     }
 }
 
+/// A regular file that is opened anew for each read: for messages of more files than a process may have open.
+#[derive(Debug, Clone)]
+pub struct Reopened {
+    path: PathBuf,
+    bytes: u64,
+}
+
+impl Reopened {
+    /// The file at `path`.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if it is no regular file, or cannot be read.
+    pub fn new(path: impl Into<PathBuf>) -> Result<Self> {
+        let path = path.into();
+        let bytes = FileSource::open(&path)?.bytes();
+        Ok(Self { path, bytes })
+    }
+}
+
+impl Source for Reopened {
+    fn name(&self) -> &Path {
+        &self.path
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        let (file, path) = (File::open(&self.path)?, self.path.clone());
+        let bytes = self.bytes;
+        FileSource { file, path, bytes }.read_at(offset, into)
+    }
+
+    fn is_whole(&self) -> io::Result<bool> {
+        Ok(fs::metadata(&self.path)?.len() == self.bytes)
+    }
+}
+
 /// Bytes in memory: a vector, a slice, a buffer that somebody else has.
 #[derive(Debug, Clone)]
 pub struct Memory<B> {
@@ -140,8 +179,9 @@ mod tests {
         let bytes: Vec<u8> = (0..100).collect();
         let file = tempfile::NamedTempFile::new().unwrap();
         fs::write(file.path(), &bytes).unwrap();
-        let sources: [&dyn Source; 2] = [
+        let sources: [&dyn Source; 3] = [
             &FileSource::open(file.path()).unwrap(),
+            &Reopened::new(file.path()).unwrap(),
             &Memory::new(&bytes[..], "memory"),
         ];
         for source in sources {
@@ -157,8 +197,9 @@ mod tests {
             assert!(source.is_whole().unwrap());
         }
         let source = FileSource::open(file.path()).unwrap();
-        fs::write(file.path(), b"longer than it was").unwrap();
-        assert!(!source.is_whole().unwrap());
+        let reopened = Reopened::new(file.path()).unwrap();
+        fs::write(file.path(), b"shorter than it was").unwrap();
+        assert!(!source.is_whole().unwrap() && !reopened.is_whole().unwrap());
         assert!(FileSource::open(&std::env::temp_dir()).is_err());
     }
 }

@@ -1,12 +1,13 @@
 //! A run from file to file: keys and message in, `.hct` file and report out.
 
-use crate::batch::{Batches, Split};
+use crate::batch::Batches;
 use crate::evaluate::{Evaluated, transcipher};
-use crate::message::{Message, Public};
-use crate::meta::{Meta, TAG_BATCH, TAG_META, TAG_STEPS, TAG_TARGET, encode_steps};
+use crate::message::Message;
+use crate::meta::{Meta, TAG_BATCH, TAG_META, TAG_PARTS, TAG_STEPS, TAG_TARGET, encode_steps};
 use crate::output::{Container, folder_of};
 use crate::pool::Pool;
 use crate::scheme::Circuit;
+use crate::split::Split;
 use crate::{
     BridgeKey, Cancel, Error, EvalKey, Measured, Output, Part, Progress, Report, Result,
     SchemeError, SecretKey, Set, Step, WrappedKey, disk, memory,
@@ -152,32 +153,32 @@ impl<'k> Transcipher<'k> {
         best.ok_or_else(|| not_wrapped(Layout::Sliced, layouts))
     }
 
-    /// Evaluates `message`, of one part, into `output`, a `.hct` file.
+    /// Evaluates `message`, a [`Part`] or many, into `output`, a `.hct` file.
     ///
     /// # Errors
     /// The first thing that went wrong: [`Error::Direction`] if the wrapped key is for the other direction of AES,
-    /// [`Error::Memory`] if there is not enough memory;
+    /// [`Error::Memory`] if there is not enough memory, [`Error::Disk`] if there is no room for the file;
     /// `output` then does not appear.
-    pub fn run(&self, part: Part, output: Output) -> Result<Report> {
-        let (mode, found) = (part.mode(), self.wrapped.direction());
-        if mode.direction() != found {
+    pub fn run(&self, message: impl Into<Message>, output: Output) -> Result<Report> {
+        let message = message.into();
+        let found = self.wrapped.direction();
+        let mut modes = message.parts().iter().map(Part::mode);
+        if let Some(mode) = modes.find(|mode| mode.direction() != found) {
             let mode = mode.name();
             return Err(Error::Direction { mode, found });
         }
-        let layout = self.layout_for(part.blocks())?;
+        let layout = self.layout_for(message.blocks())?;
         let level = self.output_level(layout)?;
         if let Some(bridge) = self.bridge {
             bridge.check_level(level)?;
         }
         memory::check(self.set().memory_of_run(layout))?;
-        let public = part.public().clone();
-        let message = Message::from(part);
         let split = message.split(self.set().blocks_per_batch(layout));
-        let meta = self.meta(&public, (layout, level), split);
+        let meta = self.meta(&message, (layout, level), split);
         let mut file = self.start(&meta, output)?;
         let mut report = Report::new(self.set().scheme(), layout);
         report.threads = self.pool.threads();
-        (report.bytes, report.blocks) = (split.bytes, split.blocks());
+        (report.bytes, report.blocks) = (message.bytes(), split.blocks());
         report.file_bytes = file.writer().header().file_bytes();
         self.evaluate(&message, split, &mut report, &mut file)?;
         file.record(
@@ -281,33 +282,37 @@ impl<'k> Transcipher<'k> {
     }
 
     /// What is written of the message, whose results are of this layout and level unless they cross.
-    fn meta(&self, public: &Public, results: (Layout, usize), split: Split) -> Meta {
-        let size = self.wrapped.key_size();
+    fn meta(&self, message: &Message, results: (Layout, usize), split: Split) -> Meta {
+        let (size, parts) = (self.wrapped.key_size(), message.meta());
         match self.bridge {
-            None => Meta::new(public, size, results, split),
+            None => Meta::new(parts, size, results, split),
             Some(bridge) => {
                 let blocks_per_batch = bridge.blocks_per_record();
                 let split = Split {
                     blocks_per_batch,
                     ..split
                 };
-                Meta::new(public, size, (Layout::Bits, 1), split)
+                Meta::new(parts, size, (Layout::Bits, 1), split)
             }
         }
     }
 
     /// Writes header and first record.
     fn start(&self, meta: &Meta, output: Output) -> Result<Container> {
-        let body = meta.encode();
+        let (body, parts) = (meta.encode(), meta.encode_parts());
         let target = self.bridge.and_then(BridgeKey::user);
         let (kind, set, id) = match self.bridge {
             None => (Kind::Ciphertext, self.set(), self.eval.key_id()),
             Some(bridge) => bridge.results(),
         };
-        let mut contents = Contents::default().record(body.len() as u64);
-        if let Some(target) = &target {
-            contents = contents.record(target.len() as u64);
-        }
+        let more = [(TAG_PARTS, parts), (TAG_TARGET, target)];
+        let more = more
+            .into_iter()
+            .filter_map(|(tag, body)| Some((tag, body?)));
+        let front: Vec<_> = std::iter::once((TAG_META, body)).chain(more).collect();
+        let contents = front.iter().fold(Contents::default(), |sum, (_, body)| {
+            sum.record(body.len() as u64)
+        });
         let contents = batches(contents, meta.split, |batch| match self.bridge {
             None => set.batch_bytes(meta.shape(batch)),
             Some(bridge) => bridge.record_bytes(meta.shape(batch)),
@@ -315,11 +320,14 @@ impl<'k> Transcipher<'k> {
         let contents = contents.record(meta.steps_bytes());
         let header = Header::new(kind, set.name(), *set.digest(), id, contents)
             .map_err(|source| Error::output(output.path(), source))?;
+        let header = match meta.has_parts() {
+            true => header.newest(),
+            false => header,
+        };
         disk::check(folder_of(output.path()), header.file_bytes(), 0)?;
         let mut file = output.container(header)?;
-        file.record(TAG_META, 0, &body)?;
-        if let Some(target) = target {
-            file.record(TAG_TARGET, 0, &target)?;
+        for (tag, body) in front {
+            file.record(tag, 0, &body)?;
         }
         Ok(file)
     }

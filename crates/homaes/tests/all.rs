@@ -5,6 +5,7 @@ mod cancel;
 mod crafted;
 mod golden;
 mod modes;
+mod parts;
 mod passphrase;
 mod round_trip;
 mod tfhe;

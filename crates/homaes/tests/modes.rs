@@ -93,7 +93,8 @@ impl World {
     fn recover(&self, wrapped: &WrappedKey, key: &[u8], input: &Input) -> Result<Vec<u8>> {
         self.transcipher(wrapped, input);
         let found = inspect(self.at("o.hct")).unwrap().messages.unwrap();
-        let (mode, aad) = (found.meta.mode, found.meta.aad);
+        let part = found.meta.only().unwrap().clone();
+        let (mode, aad) = (part.mode, part.aad);
         assert_eq!((mode, aad), (input.mode, input.aad.clone()));
         assert_eq!(found.meta.layout, self.layout);
         let key = AesKey::from_bytes(key).unwrap();

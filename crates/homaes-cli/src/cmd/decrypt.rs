@@ -7,7 +7,7 @@ use crate::args::{Decrypt, is_stream, parse_expected_nonce};
 use crate::console::{self, Failure};
 use crate::progress::spin;
 use crate::table;
-use homaes::{DecryptOptions, DecryptReport, Error, Expect, Output, Tag};
+use homaes::{DecryptOptions, DecryptReport, Error, Expect, Output, Tag, describe};
 use std::io;
 
 pub(crate) fn run(args: &Decrypt) -> Result<(), Failure> {
@@ -21,7 +21,13 @@ pub(crate) fn run(args: &Decrypt) -> Result<(), Failure> {
     let others = [&args.key_file, &args.passphrase_file, &args.expect_aad];
     inputs.extend(others.into_iter().flatten().map(|path| path.as_path()));
     refuse_own_input(&args.out, &inputs)?;
-    let output = output(args)?;
+    // What is wrong with the file is said where it is decrypted.
+    let parts = describe(&args.input).is_ok_and(|meta| meta.has_parts());
+    let into_folder = parts && args.part.is_none() && !is_stream(&args.out);
+    let output = match into_folder {
+        true => None,
+        false => Some(output(args)?),
+    };
     let aad = args.expect_aad.as_deref().map(read_aad).transpose()?;
     let secret = open_secret(&args.secret, passphrase)?;
     let aes_key = args.key_file.as_deref().map(read_aes_key).transpose()?;
@@ -35,7 +41,14 @@ pub(crate) fn run(args: &Decrypt) -> Result<(), Failure> {
             aad: aad.as_deref(),
             bytes: args.expect_bytes,
         },
+        part: args.part.as_deref(),
         seen: args.seen.as_deref(),
+    };
+    let Some(output) = output else {
+        let done = spin("decrypting", || {
+            secret.decrypt_parts(&args.input, &args.out, args.force, options)
+        })?;
+        return tell_parts(args, &done);
     };
     let report = spin("decrypting", || {
         secret.decrypt_with(&args.input, output, options)
@@ -51,6 +64,29 @@ pub(crate) fn run(args: &Decrypt) -> Result<(), Failure> {
         true => console::tell(&format!("{STANDARD_OUTPUT}: {summary}\n")),
         false => console::print_done(&format!("{}: {summary}\n", args.out.display())),
     }
+    Ok(())
+}
+
+/// Says what became of the parts.
+fn tell_parts(args: &Decrypt, done: &[(String, DecryptReport)]) -> Result<(), Failure> {
+    let of = |tag| done.iter().filter(|(_, report)| report.tag == tag).count() as u64;
+    let unchecked = of(Tag::Unchecked);
+    if unchecked > 0 {
+        console::warn(&format!(
+            "{}: the GCM tags of {unchecked} parts were NOT checked, so the bytes may not be the ones that were encrypted; give the AES key with --key-file",
+            args.input.display()
+        ));
+    }
+    let parts = table::count(done.len() as u64, "part", "parts");
+    let bytes = done.iter().map(|(_, report)| report.bytes).sum();
+    let bytes = table::count(bytes, "byte", "bytes");
+    let left = table::noise_left(done.first().and_then(|(_, report)| report.margin_bits));
+    console::print_done(&format!(
+        "{}: {parts}, {bytes}, noise left: {left} above the largest measured, {} with a right tag, {} without one\n",
+        args.out.display(),
+        of(Tag::Verified),
+        of(Tag::None)
+    ));
     Ok(())
 }
 

@@ -13,7 +13,13 @@ pub(crate) fn run(args: &Export) -> Result<(), Failure> {
     let output = reserve(&args.out, args.force)?;
     let mut bar = Counter::new("writing values");
     let mut tick = |done, all| bar.set(done, all);
-    let count = homaes::export_fheuint8(&args.input, args.range.clone(), output, &mut tick)?;
+    let count = homaes::export_fheuint8(
+        &args.input,
+        args.part.as_deref(),
+        args.range.clone(),
+        output,
+        &mut tick,
+    )?;
     drop(bar);
     console::print_done(&format!(
         "{}: {} of type tfhe::FheUint8\n",

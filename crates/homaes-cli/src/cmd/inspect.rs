@@ -4,7 +4,9 @@ use crate::args::Inspect;
 use crate::console::{self, Failure};
 use crate::progress::{spin, steps_json};
 use crate::table::{self, Rows, hex};
-use homaes::{Inspection, KdfCost, KeySize, Kind, Messages, Scheme, Set, Wrapped, inspect};
+use homaes::{
+    Inspection, KdfCost, KeySize, Kind, Messages, PartMeta, Scheme, Set, Wrapped, inspect,
+};
 use serde_json::{Value, json};
 
 pub(crate) fn run(args: &Inspect) -> Result<(), Failure> {
@@ -92,28 +94,33 @@ fn add_wrapped(rows: &mut Rows, scheme: Scheme, wrapped: &Wrapped) {
 
 fn add_messages(rows: &mut Rows, kind: Kind, scheme: Scheme, messages: &Messages) {
     let (meta, split) = (&messages.meta, messages.meta.split);
-    let (bits, mode) = (bits(meta.key_size), meta.mode.name());
+    let bits = bits(meta.key_size);
     let held = match kind {
         Kind::Values => "of each byte four pairs of bits".to_owned(),
         _ => format!("layout {}", meta.layout),
     };
-    rows.add("cipher", format!("AES-{bits}-{mode}, {held}"));
-    if !meta.mode.iv().is_empty() {
-        rows.add(table::iv_name(meta.mode), hex(meta.mode.iv()));
-    }
-    match meta.tag {
-        None => rows.add("authentication", table::unauthenticated(mode)),
-        Some(tag) => {
-            rows.add("tag", format!("{} (not checked)", hex(&tag)));
-            let data = table::associated_data(meta.aad.len() as u64, &meta.aad_sha256());
-            rows.add("associated data", data);
+    match meta.only() {
+        Some(part) => add_part(rows, bits, part, &held),
+        None => {
+            rows.add("cipher", format!("AES-{bits}, {held}"));
+            rows.add("parts", meta.parts.len().to_string());
+            for part in &meta.parts {
+                let name = part.name.as_deref().unwrap_or_default();
+                let bytes = table::count(part.bytes, "byte", "bytes");
+                let mut what = format!("{}, {bytes}", part.mode.name());
+                if !part.mode.iv().is_empty() {
+                    let iv = hex(part.mode.iv());
+                    what += &format!(", {} {iv}", table::iv_name(part.mode));
+                }
+                rows.add(&format!("  {name}"), what);
+            }
         }
     }
     rows.add(
         "message",
         format!(
             "{}, {}",
-            table::count(split.bytes, "byte", "bytes"),
+            table::count(meta.bytes(), "byte", "bytes"),
             table::count(split.blocks(), "block", "blocks")
         ),
     );
@@ -137,6 +144,23 @@ fn add_messages(rows: &mut Rows, kind: Kind, scheme: Scheme, messages: &Messages
     let noise = scheme.noise_terms().noise;
     rows.add(noise, bound);
     rows.add("noise left", table::quality_left(messages.quality));
+}
+
+/// What stands of the only part of a message.
+fn add_part(rows: &mut Rows, bits: usize, part: &PartMeta, held: &str) {
+    let mode = part.mode.name();
+    rows.add("cipher", format!("AES-{bits}-{mode}, {held}"));
+    if !part.mode.iv().is_empty() {
+        rows.add(table::iv_name(part.mode), hex(part.mode.iv()));
+    }
+    match part.tag {
+        None => rows.add("authentication", table::unauthenticated(mode)),
+        Some(tag) => {
+            rows.add("tag", format!("{} (not checked)", hex(&tag)));
+            let data = table::associated_data(part.aad.len() as u64, &part.aad_sha256());
+            rows.add("associated data", data);
+        }
+    }
 }
 
 fn inspection_json(found: &Inspection) -> Value {
@@ -170,16 +194,10 @@ fn inspection_json(found: &Inspection) -> Value {
 /// `left`: the multiplications left at a level.
 fn messages_json(messages: &Messages, left: impl Fn(usize) -> Option<usize>) -> Value {
     let (meta, split) = (&messages.meta, messages.meta.split);
-    json!({
-        "mode": meta.mode.name(),
+    let mut out = json!({
         "layout": meta.layout.name(),
-        "iv": hex(meta.mode.iv()),
-        "tag": meta.tag.map(|tag| hex(&tag)),
-        "aad_bytes": meta.aad.len(),
-        "aad_sha256": meta.tag.map(|_| hex(&meta.aad_sha256())),
-        "authentication": if meta.tag.is_some() { "tag, not checked" } else { "none" },
         "aes_key_bits": bits(meta.key_size),
-        "bytes": split.bytes,
+        "bytes": meta.bytes(),
         "blocks": split.blocks(),
         "batches": split.batches(),
         "blocks_per_batch": split.blocks_per_batch,
@@ -189,6 +207,30 @@ fn messages_json(messages: &Messages, left: impl Fn(usize) -> Option<usize>) -> 
         "capacity_bits": messages.quality.map(|quality| quality.capacity_bits),
         "evaluated_in": messages.evaluated_in.name(),
         "steps": steps_json(&messages.steps),
+    });
+    let about = match meta.only() {
+        Some(part) => part_json(part),
+        None => json!({ "parts": meta.parts.iter().map(|part| {
+            let mut about = part_json(part);
+            about["name"] = json!(part.name);
+            about["bytes"] = json!(part.bytes);
+            about
+        }).collect::<Vec<_>>() }),
+    };
+    if let (Some(out), Value::Object(about)) = (out.as_object_mut(), about) {
+        out.extend(about);
+    }
+    out
+}
+
+fn part_json(part: &PartMeta) -> Value {
+    json!({
+        "mode": part.mode.name(),
+        "iv": hex(part.mode.iv()),
+        "tag": part.tag.map(|tag| hex(&tag)),
+        "aad_bytes": part.aad.len(),
+        "aad_sha256": part.tag.map(|_| hex(&part.aad_sha256())),
+        "authentication": if part.tag.is_some() { "tag, not checked" } else { "none" },
     })
 }
 

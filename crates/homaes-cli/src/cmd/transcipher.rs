@@ -1,18 +1,18 @@
 //! `homaes transcipher`
 
-use super::{read_aad, refuse_own_input, reserve};
-use crate::args::{self, Mode, is_stream, parse_iv, parse_nonce};
+mod input;
+
+use super::{refuse_own_input, reserve};
+use crate::args;
 use crate::console::{self, Failure};
 use crate::progress::{Follower, report_json, spin, steps_json};
 use crate::table;
 use homaes::{
-    BridgeKey, Error, EvalKey, Expansion, Output, Part, Progress, Report, Step, Transcipher,
-    WrappedKey,
+    BridgeKey, Error, EvalKey, Expansion, Output, Progress, Report, Step, Transcipher, WrappedKey,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, Write};
+use std::io::Write;
 use std::num::NonZeroUsize;
 use std::thread::available_parallelism;
 
@@ -21,16 +21,15 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
         .into_iter()
         .flatten()
     {
-        let aad = args.aad.as_deref().unwrap_or(&args.input);
-        let bridge = args.bridge.as_deref().unwrap_or(&args.input);
-        refuse_own_input(
-            out,
-            &[&args.eval, &args.wrapped_key, &args.input, aad, bridge],
-        )?;
+        let mut inputs = vec![args.eval.as_path(), &args.wrapped_key];
+        let others = [&args.aad, &args.bridge, &args.files_from];
+        inputs.extend(others.into_iter().flatten().map(|path| path.as_path()));
+        inputs.extend(args.inputs.iter().map(|path| path.as_path()));
+        refuse_own_input(out, &inputs)?;
     }
-    let how = how_encrypted(args)?;
+    let how = input::How::new(args)?;
     let (output, report_output) = outputs(args)?;
-    let part = open_part(args, how)?;
+    let message = input::message(args, &how)?;
     homaes::check_memory(&[&args.eval, &args.wrapped_key])?;
     let (eval, wrapped, bridge) = spin("loading keys", || {
         let eval = EvalKey::open(&args.eval)?;
@@ -42,7 +41,7 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
         Ok::<_, Error>((eval, wrapped, bridge))
     })?;
     console::warn_insecure(eval.set());
-    let mode = part.mode().name();
+    let mode = args.mode.name();
     let mut follower = Follower::new(args.progress);
     let mut record = report_output.is_some().then(Batches::new);
     let transcipher = prepare(args, &eval, &wrapped, bridge.as_ref())?;
@@ -55,7 +54,7 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
                 add(batches, event);
             }
         })
-        .run(part, output)?;
+        .run(message, output)?;
     follower.finish(&report);
     if let (Some(output), Some(batches)) = (report_output, record) {
         let document = document(&wrapped, mode, &report, &batches);
@@ -123,88 +122,6 @@ fn prepare<'k>(
         Some(layout) => transcipher.layout(layout),
         None => Ok(transcipher),
     }
-}
-
-/// How the file was encrypted, as far as the command line says.
-enum How {
-    Mode(homaes::Mode),
-    /// In mode gcm, with the nonce at the start of the file.
-    OwnNonce,
-}
-
-/// What `--mode`, `--iv` and `--aad` say, or what is wrong with them.
-fn how_encrypted(args: &args::Transcipher) -> Result<How, Failure> {
-    let usage = |reason: String| Failure::Usage(format!("--iv: {reason}"));
-    let no_iv = || {
-        usage(format!(
-            "mode {} takes none; leave it out",
-            args.mode.name()
-        ))
-    };
-    let iv = |what| {
-        let text = args.iv.as_deref();
-        let text = text.ok_or_else(|| usage(format!("missing, expected 32 hex digits: {what}")))?;
-        parse_iv(text, what).map_err(usage)
-    };
-    if args.aad.is_some() && args.mode != Mode::Gcm {
-        let message = "--aad: only mode gcm has associated data; leave it out";
-        return Err(Failure::Usage(message.into()));
-    }
-    Ok(How::Mode(match (args.mode, args.iv.as_deref()) {
-        (Mode::Ecb, None) => homaes::Mode::Ecb,
-        (Mode::Ecb, Some(_)) => return Err(no_iv()),
-        (Mode::Gcm, None) => return Ok(How::OwnNonce),
-        (Mode::Gcm, Some(text)) => {
-            let nonce = parse_nonce(text).map_err(usage)?;
-            homaes::Mode::Gcm { nonce }
-        }
-        (mode, _) => {
-            let iv = iv(match mode {
-                Mode::Cbc | Mode::Cfb => "the initialisation vector",
-                _ => "the whole initial counter block",
-            })?;
-            let named = homaes::Mode::with_iv(mode.name(), iv);
-            named.ok_or_else(no_iv)?
-        }
-    }))
-}
-
-/// The file with its associated data.
-fn open_part(args: &args::Transcipher, how: How) -> Result<Part, Failure> {
-    let part = if is_stream(&args.input) {
-        let (file, name) = (spooled_input()?, "standard input");
-        match how {
-            How::Mode(mode) => Part::from_file(file, name, mode)?,
-            How::OwnNonce => Part::from_file_with_nonce(file, name)?,
-        }
-    } else {
-        let part = match how {
-            How::Mode(mode) => Part::open(&args.input, mode),
-            How::OwnNonce => Part::open_with_nonce(&args.input),
-        };
-        part.map_err(|error| match &error {
-            Error::Io { source, .. } if source.kind() == io::ErrorKind::InvalidInput => {
-                Failure::Work(format!(
-                    "{error}; give a regular file, or - for standard input"
-                ))
-            }
-            _ => error.into(),
-        })?
-    };
-    match &args.aad {
-        None => Ok(part),
-        Some(path) => Ok(part.with_aad(read_aad(path)?)?),
-    }
-}
-
-/// Standard input to its end: a run must know the length before it starts. A file without a name, which the system
-/// removes with the process; the AES ciphertext is no secret.
-fn spooled_input() -> Result<File, Failure> {
-    let spool = tempfile::tempfile().and_then(|mut file| {
-        io::copy(&mut io::stdin().lock(), &mut file)?;
-        Ok(file)
-    });
-    spool.map_err(|error| Failure::system("standard input", error))
 }
 
 /// The steps of every batch, in order.

@@ -22,10 +22,12 @@ fn the_documented_offsets_are_the_real_ones() {
     let doc = include_str!("../../../../docs/FORMAT.md");
     let (bytes, checksum) = header("bgv/toy").to_bytes();
     let row = |text: &str| assert!(doc.contains(text), "{text}");
-    row("Format version: 1.");
+    row(&format!("Format versions: 1, and {VERSION} for "));
     assert_eq!(bytes[..8], *b"HOMAES\r\n");
     row("| 0 | 8 | magic: `HOMAES` CR LF ");
-    assert_eq!(bytes[8..10], VERSION.to_le_bytes());
+    assert_eq!(bytes[8..10], 1u16.to_le_bytes());
+    let newest = header("bgv/toy").newest().to_bytes().0;
+    assert_eq!(newest[8..10], VERSION.to_le_bytes());
     row("| 8 | 2 | format version |");
     assert_eq!(bytes[10], 2);
     row("| 10 | 1 | kind |");
@@ -50,6 +52,32 @@ fn the_documented_offsets_are_the_real_ones() {
             kind.extension(),
             kind.description()
         ));
+    }
+}
+
+/// Files of ciphertexts have a second version, and no others have.
+#[test]
+fn versions_are_those_of_the_kind() {
+    for kind in Kind::ALL {
+        let header = |version: u16| {
+            let bytes = resealed(|bytes| {
+                bytes[8..10].copy_from_slice(&version.to_le_bytes());
+                bytes[10] = kind as u8;
+            });
+            let len = bytes.len() as u64;
+            Header::read(&mut &bytes[..], len, None, Path::new("f")).map(|(header, _)| header)
+        };
+        assert_eq!(header(1).unwrap().version(), 1);
+        let newest = matches!(kind, Kind::Ciphertext | Kind::Values);
+        for (version, known) in [(2, newest), (3, false), (u16::MAX, false)] {
+            match header(version) {
+                Ok(header) => assert!(known && header.version() == version, "{kind} {version}"),
+                Err(WireError::NewerVersion { found, .. }) => {
+                    assert!(!known && found == version, "{kind} {version}");
+                }
+                Err(error) => panic!("{kind} {version}: {error}"),
+            }
+        }
     }
 }
 

@@ -1,8 +1,8 @@
 //! The pipeline over an evaluator in the clear: modes, order, windows, failures.
 
 use super::*;
-use crate::batch::Split;
 use crate::scheme::Finished;
+use crate::split::Split;
 use crate::{Memory, Message, Mode, Part};
 use homaes_aes::Block;
 use homaes_aes::clear::{RoundKeys, decrypt_block, encrypt_block};

@@ -273,6 +273,7 @@ mod user {
         homaes::export_fheuint8(
             results,
             None,
+            None,
             Output::create(&values, true)?,
             &mut |_, _| (),
         )?;

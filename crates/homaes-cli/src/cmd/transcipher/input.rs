@@ -1,0 +1,232 @@
+//! What is read: a file, standard input, or many files as parts of one message.
+
+use crate::args::{self, Mode, is_stream, parse_iv, parse_nonce};
+use crate::cmd::{open_file, read_aad};
+use crate::console::Failure;
+use homaes::{Error, Message, Part, Reopened};
+use serde_json::Value;
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+/// How a file was encrypted.
+pub(super) enum How {
+    Mode(homaes::Mode),
+    /// In mode gcm, with the nonce at the start of the file.
+    OwnNonce,
+}
+
+impl How {
+    /// What `--mode`, `--iv` and `--aad` say, or what is wrong with them.
+    pub(super) fn new(args: &args::Transcipher) -> Result<Self, Failure> {
+        if args.aad.is_some() && args.mode != Mode::Gcm {
+            let message = "--aad: only mode gcm has associated data; leave it out";
+            return Err(Failure::Usage(message.into()));
+        }
+        // in a list each file may have its own
+        if args.iv.is_none() && args.inputs.is_empty() && args.files_from.is_some() {
+            return Ok(Self::OwnNonce);
+        }
+        let how = Self::of(args.mode, args.iv.as_deref());
+        how.map_err(|reason| Failure::Usage(format!("--iv: {reason}")))
+    }
+
+    fn of(mode: Mode, iv: Option<&str>) -> Result<Self, String> {
+        let no_iv = || format!("mode {} takes none; leave it out", mode.name());
+        let with_iv = |what| {
+            let missing = || format!("missing, expected 32 hex digits: {what}");
+            let iv = parse_iv(iv.ok_or_else(missing)?, what)?;
+            homaes::Mode::with_iv(mode.name(), iv).ok_or_else(no_iv)
+        };
+        Ok(Self::Mode(match (mode, iv) {
+            (Mode::Ecb, None) => homaes::Mode::Ecb,
+            (Mode::Ecb, Some(_)) => return Err(no_iv()),
+            (Mode::Gcm, None) => return Ok(Self::OwnNonce),
+            (Mode::Gcm, Some(text)) => {
+                let nonce = parse_nonce(text)?;
+                homaes::Mode::Gcm { nonce }
+            }
+            (Mode::Cbc | Mode::Cfb, _) => with_iv("the initialisation vector")?,
+            _ => with_iv("the whole initial counter block")?,
+        }))
+    }
+
+    /// A part that was encrypted so.
+    fn part(&self, path: &Path) -> Result<Part, Error> {
+        let source = Reopened::new(path)?;
+        match self {
+            Self::Mode(mode) => Part::of(source, *mode),
+            Self::OwnNonce => Part::with_nonce(source),
+        }
+    }
+}
+
+/// What the command line names, and the list.
+pub(super) fn message(args: &args::Transcipher, how: &How) -> Result<Message, Failure> {
+    let aad = args.aad.as_deref().map(read_aad).transpose()?;
+    if let [input] = &args.inputs[..]
+        && !input.is_dir()
+        && args.files_from.is_none()
+    {
+        let part = open_part(input, how)?;
+        return Ok(match aad {
+            None => part.into(),
+            Some(aad) => part.with_aad(aad)?.into(),
+        });
+    }
+    let mut parts = Vec::new();
+    for input in &args.inputs {
+        if is_stream(input) {
+            let message = "standard input cannot be one of several inputs; give files";
+            return Err(Failure::Usage(message.into()));
+        }
+        let mut files = Vec::new();
+        match input.is_dir() {
+            true => files_below(input, "", &mut files)?,
+            false => files.push((file_name(input), input.clone())),
+        }
+        if files.is_empty() {
+            return Err(Failure::Work(format!(
+                "{}: no files in this folder; give AES-encrypted files",
+                input.display()
+            )));
+        }
+        for (name, path) in files {
+            let part = how.part(&path)?;
+            let part = match &aad {
+                None => part,
+                Some(aad) => part.with_aad(aad.clone())?,
+            };
+            parts.push((name, part));
+        }
+    }
+    if let Some(list) = &args.files_from {
+        listed(list, args, &mut parts)?;
+    }
+    Ok(Message::of_parts(parts)?)
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name()
+        .map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+}
+
+/// Every regular file below a folder with its path there, in the order of their names. Links are followed to files, not to folders.
+fn files_below(
+    folder: &Path,
+    below: &str,
+    out: &mut Vec<(String, PathBuf)>,
+) -> Result<(), Failure> {
+    let error = |source| Error::Io {
+        path: folder.to_owned(),
+        source,
+    };
+    let entries = fs::read_dir(folder).map_err(error)?;
+    let mut entries = entries.collect::<io::Result<Vec<_>>>().map_err(error)?;
+    entries.sort_by_key(fs::DirEntry::file_name);
+    for entry in entries {
+        let name = entry.file_name();
+        let Some(name) = name.to_str() else {
+            return Err(Failure::Work(format!(
+                "{}: its name is no UTF-8; rename it, or give it a name with --files-from",
+                entry.path().display()
+            )));
+        };
+        let name = format!("{below}{name}");
+        match entry.file_type().map_err(error)?.is_dir() {
+            true => files_below(&entry.path(), &format!("{name}/"), out)?,
+            false => out.push((name, entry.path())),
+        }
+    }
+    Ok(())
+}
+
+/// The files of a list: a JSON object in each line.
+fn listed(
+    list: &Path,
+    args: &args::Transcipher,
+    parts: &mut Vec<(String, Part)>,
+) -> Result<(), Failure> {
+    for (number, line) in BufReader::new(open_file(list)?).lines().enumerate() {
+        let wrong = |what: &str| {
+            let (list, number) = (list.display(), number + 1);
+            Failure::Work(format!("{list}, line {number}: {what}"))
+        };
+        let line = line.map_err(|source| Error::Io {
+            path: list.to_owned(),
+            source,
+        })?;
+        if line.trim().is_empty() {
+            continue;
+        }
+        let entry: Value =
+            serde_json::from_str(&line).map_err(|error| wrong(&error.to_string()))?;
+        let expected =
+            r#"expected {"path": …, "name": …, "mode": …, "iv": …, "aad": …}, texts all of them"#;
+        let fields = entry.as_object().ok_or_else(|| wrong(expected))?;
+        let known = |(key, value): (&String, &Value)| {
+            ["path", "name", "mode", "iv", "aad"].contains(&&**key) && value.is_string()
+        };
+        if !fields.iter().all(known) {
+            return Err(wrong(expected));
+        }
+        let text = |key: &str| entry[key].as_str();
+        let path = Path::new(text("path").ok_or_else(|| wrong(expected))?);
+        let mode = text("mode").map(|name| {
+            let found = <Mode as clap::ValueEnum>::from_str(name, false);
+            found.map_err(|_| wrong(&format!("there is no mode '{name}'")))
+        });
+        let mode = mode.transpose()?.unwrap_or(args.mode);
+        let how = How::of(mode, text("iv").or(args.iv.as_deref()));
+        let how = how.map_err(|reason| wrong(&format!("iv: {reason}")))?;
+        let mut part = how.part(path)?;
+        if let Some(aad) = text("aad") {
+            let bytes = hex(aad).ok_or_else(|| wrong("aad: expected pairs of hex digits"))?;
+            part = part.with_aad(bytes)?;
+        }
+        let name = text("name").map_or_else(|| file_name(path), str::to_owned);
+        parts.push((name, part));
+    }
+    Ok(())
+}
+
+fn hex(text: &str) -> Option<Vec<u8>> {
+    let pairs = text.as_bytes().chunks(2);
+    let byte = |pair: &[u8]| {
+        let pair = str::from_utf8(pair).ok().filter(|pair| pair.len() == 2)?;
+        let digits = pair.bytes().all(|digit| digit.is_ascii_hexdigit());
+        digits.then(|| u8::from_str_radix(pair, 16).ok())?
+    };
+    pairs.map(byte).collect()
+}
+
+/// One file, or standard input.
+fn open_part(input: &Path, how: &How) -> Result<Part, Failure> {
+    if is_stream(input) {
+        let (file, name) = (spooled_input()?, "standard input");
+        return Ok(match how {
+            How::Mode(mode) => Part::from_file(file, name, *mode)?,
+            How::OwnNonce => Part::from_file_with_nonce(file, name)?,
+        });
+    }
+    let part = match how {
+        How::Mode(mode) => Part::open(input, *mode),
+        How::OwnNonce => Part::open_with_nonce(input),
+    };
+    part.map_err(|error| match &error {
+        Error::Io { source, .. } if source.kind() == io::ErrorKind::InvalidInput => Failure::Work(
+            format!("{error}; give a regular file, or - for standard input"),
+        ),
+        _ => error.into(),
+    })
+}
+
+/// Standard input to its end: a run must know the length before it starts. A file without a name, which the system
+/// removes with the process; the AES ciphertext is no secret.
+fn spooled_input() -> Result<File, Failure> {
+    let spool = tempfile::tempfile().and_then(|mut file| {
+        io::copy(&mut io::stdin().lock(), &mut file)?;
+        Ok(file)
+    });
+    spool.map_err(|error| Failure::system("standard input", error))
+}

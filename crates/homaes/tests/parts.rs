@@ -1,0 +1,285 @@
+//! Messages of many parts: what each holds comes back by its name, alone or with all others.
+
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+use aes_gcm::aead::{Aead, KeyInit, Payload};
+use ctr::cipher::{KeyIvInit, StreamCipher};
+use homaes::{
+    AesKey, DecryptOptions, Error, Expect, KeySet, Layout, Memory, Message, Mode, Output, Part,
+    Reopened, Set, Tag, Transcipher, WrappedKey, Wrapping, describe, inspect,
+};
+use std::fs;
+use std::path::PathBuf;
+use tempfile::TempDir;
+
+const KEY: [u8; 16] = *b"not a secret key";
+
+struct World {
+    folder: TempDir,
+    keys: KeySet,
+    wrapped: WrappedKey,
+}
+
+impl World {
+    fn new() -> Self {
+        let set = Set::named("bgv/toy-255").unwrap();
+        let keys = KeySet::generate(&set).unwrap();
+        let key = AesKey::from_bytes(&KEY).unwrap();
+        let wrapped = WrappedKey::encrypt(&keys.secret, &key, &Wrapping::default()).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        Self {
+            folder,
+            keys,
+            wrapped,
+        }
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn run(&self, message: impl Into<Message>, name: &str) {
+        let run = Transcipher::new(&self.keys.eval, &self.wrapped).unwrap();
+        let output = Output::create(self.at(name), true).unwrap();
+        let report = run.run(message, output).unwrap();
+        assert_eq!(
+            report.file_bytes,
+            fs::metadata(self.at(name)).unwrap().len()
+        );
+    }
+}
+
+fn plain(len: usize) -> Vec<u8> {
+    (0..len).map(|i| (i * i / 5 + len) as u8).collect()
+}
+
+fn ctr_of(iv: [u8; 16], message: &[u8]) -> Vec<u8> {
+    let mut text = message.to_vec();
+    ctr::Ctr128BE::<aes::Aes128>::new(&KEY.into(), &iv.into()).apply_keystream(&mut text);
+    text
+}
+
+/// nonce ‖ ciphertext ‖ tag
+fn gcm_of(nonce: [u8; 12], message: &[u8], aad: &[u8]) -> Vec<u8> {
+    let cipher = aes_gcm::Aes128Gcm::new(&KEY.into());
+    let payload = Payload { msg: message, aad };
+    let text = cipher.encrypt(&nonce.into(), payload).unwrap();
+    [&nonce[..], &text].concat()
+}
+
+/// Lengths of the parts: some fill batches of 16 blocks, some share them, some are empty.
+const LENGTHS: [usize; 8] = [0, 20, 16 * 16, 1, 0, 700, 48, 5];
+
+fn name(i: usize) -> String {
+    match i % 2 {
+        0 => format!("in/{i}.txt"),
+        _ => format!("{i} é"),
+    }
+}
+
+/// Parts of CTR and of GCM by turns, from memory.
+fn parts(change: Option<usize>) -> Message {
+    let parts = LENGTHS.iter().enumerate().map(|(i, len)| {
+        let message = plain(*len);
+        let part = match i % 3 {
+            0 => {
+                let iv = [i as u8 + 1; 16];
+                Part::of(Memory::new(ctr_of(iv, &message), "m"), Mode::Ctr { iv })
+            }
+            _ => {
+                let mut text = gcm_of([i as u8; 12], &message, b"data");
+                if change == Some(i) {
+                    text[12] ^= 1;
+                }
+                let part = Part::with_nonce(Memory::new(text, "m")).unwrap();
+                part.with_aad(b"data".to_vec())
+            }
+        };
+        (name(i), part.unwrap())
+    });
+    Message::of_parts(parts).unwrap()
+}
+
+#[test]
+fn every_part_comes_back_by_its_name() {
+    let world = World::new();
+    let message = parts(None);
+    assert_eq!(message.bytes(), LENGTHS.iter().sum::<usize>() as u64);
+    world.run(message, "o.hct");
+    let meta = describe(world.at("o.hct")).unwrap();
+    assert!(meta.has_parts() && meta.parts.len() == LENGTHS.len());
+    assert_eq!(
+        inspect(world.at("o.hct")).unwrap().messages.unwrap().meta,
+        meta
+    );
+    let key = AesKey::from_bytes(&KEY).unwrap();
+    let options = DecryptOptions {
+        aes_key: Some(&key),
+        ..DecryptOptions::default()
+    };
+    let secret = &world.keys.secret;
+    let done = secret.decrypt_parts(world.at("o.hct"), world.at("all"), false, options);
+    let done = done.unwrap();
+    assert_eq!(done.len(), LENGTHS.len());
+    for (i, len) in LENGTHS.into_iter().enumerate() {
+        let found = fs::read(world.at("all").join(name(i))).unwrap();
+        assert_eq!(found, plain(len), "part {i}");
+        let tag = match i % 3 {
+            0 => Tag::None,
+            _ => Tag::Verified,
+        };
+        assert_eq!(done[i].0, name(i));
+        assert_eq!((done[i].1.bytes, done[i].1.tag), (len as u64, tag));
+        // alone
+        let own = name(i);
+        let options = DecryptOptions {
+            part: Some(&own),
+            aes_key: (tag == Tag::Verified).then_some(&key),
+            expect: Expect {
+                bytes: Some(len as u64),
+                ..Expect::default()
+            },
+            ..DecryptOptions::default()
+        };
+        let output = Output::private(world.at("one"), true).unwrap();
+        let report = secret.decrypt_with(world.at("o.hct"), output, options);
+        assert_eq!(report.unwrap().tag, tag);
+        assert_eq!(fs::read(world.at("one")).unwrap(), plain(len), "part {i}");
+    }
+    // what is there is not replaced, and nothing is lost
+    let again = secret.decrypt_parts(world.at("o.hct"), world.at("all"), false, options);
+    assert!(matches!(again.unwrap_err(), Error::AlreadyExists { .. }));
+    secret
+        .decrypt_parts(world.at("o.hct"), world.at("all"), true, options)
+        .unwrap();
+}
+
+#[test]
+fn one_part_is_asked_for_or_a_folder() {
+    let world = World::new();
+    world.run(parts(None), "o.hct");
+    let secret = &world.keys.secret;
+    let one = |file: &str, part| {
+        let options = DecryptOptions {
+            part,
+            ..DecryptOptions::default()
+        };
+        let output = Output::private(world.at("one"), true).unwrap();
+        secret
+            .decrypt_with(world.at(file), output, options)
+            .unwrap_err()
+    };
+    assert!(matches!(
+        one("o.hct", None),
+        Error::ManyParts { count: 8, .. }
+    ));
+    assert!(matches!(
+        one("o.hct", Some("in/9.txt")),
+        Error::NoPart { .. }
+    ));
+    // GCM without the AES key
+    assert!(matches!(one("o.hct", Some("1 é")), Error::NoAesKey { .. }));
+    assert!(!world.at("one").exists());
+    // a message without parts
+    let iv = [1; 16];
+    fs::write(world.at("c"), ctr_of(iv, &plain(40))).unwrap();
+    let part = Part::open(world.at("c"), Mode::Ctr { iv }).unwrap();
+    world.run(part, "single.hct");
+    assert!(matches!(
+        one("single.hct", Some("c")),
+        Error::NoParts { .. }
+    ));
+    let all = secret.decrypt_parts(
+        world.at("single.hct"),
+        world.at("all"),
+        false,
+        DecryptOptions::default(),
+    );
+    assert!(matches!(all.unwrap_err(), Error::NoParts { .. }));
+    assert!(!world.at("all").exists());
+    // of one file, version 1: byte 8; of parts, version 2
+    assert_eq!(fs::read(world.at("single.hct")).unwrap()[8], 1);
+    assert_eq!(fs::read(world.at("o.hct")).unwrap()[8], 2);
+}
+
+#[test]
+fn a_part_with_a_wrong_tag_does_not_appear() {
+    let world = World::new();
+    world.run(parts(Some(5)), "o.hct");
+    let key = AesKey::from_bytes(&KEY).unwrap();
+    let options = DecryptOptions {
+        aes_key: Some(&key),
+        ..DecryptOptions::default()
+    };
+    let secret = &world.keys.secret;
+    let all = secret.decrypt_parts(world.at("o.hct"), world.at("all"), false, options);
+    assert!(matches!(all.unwrap_err(), Error::Tag { .. }));
+    for (i, len) in LENGTHS.into_iter().enumerate() {
+        let found = fs::read(world.at("all").join(name(i)));
+        match i < 5 {
+            true => assert_eq!(found.unwrap(), plain(len)),
+            false => assert!(found.is_err(), "part {i}"),
+        }
+    }
+}
+
+/// A message of files is that of the same bytes in memory, whatever the layout.
+#[test]
+fn files_are_as_memory_is() {
+    let world = World::new();
+    let mut files = Vec::new();
+    let mut memory = Vec::new();
+    for i in 0..40_usize {
+        let iv = [i as u8; 16];
+        let (text, mode) = (ctr_of(iv, &plain(3 * i)), Mode::Ctr { iv });
+        fs::write(world.at(&i.to_string()), &text).unwrap();
+        let file = Reopened::new(world.at(&i.to_string())).unwrap();
+        files.push((i.to_string(), Part::of(file, mode).unwrap()));
+        memory.push((
+            i.to_string(),
+            Part::of(Memory::new(text, "m"), mode).unwrap(),
+        ));
+    }
+    let [files, memory] = [files, memory].map(|parts| Message::of_parts(parts).unwrap());
+    for layout in [Layout::Sliced, Layout::Bits] {
+        let key = AesKey::from_bytes(&KEY).unwrap();
+        let wrapping = Wrapping {
+            layouts: vec![layout],
+            ..Wrapping::default()
+        };
+        let wrapped = WrappedKey::encrypt(&world.keys.secret, &key, &wrapping).unwrap();
+        let run = Transcipher::new(&world.keys.eval, &wrapped).unwrap();
+        let run = run.reproducible(true);
+        for (message, out) in [(&files, "f.hct"), (&memory, "m.hct")] {
+            let output = Output::create(world.at(out), true).unwrap();
+            run.run(message.clone(), output).unwrap();
+        }
+        let read = |name: &str| fs::read(world.at(name)).unwrap();
+        assert!(read("f.hct") == read("m.hct"));
+        let options = DecryptOptions::default();
+        let all =
+            world
+                .keys
+                .secret
+                .decrypt_parts(world.at("f.hct"), world.at("all"), true, options);
+        assert_eq!(all.unwrap().len(), 40);
+        for i in 0..40 {
+            assert_eq!(read(&format!("all/{i}")), plain(3 * i));
+        }
+    }
+}
+
+#[test]
+fn names_are_checked_before_any_work() {
+    let part = |_| Part::of(Memory::new(vec![0; 16], "m"), Mode::Ecb).unwrap();
+    let refused = |names: &[&str]| {
+        let parts = names.iter().map(|name| ((*name).to_owned(), part(())));
+        Message::of_parts(parts).unwrap_err()
+    };
+    for names in [&[][..], &["../a"], &["a", "a"], &["a", "a/b"]] {
+        assert!(
+            matches!(refused(names), Error::PartNames { .. }),
+            "{names:?}"
+        );
+    }
+}
