@@ -30,7 +30,7 @@
 //! | module | content |
 //! |---|---|
 //! | `evaluate` | the pipeline: the place to start reading |
-//! | `source`, `message`, `batch` | validated input, of files or memory, cut into batches |
+//! | `source`, `message`, `split`, `batch` | validated input, of files or memory, one part or many, cut into batches |
 //! | `scheme`, `scheme_error` | the schemes, a file each, and their parameter sets; what they refuse or find wrong |
 //! | `keys`, `wrapping`, `random` | key files, what an AES key is wrapped for, passphrases and the AES key; the operating system's randomness |
 //! | `transcipher`, `decrypt`, `inspect` | the verbs on files |
