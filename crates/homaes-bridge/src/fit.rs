@@ -12,6 +12,7 @@ use core::cmp::Ordering;
 use homaes_bgv::{KEY_PEAK, LiftNoise, Params, SecretKey, worst_key_switch_spread};
 use homaes_leveled::log2;
 use homaes_math::embed::squared_magnitudes;
+use homaes_math::memcheck::told;
 use rand_core::CryptoRng;
 use rayon::prelude::*;
 use zeroize::Zeroizing;
@@ -34,10 +35,11 @@ fn check_bits(bits: &[u64]) -> Result<()> {
         // |ones - all/2| > σ·√all/2
         (2 * ones).abs_diff(all).pow(2) > WEIGHT_SIGMAS.pow(2) * all
     };
-    let windows = bits.chunks_exact(WINDOW).filter(|window| uneven(window));
-    match windows.count() + usize::from(uneven(bits)) {
-        0 => Ok(()),
-        _ => Err(Error::UnevenBits),
+    let windows = bits.chunks_exact(WINDOW).chain([bits]);
+    let found = windows.fold(false, |found, window| found | uneven(window));
+    match told(found) {
+        false => Ok(()),
+        true => Err(Error::UnevenBits),
     }
 }
 
