@@ -15,7 +15,7 @@ pub fn poison<T: Copy>(values: &mut [T]) {
     mark(values, false);
 }
 
-/// The value, which is no secret although it comes from some: the number of bits of a product of primes.
+/// The value, which is no secret although it comes from some: the number of bits of a product of primes, or whether a key is refused.
 pub fn told<T: Copy>(value: T) -> T {
     let mut values = [value];
     mark(&mut values, true);

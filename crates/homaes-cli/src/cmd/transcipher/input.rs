@@ -2,9 +2,10 @@
 
 use crate::args::{self, Mode, is_stream, parse_iv, parse_nonce};
 use crate::cmd::{open_file, read_aad};
-use crate::console::Failure;
+use crate::console::{self, Failure};
 use homaes::{Error, Message, Part, Reopened};
 use serde_json::Value;
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -103,7 +104,24 @@ pub(super) fn message(args: &args::Transcipher, how: &How) -> Result<Message, Fa
     if let Some(list) = &args.files_from {
         listed(list, args, &mut parts)?;
     }
-    Ok(Message::of_parts(parts)?)
+    let message = Message::of_parts(parts)?;
+    warn_of_shared_counters(&message);
+    Ok(message)
+}
+
+/// Says so if two parts have one counter block, as files of a folder have under one `--iv`.
+fn warn_of_shared_counters(message: &Message) {
+    let counts = |mode: &homaes::Mode| {
+        use homaes::Mode::{Counter, Ctr, Gcm};
+        matches!(mode, Ctr { .. } | Counter { .. } | Gcm { .. })
+    };
+    let modes = message.parts().iter().map(Part::mode).filter(counts);
+    let mut seen = HashSet::new();
+    if modes.map(|mode| seen.insert(mode)).any(|new| !new) {
+        console::warn(
+            "several parts have the same counter block: whoever sees their AES ciphertexts learns how the messages differ; encrypt each file with an IV of its own",
+        );
+    }
 }
 
 fn file_name(path: &Path) -> String {
