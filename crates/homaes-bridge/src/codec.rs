@@ -54,6 +54,7 @@ impl Other {
         let mut sets = homaes_tfhe::sets::ALL.iter().map(|set| set.name.as_str());
         let found = match bytes {
             [0, name @ ..] => sets.find(|own| own.as_bytes() == name).map(Self::Set),
+            // the patterns that `homaes_tfhe::interop::Format` has; without the feature it is not there to ask
             [1, pattern @ 0..=1, tag @ ..] => Some(Self::User {
                 pattern: *pattern,
                 tag: tag.to_vec(),

@@ -191,6 +191,23 @@ pub(crate) fn missing_and_unreadable_files() {
     world.fails(1, &wrap("keys/secret.hsk", "folder", "x"), "folder: ");
 }
 
+/// An output in the folder that is read is no part of it, and does not take the place of one.
+#[test]
+fn outputs_in_a_folder_that_is_read() {
+    let world = World::new();
+    fs::create_dir(world.at("in")).unwrap();
+    for name in ["in/a", "in/b"] {
+        world.write(name, &[7; 40]);
+    }
+    let line = transcipher("keys/eval.hek", "key.hwk", "in", "in/out.hct");
+    world.ok(&line);
+    let found = world.ok("inspect in/out.hct").out;
+    assert!(found.contains("parts        2\n"), "{found}");
+    let line = transcipher("keys/eval.hek", "key.hwk", "in", "in/a");
+    world.fails(1, &format!("{line} --force"), "also read by this command");
+    assert_eq!(world.read("in/a"), [7; 40]);
+}
+
 #[test]
 pub(crate) fn outputs_that_cannot_be_made() {
     let world = World::new();

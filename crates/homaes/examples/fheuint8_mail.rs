@@ -66,16 +66,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (client, server) = stages.run("keys of tfhe", || {
         generate_keys(ConfigBuilder::default().build())
     });
-    // one key of BGV in five does not fit
+    // one key of BGV in five does not fit: then another is drawn
     let (keys, bridge) = stages.run("keys of BGV and the bridge", || {
-        loop {
-            let keys = KeySet::generate(&set)?;
-            match BridgeKey::to_client(&keys.secret, &client) {
-                Err(homaes::Error::Unfit(_)) => {}
-                bridge => break bridge.map(|bridge| (keys, bridge)),
-            }
-        }
+        let mut bridge = None;
+        let keys = KeySet::generate_fit(&set, &mut |key| {
+            bridge = Some(BridgeKey::to_client(key, &client)?);
+            Ok(())
+        });
+        keys.map(|keys| (keys, bridge))
     })?;
+    let bridge = bridge.ok_or("no bridge key was made")?;
     let aes_key = AesKey::from_bytes(&aes_key)?;
     let wrapped = stages.run("AES key under BGV", || {
         WrappedKey::encrypt(&keys.secret, &aes_key, &Wrapping::default())

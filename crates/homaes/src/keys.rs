@@ -149,16 +149,31 @@ pub struct KeySet {
     pub eval: EvalKey,
 }
 
+/// Whether a secret key serves; [`Error::Unfit`] if another may.
+pub type Fits<'f> = &'f mut dyn FnMut(&SecretKey) -> Result<()>;
+
+/// Secret keys that are drawn until one fits, at most.
+const MOST_DRAWS: usize = 64;
+
 impl KeySet {
     /// New keys, in memory only.
     ///
     /// # Errors
     /// [`Error::Random`], [`Error::Memory`], or [`Error::Keys`] if the set is unsound.
     pub fn generate(set: &Set) -> Result<Self> {
+        Self::generate_fit(set, &mut |_| Ok(()))
+    }
+
+    /// As [`generate`](Self::generate), with a secret key that `fits`: where that says [`Error::Unfit`], others are drawn, 64 at most. For keys that must serve
+    /// more than their set asks for, such as a [`BridgeKey`](crate::BridgeKey), of which one in three fits at worst.
+    ///
+    /// # Errors
+    /// As [`generate`](Self::generate); those of `fits`.
+    pub fn generate_fit(set: &Set, fits: Fits<'_>) -> Result<Self> {
         let mut rng = random::generator()?;
         let eval_bytes = set.card().eval_key_bytes;
         memory::check(set.scheme().memory_of_key(Kind::EvalKey, eval_bytes))?;
-        let secret = SecretKey::generate(set, &mut rng, &mut |_, _| ())?;
+        let secret = SecretKey::generate_fit(set, &mut rng, &mut |_, _| (), fits)?;
         let mut seed = [0; 32];
         rng.fill_bytes(&mut seed);
         let file = secret.key.eval_file(seed).map_err(Error::Keys)?;
@@ -223,6 +238,23 @@ pub struct SecretKey {
 }
 
 impl SecretKey {
+    fn generate_fit(
+        set: &Set,
+        rng: &mut ChaCha20Rng,
+        tick: &mut (dyn FnMut(u64, u64) + Send),
+        fits: Fits<'_>,
+    ) -> Result<Self> {
+        for _ in 1..MOST_DRAWS {
+            let key = Self::generate(set, rng, tick)?;
+            match fits(&key) {
+                Err(Error::Unfit(_)) => {}
+                fit => return fit.map(|()| key),
+            }
+        }
+        let key = Self::generate(set, rng, tick)?;
+        fits(&key).map(|()| key)
+    }
+
     fn generate(
         set: &Set,
         rng: &mut ChaCha20Rng,

@@ -90,9 +90,9 @@ pub use homaes_scheme::{Cancel, Expansion, Wrapped};
 pub use homaes_wire::{KeyId, Kind, Temporary, claim};
 pub use inspect::{End, Inspection, Messages, inspect};
 pub use keys::{
-    AesKey, EVAL_KEY_FILE, EvalKey, FolderInspection, KdfCost, KeyFile, KeyFolder, KeySet, KeyStep,
-    KeyTick, MAX_AES_KEY_FILE_BYTES, MAX_PASSPHRASE_BYTES, Pair, Passphrase, REPLACED_KEY_FILE,
-    Repair, SECRET_KEY_FILE, SecretKey, WrappedKey, inspect_folder, is_exposed,
+    AesKey, EVAL_KEY_FILE, EvalKey, Fits, FolderInspection, KdfCost, KeyFile, KeyFolder, KeySet,
+    KeyStep, KeyTick, MAX_AES_KEY_FILE_BYTES, MAX_PASSPHRASE_BYTES, Pair, Passphrase,
+    REPLACED_KEY_FILE, Repair, SECRET_KEY_FILE, SecretKey, WrappedKey, inspect_folder, is_exposed,
 };
 pub use memory::check_keys as check_memory;
 pub use message::{Message, Part};

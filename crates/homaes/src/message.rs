@@ -373,6 +373,7 @@ impl PublicBlocks {
 impl fmt::Debug for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Part")
+            .field("name", &self.name)
             .field("source", &self.source.name())
             .field("offset", &self.offset)
             .field("bytes", &self.bytes)

@@ -13,9 +13,6 @@ use homaes::{
 };
 use std::path::Path;
 
-/// Secret keys that are drawn for a bridge, at most: at worst one in three fits.
-pub(super) const MOST_DRAWS: usize = 64;
-
 pub(crate) fn run(args: &Keygen) -> Result<(), Failure> {
     let bridge_file = args.out.join(BRIDGE_KEY_FILE);
     if let Some(bridge) = &args.bridge {
@@ -116,18 +113,10 @@ fn make(
         });
         bar.set(done, all);
     };
-    let (mut bridge, mut draws) = (None, 0);
+    let mut bridge = None;
     let mut fits = |key: &SecretKey| {
-        draws += 1;
-        match end.map(|end| end.bridge(key)) {
-            None => Ok(true),
-            Some(Ok(made)) => {
-                bridge = Some(made);
-                Ok(true)
-            }
-            Some(Err(Error::Unfit(_))) if draws < MOST_DRAWS => Ok(false),
-            Some(Err(error)) => Err(error),
-        }
+        bridge = end.map(|end| end.bridge(key)).transpose()?;
+        Ok(())
     };
     let key = match args.resume {
         true => folder.resume(set, args.force, lock, &mut tick)?,

@@ -8,7 +8,8 @@ use crate::console::{self, Failure};
 use crate::progress::{Follower, report_json, spin, steps_json};
 use crate::table;
 use homaes::{
-    BridgeKey, Error, EvalKey, Expansion, Output, Progress, Report, Step, Transcipher, WrappedKey,
+    BridgeKey, Error, EvalKey, Expansion, Message, Output, Part, Progress, Report, Step,
+    Transcipher, WrappedKey,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -17,10 +18,8 @@ use std::num::NonZeroUsize;
 use std::thread::available_parallelism;
 
 pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
-    for out in [Some(&args.out), args.report.as_ref()]
-        .into_iter()
-        .flatten()
-    {
+    let outs = [Some(&args.out), args.report.as_ref()];
+    for out in outs.into_iter().flatten() {
         let mut inputs = vec![args.eval.as_path(), &args.wrapped_key];
         let others = [&args.aad, &args.bridge, &args.files_from];
         inputs.extend(others.into_iter().flatten().map(|path| path.as_path()));
@@ -28,8 +27,13 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
         refuse_own_input(out, &inputs)?;
     }
     let how = input::How::new(args)?;
-    let (output, report_output) = outputs(args)?;
+    // Before outputs are there, which may be in a folder that is read.
     let message = input::message(args, &how)?;
+    for out in outs.into_iter().flatten() {
+        let parts: Vec<_> = message.parts().iter().map(Part::path).collect();
+        refuse_own_input(out, &parts)?;
+    }
+    let (output, report_output) = outputs(args)?;
     homaes::check_memory(&[&args.eval, &args.wrapped_key])?;
     let (eval, wrapped, bridge) = spin("loading keys", || {
         let eval = EvalKey::open(&args.eval)?;
@@ -41,7 +45,7 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
         Ok::<_, Error>((eval, wrapped, bridge))
     })?;
     console::warn_insecure(eval.set());
-    let mode = args.mode.name();
+    let mode = mode_of(&message);
     let mut follower = Follower::new(args.progress);
     let mut record = report_output.is_some().then(Batches::new);
     let transcipher = prepare(args, &eval, &wrapped, bridge.as_ref())?;
@@ -69,6 +73,15 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
     let summary = summary(&wrapped, &report);
     console::print_done(&format!("{}: {summary}\n", args.out.display()));
     Ok(())
+}
+
+/// The name of the mode of all parts, or that they have several.
+fn mode_of(message: &Message) -> &'static str {
+    let mut names = message.parts().iter().map(|part| part.mode().name());
+    match names.next() {
+        Some(first) if names.all(|name| name == first) => first,
+        _ => "several",
+    }
 }
 
 /// The output, and that of the report.

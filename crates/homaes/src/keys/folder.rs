@@ -20,7 +20,7 @@
 mod resume;
 
 use super::{
-    EVAL_KEY_FILE, KdfCost, Passphrase, SECRET_KEY_FILE, SecretKey, readable_by_others,
+    EVAL_KEY_FILE, Fits, KdfCost, Passphrase, SECRET_KEY_FILE, SecretKey, readable_by_others,
     write_secret, write_watched,
 };
 use crate::output::{Folder, completing};
@@ -125,11 +125,10 @@ impl KeyFolder {
         lock: Option<(&Passphrase, KdfCost)>,
         tick: KeyTick<'_>,
     ) -> Result<SecretKey> {
-        self.create_fit(set, force, lock, tick, &mut |_| Ok(true))
+        self.create_fit(set, force, lock, tick, &mut |_| Ok(()))
     }
 
-    /// As [`create`](Self::create), with secret keys drawn until `fits` says so of one: for keys that must serve more than their set asks for. If it fails,
-    /// nothing is replaced.
+    /// As [`create`](Self::create), with a secret key that `fits`, as in [`KeySet::generate_fit`](crate::KeySet::generate_fit). If it fails, nothing is replaced.
     ///
     /// # Errors
     /// As [`create`](Self::create); those of `fits`.
@@ -139,21 +138,15 @@ impl KeyFolder {
         force: bool,
         lock: Option<(&Passphrase, KdfCost)>,
         tick: KeyTick<'_>,
-        fits: &mut dyn FnMut(&SecretKey) -> Result<bool>,
+        fits: Fits<'_>,
     ) -> Result<SecretKey> {
         let [secret, eval] = self.files(refuse_link)?;
         self.check_disk(set, 0)?;
         let secret = Output::replacing(&secret, force)?;
         let eval = Output::create(eval, force)?;
         let mut rng = random::generator()?;
-        let key = loop {
-            let key = SecretKey::generate(set, &mut rng, &mut |done, all| {
-                tick(KeyStep::Secret, done, all);
-            })?;
-            if fits(&key)? {
-                break key;
-            }
-        };
+        let mut watch = |done, all| tick(KeyStep::Secret, done, all);
+        let key = SecretKey::generate_fit(set, &mut rng, &mut watch, fits)?;
         let mut seed = [0; 32];
         rng.fill_bytes(&mut seed);
         let secret = write_secret(secret, &*key.key, lock)?;

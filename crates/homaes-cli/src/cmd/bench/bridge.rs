@@ -2,7 +2,6 @@
 
 use super::reference::peak_rss_bytes;
 use crate::args::{self, Bench};
-use crate::cmd::keygen::MOST_DRAWS;
 use crate::cmd::sample::Sample;
 use crate::cmd::{layout_of_set, named_set};
 use crate::console::{self, Failure};
@@ -10,8 +9,8 @@ use crate::progress::{Follower, spin};
 use crate::scratch::Scratch;
 use crate::table::{self, Rows};
 use homaes::{
-    AesKey, BRIDGE_KEY_FILE, BridgeKey, Direction, Error, Fitness, KeySet, KeySize, Layout, Output,
-    Part, Report, SecretKey, Set, Transcipher, WrappedKey, Wrapping,
+    AesKey, BRIDGE_KEY_FILE, BridgeKey, Direction, Error, Fitness, Fits, KeySet, KeySize, Layout,
+    Output, Part, Report, SecretKey, Set, Transcipher, WrappedKey, Wrapping,
 };
 use serde_json::{Value, json};
 use std::fs;
@@ -96,7 +95,7 @@ impl Plan {
         let shortest = match self.beside {
             true => {
                 let set = named_set(SHORTEST)?;
-                let (keys, wrapped) = self.keys(&set, None, &sample, &scratch)?;
+                let (keys, wrapped) = self.keys(&set, None, &sample, &scratch, &mut |_| Ok(()))?;
                 let server = self.server(&keys, &wrapped, None, &scratch);
                 Some(server.aes(&sample)?)
             }
@@ -105,14 +104,14 @@ impl Plan {
         let end = spin("making the key at the other end", || End::new(&self.set))?;
         let levels = Some(end.levels_left());
         let path = scratch.file(BRIDGE_KEY_FILE);
-        let mut draws = 0;
-        let (keys, wrapped, made) = loop {
-            let (keys, wrapped) = self.keys(&self.set, levels, &sample, &scratch)?;
-            draws += 1;
-            match end.bridge(&keys.secret) {
-                Err(Error::Unfit(_)) if draws < MOST_DRAWS => {}
-                made => break (keys, wrapped, made?),
-            }
+        let mut made = None;
+        let (keys, wrapped) = self.keys(&self.set, levels, &sample, &scratch, &mut |key| {
+            made = Some(end.bridge(key)?);
+            Ok(())
+        })?;
+        let made = match made {
+            Some(made) => made,
+            None => end.bridge(&keys.secret)?,
         };
         let fitness = made.fitness();
         made.save(Output::create(&path, true)?)?;
@@ -150,8 +149,9 @@ impl Plan {
         levels_left: Option<usize>,
         sample: &Sample,
         scratch: &Scratch,
+        fits: Fits<'_>,
     ) -> Result<(KeySet, WrappedKey), Failure> {
-        let keys = spin("making keys", || KeySet::generate(set))?;
+        let keys = spin("making keys", || KeySet::generate_fit(set, fits))?;
         let wrapping = Wrapping {
             direction: self.direction,
             levels_left,

@@ -65,15 +65,12 @@ impl How {
 /// What the command line names, and the list.
 pub(super) fn message(args: &args::Transcipher, how: &How) -> Result<Message, Failure> {
     let aad = args.aad.as_deref().map(read_aad).transpose()?;
+    let aad = aad.as_deref();
     if let [input] = &args.inputs[..]
         && !input.is_dir()
         && args.files_from.is_none()
     {
-        let part = open_part(input, how)?;
-        return Ok(match aad {
-            None => part.into(),
-            Some(aad) => part.with_aad(aad)?.into(),
-        });
+        return Ok(with_aad(open_part(input, how)?, aad)?.into());
     }
     let mut parts = Vec::new();
     for input in &args.inputs {
@@ -93,16 +90,11 @@ pub(super) fn message(args: &args::Transcipher, how: &How) -> Result<Message, Fa
             )));
         }
         for (name, path) in files {
-            let part = how.part(&path)?;
-            let part = match &aad {
-                None => part,
-                Some(aad) => part.with_aad(aad.clone())?,
-            };
-            parts.push((name, part));
+            parts.push((name, with_aad(how.part(&path)?, aad)?));
         }
     }
     if let Some(list) = &args.files_from {
-        listed(list, args, &mut parts)?;
+        listed(list, args, aad, &mut parts)?;
     }
     let message = Message::of_parts(parts)?;
     warn_of_shared_counters(&message);
@@ -121,6 +113,13 @@ fn warn_of_shared_counters(message: &Message) {
         console::warn(
             "several parts have the same counter block: whoever sees their AES ciphertexts learns how the messages differ; encrypt each file with an IV of its own",
         );
+    }
+}
+
+fn with_aad(part: Part, aad: Option<&[u8]>) -> Result<Part, Error> {
+    match aad {
+        None => Ok(part),
+        Some(aad) => part.with_aad(aad.to_vec()),
     }
 }
 
@@ -159,10 +158,11 @@ fn files_below(
     Ok(())
 }
 
-/// The files of a list: a JSON object in each line.
+/// The files of a list: a JSON object in each line. What it does not say of a file is what the command line says: the mode, the IV, and under GCM the associated data.
 fn listed(
     list: &Path,
     args: &args::Transcipher,
+    aad: Option<&[u8]>,
     parts: &mut Vec<(String, Part)>,
 ) -> Result<(), Failure> {
     for (number, line) in BufReader::new(open_file(list)?).lines().enumerate() {
@@ -197,11 +197,15 @@ fn listed(
         let mode = mode.transpose()?.unwrap_or(args.mode);
         let how = How::of(mode, text("iv").or(args.iv.as_deref()));
         let how = how.map_err(|reason| wrong(&format!("iv: {reason}")))?;
-        let mut part = how.part(path)?;
-        if let Some(aad) = text("aad") {
-            let bytes = hex(aad).ok_or_else(|| wrong("aad: expected pairs of hex digits"))?;
-            part = part.with_aad(bytes)?;
-        }
+        let own = text("aad").map(|aad| {
+            let bytes = hex(aad);
+            bytes.ok_or_else(|| wrong("aad: expected pairs of hex digits"))
+        });
+        let own = own.transpose()?;
+        let part = with_aad(
+            how.part(path)?,
+            own.as_deref().or(aad.filter(|_| mode == Mode::Gcm)),
+        )?;
         let name = text("name").map_or_else(|| file_name(path), str::to_owned);
         parts.push((name, part));
     }
