@@ -17,7 +17,7 @@ use crate::{AesKey, Error, Expect, Output, Result, SchemeError, SecretKey, Set, 
 use homaes_aes::{KeySize, Mode};
 use homaes_scheme::{FieldError, Misfit};
 use homaes_wire::{KeyId, Kind, Reader, WireError};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::Write;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -150,6 +150,7 @@ impl SecretKey {
             about: (path, meta.key_size, self.id()),
             parts: meta.parts.clone().into_iter(),
             current: None,
+            made: Vec::new(),
             done: Vec::new(),
         };
         let margin_bits = self.each_batch(&mut messages, &all, &mut |offset, bytes| {
@@ -243,6 +244,8 @@ struct Files<'k> {
     /// Those to come.
     parts: std::vec::IntoIter<PartMeta>,
     current: Option<(PartMeta, Sink<'k>)>,
+    /// Folders made for parts, which go again if nothing comes to be in them.
+    made: Vec<Folder>,
     done: Vec<(String, DecryptReport)>,
 }
 
@@ -275,7 +278,9 @@ impl Files<'_> {
         while let Some(part) = self.parts.next() {
             let path = self.folder.join(part.name.as_deref().unwrap_or_default());
             let parent = folder_of(&path);
-            fs::create_dir_all(parent).map_err(|source| Error::io(parent, source))?;
+            if !parent.is_dir() {
+                self.made.push(Folder::create(parent)?);
+            }
             let output = Output::private(&path, self.force)?;
             let options = DecryptOptions {
                 aes_key: self.options.aes_key.filter(|_| part.tag.is_some()),
@@ -308,7 +313,15 @@ impl Files<'_> {
         while self.begin()? {
             self.finish()?;
         }
-        Ok(self.done)
+        Ok(std::mem::take(&mut self.done))
+    }
+}
+
+impl Drop for Files<'_> {
+    fn drop(&mut self) {
+        self.current = None;
+        // the innermost first
+        while self.made.pop().is_some() {}
     }
 }
 

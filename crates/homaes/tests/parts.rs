@@ -77,6 +77,14 @@ fn name(i: usize) -> String {
     }
 }
 
+/// Tags are checked with this key.
+fn checked_with(key: &AesKey) -> DecryptOptions<'_> {
+    DecryptOptions {
+        aes_key: Some(key),
+        ..DecryptOptions::default()
+    }
+}
+
 /// Parts of CTR and of GCM by turns, from memory.
 fn parts(change: Option<usize>) -> Message {
     let parts = LENGTHS.iter().enumerate().map(|(i, len)| {
@@ -113,10 +121,7 @@ fn every_part_comes_back_by_its_name() {
         meta
     );
     let key = AesKey::from_bytes(&KEY).unwrap();
-    let options = DecryptOptions {
-        aes_key: Some(&key),
-        ..DecryptOptions::default()
-    };
+    let options = checked_with(&key);
     let secret = &world.keys.secret;
     let done = secret.decrypt_parts(world.at("o.hct"), world.at("all"), false, options);
     let done = done.unwrap();
@@ -202,18 +207,28 @@ fn one_part_is_asked_for_or_a_folder() {
     assert_eq!(fs::read(world.at("o.hct")).unwrap()[8], 2);
 }
 
+/// One part in folders of its own, its tag wrong.
+fn parts_in_folder() -> Message {
+    let mut text = gcm_of([1; 12], &plain(20), b"");
+    text[12] ^= 1;
+    let part = Part::with_nonce(Memory::new(text, "m")).unwrap();
+    Message::of_parts([("a/b/c".to_owned(), part)]).unwrap()
+}
+
 #[test]
 fn a_part_with_a_wrong_tag_does_not_appear() {
     let world = World::new();
     world.run(parts(Some(5)), "o.hct");
     let key = AesKey::from_bytes(&KEY).unwrap();
-    let options = DecryptOptions {
-        aes_key: Some(&key),
-        ..DecryptOptions::default()
-    };
+    let options = checked_with(&key);
     let secret = &world.keys.secret;
     let all = secret.decrypt_parts(world.at("o.hct"), world.at("all"), false, options);
     assert!(matches!(all.unwrap_err(), Error::Tag { .. }));
+    // nor does a folder for it
+    world.run(parts_in_folder(), "deep.hct");
+    let deep = secret.decrypt_parts(world.at("deep.hct"), world.at("deep"), false, options);
+    assert!(matches!(deep.unwrap_err(), Error::Tag { .. }));
+    assert!(!world.at("deep").exists());
     for (i, len) in LENGTHS.into_iter().enumerate() {
         let found = fs::read(world.at("all").join(name(i)));
         match i < 5 {
