@@ -188,13 +188,21 @@ pub(crate) struct Transcipher {
     /// The same bytes in every run with the same keys and input: no times in the file
     #[arg(long)]
     pub(crate) reproducible: bool,
+    /// Keep what is done if the run is stopped, in .OUT.homaes-part and .OUT.homaes-journal beside the
+    /// output, and go on from there if they are there: the same command begins, and goes on. Implies
+    /// --reproducible; exit code 75 where the disk or the memory has no room, with all that was done kept
+    #[arg(long)]
+    pub(crate) resume: bool,
+    /// With --resume: begin although the disk has no room for the whole output
+    #[arg(long, requires = "resume")]
+    pub(crate) ignore_space: bool,
     /// Worker threads [default: all cores]
     #[arg(long, value_name = "N", value_parser = parse_threads)]
     pub(crate) threads: Option<NonZeroUsize>,
     /// auto: a bar on terminals; json: one JSON object per line on standard output
     #[arg(long, value_enum, default_value_t = Progress::Auto)]
     pub(crate) progress: Progress,
-    /// Replace existing files
+    /// Replace existing files; with --resume, give up what another run has left
     #[arg(long)]
     pub(crate) force: bool,
 }

@@ -10,11 +10,16 @@ use std::process::ExitCode;
 /// Exit code of a program stopped by Ctrl-C, by convention.
 pub(crate) const INTERRUPTED: u8 = 130;
 
+/// Exit code of work that may succeed later, by the convention of sysexits.
+pub(crate) const TEMPORARY: u8 = 75;
+
 /// Why a command ends without success.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// The work failed.
     Work(String),
+    /// The work failed for want of room; the same command can succeed later, and goes on with what was done.
+    Temporary(String),
     /// The command line is wrong.
     Usage(String),
     /// A signal ended the work early, and what there was of it is on standard output.
@@ -43,6 +48,10 @@ pub(crate) fn exit_code(result: Result<(), Failure>) -> ExitCode {
         Err(Failure::Work(message)) => {
             error(&message);
             ExitCode::from(1)
+        }
+        Err(Failure::Temporary(message)) => {
+            error(&message);
+            ExitCode::from(TEMPORARY)
         }
         Err(Failure::Usage(message)) => {
             error(&message);

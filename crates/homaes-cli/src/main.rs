@@ -1,7 +1,7 @@
 //! The command `homaes`: AES-encrypted files become FHE ciphertexts, without key or data being seen.
 //!
 //! Everything it does is a few calls of the library of the same name. Exit codes: 0 done, 1 the work failed, 2 the
-//! command line is wrong, 130 stopped by a signal; every failure prints one line that starts with `error:`.
+//! command line is wrong, 75 the work failed and may succeed later, 130 stopped by a signal; every failure prints one line that starts with `error:`.
 
 #![forbid(unsafe_code)]
 
@@ -55,7 +55,13 @@ fn guarded() -> ExitCode {
         Err(error) => return console::usage(&error),
     };
     let makes_files = makes_files(&args.command);
-    let keeps = matches!(&args.command, Command::Keygen(args) if args.resume);
+    let keeps: Option<fn() -> String> = match &args.command {
+        Command::Keygen(args) if args.resume => Some(|| {
+            "interrupted; the same command goes on from the last complete record".to_owned()
+        }),
+        Command::Transcipher(args) if args.resume => Some(cmd::transcipher::resume::interrupted),
+        _ => None,
+    };
     if let Err(error) = signals::watch(move || stop(makes_files, keeps)) {
         terminal::never_hide();
         signals::end_at_once();
@@ -84,8 +90,8 @@ fn makes_files(command: &Command) -> bool {
     }
 }
 
-/// Ends the program on a signal. What is complete stays, and then the work is done; `keeps`: what is unfinished stays too, for the next run.
-fn stop(makes_files: bool, keeps: bool) {
+/// Ends the program on a signal. What is complete stays, and then the work is done; `keeps`: what is unfinished stays too, for the next run, and what to say then.
+fn stop(makes_files: bool, keeps: Option<fn() -> String>) {
     if cmd::bench::goes_on_after_signal() {
         return;
     }
@@ -97,10 +103,11 @@ fn stop(makes_files: bool, keeps: bool) {
         console::warn("interrupted when the output was complete");
         std::process::exit(0);
     }
-    console::error(match keeps {
-        true => "interrupted; the same command goes on from the last complete record",
-        false => "interrupted; no partial output is left",
-    });
+    let what = keeps.map(|what| what());
+    console::error(
+        what.as_deref()
+            .unwrap_or("interrupted; no partial output is left"),
+    );
     std::process::exit(INTERRUPTED.into());
 }
 

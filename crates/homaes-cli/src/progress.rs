@@ -2,11 +2,12 @@
 
 use crate::args;
 use crate::console;
+use crate::table;
 use homaes::{Progress, Report, Stages, Step};
 use homaes_math::memory::room_for_thread;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -16,50 +17,120 @@ use std::time::{Duration, Instant};
 
 /// Follows one run.
 pub(crate) enum Follower {
-    Bar(ProgressBar),
-    Json { start: Instant, done: u64 },
+    Bar(ProgressBar, Pace),
+    Json(Pace),
     Silent,
+}
+
+/// Batches by whose times the rest is estimated.
+const RECENT: usize = 16;
+
+/// How fast a run goes.
+pub(crate) struct Pace {
+    start: Instant,
+    /// Steps of AES that are done, those of earlier runs included.
+    done: u64,
+    /// Batches that were there at the start.
+    resumed: u64,
+    /// Batches of this run that are done, and when the last one was.
+    batches: u64,
+    last: Duration,
+    /// What the last ones took.
+    recent: VecDeque<f64>,
+}
+
+impl Pace {
+    fn new() -> Self {
+        Self {
+            start: Instant::now(),
+            done: 0,
+            resumed: 0,
+            batches: 0,
+            last: Duration::ZERO,
+            recent: VecDeque::new(),
+        }
+    }
+
+    /// So many batches were there at the start; time counts from now on.
+    fn resumed(&mut self, batches: u64) {
+        *self = Self::new();
+        self.resumed = batches;
+    }
+
+    /// Takes one step of AES; the steps that are done, and those of all batches.
+    fn step(&mut self, event: Progress) -> (u64, u64) {
+        let steps = event.rounds as u64 + 1;
+        self.done += 1;
+        if event.round == event.rounds {
+            let now = self.start.elapsed();
+            if self.recent.len() == RECENT {
+                self.recent.pop_front();
+            }
+            self.recent.push_back((now - self.last).as_secs_f64());
+            (self.batches, self.last) = (self.batches + 1, now);
+        }
+        (self.resumed * steps + self.done, event.batches * steps)
+    }
+
+    /// Seconds that are left, once a batch is done: the median of the last sixteen for each that is not, less what was spent on those in the making.
+    fn seconds_left(&self, batches: u64) -> Option<f64> {
+        let mut recent: Vec<f64> = self.recent.iter().copied().collect();
+        recent.sort_by(f64::total_cmp);
+        let median = *recent.get(recent.len() / 2)?;
+        let left = batches.saturating_sub(self.resumed + self.batches) as f64 * median;
+        let spent = self.start.elapsed().saturating_sub(self.last);
+        Some((left - spent.as_secs_f64().min(median)).max(0.0))
+    }
 }
 
 impl Follower {
     /// `auto` shows a bar on a terminal and nothing elsewhere.
     pub(crate) fn new(choice: args::Progress) -> Self {
         match choice {
-            args::Progress::Auto => Self::Bar(show(
-                "transciphering",
-                "{spinner} {msg} {wide_bar} {percent}% eta {eta}",
-            )),
-            args::Progress::Json => Self::Json {
-                start: Instant::now(),
-                done: 0,
-            },
+            args::Progress::Auto => {
+                let template = "{spinner} {msg} {wide_bar} {percent}% {prefix}";
+                Self::Bar(show("transciphering", template), Pace::new())
+            }
+            args::Progress::Json => Self::Json(Pace::new()),
             args::Progress::None => Self::Silent,
         }
     }
 
     /// Whether standard output is for the lines of this follower alone.
     pub(crate) fn is_json(&self) -> bool {
-        matches!(self, Self::Json { .. })
+        matches!(self, Self::Json(_))
+    }
+
+    /// Earlier runs have left so many batches.
+    pub(crate) fn kept(&mut self, batches: u64) {
+        match self {
+            Self::Bar(_, pace) | Self::Json(pace) => pace.resumed(batches),
+            Self::Silent => {}
+        }
     }
 
     /// Takes one event.
     pub(crate) fn event(&mut self, event: Progress) {
-        let total = event.batches * (event.rounds as u64 + 1);
         match self {
-            Self::Bar(bar) => {
+            Self::Bar(bar, pace) => {
+                let (done, total) = pace.step(event);
                 bar.set_length(total);
-                bar.inc(1);
+                bar.set_position(done);
+                if let Some(left) = pace.seconds_left(event.batches) {
+                    bar.set_prefix(format!("eta {}", table::seconds(left)));
+                }
             }
-            Self::Json { start, done } => {
-                *done += 1;
+            Self::Json(pace) => {
+                let (done, total) = pace.step(event);
                 line(&json!({
                     "event": "round",
                     "batch": event.batch,
                     "batches": event.batches,
                     "round": event.round,
                     "rounds": event.rounds,
-                    "fraction": *done as f64 / total as f64,
-                    "seconds": start.elapsed().as_secs_f64(),
+                    "fraction": done as f64 / total as f64,
+                    "seconds": pace.start.elapsed().as_secs_f64(),
+                    "eta_seconds": pace.seconds_left(event.batches),
                     "step": step_json((event.round, &event.step)),
                 }));
             }
@@ -70,8 +141,8 @@ impl Follower {
     /// The run has succeeded.
     pub(crate) fn finish(&self, report: &Report) {
         match self {
-            Self::Bar(_) => clear(),
-            Self::Json { .. } => line(&json!({ "event": "done", "report": report_json(report) })),
+            Self::Bar(..) => clear(),
+            Self::Json(_) => line(&json!({ "event": "done", "report": report_json(report) })),
             Self::Silent => {}
         }
     }
@@ -93,6 +164,7 @@ pub(crate) fn report_json(report: &Report) -> Value {
         "bytes": report.bytes,
         "blocks": report.blocks,
         "batches": report.batches,
+        "resumed": report.resumed,
         "threads": report.threads,
         "setup_seconds": report.setup_seconds,
         "seconds": report.seconds,

@@ -16,5 +16,6 @@ mod machine_code;
 mod passphrase;
 mod plain;
 mod reliability;
+mod resume;
 mod signals;
 mod tfhe;

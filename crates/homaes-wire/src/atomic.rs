@@ -110,7 +110,15 @@ impl AtomicFile {
         }
     }
 
-    /// As [`create`](Self::create), under a temporary name of its own, [`unfinished_path`], which stays when the file is not
+    /// As [`resume_as`](Self::resume_as), under the name [`unfinished_path`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn resume(target: &Path, options: OutputOptions) -> Result<Self, WireError> {
+        Self::resume_as(target, options, unfinished_path)
+    }
+
+    /// As [`create`](Self::create), under the temporary name that `unfinished` gives, in the folder of the file, which stays when the file is not
     /// committed: opened again, it holds what was [`written`](Self::written) then. Writing begins where [`cut`](Self::cut) says. Where that
     /// name is a second one of the file to replace, as a run leaves it that was killed in the last step, the name is given up and the file begun
     /// anew.
@@ -118,11 +126,15 @@ impl AtomicFile {
     /// # Errors
     /// As [`create`](Self::create); if another process has it open; if what is there is no regular file, or not this user's own under one
     /// name, or for a private file accessible to others: who made it could read what is written.
-    pub fn resume(target: &Path, options: OutputOptions) -> Result<Self, WireError> {
+    pub fn resume_as(
+        target: &Path,
+        options: OutputOptions,
+        unfinished: fn(&Path) -> PathBuf,
+    ) -> Result<Self, WireError> {
         let OutputOptions { force, private } = options;
         check_name(target)?;
         let (target, replaced) = resolve(target, force)?;
-        let temporary = unfinished_path(&target);
+        let temporary = unfinished(&target);
         let error = |source| WireError::io(&temporary, source);
         // the owner may write it, and open it again, whatever it replaces
         let most = most(private, replaced.as_ref());
@@ -215,6 +227,16 @@ impl AtomicFile {
     pub fn sync(&mut self) -> Result<(), WireError> {
         self.flush()
             .and_then(|()| self.file.sync_all())
+            .map_err(|source| WireError::io(&self.temporary, source))
+    }
+
+    /// As [`sync`](Self::sync), without what the folder says of the file but its length: cheaper, between two steps of a long run.
+    ///
+    /// # Errors
+    /// [`WireError::Io`].
+    pub fn sync_data(&mut self) -> Result<(), WireError> {
+        self.flush()
+            .and_then(|()| self.file.sync_data())
             .map_err(|source| WireError::io(&self.temporary, source))
     }
 

@@ -189,6 +189,30 @@ impl Header {
         expected: Option<Kind>,
         path: &Path,
     ) -> Result<(Self, Checksum), WireError> {
+        let (header, checksum) = Self::read_of(input, size, expected, path)?;
+        let (found, expected) = (size, header.file_bytes);
+        match found.cmp(&expected) {
+            core::cmp::Ordering::Less => Err(WireError::Truncated { found, expected }),
+            core::cmp::Ordering::Greater => Err(WireError::TrailingBytes { found, expected }),
+            core::cmp::Ordering::Equal => Ok((header, checksum)),
+        }
+    }
+
+    /// The same from the start of a part of a file, however long the file is.
+    pub(crate) fn read_any(
+        input: &mut impl Read,
+        expected: Kind,
+        path: &Path,
+    ) -> Result<(Self, Checksum), WireError> {
+        Self::read_of(input, u64::MAX, Some(expected), path)
+    }
+
+    fn read_of(
+        input: &mut impl Read,
+        size: u64,
+        expected: Option<Kind>,
+        path: &Path,
+    ) -> Result<(Self, Checksum), WireError> {
         if size < MIN_HEADER_BYTES {
             return Err(WireError::TooShort {
                 found: size,
@@ -217,13 +241,7 @@ impl Header {
         if header_checksum(checked) != *checksum {
             return Err(WireError::HeaderCorrupted);
         }
-        let header = Self::from_checked(kind, checked)?;
-        let (found, expected) = (size, header.file_bytes);
-        match found.cmp(&expected) {
-            core::cmp::Ordering::Less => Err(WireError::Truncated { found, expected }),
-            core::cmp::Ordering::Greater => Err(WireError::TrailingBytes { found, expected }),
-            core::cmp::Ordering::Equal => Ok((header, *checksum)),
-        }
+        Ok((Self::from_checked(kind, checked)?, *checksum))
     }
 
     /// The fields of a header whose checksum is right; a faulty writer may still have filled them with nonsense.

@@ -13,6 +13,8 @@ pub enum Kind {
     WrappedKey = 3,
     /// FHE ciphertexts.
     Ciphertext = 4,
+    /// FHE ciphertexts of some batches of a job.
+    Shard = 5,
     /// Key from one scheme to another.
     BridgeKey = 8,
     /// LWE ciphertexts under a key from elsewhere.
@@ -21,11 +23,12 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::SecretKey,
         Self::EvalKey,
         Self::WrappedKey,
         Self::Ciphertext,
+        Self::Shard,
         Self::BridgeKey,
         Self::Values,
     ];
@@ -38,6 +41,7 @@ impl Kind {
             Self::EvalKey => "hek",
             Self::WrappedKey => "hwk",
             Self::Ciphertext => "hct",
+            Self::Shard => "hcs",
             Self::BridgeKey => "hbk",
             Self::Values => "hlw",
         }
@@ -51,6 +55,7 @@ impl Kind {
             Self::EvalKey => "evaluation key",
             Self::WrappedKey => "wrapped AES key",
             Self::Ciphertext => "FHE ciphertexts",
+            Self::Shard => "shard of a job",
             Self::BridgeKey => "bridge key",
             Self::Values => "LWE ciphertexts for the crate tfhe",
         }
@@ -60,7 +65,7 @@ impl Kind {
     pub(crate) const fn newest_version(self) -> u16 {
         match self {
             Self::Ciphertext | Self::Values => 2,
-            Self::SecretKey | Self::EvalKey | Self::WrappedKey | Self::BridgeKey => 1,
+            Self::SecretKey | Self::EvalKey | Self::WrappedKey | Self::Shard | Self::BridgeKey => 1,
         }
     }
 

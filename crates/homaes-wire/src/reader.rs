@@ -90,6 +90,33 @@ impl Reader<File> {
     }
 }
 
+impl Reader<File> {
+    /// The last bytes of the file: the checksum of its last record, which covers all of it. Reading shows whether it is right.
+    ///
+    /// # Errors
+    /// [`WireError::Io`].
+    pub fn last_checksum(&self) -> Result<[u8; CHECKSUM_BYTES], WireError> {
+        let at = self.header.file_bytes() - CHECKSUM_BYTES as u64;
+        let mut checksum = Checksum::default();
+        let read = read_exact_at(&self.input, &mut checksum, at);
+        read.map_err(|source| WireError::io(&self.path, source))?;
+        Ok(checksum)
+    }
+}
+
+#[cfg(unix)]
+fn read_exact_at(file: &File, into: &mut [u8], at: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, into, at)
+}
+
+#[cfg(not(unix))]
+fn read_exact_at(mut file: &File, into: &mut [u8], at: u64) -> io::Result<()> {
+    let place = file.stream_position()?;
+    file.seek(io::SeekFrom::Start(at))?;
+    file.read_exact(into)?;
+    file.seek(io::SeekFrom::Start(place)).map(|_| ())
+}
+
 impl<'b> Reader<&'b [u8]> {
     /// Reads a file of the expected kind from memory.
     ///
@@ -154,9 +181,21 @@ impl Front {
         self.bytes
     }
 
+    /// The checksum of its last record, or of the header: it covers everything before it.
+    #[must_use]
+    pub fn checksum(&self) -> [u8; CHECKSUM_BYTES] {
+        self.previous
+    }
+
     /// What is whole of what `input` gives, if it begins with this header. Every checksum is verified.
     #[must_use]
     pub fn of(input: impl Read, header: &Header) -> Option<Self> {
+        Self::walk(input, header, |_| ())
+    }
+
+    /// As [`of`](Self::of); `each` sees the front that ends with the header, and with each whole record.
+    #[must_use]
+    pub fn walk(input: impl Read, header: &Header, mut each: impl FnMut(&Self)) -> Option<Self> {
         let mut reader = as_if_whole(input, header)?;
         let mut front = Self {
             records: 0,
@@ -165,6 +204,7 @@ impl Front {
             previous: reader.previous,
         };
         loop {
+            each(&front);
             let len = match reader.begin_any() {
                 Ok(Some(record)) => record.head().len,
                 _ => return Some(front),
@@ -177,6 +217,17 @@ impl Front {
             front.body_bytes += len;
             front.previous = reader.previous;
         }
+    }
+
+    /// The header, and what is whole, of the front of a file whose header is not known.
+    ///
+    /// # Errors
+    /// What is wrong with the header.
+    pub fn of_any(bytes: &[u8], kind: Kind) -> Result<(Header, Self), WireError> {
+        let path = Path::new("<memory>");
+        let (header, _) = Header::read_any(&mut &bytes[..], kind, path)?;
+        let front = Self::of(bytes, &header).ok_or(WireError::HeaderCorrupted)?;
+        Ok((header, front))
     }
 
     /// The body of the first record of what `input` gives, at most `most` bytes, if it is whole and follows this header.

@@ -1,7 +1,10 @@
 //! Writing a file as a stream.
 
 use crate::hash::{Checksum, RecordHash};
-use crate::{AtomicFile, Front, Header, OutputOptions, RECORD_OVERHEAD, RecordHead, WireError};
+use crate::{
+    AtomicFile, CHECKSUM_BYTES, Front, Header, OutputOptions, RECORD_OVERHEAD, RecordHead,
+    WireError,
+};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -81,6 +84,17 @@ impl<W: Write> Writer<W> {
     #[must_use]
     pub fn header(&self) -> &Header {
         &self.header
+    }
+
+    /// Where the bytes go.
+    pub fn output(&mut self) -> &mut W {
+        &mut self.output
+    }
+
+    /// The checksum of the last record, or of the header: it covers everything before it.
+    #[must_use]
+    pub fn checksum(&self) -> [u8; CHECKSUM_BYTES] {
+        self.previous
     }
 
     /// Records that the header announced and that are not begun.

@@ -19,7 +19,7 @@ use homaes_aes::{Block, Layout};
 use homaes_bgv::{Aes, LIFT_LEVEL, State};
 use homaes_bridge::{Crossed, Crossing, Fitness, Numbers, Other, Target};
 use homaes_scheme::{Reading, misfit};
-use homaes_wire::{KeyId, Kind, Reader, WireError};
+use homaes_wire::{CHECKSUM_BYTES, KeyId, Kind, Reader, WireError};
 use std::any::Any;
 use std::path::Path;
 use std::sync::Arc;
@@ -39,6 +39,8 @@ pub struct BridgeKey {
     set: Set,
     /// The set of TFHE, unless it leads to a user of the crate `tfhe`.
     end: Option<End>,
+    /// The last checksum of its file, if it comes from one.
+    checksum: [u8; CHECKSUM_BYTES],
 }
 
 /// A set of TFHE.
@@ -146,7 +148,12 @@ impl BridgeKey {
                 Some(End { set, params })
             }
         };
-        Ok(Self { key, set, end })
+        Ok(Self {
+            key,
+            set,
+            end,
+            checksum: [0; CHECKSUM_BYTES],
+        })
     }
 
     /// Writes it to a file.
@@ -175,8 +182,10 @@ impl BridgeKey {
         let name = set.name();
         let own = own::<homaes_bgv::EvalKey>(&*eval.key);
         let own = own.ok_or_else(|| content(homaes_bridge::Error::NoBridge { set: name }))?;
+        let checksum = reader.last_checksum().map_err(error)?;
         let key = Pool::new(0).install(|| homaes_bridge::BridgeKey::read(own.params(), reader));
-        Self::of(key.map_err(content)?, set)
+        let key = Self::of(key.map_err(content)?, set)?;
+        Ok(Self { checksum, ..key })
     }
 
     /// Its BGV set.
@@ -201,6 +210,10 @@ impl BridgeKey {
     #[must_use]
     pub fn fitness(&self) -> Option<Fitness> {
         self.key.fitness()
+    }
+
+    pub(crate) fn checksum(&self) -> &[u8; CHECKSUM_BYTES] {
+        &self.checksum
     }
 
     pub(crate) fn target(&self) -> &Target {

@@ -41,6 +41,30 @@ pub enum Error {
         /// The set asked for.
         expected: &'static str,
     },
+    /// What is beside the output was left by a run on another message, with other keys or in another layout.
+    #[error("{}: belongs to another run, whose message, keys or layout differ: found run {found}, expected {expected}", path.display())]
+    OtherRun {
+        /// The journal.
+        path: PathBuf,
+        /// Names the run.
+        found: String,
+        /// Names the run that was to go on.
+        expected: String,
+    },
+    /// A shard of another run, or another shard.
+    #[error("{}: is not the shard that is wanted: it differs in its {what}", path.display())]
+    Shard {
+        /// The shard.
+        path: PathBuf,
+        /// What differs.
+        what: &'static str,
+    },
+    /// A journal does not say which run it is of.
+    #[error("{}: the journal of an unfinished run is damaged in its first line", path.display())]
+    Journal {
+        /// The journal.
+        path: PathBuf,
+    },
     /// A file is no client key of the crate `tfhe`.
     #[error("{}: not a client key of the crate tfhe 1.8, written by safe_serialize", path.display())]
     ClientKey {
@@ -396,6 +420,10 @@ impl Error {
             Self::Io { source, .. } => io_remedy(source),
             Self::AlreadyExists { .. } => "choose another name or overwrite with --force",
             Self::UnfinishedOfSet { .. } => "name that set, or remove the unfinished files",
+            Self::OtherRun { .. } | Self::Journal { .. } => {
+                "choose another output, or begin anew with --force, which gives up what that run has done"
+            }
+            Self::Shard { .. } => "remove it, and run its number again",
             Self::HoldsSecretKey { .. } => "choose another name, or remove the key by hand",
             Self::ClientKey { .. } => "write the key with tfhe::safe_serialization::safe_serialize",
             Self::Range { .. } => "give bytes that the message has, the smaller number first",
@@ -481,6 +509,20 @@ impl Error {
             Self::Memory { .. } => {
                 "raise the memory limit, or use a machine with more memory or a smaller parameter set"
             }
+        }
+    }
+
+    /// Whether the same work can succeed later: it failed for want of room on the disk or in memory.
+    #[must_use]
+    pub fn is_temporary(&self) -> bool {
+        use io::ErrorKind as Kind;
+        match self {
+            Self::Disk { .. } | Self::Memory { .. } => true,
+            Self::Io { source, .. } => matches!(
+                source.kind(),
+                Kind::StorageFull | Kind::QuotaExceeded | Kind::FileTooLarge | Kind::OutOfMemory
+            ),
+            _ => false,
         }
     }
 

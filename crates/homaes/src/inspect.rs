@@ -4,6 +4,7 @@ use crate::decrypt::Ciphertexts;
 use crate::keys::Protection;
 use crate::meta::Meta;
 use crate::pool::Pool;
+use crate::shard::ShardName;
 use crate::values::Values;
 use crate::{Error, KdfCost, Quality, Result, Scheme, SchemeError, Set, Step, Wrapped};
 use homaes_bridge::{BridgeKey, Other};
@@ -40,6 +41,8 @@ pub struct Inspection {
     pub end: Option<End>,
     /// What it costs to try a passphrase, if the file is a secret key that is protected with one.
     pub protection: Option<KdfCost>,
+    /// What a `.hcs` file is.
+    pub shard: Option<ShardName>,
 }
 
 /// The end of a bridge.
@@ -112,6 +115,7 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<Inspection> {
         wrapped: None,
         end: None,
         protection: None,
+        shard: None,
     };
     if inspection.kind == Kind::SecretKey {
         let protection = Protection::read(&mut open()?).map_err(error)?;
@@ -122,6 +126,10 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<Inspection> {
         reader.check_set(set.name(), set.digest()).map_err(error)?;
         match inspection.kind {
             Kind::Ciphertext => inspection.messages = Some(messages(reader, set)?),
+            Kind::Shard => {
+                let mut reader = reader;
+                inspection.shard = Some(ShardName::read(&mut reader).map_err(error)?);
+            }
             Kind::WrappedKey => inspection.wrapped = Some(wrapped(path, reader, set)?),
             Kind::EvalKey => check_length(path, &header, set.card().eval_key_bytes)?,
             Kind::BridgeKey => inspection.end = Some(end(path, reader, set)?),

@@ -21,7 +21,7 @@ use crate::{Cancel, Error, Output, Result, Set, Wrapped, Wrapping, memory, rando
 use core::fmt;
 use homaes_aes::{Direction, KeySize, Layout};
 use homaes_scheme::{Expansion, Misfit, Record, Records, SetId, misfit};
-use homaes_wire::{Header, KeyId, Kind, Reader, WireError, Writer};
+use homaes_wire::{CHECKSUM_BYTES, Header, KeyId, Kind, Reader, WireError, Writer};
 use protect::Sealed;
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
@@ -72,7 +72,7 @@ fn write_rest(
     key: &(impl Records + ?Sized),
     tick: &mut dyn FnMut(u64, u64),
 ) -> Result<Container> {
-    let records = file.writer().header().records();
+    let records = file.header().records();
     let mut next = records - file.records_left();
     let pool = Pool::new(0);
     tick(next, records);
@@ -104,6 +104,11 @@ fn in_memory(key: &(impl Records + ?Sized)) -> Result<Zeroizing<Vec<u8>>, WireEr
     }
     writer.finish()?;
     Ok(bytes)
+}
+
+/// The last checksum of a file in memory.
+fn last_checksum(file: &[u8]) -> [u8; CHECKSUM_BYTES] {
+    file.last_chunk().copied().unwrap_or_default()
 }
 
 /// The first of these records, one for each thread.
@@ -187,7 +192,12 @@ impl KeySet {
             set.params().read_eval(reader.boxed())
         });
         let (key, set) = (key.map_err(Error::Keys)?, set.clone());
-        let eval = EvalKey { key, header, set };
+        let eval = EvalKey {
+            key,
+            checksum: last_checksum(&file),
+            header,
+            set,
+        };
         Ok(Self { secret, eval })
     }
 
@@ -409,6 +419,8 @@ impl fmt::Debug for SecretKey {
 pub struct EvalKey {
     pub(crate) key: Box<dyn scheme::EvalKey>,
     header: Header,
+    /// The last one of its file.
+    checksum: [u8; CHECKSUM_BYTES],
     set: Set,
 }
 
@@ -423,10 +435,17 @@ impl EvalKey {
         let set = set_of(path, &reader)?;
         let header = reader.header().clone();
         memory::check_read(&set, &header)?;
+        let checksum = reader.last_checksum();
+        let checksum = checksum.map_err(|source| Error::file(path, source))?;
         let key = Pool::new(0)
             .install(|| set.params().open_eval(reader))
             .map_err(|source| Error::content(path, source))?;
-        Ok(Self { key, header, set })
+        Ok(Self {
+            key,
+            header,
+            checksum,
+            set,
+        })
     }
 
     /// Its parameter set.
@@ -439,6 +458,11 @@ impl EvalKey {
     #[must_use]
     pub fn key_id(&self) -> KeyId {
         self.header.key_id()
+    }
+
+    /// The last checksum of its file, which covers all of it.
+    pub(crate) fn checksum(&self) -> &[u8; CHECKSUM_BYTES] {
+        &self.checksum
     }
 
     /// Size of its file.
@@ -516,6 +540,8 @@ impl Wrapping {
 pub struct WrappedKey {
     pub(crate) key: Box<dyn scheme::WrappedKey>,
     header: Header,
+    /// The last one of its file.
+    checksum: [u8; CHECKSUM_BYTES],
     set: Set,
 }
 
@@ -548,7 +574,12 @@ impl WrappedKey {
             set.params().read_wrapped(reader.boxed())
         });
         let key = key.map_err(Error::Keys)?;
-        Ok(Self { key, header, set })
+        Ok(Self {
+            key,
+            checksum: last_checksum(&file),
+            header,
+            set,
+        })
     }
 
     /// Encrypts `aes_key` into a file, without all of it in memory; `tick` is called with the records written and all
@@ -614,10 +645,17 @@ impl WrappedKey {
             .map_err(|source| Error::file(path, source))?;
         let header = reader.header().clone();
         memory::check_read(&set, &header)?;
+        let checksum = reader.last_checksum();
+        let checksum = checksum.map_err(|source| Error::file(path, source))?;
         let key = Pool::new(0)
             .install(|| set.params().open_wrapped(reader))
             .map_err(|source| Error::content(path, source))?;
-        Ok(Self { key, header, set })
+        Ok(Self {
+            key,
+            header,
+            checksum,
+            set,
+        })
     }
 
     /// Its parameter set.
@@ -661,6 +699,11 @@ impl WrappedKey {
     #[must_use]
     pub fn key_id(&self) -> KeyId {
         self.header.key_id()
+    }
+
+    /// The last checksum of its file, which covers all of it.
+    pub(crate) fn checksum(&self) -> &[u8; CHECKSUM_BYTES] {
+        &self.checksum
     }
 
     /// Size of its file.

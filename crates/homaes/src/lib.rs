@@ -34,6 +34,7 @@
 //! | `scheme`, `scheme_error` | the schemes, a file each, and their parameter sets; what they refuse or find wrong |
 //! | `keys`, `wrapping`, `random` | key files, what an AES key is wrapped for, passphrases and the AES key; the operating system's randomness |
 //! | `transcipher`, `decrypt`, `inspect` | the verbs on files |
+//! | `plan`, `results`, `resume`, `shard` | what a run writes, known before it starts; runs that go on after a stop; batches evaluated apart |
 //! | `bridge`, `values`, `export` | results that leave BGV for TFHE: the key, files of LWE ciphertexts, values of the crate `tfhe` |
 //! | `gcm`, `expect`, `seen` | what is checked at decryption: the tag of a GCM message, what is expected of it, the replay log |
 //! | `meta` | the records of an `.hct` file beside the ciphertexts |
@@ -64,13 +65,17 @@ mod memory;
 mod message;
 mod meta;
 mod output;
+mod plan;
 mod pool;
 mod quality;
 mod random;
 mod report;
+mod results;
+mod resume;
 mod scheme;
 mod scheme_error;
 mod seen;
+mod shard;
 mod source;
 mod split;
 mod transcipher;
@@ -97,11 +102,14 @@ pub use keys::{
 pub use memory::check_keys as check_memory;
 pub use message::{Message, Part};
 pub use meta::{MAX_AAD_BYTES, Meta, PartMeta};
-pub use output::{Output, interrupt, interrupt_without_memory, remove_leftovers};
+pub use output::{Buffer, Output, interrupt, interrupt_without_memory, remove_leftovers};
+pub use plan::{Plan, RunId};
 pub use quality::Quality;
 pub use report::{Measured, Progress, Report, Stages, Step};
+pub use resume::{Kept, Resume, journal_path, part_path};
 pub use scheme::{NoiseTerms, Scheme, Set, Variant, Yardstick};
 pub use scheme_error::{ParamsError, SchemeError};
+pub use shard::{Fetch, Merge, Shard, ShardName};
 pub use source::{Memory, Reopened, Source};
 pub use split::Split;
 #[cfg(feature = "tfhe-rs")]

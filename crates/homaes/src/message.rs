@@ -8,6 +8,7 @@ use homaes_aes::{Block, Mode};
 use std::fmt;
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -16,6 +17,9 @@ const TAG_BYTES: u64 = 16;
 
 /// Length of a GCM nonce.
 const NONCE_BYTES: u64 = 12;
+
+/// Bytes read at a time for a digest.
+const PIECE_BYTES: u64 = 1 << 20;
 
 /// One AES ciphertext and how it was encrypted.
 ///
@@ -214,14 +218,36 @@ impl Part {
         let start = 16 * (first - before);
         let len = (16 * (count as u64 + before)).min(self.bytes - start);
         let mut blocks = vec![[0; 16]; count + before as usize];
-        let into = &mut blocks.as_flattened_mut()[..len as usize];
-        let read = self.source.read_at(self.offset + start, into);
+        self.fill(start, &mut blocks.as_flattened_mut()[..len as usize])?;
+        let before = (first > 0).then(|| blocks.remove(0));
+        Ok((before, blocks))
+    }
+
+    /// BLAKE3 of the ciphertext.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn digest(&self) -> Result<[u8; 32]> {
+        let mut hasher = blake3::Hasher::new();
+        let mut piece = vec![0; PIECE_BYTES.min(self.bytes) as usize];
+        let mut at = 0;
+        while at < self.bytes {
+            let len = PIECE_BYTES.min(self.bytes - at);
+            let some = &mut piece[..len as usize];
+            self.fill(at, some)?;
+            hasher.update(some);
+            at += len;
+        }
+        Ok(hasher.finalize().into())
+    }
+
+    /// Reads bytes of the ciphertext.
+    fn fill(&self, at: u64, into: &mut [u8]) -> Result<()> {
+        let read = self.source.read_at(self.offset + at, into);
         read.map_err(|source| match source.kind() {
             io::ErrorKind::UnexpectedEof => self.error(changed()),
             _ => self.error(source),
-        })?;
-        let before = (first > 0).then(|| blocks.remove(0));
-        Ok((before, blocks))
+        })
     }
 
     /// Checks that the source ends as it did, right after the message.
@@ -250,15 +276,27 @@ impl Part {
 #[derive(Debug, Clone)]
 pub struct Message {
     parts: Vec<Part>,
+    /// Number of the first block of each part.
+    starts: Vec<u64>,
 }
 
 impl From<Part> for Message {
     fn from(part: Part) -> Self {
-        Self { parts: vec![part] }
+        Self::new(vec![part])
     }
 }
 
 impl Message {
+    fn new(parts: Vec<Part>) -> Self {
+        let starts = parts.iter().scan(0, |next, part| {
+            let start = *next;
+            *next += part.blocks();
+            Some(start)
+        });
+        let starts = starts.collect();
+        Self { parts, starts }
+    }
+
     /// Parts with names, which are paths below a folder, with `/` between folders: what each is when they are decrypted into one.
     ///
     /// # Errors
@@ -268,9 +306,7 @@ impl Message {
             name: Some(name),
             ..part
         });
-        let message = Self {
-            parts: named.collect(),
-        };
+        let message = Self::new(named.collect());
         let names = message.parts.iter().filter_map(|part| part.name.as_deref());
         let checked = check_names(names);
         let bytes: usize = message.parts.iter().map(Part::table_bytes).sum();
@@ -287,19 +323,22 @@ impl Message {
 
     /// What is written of the parts.
     pub(crate) fn meta(&self) -> Vec<PartMeta> {
-        let mut first_block = 0;
-        let parts = self.parts.iter().map(|part| {
-            let first = first_block;
-            first_block += part.blocks();
-            part.meta(first)
-        });
-        parts.collect()
+        let parts = self.parts.iter().zip(&self.starts);
+        parts.map(|(part, &start)| part.meta(start)).collect()
     }
 
     /// Bytes of all parts.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.parts.iter().map(Part::bytes).sum()
+    }
+
+    /// BLAKE3 of the ciphertext of each part; all of them are read.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn digests(&self) -> Result<Vec<[u8; 32]>> {
+        self.parts.iter().map(Part::digest).collect()
     }
 
     /// The parts in their order.
@@ -324,18 +363,26 @@ impl Message {
         }
     }
 
-    /// What is public about `count` blocks from number `first` on, from a pass over the parts.
+    /// Those parts with blocks of `blocks`, by their numbers.
+    #[must_use]
+    pub fn parts_of(&self, blocks: Range<u64>) -> Range<usize> {
+        let first = self.starts.partition_point(|&start| start <= blocks.start);
+        let end = self.starts.partition_point(|&start| start < blocks.end);
+        first.saturating_sub(1)..end.max(first.saturating_sub(1))
+    }
+
+    /// What is public about `count` blocks from number `first` on.
     pub(crate) fn read(&self, first: u64, count: usize) -> Result<PublicBlocks> {
         let mut out = PublicBlocks::default();
-        let (mut start, end) = (0, first + count as u64);
-        for part in &self.parts {
+        let end = first + count as u64;
+        for number in self.parts_of(first..end) {
+            let (part, start) = (&self.parts[number], self.starts[number]);
             let own = first.max(start)..end.min(start + part.blocks());
             if own.start < own.end {
                 let number = own.start - start;
                 let (before, text) = part.read(number, (own.end - own.start) as usize)?;
                 out.add(part.mode(), number, before, &text);
             }
-            start += part.blocks();
         }
         Ok(out)
     }

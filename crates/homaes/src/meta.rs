@@ -279,31 +279,49 @@ impl Meta {
 
     /// Length of the last record.
     pub(crate) fn steps_bytes(&self) -> u64 {
-        STEP_BYTES * self.steps()
+        steps_bytes(self.steps())
     }
 
     /// Reads the last record.
     pub(crate) fn decode_steps(&self, body: &[u8]) -> Result<Vec<Step>, WireError> {
-        let mut decoder = Decoder::new(body);
-        let steps = (0..self.steps()).map(|_| {
-            let level = decoder.u16("level of a step")?.into();
-            let noise_bits = decoder.f64("noise bits of a step")?;
-            let capacity_bits = decoder.f64("capacity bits of a step")?;
-            let seconds = decoder.f64("seconds of a step")?;
-            if seconds.is_sign_negative() {
-                return Err(malformed("seconds of a step", "a time"));
-            }
-            let quality = Quality {
-                level,
-                noise_bits,
-                capacity_bits,
-            };
-            Ok(Step { seconds, quality })
-        });
-        let steps = steps.collect::<Result<_, _>>()?;
-        decoder.finish("record of steps")?;
-        Ok(steps)
+        let (found, expected) = (body.len() as u64, self.steps_bytes());
+        if found != expected {
+            return Err(WireError::Length {
+                what: "record of steps",
+                found,
+                expected,
+            });
+        }
+        decode_steps(body)
     }
+}
+
+/// Length of the last record with this many steps.
+pub(crate) fn steps_bytes(steps: u64) -> u64 {
+    STEP_BYTES * steps
+}
+
+/// Reads a last record, of as many steps as it has.
+pub(crate) fn decode_steps(body: &[u8]) -> Result<Vec<Step>, WireError> {
+    let mut decoder = Decoder::new(body);
+    let steps = (0..body.len() as u64 / STEP_BYTES).map(|_| {
+        let level = decoder.u16("level of a step")?.into();
+        let noise_bits = decoder.f64("noise bits of a step")?;
+        let capacity_bits = decoder.f64("capacity bits of a step")?;
+        let seconds = decoder.f64("seconds of a step")?;
+        if seconds.is_sign_negative() {
+            return Err(malformed("seconds of a step", "a time"));
+        }
+        let quality = Quality {
+            level,
+            noise_bits,
+            capacity_bits,
+        };
+        Ok(Step { seconds, quality })
+    });
+    let steps = steps.collect::<Result<_, _>>()?;
+    decoder.finish("record of steps")?;
+    Ok(steps)
 }
 
 pub(crate) fn sha256(bytes: &[u8]) -> [u8; 32] {

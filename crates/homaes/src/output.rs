@@ -5,12 +5,13 @@
 
 use crate::{Error, Result};
 use homaes_wire::{
-    AtomicFile, Front, Header, Kind, OutputOptions, Reader, Registry, WireError, Writer,
+    AtomicFile, CHECKSUM_BYTES, Front, Header, Kind, OutputOptions, Reader, Registry, WireError,
+    Writer, unfinished_path,
 };
 use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use zeroize::Zeroizing;
 
@@ -115,6 +116,24 @@ pub struct Output {
 enum Sink {
     File(AtomicFile),
     Held(Held),
+    Memory(Vec<u8>, Buffer),
+    Stream(Box<dyn Write + Send>),
+}
+
+/// Where an output in memory is when it is complete.
+#[derive(Debug, Clone, Default)]
+pub struct Buffer(Arc<Mutex<Vec<u8>>>);
+
+impl Buffer {
+    /// Its bytes: none before it is complete, and after they were taken.
+    #[must_use]
+    pub fn take(&self) -> Vec<u8> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn set(&self, bytes: Vec<u8>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = bytes;
+    }
 }
 
 impl core::fmt::Debug for Sink {
@@ -122,6 +141,8 @@ impl core::fmt::Debug for Sink {
         match self {
             Self::File(file) => file.fmt(f),
             Self::Held(_) => f.write_str("Held"),
+            Self::Memory(..) => f.write_str("Memory"),
+            Self::Stream(_) => f.write_str("Stream"),
         }
     }
 }
@@ -154,7 +175,7 @@ impl Output {
     }
 
     /// An output without a file: it is held in memory, overwritten when dropped, and goes to `writer` when it is
-    /// complete. `name` names it in errors. For messages only, not for keys and ciphertexts.
+    /// complete. `name` names it in errors. For messages, which are secret and must be whole.
     pub fn held(name: impl Into<PathBuf>, writer: impl Write + Send + 'static) -> Self {
         let writer = Box::new(writer);
         Self {
@@ -164,6 +185,32 @@ impl Output {
                 writer,
             }),
         }
+    }
+
+    /// An output in memory: it is in the buffer when it is complete. For ciphertexts; it is not overwritten when it is dropped.
+    #[must_use]
+    pub fn memory() -> (Self, Buffer) {
+        let buffer = Buffer::default();
+        let output = Self {
+            path: "<memory>".into(),
+            sink: Sink::Memory(Vec::new(), buffer.clone()),
+        };
+        (output, buffer)
+    }
+
+    /// An output that goes to `writer` while it is made: of a run that fails, the first part is there. The header of a `.hct` file says how long it is, so that
+    /// a reader notices. `name` names it in errors.
+    pub fn stream(name: impl Into<PathBuf>, writer: impl Write + Send + 'static) -> Self {
+        Self {
+            path: name.into(),
+            sink: Sink::Stream(Box::new(writer)),
+        }
+    }
+
+    /// Whether it is a file, or will be.
+    #[must_use]
+    pub fn is_file(&self) -> bool {
+        matches!(self.sink, Sink::File(_))
     }
 
     fn with(path: &Path, options: OutputOptions) -> Result<Self> {
@@ -203,12 +250,22 @@ impl Output {
     /// As [`create`](Self::create) or, for a secret key, [`replacing`](Self::replacing), under a name that stays when the run is
     /// stopped: opened again, what was written is there.
     pub(crate) fn resumed(path: &Path, force: bool, private: bool) -> Result<Self> {
+        Self::resumed_as(path, force, private, unfinished_path)
+    }
+
+    /// The same under the name that `unfinished` gives.
+    pub(crate) fn resumed_as(
+        path: &Path,
+        force: bool,
+        private: bool,
+        unfinished: fn(&Path) -> PathBuf,
+    ) -> Result<Self> {
         if !private {
             spare_secret_key(path, force)?;
         }
         let _gate = gate();
         let options = OutputOptions { force, private };
-        let file = AtomicFile::resume(path, options);
+        let file = AtomicFile::resume_as(path, options, unfinished);
         let file = file.map_err(|source| match source {
             // named by its own path: it is there to be removed
             WireError::Io { path, source } => Error::io(&path, source),
@@ -224,20 +281,20 @@ impl Output {
     fn into_file(self) -> Result<(AtomicFile, PathBuf)> {
         match self.sink {
             Sink::File(file) => Ok((file, self.path)),
-            Sink::Held(_) => Err(self.no_file()),
+            _ => Err(self.no_file()),
         }
     }
 
     /// Goes on with a container of which `front` is there; without it, starts one.
-    pub(crate) fn rest_of(self, header: Header, front: Option<&Front>) -> Result<Container> {
-        let (mut file, path) = self.into_file()?;
-        let bytes = front.map_or(0, Front::bytes);
-        file.cut(bytes)
-            .map_err(|source| Error::output(&path, source))?;
+    pub(crate) fn rest_of(mut self, header: Header, front: Option<&Front>) -> Result<Container> {
+        let path = self.path.clone();
+        if self.is_file() || front.is_some() {
+            self.cut(front.map_or(0, Front::bytes))?;
+        }
         let writer = match front {
-            Some(front) => Writer::resume(file, header, front),
+            Some(front) => Writer::resume(self, header, front),
             None => {
-                let new = Writer::new(file, header);
+                let new = Writer::new(self, header);
                 new.map_err(|source| Error::output(&path, source))?
             }
         };
@@ -249,6 +306,28 @@ impl Output {
         self.rest_of(header, None)
     }
 
+    /// Gives up all but the first `bytes` of a [`resumed`](Self::resumed) file, and goes on writing after them.
+    pub(crate) fn cut(&mut self, bytes: u64) -> Result<()> {
+        match &mut self.sink {
+            Sink::File(file) => {
+                let cut = file.cut(bytes);
+                cut.map_err(|source| Error::output(&self.path, source))
+            }
+            _ => Err(self.no_file()),
+        }
+    }
+
+    /// Writes what there is of a file to the disk.
+    pub(crate) fn sync_data(&mut self) -> Result<()> {
+        match &mut self.sink {
+            Sink::File(file) => {
+                let synced = file.sync_data();
+                synced.map_err(|source| Error::output(&self.path, source))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// What is there of a [`resumed`](Self::resumed) file.
     pub(crate) fn written(&self) -> Result<fs::File> {
         match &self.sink {
@@ -256,7 +335,7 @@ impl Output {
                 let written = file.written();
                 written.map_err(|source| Error::output(&self.path, source))
             }
-            Sink::Held(_) => Err(self.no_file()),
+            _ => Err(self.no_file()),
         }
     }
 
@@ -285,13 +364,21 @@ impl Output {
                 let handed = held.hand_over();
                 handed.map_err(|source| Error::io(&path, source))
             }
+            Sink::Memory(bytes, buffer) => {
+                buffer.set(bytes);
+                Ok(())
+            }
+            Sink::Stream(mut writer) => {
+                let flushed = writer.flush();
+                flushed.map_err(|source| Error::io(&path, source))
+            }
         }
     }
 
     /// Completes this output and then `second`, which must be a file: together, as far as an [`interrupt`] is concerned. If the
     /// second fails, the first is removed; what was handed over cannot be taken back.
     pub(crate) fn commit_with(self, second: Self) -> Result<()> {
-        if let Sink::Held(_) = self.sink {
+        if !self.is_file() {
             self.commit()?;
             return second.commit();
         }
@@ -362,26 +449,43 @@ impl Write for Output {
         match &mut self.sink {
             Sink::File(file) => file.write(bytes),
             Sink::Held(held) => held.hold(bytes),
+            Sink::Memory(all, _) => {
+                all.try_reserve(bytes.len())?;
+                all.extend_from_slice(bytes);
+                Ok(bytes.len())
+            }
+            Sink::Stream(writer) => writer.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.sink {
             Sink::File(file) => file.flush(),
-            Sink::Held(_) => Ok(()),
+            Sink::Held(_) | Sink::Memory(..) => Ok(()),
+            Sink::Stream(writer) => writer.flush(),
         }
     }
 }
 
 /// An [`Output`] with a header and records.
 pub(crate) struct Container {
-    writer: Writer<AtomicFile>,
+    writer: Writer<Output>,
     path: PathBuf,
 }
 
 impl Container {
-    pub(crate) fn writer(&mut self) -> &mut Writer<AtomicFile> {
-        &mut self.writer
+    pub(crate) fn header(&self) -> &Header {
+        self.writer.header()
+    }
+
+    /// The checksum of the last record.
+    pub(crate) fn checksum(&self) -> [u8; CHECKSUM_BYTES] {
+        self.writer.checksum()
+    }
+
+    /// Writes what there is of a file to the disk.
+    pub(crate) fn sync_data(&mut self) -> Result<()> {
+        self.writer.output().sync_data()
     }
 
     pub(crate) fn record(&mut self, tag: u16, index: u64, body: &[u8]) -> Result<()> {
@@ -393,8 +497,9 @@ impl Container {
     /// Gives the file its name.
     pub(crate) fn commit(self) -> Result<()> {
         let Self { writer, path } = self;
-        let committed = completing(1, || writer.commit());
-        committed.map_err(|source| Error::output(&path, source))
+        let output = writer.finish();
+        let output = output.map_err(|source| Error::output(&path, source))?;
+        output.commit()
     }
 
     /// Records that are not yet written.
@@ -405,11 +510,13 @@ impl Container {
     /// The file, complete and on the disk, still under its temporary name.
     pub(crate) fn synced(self) -> Result<AtomicFile> {
         let Self { writer, path } = self;
-        let synced = writer.finish().and_then(|mut file| {
-            file.sync()?;
-            Ok::<_, WireError>(file)
-        });
-        synced.map_err(|source| Error::output(&path, source))
+        let output = writer.finish();
+        let mut file = output
+            .map_err(|source| Error::output(&path, source))?
+            .whole()?;
+        let synced = file.sync();
+        synced.map_err(|source| Error::output(&path, source))?;
+        Ok(file)
     }
 }
 

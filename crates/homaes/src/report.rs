@@ -56,6 +56,8 @@ pub struct Report {
     pub blocks: u64,
     /// Batches.
     pub batches: u64,
+    /// Batches of them that earlier runs left, which this one went on with.
+    pub resumed: u64,
     /// Worker threads.
     pub threads: usize,
     /// Wall-clock seconds of preparing the circuit, in TFHE with the expansion of the AES key unless the client did it;
@@ -89,6 +91,7 @@ impl Report {
             bytes: 0,
             blocks: 0,
             batches: 0,
+            resumed: 0,
             threads: 0,
             setup_seconds: 0.0,
             seconds: 0.0,

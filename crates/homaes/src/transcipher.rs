@@ -3,8 +3,9 @@
 use crate::batch::Batches;
 use crate::evaluate::{Evaluated, transcipher};
 use crate::message::Message;
-use crate::meta::{Meta, TAG_BATCH, TAG_META, TAG_PARTS, TAG_STEPS, TAG_TARGET, encode_steps};
-use crate::output::{Container, folder_of};
+use crate::meta::{Meta, TAG_META, TAG_PARTS, TAG_TARGET};
+use crate::output::folder_of;
+use crate::plan::{Plan, contents, in_memory};
 use crate::pool::Pool;
 use crate::scheme::Circuit;
 use crate::split::Split;
@@ -14,10 +15,11 @@ use crate::{
 };
 use homaes_aes::{Block, Layout};
 use homaes_scheme::Misfit;
-use homaes_wire::{Contents, Header, Kind};
+use homaes_wire::{Header, Kind};
 use std::any::Any;
 use std::cmp::Reverse;
 use std::num::NonZeroUsize;
+use std::ops::Range;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread::available_parallelism;
 use std::time::Instant;
@@ -153,13 +155,11 @@ impl<'k> Transcipher<'k> {
         best.ok_or_else(|| not_wrapped(Layout::Sliced, layouts))
     }
 
-    /// Evaluates `message`, a [`Part`] or many, into `output`, a `.hct` file.
+    /// What a run on `message`, a [`Part`] or many, will do and write.
     ///
     /// # Errors
-    /// The first thing that went wrong: [`Error::Direction`] if the wrapped key is for the other direction of AES,
-    /// [`Error::Memory`] if there is not enough memory, [`Error::Disk`] if there is no room for the file;
-    /// `output` then does not appear.
-    pub fn run(&self, message: impl Into<Message>, output: Output) -> Result<Report> {
+    /// [`Error::Direction`] if the wrapped key is for the other direction of AES; [`Error::Keys`] if it has no round keys.
+    pub fn plan(&self, message: impl Into<Message>) -> Result<Plan> {
         let message = message.into();
         let found = self.wrapped.direction();
         let mut modes = message.parts().iter().map(Part::mode);
@@ -172,21 +172,47 @@ impl<'k> Transcipher<'k> {
         if let Some(bridge) = self.bridge {
             bridge.check_level(level)?;
         }
-        memory::check(self.set().memory_of_run(layout))?;
         let split = message.split(self.set().blocks_per_batch(layout));
         let meta = self.meta(&message, (layout, level), split);
-        let mut file = self.start(&meta, output)?;
-        let mut report = Report::new(self.set().scheme(), layout);
-        report.threads = self.pool.threads();
-        (report.bytes, report.blocks) = (message.bytes(), split.blocks());
-        report.file_bytes = file.writer().header().file_bytes();
-        self.evaluate(&message, split, &mut report, &mut file)?;
-        file.record(
-            TAG_STEPS,
-            0,
-            &encode_steps(&report.steps, !self.reproducible),
-        )?;
+        let front = self.front(&meta);
+        let batch_bytes = self.batch_bytes(&meta);
+        let header = self.header(&meta, &front, batch_bytes)?;
+        let bridge = self.bridge.map(|bridge| *bridge.checksum());
+        let keys = [
+            *self.eval.checksum(),
+            *self.wrapped.checksum(),
+            bridge.unwrap_or_default(),
+        ];
+        Ok(Plan {
+            message,
+            layout,
+            split,
+            meta,
+            header,
+            front,
+            batch_bytes,
+            keys,
+        })
+    }
+
+    /// Evaluates `message`, a [`Part`] or many, into `output`, a `.hct` file.
+    ///
+    /// # Errors
+    /// The first thing that went wrong: those of [`plan`](Self::plan),
+    /// [`Error::Memory`] if there is not enough memory, [`Error::Disk`] if there is no room for the file;
+    /// `output` then does not appear.
+    pub fn run(&self, message: impl Into<Message>, output: Output) -> Result<Report> {
+        let plan = self.plan(message)?;
+        memory::check(self.set().memory_of_run(plan.layout))?;
+        if output.is_file() {
+            disk::check(folder_of(output.path()), plan.file_bytes(), 0)?;
+        }
+        let mut file = plan.begin(output)?;
+        let all = 0..plan.split.batches();
+        let mut report = self.evaluate(&plan, all, &mut |done| file.batch(done))?;
+        file.steps(&report.steps, !self.reproducible)?;
         file.commit()?;
+        report.file_bytes = plan.file_bytes();
         Ok(report)
     }
 
@@ -217,49 +243,42 @@ impl<'k> Transcipher<'k> {
         found.map_err(|source| Error::batch(0, source))
     }
 
-    /// Evaluates every batch into `file`.
-    fn evaluate(
-        &self,
-        message: &Message,
-        split: Split,
-        report: &mut Report,
-        file: &mut Container,
-    ) -> Result<()> {
-        if split.batches() == 0 {
-            return message.finish();
+    /// Evaluates the batches numbered `range`, and hands each to `write`, in order.
+    pub(crate) fn evaluate<'t>(
+        &'t self,
+        plan: &Plan,
+        range: Range<u64>,
+        write: &mut (dyn FnMut(Evaluated<'t>) -> Result<()> + Send),
+    ) -> Result<Report> {
+        let Plan { message, split, .. } = plan;
+        let mut report = Report::new(self.set().scheme(), plan.layout);
+        report.threads = self.pool.threads();
+        (report.bytes, report.blocks) = (message.bytes(), split.blocks());
+        if range.is_empty() {
+            message.finish()?;
+            return Ok(report);
         }
-        let mut batches = Batches::new(message, split, 0..split.batches());
+        let mut batches = Batches::new(message, *split, range);
         let start = Instant::now();
         let circuit = self.circuit(report.layout)?;
         report.setup_seconds = start.elapsed().as_secs_f64();
-        let watch = |batch, round, step| self.tell(split, batch, round, step);
+        let watch = |batch, round, step| self.tell(*split, batch, round, step);
         let in_flight = report.scheme.batches_in_flight(report.threads);
         let (before, start) = (circuit.meter(), Instant::now());
-        let mut next = 0;
-        let write = |done: Evaluated<'_>| {
+        let take = |done: Evaluated<'t>| {
             report.add(done.quality, &done.steps);
             if in_flight == 1 {
                 report.add_stages(&done.stages);
             }
-            // The next record is made while one is written.
-            let mut records = done.records;
-            let mut ready = records.next();
-            while let Some(body) = ready {
-                let body = body.map_err(|source| Error::batch(done.index, source))?;
-                let write = || file.record(TAG_BATCH, next, &body);
-                let (written, following) = rayon::join(write, || records.next());
-                written?;
-                (ready, next) = (following, next + 1);
-            }
-            Ok(())
+            write(done)
         };
         let cancel = &self.cancel;
         self.pool
-            .install(|| transcipher(circuit, cancel, &mut batches, in_flight, &watch, write))?;
+            .install(|| transcipher(circuit, cancel, &mut batches, in_flight, &watch, take))?;
         message.finish()?;
         report.seconds = start.elapsed().as_secs_f64();
         report.take(&before, &circuit.meter());
-        Ok(())
+        Ok(report)
     }
 
     /// The circuit of a layout, prepared once.
@@ -297,39 +316,44 @@ impl<'k> Transcipher<'k> {
         }
     }
 
-    /// Writes header and first record.
-    fn start(&self, meta: &Meta, output: Output) -> Result<Container> {
-        let (body, parts) = (meta.encode(), meta.encode_parts());
+    /// The records before the batches, with their tags.
+    fn front(&self, meta: &Meta) -> Vec<(u16, Vec<u8>)> {
         let target = self.bridge.and_then(BridgeKey::user);
+        let more = [(TAG_PARTS, meta.encode_parts()), (TAG_TARGET, target)];
+        let more = more
+            .into_iter()
+            .filter_map(|(tag, body)| Some((tag, body?)));
+        std::iter::once((TAG_META, meta.encode()))
+            .chain(more)
+            .collect()
+    }
+
+    /// Length of the record of a batch, and of the last one.
+    fn batch_bytes(&self, meta: &Meta) -> [u64; 2] {
+        [0, meta.split.batches().saturating_sub(1)].map(|batch| match self.bridge {
+            None => self.set().batch_bytes(meta.shape(batch)),
+            Some(bridge) => bridge.record_bytes(meta.shape(batch)),
+        })
+    }
+
+    /// The header of the file of results.
+    fn header(
+        &self,
+        meta: &Meta,
+        front: &[(u16, Vec<u8>)],
+        batch_bytes: [u64; 2],
+    ) -> Result<Header> {
         let (kind, set, id) = match self.bridge {
             None => (Kind::Ciphertext, self.set(), self.eval.key_id()),
             Some(bridge) => bridge.results(),
         };
-        let more = [(TAG_PARTS, parts), (TAG_TARGET, target)];
-        let more = more
-            .into_iter()
-            .filter_map(|(tag, body)| Some((tag, body?)));
-        let front: Vec<_> = std::iter::once((TAG_META, body)).chain(more).collect();
-        let contents = front.iter().fold(Contents::default(), |sum, (_, body)| {
-            sum.record(body.len() as u64)
-        });
-        let contents = batches(contents, meta.split, |batch| match self.bridge {
-            None => set.batch_bytes(meta.shape(batch)),
-            Some(bridge) => bridge.record_bytes(meta.shape(batch)),
-        });
-        let contents = contents.record(meta.steps_bytes());
-        let header = Header::new(kind, set.name(), *set.digest(), id, contents)
-            .map_err(|source| Error::output(output.path(), source))?;
-        let header = match meta.has_parts() {
+        let contents = contents(front, meta, batch_bytes);
+        let header = Header::new(kind, set.name(), *set.digest(), id, contents);
+        let header = header.map_err(in_memory)?;
+        Ok(match meta.has_parts() {
             true => header.newest(),
             false => header,
-        };
-        disk::check(folder_of(output.path()), header.file_bytes(), 0)?;
-        let mut file = output.container(header)?;
-        for (tag, body) in front {
-            file.record(tag, 0, &body)?;
-        }
-        Ok(file)
+        })
     }
 
     fn tell(&self, split: Split, batch: u64, round: usize, step: Step) {
@@ -357,14 +381,6 @@ impl core::fmt::Debug for Transcipher<'_> {
 
 fn not_wrapped(layout: Layout, held: Vec<Layout>) -> Error {
     Error::Keys(Misfit::NotWrapped { layout, held }.into())
-}
-
-/// Adds the records of all batches: the last one may be shorter than the others.
-fn batches(contents: Contents, split: Split, bytes: impl Fn(u64) -> u64) -> Contents {
-    match split.batches().checked_sub(1) {
-        None => contents,
-        Some(last) => contents.records(last, bytes(0)).record(bytes(last)),
-    }
 }
 
 /// Cost of a packed batch and of a sliced one, in one unit; `bench --layout` measures their ratio.
@@ -425,24 +441,6 @@ mod tests {
         }
         assert_eq!(cheapest(1, [(Bits, 16)].into_iter()), Some(Bits));
         assert_eq!(cheapest(1, [].into_iter()), None);
-    }
-
-    #[test]
-    fn the_last_batch_may_be_shorter() {
-        for (bytes, records, body_bytes) in [
-            (0, 0, 0),
-            (1, 1, 10),
-            (512, 1, 320),
-            (513, 2, 330),
-            (1024 + 17, 3, 660),
-        ] {
-            let split = Split {
-                bytes,
-                blocks_per_batch: 32,
-            };
-            let sum = batches(Contents::default(), split, |i| 10 * split.batch_blocks(i));
-            assert_eq!((sum.records, sum.body_bytes), (records, body_bytes));
-        }
     }
 
     #[test]

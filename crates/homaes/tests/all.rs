@@ -7,6 +7,7 @@ mod golden;
 mod modes;
 mod parts;
 mod passphrase;
+mod resume;
 mod round_trip;
 mod tfhe;
 mod timing;

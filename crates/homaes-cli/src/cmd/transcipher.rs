@@ -1,8 +1,9 @@
 //! `homaes transcipher`
 
 mod input;
+pub(crate) mod resume;
 
-use super::{refuse_own_input, reserve};
+use super::{refuse_own_input, remove_leftovers_beside, reserve};
 use crate::args;
 use crate::console::{self, Failure};
 use crate::progress::{Follower, report_json, spin, steps_json};
@@ -15,6 +16,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::num::NonZeroUsize;
+use std::sync::{Mutex, PoisonError};
 use std::thread::available_parallelism;
 
 pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
@@ -50,15 +52,21 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
     let mut record = report_output.is_some().then(Batches::new);
     let transcipher = prepare(args, &eval, &wrapped, bridge.as_ref())?;
     warn_of_few_threads(args, &transcipher);
-    let report = transcipher
-        .reproducible(args.reproducible)
-        .watch(|event| {
-            follower.event(event);
-            if let Some(batches) = &mut record {
-                add(batches, event);
-            }
-        })
-        .run(message, output)?;
+    let follow = Mutex::new(&mut follower);
+    let locked = || follow.lock().unwrap_or_else(PoisonError::into_inner);
+    let transcipher = transcipher.reproducible(args.reproducible).watch(|event| {
+        locked().event(event);
+        if let Some(batches) = &mut record {
+            add(batches, event);
+        }
+    });
+    let report = match output {
+        Some(output) => transcipher.run(message, output)?,
+        None => resume::run(&transcipher, message, args, &mut |kept| {
+            locked().kept(kept.batches);
+        })?,
+    };
+    drop(transcipher);
     follower.finish(&report);
     if let (Some(output), Some(batches)) = (report_output, record) {
         let document = document(&wrapped, mode, &report, &batches);
@@ -84,8 +92,8 @@ fn mode_of(message: &Message) -> &'static str {
     }
 }
 
-/// The output, and that of the report.
-fn outputs(args: &args::Transcipher) -> Result<(Output, Option<Output>), Failure> {
+/// The output, unless the run can go on and sees to it by itself, and that of the report.
+fn outputs(args: &args::Transcipher) -> Result<(Option<Output>, Option<Output>), Failure> {
     let same = || {
         let message = "--report and --out name the same file; choose another name for one of them";
         Failure::Usage(message.into())
@@ -93,6 +101,11 @@ fn outputs(args: &args::Transcipher) -> Result<(Output, Option<Output>), Failure
     let report = args.report.as_deref();
     if report == Some(&args.out) {
         return Err(same());
+    }
+    if args.resume {
+        remove_leftovers_beside(&args.out);
+        let report = report.map(|path| reserve(path, args.force)).transpose()?;
+        return Ok((None, report));
     }
     let output = reserve(&args.out, args.force)?;
     let report = report.map(|path| reserve(path, args.force)).transpose()?;
@@ -102,7 +115,7 @@ fn outputs(args: &args::Transcipher) -> Result<(Output, Option<Output>), Failure
     {
         return Err(same());
     }
-    Ok((output, report))
+    Ok((Some(output), report))
 }
 
 /// Says so if not all threads could be started.
@@ -178,6 +191,10 @@ fn summary(wrapped: &WrappedKey, report: &Report) -> String {
     let time = table::seconds(report.seconds);
     let noise = table::quality_left(report.quality);
     let layout = report.layout;
+    let resumed = match report.resumed {
+        0 => String::new(),
+        count => format!(", {count} of the batches by earlier runs"),
+    };
     let setup = match wrapped.expansion() {
         Expansion::Client => String::new(),
         Expansion::Server => {
@@ -185,5 +202,7 @@ fn summary(wrapped: &WrappedKey, report: &Report) -> String {
             format!(" after {time} of key expansion")
         }
     };
-    format!("{bytes}, {blocks} ({layout}), {time} on {threads}{setup}, noise left: {noise}")
+    format!(
+        "{bytes}, {blocks} ({layout}){resumed}, {time} on {threads}{setup}, noise left: {noise}"
+    )
 }

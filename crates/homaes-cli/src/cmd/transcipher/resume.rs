@@ -1,0 +1,71 @@
+//! `homaes transcipher --resume`: runs that go on where they were stopped.
+
+use crate::args;
+use crate::console::{self, Failure};
+use homaes::{Error, Kept, Message, Report, Resume, Transcipher};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Batches that are on the disk, and all of them, of the run of this process; 0 of 0 before it starts.
+static KEPT: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
+
+/// Runs, and says what earlier runs left.
+pub(super) fn run(
+    transcipher: &Transcipher<'_>,
+    message: Message,
+    args: &args::Transcipher,
+    started: &mut (dyn FnMut(Kept) + Send),
+) -> Result<Report, Failure> {
+    let how = Resume {
+        force: args.force,
+        ignore_space: args.ignore_space,
+    };
+    let mut first = true;
+    let mut kept = |kept: Kept| {
+        KEPT[1].store(kept.of, Ordering::Relaxed);
+        KEPT[0].store(kept.batches, Ordering::Relaxed);
+        if std::mem::take(&mut first) {
+            say(kept);
+            started(kept);
+        }
+    };
+    let run = transcipher.resume(message, &args.out, how, &mut kept);
+    run.map_err(|error| match error.is_temporary() {
+        true => Failure::Temporary(format!(
+            "{error}; {}, and run the same command",
+            remedy(&error)
+        )),
+        false => error.into(),
+    })
+}
+
+fn remedy(error: &Error) -> &'static str {
+    match error {
+        Error::Disk { .. } => "free space, or begin all the same with --ignore-space",
+        error => error.remedy(),
+    }
+}
+
+/// What there is at the start.
+fn say(
+    Kept {
+        batches, of, lost, ..
+    }: Kept,
+) {
+    if lost > 0 {
+        console::warn(&format!(
+            "the unfinished output or its journal is damaged: {lost} batches of earlier runs are evaluated again"
+        ));
+    }
+    if batches > 0 {
+        console::tell(&format!("going on after {batches} of {of} batches\n"));
+    }
+}
+
+/// What is said when a signal stops the program during such a run.
+pub(crate) fn interrupted() -> String {
+    let [done, of] = [&KEPT[0], &KEPT[1]].map(|count| count.load(Ordering::Relaxed));
+    match of {
+        0 => "interrupted; run the same command to go on".to_owned(),
+        of => format!("interrupted after {done} of {of} batches; run the same command to go on"),
+    }
+}

@@ -1,0 +1,140 @@
+//! `transcipher --resume`: after kills, signals and a full disk the bytes are those of a run without them.
+
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+#![cfg(target_os = "linux")]
+
+use crate::common::{IV, World};
+use std::fs;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+/// Batches of the message; the last one is shorter.
+const BATCHES: u64 = 200;
+
+fn transcipher(more: &str) -> String {
+    format!("transcipher --eval keys/eval.hek --wrapped-key key.hwk --mode ctr --iv {IV} c {more}")
+}
+
+/// Keys, a message of [`BATCHES`] batches, and in `whole.hct` what a run makes of it that nobody stops.
+fn world() -> World {
+    let world = World::new();
+    fs::remove_file(world.at("o.hct")).unwrap();
+    let bytes: Vec<u8> = (0..BATCHES as usize * 256 - 9)
+        .map(|i| (i * i / 7) as u8)
+        .collect();
+    world.write("c", &bytes);
+    world.ok(&transcipher("--reproducible --out whole.hct"));
+    world
+}
+
+/// Batches that the journal says are done.
+fn journalled(world: &World) -> u64 {
+    let text = fs::read(world.at(".o.hct.homaes-journal")).unwrap_or_default();
+    let lines = text.iter().filter(|&&byte| byte == b'\n').count() as u64;
+    lines.saturating_sub(1)
+}
+
+#[test]
+fn kills_at_any_moment_cost_a_batch_at_most() {
+    let world = world();
+    let line = transcipher("--resume --out o.hct");
+    let (mut kills, mut before) = (0, 0);
+    for i in 0_u64.. {
+        let mut command = world.command(&line);
+        let silent = command.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = silent.spawn().unwrap();
+        // some while keys are read, some in the work
+        sleep(Duration::from_millis(15 + i * 37 % 140));
+        if let Some(status) = child.try_wait().unwrap() {
+            assert!(status.success());
+            break;
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let done = journalled(&world);
+        assert!(done >= before, "{done} batches after {before}");
+        (kills, before) = (kills + 1, done);
+        if kills == 20 {
+            let run = world.ok(&line);
+            assert!(
+                run.out
+                    .contains(&format!("{done} of the batches by earlier runs")),
+                "{}",
+                run.out
+            );
+            break;
+        }
+    }
+    assert!(kills >= 5, "{kills} kills");
+    assert!(world.read("o.hct") == world.read("whole.hct"));
+    assert!(!world.at(".o.hct.homaes-part").exists());
+    assert!(!world.at(".o.hct.homaes-journal").exists());
+}
+
+#[test]
+fn a_signal_says_how_far_it_was() {
+    let world = world();
+    let line = transcipher("--resume --out o.hct");
+    let mut command = world.command(&line);
+    let piped = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = piped.spawn().unwrap();
+    while journalled(&world) < 3 {
+        sleep(Duration::from_millis(1));
+    }
+    let id = child.id().to_string();
+    assert!(
+        Command::new("kill")
+            .args(["-INT", &id])
+            .status()
+            .unwrap()
+            .success()
+    );
+    let output = child.wait_with_output().unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(130), "{text}");
+    assert!(
+        text.contains("of 200 batches; run the same command to go on"),
+        "{text}"
+    );
+    assert!(!world.at("o.hct").exists());
+    // another input, another output name
+    world.write("other", b"another message");
+    let other = line.replace(" c ", " other ");
+    world.fails(1, &other, "belongs to another run");
+    let run = world.ok(&format!("{line} --progress json"));
+    let first: serde_json::Value = serde_json::from_str(run.out.lines().next().unwrap()).unwrap();
+    assert!(first["batch"].as_u64() >= Some(3) && first["fraction"].as_f64() > Some(0.01));
+    let last = run.out.lines().nth_back(1).unwrap();
+    let last: serde_json::Value = serde_json::from_str(last).unwrap();
+    assert_eq!(last["fraction"].as_f64(), Some(1.0));
+    assert_eq!(last["eta_seconds"].as_f64(), Some(0.0));
+    assert!(world.read("o.hct") == world.read("whole.hct"));
+    world.fails(1, &line, "already exists");
+}
+
+#[test]
+fn a_full_disk_is_a_matter_of_time() {
+    let world = world();
+    let line = transcipher("--resume --out o.hct");
+    let program = env!("CARGO_BIN_EXE_homaes");
+    // a limit of file sizes, in blocks of 512 or 1024 bytes, below the length of the output
+    let limited = format!("ulimit -f 500; exec {program} {line}");
+    let mut command = Command::new("bash");
+    let output = command
+        .current_dir(world.at("."))
+        .args(["-c", &limited])
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(75), "{text}");
+    assert!(text.contains("and run the same command"), "{text}");
+    assert!(journalled(&world) > 0);
+    let run = world.ok(&line);
+    assert!(
+        run.out.contains("of the batches by earlier runs"),
+        "{}",
+        run.out
+    );
+    assert!(world.read("o.hct") == world.read("whole.hct"));
+}

@@ -1,0 +1,152 @@
+//! What a run will do and write, known before it starts.
+
+use crate::message::Message;
+use crate::meta::Meta;
+use crate::results::Results;
+use crate::split::Split;
+use crate::{Error, Output, Result};
+use core::fmt;
+use homaes_aes::Layout;
+use homaes_wire::{CHECKSUM_BYTES, Contents, Header, WireError, Writer};
+
+/// Separates digests of runs from others.
+const RUN_CONTEXT: &str = "homaes job 1";
+
+/// Names what a run computes: message, keys and layout. Two runs with the same id write the same bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct RunId(pub [u8; 32]);
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RunId({self})")
+    }
+}
+
+/// A run: its message, how that is cut, and the file of its results. Made by [`Transcipher::plan`](crate::Transcipher::plan).
+#[derive(Debug, Clone)]
+pub struct Plan {
+    pub(crate) message: Message,
+    /// In which AES is evaluated.
+    pub(crate) layout: Layout,
+    /// How AES is evaluated: the file has other batches where results cross a bridge.
+    pub(crate) split: Split,
+    /// What the file says of the message.
+    pub(crate) meta: Meta,
+    pub(crate) header: Header,
+    /// The records before the batches, with their tags.
+    pub(crate) front: Vec<(u16, Vec<u8>)>,
+    /// Length of the record of a batch, and of the last one.
+    pub(crate) batch_bytes: [u64; 2],
+    /// The last checksums of the files of keys.
+    pub(crate) keys: [[u8; CHECKSUM_BYTES]; 3],
+}
+
+impl Plan {
+    /// The message.
+    #[must_use]
+    pub fn message(&self) -> &Message {
+        &self.message
+    }
+
+    /// What the file will say of the message.
+    #[must_use]
+    pub fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    /// The layout in which AES is evaluated.
+    #[must_use]
+    pub fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    /// How the message is cut into batches.
+    #[must_use]
+    pub fn split(&self) -> Split {
+        self.split
+    }
+
+    /// Length of the file of results.
+    #[must_use]
+    pub fn file_bytes(&self) -> u64 {
+        self.header.file_bytes()
+    }
+
+    /// The id of the run, for which all of the message is read.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn id(&self) -> Result<RunId> {
+        Ok(self.id_of(&self.message.digests()?))
+    }
+
+    /// The id of the run, given the BLAKE3 digests of its parts ([`Message::digests`]).
+    #[must_use]
+    pub fn id_of(&self, parts: &[[u8; 32]]) -> RunId {
+        let mut hasher = blake3::Hasher::new_derive_key(RUN_CONTEXT);
+        // set, key id, layout, level, blocks a batch, and of each part its mode and length
+        hasher.update(&self.front_digest());
+        self.keys.iter().for_each(|key| {
+            hasher.update(key);
+        });
+        parts.iter().for_each(|part| {
+            hasher.update(part);
+        });
+        RunId(hasher.finalize().into())
+    }
+
+    /// The first bytes of the file: its header, and the records before the batches.
+    ///
+    /// # Errors
+    /// None but those of a fault of the program.
+    pub fn front(&self) -> Result<Vec<u8>, WireError> {
+        let mut writer = Writer::new(Vec::new(), self.header.clone())?;
+        for (tag, body) in &self.front {
+            writer.write_record(*tag, 0, body)?;
+        }
+        Ok(std::mem::take(writer.output()))
+    }
+
+    pub(crate) fn front_digest(&self) -> [u8; 32] {
+        // a vector can be written to
+        let front = self.front().unwrap_or_default();
+        blake3::hash(&front).into()
+    }
+
+    /// Writes the front of the file.
+    pub(crate) fn begin(&self, output: Output) -> Result<Results> {
+        let mut file = output.container(self.header.clone())?;
+        for (tag, body) in &self.front {
+            file.record(*tag, 0, body)?;
+        }
+        Ok(Results::new(file, 0))
+    }
+
+    /// Records before the batches.
+    pub(crate) fn front_records(&self) -> u64 {
+        self.front.len() as u64
+    }
+}
+
+/// How long a file is with these records, and batches of this length, the last one of another.
+pub(crate) fn contents(front: &[(u16, Vec<u8>)], meta: &Meta, [full, last]: [u64; 2]) -> Contents {
+    let sum = |sum: Contents, (_, body): &(u16, Vec<u8>)| sum.record(body.len() as u64);
+    let contents = front.iter().fold(Contents::default(), sum);
+    let contents = match meta.split.batches().checked_sub(1) {
+        None => contents,
+        // the last one may be shorter than the others
+        Some(others) => contents.records(others, full).record(last),
+    };
+    contents.record(meta.steps_bytes())
+}
+
+/// An error about a file in memory.
+pub(crate) fn in_memory(source: WireError) -> Error {
+    Error::file("<memory>".as_ref(), source)
+}
