@@ -107,9 +107,7 @@ fn parts_follow_each_other() {
             };
             Part::of(Memory::new(text(len), format!("{i}")), mode).unwrap()
         });
-        let message = Message {
-            parts: parts.collect(),
-        };
+        let message = Message::new(parts.collect());
         let mut whole = PublicBlocks::default();
         for part in message.parts() {
             let (before, blocks) = part.read(0, part.blocks() as usize).unwrap();
