@@ -284,15 +284,7 @@ impl Meta {
 
     /// Reads the last record.
     pub(crate) fn decode_steps(&self, body: &[u8]) -> Result<Vec<Step>, WireError> {
-        let (found, expected) = (body.len() as u64, self.steps_bytes());
-        if found != expected {
-            return Err(WireError::Length {
-                what: "record of steps",
-                found,
-                expected,
-            });
-        }
-        decode_steps(body)
+        decode_steps(body, self.steps())
     }
 }
 
@@ -301,10 +293,10 @@ pub(crate) fn steps_bytes(steps: u64) -> u64 {
     STEP_BYTES * steps
 }
 
-/// Reads a last record, of as many steps as it has.
-pub(crate) fn decode_steps(body: &[u8]) -> Result<Vec<Step>, WireError> {
+/// Reads a last record with this many steps.
+pub(crate) fn decode_steps(body: &[u8], steps: u64) -> Result<Vec<Step>, WireError> {
     let mut decoder = Decoder::new(body);
-    let steps = (0..body.len() as u64 / STEP_BYTES).map(|_| {
+    let steps = (0..steps).map(|_| {
         let level = decoder.u16("level of a step")?.into();
         let noise_bits = decoder.f64("noise bits of a step")?;
         let capacity_bits = decoder.f64("capacity bits of a step")?;

@@ -208,7 +208,7 @@ impl Shard {
         }
         let steps = reader
             .next_record(TAG_STEPS, steps_bytes(u64::from(u8::MAX)))
-            .and_then(|body| decode_steps(&body))
+            .and_then(|body| decode_steps(&body, body.len() as u64 / steps_bytes(1)))
             .and_then(|steps| reader.finish().map(|()| steps))
             .map_err(error)?;
         Ok(Self {
