@@ -13,7 +13,7 @@ pub enum Kind {
     WrappedKey = 3,
     /// FHE ciphertexts.
     Ciphertext = 4,
-    /// FHE ciphertexts of some batches of a job.
+    /// FHE ciphertexts of some batches of a run: a shard.
     Shard = 5,
     /// Key from one scheme to another.
     BridgeKey = 8,
@@ -55,7 +55,7 @@ impl Kind {
             Self::EvalKey => "evaluation key",
             Self::WrappedKey => "wrapped AES key",
             Self::Ciphertext => "FHE ciphertexts",
-            Self::Shard => "shard of a job",
+            Self::Shard => "results of some batches",
             Self::BridgeKey => "bridge key",
             Self::Values => "LWE ciphertexts for the crate tfhe",
         }
