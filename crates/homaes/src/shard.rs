@@ -230,7 +230,7 @@ impl Shard {
             == (other.set(), other.digest(), other.key_id());
         let what = match () {
             () if self.name.run != wanted.run || self.name.front != wanted.front => "run",
-            () if !same_set => "set or key",
+            () if !same_set => "keys",
             () if self.name != *wanted => "shard",
             () => return Ok(()),
         };
