@@ -104,13 +104,21 @@ impl Reader<File> {
     }
 }
 
+/// Fills `into` with the bytes of a file from number `at` on, and leaves its place alone.
+///
+/// # Errors
+/// [`io::ErrorKind::UnexpectedEof`] if there are not as many.
 #[cfg(unix)]
-fn read_exact_at(file: &File, into: &mut [u8], at: u64) -> io::Result<()> {
+pub fn read_exact_at(file: &File, into: &mut [u8], at: u64) -> io::Result<()> {
     std::os::unix::fs::FileExt::read_exact_at(file, into, at)
 }
 
+/// The same, for one thread at a time.
+///
+/// # Errors
+/// As there.
 #[cfg(not(unix))]
-fn read_exact_at(mut file: &File, into: &mut [u8], at: u64) -> io::Result<()> {
+pub fn read_exact_at(mut file: &File, into: &mut [u8], at: u64) -> io::Result<()> {
     let place = file.stream_position()?;
     file.seek(io::SeekFrom::Start(at))?;
     file.read_exact(into)?;

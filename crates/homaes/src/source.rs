@@ -78,18 +78,9 @@ impl Source for FileSource {
         self.bytes
     }
 
-    #[cfg(unix)]
+    /// Batches are read one at a time, where the system moves the place of a file for it.
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
-        std::os::unix::fs::FileExt::read_exact_at(&self.file, into, offset)
-    }
-
-    #[cfg(not(unix))]
-    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
-        use std::io::{Read, Seek, SeekFrom};
-        // Batches are read one at a time, so nobody else moves the place.
-        let mut file = &self.file;
-        file.seek(SeekFrom::Start(offset))?;
-        file.read_exact(into)
+        homaes_wire::read_exact_at(&self.file, into, offset)
     }
 
     fn is_whole(&self) -> io::Result<bool> {
