@@ -237,7 +237,8 @@ impl Output {
     }
 
     /// Whether it will be the file at `path`, links to the file itself not followed.
-    pub(crate) fn is_at(&self, path: &Path) -> bool {
+    #[must_use]
+    pub fn is_at(&self, path: &Path) -> bool {
         if !matches!(self.sink, Sink::File(_)) {
             return false;
         }
@@ -290,6 +291,13 @@ impl Output {
         let path = self.path.clone();
         if self.is_file() || front.is_some() {
             self.cut(front.map_or(0, Front::bytes))?;
+        }
+        if let Sink::Memory(bytes, _) = &mut self.sink {
+            // all of it now, so that nothing is moved while it grows
+            let wanted = header.file_bytes();
+            let len = usize::try_from(wanted).unwrap_or(usize::MAX);
+            let room = bytes.try_reserve_exact(len);
+            room.map_err(|_| Error::Memory { wanted })?;
         }
         let writer = match front {
             Some(front) => Writer::resume(self, header, front),

@@ -1,5 +1,6 @@
 //! What a run will do and write, known before it starts.
 
+use crate::error::hex;
 use crate::message::Message;
 use crate::meta::Meta;
 use crate::results::Results;
@@ -18,7 +19,7 @@ pub struct RunId(pub [u8; 32]);
 
 impl fmt::Display for RunId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(&hex(&self.0))
     }
 }
 
@@ -41,6 +42,8 @@ pub struct Plan {
     pub(crate) header: Header,
     /// The records before the batches, with their tags.
     pub(crate) front: Vec<(u16, Vec<u8>)>,
+    /// BLAKE3 of the header and these.
+    pub(crate) front_digest: [u8; 32],
     /// Length of the record of a batch, and of the last one.
     pub(crate) batch_bytes: [u64; 2],
     /// The last checksums of the files of keys.
@@ -91,7 +94,7 @@ impl Plan {
     pub fn id_of(&self, parts: &[[u8; 32]]) -> RunId {
         let mut hasher = blake3::Hasher::new_derive_key(RUN_CONTEXT);
         // set, key id, layout, level, blocks a batch, and of each part its mode and length
-        hasher.update(&self.front_digest());
+        hasher.update(&self.front_digest);
         self.keys.iter().for_each(|key| {
             hasher.update(key);
         });
@@ -105,18 +108,8 @@ impl Plan {
     ///
     /// # Errors
     /// None but those of a fault of the program.
-    pub fn front(&self) -> Result<Vec<u8>, WireError> {
-        let mut writer = Writer::new(Vec::new(), self.header.clone())?;
-        for (tag, body) in &self.front {
-            writer.write_record(*tag, 0, body)?;
-        }
-        Ok(std::mem::take(writer.output()))
-    }
-
-    pub(crate) fn front_digest(&self) -> [u8; 32] {
-        // a vector can be written to
-        let front = self.front().unwrap_or_default();
-        blake3::hash(&front).into()
+    pub fn front(&self) -> Result<Vec<u8>> {
+        front_bytes(&self.header, &self.front)
     }
 
     /// Writes the front of the file.
@@ -146,7 +139,57 @@ pub(crate) fn contents(front: &[(u16, Vec<u8>)], meta: &Meta, [full, last]: [u64
     contents.record(meta.steps_bytes())
 }
 
+/// A header and the records before the batches, as they stand in a file.
+pub(crate) fn front_bytes(header: &Header, front: &[(u16, Vec<u8>)]) -> Result<Vec<u8>> {
+    let written = || {
+        let mut writer = Writer::new(Vec::new(), header.clone())?;
+        for (tag, body) in front {
+            writer.write_record(*tag, 0, body)?;
+        }
+        Ok(std::mem::take(writer.output()))
+    };
+    written().map_err(in_memory)
+}
+
 /// An error about a file in memory.
 pub(crate) fn in_memory(source: WireError) -> Error {
     Error::file("<memory>".as_ref(), source)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use homaes_aes::KeySize;
+
+    #[test]
+    fn the_last_batch_may_be_shorter() {
+        for (bytes, records, body_bytes) in [
+            (0, 0, 0),
+            (1, 1, 10),
+            (512, 1, 320),
+            (513, 2, 330),
+            (1024 + 17, 3, 660),
+        ] {
+            let split = Split {
+                bytes,
+                blocks_per_batch: 32,
+            };
+            let meta = Meta::new(Vec::new(), KeySize::Aes128, (Layout::Bits, 1), split);
+            let last = split.batches().saturating_sub(1);
+            let lengths = [0, last].map(|batch| 10 * split.batch_blocks(batch));
+            let sum = contents(&[], &meta, lengths);
+            // the record of steps follows
+            let steps = meta.steps_bytes();
+            assert_eq!(
+                (sum.records, sum.body_bytes),
+                (records + 1, body_bytes + steps)
+            );
+            let front = [(1, vec![0; 7]), (5, vec![0; 3])];
+            let more = contents(&front, &meta, lengths);
+            assert_eq!(
+                (more.records, more.body_bytes),
+                (sum.records + 2, sum.body_bytes + 10)
+            );
+        }
+    }
 }

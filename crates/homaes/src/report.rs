@@ -76,7 +76,7 @@ pub struct Report {
     pub stages: Stages,
     /// The same for each of `steps`, summed over batches; empty where batches were evaluated side by side.
     pub stages_by_step: Vec<Stages>,
-    /// Quality of the worst result; `None` for an empty message.
+    /// Quality of the worst result of this run; `None` if it had no batch to evaluate.
     pub quality: Option<Quality>,
     /// Size of the output file.
     pub file_bytes: u64,
@@ -108,13 +108,10 @@ impl Report {
     pub(crate) fn add(&mut self, quality: Quality, steps: &[Step]) {
         self.batches += 1;
         self.quality = Some(Quality::worst_of(self.quality, quality));
-        if self.steps.is_empty() {
-            self.steps = steps.to_vec();
-        }
+        worst(&mut self.steps, steps);
         for (sum, step) in self.steps.iter_mut().zip(steps) {
             // A running mean over the batches.
             sum.seconds += (step.seconds - sum.seconds) / self.batches as f64;
-            sum.quality = sum.quality.worst(step.quality);
         }
     }
 
@@ -143,6 +140,16 @@ impl Report {
         let mut counts = self.counts.iter();
         let found = counts.find(|(found, _)| *found == name);
         found.map_or(0, |&(_, count)| count)
+    }
+}
+
+/// Gives the steps of a batch the worse quality of its own and that of the same steps of `other`; takes those of `other` where it has none yet.
+pub(crate) fn worst(steps: &mut Vec<Step>, other: &[Step]) {
+    if steps.is_empty() {
+        steps.extend_from_slice(other);
+    }
+    for (step, other) in steps.iter_mut().zip(other) {
+        step.quality = step.quality.worst(other.quality);
     }
 }
 

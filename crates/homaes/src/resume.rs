@@ -11,9 +11,11 @@
 //! [`RunId`]: over keys, layout and message. `chain` is the checksum of the last record in the part, which covers everything before it. So the next run takes the part up to
 //! a line whose checksum it finds there, and nothing that another run wrote. `steps` is the record of steps so far.
 
+use crate::error::hex;
 use crate::meta::encode_steps;
 use crate::output::folder_of;
 use crate::plan::{Plan, RunId};
+use crate::report::worst;
 use crate::results::Results;
 use crate::{Error, Message, Output, Report, Result, Step, Transcipher, disk, memory};
 use homaes_wire::{Front, Reader, is_one_file};
@@ -71,7 +73,7 @@ pub struct Kept {
     pub batches: u64,
     /// All batches.
     pub of: u64,
-    /// Batches that an earlier run had done, and whose records in the part or lines in the journal are damaged: they are evaluated again.
+    /// Batches that earlier runs had done, as far as that can be told, and whose records in the part or lines in the journal are damaged or gone: they are evaluated again.
     pub lost: u64,
 }
 
@@ -125,15 +127,18 @@ impl Transcipher<'_> {
         journal.add(&json!({ "done": hex(&file.checksum()) }))?;
         file.commit()?;
         journal.remove();
-        untimed(&mut steps, &report.steps);
+        set_times(&mut steps, &report.steps);
         (report.steps, report.resumed, report.batches) = (steps, batches, of);
-        report.file_bytes = plan.file_bytes();
         Ok(report)
     }
 
     /// What to report of a run that was stopped after its file had got its name; nothing if there was none.
     fn finished(&self, path: &Path, plan: &Plan, id: RunId) -> Result<Option<Report>> {
         let journal = journal_path(path);
+        // opening a pipe would wait for its writer
+        if !fs::symlink_metadata(&journal).is_ok_and(|found| found.is_file()) {
+            return Ok(None);
+        }
         let Ok(text) = fs::read(&journal) else {
             return Ok(None);
         };
@@ -145,7 +150,8 @@ impl Transcipher<'_> {
         let open = || {
             let reader = Reader::open(path, plan.header.kind()).ok()?;
             let last = reader.last_checksum().ok()?;
-            (*reader.header() == plan.header && hex(&last) == done).then_some(())
+            let same = *reader.header() == plan.header && hex(&last) == done;
+            (same && reader.verify().is_ok()).then_some(())
         };
         if open().is_none() {
             return Ok(None);
@@ -155,29 +161,16 @@ impl Transcipher<'_> {
             fs::remove_file(&part).map_err(|source| Error::io(&part, source))?;
         }
         fs::remove_file(&journal).map_err(|source| Error::io(&journal, source))?;
-        let mut report = Report::new(self.set().scheme(), plan.layout);
-        (report.bytes, report.blocks) = (plan.message.bytes(), plan.split.blocks());
+        let mut report = self.report(plan);
         (report.batches, report.resumed) = (plan.split.batches(), plan.split.batches());
-        report.threads = self.threads();
-        report.file_bytes = plan.file_bytes();
         Ok(Some(report))
     }
 }
 
 /// Gives steps the seconds that this run measured.
-fn untimed(steps: &mut [Step], timed: &[Step]) {
+fn set_times(steps: &mut [Step], timed: &[Step]) {
     for (step, timed) in steps.iter_mut().zip(timed) {
         step.seconds = timed.seconds;
-    }
-}
-
-/// Makes `steps` the worst of it and of `other`.
-pub(crate) fn worst(steps: &mut Vec<Step>, other: &[Step]) {
-    if steps.is_empty() {
-        steps.extend_from_slice(other);
-    }
-    for (step, other) in steps.iter_mut().zip(other) {
-        step.quality = step.quality.worst(other.quality);
     }
 }
 
@@ -234,14 +227,23 @@ impl Journal {
         {
             return Err(error);
         }
-        let last = Last::find(&lines, &part, (plan, id))?;
-        let (there, lost) = match &last {
-            Some(last) => (last.front.bytes(), lines.batches() - last.batches),
-            None => (0, lines.batches() * u64::from(lines.is_of(id))),
+        let (last, whole) = match lines.is_of(id) {
+            true => Last::find(&lines, &part, plan)?,
+            false => (None, 0),
+        };
+        let (there, done) = match &last {
+            Some(last) => (last.front.bytes(), last.batches),
+            None => (0, 0),
+        };
+        let lost = match lines.is_of(id) {
+            true => lines.lost(done, whole),
+            false => 0,
         };
         if !how.ignore_space {
             let (more, of) = DISK_MARGIN;
-            let wanted = plan.file_bytes() + plan.file_bytes() / of * more;
+            let wanted = plan
+                .file_bytes()
+                .saturating_add(plan.file_bytes() / of * more);
             disk::check(folder_of(part.path()), wanted, there)?;
         }
         let mut own = Self {
@@ -305,25 +307,38 @@ fn first_line(plan: &Plan, id: RunId) -> Value {
 struct Lines {
     /// Lines up to the first one that is wrong, and where each ends.
     all: Vec<(Value, u64)>,
+    /// Lines after these; of one that is not whole, which a killed run leaves, nothing was to be known.
+    wrong: u64,
 }
 
 impl Lines {
     fn read(text: &[u8]) -> Self {
         let (mut all, mut end) = (Vec::new(), 0);
-        for line in text.split_inclusive(|&byte| byte == b'\n') {
+        let mut lines = text.split_inclusive(|&byte| byte == b'\n').peekable();
+        while let Some(line) = lines.peek() {
+            let Some(value) = checked(line) else {
+                break;
+            };
             end += line.len() as u64;
-            match checked(line) {
-                Some(value) => all.push((value, end)),
-                None => break,
-            }
+            all.push((value, end));
+            lines.next();
         }
-        Self { all }
+        let wrong = lines.filter(|line| line.ends_with(b"\n")).count() as u64;
+        Self { all, wrong }
     }
 
     /// Whether it is of this run.
     fn is_of(&self, id: RunId) -> bool {
         let first = self.all.first().map(|(line, _)| line);
         first.is_some_and(|line| line["format"] == FORMAT && line["job"] == id.to_string())
+    }
+
+    /// Of batches that were done, those after the first `done`: by the lines, right or wrong, or by the `whole` ones in the part. A run that is killed leaves one there without
+    /// its line.
+    fn lost(&self, done: u64, whole: u64) -> u64 {
+        let told = self.batches().saturating_sub(done) + self.wrong;
+        let there = whole.saturating_sub(done);
+        if there > 1 { told.max(there) } else { told }
     }
 
     /// Batches that it says are done.
@@ -359,11 +374,8 @@ struct Last {
 }
 
 impl Last {
-    /// Every checksum of the part is verified on the way.
-    fn find(lines: &Lines, part: &Output, (plan, id): (&Plan, RunId)) -> Result<Option<Self>> {
-        if !lines.is_of(id) {
-            return Ok(None);
-        }
+    /// It, and the batches in the part, every checksum of which is verified on the way.
+    fn find(lines: &Lines, part: &Output, plan: &Plan) -> Result<(Option<Self>, u64)> {
         let mut left = lines.all[1..].iter().peekable();
         let mut last = None;
         let before = plan.front_records();
@@ -387,13 +399,14 @@ impl Last {
                 }
             }
         };
-        let _ = Front::walk(part.written()?, &plan.header, &mut each);
-        Ok(last.filter(|last| last.batches <= plan.split.batches()))
+        let whole = Front::walk(part.written()?, &plan.header, &mut each);
+        let records = whole.map_or(0, |front| front.records().saturating_sub(before));
+        let of = plan.split.batches();
+        // more than one record a batch where results cross a bridge
+        let a_batch = plan.meta.split.batches().div_ceil(of.max(1)).max(1);
+        let whole = (records / a_batch).min(of);
+        Ok((last.filter(|last| last.batches <= of), whole))
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    crate::error::hex(bytes)
 }
 
 /// The bytes of hex digits.

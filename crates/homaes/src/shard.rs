@@ -11,8 +11,8 @@
 use crate::meta::{TAG_BATCH, TAG_META, TAG_STEPS, decode_steps, encode_steps, steps_bytes};
 use crate::output::Output;
 use crate::plan::{Plan, RunId, in_memory};
+use crate::report::worst;
 use crate::results::Results;
-use crate::resume::worst;
 use crate::{Error, Report, Result, Step, Transcipher, memory};
 use homaes_wire::{
     Contents, Decoder, Encoder, Front, Header, Kind, RECORD_OVERHEAD, Reader, WireError, Writer,
@@ -90,14 +90,14 @@ impl Plan {
             number,
             first,
             batches: batches.min(left),
-            front: self.front_digest(),
+            front: self.front_digest,
         }
     }
 
     /// Length of the record of a batch.
     fn record_bytes(&self, batch: u64) -> u64 {
         let [full, last] = self.batch_bytes;
-        match batch + 1 < self.meta.split.batches() {
+        match batch.saturating_add(1) < self.meta.split.batches() {
             true => full,
             false => last,
         }
@@ -128,16 +128,19 @@ impl Transcipher<'_> {
     /// Evaluates the batches of a shard of the run `plan`: the bytes of its file.
     ///
     /// # Errors
-    /// As [`run`](Self::run). [`Error::Shard`] if the run has no such batches, or results cross a bridge, which shards have no form for.
+    /// As [`run`](Self::run). [`Error::Shard`] if the plan was made with other keys, if the run has no such batches, or if results cross a bridge, which shards have
+    /// no form for.
     pub fn shard(&self, plan: &Plan, name: &ShardName) -> Result<(Vec<u8>, Report)> {
-        let all = plan.split.batches();
-        let wrong =
-            name.batches == 0 || name.range().end > all || name.front != plan.front_digest();
-        if wrong || plan.header.kind() != Kind::Ciphertext || plan.meta.split != plan.split {
-            return Err(Error::Shard {
-                path: "<memory>".into(),
-                what: "run",
-            });
+        let none = name.batches == 0 || name.range().end > plan.split.batches();
+        let crosses = plan.header.kind() != Kind::Ciphertext || plan.meta.split != plan.split;
+        let wrong = match () {
+            () if plan.keys != self.keys() => Some("keys"),
+            () if none || crosses || name.front != plan.front_digest => Some("run"),
+            () => None,
+        };
+        if let Some(what) = wrong {
+            let path = "<memory>".into();
+            return Err(Error::Shard { path, what });
         }
         memory::check(self.set().memory_of_run(plan.layout))?;
         let header = plan.shard_header(name)?;

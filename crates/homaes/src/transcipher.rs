@@ -5,7 +5,7 @@ use crate::evaluate::{Evaluated, transcipher};
 use crate::message::Message;
 use crate::meta::{Meta, TAG_META, TAG_PARTS, TAG_TARGET};
 use crate::output::folder_of;
-use crate::plan::{Plan, contents, in_memory};
+use crate::plan::{Plan, contents, front_bytes, in_memory};
 use crate::pool::Pool;
 use crate::scheme::Circuit;
 use crate::split::Split;
@@ -15,7 +15,7 @@ use crate::{
 };
 use homaes_aes::{Block, Layout};
 use homaes_scheme::Misfit;
-use homaes_wire::{Header, Kind};
+use homaes_wire::{CHECKSUM_BYTES, Header, Kind};
 use std::any::Any;
 use std::cmp::Reverse;
 use std::num::NonZeroUsize;
@@ -177,12 +177,7 @@ impl<'k> Transcipher<'k> {
         let front = self.front(&meta);
         let batch_bytes = self.batch_bytes(&meta);
         let header = self.header(&meta, &front, batch_bytes)?;
-        let bridge = self.bridge.map(|bridge| *bridge.checksum());
-        let keys = [
-            *self.eval.checksum(),
-            *self.wrapped.checksum(),
-            bridge.unwrap_or_default(),
-        ];
+        let front_digest = blake3::hash(&front_bytes(&header, &front)?).into();
         Ok(Plan {
             message,
             layout,
@@ -190,9 +185,29 @@ impl<'k> Transcipher<'k> {
             meta,
             header,
             front,
+            front_digest,
             batch_bytes,
-            keys,
+            keys: self.keys(),
         })
+    }
+
+    /// The last checksums of the files of evaluation key, wrapped key and bridge key; zeros without a bridge.
+    pub(crate) fn keys(&self) -> [[u8; CHECKSUM_BYTES]; 3] {
+        let bridge = self.bridge.map(|bridge| *bridge.checksum());
+        [
+            *self.eval.checksum(),
+            *self.wrapped.checksum(),
+            bridge.unwrap_or_default(),
+        ]
+    }
+
+    /// The report of a run that has not begun.
+    pub(crate) fn report(&self, plan: &Plan) -> Report {
+        let mut report = Report::new(self.set().scheme(), plan.layout);
+        report.threads = self.pool.threads();
+        (report.bytes, report.blocks) = (plan.message.bytes(), plan.split.blocks());
+        report.file_bytes = plan.file_bytes();
+        report
     }
 
     /// Evaluates `message`, a [`Part`] or many, into `output`, a `.hct` file.
@@ -209,10 +224,9 @@ impl<'k> Transcipher<'k> {
         }
         let mut file = plan.begin(output)?;
         let all = 0..plan.split.batches();
-        let mut report = self.evaluate(&plan, all, &mut |done| file.batch(done))?;
+        let report = self.evaluate(&plan, all, &mut |done| file.batch(done))?;
         file.steps(&report.steps, !self.reproducible)?;
         file.commit()?;
-        report.file_bytes = plan.file_bytes();
         Ok(report)
     }
 
@@ -251,9 +265,7 @@ impl<'k> Transcipher<'k> {
         write: &mut (dyn FnMut(Evaluated<'t>) -> Result<()> + Send),
     ) -> Result<Report> {
         let Plan { message, split, .. } = plan;
-        let mut report = Report::new(self.set().scheme(), plan.layout);
-        report.threads = self.pool.threads();
-        (report.bytes, report.blocks) = (message.bytes(), split.blocks());
+        let mut report = self.report(plan);
         if range.is_empty() {
             message.finish()?;
             return Ok(report);

@@ -2,42 +2,16 @@
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
+use crate::common::{KEY, World};
 use aes_gcm::aead::{Aead, KeyInit, Payload};
 use ctr::cipher::{KeyIvInit, StreamCipher};
 use homaes::{
-    AesKey, DecryptOptions, Error, Expect, KeySet, Layout, Memory, Message, Mode, Output, Part,
-    Reopened, Set, Tag, Transcipher, WrappedKey, Wrapping, describe, inspect,
+    AesKey, DecryptOptions, Error, Expect, Layout, Memory, Message, Mode, Output, Part, Reopened,
+    Tag, Transcipher, WrappedKey, Wrapping, describe, inspect,
 };
 use std::fs;
-use std::path::PathBuf;
-use tempfile::TempDir;
-
-const KEY: [u8; 16] = *b"not a secret key";
-
-struct World {
-    folder: TempDir,
-    keys: KeySet,
-    wrapped: WrappedKey,
-}
 
 impl World {
-    fn new() -> Self {
-        let set = Set::named("bgv/toy-255").unwrap();
-        let keys = KeySet::generate(&set).unwrap();
-        let key = AesKey::from_bytes(&KEY).unwrap();
-        let wrapped = WrappedKey::encrypt(&keys.secret, &key, &Wrapping::default()).unwrap();
-        let folder = tempfile::tempdir().unwrap();
-        Self {
-            folder,
-            keys,
-            wrapped,
-        }
-    }
-
-    fn at(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
     fn run(&self, message: impl Into<Message>, name: &str) {
         let run = Transcipher::new(&self.keys.eval, &self.wrapped).unwrap();
         let output = Output::create(self.at(name), true).unwrap();

@@ -2,43 +2,20 @@
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
+use crate::common::{KEY, World};
 use homaes::{
     AesKey, Cancel, Error, EvalKey, Kept, KeySet, Memory, Merge, Mode, Output, Part, Plan, Report,
     Resume, RunId, Set, Shard, Transcipher, WrappedKey, Wrapping, journal_path, part_path,
 };
 use std::fs;
 use std::io::Read;
-use std::path::{Path, PathBuf};
-use tempfile::TempDir;
+use std::path::Path;
 
 /// Batches of the message; the last one is shorter.
 const BATCHES: u64 = 12;
 
-struct World {
-    folder: TempDir,
-    keys: KeySet,
-    wrapped: WrappedKey,
-}
-
 impl World {
-    fn new() -> Self {
-        let set = Set::named("bgv/toy-255").unwrap();
-        let keys = KeySet::generate(&set).unwrap();
-        let key = AesKey::from_bytes(b"not a secret key").unwrap();
-        let wrapped = WrappedKey::encrypt(&keys.secret, &key, &Wrapping::default()).unwrap();
-        let folder = tempfile::tempdir().unwrap();
-        Self {
-            folder,
-            keys,
-            wrapped,
-        }
-    }
-
-    fn at(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    fn run(&self) -> Transcipher<'_> {
+    fn transcipher(&self) -> Transcipher<'_> {
         let run = Transcipher::new(&self.keys.eval, &self.wrapped).unwrap();
         run.reproducible(true)
     }
@@ -46,7 +23,7 @@ impl World {
     /// What a run writes that nobody stops.
     fn whole(&self) -> Vec<u8> {
         let (output, buffer) = Output::memory();
-        self.run().run(message(0), output).unwrap();
+        self.transcipher().run(message(0), output).unwrap();
         buffer.take()
     }
 
@@ -54,7 +31,7 @@ impl World {
         let mut all = Vec::new();
         let path = self.at("o.hct");
         let report = self
-            .run()
+            .transcipher()
             .resume(message, path, Resume::default(), &mut |kept| all.push(kept))?;
         Ok((report, all))
     }
@@ -62,7 +39,7 @@ impl World {
     /// A run that is stopped after this many further batches.
     fn stopped(&self, batches: u64) {
         let cancel = Cancel::new();
-        let run = self.run().cancel(cancel.clone());
+        let run = self.transcipher().cancel(cancel.clone());
         let mut left = batches + 1;
         let mut kept = |_| {
             left -= 1;
@@ -95,7 +72,7 @@ fn message(seed: u8) -> Part {
 fn output_in_memory_and_streamed_is_that_of_a_file() {
     let world = World::new();
     let output = Output::create(world.at("o.hct"), false).unwrap();
-    world.run().run(message(0), output).unwrap();
+    world.transcipher().run(message(0), output).unwrap();
     let file = fs::read(world.at("o.hct")).unwrap();
     assert!(world.whole() == file);
     let (mut reader, writer) = std::io::pipe().unwrap();
@@ -106,7 +83,7 @@ fn output_in_memory_and_streamed_is_that_of_a_file() {
             all
         });
         let output = Output::stream("pipe", writer);
-        world.run().run(message(0), output).unwrap();
+        world.transcipher().run(message(0), output).unwrap();
         reader.join().unwrap()
     });
     assert!(streamed == file);
@@ -114,7 +91,7 @@ fn output_in_memory_and_streamed_is_that_of_a_file() {
     let cancel = Cancel::new();
     cancel.cancel();
     let (output, buffer) = Output::memory();
-    let run = world.run().cancel(cancel);
+    let run = world.transcipher().cancel(cancel);
     assert!(run.run(message(0), output).is_err() && buffer.take().is_empty());
 }
 
@@ -160,7 +137,7 @@ fn what_another_run_left_is_refused() {
         let error = run.resume(message, path, Resume::default(), &mut |_| ());
         assert!(matches!(error, Err(Error::OtherRun { .. })), "{error:?}");
     };
-    let own = world.run();
+    let own = world.transcipher();
     refused(&own, message(1));
     // another IV, and the same bytes in another mode
     let bytes: Vec<u8> = vec![0; BATCHES as usize * 256 - 7];
@@ -171,7 +148,7 @@ fn what_another_run_left_is_refused() {
         );
     }
     // the same AES key, wrapped once more; and another evaluation key of the same secret key is another file
-    let key = AesKey::from_bytes(b"not a secret key").unwrap();
+    let key = AesKey::from_bytes(&KEY).unwrap();
     let again = WrappedKey::encrypt(&world.keys.secret, &key, &Wrapping::default()).unwrap();
     refused(
         &Transcipher::new(&world.keys.eval, &again).unwrap(),
@@ -190,7 +167,7 @@ fn what_another_run_left_is_refused() {
     let mut kept = |kept: Kept| {
         first.get_or_insert(kept.batches);
     };
-    let own = world.run();
+    let own = world.transcipher();
     own.resume(message(1), world.at("o.hct"), how, &mut kept)
         .unwrap();
     assert_eq!(first, Some(0));
@@ -246,9 +223,24 @@ fn damage_costs_batches_or_is_named_and_changes_no_byte() {
     let longer = [&good[0][..], b"what was not on the disk"].concat();
     tried([&longer, &good[1]]);
     let lines: Vec<&[u8]> = good[1].split_inclusive(|&byte| byte == b'\n').collect();
-    tried([&good[0], &lines[..3].concat()]);
     tried([&good[0], &[lines[0], lines[4], lines[2]].concat()]);
     assert!(anew > 0 && named > 0 && rest > 5, "{anew} {named} {rest}");
+    // how much is lost is told: of a journal without its last three lines, of one with a flipped bit in the third, of a part without its end
+    let lost = |part_bytes: &[u8], lines: &[u8], expected: (u64, u64)| {
+        fs::write(&part, part_bytes).unwrap();
+        fs::write(&journal, lines).unwrap();
+        let (_, kept) = world.resume(message(0)).unwrap();
+        assert_eq!((kept[0].batches, kept[0].lost), expected);
+        assert!(fs::read(world.at("o.hct")).unwrap() == whole);
+        fs::remove_file(world.at("o.hct")).unwrap();
+    };
+    lost(&good[0], &good[1], (5, 0));
+    lost(&good[0], &lines[..5].concat(), (4, 0)); // killed between part and journal
+    lost(&good[0], &lines[..3].concat(), (2, 3));
+    let mut flipped = good[1].clone();
+    flipped[lines[..2].concat().len() + 9] ^= 1;
+    lost(&good[0], &flipped, (1, 4));
+    lost(&good[0][..good[0].len() - 1], &good[1], (4, 1));
 }
 
 #[test]
@@ -258,7 +250,7 @@ fn a_run_that_was_killed_when_its_file_had_its_name_is_done() {
     let journal = journal_path(&path);
     // the journal as it is in the moment of the last batch; the part gets its name after one more line
     let mut text = Vec::new();
-    let own = world.run();
+    let own = world.transcipher();
     let mut kept = |_| text = fs::read(&journal).unwrap();
     own.resume(message(0), &path, Resume::default(), &mut kept)
         .unwrap();
@@ -272,8 +264,15 @@ fn a_run_that_was_killed_when_its_file_had_its_name_is_done() {
     assert_eq!((report.batches, report.resumed), (BATCHES, BATCHES));
     assert!(fs::read(&path).unwrap() == whole);
     assert_eq!(world.names(), ["o.hct"]);
-    // of another message it is not
+    // what is damaged is not
     fs::write(&journal, &text).unwrap();
+    let mut damaged = whole.clone();
+    damaged[1000] ^= 1;
+    fs::write(&path, &damaged).unwrap();
+    let error = world.resume(message(0)).unwrap_err();
+    assert!(matches!(error, Error::AlreadyExists { .. }), "{error}");
+    fs::write(&path, &whole).unwrap();
+    // of another message it is not
     let error = world.resume(message(1)).unwrap_err();
     assert!(matches!(error, Error::AlreadyExists { .. }), "{error}");
 }
@@ -312,7 +311,7 @@ fn merged(plan: &Plan, id: RunId, batches: u64, shards: &[Vec<u8>]) -> Result<Ve
 fn shards_of_every_size_make_the_file() {
     let world = World::new();
     let whole = world.whole();
-    let run = world.run();
+    let run = world.transcipher();
     let plan = run.plan(message(0)).unwrap();
     let id = plan.id().unwrap();
     assert_eq!(plan.file_bytes(), whole.len() as u64);
@@ -336,7 +335,7 @@ fn shards_of_every_size_make_the_file() {
 #[test]
 fn shards_that_are_not_wanted_are_named() {
     let world = World::new();
-    let run = world.run();
+    let run = world.transcipher();
     let plan = run.plan(message(0)).unwrap();
     let id = plan.id().unwrap();
     let good = shards(&run, &plan, id, 5);
@@ -369,8 +368,15 @@ fn shards_that_are_not_wanted_are_named() {
         }
     }
     assert!(Shard::read(Vec::new(), Path::new("s")).is_err());
-    // more than there is
+    // more than there is, and with other keys than those of the plan
     assert!(run.shard(&plan, &plan.shard(id, 3, 5)).is_err());
+    assert!(plan.shard_bytes(&plan.shard(id, u64::MAX, u64::MAX)) > 0);
+    let stranger = World::new();
+    let error = stranger.transcipher().shard(&plan, &plan.shard(id, 0, 5));
+    assert!(
+        matches!(error, Err(Error::Shard { what: "keys", .. })),
+        "{error:?}"
+    );
     assert!(
         run.shard(&other, &plan.shard(id, 0, 5))
             .is_ok_and(|(bytes, _)| bytes.len() == len)
@@ -380,7 +386,7 @@ fn shards_that_are_not_wanted_are_named() {
 #[test]
 fn the_id_of_a_run_depends_on_all_that_its_bytes_do() {
     let world = World::new();
-    let run = world.run();
+    let run = world.transcipher();
     let id = |run: &Transcipher<'_>, message: Part| run.plan(message).unwrap().id().unwrap();
     let own = id(&run, message(0));
     assert_eq!(own, id(&run, message(0)));

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
+use crate::common::{KEY, World};
 use crate::is_rounded;
 use ctr::cipher::{KeyIvInit, StreamCipher};
 use homaes::{
@@ -10,10 +11,7 @@ use homaes::{
 };
 use std::fs;
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
-use tempfile::TempDir;
-
-const KEY: [u8; 16] = *b"not a secret key";
+use std::path::Path;
 
 /// Wraps after two blocks.
 const IV: Block = {
@@ -22,31 +20,7 @@ const IV: Block = {
     iv
 };
 
-struct World {
-    folder: TempDir,
-    keys: KeySet,
-    wrapped: WrappedKey,
-}
-
 impl World {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let set = Set::named("bgv/toy-255").unwrap();
-        let keys = KeySet::create(&set, folder.path().join("keys"), false).unwrap();
-        let key = AesKey::from_bytes(&KEY).unwrap();
-        let (wrapping, path) = (Wrapping::default(), folder.path().join("key.hwk"));
-        let wrapped = WrappedKey::create(&keys.secret, &key, &wrapping, path, false).unwrap();
-        Self {
-            folder,
-            keys,
-            wrapped,
-        }
-    }
-
-    fn at(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
     fn job(&self, message: &[u8]) -> Part {
         let mut bytes = message.to_vec();
         ctr::Ctr128BE::<aes::Aes128>::new(&KEY.into(), &IV.into()).apply_keystream(&mut bytes);
@@ -86,7 +60,7 @@ fn names(folder: &Path) -> Vec<String> {
 
 #[test]
 fn every_length_comes_back() {
-    let world = World::new();
+    let world = World::with_files();
     let run = Transcipher::new(&world.keys.eval, &world.wrapped).unwrap();
     for len in [0, 1, 15, 16, 17, 256, 257, 300, 1000] {
         let message = message(len);
@@ -122,7 +96,7 @@ fn every_length_comes_back() {
 
 #[test]
 fn the_result_does_not_depend_on_the_number_of_threads() {
-    let world = World::new();
+    let world = World::with_files();
     let message = message(16 * 16 * 5 + 3);
     let mut files = Vec::new();
     for threads in [1, 2, 3, 8] {
@@ -162,7 +136,7 @@ fn the_result_does_not_depend_on_the_number_of_threads() {
 
 #[test]
 fn keys_from_files_serve_as_those_from_memory() {
-    let world = World::new();
+    let world = World::with_files();
     let eval = EvalKey::open(world.at("keys/eval.hek")).unwrap();
     let wrapped = WrappedKey::open(world.at("key.hwk"), &eval).unwrap();
     let secret = SecretKey::open(world.at("keys/secret.hsk")).unwrap();
@@ -195,7 +169,7 @@ fn keys_from_files_serve_as_those_from_memory() {
 
 #[test]
 fn keys_of_other_sets_and_other_keys_do_not_mix() {
-    let world = World::new();
+    let world = World::with_files();
     let other = KeySet::generate(world.keys.eval.set()).unwrap();
     let error = Transcipher::new(&other.eval, &world.wrapped).unwrap_err();
     assert!(matches!(error, Error::Keys(_)), "{error}");
@@ -215,7 +189,7 @@ fn keys_of_other_sets_and_other_keys_do_not_mix() {
 
 #[test]
 fn what_a_set_does_not_carry_is_refused_before_any_work() {
-    let world = World::new();
+    let world = World::with_files();
     let key = AesKey::from_bytes(&[1; 32]).unwrap();
     let refused = |wrapping: &Wrapping| {
         let path = world.at("w");
@@ -251,7 +225,7 @@ fn what_a_set_does_not_carry_is_refused_before_any_work() {
 
 #[test]
 fn a_wrapped_key_serves_its_layouts_and_direction_only() {
-    let world = World::new();
+    let world = World::with_files();
     let run = Transcipher::new(&world.keys.eval, &world.wrapped).unwrap();
     assert_eq!(run.layout_for(1).unwrap(), Layout::Sliced);
     let error = run.layout(Layout::Bits).unwrap_err();
@@ -283,7 +257,7 @@ fn a_wrapped_key_serves_its_layouts_and_direction_only() {
 
 #[test]
 fn levels_left_are_what_was_asked_for() {
-    let world = World::new();
+    let world = World::with_files();
     let key = AesKey::from_bytes(&KEY).unwrap();
     for (levels_left, level) in [(None, 1), (Some(0), 1), (Some(1), 3), (Some(5), 6)] {
         let wrapping = Wrapping {
@@ -305,7 +279,7 @@ fn levels_left_are_what_was_asked_for() {
 
 #[test]
 fn a_failed_run_leaves_nothing_behind() {
-    let world = World::new();
+    let world = World::with_files();
     let run = Transcipher::new(&world.keys.eval, &world.wrapped).unwrap();
     for change in [999, 1001] {
         let job = world.job(&message(1000));

@@ -1,0 +1,52 @@
+//! What several files of tests start from.
+
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+use homaes::{AesKey, KeySet, Set, WrappedKey, Wrapping};
+use std::path::PathBuf;
+use tempfile::TempDir;
+
+/// The AES key.
+pub(crate) const KEY: [u8; 16] = *b"not a secret key";
+
+/// Keys of `bgv/toy-255`, [`KEY`] under them, and a folder.
+pub(crate) struct World {
+    pub(crate) folder: TempDir,
+    pub(crate) keys: KeySet,
+    pub(crate) wrapped: WrappedKey,
+}
+
+impl World {
+    /// Keys in memory.
+    pub(crate) fn new() -> Self {
+        let set = Set::named("bgv/toy-255").unwrap();
+        let keys = KeySet::generate(&set).unwrap();
+        let key = AesKey::from_bytes(&KEY).unwrap();
+        let wrapped = WrappedKey::encrypt(&keys.secret, &key, &Wrapping::default()).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        Self {
+            folder,
+            keys,
+            wrapped,
+        }
+    }
+
+    /// Keys in files: `keys/` and `key.hwk` in the folder.
+    pub(crate) fn with_files() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let set = Set::named("bgv/toy-255").unwrap();
+        let keys = KeySet::create(&set, folder.path().join("keys"), false).unwrap();
+        let key = AesKey::from_bytes(&KEY).unwrap();
+        let (wrapping, path) = (Wrapping::default(), folder.path().join("key.hwk"));
+        let wrapped = WrappedKey::create(&keys.secret, &key, &wrapping, path, false).unwrap();
+        Self {
+            folder,
+            keys,
+            wrapped,
+        }
+    }
+
+    pub(crate) fn at(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+}
