@@ -138,3 +138,37 @@ fn a_full_disk_is_a_matter_of_time() {
     );
     assert!(world.read("o.hct") == world.read("whole.hct"));
 }
+
+#[test]
+fn outputs_in_a_folder_that_is_read_and_reports() {
+    let world = world();
+    fs::create_dir(world.at("in")).unwrap();
+    fs::rename(world.at("c"), world.at("in/c")).unwrap();
+    let line = transcipher("--out in/o.hct").replace(" c ", " in ");
+    world.ok(&format!("{line} --reproducible"));
+    fs::rename(world.at("in/o.hct"), world.at("once.hct")).unwrap();
+    // what a run has left is no part of the message
+    let line = format!("{line} --resume");
+    let mut command = world.command(&line);
+    let silent = command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = silent.spawn().unwrap();
+    let journal = world.at("in/.o.hct.homaes-journal");
+    while fs::read(&journal).unwrap_or_default().len() < 2000 {
+        sleep(Duration::from_millis(1));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let run = world.ok(&line);
+    assert!(
+        run.out.contains("of the batches by earlier runs"),
+        "{}",
+        run.out
+    );
+    assert!(world.read("in/o.hct") == world.read("once.hct"));
+    // a report does not take the place of the results, under whatever name
+    for report in ["in/o.hct", "./in/o.hct", "in/../in/o.hct"] {
+        let line = format!("{line} --force --report {report}");
+        world.fails(2, &line, "name the same file");
+    }
+    assert!(world.read("in/o.hct") == world.read("once.hct"));
+}

@@ -9,7 +9,7 @@ use crate::console::{self, Failure};
 use crate::progress::{Follower, report_json, spin, steps_json};
 use crate::table;
 use homaes::{
-    BridgeKey, Error, EvalKey, Expansion, Message, Output, Part, Progress, Report, Step,
+    BridgeKey, Error, EvalKey, Expansion, Kept, Message, Output, Part, Progress, Report, Step,
     Transcipher, WrappedKey,
 };
 use serde_json::{Value, json};
@@ -36,8 +36,9 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
         refuse_own_input(out, &parts)?;
     }
     let (output, report_output) = outputs(args)?;
-    homaes::check_memory(&[&args.eval, &args.wrapped_key])?;
-    let (eval, wrapped, bridge) = spin("loading keys", || {
+    let memory = homaes::check_memory(&[&args.eval, &args.wrapped_key]);
+    memory.map_err(|error| failure(args, error))?;
+    let keys = spin("loading keys", || {
         let eval = EvalKey::open(&args.eval)?;
         let bridge = args.bridge.as_ref();
         let bridge = bridge
@@ -45,7 +46,8 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
             .transpose()?;
         let wrapped = WrappedKey::open(&args.wrapped_key, &eval)?;
         Ok::<_, Error>((eval, wrapped, bridge))
-    })?;
+    });
+    let (eval, wrapped, bridge) = keys.map_err(|error| failure(args, error))?;
     console::warn_insecure(eval.set());
     let mode = mode_of(&message);
     let mut follower = Follower::new(args.progress);
@@ -62,9 +64,11 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
     });
     let report = match output {
         Some(output) => transcipher.run(message, output)?,
-        None => resume::run(&transcipher, message, args, &mut |kept| {
-            locked().kept(kept.batches);
-        })?,
+        None => {
+            let mut started = |kept: Kept| locked().kept(kept.batches);
+            let report = resume::run(&transcipher, message, args, &mut started);
+            report.map_err(|error| failure(args, error))?
+        }
     };
     drop(transcipher);
     follower.finish(&report);
@@ -81,6 +85,14 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
     let summary = summary(&wrapped, &report);
     console::print_done(&format!("{}: {summary}\n", args.out.display()));
     Ok(())
+}
+
+/// Why it failed: with `--resume` perhaps for now only.
+fn failure(args: &args::Transcipher, error: Error) -> Failure {
+    match args.resume {
+        true => resume::failure(error),
+        false => error.into(),
+    }
 }
 
 /// The name of the mode of all parts, or that they have several.
@@ -105,7 +117,11 @@ fn outputs(args: &args::Transcipher) -> Result<(Option<Output>, Option<Output>),
     if args.resume {
         remove_leftovers_beside(&args.out);
         let report = report.map(|path| reserve(path, args.force)).transpose()?;
-        return Ok((None, report));
+        let is_out = |report: &Output| report.is_at(&args.out);
+        return match report.as_ref().is_some_and(is_out) {
+            true => Err(same()),
+            false => Ok((None, report)),
+        };
     }
     let output = reserve(&args.out, args.force)?;
     let report = report.map(|path| reserve(path, args.force)).transpose()?;

@@ -83,6 +83,9 @@ pub(super) fn message(args: &args::Transcipher, how: &How) -> Result<Message, Fa
             true => files_below(input, "", &mut files)?,
             false => files.push((file_name(input), input.clone())),
         }
+        if args.resume {
+            files.retain(|(_, path)| !is_unfinished(path, &args.out));
+        }
         if files.is_empty() {
             return Err(Failure::Work(format!(
                 "{}: no files in this folder; give AES-encrypted files",
@@ -99,6 +102,16 @@ pub(super) fn message(args: &args::Transcipher, how: &How) -> Result<Message, Fa
     let message = Message::of_parts(parts)?;
     warn_of_shared_counters(&message);
     Ok(message)
+}
+
+/// Whether a file is what an earlier run has left of the output, which may be in a folder that is read.
+fn is_unfinished(path: &Path, out: &Path) -> bool {
+    let own = [homaes::part_path(out), homaes::journal_path(out)];
+    let same = |own: &PathBuf| {
+        own.canonicalize()
+            .is_ok_and(|own| path.canonicalize().is_ok_and(|path| path == own))
+    };
+    own.iter().any(same)
 }
 
 /// Says so if two parts have one counter block, as files of a folder have under one `--iv`.

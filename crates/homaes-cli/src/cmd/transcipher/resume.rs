@@ -14,7 +14,7 @@ pub(super) fn run(
     message: Message,
     args: &args::Transcipher,
     started: &mut (dyn FnMut(Kept) + Send),
-) -> Result<Report, Failure> {
+) -> Result<Report, Error> {
     let how = Resume {
         force: args.force,
         ignore_space: args.ignore_space,
@@ -28,14 +28,18 @@ pub(super) fn run(
             started(kept);
         }
     };
-    let run = transcipher.resume(message, &args.out, how, &mut kept);
-    run.map_err(|error| match error.is_temporary() {
+    transcipher.resume(message, &args.out, how, &mut kept)
+}
+
+/// What to say of an error, after which the same command may go on later.
+pub(super) fn failure(error: Error) -> Failure {
+    match error.is_temporary() {
         true => Failure::Temporary(format!(
             "{error}; {}, and run the same command",
             remedy(&error)
         )),
         false => error.into(),
-    })
+    }
 }
 
 fn remedy(error: &Error) -> &'static str {
