@@ -166,9 +166,15 @@ fn outputs_in_a_folder_that_is_read_and_reports() {
     );
     assert!(world.read("in/o.hct") == world.read("once.hct"));
     // a report does not take the place of the results, under whatever name
-    for report in ["in/o.hct", "./in/o.hct", "in/../in/o.hct"] {
-        let line = format!("{line} --force --report {report}");
-        world.fails(2, &line, "name the same file");
+    world.ok(&transcipher("--out x.hct").replace(" c ", " in/c "));
+    let before = world.read("x.hct");
+    let line = transcipher("--out x.hct --resume --force").replace(" c ", " in/c ");
+    for report in ["x.hct", "./x.hct", "in/../x.hct"] {
+        world.fails(
+            2,
+            &format!("{line} --report {report}"),
+            "name the same file",
+        );
     }
-    assert!(world.read("in/o.hct") == world.read("once.hct"));
+    assert!(world.read("x.hct") == before);
 }
