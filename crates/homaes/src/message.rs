@@ -1,7 +1,7 @@
 //! The input of a run, checked before any work starts: a message of one part, or of many that share batches.
 
 use crate::meta::{MAX_AAD_BYTES, MAX_PARTS_BYTES, PartMeta, check_names};
-use crate::source::{FileSource, Source};
+use crate::source::{FileSource, Held, Source};
 use crate::split::Split;
 use crate::{Error, Result};
 use homaes_aes::{Block, Mode};
@@ -110,6 +110,52 @@ impl Part {
         Self::with(Arc::new(source), NONCE_BYTES, Mode::Gcm { nonce })
     }
 
+    /// A part of which everything is known, so that nothing is read: what of `source` comes from `offset` on, with mode, tag, associated data and length as in
+    /// `meta`, whose name and place are left aside.
+    ///
+    /// # Errors
+    /// [`Error::MessageLength`] if the length does not fit the mode or the source; [`Error::Aad`].
+    pub fn described(source: impl Source + 'static, offset: u64, meta: &PartMeta) -> Result<Self> {
+        let PartMeta { mode, bytes, .. } = *meta;
+        let gcm = matches!(mode, Mode::Gcm { .. });
+        let all = offset
+            .checked_add(bytes)
+            .and_then(|end| end.checked_add(if gcm { TAG_BYTES } else { 0 }));
+        if gcm != meta.tag.is_some() || all != Some(source.bytes()) {
+            let expected = "the ciphertext, and in mode gcm a tag of 16 bytes";
+            return Err(length(source.name(), mode.name(), source.bytes(), expected));
+        }
+        let part = Self {
+            name: None,
+            source: Arc::new(source),
+            offset,
+            bytes,
+            public: Public {
+                mode,
+                tag: meta.tag,
+                aad: Vec::new(),
+            },
+        };
+        part.check_length()?;
+        match meta.aad.is_empty() {
+            true => Ok(part),
+            false => part.with_aad(meta.aad.clone()),
+        }
+    }
+
+    /// Whether so many bytes can be of the mode.
+    fn check_length(&self) -> Result<()> {
+        let mode = self.public.mode;
+        let expected = match mode {
+            _ if mode.whole_blocks() && !self.bytes.is_multiple_of(16) => "a multiple of 16",
+            _ if self.bytes <= mode.most_bytes() => return Ok(()),
+            Mode::Gcm { .. } => "at most 2^36 - 32 of a message, and a tag of 16",
+            _ => "at most 2^36, after which its counter would come again",
+        };
+        let tag = self.public.tag.map_or(0, |_| TAG_BYTES);
+        Err(length(self.path(), mode.name(), self.bytes + tag, expected))
+    }
+
     /// Adds the associated data of GCM, which the tag covers.
     ///
     /// # Errors
@@ -129,25 +175,16 @@ impl Part {
     /// What of `source` comes from `offset` on.
     fn with(source: Arc<dyn Source>, offset: u64, mode: Mode) -> Result<Self> {
         let left = source.bytes() - offset;
-        let error = |expected| Err(length(source.name(), mode.name(), left, expected));
-        let (mut bytes, gcm) = (left, matches!(mode, Mode::Gcm { .. }));
-        if gcm {
-            match left.checked_sub(TAG_BYTES) {
-                None => return error("at least 16: the ciphertext and a tag of 16 bytes"),
-                Some(message) if message > mode.most_bytes() => {
-                    return error("at most 2^36 - 32 of a message, and a tag of 16");
-                }
-                Some(message) => bytes = message,
-            }
-        } else if mode.whole_blocks() && !left.is_multiple_of(16) {
-            return error("a multiple of 16");
-        } else if left > mode.most_bytes() {
-            return error("at most 2^36, after which its counter would come again");
-        }
+        let gcm = matches!(mode, Mode::Gcm { .. });
+        let bytes = left.checked_sub(if gcm { TAG_BYTES } else { 0 });
+        let bytes = bytes.ok_or_else(|| {
+            let expected = "at least 16: the ciphertext and a tag of 16 bytes";
+            length(source.name(), mode.name(), left, expected)
+        })?;
         let aad = Vec::new();
         let public = Public {
             mode,
-            tag: None,
+            tag: gcm.then_some([0; 16]),
             aad,
         };
         let mut part = Self {
@@ -157,6 +194,7 @@ impl Part {
             bytes,
             public,
         };
+        part.check_length()?;
         if gcm {
             let tag = part.read_tag();
             part.public.tag = Some(tag.map_err(|error| part.error(error))?);
@@ -188,6 +226,12 @@ impl Part {
         self.bytes.div_ceil(16)
     }
 
+    /// Where the ciphertext begins in its source.
+    #[must_use]
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
     fn meta(&self, first_block: u64) -> PartMeta {
         let Public { mode, tag, aad } = self.public.clone();
         PartMeta {
@@ -214,13 +258,27 @@ impl Part {
 
     /// `count` blocks from number `first` on, and the one before them, if there is one; zeros complete the last one of the message.
     pub(crate) fn read(&self, first: u64, count: usize) -> Result<(Option<Block>, Vec<Block>)> {
-        let before = u64::from(first > 0);
-        let start = 16 * (first - before);
-        let len = (16 * (count as u64 + before)).min(self.bytes - start);
-        let mut blocks = vec![[0; 16]; count + before as usize];
-        self.fill(start, &mut blocks.as_flattened_mut()[..len as usize])?;
+        let window = self.window(first..first + count as u64);
+        let mut blocks = vec![[0; 16]; count + usize::from(first > 0)];
+        let len = (window.end - window.start) as usize;
+        self.fill(window.start, &mut blocks.as_flattened_mut()[..len])?;
         let before = (first > 0).then(|| blocks.remove(0));
         Ok((before, blocks))
+    }
+
+    /// Where the bytes are that [`read`](Self::read) reads.
+    fn window(&self, blocks: Range<u64>) -> Range<u64> {
+        16 * blocks.start.saturating_sub(1)..self.bytes.min(16 * blocks.end)
+    }
+
+    /// The same part, with these of its bytes in memory.
+    fn held(&self, from: u64, bytes: Vec<u8>) -> Self {
+        let (inner, from) = (Arc::clone(&self.source), self.offset + from);
+        let held = Held { inner, from, bytes };
+        Self {
+            source: Arc::new(held),
+            ..self.clone()
+        }
     }
 
     /// BLAKE3 of the ciphertext.
@@ -278,6 +336,8 @@ pub struct Message {
     parts: Vec<Part>,
     /// Number of the first block of each part.
     starts: Vec<u64>,
+    /// The parts that are read.
+    read: Range<usize>,
 }
 
 impl From<Part> for Message {
@@ -294,7 +354,12 @@ impl Message {
             Some(start)
         });
         let starts = starts.collect();
-        Self { parts, starts }
+        let read = 0..parts.len();
+        Self {
+            parts,
+            starts,
+            read,
+        }
     }
 
     /// Parts with names, which are paths below a folder, with `/` between folders: what each is when they are decrypted into one.
@@ -374,22 +439,64 @@ impl Message {
     /// What is public about `count` blocks from number `first` on.
     pub(crate) fn read(&self, first: u64, count: usize) -> Result<PublicBlocks> {
         let mut out = PublicBlocks::default();
-        let end = first + count as u64;
-        for number in self.parts_of(first..end) {
-            let (part, start) = (&self.parts[number], self.starts[number]);
-            let own = first.max(start)..end.min(start + part.blocks());
-            if own.start < own.end {
-                let number = own.start - start;
-                let (before, text) = part.read(number, (own.end - own.start) as usize)?;
-                out.add(part.mode(), number, before, &text);
-            }
+        for (number, own) in self.pieces(first..first + count as u64) {
+            let part = &self.parts[number];
+            let (before, text) = part.read(own.start, (own.end - own.start) as usize)?;
+            out.add(part.mode(), own.start, before, &text);
         }
         Ok(out)
     }
 
-    /// Checks that all sources end as they did.
+    /// What parts have of `blocks`: the numbers of parts and of blocks in them.
+    fn pieces(&self, blocks: Range<u64>) -> impl Iterator<Item = (usize, Range<u64>)> {
+        self.parts_of(blocks.clone()).filter_map(move |number| {
+            let start = self.starts[number];
+            let end = blocks.end.min(start + self.parts[number].blocks());
+            let first = blocks.start.max(start);
+            (first < end).then(|| (number, first - start..end - start))
+        })
+    }
+
+    /// Reads the ciphertext that `blocks` are evaluated from, and hands it on part by part, with where it is in the part; BLAKE3 of all of it.
+    fn ciphertext(
+        &self,
+        blocks: Range<u64>,
+        mut each: impl FnMut(usize, u64, Vec<u8>),
+    ) -> Result<[u8; 32]> {
+        let mut hasher = blake3::Hasher::new();
+        for (number, own) in self.pieces(blocks) {
+            let part = &self.parts[number];
+            let window = part.window(own);
+            let mut bytes = vec![0; (window.end - window.start) as usize];
+            part.fill(window.start, &mut bytes)?;
+            for head in [number as u64, window.start, window.end] {
+                hasher.update(&head.to_le_bytes());
+            }
+            hasher.update(&bytes);
+            each(number, window.start, bytes);
+        }
+        Ok(hasher.finalize().into())
+    }
+
+    /// BLAKE3 of the ciphertext that `blocks` are evaluated from, and of where it is in which part.
+    pub(crate) fn digest_of(&self, blocks: Range<u64>) -> Result<[u8; 32]> {
+        self.ciphertext(blocks, |_, _, _| ())
+    }
+
+    /// The same message with the ciphertext that `blocks` are evaluated from in memory, and its [`digest_of`](Self::digest_of).
+    pub(crate) fn held(&self, blocks: Range<u64>) -> Result<(Self, [u8; 32])> {
+        let mut held = self.clone();
+        held.read = self.parts_of(blocks.clone());
+        let digest = self.ciphertext(blocks, |number, from, bytes| {
+            held.parts[number] = self.parts[number].held(from, bytes);
+        })?;
+        Ok((held, digest))
+    }
+
+    /// Checks that the sources that are read end as they did.
     pub(crate) fn finish(&self) -> Result<()> {
-        self.parts.iter().try_for_each(Part::finish)
+        let parts = &self.parts[self.read.clone()];
+        parts.iter().try_for_each(Part::finish)
     }
 }
 

@@ -94,6 +94,35 @@ impl Plan {
         }
     }
 
+    /// The blocks of a shard.
+    fn blocks(&self, name: &ShardName) -> Range<u64> {
+        let Range { start, end } = name.range();
+        let end = self.split.first_block(end).min(self.split.blocks());
+        self.split.first_block(start)..end
+    }
+
+    /// BLAKE3 of the ciphertext that a shard is evaluated from, and of where it is in which part of the message.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn input_digest(&self, name: &ShardName) -> Result<[u8; 32]> {
+        self.message.digest_of(self.blocks(name))
+    }
+
+    /// The same plan with the ciphertext that a shard is evaluated from in memory, and its [`input_digest`](Self::input_digest): what is evaluated is what the digest
+    /// is of, whoever writes to a file meanwhile.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn hold(&self, name: &ShardName) -> Result<(Self, [u8; 32])> {
+        let (message, digest) = self.message.held(self.blocks(name))?;
+        let held = Self {
+            message,
+            ..self.clone()
+        };
+        Ok((held, digest))
+    }
+
     /// Length of the record of a batch.
     fn record_bytes(&self, batch: u64) -> u64 {
         let [full, last] = self.batch_bytes;

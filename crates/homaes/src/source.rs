@@ -4,6 +4,7 @@ use crate::{Error, Result};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Bytes that are read by their place, and whose number is known: a file, a part of memory, an object of a store.
 ///
@@ -158,6 +159,39 @@ impl<B: AsRef<[u8]> + Send + Sync> Source for Memory<B> {
         let found = range.and_then(|range| bytes.get(range));
         into.copy_from_slice(found.ok_or(io::ErrorKind::UnexpectedEof)?);
         Ok(())
+    }
+}
+
+/// A source some bytes of which are in memory, and are read from there.
+pub(crate) struct Held {
+    pub(crate) inner: Arc<dyn Source>,
+    /// Where these are.
+    pub(crate) from: u64,
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl Source for Held {
+    fn name(&self) -> &Path {
+        self.inner.name()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.inner.bytes()
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        let start = offset.checked_sub(self.from);
+        let start = start.and_then(|start| usize::try_from(start).ok());
+        let range = start.and_then(|start| Some(start..start.checked_add(into.len())?));
+        match range.and_then(|range| self.bytes.get(range)) {
+            Some(held) => into.copy_from_slice(held),
+            None => self.inner.read_at(offset, into)?,
+        }
+        Ok(())
+    }
+
+    fn is_whole(&self) -> io::Result<bool> {
+        self.inner.is_whole()
     }
 }
 

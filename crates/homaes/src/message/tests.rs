@@ -164,3 +164,102 @@ fn associated_data_belongs_to_gcm_and_is_bounded() {
     assert!(gcm().with_aad(vec![0; MAX_AAD_BYTES]).is_ok());
     assert!(gcm().with_aad(vec![0; MAX_AAD_BYTES + 1]).is_err());
 }
+
+#[test]
+fn described_parts_are_the_ones_that_were_opened() {
+    let bytes: Vec<u8> = (0..64).collect();
+    let memory = || Memory::new(bytes.clone(), "m");
+    let nonce = [1; 12];
+    let opened = [
+        Part::of(memory(), Mode::Ecb).unwrap(),
+        Part::of(memory(), Mode::Ctr { iv: [7; 16] }).unwrap(),
+        Part::of(memory(), Mode::Gcm { nonce }).unwrap(),
+        Part::with_nonce(memory())
+            .unwrap()
+            .with_aad(vec![5])
+            .unwrap(),
+    ];
+    for part in opened {
+        let meta = part.meta(0);
+        let again = Part::described(memory(), part.offset(), &meta).unwrap();
+        assert_eq!(again.meta(0), meta);
+        assert_eq!(again.digest().unwrap(), part.digest().unwrap());
+        again.finish().unwrap();
+        // another length, another tag, or none where there must be one
+        let shorter = PartMeta {
+            bytes: meta.bytes - 16,
+            ..meta.clone()
+        };
+        assert!(Part::described(memory(), part.offset(), &shorter).is_err());
+        let tag = match meta.tag {
+            None => Some([0; 16]),
+            Some(_) => None,
+        };
+        let other = PartMeta { tag, ..meta };
+        assert!(Part::described(memory(), part.offset(), &other).is_err());
+        assert!(Part::described(memory(), u64::MAX, &other).is_err());
+    }
+}
+
+/// A source whose bytes change after so many reads.
+struct Changing {
+    reads: std::sync::atomic::AtomicUsize,
+    from: usize,
+}
+
+impl Source for Changing {
+    fn name(&self) -> &Path {
+        Path::new("changing")
+    }
+
+    fn bytes(&self) -> u64 {
+        160
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        let read = self
+            .reads
+            .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        into.fill(if read < self.from { offset as u8 } else { 0xff });
+        Ok(())
+    }
+}
+
+#[test]
+fn held_ciphertext_is_what_its_digest_is_of() {
+    let iv = [3; 16];
+    let text: Vec<u8> = (0..160).collect();
+    for mode in [
+        Mode::Ecb,
+        Mode::Cbc { iv },
+        Mode::Ctr { iv },
+        Mode::Cfb { iv },
+    ] {
+        let parts = [&text[..64], &[], &text[64..96], &text[96..]];
+        let parts = parts.iter().enumerate().map(|(number, part)| {
+            let part = Memory::new(part.to_vec(), format!("part {number}"));
+            (number.to_string(), Part::of(part, mode).unwrap())
+        });
+        let message = Message::of_parts(parts).unwrap();
+        let mut digests = std::collections::HashSet::new();
+        for blocks in [0..10, 0..1, 1..2, 3..7, 4..6, 9..10, 5..5] {
+            let (held, digest) = message.held(blocks.clone()).unwrap();
+            assert_eq!(digest, message.digest_of(blocks.clone()).unwrap());
+            let count = (blocks.end - blocks.start) as usize;
+            let of = |message: &Message| message.read(blocks.start, count).unwrap();
+            assert_eq!(of(&held), of(&message));
+            held.finish().unwrap();
+            assert!(digests.insert(digest), "{blocks:?}");
+        }
+        let source = |from| Changing {
+            reads: 0.into(),
+            from,
+        };
+        let right = Message::from(Part::of(source(usize::MAX), mode).unwrap());
+        let changed = Message::from(Part::of(source(1), mode).unwrap());
+        let (held, digest) = changed.held(2..4).unwrap();
+        assert_eq!(digest, right.digest_of(2..4).unwrap());
+        assert_ne!(digest, changed.digest_of(2..4).unwrap());
+        assert_eq!(held.read(2, 2).unwrap(), right.read(2, 2).unwrap());
+    }
+}
