@@ -42,8 +42,9 @@ pub(crate) fn temporary_name(name: &OsStr) -> OsString {
     temporary
 }
 
-/// Whether a file name is one of [`temporary_name`].
-fn is_temporary(name: &OsStr) -> bool {
+/// Whether a file name is that of an output in the making, as [`AtomicFile`](crate::AtomicFile) makes it.
+#[must_use]
+pub fn is_temporary_name(name: &OsStr) -> bool {
     let bytes = name.as_encoded_bytes();
     let Some((head, digits)) = bytes.split_last_chunk::<DIGITS>() else {
         return false;
@@ -141,7 +142,7 @@ fn visit(folder: &Path, mut see: impl FnMut(PathBuf, Option<File>)) -> io::Resul
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         // Anything but a regular file is not one of ours; opening a pipe would wait for its writer.
-        if !is_temporary(&entry.file_name()) || !entry.file_type()?.is_file() {
+        if !is_temporary_name(&entry.file_name()) || !entry.file_type()?.is_file() {
             continue;
         }
         let lock = File::open(entry.path()).ok();
@@ -160,7 +161,10 @@ mod tests {
     fn names_are_told_from_others() {
         for name in ["a", "secret.hsk", "", &"n".repeat(300)] {
             let temporary = temporary_name(OsStr::new(name));
-            assert!(is_temporary(&temporary) && temporary.len() < 256, "{name}");
+            assert!(
+                is_temporary_name(&temporary) && temporary.len() < 256,
+                "{name}"
+            );
             assert_ne!(temporary, temporary_name(OsStr::new(name)));
         }
         for other in [
@@ -174,7 +178,7 @@ mod tests {
             "a.homaes-tmp-0123456789abcdef",
             "._homaes-tmp-0123456789abcdef",
         ] {
-            assert!(!is_temporary(OsStr::new(other)), "{other}");
+            assert!(!is_temporary_name(OsStr::new(other)), "{other}");
         }
     }
 

@@ -44,7 +44,9 @@ pub use codec::{Decoder, Encoder};
 pub use error::WireError;
 pub use header::{Contents, HEADER_FIXED_BYTES, Header, MAGIC, MAX_SET_NAME_BYTES, VERSION};
 pub use kind::{KeyId, Kind};
-pub use leftover::{Temporary, claim, is_one_file, remove_leftovers, temporaries};
+pub use leftover::{
+    Temporary, claim, is_one_file, is_temporary_name, remove_leftovers, temporaries,
+};
 pub use reader::{Front, Reader, RecordReader, Stored, read_exact_at};
 pub use registry::Registry;
 pub use writer::{RecordWriter, Writer};

@@ -1,0 +1,18 @@
+//! From a place to its store.
+
+use crate::{Local, Location, Store, StoreError};
+use std::sync::Arc;
+
+/// The objects below a place.
+///
+/// # Errors
+/// [`StoreError::Location`] for a bucket in a build without feature `s3`.
+pub fn open(location: &Location) -> Result<Arc<dyn Store>, StoreError> {
+    match location {
+        Location::Local(folder) => Ok(Arc::new(Local::new(folder))),
+        Location::S3 { .. } => Err(StoreError::Location {
+            location: location.to_string(),
+            why: "this build has no object stores; take one with feature s3, or a folder",
+        }),
+    }
+}
