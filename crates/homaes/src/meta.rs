@@ -88,6 +88,19 @@ pub struct PartMeta {
 }
 
 impl PartMeta {
+    /// Of a message of one part without a name, tag and associated data.
+    #[must_use]
+    pub fn new(mode: Mode, bytes: u64) -> Self {
+        Self {
+            name: None,
+            mode,
+            tag: None,
+            aad: Vec::new(),
+            bytes,
+            first_block: 0,
+        }
+    }
+
     /// SHA-256 of the associated data, as `sha256sum` prints it.
     #[must_use]
     pub fn aad_sha256(&self) -> [u8; 32] {

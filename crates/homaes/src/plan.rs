@@ -75,6 +75,12 @@ impl Plan {
         self.split
     }
 
+    /// The header of the file of results.
+    #[must_use]
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
     /// Length of the file of results.
     #[must_use]
     pub fn file_bytes(&self) -> u64 {

@@ -1,0 +1,172 @@
+//! What went wrong with a job, and what to do about it.
+
+use homaes_store::StoreError;
+use std::io;
+
+/// Result of this crate.
+pub type Result<T, E = JobError> = core::result::Result<T, E>;
+
+/// Errors of jobs. The message says what was found and expected; [`remedy`](Self::remedy) says what to do.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum JobError {
+    /// The work itself failed.
+    #[error(transparent)]
+    Work(#[from] homaes::Error),
+    /// The store of the job, of its keys or of its input failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// There is no job.
+    #[error("{job}: no job is here: job.json is missing")]
+    NoJob {
+        /// Where it was looked for.
+        job: String,
+    },
+    /// The plan cannot be read.
+    #[error("{job}/job.json: {what}")]
+    Plan {
+        /// The job.
+        job: String,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// Another job is there.
+    #[error("{job}: holds another job: found {found}, expected {expected}")]
+    OtherJob {
+        /// Where.
+        job: String,
+        /// What is there.
+        found: String,
+        /// What was planned.
+        expected: String,
+    },
+    /// The keys are not those that the job was planned with.
+    #[error("{job}: the keys are not those of the plan")]
+    OtherKeys {
+        /// The job.
+        job: String,
+    },
+    /// A part of the message is not as it was when the job was planned.
+    #[error("{input}: changed since the job was planned")]
+    Input {
+        /// The part.
+        input: String,
+    },
+    /// A shard is not what is computed from job and keys.
+    #[error("{shard}: differs from the shard that this machine computes")]
+    Differs {
+        /// The shard.
+        shard: String,
+    },
+    /// A shard of another length than it must have.
+    #[error("{shard}: found {found} bytes, expected {expected}: not a whole shard")]
+    ShardBytes {
+        /// The shard.
+        shard: String,
+        /// Its length.
+        found: u64,
+        /// The length of all shards of its number of batches.
+        expected: u64,
+    },
+    /// The job has no such shard.
+    #[error("{job}: there is no shard {found}, expected 0 to {last}")]
+    NoShard {
+        /// The job.
+        job: String,
+        /// The number asked for.
+        found: u64,
+        /// The number of the last one.
+        last: u64,
+    },
+    /// The job has no message to evaluate.
+    #[error("the message of a job, expected one byte at least")]
+    Empty,
+    /// A shard would be too long for one object.
+    #[error("a shard of {batches} batches has {found} bytes, expected at most {most}")]
+    ShardTooLong {
+        /// Batches asked for.
+        batches: u64,
+        /// Length.
+        found: u64,
+        /// The most.
+        most: u64,
+    },
+    /// The path cannot stand in a plan.
+    #[error("{path}: cannot be written into a plan: its name is no UTF-8")]
+    Path {
+        /// The path.
+        path: String,
+    },
+    /// The job is not complete.
+    #[error("{job}: {missing} of {shards} shards are missing")]
+    Incomplete {
+        /// The job.
+        job: String,
+        /// Shards that are missing.
+        missing: u64,
+        /// All shards.
+        shards: u64,
+    },
+    /// The store has no room for the shards.
+    #[error("{job}: {wanted} bytes wanted for the shards, {free} free on the disk")]
+    Disk {
+        /// The job.
+        job: String,
+        /// Bytes still to be written.
+        wanted: u64,
+        /// Bytes free.
+        free: u64,
+    },
+}
+
+impl JobError {
+    /// Whether the same command may succeed later: a service or a network failed, or there is no room on the disk or in memory.
+    #[must_use]
+    pub fn is_temporary(&self) -> bool {
+        match self {
+            Self::Work(homaes::Error::Io { source, .. }) if store_error(source).is_some() => {
+                store_error(source).is_some_and(StoreError::is_temporary)
+            }
+            Self::Work(error) => error.is_temporary(),
+            Self::Store(error) => error.is_temporary(),
+            Self::Disk { .. } => true,
+            _ => false,
+        }
+    }
+
+    /// What to do, in one clause.
+    #[must_use]
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Self::Work(error) => error.remedy(),
+            Self::Store(error) if error.is_temporary() => "run the same command later",
+            Self::Store(_) => "check the location and who may read and write there",
+            Self::NoJob { .. } => "check the location, or make one with 'homaes job plan'",
+            Self::Plan { .. } => {
+                "the plan was changed or is of another version: plan the job again in another place"
+            }
+            Self::OtherJob { .. } => "choose another place for this one",
+            Self::OtherKeys { .. } => {
+                "put back the keys that the job was planned with, or plan it again in another place"
+            }
+            Self::Input { .. } => {
+                "put back the file that the job was planned with, or plan it again in another place"
+            }
+            Self::Differs { .. } => {
+                "one of two machines computes wrongly, or the shard was forged: evaluate it on a third machine, and remove the wrong one"
+            }
+            Self::ShardBytes { .. } => "remove it and run the same command",
+            Self::NoShard { .. } => "'homaes job status' shows the shards",
+            Self::Empty => "give a file that is not empty",
+            Self::ShardTooLong { .. } => "give fewer with --shard-batches",
+            Self::Path { .. } => "rename it",
+            Self::Incomplete { .. } => "evaluate them with 'homaes job run'",
+            Self::Disk { .. } => "free space and run the same command, or give --ignore-space",
+        }
+    }
+}
+
+/// The error of a store that reached the library as one of input and output.
+fn store_error(source: &io::Error) -> Option<&StoreError> {
+    source.get_ref()?.downcast_ref()
+}

@@ -1,0 +1,455 @@
+//! A job that is there: its plan, which shards it has, and the file of results that they make.
+
+use crate::error::{JobError, Result};
+use crate::manifest::{FORMAT, MAX_BYTES, Manifest, resolve};
+use homaes::{Layout, Merge, Output, RunId, Shard, ShardName};
+use homaes_store::{Location, Store, StoreError};
+use std::io::{self, Write};
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// The object that has the plan.
+pub(crate) const PLAN: &str = "job.json";
+
+/// What names of shards begin with.
+const SHARDS: &str = "shards";
+
+/// Bytes of a shard, at most: it is written to a bucket in one piece, and is in memory as a whole.
+pub const MAX_SHARD_BYTES: u64 = 512 << 20;
+
+/// A job.
+#[derive(Debug)]
+pub struct Job {
+    pub(crate) location: Location,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) manifest: Manifest,
+    pub(crate) layout: Layout,
+}
+
+/// Which shards are there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Status {
+    /// All shards.
+    pub shards: u64,
+    /// All batches.
+    pub batches: u64,
+    /// Those shards that are there, of the right length.
+    pub present: Vec<Range<u64>>,
+    /// Those that are there with another length, and that length.
+    pub wrong: Vec<(u64, u64)>,
+    /// Shards that workers are evaluating; 0 where that cannot be told, as in a bucket.
+    pub claimed: u64,
+    /// Bytes of the shards that are there.
+    pub bytes: u64,
+}
+
+impl Status {
+    /// Number of shards that are there.
+    #[must_use]
+    pub fn done(&self) -> u64 {
+        self.present
+            .iter()
+            .map(|range| range.end - range.start)
+            .sum()
+    }
+
+    /// Number of shards that are not there, or not whole.
+    #[must_use]
+    pub fn missing(&self) -> u64 {
+        self.shards - self.done()
+    }
+
+    /// Whether shard `number` is there.
+    #[must_use]
+    pub fn has(&self, number: u64) -> bool {
+        let after = self.present.partition_point(|range| range.end <= number);
+        self.present
+            .get(after)
+            .is_some_and(|range| range.contains(&number))
+    }
+}
+
+impl Job {
+    /// Opens the job at `location`.
+    ///
+    /// # Errors
+    /// [`JobError::NoJob`]; [`JobError::Plan`] if its plan is damaged.
+    pub fn open(location: Location) -> Result<Self> {
+        let store = homaes_store::open(&location)?;
+        let job = location.to_string();
+        let Some(text) = store.read(PLAN, MAX_BYTES)? else {
+            return Err(JobError::NoJob { job });
+        };
+        let wrong = |what| JobError::Plan {
+            job: job.clone(),
+            what,
+        };
+        let manifest: Manifest =
+            serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
+        let layout = Layout::from_name(&manifest.layout);
+        let layout = layout.ok_or_else(|| wrong("unknown layout".to_owned()))?;
+        let job = Self {
+            location,
+            store,
+            manifest,
+            layout,
+        };
+        match job.fault()? {
+            None => Ok(job),
+            Some(what) => Err(wrong(what.to_owned())),
+        }
+    }
+
+    /// What of the plan contradicts the rest. What it says of keys and message is compared with them when they are opened.
+    fn fault(&self) -> Result<Option<&'static str>> {
+        let plan = &self.manifest;
+        if plan.format != FORMAT {
+            return Ok(Some("expected format \"homaes job 1\""));
+        }
+        let merge = self.merge_of(Box::new(|number| {
+            let path = PathBuf::from(number.to_string());
+            let source = io::ErrorKind::NotFound.into();
+            Err(homaes::Error::Io { path, source })
+        }))?;
+        let (header, shards) = (merge.header(), merge.shards());
+        let same_set = plan.set.name == header.set()
+            && plan.set.digest.0 == *header.digest()
+            && plan.key_id == header.key_id().to_string();
+        let last = shards.saturating_sub(1);
+        let batches = merge.shard(last).range().end;
+        Ok(match () {
+            () if !same_set => Some("set or key differ from those of the front"),
+            () if shards == 0 || plan.shards != shards || plan.batches != batches => {
+                Some("shards or batches differ from those of the front")
+            }
+            () if plan.inputs.len() as u64 != shards => Some("expected an input for each shard"),
+            () if plan.bytes.output != header.file_bytes() => {
+                Some("length of the output differs from that of the front")
+            }
+            () if plan.bytes.shard.max(plan.bytes.last_shard) > MAX_SHARD_BYTES => {
+                Some("shards are too long")
+            }
+            () if plan.parts.iter().any(|part| part.meta().is_none()) => {
+                Some("a part has a mode or an IV that it cannot have")
+            }
+            () => None,
+        })
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn location(&self) -> &Location {
+        &self.location
+    }
+
+    /// Names what it computes.
+    #[must_use]
+    pub fn id(&self) -> RunId {
+        RunId(self.manifest.id.0)
+    }
+
+    /// The parameter set of its keys, by name.
+    #[must_use]
+    pub fn set(&self) -> &str {
+        &self.manifest.set.name
+    }
+
+    /// The layout in which AES is evaluated.
+    #[must_use]
+    pub fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    /// Number of shards.
+    #[must_use]
+    pub fn shards(&self) -> u64 {
+        self.manifest.shards
+    }
+
+    /// Batches of all shards but the last one, which may have fewer.
+    #[must_use]
+    pub fn shard_batches(&self) -> u64 {
+        self.manifest.shard_batches
+    }
+
+    /// Number of batches of all shards.
+    #[must_use]
+    pub fn batches(&self) -> u64 {
+        self.manifest.batches
+    }
+
+    /// Length of the file of results.
+    #[must_use]
+    pub fn output_bytes(&self) -> u64 {
+        self.manifest.bytes.output
+    }
+
+    /// Number of parts of the message, and their bytes.
+    #[must_use]
+    pub fn parts(&self) -> (u64, u64) {
+        let parts = &self.manifest.parts;
+        let bytes = parts
+            .iter()
+            .fold(0u64, |sum, part| sum.saturating_add(part.bytes));
+        (parts.len() as u64, bytes)
+    }
+
+    /// What shard `number` must be.
+    pub(crate) fn shard(&self, number: u64) -> ShardName {
+        let plan = &self.manifest;
+        let first = number.saturating_mul(plan.shard_batches);
+        ShardName {
+            run: self.id(),
+            number,
+            first,
+            batches: plan.shard_batches.min(plan.batches.saturating_sub(first)),
+            front: blake3::hash(&plan.front.0).into(),
+        }
+    }
+
+    /// Refuses the number of a shard that there is not.
+    pub(crate) fn check_number(&self, found: u64) -> Result<()> {
+        match found < self.shards() {
+            true => Ok(()),
+            false => Err(JobError::NoShard {
+                job: self.location.to_string(),
+                found,
+                last: self.shards() - 1,
+            }),
+        }
+    }
+
+    /// The object of shard `number`.
+    pub(crate) fn object(number: u64) -> String {
+        format!("{SHARDS}/{number:06}.hcs")
+    }
+
+    /// How messages name shard `number`.
+    #[must_use]
+    pub fn describe(&self, number: u64) -> String {
+        self.store.describe(&Self::object(number))
+    }
+
+    /// The length of shard `number`.
+    pub(crate) fn shard_bytes(&self, number: u64) -> u64 {
+        match number + 1 == self.shards() {
+            true => self.manifest.bytes.last_shard,
+            false => self.manifest.bytes.shard,
+        }
+    }
+
+    /// Where something of the plan is.
+    pub(crate) fn resolve(&self, uri: &str) -> Result<Location> {
+        resolve(uri, &self.location)
+    }
+
+    /// Whether shard `number` is there.
+    ///
+    /// # Errors
+    /// [`JobError::ShardBytes`] if it is there and is not whole.
+    pub fn has(&self, number: u64) -> Result<bool> {
+        let expected = self.shard_bytes(number);
+        match self.store.bytes(&Self::object(number))? {
+            None => Ok(false),
+            Some(found) if found == expected => Ok(true),
+            Some(found) => Err(JobError::ShardBytes {
+                shard: self.describe(number),
+                found,
+                expected,
+            }),
+        }
+    }
+
+    /// Which shards are there.
+    ///
+    /// # Errors
+    /// [`JobError::Store`].
+    pub fn status(&self) -> Result<Status> {
+        let mut numbers = Vec::new();
+        let (mut wrong, mut bytes) = (Vec::new(), 0);
+        for (name, found) in self.store.list(SHARDS)? {
+            let Some(number) = self.number_of(&name) else {
+                continue;
+            };
+            match found == self.shard_bytes(number) {
+                true => numbers.push(number),
+                false => wrong.push((number, found)),
+            }
+            bytes += found;
+        }
+        numbers.sort_unstable();
+        let mut present: Vec<Range<u64>> = Vec::new();
+        for number in numbers {
+            match present.last_mut() {
+                Some(last) if last.end == number => last.end += 1,
+                _ => present.push(number..number + 1),
+            }
+        }
+        let claims = self.store.folder().map(crate::claim::held);
+        Ok(Status {
+            shards: self.shards(),
+            batches: self.batches(),
+            present,
+            wrong,
+            claimed: claims.unwrap_or(0),
+            bytes,
+        })
+    }
+
+    /// The number of the shard that an object is.
+    fn number_of(&self, name: &str) -> Option<u64> {
+        let number = name.strip_prefix(SHARDS)?.strip_prefix('/')?;
+        let number = number.strip_suffix(".hcs")?.parse().ok()?;
+        (number < self.shards() && name == Self::object(number)).then_some(number)
+    }
+
+    /// The bytes of shard `number`; `None` if it is not there.
+    pub(crate) fn read(&self, number: u64) -> Result<Option<Vec<u8>>> {
+        let expected = self.shard_bytes(number);
+        let bytes = match self.store.read(&Self::object(number), expected) {
+            Err(StoreError::TooLong { found, .. }) => Err(found),
+            read => match read? {
+                None => return Ok(None),
+                Some(bytes) if bytes.len() as u64 == expected => Ok(bytes),
+                Some(bytes) => Err(bytes.len() as u64),
+            },
+        };
+        let bytes = bytes.map_err(|found| JobError::ShardBytes {
+            shard: self.describe(number),
+            found,
+            expected,
+        })?;
+        Ok(Some(bytes))
+    }
+
+    /// Verifies the checksums of shard `number`, and that it is the one that it must be; whether it is there.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn check(&self, number: u64) -> Result<bool> {
+        let Some(bytes) = self.read(number)? else {
+            return Ok(false);
+        };
+        let path = PathBuf::from(self.describe(number));
+        let shard = Shard::read(bytes, &path)?;
+        let merge = self.results_unchecked()?;
+        shard.check(&self.shard(number), merge.header(), &path)?;
+        Ok(true)
+    }
+
+    fn merge_of<'j>(&self, fetch: homaes::Fetch<'j>) -> Result<Merge<'j>> {
+        let plan = &self.manifest;
+        Ok(Merge::new(
+            plan.front.0.clone(),
+            self.id(),
+            plan.shard_batches,
+            fetch,
+        )?)
+    }
+
+    fn results_unchecked(&self) -> Result<Merge<'_>> {
+        self.merge_of(Box::new(|number| {
+            let path = PathBuf::from(self.describe(number));
+            let error = |source| homaes::Error::Io {
+                path: path.clone(),
+                source,
+            };
+            match self.read(number) {
+                Ok(Some(bytes)) => Ok((bytes, path)),
+                Ok(None) => Err(error(io::ErrorKind::NotFound.into())),
+                Err(JobError::Work(wrong)) => Err(wrong),
+                Err(JobError::Store(wrong)) => Err(error(io::Error::other(wrong))),
+                Err(other) => Err(error(io::Error::new(
+                    io::ErrorKind::InvalidData,
+                    other.to_string(),
+                ))),
+            }
+        }))
+    }
+
+    /// The file of results, which its shards make: the bytes of a run on one machine that is [`reproducible`](homaes::Transcipher::reproducible).
+    ///
+    /// # Errors
+    /// [`JobError::Incomplete`] if shards are missing.
+    pub fn results(&self) -> Result<Merge<'_>> {
+        let missing = self.status()?.missing();
+        if missing > 0 {
+            return Err(JobError::Incomplete {
+                job: self.location.to_string(),
+                missing,
+                shards: self.shards(),
+            });
+        }
+        self.results_unchecked()
+    }
+
+    /// Writes the file of results.
+    ///
+    /// # Errors
+    /// As [`results`](Self::results); what is wrong with a shard: `output` then does not appear.
+    pub fn merge(&self, mut output: Output) -> Result<()> {
+        let mut merge = self.results()?;
+        if output.is_file() {
+            let path = output.path().parent().unwrap_or(output.path()).to_owned();
+            check_disk(path, self.output_bytes())?;
+        }
+        while let Some(bytes) = merge.next_bytes()? {
+            let written = output.write_all(&bytes);
+            written.map_err(|source| homaes::Error::Io {
+                path: output.path().to_owned(),
+                source,
+            })?;
+        }
+        Ok(output.commit()?)
+    }
+
+    /// Removes the shards, and then the plan: where a file of results was written, the job is done.
+    ///
+    /// # Errors
+    /// [`JobError::Store`].
+    pub fn remove(self) -> Result<()> {
+        for number in 0..self.shards() {
+            self.store.remove(&Self::object(number))?;
+        }
+        self.store.remove(PLAN)?;
+        if let Some(folder) = self.store.folder() {
+            crate::claim::remove_all(folder);
+            let _ = std::fs::remove_dir(folder.join(SHARDS));
+            let _ = std::fs::remove_dir(folder);
+        }
+        Ok(())
+    }
+
+    /// Refuses to begin where the disk has no room for the shards that are missing.
+    ///
+    /// # Errors
+    /// [`homaes::Error::Disk`].
+    pub fn check_space(&self) -> Result<()> {
+        let Some(folder) = self.store.folder() else {
+            return Ok(());
+        };
+        let status = self.status()?;
+        let Manifest { bytes, shards, .. } = &self.manifest;
+        let all = (shards - 1)
+            .saturating_mul(bytes.shard)
+            .saturating_add(bytes.last_shard);
+        check_disk(folder.to_owned(), all.saturating_sub(status.bytes))
+    }
+}
+
+/// Refuses to write `wanted` bytes into a folder where there is no room for them. What cannot be found out is no reason to refuse.
+fn check_disk(folder: PathBuf, wanted: u64) -> Result<()> {
+    let folder = match folder.as_os_str().is_empty() {
+        true => PathBuf::from("."),
+        false => folder,
+    };
+    match homaes_wire::free_bytes(&folder) {
+        Some(free) if free < wanted => {
+            let path = folder;
+            Err(homaes::Error::Disk { path, wanted, free }.into())
+        }
+        _ => Ok(()),
+    }
+}

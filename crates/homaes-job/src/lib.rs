@@ -1,0 +1,58 @@
+//! Runs that many workers share, on one machine or on many.
+//!
+//! A job is a folder, or what is below a key of a bucket:
+//!
+//! ```text
+//! JOB/job.json             the plan: keys, message, shards; written once, never changed
+//! JOB/shards/000017.hcs    the results of some batches
+//! JOB/claims/000017        in folders: locked by the worker that evaluates the shard
+//! JOB/log/*.ndjson         in folders: what each worker did, for people; nothing needs it
+//! ```
+//!
+//! A shard is a function of job and keys: whoever evaluates it makes the same bytes ([`homaes::Shard`]). So workers need to know nothing of each other. Each writes a shard
+//! only where none is; who comes second compares. A worker that is killed leaves nothing that the next one has to know.
+//!
+//! Before a shard is evaluated its ciphertext is read into memory and compared with the digest in the plan: what changed since is named, never used. A complete job is read as the
+//! file of results that its shards make ([`Job::results`]).
+//!
+//! ```
+//! use homaes_job::{Job, Location, Planning, Worker};
+//! # use homaes::{AesKey, KeySet, Mode, Output, Part, Set, WrappedKey, Wrapping};
+//! # let folder = tempfile::tempdir()?;
+//! # let at = |name: &str| folder.path().join(name);
+//! # let keys = KeySet::create(&Set::named("bgv/toy-255")?, at("keys"), false)?;
+//! # let aes_key = AesKey::from_bytes(&[7; 16])?;
+//! # let wrapped = WrappedKey::create(&keys.secret, &aes_key, &Wrapping::default(), at("key.hwk"), false)?;
+//! # std::fs::write(at("c"), [0x3a; 1000])?;
+//! let eval = Location::Local(at("keys/eval.hek"));
+//! let wrapped = Location::Local(at("key.hwk"));
+//! let message = Part::open(at("c"), Mode::Ctr { iv: [0; 16] })?.into();
+//! let planning = Planning { shard_batches: Some(2), ..Planning::new(eval, wrapped) };
+//! let job = Job::plan(Location::Local(at("job")), message, &planning)?;
+//!
+//! let keys = job.keys(None)?;
+//! Worker::new(&job, &keys, None)?.run(&[], &mut |_| ())?;
+//! assert_eq!(job.status()?.missing(), 0);
+//! job.merge(Output::create(at("c.hct"), false)?)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod claim;
+mod error;
+mod input;
+mod job;
+mod log;
+mod manifest;
+mod plan;
+mod verify;
+mod worker;
+
+pub use error::{JobError, Result};
+pub use homaes_store::Location;
+pub use input::open_source;
+pub use job::{Job, MAX_SHARD_BYTES, Status};
+pub use plan::Planning;
+pub use verify::Verified;
+pub use worker::{Done, Keys, Outcome, Worker};

@@ -1,0 +1,218 @@
+//! Making a job.
+
+use crate::error::{JobError, Result};
+use crate::input::open_source;
+use crate::job::{Job, MAX_SHARD_BYTES, PLAN};
+use crate::manifest::{Bytes, FORMAT, Hex, KeyEntry, Lengths, Manifest, PartEntry, SetEntry, uri};
+use crate::worker::{Keys, fetched};
+use homaes::{Layout, Message, Plan, Source, Transcipher};
+use homaes_store::{Created, Location};
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+/// Batches of a shard unless another number is given.
+const SHARD_BATCHES: u64 = 8;
+
+/// Bytes that are read at a time for a digest.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// How a job is planned.
+#[derive(Debug, Clone)]
+pub struct Planning {
+    /// The evaluation key.
+    pub eval: Location,
+    /// The wrapped key.
+    pub wrapped: Location,
+    /// In which AES is evaluated; the cheapest of the wrapped key for the message if it is `None`.
+    pub layout: Option<Layout>,
+    /// Batches of a shard; 8 if it is `None`, or fewer where so many would be too long.
+    pub shard_batches: Option<u64>,
+    /// Plan although the disk has no room for the shards.
+    pub ignore_space: bool,
+    /// Folder for keys that come from a bucket.
+    pub cache: Option<PathBuf>,
+}
+
+impl Planning {
+    /// With these keys, and nothing else asked for.
+    #[must_use]
+    pub fn new(eval: Location, wrapped: Location) -> Self {
+        Self {
+            eval,
+            wrapped,
+            layout: None,
+            shard_batches: None,
+            ignore_space: false,
+            cache: None,
+        }
+    }
+}
+
+impl Job {
+    /// Plans a job at `location`: everything that is read is read once, for its digests. The parts of `message` must be files, or [`open_source`]s. Planning the same job
+    /// again gives the job that is there.
+    ///
+    /// # Errors
+    /// [`JobError::OtherJob`] if there is another job; [`JobError::Empty`]; [`JobError::ShardTooLong`]; errors of keys, message and store.
+    pub fn plan(location: Location, message: Message, planning: &Planning) -> Result<Self> {
+        let store = homaes_store::open(&location)?;
+        let (mut eval, mut wrapped) = (key(&planning.eval)?, key(&planning.wrapped)?);
+        let paths = [&mut eval, &mut wrapped].map(|entry| {
+            let location = Location::parse(&entry.uri)?;
+            fetched(&location, entry, planning.cache.as_deref())
+        });
+        let [eval_path, wrapped_path] = paths;
+        let keys = Keys::open(&eval_path?, &wrapped_path?)?;
+        let transcipher = Transcipher::with_threads(&keys.eval, &keys.wrapped, NonZeroUsize::MIN)?;
+        let transcipher = match planning.layout {
+            Some(layout) => transcipher.layout(layout)?,
+            None => transcipher,
+        };
+        let plan = transcipher.plan(message)?;
+        if plan.split().batches() == 0 {
+            return Err(JobError::Empty);
+        }
+        // paths in the plan are relative to it
+        if let Some(folder) = store.folder() {
+            let made = fs::create_dir_all(folder);
+            made.map_err(|source| homaes::Error::Io {
+                path: folder.to_owned(),
+                source,
+            })?;
+        }
+        eval.uri = uri(&planning.eval, &location)?;
+        wrapped.uri = uri(&planning.wrapped, &location)?;
+        let manifest = manifest(&plan, (eval, wrapped), planning.shard_batches, &location)?;
+        let layout = plan.layout();
+        let job = Self {
+            location,
+            store,
+            manifest,
+            layout,
+        };
+        job.write(planning.ignore_space)
+    }
+
+    /// Writes the plan, unless it is there.
+    fn write(self, ignore_space: bool) -> Result<Self> {
+        if !ignore_space {
+            self.check_space()?;
+        }
+        let text = serde_json::to_vec_pretty(&self.manifest).map_err(|error| JobError::Plan {
+            job: self.location.to_string(),
+            what: error.to_string(),
+        })?;
+        if self.store.create(PLAN, &text)? == Created::New {
+            return Ok(self);
+        }
+        let there = Self::open(self.location.clone())?;
+        let name = |job: &Self| format!("{} in {} shards", job.id(), job.shards());
+        match there.manifest == self.manifest {
+            true => Ok(there),
+            false => Err(JobError::OtherJob {
+                job: self.location.to_string(),
+                found: name(&there),
+                expected: name(&self),
+            }),
+        }
+    }
+}
+
+/// A key by where it is and what it is.
+fn key(location: &Location) -> Result<KeyEntry> {
+    let source = open_source(location)?;
+    let mut hasher = blake3::Hasher::new();
+    let mut piece = vec![0; PIECE_BYTES];
+    let mut at = 0;
+    while at < source.bytes() {
+        let len = (source.bytes() - at).min(PIECE_BYTES as u64) as usize;
+        let read = source.read_at(at, &mut piece[..len]);
+        read.map_err(|error| homaes::Error::Io {
+            path: source.name().to_owned(),
+            source: error,
+        })?;
+        hasher.update(&piece[..len]);
+        at += len as u64;
+    }
+    let text = match location {
+        Location::Local(path) => path.to_str().map(str::to_owned),
+        Location::S3 { .. } => Some(location.to_string()),
+    };
+    Ok(KeyEntry {
+        uri: text.ok_or_else(|| JobError::Path {
+            path: location.to_string(),
+        })?,
+        bytes: source.bytes(),
+        blake3: Hex(hasher.finalize().into()),
+    })
+}
+
+fn manifest(
+    plan: &Plan,
+    (eval_key, wrapped_key): (KeyEntry, KeyEntry),
+    shard_batches: Option<u64>,
+    location: &Location,
+) -> Result<Manifest> {
+    let digests = plan.message().digests()?;
+    let run = plan.id_of(&digests);
+    let batches = plan.split().batches();
+    let shard_batches = shard_size(plan, shard_batches)?;
+    let shards = batches.div_ceil(shard_batches);
+    let name = |number| plan.shard(run, number, shard_batches);
+    let inputs = (0..shards).map(|number| Ok(Hex(plan.input_digest(&name(number))?)));
+    let parts = plan.message().parts().iter().zip(&plan.meta().parts);
+    let parts = parts.zip(&digests).map(|((part, meta), &digest)| {
+        let place = Location::parse(part.path())?;
+        Ok(PartEntry::new(
+            meta,
+            uri(&place, location)?,
+            part.offset(),
+            digest,
+        ))
+    });
+    let (meta, header) = (plan.meta(), plan.header());
+    Ok(Manifest {
+        format: FORMAT.to_owned(),
+        id: Hex(run.0),
+        set: SetEntry {
+            name: header.set().to_owned(),
+            digest: Hex(*header.digest()),
+        },
+        key_id: header.key_id().to_string(),
+        eval_key,
+        wrapped_key,
+        layout: plan.layout().name().to_owned(),
+        level: meta.level as u64,
+        blocks_per_batch: plan.split().blocks_per_batch,
+        batches,
+        shard_batches,
+        shards,
+        bytes: Lengths {
+            shard: plan.shard_bytes(&name(0)),
+            last_shard: plan.shard_bytes(&name(shards - 1)),
+            output: plan.file_bytes(),
+        },
+        parts: parts.collect::<Result<_>>()?,
+        inputs: inputs.collect::<Result<_>>()?,
+        front: Bytes(plan.front()?),
+    })
+}
+
+/// Batches of a shard: as asked for, or 8, or as many as fit into one object.
+fn shard_size(plan: &Plan, asked: Option<u64>) -> Result<u64> {
+    let all = plan.split().batches();
+    let bytes = |batches| {
+        let name = plan.shard(homaes::RunId([0; 32]), 0, batches);
+        plan.shard_bytes(&name)
+    };
+    let wanted = asked.unwrap_or(SHARD_BATCHES).clamp(1, all);
+    let fits = |batches: &u64| bytes(*batches) <= MAX_SHARD_BYTES;
+    let fewest = if asked.is_some() { wanted } else { 1 };
+    let mut sizes = (fewest..=wanted).rev();
+    sizes.find(fits).ok_or_else(|| JobError::ShardTooLong {
+        batches: fewest,
+        found: bytes(fewest),
+        most: MAX_SHARD_BYTES,
+    })
+}

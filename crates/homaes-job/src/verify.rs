@@ -1,0 +1,79 @@
+//! Whether the shards of a job are what they must be.
+
+use crate::error::{JobError, Result};
+use crate::job::Job;
+use crate::worker::Worker;
+use std::collections::BTreeSet;
+use std::hash::{BuildHasher, Hasher, RandomState};
+
+/// What was found.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct Verified {
+    /// Shards that are there, and were verified.
+    pub shards: u64,
+    /// Those that were evaluated again and compared.
+    pub evaluated: u64,
+    /// Shards that are missing.
+    pub missing: u64,
+    /// What is wrong with which.
+    pub wrong: Vec<(u64, JobError)>,
+}
+
+impl Job {
+    /// Verifies the checksums of all shards that are there, and that each is the one that it must be. `each` is called with the number of every shard.
+    ///
+    /// # Errors
+    /// Those of the store; what is wrong with shards is in the result.
+    pub fn verify(&self, each: &mut dyn FnMut(u64)) -> Result<Verified> {
+        let mut verified = Verified::default();
+        for number in 0..self.shards() {
+            each(number);
+            match self.check(number) {
+                Ok(true) => verified.shards += 1,
+                Ok(false) => verified.missing += 1,
+                Err(JobError::Store(error)) => return Err(error.into()),
+                Err(wrong) => verified.wrong.push((number, wrong)),
+            }
+        }
+        Ok(verified)
+    }
+}
+
+impl Worker<'_> {
+    /// As [`Job::verify`]; then evaluates some of the shards again, a `share` of those that are right so far but one at least, drawn at random, and compares. What a broken
+    /// processor computed, or somebody forged, has right checksums.
+    ///
+    /// # Errors
+    /// Those of the store and of evaluation; what is wrong with shards is in the result.
+    pub fn verify(&self, share: f64, each: &mut dyn FnMut(u64)) -> Result<Verified> {
+        let mut verified = self.job().verify(each)?;
+        let wrong: BTreeSet<u64> = verified.wrong.iter().map(|&(number, _)| number).collect();
+        let mut right: Vec<u64> = Vec::new();
+        for number in 0..self.job().shards() {
+            if !wrong.contains(&number) && self.job().has(number)? {
+                right.push(number);
+            }
+        }
+        let wanted = (share.clamp(0.0, 1.0) * right.len() as f64).ceil() as usize;
+        let random = RandomState::new();
+        let draw = |number: &u64| {
+            let mut hasher = random.build_hasher();
+            hasher.write_u64(*number);
+            hasher.finish()
+        };
+        right.sort_by_cached_key(draw);
+        right.truncate(wanted.max(1));
+        for number in right {
+            each(number);
+            let (bytes, _) = self.evaluate(number)?;
+            verified.evaluated += 1;
+            if self.job().read(number)?.as_ref() != Some(&bytes) {
+                let shard = self.job().describe(number);
+                verified.wrong.push((number, JobError::Differs { shard }));
+            }
+        }
+        verified.wrong.sort_by_key(|&(number, _)| number);
+        Ok(verified)
+    }
+}

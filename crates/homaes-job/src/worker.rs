@@ -1,0 +1,358 @@
+//! Evaluating shards.
+
+use crate::claim::Claim;
+use crate::error::{JobError, Result};
+use crate::input::Object;
+use crate::job::Job;
+use crate::log::Log;
+use crate::manifest::KeyEntry;
+use homaes::{Cancel, EvalKey, Message, Part, Plan, Progress, Report, Transcipher, WrappedKey};
+use homaes_store::{Created, Location};
+use serde_json::json;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::num::NonZeroUsize;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How often it is asked whether another worker is done.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// The keys of a job.
+#[derive(Debug)]
+pub struct Keys {
+    /// The evaluation key.
+    pub eval: EvalKey,
+    /// The wrapped AES key.
+    pub wrapped: WrappedKey,
+}
+
+impl Keys {
+    /// Opens both.
+    pub(crate) fn open(eval: &Path, wrapped: &Path) -> Result<Self> {
+        homaes::check_memory(&[eval, wrapped])?;
+        let eval = EvalKey::open(eval)?;
+        let wrapped = WrappedKey::open(wrapped, &eval)?;
+        Ok(Self { eval, wrapped })
+    }
+}
+
+/// The path of a key: of a copy in the cache if it is in a bucket.
+pub(crate) fn fetched(
+    location: &Location,
+    entry: &KeyEntry,
+    cache: Option<&Path>,
+) -> Result<PathBuf> {
+    match location {
+        Location::Local(path) => Ok(path.clone()),
+        Location::S3 { .. } => {
+            let own = || homaes_store::cache_folder().unwrap_or_else(std::env::temp_dir);
+            let cache = cache.map_or_else(own, Path::to_owned);
+            let KeyEntry { blake3, bytes, .. } = entry;
+            Ok(homaes_store::cached(&cache, location, &blake3.0, *bytes)?)
+        }
+    }
+}
+
+impl Job {
+    /// Opens its keys; those in a bucket by way of the folder `cache`, or the user's folder for such.
+    ///
+    /// # Errors
+    /// Those of the files; whether they are the keys of the plan is checked by [`Worker::new`].
+    pub fn keys(&self, cache: Option<&Path>) -> Result<Keys> {
+        let plan = &self.manifest;
+        let path = |entry: &KeyEntry| fetched(&self.resolve(&entry.uri)?, entry, cache);
+        Keys::open(&path(&plan.eval_key)?, &path(&plan.wrapped_key)?)
+    }
+
+    /// The message, whose parts are opened when they are read.
+    fn message(&self) -> Result<Message> {
+        let part = |entry: &crate::manifest::PartEntry| {
+            let damaged = || JobError::Plan {
+                job: self.location.to_string(),
+                what: "a part cannot be as it is described".to_owned(),
+            };
+            let meta = entry.meta().ok_or_else(damaged)?;
+            let tag = meta.tag.map_or(0, |tag| tag.len() as u64);
+            let bytes = entry.offset.checked_add(meta.bytes);
+            let bytes = bytes.and_then(|bytes| bytes.checked_add(tag));
+            let object = Object::new(&self.resolve(&entry.uri)?, bytes.ok_or_else(damaged)?)?;
+            Ok::<_, JobError>((
+                meta.name.clone(),
+                Part::described(object, entry.offset, &meta)?,
+            ))
+        };
+        let mut parts = self.manifest.parts.iter().map(part);
+        if let [entry] = &self.manifest.parts[..]
+            && entry.name.is_none()
+        {
+            let (_, part) = part(entry)?;
+            return Ok(part.into());
+        }
+        let named = parts.by_ref().map(|part| {
+            let (name, part) = part?;
+            Ok((name.unwrap_or_default(), part))
+        });
+        Ok(Message::of_parts(named.collect::<Result<Vec<_>>>()?)?)
+    }
+}
+
+/// What became of a shard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was there.
+    There,
+    /// It was evaluated and written.
+    Written,
+    /// It was evaluated, and another worker had written the same meanwhile.
+    Same,
+}
+
+impl Outcome {
+    /// As it stands in logs.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::There => "there",
+            Self::Written => "written",
+            Self::Same => "same",
+        }
+    }
+}
+
+/// A shard that is there now.
+#[derive(Debug, Clone)]
+pub struct Done {
+    /// Its number.
+    pub number: u64,
+    /// What was done for it.
+    pub outcome: Outcome,
+    /// What was measured, if it was evaluated.
+    pub report: Option<Report>,
+}
+
+/// Evaluates shards of a job.
+pub struct Worker<'k> {
+    job: &'k Job,
+    transcipher: Transcipher<'k>,
+    plan: Plan,
+    cancel: Cancel,
+    log: Mutex<Log>,
+}
+
+impl<'k> Worker<'k> {
+    /// With as many threads, or as many as there are cores.
+    ///
+    /// # Errors
+    /// [`JobError::OtherKeys`] if the keys are not those of the plan; [`JobError::Plan`] if it is damaged.
+    pub fn new(job: &'k Job, keys: &'k Keys, threads: Option<NonZeroUsize>) -> Result<Self> {
+        let transcipher = match threads {
+            Some(threads) => Transcipher::with_threads(&keys.eval, &keys.wrapped, threads),
+            None => Transcipher::new(&keys.eval, &keys.wrapped),
+        };
+        let transcipher = transcipher?.layout(job.layout)?.reproducible(true);
+        let plan = transcipher.plan(job.message()?)?;
+        let manifest = &job.manifest;
+        let digests: Vec<[u8; 32]> = manifest.parts.iter().map(|part| part.blake3.0).collect();
+        let name = job.location.to_string();
+        let header = plan.header();
+        let same_keys = header.set() == manifest.set.name
+            && *header.digest() == manifest.set.digest.0
+            && header.key_id().to_string() == manifest.key_id;
+        let same_front = plan.front()? == manifest.front.0;
+        if !same_keys || (same_front && plan.id_of(&digests) != job.id()) {
+            return Err(JobError::OtherKeys { job: name });
+        }
+        let lengths = |number| plan.shard_bytes(&job.shard(number)) == job.shard_bytes(number);
+        if !same_front || !lengths(0) || !lengths(job.shards() - 1) {
+            let what = "what it says of the message contradicts its front".to_owned();
+            return Err(JobError::Plan { job: name, what });
+        }
+        Ok(Self {
+            job,
+            transcipher,
+            plan,
+            cancel: Cancel::new(),
+            log: Mutex::new(Log::new(job.store.folder())),
+        })
+    }
+
+    /// Ends its work when `cancel` is thrown, within a second, with [`homaes::Error::Cancelled`]. Shards that are there stay.
+    #[must_use]
+    pub fn cancel(self, cancel: Cancel) -> Self {
+        Self {
+            transcipher: self.transcipher.cancel(cancel.clone()),
+            cancel,
+            ..self
+        }
+    }
+
+    /// Calls `watch` from the workers, one at a time, after every round of every batch.
+    #[must_use]
+    pub fn watch(self, watch: impl FnMut(Progress) + Send + 'k) -> Self {
+        Self {
+            transcipher: self.transcipher.watch(watch),
+            ..self
+        }
+    }
+
+    /// Threads that work.
+    #[must_use]
+    pub fn threads(&self) -> usize {
+        self.transcipher.threads()
+    }
+
+    /// Evaluates shard `number` if it is not there. Where another worker has claimed it, this one waits.
+    ///
+    /// # Errors
+    /// [`JobError::Input`] if the message has changed; [`JobError::Differs`] if another worker has written other bytes meanwhile; errors of evaluation and
+    /// store.
+    pub fn shard(&self, number: u64) -> Result<Done> {
+        self.job.check_number(number)?;
+        loop {
+            if let Some(done) = self.attempt(number)? {
+                return Ok(done);
+            }
+            self.pause()?;
+        }
+    }
+
+    /// Evaluates those shards of `ranges` that are not there, or of all if there are no ranges, until all of them are. `each` is called with every shard that was not there at the start.
+    ///
+    /// # Errors
+    /// As [`shard`](Self::shard).
+    pub fn run(&self, ranges: &[Range<u64>], each: &mut dyn FnMut(&Done)) -> Result<()> {
+        let status = self.job.status()?;
+        if let Some(&(number, _)) = status.wrong.first() {
+            // names it
+            self.job.has(number)?;
+        }
+        let all = 0..self.job.shards();
+        let ranges = match ranges {
+            [] => std::slice::from_ref(&all),
+            ranges => ranges,
+        };
+        for range in ranges {
+            self.job.check_number(range.end.saturating_sub(1))?;
+        }
+        let numbers = ranges.iter().cloned().flatten();
+        let mut left: Vec<u64> = numbers.filter(|&number| !status.has(number)).collect();
+        if self.job.store.folder().is_none() && !left.is_empty() {
+            // without claims, workers who begin in different places seldom meet
+            let start = RandomState::new().build_hasher().finish() % left.len() as u64;
+            left.rotate_left(start as usize);
+        }
+        loop {
+            let mut busy = Vec::new();
+            for number in left {
+                match self.attempt(number)? {
+                    Some(done) => each(&done),
+                    None => busy.push(number),
+                }
+            }
+            if busy.is_empty() {
+                return Ok(());
+            }
+            left = busy;
+            self.pause()?;
+        }
+    }
+
+    fn pause(&self) -> Result<()> {
+        thread::sleep(PAUSE);
+        match self.cancel.is_cancelled() {
+            true => Err(homaes::Error::Cancelled.into()),
+            false => Ok(()),
+        }
+    }
+
+    /// Evaluates shard `number` unless it is there; `None` if another worker does.
+    fn attempt(&self, number: u64) -> Result<Option<Done>> {
+        let there = || {
+            Ok(Some(Done {
+                number,
+                outcome: Outcome::There,
+                report: None,
+            }))
+        };
+        if self.job.has(number)? {
+            return there();
+        }
+        let folder = self.job.store.folder();
+        let claim = folder.map(|folder| Claim::take(folder, number));
+        if matches!(claim, Some(None)) {
+            return Ok(None);
+        }
+        // its former owner may have been done between the question and the claim
+        if claim.is_some() && self.job.has(number)? {
+            return there();
+        }
+        let start = Instant::now();
+        let (bytes, report) = self.evaluate(number)?;
+        let outcome = match self.job.store.create(&Job::object(number), &bytes)? {
+            Created::New => Outcome::Written,
+            Created::Existed => {
+                if self.job.read(number)?.as_ref() != Some(&bytes) {
+                    let shard = self.job.describe(number);
+                    return Err(JobError::Differs { shard });
+                }
+                Outcome::Same
+            }
+        };
+        let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        log.add(json!({
+            "shard": number,
+            "outcome": outcome.name(),
+            "seconds": start.elapsed().as_secs_f64(),
+            "threads": self.threads(),
+        }));
+        Ok(Some(Done {
+            number,
+            outcome,
+            report: Some(report),
+        }))
+    }
+
+    /// The bytes of shard `number`, evaluated.
+    pub(crate) fn evaluate(&self, number: u64) -> Result<(Vec<u8>, Report)> {
+        let name = self.job.shard(number);
+        let (held, digest) = self.plan.hold(&name)?;
+        if digest != self.job.manifest.inputs[number as usize].0 {
+            return Err(self.changed(&name));
+        }
+        Ok(self.transcipher.shard(&held, &name)?)
+    }
+
+    /// The part of a shard that has changed.
+    fn changed(&self, name: &homaes::ShardName) -> JobError {
+        let Range { start, end } = name.range();
+        let split = self.plan.split();
+        let blocks = split.first_block(start)..split.first_block(end);
+        let message = self.plan.message();
+        let parts = message.parts_of(blocks);
+        let changed = parts.clone().find(|&part| {
+            let planned = self.job.manifest.parts.get(part);
+            let planned = planned.map(|entry| entry.blake3.0);
+            message.parts()[part].digest().ok() != planned
+        });
+        let part = &message.parts()[changed.unwrap_or(parts.start)];
+        JobError::Input {
+            input: part.path().display().to_string(),
+        }
+    }
+
+    /// The job.
+    pub(crate) fn job(&self) -> &Job {
+        self.job
+    }
+}
+
+impl core::fmt::Debug for Worker<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Worker")
+            .field("job", &self.job.location)
+            .finish_non_exhaustive()
+    }
+}
