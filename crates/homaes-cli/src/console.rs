@@ -5,7 +5,6 @@
 
 use homaes::{Error, Set};
 use std::io::{self, Write};
-use std::process::ExitCode;
 
 /// Exit code of a program stopped by Ctrl-C, by convention.
 pub(crate) const INTERRUPTED: u8 = 130;
@@ -42,30 +41,20 @@ impl Failure {
 }
 
 /// Reports a failure; gives the exit code of the process.
-pub(crate) fn exit_code(result: Result<(), Failure>) -> ExitCode {
-    match result {
-        Ok(()) | Err(Failure::Closed) => ExitCode::SUCCESS,
-        Err(Failure::Work(message)) => {
-            error(&message);
-            ExitCode::from(1)
-        }
-        Err(Failure::Temporary(message)) => {
-            error(&message);
-            ExitCode::from(TEMPORARY)
-        }
-        Err(Failure::Usage(message)) => {
-            error(&message);
-            ExitCode::from(2)
-        }
-        Err(Failure::Interrupted(message)) => {
-            error(&message);
-            ExitCode::from(INTERRUPTED)
-        }
-    }
+pub(crate) fn exit_code(result: Result<(), Failure>) -> u8 {
+    let (message, code) = match result {
+        Ok(()) | Err(Failure::Closed) => return 0,
+        Err(Failure::Work(message)) => (message, 1),
+        Err(Failure::Temporary(message)) => (message, TEMPORARY),
+        Err(Failure::Usage(message)) => (message, 2),
+        Err(Failure::Interrupted(message)) => (message, INTERRUPTED),
+    };
+    error(&message);
+    code
 }
 
 /// Prints help and versions, or one line about a wrong command line.
-pub(crate) fn usage(error: &clap::Error) -> ExitCode {
+pub(crate) fn usage(error: &clap::Error) -> u8 {
     let text = error.render().to_string();
     if !error.use_stderr() {
         return exit_code(print(&text));

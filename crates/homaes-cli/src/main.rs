@@ -1,141 +1,16 @@
-//! The command `homaes`: AES-encrypted files become FHE ciphertexts, without key or data being seen.
-//!
-//! Everything it does is a few calls of the library of the same name. Exit codes: 0 done, 1 the work failed, 2 the
-//! command line is wrong, 75 the work failed and may succeed later, 130 stopped by a signal; every failure prints one line that starts with `error:`.
+//! The program `homaes`.
 
 #![forbid(unsafe_code)]
 
-mod args;
-mod cmd;
-mod console;
-mod progress;
-mod scratch;
-mod signals;
-mod table;
-mod terminal;
-
-use args::{Args, Command};
-use clap::Parser;
-use console::{Failure, INTERRUPTED};
 use homaes_math::memory::Guarded;
-use std::panic;
+use std::env;
 use std::process::ExitCode;
-#[cfg(unix)]
-use std::sync::Arc;
 
 /// Where memory ends, the program ends with one line and exit code 1.
 #[global_allocator]
-static ALLOCATOR: Guarded = Guarded::new(|| {
-    homaes::interrupt_without_memory();
-    scratch::remove_without_waiting();
-    terminal::restore();
-});
+static ALLOCATOR: Guarded = Guarded::new(homaes_cli::clean_up_without_memory);
 
 fn main() -> ExitCode {
-    panic::set_hook(Box::new(|fault| {
-        let place = fault
-            .location()
-            .map_or_else(String::new, ToString::to_string);
-        let what = fault.payload_as_str().unwrap_or("no message");
-        console::error(&format!(
-            "fault of the program at {place}: {what}; please report it"
-        ));
-    }));
-    // Outputs go with the values that a panic drops.
-    panic::catch_unwind(guarded).unwrap_or(ExitCode::FAILURE)
-}
-
-fn guarded() -> ExitCode {
-    // The standard library's tables need some too, and panic without.
-    if let Err(error) = getrandom::fill(&mut [0; 1]) {
-        return console::exit_code(Err(homaes::Error::Random(error).into()));
-    }
-    let args = match Args::try_parse() {
-        Ok(args) => args,
-        Err(error) => return console::usage(&error),
-    };
-    let makes_files = makes_files(&args.command);
-    let keeps: Option<fn() -> String> = match &args.command {
-        Command::Keygen(args) if args.resume => Some(|| {
-            "interrupted; the same command goes on from the last complete record".to_owned()
-        }),
-        Command::Transcipher(args) if args.resume => Some(cmd::transcipher::resume::interrupted),
-        _ => None,
-    };
-    if let Err(error) = signals::watch(move || stop(makes_files, keeps)) {
-        terminal::never_hide();
-        signals::end_at_once();
-        console::warn(&format!(
-            "no thread waits for signals ({error}): one would stop the program at once and leave its temporary files, which the next run in their folder removes"
-        ));
-    }
-    // a write beyond the limit of file sizes then fails like one to a full disk, and leaves nothing
-    #[cfg(unix)]
-    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
-    console::exit_code(backend().and_then(|()| run(args.command)))
-}
-
-/// Whether a command is called for files that it makes, the first of which is complete only with all the work.
-fn makes_files(command: &Command) -> bool {
-    use Command::{
-        Bench, Completions, Decrypt, Demo, Export, Inspect, Keygen, Man, Params, Passphrase,
-        Report, Transcipher, WrapKey,
-    };
-    match command {
-        WrapKey(_) | Transcipher(_) | Decrypt(_) | Export(_) | Passphrase(_) => true,
-        // of several files the first says nothing about the others
-        Keygen(args) => args.bridge.is_none(),
-        Report(_) | Man(_) => false,
-        Demo(_) | Params(_) | Inspect(_) | Bench(_) | Completions(_) => false,
-    }
-}
-
-/// Ends the program on a signal. What is complete stays, and then the work is done; `keeps`: what is unfinished stays too, for the next run, and what to say then.
-fn stop(makes_files: bool, keeps: Option<fn() -> String>) {
-    if cmd::bench::goes_on_after_signal() {
-        return;
-    }
-    let completed = homaes::interrupt();
-    scratch::remove();
-    progress::clear();
-    terminal::restore();
-    if makes_files && completed > 0 {
-        console::warn("interrupted when the output was complete");
-        std::process::exit(0);
-    }
-    let what = keeps.map(|what| what());
-    console::error(
-        what.as_deref()
-            .unwrap_or("interrupted; no partial output is left"),
-    );
-    std::process::exit(INTERRUPTED.into());
-}
-
-/// Refuses an environment variable that would be ignored.
-fn backend() -> Result<(), Failure> {
-    let name = "HOMAES_BACKEND";
-    match std::env::var_os(name) {
-        Some(value) if value != "portable" && value != "avx2" => Err(Failure::Usage(format!(
-            "environment variable {name}: found {value:?}, expected \"portable\" or \"avx2\"; unset it for the best kernels"
-        ))),
-        _ => Ok(()),
-    }
-}
-
-fn run(command: Command) -> Result<(), Failure> {
-    match command {
-        Command::Demo(args) => cmd::demo::run(&args),
-        Command::Params(args) => cmd::params::run(&args),
-        Command::Keygen(args) => cmd::keygen::run(&args),
-        Command::WrapKey(args) => cmd::wrap_key::run(&args),
-        Command::Transcipher(args) => cmd::transcipher::run(&args),
-        Command::Decrypt(args) => cmd::decrypt::run(&args),
-        Command::Passphrase(args) => cmd::passphrase::run(&args),
-        Command::Export(args) => cmd::export::run(&args),
-        Command::Inspect(args) => cmd::inspect::run(&args),
-        Command::Bench(args) => cmd::bench::run(&args),
-        Command::Report(args) => cmd::report::run(&args),
-        Command::Completions(args) => cmd::manual::completions(&args),
-        Command::Man(args) => cmd::manual::man(&args),
-    }
+    let program = env::current_exe().unwrap_or_else(|_| "homaes".into());
+    ExitCode::from(homaes_cli::run(program, env::args_os()))
 }

@@ -12,11 +12,12 @@ fn modules(folder: &Path, prefix: &str, found: &mut BTreeMap<String, String>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let stem = path.file_stem().unwrap().to_str().unwrap();
-        if stem.starts_with("tests") || stem == "simd" || stem == "bin" {
+        // a program beside a library only calls it
+        if stem.starts_with("tests") || ["simd", "bin", "main"].contains(&stem) {
             continue;
         }
         let name = match stem {
-            "lib" | "main" => String::new(),
+            "lib" => String::new(),
             "mod" => prefix.trim_end_matches("::").to_owned(),
             _ => format!("{prefix}{stem}"),
         };

@@ -4,6 +4,7 @@
 //! kind, set, digest and key id before it reads the rest.
 
 mod aes;
+mod bytes;
 mod folder;
 mod protect;
 
@@ -17,7 +18,9 @@ pub use protect::{KdfCost, MAX_PASSPHRASE_BYTES, Passphrase};
 
 use crate::output::{Container, folder_of};
 use crate::pool::Pool;
-use crate::{Cancel, Error, Output, Result, Set, Wrapped, Wrapping, memory, random, scheme};
+use crate::{
+    Cancel, Error, Output, Result, SchemeError, Set, Wrapped, Wrapping, memory, random, scheme,
+};
 use core::fmt;
 use homaes_aes::{Direction, KeySize, Layout};
 use homaes_scheme::{Expansion, Misfit, Record, Records, SetId, misfit};
@@ -30,6 +33,7 @@ use std::fs::File;
 use std::io::Read;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 use zeroize::Zeroizing;
 
 /// Name of the secret key within the folder of [`KeySet::create`].
@@ -41,11 +45,22 @@ pub const EVAL_KEY_FILE: &str = "eval.hek";
 /// What a key is called in errors.
 const WRAPPED_KEY: &str = "wrapped key";
 
+/// What bytes without a file are called in errors.
+const MEMORY: &str = "<memory>";
+
+/// What is wrong with a key in the making.
+fn made(source: SchemeError) -> Error {
+    match source.is_cancelled() {
+        true => Error::Cancelled,
+        false => Error::Keys(source),
+    }
+}
+
 fn open(path: &Path, kind: Kind) -> Result<Reader<File>> {
     Reader::open(path, kind).map_err(|source| Error::file(path, source))
 }
 
-fn set_of(path: &Path, reader: &Reader<File>) -> Result<Set> {
+fn set_of<R: Read>(path: &Path, reader: &Reader<R>) -> Result<Set> {
     Set::of_file(path, reader.header().set())
 }
 
@@ -88,7 +103,15 @@ fn write_rest(
 }
 
 /// The bytes of a key's file.
-fn in_memory(key: &(impl Records + ?Sized)) -> Result<Zeroizing<Vec<u8>>, WireError> {
+fn in_memory(key: &(impl Records + ?Sized)) -> Result<Zeroizing<Vec<u8>>, SchemeError> {
+    in_memory_until(key, &Cancel::new())
+}
+
+/// The same, unless it is cancelled.
+fn in_memory_until(
+    key: &(impl Records + ?Sized),
+    cancel: &Cancel,
+) -> Result<Zeroizing<Vec<u8>>, SchemeError> {
     let header = key.header()?;
     let records = header.records();
     // With its final capacity, so that no copy stays behind.
@@ -97,6 +120,7 @@ fn in_memory(key: &(impl Records + ?Sized)) -> Result<Zeroizing<Vec<u8>>, WireEr
     let pool = Pool::new(0);
     let mut next = 0;
     while next < records {
+        cancel.check()?;
         for Record { tag, index, body } in some_records(key, &pool, next..records)? {
             writer.write_record(tag, index, &body)?;
             next += 1;
@@ -136,7 +160,7 @@ fn write_secret(
     let path = output.path().to_owned();
     let header = key.header();
     let header = header.map_err(|source| Error::output(&path, source))?;
-    let plain = in_memory(key).map_err(|source| Error::output(&path, source))?;
+    let plain = in_memory(key).map_err(|source| Error::content(&path, source))?;
     let sealed = Sealed::seal(plain, &header, passphrase, cost, &path)?;
     let mut file = output.container(sealed.header)?;
     for (tag, body) in sealed.records {
@@ -176,28 +200,9 @@ impl KeySet {
     /// As [`generate`](Self::generate); those of `fits`.
     pub fn generate_fit(set: &Set, fits: Fits<'_>) -> Result<Self> {
         let mut rng = random::generator()?;
-        let eval_bytes = set.card().eval_key_bytes;
-        memory::check(set.scheme().memory_of_key(Kind::EvalKey, eval_bytes))?;
+        Self::check_memory(set)?;
         let secret = SecretKey::generate_fit(set, &mut rng, &mut |_, _| (), fits)?;
-        let mut seed = [0; 32];
-        rng.fill_bytes(&mut seed);
-        let file = secret.key.eval_file(seed).map_err(Error::Keys)?;
-        let header = file.header();
-        let header = header.map_err(|source| Error::Keys(source.into()))?;
-        let made = in_memory(&*file);
-        drop(file);
-        let file = made.map_err(|source| Error::Keys(source.into()))?;
-        let key = Pool::new(0).install(|| {
-            let reader = Reader::from_slice(&file, Kind::EvalKey)?;
-            set.params().read_eval(reader.boxed())
-        });
-        let (key, set) = (key.map_err(Error::Keys)?, set.clone());
-        let eval = EvalKey {
-            key,
-            checksum: last_checksum(&file),
-            header,
-            set,
-        };
+        let eval = EvalKey::from_bytes(&secret.eval_bytes(&mut rng, &Cancel::new())?)?;
         Ok(Self { secret, eval })
     }
 
@@ -224,14 +229,19 @@ impl KeySet {
         Self::create_in(set, folder.as_ref(), force, Some((passphrase, cost)))
     }
 
+    /// Refuses keys for which there is not the memory.
+    fn check_memory(set: &Set) -> Result<()> {
+        let eval_bytes = set.card().eval_key_bytes;
+        memory::check(set.scheme().memory_of_key(Kind::EvalKey, eval_bytes))
+    }
+
     fn create_in(
         set: &Set,
         folder: &Path,
         force: bool,
         lock: Option<(&Passphrase, KdfCost)>,
     ) -> Result<Self> {
-        let eval_bytes = set.card().eval_key_bytes;
-        memory::check(set.scheme().memory_of_key(Kind::EvalKey, eval_bytes))?;
+        Self::check_memory(set)?;
         let secret = KeyFolder::open(folder)?.create(set, force, lock, &mut |_, _, _| ())?;
         let eval = EvalKey::open(folder.join(EVAL_KEY_FILE))?;
         Ok(Self { secret, eval })
@@ -305,6 +315,16 @@ impl SecretKey {
         Self::read(set, again, path, exposed)
     }
 
+    /// The bytes of the file of a new evaluation key.
+    fn eval_bytes(&self, rng: &mut ChaCha20Rng, cancel: &Cancel) -> Result<Vec<u8>> {
+        let mut seed = [0; 32];
+        rng.fill_bytes(&mut seed);
+        let file = self.key.eval_file(seed).map_err(Error::Keys)?;
+        let mut bytes = in_memory_until(&*file, cancel).map_err(made)?;
+        // not secret: it is not to be overwritten
+        Ok(std::mem::take(&mut *bytes))
+    }
+
     /// Reads a `.hsk` file that is protected with this passphrase.
     ///
     /// # Errors
@@ -315,11 +335,20 @@ impl SecretKey {
     }
 
     fn unlock_reader(reader: Reader<File>, path: &Path, passphrase: &Passphrase) -> Result<Self> {
+        let exposed = readable_by_others(reader.input());
+        Self::unsealed(reader, path, exposed, passphrase)
+    }
+
+    fn unsealed<R: Read>(
+        reader: Reader<R>,
+        path: &Path,
+        exposed: bool,
+        passphrase: &Passphrase,
+    ) -> Result<Self> {
         let error = |source| Error::file(path, source);
         let set = set_of(path, &reader)?;
         reader.check_set(set.name(), set.digest()).map_err(error)?;
         let id = reader.header().key_id();
-        let exposed = readable_by_others(reader.input());
         let plain = protect::open(reader, passphrase, path)?;
         let inner = Reader::from_slice(&plain, Kind::SecretKey).map_err(error)?;
         inner.check_key(id).map_err(error)?;
@@ -432,13 +461,29 @@ impl EvalKey {
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let reader = open(path, Kind::EvalKey)?;
+        let checksum = reader.last_checksum();
+        let checksum = checksum.map_err(|source| Error::file(path, source))?;
+        Self::read(reader, path, checksum, |params, file| {
+            params.open_eval(file)
+        })
+    }
+
+    /// Reads it by `read`, whose file ends with `checksum`.
+    fn read<R: Read + Send>(
+        reader: Reader<R>,
+        path: &Path,
+        checksum: [u8; CHECKSUM_BYTES],
+        read: impl FnOnce(
+            Arc<dyn scheme::Params>,
+            Reader<R>,
+        ) -> Result<Box<dyn scheme::EvalKey>, SchemeError>
+        + Send,
+    ) -> Result<Self> {
         let set = set_of(path, &reader)?;
         let header = reader.header().clone();
         memory::check_read(&set, &header)?;
-        let checksum = reader.last_checksum();
-        let checksum = checksum.map_err(|source| Error::file(path, source))?;
         let key = Pool::new(0)
-            .install(|| set.params().open_eval(reader))
+            .install(|| read(set.params(), reader))
             .map_err(|source| Error::content(path, source))?;
         Ok(Self {
             key,
@@ -485,10 +530,7 @@ impl EvalKey {
     ) -> Result<Box<dyn scheme::Circuit + 'k>> {
         let circuit = self.key.circuit(&*wrapped.key, layout, cancel);
         let circuit = circuit.ok_or_else(|| self.other_set(wrapped))?;
-        circuit.map_err(|source| match source.is_cancelled() {
-            true => Error::Cancelled,
-            false => Error::Keys(source),
-        })
+        circuit.map_err(made)
     }
 
     fn other_set(&self, wrapped: &WrappedKey) -> Error {
@@ -564,22 +606,11 @@ impl WrappedKey {
         let file = secret.key.wrap_file(round_keys, &wrapping, &mut rng);
         let file = file.map_err(Error::Keys)?;
         let header = file.header().map_err(|source| Error::Keys(source.into()))?;
-        let set = secret.set.clone();
-        memory::check_read(&set, &header)?;
+        memory::check_read(&secret.set, &header)?;
         // also where a key that is opened stays in its file
         memory::check(header.file_bytes())?;
-        let file = in_memory(&*file).map_err(|source| Error::Keys(source.into()))?;
-        let key = Pool::new(0).install(|| {
-            let reader = Reader::from_slice(&file, Kind::WrappedKey)?;
-            set.params().read_wrapped(reader.boxed())
-        });
-        let key = key.map_err(Error::Keys)?;
-        Ok(Self {
-            key,
-            checksum: last_checksum(&file),
-            header,
-            set,
-        })
+        let file = in_memory(&*file).map_err(Error::Keys)?;
+        Self::of_slice(&file, secret.set.clone(), secret.id())
     }
 
     /// Encrypts `aes_key` into a file, without all of it in memory; `tick` is called with the records written and all
@@ -639,16 +670,44 @@ impl WrappedKey {
 
     fn open_with(path: &Path, set: Set, id: KeyId) -> Result<Self> {
         let reader = open(path, Kind::WrappedKey)?;
+        let checksum = reader.last_checksum();
+        let checksum = checksum.map_err(|source| Error::file(path, source))?;
+        Self::read(reader, path, checksum, (set, id), |params, file| {
+            params.open_wrapped(file)
+        })
+    }
+
+    /// The key in `bytes`, the content of its file.
+    fn of_slice(bytes: &[u8], set: Set, id: KeyId) -> Result<Self> {
+        let path = Path::new(MEMORY);
+        let reader = Reader::from_slice(bytes, Kind::WrappedKey);
+        let reader = reader.map_err(|source| Error::file(path, source))?;
+        let checksum = last_checksum(bytes);
+        Self::read(reader, path, checksum, (set, id), |params, file| {
+            params.read_wrapped(file.boxed())
+        })
+    }
+
+    /// Reads it by `read`, whose file ends with `checksum`.
+    fn read<R: Read + Send>(
+        reader: Reader<R>,
+        path: &Path,
+        checksum: [u8; CHECKSUM_BYTES],
+        (set, id): (Set, KeyId),
+        read: impl FnOnce(
+            Arc<dyn scheme::Params>,
+            Reader<R>,
+        ) -> Result<Box<dyn scheme::WrappedKey>, SchemeError>
+        + Send,
+    ) -> Result<Self> {
         reader
             .check_set(set.name(), set.digest())
             .and_then(|()| reader.check_key(id))
             .map_err(|source| Error::file(path, source))?;
         let header = reader.header().clone();
         memory::check_read(&set, &header)?;
-        let checksum = reader.last_checksum();
-        let checksum = checksum.map_err(|source| Error::file(path, source))?;
         let key = Pool::new(0)
-            .install(|| set.params().open_wrapped(reader))
+            .install(|| read(set.params(), reader))
             .map_err(|source| Error::content(path, source))?;
         Ok(Self {
             key,

@@ -13,7 +13,7 @@ mod machine;
 mod papers;
 mod reference;
 
-pub(crate) use child::goes_on as goes_on_after_signal;
+pub(crate) use child::{goes_on as goes_on_after_signal, set_program};
 
 use crate::args::{Bench, BenchCommand, Direction, Layout, Target};
 use crate::console::{self, Failure};

@@ -2,16 +2,19 @@
 
 use crate::console::{Failure, INTERRUPTED};
 use homaes_lab::Run;
-use std::env;
 use std::io::{self, Read};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// The one that runs, if any.
 static CHILD: Mutex<Option<Child>> = Mutex::new(None);
+
+/// What starts this command.
+static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 
 /// What a signal does: it ends the program, or it ends the measurement, whose caller then writes what there is, or it did that already.
 static ON_SIGNAL: AtomicU8 = AtomicU8::new(END);
@@ -41,6 +44,16 @@ pub(super) enum Ended {
     Interrupted,
 }
 
+/// Tells what starts this command; the first time counts.
+pub(crate) fn set_program(program: PathBuf) {
+    // It is the same program still.
+    let _ = PROGRAM.set(program);
+}
+
+fn program() -> &'static Path {
+    PROGRAM.get().map_or(Path::new("homaes"), PathBuf::as_path)
+}
+
 /// From now on a signal only ends the run at hand, and [`is_interrupted`] tells; a second one ends the program.
 pub(super) fn write_on_signal() {
     ON_SIGNAL.store(WRITE, Ordering::Release);
@@ -54,7 +67,7 @@ pub(super) fn is_interrupted() -> bool {
 /// Runs `homaes` with `words` until `deadline`; it ends with this process, whatever ends that.
 pub(super) fn run(words: &[String], deadline: Option<Instant>) -> Result<Ended, Failure> {
     let failed = |error| Failure::system("process of a run", error);
-    let mut child = Command::new(env::current_exe().map_err(failed)?)
+    let mut child = Command::new(program())
         .args(words)
         .arg(BOUND)
         .stdin(Stdio::piped())

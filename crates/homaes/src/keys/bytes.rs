@@ -1,0 +1,230 @@
+//! Keys as bytes in memory: what their files hold.
+
+use super::{
+    EvalKey, KdfCost, KeySet, MEMORY, Passphrase, Protection, SecretKey, WrappedKey, in_memory,
+    last_checksum, protect::Sealed, set_of,
+};
+use crate::{Cancel, Error, Output, Result, Set, random};
+use homaes_wire::{Kind, Reader, WireError, Writer};
+use std::path::Path;
+use zeroize::Zeroizing;
+
+/// What is there of `bytes`, if they start as a file of this kind.
+fn reader(bytes: &[u8], kind: Kind) -> Result<Reader<&[u8]>> {
+    Reader::from_slice(bytes, kind).map_err(|source| Error::file(Path::new(MEMORY), source))
+}
+
+impl KeySet {
+    /// New keys, in memory only: the secret key, and the bytes of the evaluation key's file. Of [`EvalKey`] alone no file can be written again.
+    ///
+    /// # Errors
+    /// As [`generate`](Self::generate); [`Error::Cancelled`].
+    pub fn generate_bytes(set: &Set, cancel: &Cancel) -> Result<(SecretKey, Vec<u8>)> {
+        let mut rng = random::generator()?;
+        Self::check_memory(set)?;
+        let secret = SecretKey::generate(set, &mut rng, &mut |_, _| ())?;
+        let eval = secret.eval_bytes(&mut rng, cancel)?;
+        Ok((secret, eval))
+    }
+}
+
+impl SecretKey {
+    /// The key in `bytes`, the content of a `.hsk` file that is not protected with a passphrase. They are secret: overwrite them when they are not needed
+    /// any more.
+    ///
+    /// # Errors
+    /// [`Error::Protected`] if it is; the first thing that is wrong with them.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let path = Path::new(MEMORY);
+        let mut front = reader(bytes, Kind::SecretKey)?;
+        let set = set_of(path, &front)?;
+        let protection = Protection::read(&mut front);
+        if protection
+            .map_err(|source| Error::file(path, source))?
+            .is_some()
+        {
+            let path = path.to_owned();
+            return Err(Error::Protected { path });
+        }
+        Self::read(set, reader(bytes, Kind::SecretKey)?, path, false)
+    }
+
+    /// The key in `bytes`, the content of a `.hsk` file that is protected with this passphrase.
+    ///
+    /// # Errors
+    /// As [`unlock`](Self::unlock).
+    pub fn unlock_bytes(bytes: &[u8], passphrase: &Passphrase) -> Result<Self> {
+        let reader = reader(bytes, Kind::SecretKey)?;
+        Self::unsealed(reader, Path::new(MEMORY), false, passphrase)
+    }
+
+    /// The bytes of its file, under a passphrase if there is one. Overwritten when dropped.
+    ///
+    /// # Errors
+    /// With a passphrase [`Error::Random`] or [`Error::KdfMemory`].
+    pub fn to_bytes(&self, lock: Option<(&Passphrase, KdfCost)>) -> Result<Zeroizing<Vec<u8>>> {
+        let error = |source: WireError| Error::Keys(source.into());
+        let plain = in_memory(&*self.key).map_err(Error::Keys)?;
+        let Some((passphrase, cost)) = lock else {
+            return Ok(plain);
+        };
+        let header = self.key.header().map_err(error)?;
+        let sealed = Sealed::seal(plain, &header, passphrase, cost, Path::new(MEMORY))?;
+        let mut writer = Writer::new(Vec::new(), sealed.header).map_err(error)?;
+        for (tag, body) in sealed.records {
+            writer.write_record(tag, 0, &body).map_err(error)?;
+        }
+        writer.finish().map(Zeroizing::new).map_err(error)
+    }
+}
+
+impl EvalKey {
+    /// The key in `bytes`, the content of a `.hek` file, which are not kept.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with them.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let reader = reader(bytes, Kind::EvalKey)?;
+        let checksum = last_checksum(bytes);
+        Self::read(reader, Path::new(MEMORY), checksum, |params, file| {
+            params.read_eval(file.boxed())
+        })
+    }
+}
+
+impl WrappedKey {
+    /// The key in `bytes`, the content of a `.hwk` file, to be used with `eval`. The bytes are not kept.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn from_bytes(bytes: &[u8], eval: &EvalKey) -> Result<Self> {
+        Self::of_slice(bytes, eval.set.clone(), eval.key_id())
+    }
+
+    /// The bytes of its file.
+    ///
+    /// # Errors
+    /// [`Error::Memory`]; [`Error::Io`] if it is in a file, and that cannot be read.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let (output, buffer) = Output::memory();
+        self.save(output)?;
+        Ok(buffer.take())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{AesKey, Scheme, Transcipher, Wrapping};
+    use std::fs;
+
+    fn cost() -> KdfCost {
+        KdfCost {
+            memory_kib: 64,
+            passes: 1,
+            lanes: 1,
+        }
+    }
+
+    /// The toy set of every scheme that is read from memory and from files alike.
+    fn toys() -> Vec<Set> {
+        let names = Set::names();
+        let schemes = Scheme::ALL.iter().map(|scheme| scheme.name());
+        let toys = schemes.filter_map(|scheme| {
+            let mut of = names.iter().filter(|name| name.starts_with(scheme));
+            of.find(|name| {
+                ["toy", "micro", "plain"]
+                    .iter()
+                    .any(|toy| name.contains(toy))
+            })
+        });
+        toys.map(|name| Set::named(name).unwrap()).collect()
+    }
+
+    #[test]
+    fn bytes_and_files_are_the_same() {
+        let toys = toys();
+        assert_eq!(toys.len(), Scheme::ALL.len());
+        for set in toys {
+            let folder = tempfile::tempdir().unwrap();
+            let at = |name: &str| folder.path().join(name);
+            let (secret, eval_bytes) = KeySet::generate_bytes(&set, &Cancel::new()).unwrap();
+            let eval = EvalKey::from_bytes(&eval_bytes).unwrap();
+            fs::write(at("e"), &eval_bytes).unwrap();
+            let opened = EvalKey::open(at("e")).unwrap();
+            assert_eq!(eval.checksum(), opened.checksum());
+            assert_eq!(
+                (eval.key_id(), eval.file_bytes()),
+                (secret.id(), eval_bytes.len() as u64)
+            );
+
+            let plain = secret.to_bytes(None).unwrap();
+            secret.save(at("s"), false, None).unwrap();
+            assert_eq!(*plain, fs::read(at("s")).unwrap());
+            let again = SecretKey::from_bytes(&plain).unwrap();
+            assert_eq!(again.to_bytes(None).unwrap(), plain);
+
+            let aes = AesKey::from_bytes(&[7; 16]).unwrap();
+            let wrapped = WrappedKey::encrypt(&again, &aes, &Wrapping::default()).unwrap();
+            let bytes = wrapped.to_bytes().unwrap();
+            fs::write(at("w"), &bytes).unwrap();
+            let read = WrappedKey::from_bytes(&bytes, &eval).unwrap();
+            assert_eq!(
+                read.checksum(),
+                WrappedKey::open(at("w"), &opened).unwrap().checksum()
+            );
+            assert_eq!(read.to_bytes().unwrap(), bytes);
+            Transcipher::new(&eval, &read).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_passphrase_is_asked_for_and_checked() {
+        let set = Set::named("bgv/toy-255").unwrap();
+        let (secret, eval) = KeySet::generate_bytes(&set, &Cancel::new()).unwrap();
+        let passphrase = Passphrase::new(b"correct").unwrap();
+        let sealed = secret.to_bytes(Some((&passphrase, cost()))).unwrap();
+        let error = SecretKey::from_bytes(&sealed).unwrap_err();
+        assert!(matches!(error, Error::Protected { .. }), "{error}");
+        let key = SecretKey::unlock_bytes(&sealed, &passphrase).unwrap();
+        assert!(key.is_protected() && key.id() == secret.id());
+        let wrong = Passphrase::new(b"wrong").unwrap();
+        let error = SecretKey::unlock_bytes(&sealed, &wrong).unwrap_err();
+        assert!(matches!(error, Error::WrongPassphrase { .. }), "{error}");
+        let plain = secret.to_bytes(None).unwrap();
+        let error = SecretKey::unlock_bytes(&plain, &passphrase).unwrap_err();
+        assert!(matches!(error, Error::NotProtected { .. }), "{error}");
+        assert!(SecretKey::from_bytes(&eval).is_err() && EvalKey::from_bytes(&plain).is_err());
+    }
+
+    #[test]
+    fn keys_of_others_and_damaged_ones_are_refused() {
+        let set = Set::named("bgv/toy-255").unwrap();
+        let never = Cancel::new();
+        let (secret, eval) = KeySet::generate_bytes(&set, &never).unwrap();
+        let (_, other) = KeySet::generate_bytes(&set, &never).unwrap();
+        let other = EvalKey::from_bytes(&other).unwrap();
+        let aes = AesKey::from_bytes(&[7; 16]).unwrap();
+        let wrapped = WrappedKey::encrypt(&secret, &aes, &Wrapping::default()).unwrap();
+        let bytes = wrapped.to_bytes().unwrap();
+        let error = WrappedKey::from_bytes(&bytes, &other).unwrap_err();
+        assert!(error.to_string().starts_with("<memory>: "), "{error}");
+        let plain = secret.to_bytes(None).unwrap();
+        for at in (0..eval.len()).step_by(eval.len() / 50 + 1) {
+            let mut bad = eval.clone();
+            bad[at] ^= 1;
+            assert!(
+                EvalKey::from_bytes(&bad).is_err() && EvalKey::from_bytes(&eval[..at]).is_err()
+            );
+        }
+        for at in 0..plain.len() {
+            let mut bad = plain.to_vec();
+            bad[at] ^= 1;
+            assert!(SecretKey::from_bytes(&bad).is_err(), "{at}");
+        }
+        let cancel = Cancel::new();
+        cancel.cancel();
+        let error = KeySet::generate_bytes(&set, &cancel).unwrap_err();
+        assert!(matches!(error, Error::Cancelled), "{error}");
+    }
+}
