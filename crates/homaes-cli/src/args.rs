@@ -10,8 +10,12 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 use std::time::Duration;
 
+mod job;
 mod parse;
 
+pub(crate) use job::{
+    Job, JobCommand, JobMerge, JobPlan, JobRun, JobRunShard, JobStatus, JobVerify,
+};
 pub(crate) use parse::{is_stream, parse_expected_nonce, parse_iv, parse_nonce};
 
 /// Turn AES ciphertexts into FHE ciphertexts without seeing key or data
@@ -29,6 +33,7 @@ pub(crate) enum Command {
     Keygen(Keygen),
     WrapKey(WrapKey),
     Transcipher(Transcipher),
+    Job(Job),
     Decrypt(Decrypt),
     Export(Export),
     Inspect(Inspect),
@@ -140,15 +145,9 @@ pub(crate) struct WrapKey {
     pub(crate) force: bool,
 }
 
-/// Turn an AES-encrypted file into FHE ciphertexts
+/// AES-encrypted files and how they were encrypted.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Transcipher {
-    /// Evaluation key (.hek)
-    #[arg(long, value_name = "FILE", value_parser = file_path())]
-    pub(crate) eval: PathBuf,
-    /// Wrapped AES key (.hwk)
-    #[arg(long, value_name = "FILE", value_parser = file_path())]
-    pub(crate) wrapped_key: PathBuf,
+pub(crate) struct Message {
     /// Mode of operation of the file
     #[arg(long, value_enum)]
     pub(crate) mode: Mode,
@@ -168,6 +167,19 @@ pub(crate) struct Transcipher {
     /// the path may be missing; iv and aad in hex
     #[arg(long, value_name = "LIST", value_parser = file_path())]
     pub(crate) files_from: Option<PathBuf>,
+}
+
+/// Turn an AES-encrypted file into FHE ciphertexts
+#[derive(Debug, clap::Args)]
+pub(crate) struct Transcipher {
+    /// Evaluation key (.hek)
+    #[arg(long, value_name = "FILE", value_parser = file_path())]
+    pub(crate) eval: PathBuf,
+    /// Wrapped AES key (.hwk)
+    #[arg(long, value_name = "FILE", value_parser = file_path())]
+    pub(crate) wrapped_key: PathBuf,
+    #[command(flatten)]
+    pub(crate) message: Message,
     /// FHE ciphertexts to write (.hct; by a bridge to a client key of the crate tfhe .hlw)
     #[arg(short, long, value_name = "FILE", value_parser = file_path())]
     pub(crate) out: PathBuf,

@@ -4,6 +4,7 @@
 //! stream is gone.
 
 use homaes::{Error, Set};
+use homaes_job::JobError;
 use std::io::{self, Write};
 
 /// Exit code of a program stopped by Ctrl-C, by convention.
@@ -30,6 +31,16 @@ pub(crate) enum Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         Self::Work(format!("{error}; {}", error.remedy()))
+    }
+}
+
+impl From<JobError> for Failure {
+    fn from(error: JobError) -> Self {
+        let message = format!("{error}; {}", error.remedy());
+        match error.is_temporary() {
+            true => Self::Temporary(message),
+            false => Self::Work(message),
+        }
     }
 }
 

@@ -68,6 +68,7 @@ fn guarded(args: Vec<OsString>) -> u8 {
             "interrupted; the same command goes on from the last complete record".to_owned()
         }),
         Command::Transcipher(args) if args.resume => Some(cmd::transcipher::resume::interrupted),
+        Command::Job(args) => cmd::job::keeps(&args.command),
         _ => None,
     };
     if let Err(error) = signals::watch(move || stop(makes_files, keeps)) {
@@ -86,7 +87,7 @@ fn guarded(args: Vec<OsString>) -> u8 {
 /// Whether a command is called for files that it makes, the first of which is complete only with all the work.
 fn makes_files(command: &Command) -> bool {
     use Command::{
-        Bench, Completions, Decrypt, Demo, Export, Inspect, Keygen, Man, Params, Passphrase,
+        Bench, Completions, Decrypt, Demo, Export, Inspect, Job, Keygen, Man, Params, Passphrase,
         Report, Transcipher, WrapKey,
     };
     match command {
@@ -94,6 +95,7 @@ fn makes_files(command: &Command) -> bool {
         // of several files the first says nothing about the others
         Keygen(args) => args.bridge.is_none(),
         Report(_) | Man(_) => false,
+        Job(_) => false,
         Demo(_) | Params(_) | Inspect(_) | Bench(_) | Completions(_) => false,
     }
 }
@@ -137,6 +139,7 @@ fn execute(command: Command) -> Result<(), Failure> {
         Command::Keygen(args) => cmd::keygen::run(&args),
         Command::WrapKey(args) => cmd::wrap_key::run(&args),
         Command::Transcipher(args) => cmd::transcipher::run(&args),
+        Command::Job(args) => cmd::job::run(args.command),
         Command::Decrypt(args) => cmd::decrypt::run(&args),
         Command::Passphrase(args) => cmd::passphrase::run(&args),
         Command::Export(args) => cmd::export::run(&args),

@@ -57,6 +57,11 @@ impl Pace {
         self.resumed = batches;
     }
 
+    /// Other workers have done so many batches meanwhile.
+    fn others(&mut self, batches: u64) {
+        self.resumed += batches;
+    }
+
     /// Takes one step of AES; the steps that are done, and those of all batches.
     fn step(&mut self, event: Progress) -> (u64, u64) {
         let steps = event.rounds as u64 + 1;
@@ -106,6 +111,21 @@ impl Follower {
         match self {
             Self::Bar(_, pace) | Self::Json(pace) => pace.resumed(batches),
             Self::Silent => {}
+        }
+    }
+
+    /// Other workers have done so many batches meanwhile.
+    pub(crate) fn others(&mut self, batches: u64) {
+        match self {
+            Self::Bar(_, pace) | Self::Json(pace) => pace.others(batches),
+            Self::Silent => {}
+        }
+    }
+
+    /// Writes a line where lines are written.
+    pub(crate) fn tell(&self, value: &Value) {
+        if self.is_json() {
+            line(value);
         }
     }
 

@@ -1,7 +1,9 @@
 //! Values of options, from their text.
 
-use clap::builder::{PathBufValueParser, TypedValueParser};
+use super::job::Shards;
+use clap::builder::{OsStringValueParser, PathBufValueParser, TypedValueParser};
 use homaes::{Block, KeySize};
+use homaes_job::Location;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -21,6 +23,46 @@ pub(super) fn file_path() -> impl TypedValueParser<Value = PathBuf> {
         ),
         false => Ok(path),
     })
+}
+
+/// A file or folder of this machine, or what is in a bucket.
+pub(super) fn parse_location() -> impl TypedValueParser<Value = Location> {
+    OsStringValueParser::new().try_map(|text| match text == "-" {
+        true => Err(
+            "standard input and output are not taken here; give a file ('./-' if that is its name)"
+                .to_owned(),
+        ),
+        false => Location::parse(text).map_err(|error| error.to_string()),
+    })
+}
+
+/// Numbers of shards, such as `0-99,200`.
+pub(super) fn parse_shards(text: &str) -> Result<Shards, String> {
+    let number = |text: &str| text.parse::<u64>().ok().filter(|&number| number < u64::MAX);
+    let range = |text: &str| {
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        let (first, last) = (number(first)?, number(last)?);
+        (first <= last).then_some(first..last + 1)
+    };
+    let ranges: Option<Vec<_>> = text.split(',').map(range).collect();
+    let mut ranges = ranges.ok_or("expected numbers and ranges of numbers, such as '0-99,200'")?;
+    ranges.sort_by_key(|range| range.start);
+    // each shard once
+    ranges.dedup_by(|next, last| {
+        let touches = next.start <= last.end;
+        if touches {
+            last.end = last.end.max(next.end);
+        }
+        touches
+    });
+    Ok(Shards(ranges))
+}
+
+/// A share of a whole.
+pub(super) fn parse_share(text: &str) -> Result<f64, String> {
+    let share = text.parse().ok();
+    let share = share.filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| "expected a number from 0 to 1, such as 0.02".to_owned())
 }
 
 /// Whether a path stands for standard input or output.
@@ -127,6 +169,20 @@ mod tests {
             assert!(parse_nonce(bad).is_err(), "{bad:?}");
             assert!(parse_expected_nonce(bad).is_err(), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn shards_are_numbers_and_ranges() {
+        let shards = |text| parse_shards(text).map(|shards| shards.0);
+        assert_eq!(shards("7,9").unwrap(), [7..8, 9..10]);
+        assert_eq!(shards("200,0-99,50-120").unwrap(), [0..121, 200..201]);
+        for bad in ["", "x", "3-2", "1,", "-1", "1-", "18446744073709551615"] {
+            assert!(shards(bad).is_err(), "{bad:?}");
+        }
+        for bad in ["-0.1", "1.1", "NaN", "", "inf"] {
+            assert!(parse_share(bad).is_err(), "{bad:?}");
+        }
+        assert_eq!(parse_share("0.02"), Ok(0.02));
     }
 
     #[test]

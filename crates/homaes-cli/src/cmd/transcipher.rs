@@ -1,9 +1,8 @@
 //! `homaes transcipher`
 
-mod input;
 pub(crate) mod resume;
 
-use super::{refuse_own_input, remove_leftovers_beside, reserve};
+use super::{input, refuse_own_input, remove_leftovers_beside, reserve};
 use crate::args;
 use crate::console::{self, Failure};
 use crate::progress::{Follower, report_json, spin, steps_json};
@@ -23,14 +22,21 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
     let outs = [Some(&args.out), args.report.as_ref()];
     for out in outs.into_iter().flatten() {
         let mut inputs = vec![args.eval.as_path(), &args.wrapped_key];
-        let others = [&args.aad, &args.bridge, &args.files_from];
+        let others = [&args.message.aad, &args.bridge, &args.message.files_from];
         inputs.extend(others.into_iter().flatten().map(|path| path.as_path()));
-        inputs.extend(args.inputs.iter().map(|path| path.as_path()));
+        inputs.extend(args.message.inputs.iter().map(|path| path.as_path()));
         refuse_own_input(out, &inputs)?;
     }
-    let how = input::How::new(args)?;
+    let how = input::How::new(&args.message)?;
+    let own = match args.resume {
+        true => vec![
+            homaes::part_path(&args.out),
+            homaes::journal_path(&args.out),
+        ],
+        false => Vec::new(),
+    };
     // Before outputs are there, which may be in a folder that is read.
-    let message = input::message(args, &how)?;
+    let message = input::message(&args.message, &how, &own)?;
     for out in outs.into_iter().flatten() {
         let parts: Vec<_> = message.parts().iter().map(Part::path).collect();
         refuse_own_input(out, &parts)?;

@@ -4,6 +4,7 @@ use crate::args::{self, Mode, is_stream, parse_iv, parse_nonce};
 use crate::cmd::{open_file, read_aad};
 use crate::console::{self, Failure};
 use homaes::{Error, Message, Part, Reopened};
+use homaes_job::{Location, open_source};
 use serde_json::Value;
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -11,7 +12,7 @@ use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 /// How a file was encrypted.
-pub(super) enum How {
+pub(crate) enum How {
     Mode(homaes::Mode),
     /// In mode gcm, with the nonce at the start of the file.
     OwnNonce,
@@ -19,7 +20,7 @@ pub(super) enum How {
 
 impl How {
     /// What `--mode`, `--iv` and `--aad` say, or what is wrong with them.
-    pub(super) fn new(args: &args::Transcipher) -> Result<Self, Failure> {
+    pub(crate) fn new(args: &args::Message) -> Result<Self, Failure> {
         if args.aad.is_some() && args.mode != Mode::Gcm {
             let message = "--aad: only mode gcm has associated data; leave it out";
             return Err(Failure::Usage(message.into()));
@@ -52,9 +53,15 @@ impl How {
         }))
     }
 
-    /// A part that was encrypted so.
-    fn part(&self, path: &Path) -> Result<Part, Error> {
-        let source = Reopened::new(path)?;
+    /// A part that was encrypted so: a file, or an object of a bucket.
+    fn part(&self, path: &Path) -> Result<Part, Failure> {
+        Ok(match bucket(path)? {
+            Some(location) => self.of_source(open_source(&location)?)?,
+            None => self.of_source(Reopened::new(path)?)?,
+        })
+    }
+
+    fn of_source(&self, source: impl homaes::Source + 'static) -> Result<Part, Error> {
         match self {
             Self::Mode(mode) => Part::of(source, *mode),
             Self::OwnNonce => Part::with_nonce(source),
@@ -62,8 +69,12 @@ impl How {
     }
 }
 
-/// What the command line names, and the list.
-pub(super) fn message(args: &args::Transcipher, how: &How) -> Result<Message, Failure> {
+/// What the command line names, and the list; of folders, without what is at or below one of the paths `own`.
+pub(crate) fn message(
+    args: &args::Message,
+    how: &How,
+    own: &[PathBuf],
+) -> Result<Message, Failure> {
     let aad = args.aad.as_deref().map(read_aad).transpose()?;
     let aad = aad.as_deref();
     if let [input] = &args.inputs[..]
@@ -83,9 +94,7 @@ pub(super) fn message(args: &args::Transcipher, how: &How) -> Result<Message, Fa
             true => files_below(input, "", &mut files)?,
             false => files.push((file_name(input), input.clone())),
         }
-        if args.resume {
-            files.retain(|(_, path)| !is_unfinished(path, &args.out));
-        }
+        files.retain(|(_, path)| !is_own(path, own));
         if files.is_empty() {
             return Err(Failure::Work(format!(
                 "{}: no files in this folder; give AES-encrypted files",
@@ -104,14 +113,13 @@ pub(super) fn message(args: &args::Transcipher, how: &How) -> Result<Message, Fa
     Ok(message)
 }
 
-/// Whether a file is what an earlier run has left of the output, which may be in a folder that is read.
-fn is_unfinished(path: &Path, out: &Path) -> bool {
-    let own = [homaes::part_path(out), homaes::journal_path(out)];
-    let same = |own: &PathBuf| {
+/// Whether a file is what an earlier run has left of its output, which may be in a folder that is read.
+fn is_own(path: &Path, own: &[PathBuf]) -> bool {
+    let below = |own: &PathBuf| {
         own.canonicalize()
-            .is_ok_and(|own| path.canonicalize().is_ok_and(|path| path == own))
+            .is_ok_and(|own| path.canonicalize().is_ok_and(|path| path.starts_with(own)))
     };
-    own.iter().any(same)
+    own.iter().any(below)
 }
 
 /// Says so if two parts have one counter block, as files of a folder have under one `--iv`.
@@ -174,7 +182,7 @@ fn files_below(
 /// The files of a list: a JSON object in each line. What it does not say of a file is what the command line says: the mode, the IV, and under GCM the associated data.
 fn listed(
     list: &Path,
-    args: &args::Transcipher,
+    args: &args::Message,
     aad: Option<&[u8]>,
     parts: &mut Vec<(String, Part)>,
 ) -> Result<(), Failure> {
@@ -235,8 +243,22 @@ fn hex(text: &str) -> Option<Vec<u8>> {
     pairs.map(byte).collect()
 }
 
+/// What is in a bucket, if a path says so.
+fn bucket(path: &Path) -> Result<Option<Location>, Failure> {
+    match path.to_str().is_some_and(|path| path.starts_with("s3://")) {
+        false => Ok(None),
+        true => match Location::parse(path) {
+            Ok(location) => Ok(Some(location)),
+            Err(error) => Err(homaes_job::JobError::from(error).into()),
+        },
+    }
+}
+
 /// One file, or standard input.
 fn open_part(input: &Path, how: &How) -> Result<Part, Failure> {
+    if bucket(input)?.is_some() {
+        return how.part(input);
+    }
     if is_stream(input) {
         let (file, name) = (spooled_input()?, "standard input");
         return Ok(match how {

@@ -1,0 +1,364 @@
+//! `homaes job`
+
+use super::input;
+use super::{remove_leftovers_beside, reserve};
+use crate::args::{
+    JobCommand, JobMerge, JobPlan, JobRun, JobRunShard, JobStatus, JobVerify, is_stream,
+};
+use crate::console::{self, Failure};
+use crate::progress::{Follower, spin};
+use crate::table::{self, Rows};
+use homaes::{Progress, Set};
+use homaes_job::{Done, Job, Keys, Location, Outcome, Planning, Status, Worker};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+/// Shards that are there, and all of them, of those that this process sees to; 0 of 0 before it starts.
+static DONE: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
+
+pub(crate) fn run(command: JobCommand) -> Result<(), Failure> {
+    match command {
+        JobCommand::Plan(args) => plan(&args),
+        JobCommand::Run(args) => run_job(&args),
+        JobCommand::RunShard(args) => run_shard(&args),
+        JobCommand::Status(args) => status(&args),
+        JobCommand::Verify(args) => verify(&args),
+        JobCommand::Merge(args) => merge(args),
+    }
+}
+
+/// What is said when a signal stops a command that others may go on with.
+pub(crate) fn keeps(command: &JobCommand) -> Option<fn() -> String> {
+    match command {
+        JobCommand::Run(_) => Some(interrupted),
+        JobCommand::RunShard(_) => Some(|| "interrupted; run the same command to go on".to_owned()),
+        _ => None,
+    }
+}
+
+fn interrupted() -> String {
+    let [done, of] = [&DONE[0], &DONE[1]].map(|count| count.load(Ordering::Relaxed));
+    match of {
+        0 => "interrupted; run the same command to go on".to_owned(),
+        of => format!("interrupted after {done} of {of} shards; run the same command to go on"),
+    }
+}
+
+fn plan(args: &JobPlan) -> Result<(), Failure> {
+    if args.message.inputs.iter().any(|input| is_stream(input)) {
+        let message =
+            "a job does not take standard input, which other workers cannot read; give a file";
+        return Err(Failure::Usage(message.into()));
+    }
+    let how = input::How::new(&args.message)?;
+    let own: Vec<_> = match &args.out {
+        Location::Local(folder) => vec![folder.clone()],
+        Location::S3 { .. } => Vec::new(),
+    };
+    let message = input::message(&args.message, &how, &own)?;
+    let planning = Planning {
+        layout: args.layout.get(),
+        shard_batches: args.shard_batches,
+        ignore_space: args.ignore_space,
+        ..Planning::new(args.eval.clone(), args.wrapped_key.clone())
+    };
+    let job = spin("planning", || {
+        Job::plan(args.out.clone(), message, &planning)
+    })?;
+    warn_insecure(&job)?;
+    console::print_done(&format!("{}: {}\n", job.location(), summary(&job)));
+    Ok(())
+}
+
+/// Says so if the set of a job protects nothing.
+fn warn_insecure(job: &Job) -> Result<(), Failure> {
+    console::warn_insecure(&Set::named(job.set())?);
+    Ok(())
+}
+
+/// What a job is, in a line.
+fn summary(job: &Job) -> String {
+    let (parts, bytes) = job.parts();
+    let parts = table::count(parts, "part", "parts");
+    let bytes = table::count(bytes, "byte", "bytes");
+    let batches = table::count(job.batches(), "batch", "batches");
+    let shards = table::count(job.shards(), "shard", "shards");
+    let (set, layout, each) = (job.set(), job.layout(), job.shard_batches());
+    format!("set {set}, {parts}, {bytes}, {batches} ({layout}) in {shards} of {each} at most")
+}
+
+/// Opens a job, and its keys.
+fn open(location: &Location) -> Result<(Job, Keys), Failure> {
+    if let Location::Local(folder) = location {
+        // of shards that killed workers were writing
+        remove_leftovers_beside(&folder.join("shards").join("any"));
+    }
+    let job = Job::open(location.clone())?;
+    warn_insecure(&job)?;
+    let keys = spin("loading keys", || job.keys(None))?;
+    Ok((job, keys))
+}
+
+fn run_job(args: &JobRun) -> Result<(), Failure> {
+    let (job, keys) = open(&args.job)?;
+    if !args.ignore_space {
+        job.check_space()?;
+    }
+    let all = 0..job.shards();
+    let ranges = args.shards.as_ref().map(|shards| &shards.0[..]);
+    let ranges = ranges.unwrap_or(std::slice::from_ref(&all));
+    let before = job.status()?;
+    let (wanted, there) = (sum(ranges, |_| true), sum(ranges, |n| before.has(n)));
+    let batches = |number| shard_batches(&job, number);
+    let of_batches = ranges.iter().cloned().flatten().map(batches).sum();
+    let done_batches = ranges.iter().cloned().flatten();
+    let done_batches = done_batches.filter(|&n| before.has(n)).map(batches).sum();
+    DONE[1].store(wanted, Ordering::Relaxed);
+    DONE[0].store(there, Ordering::Relaxed);
+    let mut follower = Follower::new(args.progress);
+    follower.kept(done_batches);
+    let follow = Mutex::new(follower);
+    let locked = || follow.lock().unwrap_or_else(PoisonError::into_inner);
+    let worker = Worker::new(&job, &keys, args.threads)?.watch(|event| {
+        locked().event(Progress {
+            batches: of_batches,
+            ..event
+        });
+    });
+    let start = Instant::now();
+    let mut own = 0;
+    worker.run(ranges, &mut |done: &Done| {
+        DONE[0].fetch_add(1, Ordering::Relaxed);
+        let mut follower = locked();
+        match done.outcome {
+            Outcome::There => follower.others(batches(done.number)),
+            Outcome::Written | Outcome::Same => own += 1,
+        }
+        follower.tell(
+            &json!({ "event": "shard", "shard": done.number, "outcome": done.outcome.name() }),
+        );
+    })?;
+    let seconds = start.elapsed().as_secs_f64();
+    drop(worker);
+    let others = wanted - there - own;
+    if locked().is_json() {
+        locked().tell(&json!({
+            "event": "done",
+            "shards": wanted,
+            "evaluated": own,
+            "there": there,
+            "by_others": others,
+            "seconds": seconds,
+        }));
+        return Ok(());
+    }
+    drop(follow);
+    let shards = table::count(wanted, "shard", "shards");
+    console::print_done(&format!(
+        "{}: {shards}, {own} evaluated in {}, {there} there before, {others} by other workers\n",
+        job.location(),
+        table::seconds(seconds)
+    ));
+    Ok(())
+}
+
+/// How many shards of `ranges` are such.
+fn sum(ranges: &[Range<u64>], such: impl Fn(u64) -> bool) -> u64 {
+    let numbers = ranges.iter().cloned().flatten();
+    numbers.filter(|&number| such(number)).count() as u64
+}
+
+/// Batches of a shard.
+fn shard_batches(job: &Job, number: u64) -> u64 {
+    let first = number.saturating_mul(job.shard_batches());
+    let left = job.batches().saturating_sub(first);
+    left.min(job.shard_batches())
+}
+
+fn run_shard(args: &JobRunShard) -> Result<(), Failure> {
+    let number = match (&args.index_env, args.number) {
+        (Some(name), _) => {
+            let wrong = |found: &str| {
+                Failure::Usage(format!(
+                    "environment variable {name}: found {found}, expected the number of a shard"
+                ))
+            };
+            let value = std::env::var(name).map_err(|_| wrong("none"))?;
+            value.parse().map_err(|_| wrong(&format!("{value:?}")))?
+        }
+        (None, number) => number.unwrap_or_default(),
+    };
+    let job = Job::open(args.job.clone())?;
+    // without its keys, where that is all there is to do
+    if number < job.shards() && job.has(number)? {
+        warn_insecure(&job)?;
+        return said(&job, number, Outcome::There);
+    }
+    drop(job);
+    let (job, keys) = open(&args.job)?;
+    let done = Worker::new(&job, &keys, args.threads)?.shard(number)?;
+    said(&job, number, done.outcome)
+}
+
+/// Says what became of a shard.
+fn said(job: &Job, number: u64, outcome: Outcome) -> Result<(), Failure> {
+    let what = match outcome {
+        Outcome::There => "was there",
+        Outcome::Written => "evaluated",
+        Outcome::Same => "evaluated; another worker had written the same",
+    };
+    console::print_done(&format!("{}: {what}\n", job.describe(number)));
+    Ok(())
+}
+
+fn status(args: &JobStatus) -> Result<(), Failure> {
+    let job = Job::open(args.job.clone())?;
+    let status = job.status()?;
+    if args.json {
+        return console::print_json(&status_json(&job, &status));
+    }
+    warn_insecure(&job)?;
+    console::print(&status_text(&job, &status))
+}
+
+fn status_json(job: &Job, status: &Status) -> Value {
+    let (parts, bytes) = job.parts();
+    let ranges = |ranges: &[Range<u64>]| -> Vec<[u64; 2]> {
+        ranges.iter().map(|r| [r.start, r.end - 1]).collect()
+    };
+    json!({
+        "job": job.location().to_string(),
+        "id": job.id().to_string(),
+        "set": job.set(),
+        "layout": job.layout().name(),
+        "parts": parts,
+        "bytes": bytes,
+        "batches": job.batches(),
+        "shard_batches": job.shard_batches(),
+        "shards": status.shards,
+        "done": status.done(),
+        "complete": status.missing() == 0,
+        "present": ranges(&status.present),
+        "missing": ranges(&missing(status)),
+        "wrong": status.wrong.iter().map(|&(number, bytes)| json!({ "shard": number, "bytes": bytes })).collect::<Vec<_>>(),
+        "claimed": status.claimed,
+        "shard_file_bytes": status.bytes,
+        "output_bytes": job.output_bytes(),
+    })
+}
+
+fn status_text(job: &Job, status: &Status) -> String {
+    let mut rows = Rows::default();
+    let (done, missing) = (status.done(), missing(status));
+    rows.add("job", job.location().to_string());
+    rows.add("id", job.id().to_string());
+    rows.add("work", summary(job));
+    let bytes = table::bytes(status.bytes);
+    rows.add(
+        "shards",
+        format!("{done} of {} there, {bytes}", status.shards),
+    );
+    if !missing.is_empty() {
+        rows.add("missing", list(&missing));
+    }
+    if status.claimed > 0 {
+        rows.add("being evaluated", status.claimed.to_string());
+    }
+    for &(number, found) in &status.wrong {
+        rows.add(
+            "not whole",
+            format!("{}, {found} bytes: remove it", job.describe(number)),
+        );
+    }
+    let file = table::bytes(job.output_bytes());
+    let next = match status.missing() {
+        0 => format!("complete: {file} by 'homaes job merge', or read by 'homaes decrypt'"),
+        _ => "not complete: 'homaes job run'".to_owned(),
+    };
+    rows.add("results", next);
+    rows.text()
+}
+
+/// The shards between those that are there.
+fn missing(status: &Status) -> Vec<Range<u64>> {
+    let ends = status.present.iter().map(|range| range.end);
+    let starts = status.present.iter().map(|range| range.start);
+    let gaps = std::iter::once(0)
+        .chain(ends)
+        .zip(starts.chain([status.shards]));
+    gaps.map(|(start, end)| start..end)
+        .filter(|gap| !gap.is_empty())
+        .collect()
+}
+
+/// Numbers as `--shards` takes them.
+fn list(ranges: &[Range<u64>]) -> String {
+    let mut text = String::new();
+    for range in ranges {
+        let comma = if text.is_empty() { "" } else { "," };
+        let _ = match range.end - range.start {
+            1 => write!(text, "{comma}{}", range.start),
+            _ => write!(text, "{comma}{}-{}", range.start, range.end - 1),
+        };
+    }
+    text
+}
+
+fn verify(args: &JobVerify) -> Result<(), Failure> {
+    let verified = match args.sample {
+        None => {
+            let job = Job::open(args.job.clone())?;
+            warn_insecure(&job)?;
+            spin("verifying", || job.verify(&mut |_| ()))?
+        }
+        Some(share) => {
+            let (job, keys) = open(&args.job)?;
+            let worker = Worker::new(&job, &keys, args.threads)?;
+            spin("verifying and evaluating", || {
+                worker.verify(share, &mut |_| ())
+            })?
+        }
+    };
+    for (_, wrong) in &verified.wrong {
+        console::error(&format!("{wrong}; {}", wrong.remedy()));
+    }
+    let (wrong, right) = (verified.wrong.len() as u64, verified.shards);
+    let found = table::count(wrong, "shard is wrong", "shards are wrong");
+    if wrong > 0 {
+        return Err(Failure::Work(format!("{}: {found}", args.job)));
+    }
+    let evaluated = match args.sample {
+        None => String::new(),
+        Some(_) => format!(
+            ", {} evaluated again and found the same",
+            verified.evaluated
+        ),
+    };
+    let missing = match verified.missing {
+        0 => String::new(),
+        count => format!(", {count} missing"),
+    };
+    let right = table::count(
+        right,
+        "shard has right checksums",
+        "shards have right checksums",
+    );
+    console::print(&format!("{}: {right}{evaluated}{missing}\n", args.job))
+}
+
+fn merge(args: JobMerge) -> Result<(), Failure> {
+    let job = Job::open(args.job)?;
+    let output = reserve(&args.out, args.force)?;
+    spin("merging", || job.merge(output))?;
+    let bytes = table::count(job.output_bytes(), "byte", "bytes");
+    let shards = table::count(job.shards(), "shard", "shards");
+    if args.remove_shards {
+        job.remove()?;
+    }
+    console::print_done(&format!("{}: {bytes} of {shards}\n", args.out.display()));
+    Ok(())
+}
