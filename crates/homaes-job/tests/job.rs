@@ -1,0 +1,411 @@
+//! Jobs: the bytes are those of one run, and what is not as planned is named.
+
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+use homaes::{
+    AesKey, Cancel, Error, EvalKey, KeySet, Message, Mode, Output, Part, Set, Transcipher,
+    WrappedKey, Wrapping,
+};
+use homaes_job::{Job, JobError, Location, Outcome, Planning, Worker};
+use homaes_wire::{Kind, Reader, Writer};
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::thread;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// Keys of `bgv/toy-255` in files, and messages.
+struct World {
+    folder: TempDir,
+}
+
+/// Of a record that is a batch.
+const TAG_BATCH: u16 = 2;
+
+const IV: [u8; 16] = [0xff; 16];
+
+impl World {
+    fn new() -> Self {
+        let world = Self {
+            folder: tempfile::tempdir().unwrap(),
+        };
+        let set = Set::named("bgv/toy-255").unwrap();
+        let keys = KeySet::create(&set, world.at("keys"), false).unwrap();
+        for (name, key) in [("key.hwk", [7; 16]), ("other.hwk", [8; 16])] {
+            let key = AesKey::from_bytes(&key).unwrap();
+            let wrapping = Wrapping::default();
+            WrappedKey::create(&keys.secret, &key, &wrapping, world.at(name), false).unwrap();
+        }
+        for (name, bytes) in [("a", 700), ("b", 0), ("c", 5), ("d", 2000)] {
+            let text: Vec<u8> = (0..bytes).map(|i| (i * i / 7) as u8).collect();
+            fs::write(world.at(name), text).unwrap();
+        }
+        world
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn location(&self, name: &str) -> Location {
+        Location::Local(self.at(name))
+    }
+
+    /// Parts in three modes, one of them empty.
+    fn message(&self) -> Message {
+        let part = |(name, mode): (&str, Mode)| {
+            let part = Part::open(self.at(name), mode).unwrap();
+            (name.to_owned(), part)
+        };
+        let modes = [
+            ("a", Mode::Cfb { iv: IV }),
+            ("b", Mode::Ctr { iv: IV }),
+            ("c", Mode::Ctr { iv: [1; 16] }),
+            ("d", Mode::Gcm { nonce: [2; 12] }),
+        ];
+        Message::of_parts(modes.map(part)).unwrap()
+    }
+
+    fn planning(&self, shard_batches: u64) -> Planning {
+        let wrapped = self.location("key.hwk");
+        Planning {
+            shard_batches: Some(shard_batches),
+            ..Planning::new(self.location("keys/eval.hek"), wrapped)
+        }
+    }
+
+    fn plan(&self, name: &str, shard_batches: u64) -> Job {
+        let planning = self.planning(shard_batches);
+        Job::plan(self.location(name), self.message(), &planning).unwrap()
+    }
+
+    /// What one run makes of the message.
+    fn whole(&self) -> Vec<u8> {
+        let eval = EvalKey::open(self.at("keys/eval.hek")).unwrap();
+        let wrapped = WrappedKey::open(self.at("key.hwk"), &eval).unwrap();
+        let transcipher = Transcipher::new(&eval, &wrapped).unwrap();
+        let (output, buffer) = Output::memory();
+        let transcipher = transcipher.reproducible(true);
+        transcipher.run(self.message(), output).unwrap();
+        buffer.take()
+    }
+
+    fn merged(&self, job: &Job) -> Result<Vec<u8>, JobError> {
+        let (output, buffer) = Output::memory();
+        job.merge(output)?;
+        Ok(buffer.take())
+    }
+}
+
+fn one() -> Option<NonZeroUsize> {
+    Some(NonZeroUsize::MIN)
+}
+
+#[test]
+fn shards_of_every_size_by_any_number_of_workers_make_the_bytes_of_one_run() {
+    let world = World::new();
+    let whole = world.whole();
+    for (shard_batches, workers) in [(1, 3), (2, 1), (3, 2), (5, 2), (10, 2), (11, 1), (1000, 2)] {
+        let name = format!("job-{shard_batches}");
+        let planned = world.plan(&name, shard_batches);
+        let job = Job::open(world.location(&name)).unwrap();
+        assert_eq!((job.id(), job.shards()), (planned.id(), planned.shards()));
+        let done = Mutex::new(Vec::new());
+        thread::scope(|scope| {
+            for _ in 0..workers {
+                scope.spawn(|| {
+                    let keys = job.keys(None).unwrap();
+                    let worker = Worker::new(&job, &keys, one()).unwrap();
+                    let each = &mut |shard: &homaes_job::Done| {
+                        if shard.outcome == Outcome::Written {
+                            done.lock().unwrap().push(shard.number);
+                        }
+                    };
+                    worker.run(&[], each).unwrap();
+                });
+            }
+        });
+        let mut done = done.into_inner().unwrap();
+        done.sort_unstable();
+        assert!(done.into_iter().eq(0..job.shards()), "each shard once");
+        let status = job.status().unwrap();
+        assert_eq!((status.missing(), status.claimed), (0, 0));
+        assert!(world.merged(&job).unwrap() == whole, "{shard_batches}");
+        let verified = job.verify(&mut |_| ()).unwrap();
+        assert_eq!((verified.shards, verified.missing), (job.shards(), 0));
+        assert!(verified.wrong.is_empty());
+    }
+}
+
+#[test]
+fn a_plan_is_made_once() {
+    let world = World::new();
+    let job = world.plan("job", 2);
+    let text = fs::read(world.at("job/job.json")).unwrap();
+    // the same again is the job that is there
+    assert_eq!(world.plan("job", 2).id(), job.id());
+    let planning = world.planning(3);
+    let error = Job::plan(world.location("job"), world.message(), &planning).unwrap_err();
+    assert!(matches!(error, JobError::OtherJob { .. }), "{error}");
+    fs::write(world.at("c"), b"other").unwrap();
+    let planning = world.planning(2);
+    let error = Job::plan(world.location("job"), world.message(), &planning).unwrap_err();
+    assert!(matches!(error, JobError::OtherJob { .. }), "{error}");
+    assert_eq!(fs::read(world.at("job/job.json")).unwrap(), text);
+    let error = Job::open(world.location("none")).unwrap_err();
+    assert!(matches!(error, JobError::NoJob { .. }), "{error}");
+    let empty = Part::open(world.at("b"), Mode::Ecb).unwrap();
+    let error = Job::plan(world.location("empty"), empty.into(), &planning).unwrap_err();
+    // the wrapped key is for the other direction of AES
+    assert!(
+        matches!(error, JobError::Work(Error::Direction { .. })),
+        "{error}"
+    );
+    let empty = Part::open(world.at("b"), Mode::Ctr { iv: IV }).unwrap();
+    let error = Job::plan(world.location("empty"), empty.into(), &planning).unwrap_err();
+    assert!(matches!(error, JobError::Empty), "{error}");
+}
+
+#[test]
+fn a_job_moves_with_its_keys_and_input() {
+    let world = World::new();
+    fs::create_dir(world.at("tree")).unwrap();
+    for name in ["keys", "key.hwk", "a", "b", "c", "d"] {
+        fs::rename(world.at(name), world.at(&format!("tree/{name}"))).unwrap();
+    }
+    let moved = World {
+        folder: tempfile::tempdir_in(world.folder.path()).unwrap(),
+    };
+    let tree = |world: &World| World {
+        folder: {
+            let folder = tempfile::tempdir_in(world.folder.path()).unwrap();
+            for name in fs::read_dir(world.at("tree")).unwrap() {
+                let name = name.unwrap();
+                fs::rename(name.path(), folder.path().join(name.file_name())).unwrap();
+            }
+            folder
+        },
+    };
+    let first = tree(&world);
+    let whole = first.whole();
+    first.plan("job", 4);
+    fs::rename(first.folder.path(), moved.at("tree")).unwrap();
+    let job = Job::open(moved.location("tree/job")).unwrap();
+    let keys = job.keys(None).unwrap();
+    let worker = Worker::new(&job, &keys, None).unwrap();
+    worker.run(&[], &mut |_| ()).unwrap();
+    assert!(moved.merged(&job).unwrap() == whole);
+}
+
+#[test]
+fn what_is_not_as_planned_is_named_and_not_used() {
+    let world = World::new();
+    let job = world.plan("job", 2);
+    let keys = job.keys(None).unwrap();
+    let worker = Worker::new(&job, &keys, one()).unwrap();
+    // of four parts the one that changed is named, by shards that have some of it
+    let text = fs::read(world.at("d")).unwrap();
+    let mut other = text.clone();
+    other[1990] ^= 1;
+    for (bytes, right) in [(&other, false), (&text, true)] {
+        fs::write(world.at("d"), bytes).unwrap();
+        let last = worker.shard(job.shards() - 1);
+        match right {
+            true => assert_eq!(last.unwrap().outcome, Outcome::Written),
+            false => {
+                let error = last.unwrap_err().to_string();
+                assert!(error.contains("/d: the file changed"), "{error}");
+            }
+        }
+    }
+    let mut other = text.clone();
+    other[1000] ^= 1;
+    fs::write(world.at("d"), other).unwrap();
+    let mut found = 0;
+    for number in 0..job.shards() - 1 {
+        match worker.shard(number) {
+            Ok(_) => {}
+            Err(JobError::Input { input }) => {
+                assert!(input.ends_with("/d"), "{input}");
+                found += 1;
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+    assert_eq!(found, 1);
+    assert_eq!(job.status().unwrap().missing(), 1);
+    let error = world.merged(&job).unwrap_err();
+    assert!(
+        matches!(error, JobError::Incomplete { missing: 1, .. }),
+        "{error}"
+    );
+    fs::write(world.at("d"), text).unwrap();
+    worker.run(&[], &mut |_| ()).unwrap();
+    assert!(world.merged(&job).unwrap() == world.whole());
+
+    // other keys under the same names
+    fs::rename(world.at("key.hwk"), world.at("kept.hwk")).unwrap();
+    fs::rename(world.at("other.hwk"), world.at("key.hwk")).unwrap();
+    let keys = job.keys(None).unwrap();
+    let error = Worker::new(&job, &keys, None).unwrap_err();
+    assert!(matches!(error, JobError::OtherKeys { .. }), "{error}");
+}
+
+#[test]
+fn changed_plans_are_refused_or_make_the_same_bytes() {
+    let world = World::new();
+    let job = world.plan("job", 4);
+    let keys = job.keys(None).unwrap();
+    Worker::new(&job, &keys, None)
+        .unwrap()
+        .run(&[], &mut |_| ())
+        .unwrap();
+    let whole = world.whole();
+    let path = world.at("job/job.json");
+    let text = fs::read(&path).unwrap();
+    let mut refused = 0;
+    for at in (0..text.len()).step_by(7) {
+        let mut bad = text.clone();
+        bad[at] ^= 1;
+        fs::write(&path, bad).unwrap();
+        let merged = Job::open(world.location("job")).and_then(|job| world.merged(&job));
+        match merged {
+            // what it says of keys and parts is for workers
+            Ok(merged) => assert!(merged == whole, "{at}"),
+            Err(_) => refused += 1,
+        }
+        let evaluated = Job::open(world.location("job")).and_then(|job| {
+            let keys = job.keys(None)?;
+            let worker = Worker::new(&job, &keys, one())?;
+            let verified = worker.verify(0.0, &mut |_| ())?;
+            Ok(verified.wrong.is_empty())
+        });
+        // a changed digest of an input is found by its shard
+        assert!(evaluated.is_err() || evaluated.unwrap(), "{at}");
+    }
+    assert!(refused > text.len() / 20, "{refused}");
+}
+
+#[test]
+fn damaged_and_forged_shards_are_found() {
+    let world = World::new();
+    let job = world.plan("job", 3);
+    let keys = job.keys(None).unwrap();
+    let worker = Worker::new(&job, &keys, one()).unwrap();
+    worker.run(&[], &mut |_| ()).unwrap();
+    let path = world.at("job/shards/000001.hcs");
+    let right = fs::read(&path).unwrap();
+    let wrong = |job: &Job| {
+        let verified = job.verify(&mut |_| ()).unwrap();
+        let wrong = verified.wrong.into_iter().map(|(number, error)| {
+            assert!(error.to_string().contains("000001.hcs"), "{error}");
+            number
+        });
+        wrong.collect::<Vec<_>>()
+    };
+    for bit in (0..8 * right.len()).step_by(8 * right.len() / 60 + 1) {
+        let mut bad = right.clone();
+        bad[bit / 8] ^= 1 << (bit % 8);
+        fs::write(&path, bad).unwrap();
+        assert_eq!(wrong(&job), [1]);
+        let error = world.merged(&job).unwrap_err().to_string();
+        assert!(error.contains("000001.hcs"), "{error}");
+    }
+    // cut, too long, and another shard of the same job
+    let other = fs::read(world.at("job/shards/000002.hcs")).unwrap();
+    let longer = [&right[..], &[0]].concat();
+    for bad in [&right[..right.len() - 1], &longer, &other, &[]] {
+        fs::write(&path, bad).unwrap();
+        assert_eq!(wrong(&job), [1]);
+        assert!(world.merged(&job).is_err());
+    }
+    fs::write(&path, &right[..9]).unwrap();
+    assert_eq!(job.status().unwrap().wrong, [(1, 9)]);
+    let error = worker.run(&[], &mut |_| ()).unwrap_err();
+    assert!(
+        matches!(error, JobError::ShardBytes { found: 9, .. }),
+        "{error}"
+    );
+
+    // one bit of a ciphertext, with right checksums
+    fs::write(&path, forged(&right)).unwrap();
+    assert_eq!(wrong(&job), [] as [u64; 0]);
+    let verified = worker.verify(1.0, &mut |_| ()).unwrap();
+    assert_eq!(verified.evaluated, job.shards());
+    let [(1, JobError::Differs { .. })] = verified.wrong[..] else {
+        panic!("{:?}", verified.wrong);
+    };
+    // of a share of the shards it is found sooner or later
+    let found = (0..200).position(|_| !worker.verify(0.1, &mut |_| ()).unwrap().wrong.is_empty());
+    assert!(found.is_some());
+    fs::write(&path, &right).unwrap();
+    assert!(worker.verify(1.0, &mut |_| ()).unwrap().wrong.is_empty());
+}
+
+/// A shard with a bit of its first batch changed and all checksums right.
+fn forged(shard: &[u8]) -> Vec<u8> {
+    let mut reader = Reader::from_slice(shard, Kind::Shard).unwrap();
+    let mut writer = Writer::new(Vec::new(), reader.header().clone()).unwrap();
+    let mut first = true;
+    while let Some(mut record) = reader.begin_any().unwrap() {
+        let head = record.head();
+        let mut body = vec![0; head.len as usize];
+        record.read_exact(&mut body).unwrap();
+        record.finish().unwrap();
+        if head.tag == TAG_BATCH && std::mem::take(&mut first) {
+            *body.last_mut().unwrap() ^= 1;
+        }
+        writer.write_record(head.tag, head.index, &body).unwrap();
+    }
+    writer.finish().unwrap()
+}
+
+#[test]
+fn who_comes_second_compares() {
+    let world = World::new();
+    let job = world.plan("job", 4);
+    let keys = job.keys(None).unwrap();
+    // without claims, as in a bucket, two workers may evaluate the same shard
+    fs::write(world.at("job/claims"), b"no folder").unwrap();
+    let outcomes = Mutex::new(Vec::new());
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let worker = Worker::new(&job, &keys, one()).unwrap();
+                let done = worker.shard(0).unwrap();
+                outcomes.lock().unwrap().push(done.outcome);
+            });
+        }
+    });
+    let outcomes = outcomes.into_inner().unwrap();
+    let written = outcomes.iter().filter(|&&o| o == Outcome::Written);
+    assert_eq!((outcomes.len(), written.count()), (2, 1));
+    assert_eq!(fs::read_dir(world.at("job/shards")).unwrap().count(), 1);
+}
+
+#[test]
+fn a_cancelled_worker_ends_soon_and_leaves_the_shards_that_are_whole() {
+    let world = World::new();
+    let job = world.plan("job", 1);
+    let keys = job.keys(None).unwrap();
+    let cancel = Cancel::new();
+    let worker = Worker::new(&job, &keys, one()).unwrap();
+    let worker = worker.cancel(cancel.clone());
+    thread::scope(|scope| {
+        let canceller = scope.spawn(|| {
+            while job.status().unwrap().done() == 0 {
+                thread::sleep(Duration::from_millis(1));
+            }
+            cancel.cancel();
+            Instant::now()
+        });
+        let error = worker.run(&[], &mut |_| ()).unwrap_err();
+        let took = canceller.join().unwrap().elapsed();
+        assert!(matches!(error, JobError::Work(Error::Cancelled)), "{error}");
+        assert!(took < Duration::from_secs(1), "{took:?}");
+    });
+    let verified = job.verify(&mut |_| ()).unwrap();
+    assert!(verified.shards > 0 && verified.missing > 0 && verified.wrong.is_empty());
+}
