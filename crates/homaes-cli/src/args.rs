@@ -13,9 +13,7 @@ use std::time::Duration;
 mod job;
 mod parse;
 
-pub(crate) use job::{
-    Job, JobCommand, JobMerge, JobPlan, JobRun, JobRunShard, JobStatus, JobVerify,
-};
+pub(crate) use job::{Job, JobCommand, JobMerge, JobPlan, JobRun, JobRunShard, JobVerify};
 pub(crate) use parse::{is_stream, parse_expected_nonce, parse_iv, parse_nonce};
 
 /// Turn AES ciphertexts into FHE ciphertexts without seeing key or data
@@ -312,7 +310,7 @@ pub(crate) enum ExportTo {
 /// Show what a file holds and verify its checksums, or what a folder of keys holds; needs no secret
 #[derive(Debug, clap::Args)]
 pub(crate) struct Inspect {
-    /// File made by homaes, or folder of keys
+    /// File made by homaes, folder of keys, or job
     #[arg(value_parser = file_path())]
     pub(crate) file: PathBuf,
     /// Print one JSON document

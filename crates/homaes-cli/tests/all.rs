@@ -11,6 +11,7 @@ mod damage;
 mod estimates;
 mod failures;
 mod files;
+mod job;
 mod lab;
 mod machine_code;
 mod passphrase;

@@ -107,16 +107,6 @@ pub enum JobError {
         /// All shards.
         shards: u64,
     },
-    /// The store has no room for the shards.
-    #[error("{job}: {wanted} bytes wanted for the shards, {free} free on the disk")]
-    Disk {
-        /// The job.
-        job: String,
-        /// Bytes still to be written.
-        wanted: u64,
-        /// Bytes free.
-        free: u64,
-    },
 }
 
 impl JobError {
@@ -129,7 +119,6 @@ impl JobError {
             }
             Self::Work(error) => error.is_temporary(),
             Self::Store(error) => error.is_temporary(),
-            Self::Disk { .. } => true,
             _ => false,
         }
     }
@@ -161,7 +150,6 @@ impl JobError {
             Self::ShardTooLong { .. } => "give fewer with --shard-batches",
             Self::Path { .. } => "rename it",
             Self::Incomplete { .. } => "evaluate them with 'homaes job run'",
-            Self::Disk { .. } => "free space and run the same command, or give --ignore-space",
         }
     }
 }

@@ -1,11 +1,10 @@
 //! `homaes job` and what is below it.
 
-use super::parse::{file_path, parse_location, parse_shards, parse_share, parse_threads};
+use super::parse::{Shards, file_path, parse_location, parse_shards, parse_share, parse_threads};
 use super::{Layout, Message, Progress};
 use clap::Subcommand;
 use homaes_job::Location;
 use std::num::NonZeroUsize;
-use std::ops::Range;
 use std::path::PathBuf;
 
 /// Evaluate one message by many workers, on one machine or on many
@@ -71,10 +70,6 @@ pub(crate) struct JobRun {
     #[arg(long)]
     pub(crate) ignore_space: bool,
 }
-
-/// Numbers of shards.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Shards(pub(crate) Vec<Range<u64>>);
 
 /// Evaluate one shard, unless it is there: for schedulers, which give each task a number
 #[derive(Debug, clap::Args)]

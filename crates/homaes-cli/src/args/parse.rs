@@ -1,6 +1,5 @@
 //! Values of options, from their text.
 
-use super::job::Shards;
 use clap::builder::{OsStringValueParser, PathBufValueParser, TypedValueParser};
 use homaes::{Block, KeySize};
 use homaes_job::Location;
@@ -35,6 +34,10 @@ pub(super) fn parse_location() -> impl TypedValueParser<Value = Location> {
         false => Location::parse(text).map_err(|error| error.to_string()),
     })
 }
+
+/// Numbers of shards.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Shards(pub(crate) Vec<Range<u64>>);
 
 /// Numbers of shards, such as `0-99,200`.
 pub(super) fn parse_shards(text: &str) -> Result<Shards, String> {

@@ -7,9 +7,13 @@ use crate::table::{self, Rows, hex};
 use homaes::{
     Inspection, KdfCost, KeySize, Kind, Messages, PartMeta, Scheme, Set, Wrapped, inspect,
 };
+use homaes_job::Location;
 use serde_json::{Value, json};
 
 pub(crate) fn run(args: &Inspect) -> Result<(), Failure> {
+    if args.file.join("job.json").is_file() {
+        return super::job::show(Location::Local(args.file.clone()), args.json);
+    }
     if args.file.is_dir() {
         return super::inspect_folder::run(args);
     }

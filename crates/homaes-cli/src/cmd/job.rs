@@ -2,9 +2,7 @@
 
 use super::input;
 use super::{remove_leftovers_beside, reserve};
-use crate::args::{
-    JobCommand, JobMerge, JobPlan, JobRun, JobRunShard, JobStatus, JobVerify, is_stream,
-};
+use crate::args::{JobCommand, JobMerge, JobPlan, JobRun, JobRunShard, JobVerify, is_stream};
 use crate::console::{self, Failure};
 use crate::progress::{Follower, spin};
 use crate::table::{self, Rows};
@@ -25,7 +23,7 @@ pub(crate) fn run(command: JobCommand) -> Result<(), Failure> {
         JobCommand::Plan(args) => plan(&args),
         JobCommand::Run(args) => run_job(&args),
         JobCommand::RunShard(args) => run_shard(&args),
-        JobCommand::Status(args) => status(&args),
+        JobCommand::Status(args) => show(args.job, args.json),
         JobCommand::Verify(args) => verify(&args),
         JobCommand::Merge(args) => merge(args),
     }
@@ -184,7 +182,7 @@ fn run_shard(args: &JobRunShard) -> Result<(), Failure> {
         (Some(name), _) => {
             let wrong = |found: &str| {
                 Failure::Usage(format!(
-                    "environment variable {name}: found {found}, expected the number of a shard"
+                    "variable {name} of the environment: found {found}, expected the number of a shard"
                 ))
             };
             let value = std::env::var(name).map_err(|_| wrong("none"))?;
@@ -206,19 +204,19 @@ fn run_shard(args: &JobRunShard) -> Result<(), Failure> {
 
 /// Says what became of a shard.
 fn said(job: &Job, number: u64, outcome: Outcome) -> Result<(), Failure> {
-    let what = match outcome {
+    let done = match outcome {
         Outcome::There => "was there",
-        Outcome::Written => "evaluated",
-        Outcome::Same => "evaluated; another worker had written the same",
+        Outcome::Written | Outcome::Same => "evaluated",
     };
-    console::print_done(&format!("{}: {what}\n", job.describe(number)));
+    console::print_done(&format!("{}: {done}\n", job.describe(number)));
     Ok(())
 }
 
-fn status(args: &JobStatus) -> Result<(), Failure> {
-    let job = Job::open(args.job.clone())?;
+/// What a job is, and which shards it has.
+pub(crate) fn show(location: Location, json: bool) -> Result<(), Failure> {
+    let job = Job::open(location)?;
     let status = job.status()?;
-    if args.json {
+    if json {
         return console::print_json(&status_json(&job, &status));
     }
     warn_insecure(&job)?;
@@ -323,14 +321,16 @@ fn verify(args: &JobVerify) -> Result<(), Failure> {
             })?
         }
     };
-    for (_, wrong) in &verified.wrong {
-        console::error(&format!("{wrong}; {}", wrong.remedy()));
+    if let Some((_, first)) = verified.wrong.first() {
+        let numbers = verified.wrong.iter().map(|&(number, _)| number..number + 1);
+        return Err(Failure::Work(format!(
+            "{}: wrong shards: {}; the first one: {first}; {}",
+            args.job,
+            list(&numbers.collect::<Vec<_>>()),
+            first.remedy()
+        )));
     }
-    let (wrong, right) = (verified.wrong.len() as u64, verified.shards);
-    let found = table::count(wrong, "shard is wrong", "shards are wrong");
-    if wrong > 0 {
-        return Err(Failure::Work(format!("{}: {found}", args.job)));
-    }
+    let right = verified.shards;
     let evaluated = match args.sample {
         None => String::new(),
         Some(_) => format!(

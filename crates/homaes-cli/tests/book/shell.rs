@@ -117,6 +117,7 @@ chapters! {
     install: "docs/install.md",
     first_file: "docs/first-file.md",
     files: "docs/files.md",
+    jobs: "docs/jobs.md",
     security: "docs/security.md",
     measuring: "docs/measuring.md",
     computing: "docs/computing.md",

@@ -1,0 +1,279 @@
+//! `homaes job`: workers that are killed, that meet, and that find no room; the bytes are those of one run.
+
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+#![cfg(target_os = "linux")]
+
+use crate::common::{IV, Run, World};
+use serde_json::Value;
+use std::fs;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+/// Shards of the job; the last one is shorter.
+const SHARDS: u64 = 40;
+
+fn plan(more: &str) -> String {
+    format!("job plan --eval keys/eval.hek --wrapped-key key.hwk --mode ctr --iv {IV} {more}")
+}
+
+/// Keys, a job of [`SHARDS`] shards of 5 batches, and in `whole.hct` what one run makes of its message.
+fn world() -> World {
+    let world = World::new();
+    world.message(SHARDS as usize * 5 * 256 - 300);
+    let line = "transcipher --eval keys/eval.hek --wrapped-key key.hwk --mode ctr --reproducible";
+    world.ok(&format!("{line} --iv {IV} c --out whole.hct"));
+    let run = world.ok(&plan("--shard-batches 5 c -o job"));
+    assert!(
+        run.out
+            .contains("199 batches (sliced) in 40 shards of 5 at most"),
+        "{}",
+        run.out
+    );
+    world
+}
+
+fn status(world: &World) -> Value {
+    serde_json::from_str(&world.ok("job status job --json").out).unwrap()
+}
+
+/// How often each shard was written, by the logs of all workers.
+fn written(world: &World) -> Vec<u64> {
+    let mut written = vec![0; SHARDS as usize];
+    for log in fs::read_dir(world.at("job/log")).unwrap() {
+        let text = fs::read_to_string(log.unwrap().path()).unwrap();
+        for line in text.lines() {
+            let line: Value = serde_json::from_str(line).unwrap();
+            if line["outcome"] == "written" {
+                written[line["shard"].as_u64().unwrap() as usize] += 1;
+            }
+        }
+    }
+    written
+}
+
+fn worker(world: &World) -> Child {
+    let mut command = world.command("job run job --threads 1");
+    let silent = command.stdout(Stdio::null()).stderr(Stdio::null());
+    silent.spawn().unwrap()
+}
+
+#[test]
+fn kills_of_three_workers_cost_their_shards_at_most() {
+    let world = world();
+    let mut workers = [worker(&world), worker(&world), worker(&world)];
+    let mut kills = 0;
+    for i in 0_usize.. {
+        sleep(Duration::from_millis(20 + i as u64 * 37 % 160));
+        let victim = &mut workers[i % 3];
+        if let Some(status) = victim.try_wait().unwrap() {
+            assert!(status.success());
+            break;
+        }
+        victim.kill().unwrap();
+        victim.wait().unwrap();
+        kills += 1;
+        workers[i % 3] = worker(&world);
+        if kills == 20 {
+            break;
+        }
+    }
+    assert!(kills >= 10, "{kills} kills");
+    for mut worker in workers {
+        assert!(worker.wait().unwrap().success());
+    }
+    // a worker that is killed between a shard and its line in the log leaves no line
+    let written = written(&world);
+    assert!(written.iter().all(|&times| times <= 1), "{written:?}");
+    assert!(written.iter().sum::<u64>() + kills >= SHARDS);
+    assert_eq!(status(&world)["complete"], true);
+    world.ok("job merge job -o merged.hct");
+    assert!(world.read("merged.hct") == world.read("whole.hct"));
+    // nothing but shards is in their folder
+    let names = fs::read_dir(world.at("job/shards")).unwrap();
+    assert_eq!(names.count() as u64, SHARDS);
+}
+
+#[test]
+fn a_signal_says_how_far_it_was_and_a_rerun_goes_on() {
+    let world = world();
+    let mut command = world.command("job run job --shards 0-9");
+    let piped = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = piped.spawn().unwrap();
+    while status(&world)["done"].as_u64().unwrap() < 2 {
+        sleep(Duration::from_millis(5));
+    }
+    let id = child.id().to_string();
+    let sent = Command::new("kill").args(["-INT", &id]).status().unwrap();
+    assert!(sent.success());
+    let output = child.wait_with_output().unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(130), "{text}");
+    assert!(
+        text.contains("of 10 shards; run the same command to go on"),
+        "{text}"
+    );
+    let run = world.ok("job run job --shards 0-9 --progress json");
+    let lines: Vec<Value> = run
+        .out
+        .lines()
+        .map(|l| serde_json::from_str(l).unwrap())
+        .collect();
+    let last = lines.last().unwrap();
+    assert_eq!(
+        (&last["event"], last["shards"].as_u64()),
+        (&Value::from("done"), Some(10))
+    );
+    assert!(last["there"].as_u64() >= Some(2) && last["by_others"] == 0);
+    let rounds = lines.iter().filter(|line| line["event"] == "round");
+    assert_eq!(rounds.clone().next_back().unwrap()["fraction"], 1.0);
+    assert!(rounds.clone().all(|line| line["batches"] == 50));
+    let shards = lines.iter().filter(|line| line["event"] == "shard").count() as u64;
+    assert_eq!(shards, last["evaluated"].as_u64().unwrap());
+    assert_eq!(status(&world)["missing"], serde_json::json!([[10, 39]]));
+}
+
+#[test]
+fn a_full_disk_is_a_matter_of_time() {
+    let world = world();
+    let program = env!("CARGO_BIN_EXE_homaes");
+    for line in ["job run job --threads 1", "job run-shard job 3"] {
+        // a shard has 76 KB; a file of 32 KiB has no room for it
+        let script = format!("ulimit -f 32; exec {program} {line}");
+        let mut command = Command::new("bash");
+        command.args(["-c", &script]).current_dir(world.at(""));
+        let before = world.listing();
+        let run = Run::of(&mut command);
+        run.check_failure(75, "File too large", line);
+        let more: Vec<_> = world.listing().difference(&before).cloned().collect();
+        // folders of shards and claims, and nothing half written in them
+        assert!(more.iter().all(|path| path.is_dir()), "{more:?}");
+    }
+    world.ok("job run job");
+    world.ok("job merge job -o merged.hct");
+    assert!(world.read("merged.hct") == world.read("whole.hct"));
+}
+
+#[test]
+fn schedulers_give_numbers_and_get_codes() {
+    let world = world();
+    let run = world.ok("job run-shard job 7");
+    assert_eq!(run.out, "job/shards/000007.hcs: evaluated\n");
+    assert_eq!(
+        world.ok("job run-shard job 7").out,
+        "job/shards/000007.hcs: was there\n"
+    );
+    let by_env = |value: Option<&str>| {
+        let mut command = world.command("job run-shard job --index-env TASK");
+        match value {
+            Some(value) => command.env("TASK", value),
+            None => command.env_remove("TASK"),
+        };
+        Run::of(&mut command)
+    };
+    assert_eq!(by_env(Some("39")).out, "job/shards/000039.hcs: evaluated\n");
+    by_env(Some("40")).check_failure(1, "there is no shard 40, expected 0 to 39", "40");
+    by_env(Some("x")).check_failure(2, "found \"x\", expected the number of a shard", "x");
+    by_env(None).check_failure(2, "found none, expected the number of a shard", "none");
+    world.fails(2, "job run-shard job", "required");
+    world.fails(1, "job run job --shards 0,40", "there is no shard 40");
+    world.fails(2, "job run job --shards 3-1", "such as '0-99,200'");
+    world.fails(1, "job run none", "no job is here");
+    world.fails(1, "job status keys", "no job is here");
+    world.fails(
+        1,
+        "job merge job -o o.hct --force",
+        "38 of 40 shards are missing",
+    );
+    let text = world.ok("job status job").out;
+    assert!(
+        text.contains("2 of 40 there") && text.contains("0-6,8-38"),
+        "{text}"
+    );
+    // a shard that is not whole is named
+    fs::write(world.at("job/shards/000001.hcs"), b"half").unwrap();
+    world.fails(1, "job run job", "000001.hcs: found 4 bytes");
+    world.fails(1, "job run-shard job 1", "000001.hcs: found 4 bytes");
+    let run = world.fails(1, "job verify job", "wrong shards: 1; the first one: ");
+    assert!(run.err.contains("000001.hcs: found 4 bytes"), "{}", run.err);
+}
+
+#[test]
+fn what_changed_is_named() {
+    let world = world();
+    let same = plan("--shard-batches 5 c -o job");
+    world.ok(&same);
+    world.fails(1, &plan("--shard-batches 6 c -o job"), "holds another job");
+    let whole = world.read("c");
+    let mut bytes = whole.clone();
+    bytes[20_000] ^= 1;
+    world.write("c", &bytes);
+    world.fails(1, &same, "holds another job");
+    // block 1250 is in batch 78 of shard 15
+    // a folder for claims comes
+    let line = "job run-shard job 15";
+    world
+        .run(line)
+        .check_failure(1, "c: changed since the job was planned", line);
+    world.write("c", &whole);
+    world.ok("wrap-key --secret keys/secret.hsk --key-file k --out other.hwk");
+    fs::rename(world.at("key.hwk"), world.at("kept.hwk")).unwrap();
+    fs::rename(world.at("other.hwk"), world.at("key.hwk")).unwrap();
+    // two files of one AES key are two keys
+    world.fails(1, "job run job", "not those of the plan");
+    fs::rename(world.at("kept.hwk"), world.at("key.hwk")).unwrap();
+    world.ok("job run-shard job 15");
+    // one flipped bit in one shard
+    let path = "job/shards/000015.hcs";
+    let mut shard = world.read(path);
+    shard[40_000] ^= 4;
+    world.write(path, &shard);
+    let run = world.fails(1, "job verify job --sample 0.01", "wrong shards: 15; ");
+    assert!(run.err.contains("000015.hcs: record"), "{}", run.err);
+    shard[40_000] ^= 4;
+    world.write(path, &shard);
+    let run = world.ok("job verify job --sample 0.01");
+    assert!(
+        run.out
+            .contains("1 shard has right checksums, 1 evaluated again"),
+        "{}",
+        run.out
+    );
+    let mut text = String::from_utf8(world.read("job/job.json")).unwrap();
+    text = text.replace("\"shard_batches\": 5", "\"shard_batches\": 6");
+    world.write("job/job.json", text.as_bytes());
+    world.fails(1, "job status job", "job.json");
+    world.write("job/job.json", b"{");
+    world.fails(1, "job run job", "job.json");
+}
+
+#[test]
+fn a_merged_job_can_go() {
+    let world = world();
+    world.ok("job run job");
+    let run = world.ok("job merge job -o merged.hct --remove-shards");
+    assert!(run.out.contains("of 40 shards"), "{}", run.out);
+    assert!(world.read("merged.hct") == world.read("whole.hct"));
+    assert!(!world.at("job/job.json").exists() && !world.at("job/shards").exists());
+    world.fails(1, "job status job", "no job is here");
+    world.ok("decrypt --secret keys/secret.hsk merged.hct -o back");
+    assert!(world.read("back") == world.read("p"));
+}
+
+#[test]
+fn a_job_in_the_folder_that_it_reads_is_no_part_of_itself() {
+    let world = world();
+    fs::create_dir(world.at("in")).unwrap();
+    for name in ["a", "b"] {
+        world.write(&format!("in/{name}"), name.repeat(100).as_bytes());
+    }
+    let line = plan("in -o in/job");
+    assert!(world.ok(&line).out.contains("2 parts"));
+    world.ok("job run in/job");
+    assert!(world.ok(&line).out.contains("2 parts"));
+    world.fails(2, &plan("- -o other"), "standard input");
+    world.fails(1, &plan("in/none -o other"), "No such file");
+    world.fails(2, &plan("in -o http://x/y"), "expected a path");
+    let line = plan("in -o s3://bucket/job");
+    world.fails(1, &line, "this build has no object stores");
+}
