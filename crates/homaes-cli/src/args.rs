@@ -178,8 +178,9 @@ pub(crate) struct Transcipher {
     pub(crate) wrapped_key: PathBuf,
     #[command(flatten)]
     pub(crate) message: Message,
-    /// FHE ciphertexts to write (.hct; by a bridge to a client key of the crate tfhe .hlw)
-    #[arg(short, long, value_name = "FILE", value_parser = file_path())]
+    /// FHE ciphertexts to write (.hct; by a bridge to a client key of the crate tfhe .hlw); '-' writes to
+    /// standard output while the work goes on: of a run that fails, the first part is there
+    #[arg(short, long, value_name = "FILE")]
     pub(crate) out: PathBuf,
     /// Where results go: to TFHE, by --bridge, instead of staying ciphertexts of BGV
     #[arg(long, value_enum, requires = "bridge")]

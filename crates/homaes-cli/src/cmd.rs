@@ -155,6 +155,8 @@ fn one_standard_input(files: &[Option<&Path>]) -> Result<(), Failure> {
 
 const STANDARD_INPUT: &str = "standard input";
 
+const STANDARD_OUTPUT: &str = "standard output";
+
 /// Reads an AES key, from standard input if the path is `-`; warns if it could be read in another way.
 fn read_aes_key(path: &Path) -> Result<AesKey, Failure> {
     let key = if is_stream(path) {

@@ -67,7 +67,7 @@ fn guarded(args: Vec<OsString>) -> u8 {
         Command::Keygen(args) if args.resume => Some(|| {
             "interrupted; the same command goes on from the last complete record".to_owned()
         }),
-        Command::Transcipher(args) if args.resume => Some(cmd::transcipher::resume::interrupted),
+        Command::Transcipher(args) => cmd::transcipher::keeps(args),
         Command::Job(args) => cmd::job::keeps(&args.command),
         _ => None,
     };

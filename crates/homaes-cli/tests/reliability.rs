@@ -656,12 +656,33 @@ fn a_dash_is_a_stream_or_refused() {
     let run = piped(&other.replace("--out t", "--out u"));
     run.check_failure(1, "standard input: 300 bytes cannot be of mode ecb", &other);
 
+    // ciphertexts go out while they are made
+    let reproducible = transcipher("r") + " --reproducible";
+    world.ok(&reproducible);
+    let line = transcipher("-") + " --reproducible";
+    let output = world.command(&line).output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert!(output.stdout == world.read("r"));
+    assert!(errors(&output).contains("standard output: 300 bytes, 19 blocks"));
+    assert!(!world.at("-").exists());
+    world.fails(2, &(line.clone() + " --resume"), "cannot go on");
+    world.fails(
+        2,
+        &(line.clone() + " --progress json"),
+        "both take standard output",
+    );
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    let mut command = world.command(&line);
+    let run = command.stdout(full).stderr(Stdio::piped()).spawn().unwrap();
+    let done = run.wait_with_output().unwrap();
+    assert_eq!(done.status.code(), Some(1));
+    assert!(errors(&done).contains("error: standard output: "));
+
     let refused = "standard input and output are not taken here";
     for line in [
         format!("{KEYGEN} -"),
         format!("{WRAP} -"),
         "wrap-key --secret - --key-file k --out x".into(),
-        transcipher("-"),
         transcipher("x") + " --report -",
         transcipher("x") + " --aad -",
         transcipher("x").replace("keys/eval.hek", "-"),

@@ -1,7 +1,8 @@
 //! `homaes decrypt`
 
 use super::{
-    one_standard_input, open_secret, read_aad, read_aes_key, refuse_own_input, reserve_private,
+    STANDARD_OUTPUT, one_standard_input, open_secret, read_aad, read_aes_key, refuse_own_input,
+    reserve_private,
 };
 use crate::args::{Decrypt, is_stream, parse_expected_nonce};
 use crate::console::{self, Failure};
@@ -89,8 +90,6 @@ fn tell_parts(args: &Decrypt, done: &[(String, DecryptReport)]) -> Result<(), Fa
     ));
     Ok(())
 }
-
-const STANDARD_OUTPUT: &str = "standard output";
 
 /// The output. It is no replay log, and nothing stands in the way of the log either.
 fn output(args: &Decrypt) -> Result<Output, Failure> {

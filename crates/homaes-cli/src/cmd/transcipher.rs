@@ -2,8 +2,8 @@
 
 pub(crate) mod resume;
 
-use super::{input, refuse_own_input, remove_leftovers_beside, reserve};
-use crate::args;
+use super::{STANDARD_OUTPUT, input, refuse_own_input, remove_leftovers_beside, reserve};
+use crate::args::{self, is_stream};
 use crate::console::{self, Failure};
 use crate::progress::{Follower, report_json, spin, steps_json};
 use crate::table;
@@ -13,12 +13,42 @@ use homaes::{
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{self, IsTerminal, Write};
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
 use std::thread::available_parallelism;
 
+/// What is said when a signal stops a run that others may go on with, or read.
+pub(crate) fn keeps(args: &args::Transcipher) -> Option<fn() -> String> {
+    match () {
+        () if args.resume => Some(resume::interrupted),
+        () if is_stream(&args.out) => {
+            Some(|| "interrupted; what went to standard output is not whole".to_owned())
+        }
+        () => None,
+    }
+}
+
+/// Refuses what cannot be done with standard output.
+fn check_stream(args: &args::Transcipher) -> Result<(), Failure> {
+    let refused = |message: &str| Err(Failure::Usage(message.to_owned()));
+    match () {
+        () if !is_stream(&args.out) => Ok(()),
+        () if args.resume => {
+            refused("--resume: a run to standard output cannot go on; give a file with --out")
+        }
+        () if args.progress == args::Progress::Json => refused(
+            "--progress json and --out both take standard output; give a file to one of them",
+        ),
+        () if io::stdout().is_terminal() => refused(
+            "--out: ciphertexts do not go to a terminal; give a file, or a program that reads them",
+        ),
+        () => Ok(()),
+    }
+}
+
 pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
+    check_stream(args)?;
     let outs = [Some(&args.out), args.report.as_ref()];
     for out in outs.into_iter().flatten() {
         let mut inputs = vec![args.eval.as_path(), &args.wrapped_key];
@@ -89,7 +119,10 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
         return Ok(());
     }
     let summary = summary(&wrapped, &report);
-    console::print_done(&format!("{}: {summary}\n", args.out.display()));
+    match is_stream(&args.out) {
+        true => console::tell(&format!("{STANDARD_OUTPUT}: {summary}\n")),
+        false => console::print_done(&format!("{}: {summary}\n", args.out.display())),
+    }
     Ok(())
 }
 
@@ -129,7 +162,10 @@ fn outputs(args: &args::Transcipher) -> Result<(Option<Output>, Option<Output>),
             false => Ok((None, report)),
         };
     }
-    let output = reserve(&args.out, args.force)?;
+    let output = match is_stream(&args.out) {
+        true => Output::stream(STANDARD_OUTPUT, io::stdout()),
+        false => reserve(&args.out, args.force)?,
+    };
     let report = report.map(|path| reserve(path, args.force)).transpose()?;
     if report
         .as_ref()
