@@ -4,7 +4,7 @@ use crate::error::WireError;
 use crate::hash::{Checksum, header_checksum};
 use crate::kind::{KeyId, Kind};
 use crate::{CHECKSUM_BYTES, RECORD_OVERHEAD};
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 
 /// The first bytes of every file.
@@ -220,9 +220,14 @@ impl Header {
             });
         }
         let mut bytes = vec![0; HEADER_FIXED_BYTES];
-        input
-            .read_exact(&mut bytes)
-            .map_err(|source| WireError::io(path, source))?;
+        let filled = fill(input, &mut bytes);
+        let filled = filled.map_err(|source| WireError::io(path, source))?;
+        if filled < bytes.len() {
+            return Err(WireError::TooShort {
+                found: filled as u64,
+                expected: MIN_HEADER_BYTES,
+            });
+        }
         let (kind, name_len) = check_start(&bytes, expected)?;
         let header_bytes = (HEADER_FIXED_BYTES + name_len + CHECKSUM_BYTES) as u64;
         if size < header_bytes {
@@ -232,9 +237,14 @@ impl Header {
             });
         }
         bytes.resize(HEADER_FIXED_BYTES + name_len + CHECKSUM_BYTES, 0);
-        input
-            .read_exact(&mut bytes[HEADER_FIXED_BYTES..])
-            .map_err(|source| WireError::io(path, source))?;
+        let filled = fill(input, &mut bytes[HEADER_FIXED_BYTES..]);
+        let filled = filled.map_err(|source| WireError::io(path, source))?;
+        if filled < bytes.len() - HEADER_FIXED_BYTES {
+            return Err(WireError::TooShort {
+                found: (HEADER_FIXED_BYTES + filled) as u64,
+                expected: header_bytes,
+            });
+        }
         let (checked, checksum) = bytes
             .split_last_chunk()
             .expect("the header ends with its checksum");
@@ -316,6 +326,20 @@ fn check_start(fixed: &[u8], expected: Option<Kind>) -> Result<(Kind, usize), Wi
 /// The version field.
 fn version(bytes: &[u8]) -> u16 {
     u16::from_le_bytes([bytes[8], bytes[9]])
+}
+
+/// Reads as many bytes as `into` has, or all there are; how many that is.
+pub(crate) fn fill(input: &mut impl Read, into: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < into.len() {
+        match input.read(&mut into[filled..]) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
 }
 
 fn valid_set_name(name: &[u8]) -> bool {

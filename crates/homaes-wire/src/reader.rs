@@ -7,6 +7,7 @@ pub use record::RecordReader;
 pub use stored::Stored;
 
 use crate::hash::{Checksum, RecordHash};
+use crate::header::fill;
 use crate::{
     CHECKSUM_BYTES, Header, KeyId, Kind, RECORD_HEAD_BYTES, RECORD_OVERHEAD, RecordHead, WireError,
 };
@@ -123,6 +124,26 @@ pub fn read_exact_at(mut file: &File, into: &mut [u8], at: u64) -> io::Result<()
     file.seek(io::SeekFrom::Start(at))?;
     file.read_exact(into)?;
     file.seek(io::SeekFrom::Start(place)).map(|_| ())
+}
+
+impl<R: Read> Reader<R> {
+    /// Reads a file of the expected kind from where its bytes come one after the other; `name` is for messages. It has `bytes` if that is known;
+    /// otherwise [`finish`](Self::finish) shows whether it ends where its header says.
+    ///
+    /// # Errors
+    /// As [`Reader::open`].
+    pub fn of_read(
+        mut input: R,
+        bytes: Option<u64>,
+        expected: Kind,
+        name: &Path,
+    ) -> Result<Self, WireError> {
+        if let Some(bytes) = bytes {
+            return Self::new(input, bytes, Some(expected), name.to_owned());
+        }
+        let (header, checksum) = Header::read_any(&mut input, expected, name)?;
+        Ok(Self::after(input, header, checksum, name.to_owned()))
+    }
 }
 
 impl<'b> Reader<&'b [u8]> {
@@ -280,17 +301,21 @@ impl<R: Read> Reader<R> {
         expected: Option<Kind>,
         path: PathBuf,
     ) -> Result<Self, WireError> {
-        let (header, previous) = Header::read(&mut input, size, expected, &path)?;
-        let left = header.file_bytes() - header.header_bytes();
-        Ok(Self {
+        let (header, checksum) = Header::read(&mut input, size, expected, &path)?;
+        Ok(Self::after(input, header, checksum, path))
+    }
+
+    /// Goes on after the header.
+    fn after(input: R, header: Header, previous: Checksum, path: PathBuf) -> Self {
+        Self {
             input,
             path,
+            left: header.file_bytes() - header.header_bytes(),
             header,
-            left,
             next: 0,
             previous,
             open: None,
-        })
+        }
     }
 
     /// The header.
@@ -418,7 +443,7 @@ impl<R: Read> Reader<R> {
         self.begin(None)
     }
 
-    /// Ends reading: skips and checks nothing but a begun record, and requires that no record and no byte is left.
+    /// Ends reading: skips and checks nothing but a begun record, and requires that no record and no byte is left, and that the input ends.
     ///
     /// # Errors
     /// [`WireError::RecordCount`] or [`WireError::TrailingBytes`].
@@ -438,6 +463,13 @@ impl<R: Read> Reader<R> {
             return Err(WireError::TrailingBytes {
                 found,
                 expected: found - self.left,
+            });
+        }
+        let more = fill(&mut self.input, &mut [0]);
+        if more.map_err(|source| WireError::io(&self.path, source))? > 0 {
+            return Err(WireError::TrailingBytes {
+                found: found.saturating_add(1),
+                expected: found,
             });
         }
         Ok(self.input)
@@ -541,9 +573,15 @@ impl<R: Read> Reader<R> {
     }
 
     fn fill(&mut self, bytes: &mut [u8]) -> Result<(), WireError> {
-        self.input
-            .read_exact(bytes)
-            .map_err(|source| WireError::io(&self.path, source))?;
+        let filled = fill(&mut self.input, bytes);
+        let filled = filled.map_err(|source| WireError::io(&self.path, source))?;
+        if filled < bytes.len() {
+            let expected = self.header.file_bytes();
+            return Err(WireError::Truncated {
+                found: expected - self.left + filled as u64,
+                expected,
+            });
+        }
         self.left -= bytes.len() as u64;
         Ok(())
     }

@@ -6,21 +6,16 @@
 
 use crate::error::TAG_TO_CHECK;
 use crate::gcm::TagCheck;
-use crate::meta::{
-    MAX_META_BYTES, MAX_PARTS_BYTES, Meta, PartMeta, TAG_BATCH, TAG_META, TAG_PARTS, TAG_STEPS,
-};
+use crate::meta::{Meta, PartMeta};
 use crate::output::{Folder, folder_of};
 use crate::pool::Pool;
-use crate::scheme::Shape;
 use crate::seen::Seen;
-use crate::{AesKey, Error, Expect, Output, Result, SchemeError, SecretKey, Set, Step};
+use crate::{AesKey, Ciphertexts, Error, Expect, Output, Result, SecretKey};
 use homaes_aes::{KeySize, Mode};
-use homaes_scheme::{FieldError, Misfit};
-use homaes_wire::{KeyId, Kind, Reader, WireError};
-use std::fs::File;
+use homaes_wire::{KeyId, Kind, Reader};
 use std::io::Write;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use zeroize::Zeroizing;
 
 /// Fewest bits between the largest noise coefficient and failure: with less, wrapped-around noise may look like this too.
@@ -101,21 +96,33 @@ impl SecretKey {
         output: Output,
         options: DecryptOptions<'_>,
     ) -> Result<DecryptReport> {
-        let path = path.as_ref();
-        let mut messages = self.open_messages(path)?;
-        let part = messages.meta.chosen(path, options.part)?.clone();
-        options.expect.check(path, &part, options.unpad)?;
-        let about = (path, messages.meta.key_size, self.id());
+        self.decrypt_from(self.open_own(path.as_ref())?, output, options)
+    }
+
+    /// As [`decrypt_with`](Self::decrypt_with), from ciphertexts that are open, whatever they are read from.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn decrypt_from(
+        &self,
+        ciphertexts: Ciphertexts<'_>,
+        output: Output,
+        options: DecryptOptions<'_>,
+    ) -> Result<DecryptReport> {
+        ciphertexts.check(&self.set, self.id())?;
+        let (path, meta) = (ciphertexts.path().to_owned(), ciphertexts.meta());
+        let part = meta.chosen(&path, options.part)?.clone();
+        options.expect.check(&path, &part, options.unpad)?;
+        let about = (&*path, meta.key_size, self.id());
         let mut sink = Sink::new(output, about, &part, options)?;
         let start = 16 * part.first_block;
         let own = start..start + part.bytes;
-        let margin_bits = self.each_batch(&mut messages, &own, &mut |offset, bytes| {
+        let margin_bits = each_batch(self, ciphertexts, &own, &mut |offset, bytes| {
             let end = offset + bytes.len() as u64;
             let some = own.start.clamp(offset, end)..own.end.clamp(offset, end);
             sink.write(&bytes[(some.start - offset) as usize..(some.end - offset) as usize])
         })?;
-        messages.finish()?;
-        sink.finish(path, &part, margin_bits)
+        sink.finish(&path, &part, margin_bits)
     }
 
     /// Decrypts every part of the `.hct` file `path` into a file of its name below `folder`, which is made if it is missing; `force` allows to replace files. Each appears
@@ -130,16 +137,29 @@ impl SecretKey {
         force: bool,
         options: DecryptOptions<'_>,
     ) -> Result<Vec<(String, DecryptReport)>> {
-        let (path, folder) = (path.as_ref(), folder.as_ref());
-        let mut messages = self.open_messages(path)?;
-        let meta = &messages.meta;
+        self.decrypt_parts_from(self.open_own(path.as_ref())?, folder, force, options)
+    }
+
+    /// As [`decrypt_parts`](Self::decrypt_parts), from ciphertexts that are open, whatever they are read from.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn decrypt_parts_from(
+        &self,
+        ciphertexts: Ciphertexts<'_>,
+        folder: impl AsRef<Path>,
+        force: bool,
+        options: DecryptOptions<'_>,
+    ) -> Result<Vec<(String, DecryptReport)>> {
+        ciphertexts.check(&self.set, self.id())?;
+        let (path, folder) = (ciphertexts.path().to_owned(), folder.as_ref());
+        let meta = ciphertexts.meta();
         if !meta.has_parts() {
-            let path = path.to_owned();
             return Err(Error::NoParts { path });
         }
         let of_one = options.part.is_some() || options.seen.is_some();
         if of_one || options.expect != Expect::default() {
-            return Err(meta.many(path));
+            return Err(meta.many(&path));
         }
         let _made = Folder::create(folder)?;
         let all = 0..meta.split.bytes;
@@ -147,76 +167,69 @@ impl SecretKey {
             folder,
             force,
             options,
-            about: (path, meta.key_size, self.id()),
+            about: (&path, meta.key_size, self.id()),
             parts: meta.parts.clone().into_iter(),
             current: None,
             made: Vec::new(),
             done: Vec::new(),
         };
-        let margin_bits = self.each_batch(&mut messages, &all, &mut |offset, bytes| {
+        let margin_bits = each_batch(self, ciphertexts, &all, &mut |offset, bytes| {
             files.write(offset, bytes)
         })?;
         let mut done = files.end()?;
-        messages.finish()?;
         for (_, report) in &mut done {
             report.margin_bits = margin_bits;
         }
         Ok(done)
     }
 
-    /// The batches of a file of this key.
-    fn open_messages(&self, path: &Path) -> Result<Ciphertexts> {
+    /// Opens a file of this key.
+    fn open_own(&self, path: &Path) -> Result<Ciphertexts<'static>> {
         let reader = Reader::open(path, Kind::Ciphertext).and_then(|reader| {
             reader.check_set(self.set.name(), self.set.digest())?;
             reader.check_key(self.id())?;
             Ok(reader)
         });
         let reader = reader.map_err(|source| Error::file(path, source))?;
-        Ciphertexts::new(reader, &self.set)
+        Ciphertexts::new(reader.boxed(), self.set.clone())
     }
+}
 
-    /// Reads all batches, decrypts those with bytes of `wanted`, and hands on their bytes with the number of the first one among those of the message; the least margin of their noise.
-    fn each_batch(
-        &self,
-        messages: &mut Ciphertexts,
-        wanted: &Range<u64>,
-        take: &mut dyn FnMut(u64, &[u8]) -> Result<()>,
-    ) -> Result<Option<f64>> {
-        let mut margin_bits: Option<f64> = None;
-        let pool = Pool::new(0);
-        while let Some(batch) = messages.next(&self.set)? {
-            let index = batch.index;
-            // A batch has at least the blocks of its shape, so it holds this part of the message.
-            let used = messages.meta.split.batch_bytes(index);
-            let first = 16 * messages.meta.split.first_block(index);
-            if wanted.start >= first + used || wanted.end <= first {
-                continue;
-            }
-            let decrypted = pool.install(|| {
-                let state = self.key.read_batch(batch.shape, &batch.body)?;
-                // schemes say better what is wrong; this is for one that does not look
-                let (found, expected) =
-                    (batch.body.len() as u64, self.set.batch_bytes(batch.shape));
-                if found != expected {
-                    return Err(FieldError::new("bytes of a batch", found, expected).into());
-                }
-                self.key.decrypt(&*state)
-            });
-            let decrypted = decrypted.map_err(|source| messages.wrong(index, source))?;
-            let margin = decrypted.margin_bits;
-            if margin < MIN_MARGIN_BITS {
-                return Err(Error::Noise {
-                    path: Some(messages.path.clone()),
-                    batch: index,
-                    found: margin,
-                    expected: MIN_MARGIN_BITS,
-                });
-            }
-            margin_bits = Some(margin_bits.map_or(margin, |bits| bits.min(margin)));
-            take(first, &decrypted.blocks.as_flattened()[..used as usize])?;
+/// Reads all batches, decrypts those with bytes of `wanted`, and hands on their bytes with the number of the first one among those of the message; the least
+/// margin of their noise. At the end every checksum was verified.
+fn each_batch(
+    secret: &SecretKey,
+    ciphertexts: Ciphertexts<'_>,
+    wanted: &Range<u64>,
+    take: &mut dyn FnMut(u64, &[u8]) -> Result<()>,
+) -> Result<Option<f64>> {
+    let mut margin_bits: Option<f64> = None;
+    let pool = Pool::new(0);
+    let mut batches = ciphertexts.into_iter();
+    while let Some(batch) = batches.next_batch()? {
+        let index = batch.index();
+        // A batch has at least the blocks of its shape, so it holds this part of the message.
+        let split = batches.meta().split;
+        let used = split.batch_bytes(index);
+        let first = 16 * split.first_block(index);
+        if wanted.start >= first + used || wanted.end <= first {
+            continue;
         }
-        Ok(margin_bits)
+        let decrypted = pool.install(|| secret.key.decrypt(&*batch.read()?));
+        let decrypted = decrypted.map_err(|source| batch.wrong(source))?;
+        let margin = decrypted.margin_bits;
+        if margin < MIN_MARGIN_BITS {
+            return Err(Error::Noise {
+                path: Some(batch.path()),
+                batch: index,
+                found: margin,
+                expected: MIN_MARGIN_BITS,
+            });
+        }
+        margin_bits = Some(margin_bits.map_or(margin, |bits| bits.min(margin)));
+        take(first, &decrypted.blocks.as_flattened()[..used as usize])?;
     }
+    Ok(margin_bits)
 }
 
 /// What the `.hct` file `path` says about its message, without a look at its ciphertexts.
@@ -224,12 +237,7 @@ impl SecretKey {
 /// # Errors
 /// The first thing that is wrong with the front of the file.
 pub fn describe(path: impl AsRef<Path>) -> Result<Meta> {
-    let path = path.as_ref();
-    let error = |source| Error::file(path, source);
-    let reader = Reader::open(path, Kind::Ciphertext).map_err(error)?;
-    let set = Set::of_file(path, reader.header().set())?;
-    reader.check_set(set.name(), set.digest()).map_err(error)?;
-    Ok(Ciphertexts::new(reader, &set)?.meta)
+    Ok(Ciphertexts::open(path)?.meta().clone())
 }
 
 /// Of a message with parts: the file, the size of its AES key, and its FHE key.
@@ -463,145 +471,6 @@ fn unpadded(block: &[u8]) -> Option<&[u8]> {
     let (kept, padding) = block.split_at_checked(block.len().checked_sub(count)?)?;
     let right = count > 0 && padding.iter().all(|&byte| usize::from(byte) == count);
     right.then_some(kept)
-}
-
-/// A batch as it stands in the file.
-pub(crate) struct Batch {
-    pub(crate) index: u64,
-    pub(crate) shape: Shape,
-    pub(crate) body: Vec<u8>,
-}
-
-/// The batches of an `.hct` file in order.
-pub(crate) struct Ciphertexts {
-    reader: Reader<File>,
-    path: PathBuf,
-    pub(crate) meta: Meta,
-    next: u64,
-}
-
-impl Ciphertexts {
-    /// Reads the first record, which must go with `set`.
-    pub(crate) fn new(reader: Reader<File>, set: &Set) -> Result<Self> {
-        let file = Self::framed(reader, 0)?;
-        check_meta(&file.path, &file.meta, set)?;
-        file.check_cut(set.blocks_per_batch(file.meta.layout))?;
-        Ok(file)
-    }
-
-    /// Reads the first record of a file that has `others` beside those of every file.
-    pub(crate) fn framed(mut reader: Reader<File>, others: u64) -> Result<Self> {
-        let path = reader.path().to_owned();
-        let records = reader.header().records().saturating_sub(others);
-        let parts = reader.header().version() > 1;
-        let meta = reader
-            .next_record(TAG_META, MAX_META_BYTES)
-            .and_then(|body| Meta::decode(&body, records, parts))
-            .and_then(|mut meta| {
-                if parts {
-                    meta.decode_parts(&reader.next_record(TAG_PARTS, MAX_PARTS_BYTES)?)?;
-                }
-                Ok(meta)
-            });
-        let meta = meta.map_err(|source| Error::file(&path, source))?;
-        Ok(Self {
-            reader,
-            path,
-            meta,
-            next: 0,
-        })
-    }
-
-    /// Refuses batches of another size.
-    pub(crate) fn check_cut(&self, expected: u64) -> Result<()> {
-        let found = self.meta.split.blocks_per_batch;
-        if found == expected {
-            return Ok(());
-        }
-        let error = FieldError::new("blocks per batch", found, expected);
-        Err(Error::content(&self.path, error.into()))
-    }
-
-    /// A record beside those of every file.
-    pub(crate) fn record<T>(
-        &mut self,
-        tag: u16,
-        most: u64,
-        decode: impl FnOnce(&[u8]) -> Result<T, WireError>,
-    ) -> Result<T> {
-        let body = self.reader.next_record(tag, most);
-        body.and_then(|body| decode(&body))
-            .map_err(|source| self.error(source))
-    }
-
-    /// The next batch; none after the last one.
-    pub(crate) fn next(&mut self, set: &Set) -> Result<Option<Batch>> {
-        self.next_of(|shape| set.batch_bytes(shape))
-    }
-
-    /// The next batch, whose length is `bytes` of its shape; none after the last one.
-    pub(crate) fn next_of(&mut self, bytes: impl FnOnce(Shape) -> u64) -> Result<Option<Batch>> {
-        if self.next == self.meta.split.batches() {
-            return Ok(None);
-        }
-        let shape = self.meta.shape(self.next);
-        let (index, body) = self
-            .reader
-            .next_indexed(TAG_BATCH, bytes(shape))
-            .map_err(|source| self.error(source))?;
-        if index != self.next {
-            return Err(self.error(WireError::Malformed {
-                what: "batch number",
-                expected: "batches in order",
-            }));
-        }
-        self.next += 1;
-        Ok(Some(Batch { index, shape, body }))
-    }
-
-    /// What is wrong with batch `index`.
-    pub(crate) fn wrong(&self, index: u64, source: SchemeError) -> Error {
-        Error::batch(index, source).in_file(&self.path)
-    }
-
-    /// Reads the last record and checks that nothing follows.
-    pub(crate) fn finish(mut self) -> Result<(Meta, Vec<Step>)> {
-        let steps = self
-            .reader
-            .next_record(TAG_STEPS, self.meta.steps_bytes())
-            .and_then(|body| self.meta.decode_steps(&body))
-            .map_err(|source| self.error(source))?;
-        let path = self.path;
-        self.reader
-            .finish()
-            .map_err(|source| Error::file(&path, source))?;
-        Ok((self.meta, steps))
-    }
-
-    /// What is wrong with the file.
-    pub(crate) fn error(&self, source: WireError) -> Error {
-        Error::file(&self.path, source)
-    }
-}
-
-/// What the first record says must be possible under the set: what follows is read by it.
-fn check_meta(path: &Path, meta: &Meta, set: &Set) -> Result<()> {
-    let (layout, level) = (meta.layout, meta.level);
-    let content = |source| Error::content(path, source);
-    if !set.layouts().contains(&layout) {
-        let misfit = Misfit::NoLayout {
-            layout,
-            set: set.name(),
-            offered: set.layouts(),
-        };
-        return Err(content(misfit.into()));
-    }
-    let top = set.top_level();
-    if level > top {
-        let error = FieldError::new("level", level as u64, top as u64);
-        return Err(content(error.into()));
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -103,6 +103,16 @@ pub enum Error {
         /// What is wrong with it.
         source: SchemeError,
     },
+    /// Ciphertexts of another scheme than a program computes with.
+    #[error("{}: its ciphertexts are of set {set}, expected {expected}", path.display())]
+    OtherState {
+        /// The file.
+        path: PathBuf,
+        /// Its set.
+        set: &'static str,
+        /// The type asked for.
+        expected: &'static str,
+    },
     /// The run was cancelled.
     #[error("cancelled")]
     Cancelled,
@@ -431,6 +441,9 @@ impl Error {
             Self::Content { source, .. } | Self::Batch { source, .. } | Self::Keys(source) => {
                 source.remedy()
             }
+            Self::OtherState { .. } => {
+                "give results of a set of the scheme that the program is for"
+            }
             Self::Cancelled => "run it again",
             Self::Noise { .. } => {
                 "make the keys anew and transcipher again; if it stays so, please report it"
@@ -533,11 +546,14 @@ impl Error {
         }
     }
 
-    /// An error about an input file.
+    /// An error about an input file. Where its bytes are made by this crate, an error of theirs is the one.
     pub(crate) fn file(path: &Path, source: WireError) -> Self {
         let path = path.to_owned();
         match source {
-            WireError::Io { source, .. } => Self::Io { path, source },
+            WireError::Io { source, .. } => match source.downcast() {
+                Ok(error) => error,
+                Err(source) => Self::Io { path, source },
+            },
             source => Self::File { path, source },
         }
     }

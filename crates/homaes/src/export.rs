@@ -119,7 +119,7 @@ fn each<T: Send>(
     let reader = Reader::open(path, Kind::Values).map_err(error)?;
     let set = Set::of_file(path, reader.header().set())?;
     reader.check_set(set.name(), set.digest()).map_err(error)?;
-    let mut values = Values::new(reader, set)?;
+    let mut values = Values::new(reader.boxed(), set)?;
     let format = values.user.format().map_err(content)?;
     let split = values.meta().split;
     let part = values.meta().chosen(path, part)?;
@@ -139,15 +139,15 @@ fn each<T: Send>(
     let mut first = 0;
     // All records are read, whatever the range: only then are the checksums right to the end.
     while let Some(batch) = values.next()? {
-        let own = first..first + split.batch_bytes(batch.index);
+        let own = first..first + split.batch_bytes(batch.index());
         first = own.end;
         let some = range.start.clamp(own.start, own.end)..range.end.clamp(own.start, own.end);
         if some.is_empty() {
             continue;
         }
-        let lwes = decode_lwes(&batch.body);
+        let lwes = decode_lwes(batch.bytes());
         // four blocks of as many words a byte
-        let value = lwes.len() / (16 * batch.shape.blocks);
+        let value = lwes.len() / (16 * batch.blocks());
         let block = value / Numbers::Pairs.count();
         let places = (some.start - own.start) as usize..(some.end - own.start) as usize;
         let some = &lwes[places.start * value..places.end * value];
@@ -163,6 +163,5 @@ fn each<T: Send>(
         });
         take(made?, count)?;
     }
-    values.finish()?;
     Ok(())
 }

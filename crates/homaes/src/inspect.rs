@@ -1,6 +1,6 @@
 //! What a file says about itself, and whether it is undamaged. Needs no secret.
 
-use crate::decrypt::Ciphertexts;
+use crate::ciphertexts::Ciphertexts;
 use crate::keys::Protection;
 use crate::meta::Meta;
 use crate::pool::Pool;
@@ -134,7 +134,7 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<Inspection> {
             Kind::EvalKey => check_length(path, &header, set.card().eval_key_bytes)?,
             Kind::BridgeKey => inspection.end = Some(end(path, reader, set)?),
             Kind::Values => {
-                let (messages, user) = values(Values::new(reader, set.clone())?)?;
+                let (messages, user) = values(Values::new(reader.boxed(), set.clone())?)?;
                 inspection.end = Some(End::new(header.key_id(), user));
                 inspection.messages = Some(messages);
             }
@@ -160,15 +160,15 @@ fn check_length(path: &Path, header: &Header, expected: u64) -> Result<()> {
 }
 
 fn messages(reader: Reader<File>, set: &Set) -> Result<Messages> {
-    let mut ciphertexts = Ciphertexts::new(reader, set)?;
+    let mut batches = Ciphertexts::new(reader.boxed(), set.clone())?.into_iter();
     let mut worst = None;
     let pool = Pool::new(0);
-    while let Some(batch) = ciphertexts.next(set)? {
-        let quality = pool.install(|| set.batch_quality(batch.shape, &batch.body));
-        let quality = quality.map_err(|source| ciphertexts.wrong(batch.index, source))?;
+    while let Some(batch) = batches.next_batch()? {
+        let quality = pool.install(|| set.batch_quality(batch.shape(), batch.bytes()));
+        let quality = quality.map_err(|source| batch.wrong(source))?;
         worst = Some(Quality::worst_of(worst, quality));
     }
-    let (meta, steps) = ciphertexts.finish()?;
+    let (meta, steps) = batches.into_parts();
     // Bits that crossed have the one level of TFHE, and came by levels of BGV.
     let crossed = set.scheme() == Scheme::Tfhe && steps.iter().any(|step| step.quality.level > 1);
     Ok(Messages {
@@ -192,10 +192,10 @@ fn end(path: &Path, reader: Reader<File>, set: &Set) -> Result<End> {
     Ok(End::new(target.id, target.other))
 }
 
-fn values(mut values: Values) -> Result<(Messages, Other)> {
+fn values(mut values: Values<'_>) -> Result<(Messages, Other)> {
     while values.next()?.is_some() {}
     let user = values.user.clone();
-    let (meta, steps) = values.finish()?;
+    let (meta, steps) = values.into_parts();
     let messages = Messages {
         meta,
         evaluated_in: Scheme::Bgv,

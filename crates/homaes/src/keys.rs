@@ -29,6 +29,7 @@ use protect::Sealed;
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
 use rayon::prelude::*;
+use std::any::Any;
 use std::fs::File;
 use std::io::Read;
 use std::ops::Range;
@@ -503,6 +504,14 @@ impl EvalKey {
     #[must_use]
     pub fn key_id(&self) -> KeyId {
         self.header.key_id()
+    }
+
+    /// The key as the crate of its scheme has it, to compute on results with: a `homaes_bgv::EvalKey`, a `homaes_tfhe::EvalKey`, a `homaes_ntru::EvalKey<_>`, a
+    /// `homaes_dghv::EvalKey`; `None` if it is of another scheme.
+    #[must_use]
+    pub fn of_scheme<K: Any>(&self) -> Option<&K> {
+        let key: &dyn Any = &*self.key;
+        key.downcast_ref()
     }
 
     /// The last checksum of its file, which covers all of it.

@@ -34,6 +34,7 @@
 //! | `scheme`, `scheme_error` | the schemes, a file each, and their parameter sets; what they refuse or find wrong |
 //! | `keys`, `wrapping`, `random` | key files, what an AES key is wrapped for, passphrases and the AES key; the operating system's randomness |
 //! | `transcipher`, `decrypt`, `inspect` | the verbs on files |
+//! | `ciphertexts` | results, batch by batch, from wherever they come: what decryption, inspection and programs read |
 //! | `plan`, `results`, `resume`, `shard` | what a run writes, known before it starts; runs that go on after a stop; batches evaluated apart |
 //! | `bridge`, `values`, `export` | results that leave BGV for TFHE: the key, files of LWE ciphertexts, values of the crate `tfhe` |
 //! | `gcm`, `expect`, `seen` | what is checked at decryption: the tag of a GCM message, what is expected of it, the replay log |
@@ -51,6 +52,7 @@ mod batch;
 #[cfg(doctest)]
 mod book;
 mod bridge;
+mod ciphertexts;
 mod decrypt;
 mod disk;
 mod error;
@@ -83,6 +85,7 @@ mod values;
 mod wrapping;
 
 pub use bridge::{BRIDGE_KEY_FILE, BridgeKey, is_secret_key};
+pub use ciphertexts::{Batch, Batches, Ciphertexts};
 pub use decrypt::{DecryptOptions, DecryptReport, Tag, describe};
 pub use error::{Error, Result};
 pub use expect::Expect;

@@ -1,34 +1,33 @@
 //! `.hlw` files: LWE ciphertexts under the client key of a user of the crate `tfhe`.
 
 use crate::bridge::{BLOCKS_PER_RECORD, record_bytes};
-use crate::decrypt::{Batch, Ciphertexts};
+use crate::ciphertexts::{Batch, Batches, Ciphertexts};
 use crate::meta::{Meta, TAG_TARGET};
-use crate::{Result, Set, Step};
+use crate::scheme::Input;
+use crate::{Error, Result, Set, Step};
 use homaes_aes::Layout;
 use homaes_bridge::{MOST_OTHER_BYTES, Other};
-use homaes_wire::{Reader, WireError};
-use std::fs::File;
+use homaes_wire::WireError;
 
 /// The records of an `.hlw` file in order.
-pub(crate) struct Values {
-    file: Ciphertexts,
-    set: Set,
+pub(crate) struct Values<'r> {
+    records: Batches<'r>,
     /// Whose they are.
     pub(crate) user: Other,
 }
 
-impl Values {
+impl<'r> Values<'r> {
     /// Reads the first two records; the set is the file's.
-    pub(crate) fn new(reader: Reader<File>, set: Set) -> Result<Self> {
-        let mut file = Ciphertexts::framed(reader, 1)?;
+    pub(crate) fn new(reader: Input<'r>, set: Set) -> Result<Self> {
+        let mut file = Ciphertexts::framed(reader, set, 1)?;
         file.check_cut(BLOCKS_PER_RECORD)?;
-        if (file.meta.layout, file.meta.level) != (Layout::Bits, 1) {
+        if (file.meta().layout, file.meta().level) != (Layout::Bits, 1) {
             return Err(file.error(WireError::Malformed {
                 what: "layout or level",
                 expected: "bits at level 1",
             }));
         }
-        if !set.has_bridges() {
+        if !file.set().has_bridges() {
             return Err(file.error(WireError::Malformed {
                 what: "set",
                 expected: "one with bridges",
@@ -36,7 +35,10 @@ impl Values {
         }
         let user = file.record(TAG_TARGET, MOST_OTHER_BYTES, Other::decode)?;
         match user {
-            Other::User { .. } => Ok(Self { file, set, user }),
+            Other::User { .. } => Ok(Self {
+                records: file.into_iter(),
+                user,
+            }),
             Other::Set(_) => Err(file.error(WireError::Malformed {
                 what: "other side of the bridge",
                 expected: "a user of the crate tfhe",
@@ -47,26 +49,30 @@ impl Values {
     /// What they are the encryption of.
     #[cfg(feature = "tfhe-rs")]
     pub(crate) fn meta(&self) -> &Meta {
-        &self.file.meta
+        self.records.meta()
     }
 
-    /// The next record; none after the last one.
+    /// The next record; none after the last one, when all was read.
     pub(crate) fn next(&mut self) -> Result<Option<Batch>> {
-        let set = &self.set;
-        let batch = self.file.next_of(|shape| record_bytes(set, shape))?;
-        if let Some(batch) = &batch
-            && batch.body.len() as u64 != record_bytes(set, batch.shape)
-        {
-            return Err(self.file.error(WireError::Malformed {
-                what: "LWE ciphertexts",
-                expected: "as many as the blocks of their record have",
-            }));
+        let mut expected = 0;
+        let batch = self.records.next_of(|set, shape| {
+            expected = record_bytes(set, shape);
+            expected
+        })?;
+        match batch {
+            Some(batch) if batch.bytes().len() as u64 != expected => {
+                let source = WireError::Malformed {
+                    what: "LWE ciphertexts",
+                    expected: "as many as the blocks of their record have",
+                };
+                Err(Error::file(&batch.path(), source))
+            }
+            batch => Ok(batch),
         }
-        Ok(batch)
     }
 
-    /// Reads the last record and checks that nothing follows.
-    pub(crate) fn finish(self) -> Result<(Meta, Vec<Step>)> {
-        self.file.finish()
+    /// What they were the encryption of, and the steps of AES; for who has come to the end.
+    pub(crate) fn into_parts(self) -> (Meta, Vec<Step>) {
+        self.records.into_parts()
     }
 }

@@ -2,6 +2,7 @@
 //! A file that is not named here would not run: `homaes-cli/tests/files.rs` looks.
 
 mod cancel;
+mod ciphertexts;
 mod common;
 mod crafted;
 mod golden;

@@ -73,11 +73,11 @@ fn results_cross_to_the_key_of_a_user() {
         message.len() as u64
     );
     let reader = Reader::open(at("o"), Kind::Values).unwrap();
-    let mut values = Values::new(reader, set).unwrap();
+    let mut values = Values::new(reader.boxed(), set).unwrap();
     assert_eq!(values.user, target.other);
     let mut back = Vec::new();
     while let Some(batch) = values.next().unwrap() {
-        let lwes = homaes_bridge::decode_lwes(&batch.body);
+        let lwes = homaes_bridge::decode_lwes(batch.bytes());
         let pairs = lwes.chunks_exact(257).map(|lwe| {
             let masked = lwe
                 .iter()
@@ -90,7 +90,7 @@ fn results_cross_to_the_key_of_a_user() {
         let byte = |p: &[u8]| p[0] | p[1] << 2 | p[2] << 4 | p[3] << 6;
         back.extend(pairs.chunks_exact(4).map(byte));
     }
-    values.finish().unwrap();
+    assert_eq!(values.into_parts().1.len(), 11);
     assert_eq!(back[..message.len()], message);
     lies_are_refused(&at("o"), &at("bad"));
     // every byte of the file counts

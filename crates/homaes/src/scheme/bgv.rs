@@ -93,6 +93,10 @@ impl family::Params for Params {
         homaes_bgv::batch_bytes(self, shape.layout, shape.level)
     }
 
+    fn read_batch(&self, key: KeyId, shape: Shape, body: &[u8]) -> Result<Box<dyn Any>> {
+        Ok(Box::new(decode(self, Some(key), shape, body)?))
+    }
+
     fn batch_quality(&self, shape: Shape, body: &[u8]) -> Result<Quality> {
         Ok(quality(self, &decode(self, None, shape, body)?))
     }
@@ -140,15 +144,6 @@ fn quality(params: &Params, state: &State) -> Quality {
 }
 
 impl SecretKey for homaes_bgv::SecretKey {
-    fn read_batch(&self, shape: Shape, body: &[u8]) -> Result<Box<dyn Any>> {
-        Ok(Box::new(decode(
-            self.params(),
-            Some(self.id()),
-            shape,
-            body,
-        )?))
-    }
-
     /// Places without a block of the message follow.
     fn decrypt(&self, state: &dyn Any) -> Result<Decrypted> {
         let state: &State = state.downcast_ref().expect("a state of this scheme");

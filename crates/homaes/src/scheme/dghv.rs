@@ -79,6 +79,11 @@ impl family::Params for Params {
         batch_bytes(self)
     }
 
+    fn read_batch(&self, key: KeyId, shape: Shape, body: &[u8]) -> Result<Box<dyn Any>> {
+        let state = decode_batch(self, Some(key), shape.level, body)?;
+        Ok(Box::new(state))
+    }
+
     fn batch_quality(&self, shape: Shape, body: &[u8]) -> Result<Quality> {
         Ok(quality(self, &decode_batch(self, None, shape.level, body)?))
     }
@@ -125,11 +130,6 @@ fn quality(params: &Params, state: &State) -> Quality {
 }
 
 impl SecretKey for homaes_dghv::SecretKey {
-    fn read_batch(&self, shape: Shape, body: &[u8]) -> Result<Box<dyn Any>> {
-        let state = decode_batch(self.params(), Some(self.id()), shape.level, body)?;
-        Ok(Box::new(state))
-    }
-
     /// Places without a block of the message follow.
     fn decrypt(&self, state: &dyn Any) -> Result<Decrypted> {
         let state: &State = state.downcast_ref().expect("a state of this scheme");

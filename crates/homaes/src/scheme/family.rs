@@ -21,7 +21,8 @@
 //! | [`SecretKey::wrap_file`] | `wrap-key` | layouts are offered; levels and expansion are not looked at |
 //! | [`EvalKey::circuit`] | `transcipher`, once | set and key id; the wrapped key holds the layout |
 //! | [`Circuit::run`] | `transcipher`, for every batch | direction, and at most a full batch |
-//! | [`SecretKey::read_batch`], [`SecretKey::decrypt`] | `decrypt`, for every batch | set, key id, layout, level at most the top; the length of the record is looked at after `read_batch` |
+//! | [`Params::read_batch`] | programs that compute, and `decrypt`, for every batch | set, layout, level at most the top; the length of the record is looked at after `read_batch` |
+//! | [`SecretKey::decrypt`] | `decrypt`, after that | set, key id |
 
 #[allow(unused_imports, reason = "not every scheme needs every name")]
 mod names {
@@ -176,6 +177,9 @@ pub(crate) trait Params: Any + Send + Sync {
     /// Length of the record of a batch.
     fn batch_bytes(&self, shape: Shape) -> u64;
 
+    /// The state in a batch's record, whose length is [`batch_bytes`](Self::batch_bytes), under the secret key called `key`.
+    fn read_batch(&self, key: KeyId, shape: Shape, body: &[u8]) -> Result<Box<dyn Any>>;
+
     /// How far a batch is from failing, by its record.
     fn batch_quality(&self, shape: Shape, body: &[u8]) -> Result<Quality>;
 
@@ -232,9 +236,6 @@ pub(super) use readers;
 
 /// The client's key.
 pub(crate) trait SecretKey: Records + Any + Send + Sync {
-    /// The state in a batch's record, whose length is [`Params::batch_bytes`].
-    fn read_batch(&self, shape: Shape, body: &[u8]) -> Result<Box<dyn Any>>;
-
     /// Decrypts a state: one that was read, or that [`Circuit::run`] shows.
     ///
     /// # Panics

@@ -90,6 +90,11 @@ impl<A: Arithmetic> family::Params for Params<A> {
         batch_bytes(self, shape.level)
     }
 
+    fn read_batch(&self, key: KeyId, shape: Shape, body: &[u8]) -> Result<Box<dyn Any>> {
+        let state = decode_batch(self, Some(key), shape.level, body)?;
+        Ok(Box::new(state))
+    }
+
     fn batch_quality(&self, shape: Shape, body: &[u8]) -> Result<Quality> {
         Ok(quality(self, &decode_batch(self, None, shape.level, body)?))
     }
@@ -131,11 +136,6 @@ fn quality<A: Arithmetic>(params: &Params<A>, state: &State<A>) -> Quality {
 }
 
 impl<A: Arithmetic> SecretKey for homaes_ntru::SecretKey<A> {
-    fn read_batch(&self, shape: Shape, body: &[u8]) -> Result<Box<dyn Any>> {
-        let state = decode_batch(self.params(), Some(self.id()), shape.level, body)?;
-        Ok(Box::new(state))
-    }
-
     /// Places without a block of the message follow.
     fn decrypt(&self, state: &dyn Any) -> Result<Decrypted> {
         let state: &State<A> = state.downcast_ref().expect("a state of this scheme");

@@ -90,6 +90,10 @@ impl Params for This {
         16 * shape.blocks as u64
     }
 
+    fn read_batch(&self, _: KeyId, _: Shape, body: &[u8]) -> Result<Box<dyn Any>> {
+        Ok(Box::new(body.as_chunks::<16>().0.to_vec()))
+    }
+
     fn batch_quality(&self, _: Shape, _: &[u8]) -> Result<Quality> {
         Ok(QUALITY)
     }
@@ -108,10 +112,6 @@ impl Params for This {
 }
 
 impl SecretKey for Key {
-    fn read_batch(&self, _: Shape, body: &[u8]) -> Result<Box<dyn Any>> {
-        Ok(Box::new(body.as_chunks::<16>().0.to_vec()))
-    }
-
     fn decrypt(&self, state: &dyn Any) -> Result<Decrypted> {
         let blocks: &Vec<Block> = state.downcast_ref().expect("a state of this scheme");
         let (blocks, margin_bits) = (blocks.clone().into(), QUALITY.capacity_bits);

@@ -85,6 +85,10 @@ impl family::Params for Params {
         homaes_tfhe::batch_bytes(self, shape.blocks)
     }
 
+    fn read_batch(&self, key: KeyId, shape: Shape, body: &[u8]) -> Result<Box<dyn Any>> {
+        Ok(Box::new(decode(self, Some(key), shape, body)?))
+    }
+
     fn batch_quality(&self, shape: Shape, body: &[u8]) -> Result<Quality> {
         Ok(quality(self, &decode(self, None, shape, body)?))
     }
@@ -127,15 +131,6 @@ fn quality(params: &Params, state: &State) -> Quality {
 }
 
 impl SecretKey for homaes_tfhe::SecretKey {
-    fn read_batch(&self, shape: Shape, body: &[u8]) -> Result<Box<dyn Any>> {
-        Ok(Box::new(decode(
-            self.params(),
-            Some(self.id()),
-            shape,
-            body,
-        )?))
-    }
-
     fn decrypt(&self, state: &dyn Any) -> Result<Decrypted> {
         let state: &State = state.downcast_ref().expect("a state of this scheme");
         Ok(self.decrypt_blocks(state)?)

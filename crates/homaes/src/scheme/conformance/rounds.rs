@@ -44,6 +44,7 @@ fn rounds(world: &mut World, layout: Layout, size: KeySize, direction: Direction
     let file = world.wrap(&keys, &wrapping(layout, direction));
     let wrapped = world.wrapped(&file);
     let params = world.set.params();
+    let id = world.secret.header().unwrap().key_id();
     let preparation = Cancel::new();
     let circuit = world.eval.circuit(&*wrapped, layout, &preparation);
     let circuit = circuit.unwrap().unwrap();
@@ -109,7 +110,7 @@ fn rounds(world: &mut World, layout: Layout, size: KeySize, direction: Direction
         found.level == quality.level && off.iter().all(|off| (-1e-9..2f64.powi(-14)).contains(off)),
         "{what}: figures of the record: {found:?}, of the run: {quality:?}"
     );
-    let state = world.secret.read_batch(shape, &record).unwrap();
+    let state = params.read_batch(id, shape, &record).unwrap();
     let decrypted = world.secret.decrypt(&*state).unwrap();
     let expected = input.iter().enumerate().map(|(i, &block)| {
         let mut expected = oracle(direction, &key, block);
@@ -135,7 +136,7 @@ fn rounds(world: &mut World, layout: Layout, size: KeySize, direction: Direction
     match circuit.run(&input, mask, &cancel, last) {
         Err(error) => assert!(error.is_cancelled(), "{what}: {error}"),
         Ok(done) => {
-            let state = world.secret.read_batch(shape, &only(done).0).unwrap();
+            let state = params.read_batch(id, shape, &only(done).0).unwrap();
             let decrypted = world.secret.decrypt(&*state).unwrap();
             assert_eq!(decrypted.blocks[..count], expected, "{what}, cancelled");
         }
