@@ -228,8 +228,8 @@ pub(crate) struct Decrypt {
     /// asked for on the terminal if the key has one]
     #[arg(long, value_name = "FILE")]
     pub(crate) passphrase_file: Option<PathBuf>,
-    /// FHE ciphertexts (.hct)
-    #[arg(value_name = "IN", value_parser = file_path())]
+    /// FHE ciphertexts (.hct), or a complete job (see 'homaes job'); '-' reads standard input
+    #[arg(value_name = "IN")]
     pub(crate) input: PathBuf,
     /// File to write; '-' writes to standard output, once the whole message is decrypted and checked. Of a
     /// message with parts, without --part: folder for a file of each part

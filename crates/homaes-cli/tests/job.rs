@@ -251,6 +251,19 @@ fn what_changed_is_named() {
 fn a_merged_job_can_go() {
     let world = world();
     world.ok("job run job");
+    world.ok("decrypt --secret keys/secret.hsk job -o from-job");
+    assert!(world.read("from-job") == world.read("p"));
+    // every checksum of it is verified before the message appears
+    let path = "job/shards/000039.hcs";
+    let right = world.read(path);
+    let mut wrong = right.clone();
+    *wrong.last_mut().unwrap() ^= 1;
+    world.write(path, &wrong);
+    let line = "decrypt --secret keys/secret.hsk job -o x";
+    world.fails(1, line, "000039.hcs");
+    fs::remove_file(world.at(path)).unwrap();
+    world.fails(1, line, "1 of 40 shards are missing");
+    world.write(path, &right);
     let run = world.ok("job merge job -o merged.hct --remove-shards");
     assert!(run.out.contains("of 40 shards"), "{}", run.out);
     assert!(world.read("merged.hct") == world.read("whole.hct"));

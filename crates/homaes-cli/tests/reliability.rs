@@ -663,6 +663,23 @@ fn a_dash_is_a_stream_or_refused() {
     let output = world.command(&line).output().unwrap();
     assert_eq!(output.status.code(), Some(0));
     assert!(output.stdout == world.read("r"));
+    // and come in
+    let decrypt = |name: &str| {
+        let mut command = world.command("decrypt --secret keys/secret.hsk - --out x --force");
+        command.stdin(File::open(world.at(name)).unwrap());
+        Run::of(&mut command)
+    };
+    let run = decrypt("r");
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert!(world.read("x") == world.read("p"));
+    fs::remove_file(world.at("x")).unwrap();
+    for cut in [0, 50, 1000, output.stdout.len() - 1] {
+        world.write("cut", &output.stdout[..cut]);
+        decrypt("cut").check_failure(1, "standard input: ", "cut");
+        assert!(!world.at("x").exists());
+    }
+    let two = "decrypt --secret keys/secret.hsk - --key-file - --out x";
+    world.fails(2, two, "two files are to be read from standard input");
     assert!(errors(&output).contains("standard output: 300 bytes, 19 blocks"));
     assert!(!world.at("-").exists());
     world.fails(2, &(line.clone() + " --resume"), "cannot go on");
@@ -688,7 +705,6 @@ fn a_dash_is_a_stream_or_refused() {
         transcipher("x").replace("keys/eval.hek", "-"),
         transcipher("x").replace("key.hwk", "-"),
         "decrypt --secret - o.hct --out x".into(),
-        "decrypt --secret keys/secret.hsk - --out x".into(),
         "inspect -".into(),
     ] {
         world.fails(2, &line, refused);

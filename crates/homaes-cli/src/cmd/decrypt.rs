@@ -1,15 +1,17 @@
 //! `homaes decrypt`
 
 use super::{
-    STANDARD_OUTPUT, one_standard_input, open_secret, read_aad, read_aes_key, refuse_own_input,
-    reserve_private,
+    STANDARD_INPUT, STANDARD_OUTPUT, one_standard_input, open_secret, read_aad, read_aes_key,
+    refuse_own_input, reserve_private,
 };
 use crate::args::{Decrypt, is_stream, parse_expected_nonce};
 use crate::console::{self, Failure};
 use crate::progress::spin;
 use crate::table;
-use homaes::{DecryptOptions, DecryptReport, Error, Expect, Output, Tag, describe};
-use std::io;
+use homaes::{Ciphertexts, DecryptOptions, DecryptReport, Error, Expect, Output, Tag, describe};
+use homaes_job::{Job, JobError, Location};
+use std::io::{self, BufReader};
+use std::path::Path;
 
 pub(crate) fn run(args: &Decrypt) -> Result<(), Failure> {
     let nonce = args.expect_nonce.as_deref().map(parse_expected_nonce);
@@ -17,13 +19,18 @@ pub(crate) fn run(args: &Decrypt) -> Result<(), Failure> {
         .transpose()
         .map_err(|reason| Failure::Usage(format!("--expect-nonce: {reason}")))?;
     let passphrase = args.passphrase_file.as_deref();
-    one_standard_input(&[args.key_file.as_deref(), passphrase])?;
+    one_standard_input(&[Some(&args.input), args.key_file.as_deref(), passphrase])?;
     let mut inputs = vec![args.secret.as_path(), &args.input];
     let others = [&args.key_file, &args.passphrase_file, &args.expect_aad];
     inputs.extend(others.into_iter().flatten().map(|path| path.as_path()));
     refuse_own_input(&args.out, &inputs)?;
-    // What is wrong with the file is said where it is decrypted.
-    let parts = describe(&args.input).is_ok_and(|meta| meta.has_parts());
+    let job = job_at(&args.input)?;
+    let ciphertexts = open(&args.input, job.as_ref())?;
+    let parts = match &ciphertexts {
+        Some(ciphertexts) => ciphertexts.meta().has_parts(),
+        // What is wrong with the file is said where it is decrypted.
+        None => describe(&args.input).is_ok_and(|meta| meta.has_parts()),
+    };
     let into_folder = parts && args.part.is_none() && !is_stream(&args.out);
     let output = match into_folder {
         true => None,
@@ -46,13 +53,15 @@ pub(crate) fn run(args: &Decrypt) -> Result<(), Failure> {
         seen: args.seen.as_deref(),
     };
     let Some(output) = output else {
-        let done = spin("decrypting", || {
-            secret.decrypt_parts(&args.input, &args.out, args.force, options)
+        let done = spin("decrypting", || match ciphertexts {
+            Some(open) => secret.decrypt_parts_from(open, &args.out, args.force, options),
+            None => secret.decrypt_parts(&args.input, &args.out, args.force, options),
         })?;
         return tell_parts(args, &done);
     };
-    let report = spin("decrypting", || {
-        secret.decrypt_with(&args.input, output, options)
+    let report = spin("decrypting", || match ciphertexts {
+        Some(open) => secret.decrypt_from(open, output, options),
+        None => secret.decrypt_with(&args.input, output, options),
     })?;
     if report.tag == Tag::Unchecked {
         console::warn(&format!(
@@ -66,6 +75,30 @@ pub(crate) fn run(args: &Decrypt) -> Result<(), Failure> {
         false => console::print_done(&format!("{}: {summary}\n", args.out.display())),
     }
     Ok(())
+}
+
+/// The job that is to be decrypted, if the input is one.
+fn job_at(input: &Path) -> Result<Option<Job>, Failure> {
+    let in_bucket = input
+        .to_str()
+        .is_some_and(|input| input.starts_with("s3://"));
+    if !in_bucket && !input.join("job.json").is_file() {
+        return Ok(None);
+    }
+    let location = Location::parse(input).map_err(JobError::from)?;
+    Ok(Some(Job::open(location)?))
+}
+
+/// What is not read from a file: the results of a job, or standard input.
+fn open<'j>(input: &Path, job: Option<&'j Job>) -> Result<Option<Ciphertexts<'j>>, Failure> {
+    Ok(match job {
+        Some(job) => Some(Ciphertexts::of_read(job.results()?, input)?),
+        None if is_stream(input) => {
+            let read = BufReader::new(io::stdin());
+            Some(Ciphertexts::of_read(read, STANDARD_INPUT)?)
+        }
+        None => None,
+    })
 }
 
 /// Says what became of the parts.
