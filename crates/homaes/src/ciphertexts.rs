@@ -3,9 +3,10 @@
 use crate::meta::{
     MAX_META_BYTES, MAX_PARTS_BYTES, Meta, TAG_BATCH, TAG_META, TAG_PARTS, TAG_STEPS,
 };
+use crate::pool::Pool;
 use crate::scheme::{Input, Shape};
 use crate::source::Source;
-use crate::{Error, Result, SchemeError, Set, Step};
+use crate::{Error, Quality, Result, SchemeError, Set, Step};
 use homaes_aes::Layout;
 use homaes_scheme::{FieldError, Misfit};
 use homaes_wire::{KeyId, Kind, Reader, WireError};
@@ -376,8 +377,13 @@ impl Batch {
         }
     }
 
-    pub(crate) fn shape(&self) -> Shape {
-        self.shape
+    /// How far its ciphertexts are from failing, as they say; no secret is needed.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn quality(&self) -> Result<Quality> {
+        let quality = Pool::new(0).install(|| self.set.batch_quality(self.shape, &self.body));
+        quality.map_err(|source| self.wrong(source))
     }
 
     /// What is wrong with it.

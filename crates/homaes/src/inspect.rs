@@ -3,7 +3,6 @@
 use crate::ciphertexts::Ciphertexts;
 use crate::keys::Protection;
 use crate::meta::Meta;
-use crate::pool::Pool;
 use crate::shard::ShardName;
 use crate::values::Values;
 use crate::{Error, KdfCost, Quality, Result, Scheme, SchemeError, Set, Step, Wrapped};
@@ -162,11 +161,8 @@ fn check_length(path: &Path, header: &Header, expected: u64) -> Result<()> {
 fn messages(reader: Reader<File>, set: &Set) -> Result<Messages> {
     let mut batches = Ciphertexts::new(reader.boxed(), set.clone())?.into_iter();
     let mut worst = None;
-    let pool = Pool::new(0);
     while let Some(batch) = batches.next_batch()? {
-        let quality = pool.install(|| set.batch_quality(batch.shape(), batch.bytes()));
-        let quality = quality.map_err(|source| batch.wrong(source))?;
-        worst = Some(Quality::worst_of(worst, quality));
+        worst = Some(Quality::worst_of(worst, batch.quality()?));
     }
     let (meta, steps) = batches.into_parts();
     // Bits that crossed have the one level of TFHE, and came by levels of BGV.

@@ -60,11 +60,12 @@ pub(super) fn chapters() -> Vec<String> {
 }
 
 /// What is done with a kind of block, apart from pictures.
-const KINDS: [&str; 7] = [
+const KINDS: [&str; 8] = [
     "sh",
     "text",
     "console",
     "rust",
+    "python",
     "diff",
     "toml",
     "text picture",
@@ -98,6 +99,11 @@ fn every_block_of_the_book_is_of_a_kind_that_is_checked() {
                 "rust" => assert!(
                     doctests.contains(&format!("include_str!(\"../../../{chapter}\")")),
                     "{place}: not among the doctests of the crate homaes"
+                ),
+                // tests/python/test_guide.py
+                "python" => assert!(
+                    chapter == "docs/python.md" && text.starts_with(">>> "),
+                    "{place}: no doctest of the guide"
                 ),
                 _ => {}
             }

@@ -2,7 +2,7 @@
 
 use super::{
     EvalKey, KdfCost, KeySet, MEMORY, Passphrase, Protection, SecretKey, WrappedKey, in_memory,
-    last_checksum, protect::Sealed, set_of,
+    last_checksum, open, protect::Sealed, set_of,
 };
 use crate::{Cancel, Error, Output, Result, Set, random};
 use homaes_wire::{Kind, Reader, WireError, Writer};
@@ -101,6 +101,26 @@ impl WrappedKey {
         Self::of_slice(bytes, eval.set.clone(), eval.key_id())
     }
 
+    /// As [`open`](Self::open), without an evaluation key: whether it goes with one, [`Transcipher::new`](crate::Transcipher::new) looks.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_alone(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let reader = open(path, Kind::WrappedKey)?;
+        Self::open_with(path, set_of(path, &reader)?, reader.header().key_id())
+    }
+
+    /// As [`from_bytes`](Self::from_bytes), without an evaluation key: whether it goes with one, [`Transcipher::new`](crate::Transcipher::new) looks.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn from_bytes_alone(bytes: &[u8]) -> Result<Self> {
+        let reader = reader(bytes, Kind::WrappedKey)?;
+        let set = set_of(Path::new(MEMORY), &reader)?;
+        Self::of_slice(bytes, set, reader.header().key_id())
+    }
+
     /// The bytes of its file.
     ///
     /// # Errors
@@ -174,6 +194,14 @@ mod tests {
                 WrappedKey::open(at("w"), &opened).unwrap().checksum()
             );
             assert_eq!(read.to_bytes().unwrap(), bytes);
+            for alone in [
+                WrappedKey::open_alone(at("w")),
+                WrappedKey::from_bytes_alone(&bytes),
+            ] {
+                let alone = alone.unwrap();
+                assert_eq!(alone.checksum(), read.checksum());
+                Transcipher::new(&eval, &alone).unwrap();
+            }
             Transcipher::new(&eval, &read).unwrap();
         }
     }
@@ -209,6 +237,8 @@ mod tests {
         let bytes = wrapped.to_bytes().unwrap();
         let error = WrappedKey::from_bytes(&bytes, &other).unwrap_err();
         assert!(error.to_string().starts_with("<memory>: "), "{error}");
+        let alone = WrappedKey::from_bytes_alone(&bytes).unwrap();
+        assert!(Transcipher::new(&other, &alone).is_err());
         let plain = secret.to_bytes(None).unwrap();
         for at in (0..eval.len()).step_by(eval.len() / 50 + 1) {
             let mut bad = eval.clone();

@@ -1,0 +1,174 @@
+//! AES ciphertext from files and buffers.
+
+use crate::errors::raise;
+use crate::place::{buffer, path};
+use homaes::{Message, Mode, Part, Reopened, Source};
+use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::{PyBufferError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyMemoryView, PySlice};
+use std::io;
+use std::path::Path;
+
+/// A part of a message, as Python gives it: name, path or buffer, mode, nonce or IV, tag, associated data.
+pub(crate) type Given<'py> = (
+    Option<String>,
+    Bound<'py, PyAny>,
+    String,
+    Vec<u8>,
+    Option<Vec<u8>>,
+    Vec<u8>,
+);
+
+/// The message of these parts.
+pub(crate) fn message(given: Vec<Given<'_>>) -> PyResult<Message> {
+    let parts = given.into_iter().map(|given| {
+        let name = given.0.clone();
+        Ok((name, part(given)?))
+    });
+    let mut parts = parts.collect::<PyResult<Vec<_>>>()?;
+    if let [(None, _)] = parts[..]
+        && let Some((_, part)) = parts.pop()
+    {
+        return Ok(part.into());
+    }
+    let named = parts
+        .into_iter()
+        .map(|(name, part)| (name.unwrap_or_default(), part));
+    Message::of_parts(named).map_err(raise)
+}
+
+fn part((_, data, mode, iv, tag, aad): Given<'_>) -> PyResult<Part> {
+    let mode = mode_of(&mode, &iv)?;
+    let made = match (buffer(&data)?, tag) {
+        (Some(buffer), tag) => {
+            let source = BufferSource::new(&data, &buffer)?;
+            match tag {
+                None => Part::of(source, mode),
+                Some(tag) => Part::of(Tagged { source, tag }, mode),
+            }
+        }
+        // many files may be more than the process may have open
+        (None, tag) => {
+            let source = Reopened::new(path(&data)?).map_err(raise)?;
+            match tag {
+                None => Part::of(source, mode),
+                Some(tag) => Part::of(Tagged { source, tag }, mode),
+            }
+        }
+    };
+    let part = made.map_err(raise)?;
+    match aad.is_empty() {
+        true => Ok(part),
+        false => part.with_aad(aad).map_err(raise),
+    }
+}
+
+/// The mode of a name with its nonce or IV.
+fn mode_of(name: &str, iv: &[u8]) -> PyResult<Mode> {
+    let wrong = |expected| {
+        let found = iv.len();
+        PyValueError::new_err(format!(
+            "{name}: found {found} bytes of nonce or IV, expected {expected}"
+        ))
+    };
+    match name {
+        "ecb" => Ok(Mode::Ecb),
+        "gcm" => {
+            let nonce = iv.try_into().map_err(|_| wrong(12))?;
+            Ok(Mode::Gcm { nonce })
+        }
+        _ => {
+            let iv = iv.try_into().map_err(|_| wrong(16))?;
+            let unknown = || PyValueError::new_err(format!("unknown mode {name:?}"));
+            Mode::with_iv(name, iv).ok_or_else(unknown)
+        }
+    }
+}
+
+/// Bytes of a Python object, which stay where they are.
+struct BufferSource {
+    view: Py<PyMemoryView>,
+    bytes: u64,
+}
+
+impl BufferSource {
+    fn new(data: &Bound<'_, PyAny>, buffer: &PyBuffer<u8>) -> PyResult<Self> {
+        if buffer.dimensions() != 1 {
+            let found = buffer.dimensions();
+            return Err(PyBufferError::new_err(format!(
+                "found a buffer of {found} dimensions, expected one"
+            )));
+        }
+        Ok(Self {
+            view: PyMemoryView::from(data)?.unbind(),
+            bytes: buffer.len_bytes() as u64,
+        })
+    }
+
+    fn copy(&self, py: Python<'_>, offset: u64, into: &mut [u8]) -> PyResult<()> {
+        let slice = PySlice::new(
+            py,
+            offset as isize,
+            offset as isize + into.len() as isize,
+            1,
+        );
+        let some = self.view.bind(py).get_item(slice)?;
+        PyBuffer::<u8>::get(&some)?.copy_to_slice(py, into)
+    }
+}
+
+impl Source for BufferSource {
+    fn name(&self) -> &Path {
+        Path::new("<memory>")
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        let end = offset.checked_add(into.len() as u64);
+        if end.is_none_or(|end| end > self.bytes) {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        match into.is_empty() {
+            true => Ok(()),
+            // such as one that was released meanwhile
+            false => Python::attach(|py| self.copy(py, offset, into)).map_err(io::Error::other),
+        }
+    }
+}
+
+/// A ciphertext whose tag is elsewhere: it comes after it.
+struct Tagged<S> {
+    source: S,
+    tag: Vec<u8>,
+}
+
+impl<S: Source> Source for Tagged<S> {
+    fn name(&self) -> &Path {
+        self.source.name()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.source.bytes() + self.tag.len() as u64
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        let end = self.source.bytes();
+        let own = (end.saturating_sub(offset)).min(into.len() as u64) as usize;
+        let (front, rest) = into.split_at_mut(own);
+        if !front.is_empty() {
+            self.source.read_at(offset, front)?;
+        }
+        let start = offset.saturating_sub(end) as usize;
+        let tag = self.tag.get(start..).and_then(|tag| tag.get(..rest.len()));
+        rest.copy_from_slice(tag.ok_or(io::ErrorKind::UnexpectedEof)?);
+        Ok(())
+    }
+
+    fn is_whole(&self) -> io::Result<bool> {
+        self.source.is_whole()
+    }
+}

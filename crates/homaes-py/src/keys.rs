@@ -1,0 +1,593 @@
+//! The three keys.
+
+use crate::ciphertexts::{Held, meta_mode};
+use crate::errors::raise;
+use crate::place::{Place, Shared, buffer, path};
+use crate::wait;
+use homaes::{
+    AesKey, Cancel, DecryptOptions, DecryptReport, Direction, Error, Expansion, KdfCost, KeySet,
+    Layout, Output, Passphrase, Set, Wrapping,
+};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use zeroize::Zeroizing;
+
+/// New keys of the parameter set `set`, in memory.
+#[pyfunction]
+pub(crate) fn keygen(py: Python<'_>, set: &str) -> PyResult<(SecretKey, EvalKey)> {
+    let set = Set::named(set).map_err(raise)?;
+    let cancel = Cancel::new();
+    let thrown = cancel.clone();
+    let (secret, eval) = wait::run(py, &cancel, false, move || {
+        let (secret, bytes) = KeySet::generate_bytes(&set, &thrown)?;
+        let eval = homaes::EvalKey::from_bytes(&bytes)?;
+        let place = Place::Bytes(Shared::Own(bytes.into()));
+        Ok((secret, EvalKey::new(eval, place)))
+    })?;
+    Ok((SecretKey(secret.into()), eval))
+}
+
+/// The client's key: wraps AES keys and decrypts results.
+#[pyclass(frozen, module = "homaes", weakref)]
+pub(crate) struct SecretKey(Arc<homaes::SecretKey>);
+
+#[pymethods]
+impl SecretKey {
+    /// Read a secret key from a file or from its bytes.
+    #[staticmethod]
+    #[pyo3(signature = (source, /, *, passphrase=None))]
+    fn load(source: &Bound<'_, PyAny>, passphrase: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+        let passphrase = passphrase.map(passphrase_of).transpose()?;
+        // not a Place: of secret bytes no copy stays behind
+        let bytes = secret_bytes(source)?;
+        let path = match &bytes {
+            Some(_) => PathBuf::new(),
+            None => path(source)?,
+        };
+        let cancel = Cancel::new();
+        let read = move || match (bytes, passphrase) {
+            (Some(bytes), None) => homaes::SecretKey::from_bytes(&bytes),
+            (Some(bytes), Some(passphrase)) => homaes::SecretKey::unlock_bytes(&bytes, &passphrase),
+            (None, None) => homaes::SecretKey::open(path),
+            (None, Some(passphrase)) => homaes::SecretKey::unlock(path, &passphrase),
+        };
+        let key = wait::run(source.py(), &cancel, false, read)?;
+        Ok(Self(key.into()))
+    }
+
+    /// Write it to a file that the owner alone can read.
+    #[pyo3(signature = (path, /, *, passphrase=None, force=false))]
+    fn save(
+        &self,
+        py: Python<'_>,
+        path: PathBuf,
+        passphrase: Option<&Bound<'_, PyAny>>,
+        force: bool,
+    ) -> PyResult<()> {
+        let passphrase = passphrase.map(passphrase_of).transpose()?;
+        let lock = passphrase.as_ref().map(|p| (p, KdfCost::default()));
+        let saved = py.detach(|| self.0.save(path, force, lock));
+        saved.map_err(raise)
+    }
+
+    /// The bytes of its file. They are secret.
+    #[pyo3(signature = (*, passphrase=None))]
+    fn to_bytes<'py>(
+        &self,
+        py: Python<'py>,
+        passphrase: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let passphrase = passphrase.map(passphrase_of).transpose()?;
+        let lock = passphrase.as_ref().map(|p| (p, KdfCost::default()));
+        let bytes = py.detach(|| self.0.to_bytes(lock)).map_err(raise)?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// Encrypt an AES key under FHE.
+    #[pyo3(signature = (aes_key, /, *, direction="encrypt", layouts=None, levels_left=None, expand=None))]
+    fn wrap(
+        &self,
+        aes_key: &Bound<'_, PyAny>,
+        direction: &str,
+        layouts: Option<Vec<String>>,
+        levels_left: Option<usize>,
+        expand: Option<&str>,
+    ) -> PyResult<WrappedKey> {
+        let (py, aes_key) = (aes_key.py(), aes_key_of(aes_key)?);
+        let direction = match direction {
+            "encrypt" => Direction::Encrypt,
+            "decrypt" => Direction::Decrypt,
+            _ => return Err(choice("direction", direction, "encrypt or decrypt")),
+        };
+        let expansion = match expand {
+            None => None,
+            Some("client") => Some(Expansion::Client),
+            Some("server") => Some(Expansion::Server),
+            Some(other) => return Err(choice("expand", other, "client or server")),
+        };
+        let layouts = layouts.unwrap_or_default();
+        let layouts = layouts.iter().map(|name| layout_of(name));
+        let wrapping = Wrapping {
+            direction,
+            layouts: layouts.collect::<PyResult<_>>()?,
+            levels_left,
+            expansion,
+        };
+        let (cancel, secret) = (Cancel::new(), self.0.clone());
+        let encrypt = move || homaes::WrappedKey::encrypt(&secret, &aes_key, &wrapping);
+        let key = wait::run(py, &cancel, false, encrypt)?;
+        Ok(WrappedKey::new(key, None))
+    }
+
+    /// Decrypt results: Ciphertexts, a path or bytes.
+    #[pyo3(signature = (ciphertexts, /, *, aes_key=None, unpad=false, part=None, unauthenticated=false))]
+    fn decrypt<'py>(
+        &self,
+        ciphertexts: &Bound<'py, PyAny>,
+        aes_key: Option<&Bound<'py, PyAny>>,
+        unpad: bool,
+        part: Option<String>,
+        unauthenticated: bool,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let plain = Plain::default();
+        let how = How::new(aes_key, unpad, part, unauthenticated)?;
+        let taken = plain.clone();
+        let output = move || Ok(Output::held("<memory>", taken));
+        self.decrypt_into(ciphertexts, how, false, output)?;
+        Ok(plain.take(ciphertexts.py()))
+    }
+
+    /// Decrypt results into a file that the owner alone can read.
+    #[pyo3(signature = (ciphertexts, path, /, *, aes_key=None, unpad=false, part=None, unauthenticated=false, force=false))]
+    #[allow(clippy::too_many_arguments, reason = "named in Python")]
+    fn decrypt_to<'py>(
+        &self,
+        ciphertexts: &Bound<'py, PyAny>,
+        path: PathBuf,
+        aes_key: Option<&Bound<'py, PyAny>>,
+        unpad: bool,
+        part: Option<String>,
+        unauthenticated: bool,
+        force: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let how = How::new(aes_key, unpad, part, unauthenticated)?;
+        let output = move || Output::private(path, force);
+        let report = self.decrypt_into(ciphertexts, how, true, output)?;
+        decrypt_report(ciphertexts.py(), &report)
+    }
+
+    /// Name of the parameter set.
+    #[getter]
+    fn set(&self) -> &'static str {
+        self.0.set().name()
+    }
+
+    /// Names the key, in hex; everything made with it carries the same id. Not secret.
+    #[getter]
+    fn key_id(&self) -> String {
+        self.0.id().to_string()
+    }
+
+    /// Whether the file it came from is under a passphrase.
+    #[getter]
+    fn is_protected(&self) -> bool {
+        self.0.is_protected()
+    }
+
+    /// Whether others than the owner could read the file it came from.
+    #[getter]
+    fn is_exposed(&self) -> bool {
+        self.0.is_exposed()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<homaes.SecretKey {}, key {}>", self.set(), self.key_id())
+    }
+
+    fn __copy__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        this
+    }
+
+    fn __deepcopy__<'py>(this: PyRef<'py, Self>, _memo: &Bound<'py, PyAny>) -> PyRef<'py, Self> {
+        this
+    }
+
+    fn __reduce_ex__(&self, _protocol: &Bound<'_, PyAny>) -> PyResult<()> {
+        Err(PyTypeError::new_err(
+            "a SecretKey is not pickled, so that it travels only where it was meant to: save it with SecretKey.save, and load it where it is needed",
+        ))
+    }
+}
+
+/// How to decrypt.
+struct How {
+    aes_key: Option<AesKey>,
+    unpad: bool,
+    part: Option<String>,
+    unauthenticated: bool,
+}
+
+impl How {
+    fn new(
+        aes_key: Option<&Bound<'_, PyAny>>,
+        unpad: bool,
+        part: Option<String>,
+        unauthenticated: bool,
+    ) -> PyResult<Self> {
+        Ok(Self {
+            aes_key: aes_key.map(aes_key_of).transpose()?,
+            unpad,
+            part,
+            unauthenticated,
+        })
+    }
+}
+
+impl SecretKey {
+    /// Decrypts; `writes`: into a file, which must not appear after an exception.
+    fn decrypt_into(
+        &self,
+        ciphertexts: &Bound<'_, PyAny>,
+        how: How,
+        writes: bool,
+        output: impl FnOnce() -> homaes::Result<Output> + Send + 'static,
+    ) -> PyResult<DecryptReport> {
+        let held = Held::of(ciphertexts)?;
+        let (secret, cancel) = (self.0.clone(), Cancel::new());
+        let thrown = cancel.clone();
+        wait::run(ciphertexts.py(), &cancel, writes, move || {
+            let options = DecryptOptions {
+                aes_key: how.aes_key.as_ref(),
+                unauthenticated: how.unauthenticated,
+                unpad: how.unpad,
+                part: how.part.as_deref(),
+                ..DecryptOptions::default()
+            };
+            held.decrypt(&secret, output()?, options, &thrown)
+        })
+    }
+}
+
+/// The server's key: evaluates, and decrypts nothing.
+#[pyclass(frozen, module = "homaes", weakref)]
+pub(crate) struct EvalKey {
+    pub(crate) key: Arc<homaes::EvalKey>,
+    /// Its file, since it cannot be written again.
+    place: Place,
+}
+
+impl EvalKey {
+    fn new(key: homaes::EvalKey, place: Place) -> Self {
+        Self {
+            key: key.into(),
+            place,
+        }
+    }
+}
+
+#[pymethods]
+impl EvalKey {
+    /// Read an evaluation key from a file or from its bytes.
+    #[staticmethod]
+    #[pyo3(signature = (source, /))]
+    fn load(source: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let place = Place::of(source)?;
+        let from = place.clone();
+        let read = move || match &from {
+            Place::Path(path) => homaes::EvalKey::open(path),
+            Place::Bytes(bytes) => homaes::EvalKey::from_bytes(bytes.as_ref()),
+        };
+        let key = wait::run(source.py(), &Cancel::new(), false, read)?;
+        Ok(Self::new(key, place))
+    }
+
+    /// Write it to a file.
+    #[pyo3(signature = (path, /, *, force=false))]
+    fn save(&self, py: Python<'_>, path: PathBuf, force: bool) -> PyResult<()> {
+        py.detach(|| match &self.place {
+            Place::Bytes(bytes) => write(&path, bytes.as_ref(), force),
+            Place::Path(from) => write(&path, &read(from)?, force),
+        })
+        .map_err(raise)
+    }
+
+    /// The bytes of its file.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        match &self.place {
+            Place::Bytes(bytes) => Ok(bytes.to_python(py)),
+            Place::Path(path) => {
+                let bytes = py.detach(|| read(path)).map_err(raise)?;
+                Ok(PyBytes::new(py, &bytes))
+            }
+        }
+    }
+
+    /// The file that it was loaded from; None if it was made or loaded in memory.
+    #[getter]
+    fn path(&self) -> Option<PathBuf> {
+        match &self.place {
+            Place::Path(path) => Some(path.clone()),
+            Place::Bytes(_) => None,
+        }
+    }
+
+    /// Name of the parameter set.
+    #[getter]
+    fn set(&self) -> &'static str {
+        self.key.set().name()
+    }
+
+    /// Names the secret key it was made with, in hex.
+    #[getter]
+    fn key_id(&self) -> String {
+        self.key.key_id().to_string()
+    }
+
+    /// Size of its file.
+    #[getter]
+    fn file_bytes(&self) -> u64 {
+        self.key.file_bytes()
+    }
+
+    fn __repr__(&self) -> String {
+        let (set, id, bytes) = (self.set(), self.key_id(), self.file_bytes());
+        format!("<homaes.EvalKey {set}, key {id}, {bytes} bytes>")
+    }
+
+    fn __copy__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        this
+    }
+
+    fn __deepcopy__<'py>(this: PyRef<'py, Self>, _memo: &Bound<'py, PyAny>) -> PyRef<'py, Self> {
+        this
+    }
+
+    fn __reduce_ex__<'py>(
+        this: &Bound<'py, Self>,
+        protocol: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let pickling = this.py().import("homaes._pickling")?;
+        pickling.call_method1("reduce", (this, protocol))
+    }
+}
+
+/// An AES key under FHE.
+#[pyclass(frozen, module = "homaes", weakref)]
+pub(crate) struct WrappedKey {
+    pub(crate) key: Arc<homaes::WrappedKey>,
+    path: Option<PathBuf>,
+}
+
+impl WrappedKey {
+    fn new(key: homaes::WrappedKey, path: Option<PathBuf>) -> Self {
+        Self {
+            key: key.into(),
+            path,
+        }
+    }
+}
+
+#[pymethods]
+impl WrappedKey {
+    /// Read a wrapped key from a file or from its bytes.
+    #[staticmethod]
+    #[pyo3(signature = (source, /))]
+    fn load(source: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let place = Place::of(source)?;
+        let path = match &place {
+            Place::Path(path) => Some(path.clone()),
+            Place::Bytes(_) => None,
+        };
+        let read = move || match &place {
+            Place::Path(path) => homaes::WrappedKey::open_alone(path),
+            Place::Bytes(bytes) => homaes::WrappedKey::from_bytes_alone(bytes.as_ref()),
+        };
+        let key = wait::run(source.py(), &Cancel::new(), false, read)?;
+        Ok(Self::new(key, path))
+    }
+
+    /// Write it to a file.
+    #[pyo3(signature = (path, /, *, force=false))]
+    fn save(&self, py: Python<'_>, path: PathBuf, force: bool) -> PyResult<()> {
+        let save = || self.key.save(Output::create(path, force)?);
+        py.detach(save).map_err(raise)
+    }
+
+    /// The bytes of its file.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = py.detach(|| self.key.to_bytes()).map_err(raise)?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// The file that it was loaded from; None if it was made or loaded in memory.
+    #[getter]
+    fn path(&self) -> Option<PathBuf> {
+        self.path.clone()
+    }
+
+    /// Name of the parameter set.
+    #[getter]
+    fn set(&self) -> &'static str {
+        self.key.set().name()
+    }
+
+    /// Names the secret key it was made with, in hex.
+    #[getter]
+    fn key_id(&self) -> String {
+        self.key.key_id().to_string()
+    }
+
+    /// Size of its file.
+    #[getter]
+    fn file_bytes(&self) -> u64 {
+        self.key.file_bytes()
+    }
+
+    /// Bits of the AES key: 128, 192 or 256.
+    #[getter]
+    fn key_bits(&self) -> usize {
+        8 * self.key.key_size().key_bytes()
+    }
+
+    /// Direction of the cipher: "encrypt" for CTR, GCM and CFB, "decrypt" for CBC and ECB.
+    #[getter]
+    fn direction(&self) -> &'static str {
+        match self.key.direction() {
+            Direction::Encrypt => "encrypt",
+            Direction::Decrypt => "decrypt",
+        }
+    }
+
+    /// The layouts there are round keys for.
+    #[getter]
+    fn layouts(&self) -> Vec<&'static str> {
+        self.key.layouts().iter().map(|l| l.name()).collect()
+    }
+
+    /// Who expands the AES key: "client" or "server".
+    #[getter]
+    fn expansion(&self) -> &'static str {
+        match self.key.expansion() {
+            Expansion::Client => "client",
+            Expansion::Server => "server",
+        }
+    }
+
+    fn __repr__(&self) -> String {
+        let (set, bits) = (self.set(), self.key_bits());
+        let (id, bytes) = (self.key_id(), self.file_bytes());
+        format!("<homaes.WrappedKey AES-{bits} under {set}, key {id}, {bytes} bytes>")
+    }
+
+    fn __copy__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        this
+    }
+
+    fn __deepcopy__<'py>(this: PyRef<'py, Self>, _memo: &Bound<'py, PyAny>) -> PyRef<'py, Self> {
+        this
+    }
+
+    fn __reduce_ex__<'py>(
+        this: &Bound<'py, Self>,
+        protocol: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let pickling = this.py().import("homaes._pickling")?;
+        pickling.call_method1("reduce", (this, protocol))
+    }
+}
+
+/// Where a decrypted message is when all of it is there and checked. Overwritten when dropped.
+#[derive(Clone, Default)]
+struct Plain(Arc<std::sync::Mutex<Zeroizing<Vec<u8>>>>);
+
+impl Plain {
+    fn take<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        let plain = self.0.lock();
+        let plain = plain.unwrap_or_else(std::sync::PoisonError::into_inner);
+        PyBytes::new(py, &plain)
+    }
+}
+
+impl Write for Plain {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let plain = self.0.lock();
+        let mut plain = plain.unwrap_or_else(std::sync::PoisonError::into_inner);
+        // a larger one, by hand, so that what is left behind is overwritten
+        let len = plain.len() + bytes.len();
+        if len > plain.capacity() {
+            let mut larger = Zeroizing::new(Vec::new());
+            larger.try_reserve_exact(len.max(2 * plain.len()))?;
+            larger.extend_from_slice(&plain);
+            *plain = larger;
+        }
+        plain.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+fn decrypt_report<'py>(py: Python<'py>, report: &DecryptReport) -> PyResult<Bound<'py, PyAny>> {
+    let out = PyDict::new(py);
+    out.set_item("bytes", report.bytes)?;
+    out.set_item("margin_bits", report.margin_bits)?;
+    let tag = match report.tag {
+        homaes::Tag::None => "none",
+        homaes::Tag::Unchecked => "unchecked",
+        homaes::Tag::Verified => "verified",
+    };
+    out.set_item("tag", tag)?;
+    let (mode, iv) = meta_mode(&report.mode);
+    out.set_item("mode", mode)?;
+    out.set_item("iv", PyBytes::new(py, &iv))?;
+    out.set_item("aad_bytes", report.aad_bytes)?;
+    let class = py.import("homaes._report")?.getattr("DecryptReport")?;
+    class.call((), Some(&out))
+}
+
+fn write(path: &Path, bytes: &[u8], force: bool) -> homaes::Result<()> {
+    let mut output = Output::create(path, force)?;
+    let written = output.write_all(bytes);
+    written.map_err(|source| Error::Io {
+        path: path.to_owned(),
+        source,
+    })?;
+    output.commit()
+}
+
+fn read(path: &Path) -> homaes::Result<Vec<u8>> {
+    fs::read(path).map_err(|source| Error::Io {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// Bytes that are secret, if the object has bytes.
+fn secret_bytes(object: &Bound<'_, PyAny>) -> PyResult<Option<Zeroizing<Vec<u8>>>> {
+    let Some(buffer) = buffer(object)? else {
+        return Ok(None);
+    };
+    let mut bytes = Zeroizing::new(vec![0; buffer.len_bytes()]);
+    buffer.copy_to_slice(object.py(), &mut bytes)?;
+    Ok(Some(bytes))
+}
+
+/// A passphrase, of text or bytes.
+fn passphrase_of(object: &Bound<'_, PyAny>) -> PyResult<Passphrase> {
+    if let Ok(text) = object.extract::<String>() {
+        return Passphrase::new(Zeroizing::new(text).as_bytes()).map_err(raise);
+    }
+    match secret_bytes(object)? {
+        Some(bytes) => Passphrase::new(&bytes).map_err(raise),
+        None => Err(PyTypeError::new_err("passphrase: expected a str or bytes")),
+    }
+}
+
+/// An AES key: its 16, 24 or 32 bytes.
+fn aes_key_of(object: &Bound<'_, PyAny>) -> PyResult<AesKey> {
+    let Some(bytes) = secret_bytes(object)? else {
+        return Err(PyTypeError::new_err(
+            "AES key: expected its 16, 24 or 32 bytes",
+        ));
+    };
+    AesKey::from_bytes(&bytes).map_err(raise)
+}
+
+/// The layout of a name.
+pub(crate) fn layout_of(name: &str) -> PyResult<Layout> {
+    let mut all = Layout::ALL.into_iter();
+    let found = all.find(|layout| layout.name() == name);
+    found.ok_or_else(|| choice("layout", name, "packed, sliced or bits"))
+}
+
+/// What is wrong with an argument that is one of some words.
+pub(crate) fn choice(what: &str, found: &str, expected: &str) -> PyErr {
+    PyValueError::new_err(format!("{what}: found {found:?}, expected {expected}"))
+}

@@ -1,0 +1,38 @@
+//! The extension module `homaes._homaes` of the Python package `homaes`, whose other half is `python/homaes`.
+//!
+//! | module | content |
+//! |---|---|
+//! | `errors` | errors of the library as exceptions |
+//! | `wait` | work in a thread of its own, while the calling thread answers to signals |
+//! | `place` | what Python names a file by: a path, or bytes |
+//! | `keys` | the three keys |
+//! | `input` | AES ciphertext from files and buffers |
+//! | `transcipher`, `ciphertexts` | runs, and their results |
+//! | `about` | parameter sets, what is in a file, digests, the command |
+
+// Not forbidden: the macros of pyo3 write unsafe code, which allows itself. There is none by hand.
+#![deny(unsafe_code)]
+// The documentation of functions is that of Python, which has no section of errors.
+#![allow(clippy::missing_errors_doc, reason = "exceptions stand in the stubs")]
+
+mod about;
+mod ciphertexts;
+mod errors;
+mod input;
+mod keys;
+mod place;
+mod transcipher;
+mod wait;
+
+/// Fully homomorphic AES: the part of the package `homaes` that is in Rust.
+#[pyo3::pymodule(gil_used = false)]
+mod _homaes {
+    #[pymodule_export]
+    use crate::about::{card, digest, inspect, run_command, set_names, version};
+    #[pymodule_export]
+    use crate::ciphertexts::Held;
+    #[pymodule_export]
+    use crate::keys::{EvalKey, SecretKey, WrappedKey, keygen};
+    #[pymodule_export]
+    use crate::transcipher::Runner;
+}

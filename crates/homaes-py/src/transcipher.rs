@@ -1,0 +1,264 @@
+//! Runs: a thread that keeps a prepared circuit, and takes one message after the other.
+
+use crate::ciphertexts::{Held, steps};
+use crate::errors::{fault, raise};
+use crate::input::{Given, message};
+use crate::keys::{EvalKey, WrappedKey, layout_of};
+use crate::place::Place;
+use crate::wait::{Told, Waiter};
+use homaes::{Cancel, Kept, Message, Output, Progress, Report, Resume, Transcipher};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle, available_parallelism};
+
+/// One run; it gives the circuit back.
+type Job = Box<dyn for<'k> FnOnce(Transcipher<'k>) -> Transcipher<'k> + Send>;
+
+/// What a run tells.
+enum Event {
+    Step(Progress),
+    Kept(Kept),
+}
+
+type Outcome = homaes::Result<(Option<Vec<u8>>, Report)>;
+
+/// Evaluates AES under a pair of keys, one message after the other.
+#[pyclass(frozen, module = "homaes._homaes")]
+pub(crate) struct Runner {
+    worker: Mutex<Option<(Sender<Job>, JoinHandle<()>)>>,
+    threads: usize,
+    set: &'static str,
+}
+
+#[pymethods]
+impl Runner {
+    #[new]
+    #[pyo3(signature = (eval_key, wrapped_key, threads, layout, /))]
+    fn new(
+        py: Python<'_>,
+        eval_key: &EvalKey,
+        wrapped_key: &WrappedKey,
+        threads: Option<usize>,
+        layout: Option<&str>,
+    ) -> PyResult<Self> {
+        let threads = match threads {
+            None => available_parallelism().unwrap_or(NonZeroUsize::MIN),
+            Some(threads) => NonZeroUsize::new(threads)
+                .filter(|threads| threads.get() <= MOST_THREADS)
+                .ok_or_else(|| {
+                    PyValueError::new_err(format!("threads: found {threads}, expected 1 to 1024"))
+                })?,
+        };
+        let layout = layout.map(layout_of).transpose()?;
+        let (eval, wrapped) = (eval_key.key.clone(), wrapped_key.key.clone());
+        let set = eval.set().name();
+        let (jobs, work) = channel::<Job>();
+        let (told, ready) = channel();
+        let worker = thread::Builder::new().name("homaes runs".into());
+        let worker = worker.spawn(move || {
+            let made = Transcipher::with_threads(&eval, &wrapped, threads);
+            let made = made.and_then(|made| match layout {
+                Some(layout) => made.layout(layout),
+                None => Ok(made),
+            });
+            let mut transcipher = match made {
+                Ok(made) => made,
+                Err(error) => return drop(told.send(Err(error))),
+            };
+            // of nobody who waits
+            drop(told.send(Ok(transcipher.threads())));
+            while let Ok(job) = work.recv() {
+                transcipher = job(transcipher);
+            }
+        })?;
+        let ready = Mutex::new(ready);
+        let threads = py.detach(|| lock(&ready).recv());
+        let threads = threads.map_err(|_| fault("no thread for runs"))?;
+        Ok(Self {
+            threads: threads.map_err(raise)?,
+            worker: Mutex::new(Some((jobs, worker))),
+            set,
+        })
+    }
+
+    /// Threads that work.
+    #[getter]
+    fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// Name of the parameter set.
+    #[getter]
+    fn set(&self) -> &'static str {
+        self.set
+    }
+
+    /// Lets no further run begin, and frees what is prepared once the last one has ended.
+    fn close(&self, py: Python<'_>) {
+        let worker = lock(&self.worker).take();
+        if let Some((jobs, worker)) = worker {
+            drop(jobs);
+            // a panic was told by the run
+            let _ = py.detach(|| worker.join());
+        }
+    }
+
+    /// Evaluate the message of these parts, into the file `out` or in memory.
+    #[pyo3(signature = (parts, out, force, step, kept, resume, reproducible, /))]
+    #[allow(clippy::too_many_arguments, reason = "named in Python")]
+    fn run<'py>(
+        &self,
+        py: Python<'py>,
+        parts: Vec<Given<'py>>,
+        out: Option<PathBuf>,
+        force: bool,
+        step: Option<&Bound<'py, PyAny>>,
+        kept: Option<&Bound<'py, PyAny>>,
+        resume: bool,
+        reproducible: bool,
+    ) -> PyResult<(Held, Bound<'py, PyDict>)> {
+        let message = message(parts)?;
+        let jobs = lock(&self.worker).as_ref().map(|(jobs, _)| jobs.clone());
+        let Some(jobs) = jobs else {
+            return Err(PyValueError::new_err(
+                "the Transcipher is closed; make another one",
+            ));
+        };
+        let cancel = Cancel::new();
+        let started = Arc::new(AtomicBool::new(false));
+        let (sender, receiver) = channel();
+        let run = Run {
+            message,
+            out: out.clone(),
+            force,
+            resume,
+            reproducible,
+            watched: step.is_some(),
+            cancel: cancel.clone(),
+            sender,
+        };
+        let starts = started.clone();
+        let job: Job = Box::new(move |transcipher| {
+            starts.store(true, Ordering::Release);
+            run.on(transcipher)
+        });
+        jobs.send(job).map_err(|_| fault("a run before ended"))?;
+        let joined = || started.load(Ordering::Acquire);
+        let take = |event| match (event, step, kept) {
+            (Event::Step(event), Some(step), _) => step.call1(progress(event)).map(|_| ()),
+            (Event::Kept(event), _, Some(kept)) => kept
+                .call1((event.batches, event.of, event.lost))
+                .map(|_| ()),
+            _ => Ok(()),
+        };
+        let done: Outcome = Waiter::new(receiver).wait(py, &cancel, joined, take)?;
+        let (bytes, report) = done.map_err(raise)?;
+        let held = match (bytes, out) {
+            (None, Some(path)) => Held(Place::Path(path)),
+            (bytes, _) => Held::own(bytes.unwrap_or_default()),
+        };
+        Ok((held, report_dict(py, &report)?))
+    }
+}
+
+/// More than any machine has use for.
+const MOST_THREADS: usize = 1024;
+
+/// All of a run.
+struct Run {
+    message: Message,
+    out: Option<PathBuf>,
+    force: bool,
+    resume: bool,
+    reproducible: bool,
+    watched: bool,
+    cancel: Cancel,
+    sender: Sender<Told<Event, Outcome>>,
+}
+
+impl Run {
+    /// Runs it, and gives the circuit back.
+    fn on<'k>(self, transcipher: Transcipher<'k>) -> Transcipher<'k> {
+        let transcipher = transcipher
+            .cancel(self.cancel.clone())
+            .reproducible(self.reproducible);
+        let (events, watched) = (self.sender.clone(), self.watched);
+        let transcipher = transcipher.watch(move |event| {
+            if watched {
+                // of nobody who waits
+                drop(events.send(Told::Event(Event::Step(event))));
+            }
+        });
+        let sender = self.sender.clone();
+        let outcome = self.outcome(&transcipher);
+        drop(sender.send(Told::Done(outcome)));
+        // so that the channel ends with this run
+        transcipher.watch(|_| ())
+    }
+
+    fn outcome(self, transcipher: &Transcipher<'_>) -> Outcome {
+        let Some(path) = self.out else {
+            let (output, buffer) = Output::memory();
+            let report = transcipher.run(self.message, output)?;
+            return Ok((Some(buffer.take()), report));
+        };
+        if !self.resume {
+            let output = Output::create(path, self.force)?;
+            return Ok((None, transcipher.run(self.message, output)?));
+        }
+        let how = Resume {
+            force: self.force,
+            ignore_space: false,
+        };
+        let sender = self.sender;
+        let mut kept = |kept| drop(sender.send(Told::Event(Event::Kept(kept))));
+        let report = transcipher.resume(self.message, path, how, &mut kept)?;
+        Ok((None, report))
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The arguments of a callback.
+fn progress(event: Progress) -> (u64, u64, usize, usize, f64, usize, f64, f64) {
+    let quality = event.step.quality;
+    (
+        event.batch,
+        event.batches,
+        event.round,
+        event.rounds,
+        event.step.seconds,
+        quality.level,
+        quality.noise_bits,
+        quality.capacity_bits,
+    )
+}
+
+fn report_dict<'py>(py: Python<'py>, report: &Report) -> PyResult<Bound<'py, PyDict>> {
+    let out = PyDict::new(py);
+    out.set_item("scheme", report.scheme.name())?;
+    out.set_item("layout", report.layout.name())?;
+    out.set_item("bytes", report.bytes)?;
+    out.set_item("blocks", report.blocks)?;
+    out.set_item("batches", report.batches)?;
+    out.set_item("resumed", report.resumed)?;
+    out.set_item("threads", report.threads)?;
+    out.set_item("setup_seconds", report.setup_seconds)?;
+    out.set_item("seconds", report.seconds)?;
+    out.set_item("file_bytes", report.file_bytes)?;
+    out.set_item("steps", steps(&report.steps))?;
+    let counts = PyDict::new(py);
+    for (name, count) in &report.counts {
+        counts.set_item(name, count)?;
+    }
+    out.set_item("counts", counts)?;
+    Ok(out)
+}

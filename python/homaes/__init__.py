@@ -1,0 +1,144 @@
+"""Homomorphic AES: AES ciphertexts become FHE ciphertexts, without key or data being seen.
+
+>>> import homaes
+>>> from homaes import modes
+>>> keys = homaes.keygen("bgv/toy-255", accept_insecure=True)  # for data that matter: "bgv/aes128"
+>>> wrapped = keys.secret.wrap(bytes(16))
+>>> with homaes.Transcipher(keys.eval, wrapped) as t:
+...     ct = t.run(b"AES ciphertext", modes.CTR(bytes(16)))
+>>> len(keys.secret.decrypt(ct))
+14
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from . import errors, modes
+from ._ciphertexts import Ciphertexts
+from ._demo import demo
+from ._homaes import EvalKey, SecretKey, WrappedKey
+from ._homaes import inspect as _inspect
+from ._homaes import keygen as _keygen
+from ._homaes import card as _card
+from ._homaes import set_names as _set_names
+from ._homaes import version as _version
+from ._report import (
+    STEP_DTYPE,
+    DecryptReport,
+    Inspection,
+    PartInfo,
+    Progress,
+    Report,
+    SetCard,
+)
+from ._transcipher import Message, Transcipher
+from .errors import (
+    AuthenticationError,
+    Cancelled,
+    FileFormatError,
+    HomaesError,
+    InsecureParametersError,
+    JobError,
+    KeyMismatchError,
+    NoiseError,
+    PaddingError,
+    ParametersError,
+    ShardMismatchError,
+)
+
+__all__ = [
+    "STEP_DTYPE",
+    "AuthenticationError",
+    "Cancelled",
+    "Ciphertexts",
+    "DecryptReport",
+    "EvalKey",
+    "FileFormatError",
+    "HomaesError",
+    "InsecureParametersError",
+    "Inspection",
+    "JobError",
+    "KeyMismatchError",
+    "KeySet",
+    "Message",
+    "NoiseError",
+    "PaddingError",
+    "ParametersError",
+    "PartInfo",
+    "Progress",
+    "Report",
+    "SecretKey",
+    "SetCard",
+    "ShardMismatchError",
+    "Transcipher",
+    "WrappedKey",
+    "demo",
+    "errors",
+    "inspect",
+    "keygen",
+    "modes",
+    "sets",
+]
+
+__version__ = _version()
+
+
+@dataclass(frozen=True)
+class KeySet:
+    """A secret key for the client alone, and the evaluation key made with it, for the server."""
+
+    secret: SecretKey
+    eval: EvalKey
+
+    def save(
+        self,
+        folder: str | os.PathLike[str],
+        /,
+        *,
+        passphrase: str | bytes | None = None,
+        force: bool = False,
+    ) -> None:
+        """Write ``secret.hsk``, which the owner alone can read, and ``eval.hek`` into a folder, which is made if it is missing."""
+        os.makedirs(folder, exist_ok=True)
+        secret = os.path.join(folder, "secret.hsk")
+        if not force and os.path.lexists(secret):
+            raise FileExistsError(17, "file already exists", secret)
+        # the secret key first: without it the other one is of no use
+        self.secret.save(secret, passphrase=passphrase, force=force)
+        try:
+            self.eval.save(os.path.join(folder, "eval.hek"), force=force)
+        except BaseException:
+            if not force:
+                os.remove(secret)
+            raise
+
+
+def keygen(set: str, *, accept_insecure: bool = False) -> KeySet:
+    """New keys of the parameter set ``set``, in memory.
+
+    ``accept_insecure``: also of a set that protects nothing, for tests.
+    """
+    card = SetCard(**_card(set))
+    if card.purpose != "secure" and not accept_insecure:
+        remedy = "choose a set whose purpose is secure, or pass accept_insecure=True for tests"
+        error = InsecureParametersError(
+            f"set {set} offers no security ({card.purpose})",
+            found=card.purpose,
+            expected="secure",
+            remedy=remedy,
+        )
+        error.add_note(remedy)
+        raise error
+    return KeySet(*_keygen(set))
+
+
+def sets() -> list[SetCard]:
+    """Every parameter set that this build has, of every scheme."""
+    return [SetCard(**_card(name)) for name in _set_names()]
+
+
+def inspect(path: str | os.PathLike[str], /) -> Inspection:
+    """What a file of any kind says about itself; every checksum is verified."""
+    return Inspection._of(path, _inspect(path))

@@ -1,0 +1,177 @@
+"""Results, in a file or in memory."""
+
+from __future__ import annotations
+
+import builtins
+import os
+from types import TracebackType
+from typing import TYPE_CHECKING, Self, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ._homaes import Held
+from ._report import PartInfo, Report, steps_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+__all__ = ["Ciphertexts"]
+
+
+class Ciphertexts:
+    """FHE ciphertexts of a message: what a run made, or a ``.hct`` file. Nothing here needs a secret."""
+
+    def __init__(self, held: Held, report: Report | None = None) -> None:
+        self._held = held
+        self._report = report
+        self._about: dict[str, Any] | None = None
+        self._found: dict[str, Any] | None = None
+
+    @staticmethod
+    def open(source: str | os.PathLike[str] | Buffer, /) -> Ciphertexts:
+        """A ``.hct`` file, or the bytes of one. Its front is read and checked; the ciphertexts are when they are used."""
+        opened = Ciphertexts(Held(source))
+        opened._describe()
+        return opened
+
+    def _describe(self) -> dict[str, Any]:
+        if self._about is None:
+            self._about = self._held.describe()
+        return self._about
+
+    def _measure(self) -> dict[str, Any]:
+        if self._found is None:
+            self._found = self._held.measure()
+        return self._found
+
+    @property
+    def path(self) -> os.PathLike[str] | None:
+        """The file; None in memory."""
+        return self._held.path
+
+    @property
+    def set(self) -> str:
+        """Name of the parameter set."""
+        name: str = self._describe()["set"]
+        return name
+
+    @property
+    def key_id(self) -> str:
+        """Names the secret key that decrypts them, in hex."""
+        name: str = self._describe()["key_id"]
+        return name
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the message."""
+        count: int = self._describe()["bytes"]
+        return count
+
+    @property
+    def blocks(self) -> int:
+        """AES blocks of the message."""
+        count: int = self._describe()["blocks"]
+        return count
+
+    @property
+    def batches(self) -> int:
+        """Batches of blocks."""
+        count: int = self._describe()["batches"]
+        return count
+
+    @property
+    def layout(self) -> str:
+        """Where the bytes lie in the ciphertexts: "packed", "sliced" or "bits"."""
+        name: str = self._describe()["layout"]
+        return name
+
+    @property
+    def level(self) -> int:
+        """Level of the ciphertexts, at least 1."""
+        level: int = self._describe()["level"]
+        return level
+
+    @property
+    def key_bits(self) -> int:
+        """Bits of the AES key."""
+        bits: int = self._describe()["key_bits"]
+        return bits
+
+    @property
+    def parts(self) -> list[PartInfo]:
+        """The parts of the message."""
+        return [PartInfo._of(part) for part in self._describe()["parts"]]
+
+    @property
+    def multiplications_left(self) -> int | None:
+        """Multiplications that can follow; None if the scheme bootstraps, or for an empty message."""
+        left: int | None = self._measure()["multiplications_left"]
+        return left
+
+    @property
+    def noise_bits(self) -> float | None:
+        """log2 of the noise of the worst ciphertext; None for an empty message."""
+        bits: float | None = self._measure()["noise_bits"]
+        return bits
+
+    @property
+    def capacity_bits(self) -> float | None:
+        """Bits between that noise and failure; None for an empty message."""
+        bits: float | None = self._measure()["capacity_bits"]
+        return bits
+
+    @property
+    def steps(self) -> npt.NDArray[np.void]:
+        """The steps of AES on them, as ``Report.steps``."""
+        return steps_of(self._measure()["steps"])
+
+    @property
+    def report(self) -> Report:
+        """What the run measured that made them.
+
+        Raises ``AttributeError`` if they come from a file: that has ``steps`` alone.
+        """
+        if self._report is None:
+            raise AttributeError(
+                "report: these ciphertexts come from a file, which has steps alone"
+            )
+        return self._report
+
+    def save(self, path: str | os.PathLike[str], /, *, force: bool = False) -> None:
+        """Write a ``.hct`` file."""
+        self._held.save(path, force=force)
+
+    def to_bytes(self) -> builtins.bytes:
+        """All bytes of the ``.hct`` file."""
+        return self._held.to_bytes()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+        /,
+    ) -> None:
+        return None
+
+    def __copy__(self) -> Ciphertexts:
+        return self
+
+    def __deepcopy__(self, memo: object, /) -> Ciphertexts:
+        return self
+
+    def __reduce_ex__(self, protocol: Any, /) -> Any:
+        from ._pickling import reduce
+
+        return reduce(self, protocol)
+
+    def __repr__(self) -> str:
+        place = "in memory" if self.path is None else f"in {os.fspath(self.path)}"
+        return (
+            f"<homaes.Ciphertexts of {self.bytes} bytes, {self.layout},"
+            f" {self.batches} batches, {place}>"
+        )

@@ -1,0 +1,79 @@
+"""Pickling: of what is in a file by its path, digest and key; of what is in memory by its bytes.
+
+What is in a file is opened once in a process, as long as anybody has it.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import weakref
+from collections.abc import Callable
+from threading import Lock
+from typing import Any, Union
+
+from ._ciphertexts import Ciphertexts
+from ._homaes import EvalKey, WrappedKey, digest
+from .errors import FileFormatError
+
+_Shared = Union[EvalKey, WrappedKey, Ciphertexts]
+
+_LOADERS: dict[str, Callable[[Any], _Shared]] = {
+    "EvalKey": EvalKey.load,
+    "WrappedKey": WrappedKey.load,
+    "Ciphertexts": Ciphertexts.open,
+}
+
+# by kind, path and digest
+_OPEN: weakref.WeakValueDictionary[tuple[str, str, bytes], _Shared] = (
+    weakref.WeakValueDictionary()
+)
+_LOCK = Lock()
+
+
+def reduce(shared: _Shared, protocol: int) -> tuple[Any, ...]:
+    kind = type(shared).__name__
+    path = shared.path
+    if path is None:
+        data: Any = shared.to_bytes()
+        if protocol >= 5:
+            data = pickle.PickleBuffer(data)
+        return _of_bytes, (kind, data)
+    place = os.path.abspath(path)
+    found = digest(place)
+    with _LOCK:
+        _OPEN.setdefault((kind, place, found), shared)
+    return _of_path, (kind, place, found, shared.key_id)
+
+
+def _of_bytes(kind: str, data: Any) -> _Shared:
+    return _LOADERS[kind](bytes(data))
+
+
+def _of_path(kind: str, path: str, expected: bytes, key_id: str) -> _Shared:
+    place = (kind, path, expected)
+    with _LOCK:
+        shared = _OPEN.get(place)
+        if shared is not None:
+            return shared
+        found = digest(path)
+        if found != expected:
+            raise _changed(path, found.hex(), expected.hex())
+        shared = _LOADERS[kind](path)
+        if shared.key_id != key_id:
+            raise _changed(path, shared.key_id, key_id)
+        _OPEN[place] = shared
+        return shared
+
+
+def _changed(path: str, found: str, expected: str) -> FileFormatError:
+    remedy = "pickle what is in the file now"
+    error = FileFormatError(
+        f"{path}: the file is another one than when it was pickled: found {found}, expected {expected}",
+        path=path,
+        found=found,
+        expected=expected,
+        remedy=remedy,
+    )
+    error.add_note(remedy)
+    return error

@@ -1,0 +1,159 @@
+"""Modes of operation with what is public about them. The modes of the package ``cryptography`` are taken in their place.
+
+The names of the counter modes say how they count: in all 128 bits, or in the last 64 or 32, big-endian; ``_LE``: from the front, little-endian.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias, Union, runtime_checkable
+
+__all__ = [
+    "CBC",
+    "CFB",
+    "CTR",
+    "CTR32",
+    "CTR32_LE",
+    "CTR64",
+    "CTR64_LE",
+    "CTR_LE",
+    "ECB",
+    "GCM",
+    "Mode",
+    "of_name",
+]
+
+
+@dataclass(frozen=True)
+class ECB:
+    """Electronic codebook."""
+
+
+@dataclass(frozen=True)
+class CBC:
+    """Cipher block chaining; the IV has 16 bytes."""
+
+    iv: bytes
+
+
+@dataclass(frozen=True)
+class CFB:
+    """Cipher feedback with segments of 128 bits; the IV has 16 bytes."""
+
+    iv: bytes
+
+
+@dataclass(frozen=True)
+class CTR:
+    """Counter mode in 128 bits, big-endian, as in OpenSSL; the nonce is the first counter block, 16 bytes."""
+
+    nonce: bytes
+
+
+@dataclass(frozen=True)
+class CTR64(CTR):
+    """Counter mode in the last 64 bits, big-endian."""
+
+
+@dataclass(frozen=True)
+class CTR32(CTR):
+    """Counter mode in the last 32 bits, big-endian."""
+
+
+@dataclass(frozen=True)
+class CTR_LE(CTR):
+    """Counter mode in 128 bits, little-endian: WinZip."""
+
+
+@dataclass(frozen=True)
+class CTR64_LE(CTR):
+    """Counter mode in the first 64 bits, little-endian."""
+
+
+@dataclass(frozen=True)
+class CTR32_LE(CTR):
+    """Counter mode in the first 32 bits, little-endian: GCM-SIV."""
+
+
+@dataclass(frozen=True)
+class GCM:
+    """Galois/counter mode; the nonce has 12 bytes.
+
+    The tag, 16 bytes, follows the ciphertext unless it is given here.
+    """
+
+    nonce: bytes
+    tag: bytes | None = None
+    aad: bytes = field(default=b"", repr=False)
+
+
+@runtime_checkable
+class Named(Protocol):
+    """A mode of the package ``cryptography``: it has a name, and a nonce or an IV."""
+
+    @property
+    def name(self) -> str: ...
+
+
+Mode: TypeAlias = Union[ECB, CBC, CFB, CTR, GCM, Named]
+
+_COUNTERS: dict[type, str] = {
+    CTR: "ctr",
+    CTR64: "ctr64",
+    CTR32: "ctr32",
+    CTR_LE: "ctr-le",
+    CTR64_LE: "ctr64-le",
+    CTR32_LE: "ctr32-le",
+}
+
+# name, nonce or IV, tag, associated data
+Public: TypeAlias = tuple[str, bytes, bytes | None, bytes]
+
+
+def public_of(mode: Mode) -> Public:
+    """What the extension takes."""
+    if isinstance(mode, ECB):
+        return "ecb", b"", None, b""
+    if isinstance(mode, CBC):
+        return "cbc", bytes(mode.iv), None, b""
+    if isinstance(mode, CFB):
+        return "cfb", bytes(mode.iv), None, b""
+    if isinstance(mode, GCM):
+        tag = None if mode.tag is None else bytes(mode.tag)
+        return "gcm", bytes(mode.nonce), tag, bytes(mode.aad)
+    if isinstance(mode, CTR):
+        return _COUNTERS[type(mode)], bytes(mode.nonce), None, b""
+    return _of_other(mode)
+
+
+def _of_other(mode: object) -> Public:
+    name = getattr(mode, "name", None)
+    if name == "ECB":
+        return "ecb", b"", None, b""
+    if name == "CTR":
+        return "ctr", bytes(getattr(mode, "nonce")), None, b""
+    if name in ("CBC", "CFB", "GCM"):
+        iv = bytes(getattr(mode, "initialization_vector"))
+        tag = getattr(mode, "tag", None)
+        return name.lower(), iv, None if tag is None else bytes(tag), b""
+    raise TypeError(
+        f"mode: found {mode!r}, expected one of homaes.modes, or ECB, CBC, CFB, CTR or GCM of cryptography"
+    )
+
+
+def of_name(
+    name: str, iv: bytes = b"", *, tag: bytes | None = None, aad: bytes = b""
+) -> Mode:
+    """The mode of a name, as the command and ``PartInfo.mode`` have it."""
+    if name == "ecb":
+        return ECB()
+    if name == "cbc":
+        return CBC(iv)
+    if name == "cfb":
+        return CFB(iv)
+    if name == "gcm":
+        return GCM(iv, tag, aad)
+    for kind, known in _COUNTERS.items():
+        if known == name:
+            return kind(iv)  # type: ignore[no-any-return]
+    raise ValueError(f"mode: found {name!r}, expected ecb, cbc, cfb, gcm or a counter mode")

@@ -1,0 +1,168 @@
+"""What concerns the whole process: signals, threads, memory, and the command."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import homaes
+import pytest
+from conftest import AES_KEY, World, ctr
+from homaes import modes
+
+#: Seconds from a signal to the exception, and from it to the end of the process.
+MOST = 1.0
+
+CHILD = """
+import sys, time
+import homaes
+from homaes import modes
+evaluation = homaes.EvalKey.load(sys.argv[1])
+wrapped = homaes.WrappedKey.load(sys.argv[2])
+t = homaes.Transcipher(evaluation, wrapped, threads=1)
+out = None if sys.argv[3] == "-" else sys.argv[3]
+def tell(progress):
+    if progress.batch == 0 and progress.round == 0:
+        print("begun", flush=True)
+try:
+    t.run(bytes(10**8), modes.CTR(bytes(16)), out, progress=tell)
+except KeyboardInterrupt:
+    print(time.time(), flush=True)
+    sys.exit(3)
+"""
+
+
+@pytest.mark.parametrize("place", ["-", "o.hct"])
+def test_ctrl_c(world: World, tmp_path: Path, place: str) -> None:
+    world.keys.eval.save(tmp_path / "e")
+    world.wrapped.save(tmp_path / "w")
+    before = sorted(tmp_path.iterdir())
+    for delay in (0.0, 0.05, 0.2):
+        child = subprocess.Popen(
+            [sys.executable, "-c", CHILD, "e", "w", place],
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert child.stdout is not None
+        assert child.stdout.readline() == "begun\n"
+        time.sleep(delay)
+        sent = time.time()
+        child.send_signal(signal.SIGINT)
+        raised = float(child.stdout.readline())
+        assert raised - sent < MOST, f"{raised - sent:.2f} s to the exception"
+        assert child.wait() == 3
+        assert time.time() - sent < 2 * MOST
+        child.stdout.close()
+        assert sorted(tmp_path.iterdir()) == before
+
+
+def count_for(seconds: float) -> float:
+    """How often a Python loop goes round in a second."""
+    start, count = time.monotonic(), 0
+    while time.monotonic() - start < seconds:
+        for _ in range(1000):
+            count += 1
+    return count / seconds
+
+
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one core is shared by both threads")
+def test_other_threads_go_on(world: World) -> None:
+    with homaes.Transcipher(world.keys.eval, world.wrapped, threads=1) as t:
+        best = 0.0
+        # other processes may take a core: one good try of five shows it
+        for _ in range(5):
+            idle = count_for(0.4)
+            done = threading.Event()
+
+            def stop(_: homaes.Progress) -> None:
+                if done.is_set():
+                    raise InterruptedError
+
+            def run() -> None:
+                with pytest.raises(InterruptedError):
+                    t.run(bytes(10**7), modes.CTR(bytes(16)), progress=stop)
+
+            thread = threading.Thread(target=run)
+            thread.start()
+            time.sleep(0.1)
+            busy = count_for(0.4)
+            done.set()
+            thread.join()
+            best = max(best, busy / idle)
+            if best >= 0.8:
+                break
+    assert best >= 0.8, f"{best:.2f} of the idle speed"
+
+
+MEMORY = """
+import resource, sys
+import homaes
+from homaes import modes
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+class Enough(Exception):
+    pass
+
+def stop(progress):
+    if progress.batch == 20:
+        raise Enough
+
+evaluation = homaes.EvalKey.load("e")
+wrapped = homaes.WrappedKey.load("w")
+t = homaes.Transcipher(evaluation, wrapped, threads=1)
+def run(data):
+    try:
+        t.run(data, modes.CTR(bytes(16)), "o", progress=stop)
+    except Enough:
+        pass
+data = bytearray(1 << 26)
+data[::4096] = b"x" * (1 << 14)
+run(memoryview(data)[: 1 << 16])
+before = peak()
+run(memoryview(data))
+print(peak() - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss has another unit")
+def test_buffers_are_not_copied(world: World, tmp_path: Path) -> None:
+    world.keys.eval.save(tmp_path / "e")
+    world.wrapped.save(tmp_path / "w")
+    child = subprocess.run(
+        [sys.executable, "-c", MEMORY], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert child.returncode == 0, child.stderr
+    assert int(child.stdout) < 1024, f"{child.stdout} KiB more"
+
+
+def command(*words: str, **more: object) -> subprocess.CompletedProcess[str]:
+    code = "from homaes._command import main; main()"
+    line = [sys.executable, "-c", code, *words]
+    return subprocess.run(line, capture_output=True, text=True, cwd=more.get("cwd"))
+
+
+def test_the_command_is_in_the_wheel(world: World, tmp_path: Path) -> None:
+    shown = command("--version")
+    assert shown.returncode == 0
+    assert shown.stdout.split() == ["homaes", homaes.__version__]
+    wrong = command("no-such-command")
+    assert wrong.returncode == 2 and wrong.stderr.startswith("error: ")
+    # files are the same for both
+    world.keys.save(tmp_path / "keys")
+    (tmp_path / "aes").write_bytes(AES_KEY)
+    (tmp_path / "c").write_bytes(ctr(b"both ways"))
+    for line in (
+        "wrap-key --secret keys/secret.hsk --key-file aes -o key.hwk",
+        f"transcipher --eval keys/eval.hek --wrapped-key key.hwk --mode ctr --iv {'00' * 16} c -o o.hct",
+    ):
+        done = command(*line.split(), cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+    assert world.keys.secret.decrypt(tmp_path / "o.hct") == b"both ways"

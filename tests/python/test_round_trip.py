@@ -1,0 +1,246 @@
+"""Messages come back, in every scheme, mode and kind of buffer."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import tempfile
+import threading
+from pathlib import Path
+
+import homaes
+import numpy as np
+import pytest
+from conftest import AES_KEY, TOYS, World, ctr, encrypt, world_of
+from cryptography.hazmat.decrepit.ciphers.modes import CFB
+from cryptography.hazmat.primitives.ciphers import modes as aes_modes
+from homaes import modes
+
+MESSAGE = b"a message of some blocks, the last of which is partial"
+
+
+def test_every_scheme_has_a_toy() -> None:
+    assert {card.scheme for card in homaes.sets()} == set(TOYS)
+
+
+@pytest.mark.parametrize("name", TOYS.values())
+def test_every_scheme(name: str, tmp_path: Path) -> None:
+    world = world_of(name)
+    data = ctr(MESSAGE[:20])
+    with homaes.Transcipher(world.keys.eval, world.wrapped) as t:
+        ct = t.run(data, modes.CTR(bytes(16)))
+        assert (ct.bytes, ct.blocks, ct.set) == (20, 2, name)
+        assert ct.key_id == world.keys.secret.key_id
+        assert ct.layout in world.wrapped.layouts and ct.path is None
+        assert len(ct.report.steps) == 11 and len(ct.steps) == 11
+        assert (ct.report.steps["capacity_bits"] > 0).all()
+        assert ct.capacity_bits is not None and ct.capacity_bits > 0
+        assert world.keys.secret.decrypt(ct) == MESSAGE[:20]
+        # the same by files
+        (tmp_path / "c").write_bytes(data)
+        out = tmp_path / "o.hct"
+        by_file = t.run(tmp_path / "c", modes.CTR(bytes(16)), out)
+        assert by_file.path == out and os.fspath(out) in repr(by_file)
+    report = world.keys.secret.decrypt_to(homaes.Ciphertexts.open(out), tmp_path / "p")
+    assert (tmp_path / "p").read_bytes() == MESSAGE[:20]
+    assert (report.bytes, report.tag, report.mode) == (20, "none", "ctr")
+    assert (tmp_path / "p").stat().st_mode & 0o777 == 0o600
+    assert world.keys.secret.decrypt(out.read_bytes()) == MESSAGE[:20]
+    found = homaes.inspect(out)
+    assert found.set == name and found.parts[0].bytes == 20
+    assert (found.steps == by_file.steps).all()
+
+
+def test_modes(world: World) -> None:
+    iv = bytes(range(16))
+    padded = MESSAGE + bytes([10]) * 10
+    secret = world.keys.secret
+    forward = homaes.Transcipher(world.keys.eval, world.wrapped)
+    backward = homaes.Transcipher(world.keys.eval, world.reverse)
+    for own, other, run, message in [
+        (modes.CTR(iv), aes_modes.CTR(iv), forward, MESSAGE),
+        (modes.CFB(iv), CFB(iv), forward, MESSAGE),
+        (modes.CBC(iv), aes_modes.CBC(iv), backward, padded),
+        (modes.ECB(), aes_modes.ECB(), backward, padded),
+    ]:
+        data, _ = encrypt(other, message)
+        # a mode of cryptography in its place
+        for mode in (own, other):
+            ct = run.run(data, mode)
+            assert secret.decrypt(ct) == message
+            assert ct.parts[0].mode == own
+        if run is backward:
+            assert secret.decrypt(ct, unpad=True) == MESSAGE
+
+
+def test_counters(world: World) -> None:
+    """Away from where they wrap around, counters from a block of zeros differ in their first block alone."""
+    with homaes.Transcipher(world.keys.eval, world.wrapped) as t:
+        for kind in (modes.CTR, modes.CTR64, modes.CTR32):
+            ct = t.run(ctr(MESSAGE), kind(bytes(16)))
+            assert world.keys.secret.decrypt(ct) == MESSAGE
+            assert type(ct.parts[0].mode) is kind
+        for little in (modes.CTR_LE, modes.CTR64_LE, modes.CTR32_LE):
+            blocks = [
+                ctr(MESSAGE[16 * i : 16 * i + 16], i.to_bytes(16, "little"))
+                for i in range(4)
+            ]
+            ct = t.run(b"".join(blocks), little(bytes(16)))
+            assert world.keys.secret.decrypt(ct) == MESSAGE
+
+
+def test_gcm(world: World, tmp_path: Path) -> None:
+    nonce, secret = bytes(12), world.keys.secret
+    data, tag = encrypt(aes_modes.GCM(nonce), MESSAGE, b"about it")
+    with homaes.Transcipher(world.keys.eval, world.wrapped) as t:
+        apart = t.run(data, modes.GCM(nonce, tag, b"about it"))
+        behind = t.run(data + tag, modes.GCM(nonce, aad=b"about it"))
+        (tmp_path / "c").write_bytes(data)
+        by_file = t.run(tmp_path / "c", modes.GCM(nonce, tag, b"about it"))
+        for ct in (apart, behind, by_file):
+            assert secret.decrypt(ct, aes_key=AES_KEY) == MESSAGE
+            assert ct.parts[0].mode == modes.GCM(nonce, tag, b"about it")
+        wrong = t.run(data, modes.GCM(nonce, bytes(16)))
+    with pytest.raises(homaes.AuthenticationError, match="tag does not match"):
+        secret.decrypt(wrong, aes_key=AES_KEY)
+    with pytest.raises(homaes.AuthenticationError, match="no AES key"):
+        secret.decrypt(wrong)
+    assert secret.decrypt(wrong, unauthenticated=True) == MESSAGE
+    with pytest.raises(homaes.AuthenticationError):
+        secret.decrypt_to(wrong, tmp_path / "p", aes_key=AES_KEY)
+    assert not (tmp_path / "p").exists()
+
+
+def test_buffers(world: World) -> None:
+    data, mode = ctr(MESSAGE), modes.CTR(bytes(16))
+    with tempfile.TemporaryFile() as file:
+        file.write(data)
+        file.flush()
+        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        array = np.frombuffer(data, dtype=np.uint8)
+        with homaes.Transcipher(world.keys.eval, world.wrapped) as t:
+            for given in (data, bytearray(data), memoryview(data), mapped, array):
+                assert world.keys.secret.decrypt(t.run(given, mode)) == MESSAGE
+            assert world.keys.secret.decrypt(t.run(b"", mode)) == b""
+            with pytest.raises(BufferError, match="contiguous"):
+                t.run(np.zeros(8, dtype=np.uint8)[::2], mode)
+            with pytest.raises(BufferError, match="dimensions"):
+                t.run(np.zeros((2, 8), dtype=np.uint8), mode)
+            with pytest.raises(TypeError, match="found int"):
+                t.run(7, mode)
+        mapped.close()
+
+
+def test_parts(world: World, tmp_path: Path) -> None:
+    texts = {"a": b"first", "b": MESSAGE, "empty": b""}
+    files = []
+    for number, (name, text) in enumerate(texts.items()):
+        nonce = bytes([number + 1] + 15 * [0])
+        (tmp_path / name).write_bytes(ctr(text, nonce))
+        files.append((tmp_path / name, modes.CTR(nonce)))
+    with homaes.Transcipher(world.keys.eval, world.wrapped) as t:
+        ct = t.run(homaes.Message.of_files(files))
+        assert ct.batches == 1
+        with pytest.raises(TypeError):
+            t.run(homaes.Message.of_files(files), modes.ECB())
+    assert [part.name for part in ct.parts] == list(texts)
+    for name, text in texts.items():
+        assert world.keys.secret.decrypt(ct, part=name) == text
+    with pytest.raises(homaes.ParametersError, match="has no part"):
+        world.keys.secret.decrypt(ct, part="c")
+    with pytest.raises(homaes.ParametersError, match="3 parts"):
+        world.keys.secret.decrypt(ct)
+
+
+def test_reproducible_and_threads(world: World) -> None:
+    mode, data = modes.CTR(bytes(16)), ctr(bytes(1000))
+    found = set()
+    for threads in (1, 2):
+        with homaes.Transcipher(world.keys.eval, world.wrapped, threads=threads) as t:
+            assert t.threads == threads
+            ct = t.run(data, mode, reproducible=True)
+            found.add(ct.to_bytes())
+    assert len(found) == 1
+
+
+def test_resume(world: World, tmp_path: Path) -> None:
+    mode, data, out = modes.CTR(bytes(16)), ctr(bytes(2000)), tmp_path / "o.hct"
+
+    class Stop(Exception):
+        pass
+
+    def stop(progress: homaes.Progress) -> None:
+        if progress.batch == 3:
+            raise Stop
+
+    with homaes.Transcipher(world.keys.eval, world.wrapped) as t:
+        with pytest.raises(Stop):
+            t.run(data, mode, out, resume=True, progress=stop)
+        assert not out.exists() and len(list(tmp_path.iterdir())) == 2
+        with pytest.raises(homaes.JobError, match="another run"):
+            t.run(data[:-1], mode, out, resume=True)
+        ct = t.run(data, mode, out, resume=True)
+        assert ct.report.resumed >= 3
+        assert [path.name for path in tmp_path.iterdir()] == ["o.hct"]
+        assert out.read_bytes() == t.run(data, mode, reproducible=True).to_bytes()
+        with pytest.raises(ValueError, match="no file to go on with"):
+            t.run(data, mode, resume=True)
+    assert world.keys.secret.decrypt(ct) == bytes(2000)
+
+
+def test_progress(world: World) -> None:
+    events: list[homaes.Progress] = []
+    here = threading.get_ident()
+
+    def follow(event: homaes.Progress) -> None:
+        assert threading.get_ident() == here
+        events.append(event)
+
+    with homaes.Transcipher(world.keys.eval, world.wrapped) as t:
+        t.run(ctr(bytes(600)), modes.CTR(bytes(16)), progress=follow)
+        t.run(ctr(bytes(600)), modes.CTR(bytes(16)), progress=True)
+    # three batches of sixteen blocks
+    assert len(events) == 3 * 11
+    assert (events[-1].batch, events[-1].round, events[-1].fraction) == (2, 10, 1.0)
+
+
+def test_an_exception_in_progress_ends_the_run(world: World, tmp_path: Path) -> None:
+    def fail(event: homaes.Progress) -> None:
+        raise ZeroDivisionError
+
+    with homaes.Transcipher(world.keys.eval, world.wrapped) as t:
+        with pytest.raises(ZeroDivisionError):
+            t.run(
+                ctr(bytes(10**6)),
+                modes.CTR(bytes(16)),
+                tmp_path / "o",
+                progress=fail,
+            )
+        assert list(tmp_path.iterdir()) == []
+        # and the next one goes on
+        assert t.run(b"", modes.CTR(bytes(16))).bytes == 0
+    with pytest.raises(ValueError, match="closed"):
+        t.run(b"", modes.CTR(bytes(16)))
+
+
+def test_several_threads_share_one(world: World) -> None:
+    results = {}
+    with homaes.Transcipher(world.keys.eval, world.wrapped) as t:
+
+        def run(number: int) -> None:
+            text = bytes([number]) * 300
+            results[number] = world.keys.secret.decrypt(
+                t.run(ctr(text), modes.CTR(bytes(16)))
+            )
+
+        threads = [threading.Thread(target=run, args=(i,)) for i in range(5)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert results == {i: bytes([i]) * 300 for i in range(5)}
+
+
+def test_demo(capsys: pytest.CaptureFixture[str]) -> None:
+    homaes.demo(set="bgv/toy-255")
+    assert "SP 800-38A" in capsys.readouterr().out
