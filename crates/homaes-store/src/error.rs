@@ -30,6 +30,16 @@ pub enum StoreError {
         /// Why.
         source: io::Error,
     },
+    /// The service of a bucket refused, or could not be reached.
+    #[error("{name}: {message}")]
+    Service {
+        /// The object or the bucket.
+        name: String,
+        /// Why, in the words of the service or of the library that talks to it.
+        message: String,
+        /// Whether the same request can succeed later.
+        temporary: bool,
+    },
     /// There is no such object.
     #[error("{name}: there is no such object")]
     Missing {
@@ -84,6 +94,7 @@ impl StoreError {
     pub fn is_temporary(&self) -> bool {
         match self {
             Self::Io { source, .. } => is_temporary(source),
+            Self::Service { temporary, .. } => *temporary,
             _ => false,
         }
     }

@@ -25,6 +25,8 @@ mod local;
 mod location;
 mod memory;
 mod open;
+#[cfg(feature = "s3")]
+mod s3;
 mod store;
 
 pub use cache::{cache_folder, cached};
@@ -33,6 +35,8 @@ pub use local::Local;
 pub use location::Location;
 pub use memory::Memory;
 pub use open::open;
+#[cfg(feature = "s3")]
+pub use s3::S3;
 pub use store::{Created, Store};
 
 #[cfg(test)]

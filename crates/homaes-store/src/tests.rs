@@ -3,6 +3,8 @@
 mod cache;
 mod local;
 mod location;
+#[cfg(feature = "s3")]
+mod s3;
 mod suite;
 
 use crate::{Created, Local, Location, Memory, Store, cached, open};
@@ -15,7 +17,7 @@ use tempfile::TempDir;
 /// An empty store.
 struct Place {
     store: Arc<dyn Store>,
-    /// Where other processes find it.
+    /// Where other processes find it; memory is one process's.
     location: Option<Location>,
     _folder: Option<TempDir>,
 }
