@@ -409,3 +409,79 @@ fn a_cancelled_worker_ends_soon_and_leaves_the_shards_that_are_whole() {
     let verified = job.verify(&mut |_| ()).unwrap();
     assert!(verified.shards > 0 && verified.missing > 0 && verified.wrong.is_empty());
 }
+
+/// Keys, message and job in a bucket, and a second job over the same keys.
+#[test]
+#[cfg(feature = "s3")]
+#[ignore = "needs a server: .ci/s3 starts one"]
+fn jobs_in_a_bucket_make_the_same_bytes() {
+    let world = World::new();
+    let whole = world.whole();
+    let bucket = std::env::var("HOMAES_STORE_TEST_S3").expect("the script .ci/s3 names a bucket");
+    let place = Location::parse(format!("{bucket}/job test {}", std::process::id())).unwrap();
+    let store = homaes_store::open(&place).unwrap();
+    let names = ["keys/eval.hek", "key.hwk", "other.hwk", "a", "b", "c", "d"];
+    for name in names {
+        store
+            .create(name, &fs::read(world.at(name)).unwrap())
+            .unwrap();
+    }
+    let modes = [
+        ("a", Mode::Cfb { iv: IV }),
+        ("b", Mode::Ctr { iv: IV }),
+        ("c", Mode::Ctr { iv: [1; 16] }),
+        ("d", Mode::Gcm { nonce: [2; 12] }),
+    ];
+    let parts = modes.map(|(name, mode)| {
+        let source = homaes_job::open_source(&place.join(name)).unwrap();
+        (name.to_owned(), Part::of(source, mode).unwrap())
+    });
+    let message = Message::of_parts(parts).unwrap();
+    let planning = Planning {
+        shard_batches: Some(3),
+        cache: Some(world.at("cache")),
+        ..Planning::new(place.join("keys/eval.hek"), place.join("key.hwk"))
+    };
+    Job::plan(place.join("job"), message, &planning).unwrap();
+    let job = Job::open(place.join("job")).unwrap();
+    let cache = world.at("cache");
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let keys = job.keys(Some(&cache)).unwrap();
+                let worker = Worker::new(&job, &keys, one()).unwrap();
+                worker.run(&[], &mut |_| ()).unwrap();
+            });
+        }
+    });
+    // one copy of each key
+    let copies = fs::read_dir(&cache).unwrap().filter(|entry| {
+        let name = entry.as_ref().unwrap().file_name();
+        !name.to_string_lossy().starts_with('.')
+    });
+    assert_eq!(copies.count(), 2);
+    assert_eq!(job.status().unwrap().missing(), 0);
+    assert!(world.merged(&job).unwrap() == whole);
+    assert!(job.verify(&mut |_| ()).unwrap().wrong.is_empty());
+    // an object that was changed
+    let mut bytes = fs::read(world.at("d")).unwrap();
+    bytes[1000] ^= 1;
+    store.remove("d").unwrap();
+    store.create("d", &bytes).unwrap();
+    let keys = job.keys(Some(&cache)).unwrap();
+    let worker = Worker::new(&job, &keys, one()).unwrap();
+    let shards = store.list("job/shards").unwrap();
+    assert_eq!(shards.len() as u64, job.shards());
+    shards
+        .iter()
+        .for_each(|(name, _)| store.remove(name).unwrap());
+    let error = worker.run(&[], &mut |_| ()).unwrap_err();
+    assert!(matches!(error, JobError::Input { .. }), "{error}");
+    assert!(error.to_string().contains("/d: changed"), "{error}");
+    drop(worker);
+    job.remove().unwrap();
+    assert!(matches!(
+        Job::open(place.join("job")),
+        Err(JobError::NoJob { .. })
+    ));
+}
