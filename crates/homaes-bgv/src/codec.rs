@@ -8,6 +8,7 @@
 //! | wrapped key | 1 | 0 | AES key bits (u16), direction (u8: 0 encrypt, 1 decrypt), layouts (u8); per layout: layout (u8: 0 sliced, 1 packed, 2 bits), starting level (u16), seed |
 //! | | 2 | 0, 1, 2, … | layouts in order, round keys in order, ciphertexts in order: first half c0, modulo the primes of its level |
 //! | ciphertexts | set by `homaes` | | 16, 1 or 128 times: level (u8), noise rms and tail (f64), both halves |
+//! | computed values | set by `homaes` | | the same once |
 //!
 //! Residues are canonical, in evaluation form and stored form (times 2^52 mod p), bit-packed at the
 //! modulus's length. Keys are ordered σ^1(s) … σ^7(s), s·σ^0(s) … s·σ^3(s), then those of packed columns,
@@ -18,6 +19,7 @@
 use crate::aes::level_plan::{LevelPlan, offered};
 use crate::aes::state::State;
 use crate::aes::wrapped::{Part, WrappedKey, WrappedKeyFile, stream};
+use crate::bound::LOG2_P_FAIL;
 use crate::ciphertext::{Ciphertext, History, MODE_SUMMANDS};
 use crate::error::{Error, Result};
 use crate::keys::{EvalKey, EvalKeyFile, SecretKey, Target, key_stream, spread, uniform_poly};
@@ -458,15 +460,94 @@ pub fn encode_batch(params: &Params, state: &State) -> Result<Vec<u8>> {
             let most = u64::from(MODE_SUMMANDS);
             return Err(field("public blocks added to a state", summands, most));
         }
-        out = out
-            .u8(c.level as u8)
-            .noise(c.noise.rms_log2)
-            .noise(c.noise.tail_log2);
-        for part in &c.parts {
-            out = put_poly(params, params.basis(c.level), part, out);
-        }
+        out = put_ciphertext(params, c, out);
     }
     Ok(out.finish())
+}
+
+/// Level, noise, both halves.
+fn put_ciphertext(params: &Params, c: &Ciphertext, out: Encoder) -> Encoder {
+    let out = out
+        .u8(c.level as u8)
+        .noise(c.noise.rms_log2)
+        .noise(c.noise.tail_log2);
+    let parts = c.parts.iter();
+    parts.fold(out, |out, part| {
+        put_poly(params, params.basis(c.level), part, out)
+    })
+}
+
+/// What [`put_ciphertext`] put; `level` refuses a level that cannot be.
+fn take_ciphertext(
+    params: &Params,
+    owner: Owner,
+    level: impl FnOnce(u8) -> Result<usize>,
+    history: History,
+    input: &mut Decoder<'_>,
+) -> Result<Ciphertext> {
+    let level = level(input.u8("level")?)?;
+    let noise = Noise::carried(
+        bounded(input.f64("noise")?)?,
+        bounded(input.f64("noise tail")?)?,
+    );
+    let mut part = || take_poly(params, params.basis(level), "ciphertext", input);
+    Ok(Ciphertext {
+        owner,
+        level,
+        parts: [part()?, part()?],
+        noise,
+        history,
+    })
+}
+
+/// Bytes of the record of a computed ciphertext, at most.
+pub fn most_value_bytes(params: &Params) -> u64 {
+    NOISE_BYTES as u64 + 2 * poly_bytes(params, params.basis(params.top_level()))
+}
+
+/// The record of a ciphertext that a program computed under the secret key called `key`, for its owner to decrypt.
+///
+/// # Errors
+/// If it is of another set or key, or may decrypt wrongly with a probability above 2^-64.
+pub fn encode_value(params: &Params, key: KeyId, c: &Ciphertext) -> Result<Vec<u8>> {
+    c.check(params, key)?;
+    if c.failure_log2(params) > LOG2_P_FAIL {
+        c.checked(params, "value")?;
+    }
+    let size = NOISE_BYTES as u64 + 2 * poly_bytes(params, params.basis(c.level));
+    let out = Encoder::with_capacity(size as usize);
+    Ok(put_ciphertext(params, c, out).finish())
+}
+
+/// Checks the record of a computed ciphertext.
+///
+/// # Errors
+/// Names what is wrong with it.
+pub fn check_value(params: &Params, body: &[u8]) -> Result<()> {
+    decode_value(params, None, body).map(drop)
+}
+
+/// The ciphertext in the record of a value: to be decrypted alone, for nothing bounds its noise.
+fn decode_value(params: &Params, key: Option<KeyId>, body: &[u8]) -> Result<Ciphertext> {
+    let mut input = Decoder::new(body);
+    let (owner, top) = (Owner::new(params.id(), key), params.top_level());
+    let level = |found| match usize::from(found) {
+        level if (1..=top).contains(&level) => Ok(level),
+        _ => Err(field("level", found, top as u64)),
+    };
+    let c = take_ciphertext(params, owner, level, History::AES, &mut input)?;
+    input.finish("ciphertext")?;
+    Ok(c)
+}
+
+impl SecretKey {
+    /// The bytes in the slots of the record of a computed ciphertext, and the bits between its noise and failure.
+    ///
+    /// # Errors
+    /// Names what is wrong with the record; [`Error::NotBytes`] if it is not of this key, or its noise has grown too large.
+    pub fn decrypt_value(&self, body: &[u8]) -> Result<(Vec<u8>, f64)> {
+        self.decrypt(&decode_value(self.params(), Some(self.id()), body)?)
+    }
 }
 
 /// The ciphertexts of `layout` at `level` from the body of one batch record. `key` is that of the file's header: without it, the ciphertexts
@@ -487,25 +568,16 @@ pub fn decode_batch(
         return Err(field("level", level as u64, 1));
     }
     let ciphertexts = (0..layout.ciphertexts()).map(|_| {
-        let found = input.u8("level")?;
-        if usize::from(found) != level {
-            return Err(field("level", found, level as u64));
-        }
-        let noise = Noise::carried(
-            bounded(input.f64("noise")?)?,
-            bounded(input.f64("noise tail")?)?,
-        );
-        let mut part = || take_poly(params, params.basis(level), "ciphertext", &mut input);
-        Ok(Ciphertext {
-            owner: Owner::new(params.id(), key),
-            level,
-            parts: [part()?, part()?],
-            noise,
-            history: History::Aes {
-                output: layout != Layout::Bits,
-                summands: MODE_SUMMANDS,
-            },
-        })
+        let same = |found| match usize::from(found) == level {
+            true => Ok(level),
+            false => Err(field("level", found, level as u64)),
+        };
+        let history = History::Aes {
+            output: layout != Layout::Bits,
+            summands: MODE_SUMMANDS,
+        };
+        let owner = Owner::new(params.id(), key);
+        take_ciphertext(params, owner, same, history, &mut input)
     });
     let ciphertexts = ciphertexts.collect::<Result<_>>()?;
     input.finish("ciphertexts")?;

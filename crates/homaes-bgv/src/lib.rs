@@ -95,7 +95,9 @@ pub use aes::wrapped::{WrappedKey, WrappedKeyFile, Wrapping};
 pub use bound::{KEY_PEAK, worst_key_switch_spread};
 pub use ciphertext::{Ciphertext, Product, Summary};
 pub use circuit::{Axis, Circuit, Lift};
-pub use codec::{batch_bytes, decode_batch, encode_batch};
+pub use codec::{
+    batch_bytes, check_value, decode_batch, encode_batch, encode_value, most_value_bytes,
+};
 pub use error::{Error, Result};
 pub use evaluate::Evaluator;
 pub use homaes_scheme::Decrypted;

@@ -6,7 +6,7 @@ use homaes::KeySize;
 use parse::{file_path, parse_budget, parse_key_bits, parse_range, parse_threads};
 use std::num::NonZeroUsize;
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::time::Duration;
 
@@ -228,13 +228,19 @@ pub(crate) struct Decrypt {
     /// asked for on the terminal if the key has one]
     #[arg(long, value_name = "FILE")]
     pub(crate) passphrase_file: Option<PathBuf>,
-    /// FHE ciphertexts (.hct), or a complete job (see 'homaes job'); '-' reads standard input
+    /// FHE ciphertexts (.hct), a complete job (see 'homaes job'), or with --json computed values (.hcv); '-'
+    /// reads standard input
     #[arg(value_name = "IN")]
     pub(crate) input: PathBuf,
     /// File to write; '-' writes to standard output, once the whole message is decrypted and checked. Of a
     /// message with parts, without --part: folder for a file of each part
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) out: PathBuf,
+    #[arg(short, long, value_name = "FILE", required_unless_present = "json")]
+    pub(crate) out: Option<PathBuf>,
+    /// Decrypt computed values (.hcv): labels and numbers as JSON, to standard output without --out
+    #[arg(long, conflicts_with_all = [
+        "key_file", "unauthenticated", "expect_mode", "expect_nonce", "expect_aad", "expect_bytes", "seen", "part", "unpad",
+    ])]
+    pub(crate) json: bool,
     /// AES key, as in wrap-key: checks the tag of a GCM message, and writes nothing if it is wrong
     #[arg(long, value_name = "FILE")]
     pub(crate) key_file: Option<PathBuf>,
@@ -268,6 +274,13 @@ pub(crate) struct Decrypt {
     /// Replace an existing file
     #[arg(long)]
     pub(crate) force: bool,
+}
+
+impl Decrypt {
+    /// Where the output goes.
+    pub(crate) fn out(&self) -> &Path {
+        self.out.as_deref().unwrap_or(Path::new("-"))
+    }
 }
 
 /// Write results as values of the crate tfhe, which reads them back with safe_deserialize

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use crate::common::{IV, Run, World};
+use homaes::{EvalKey, Mode, Part, Transcipher, WrappedKey};
 use serde_json::Value;
 use std::fs;
 use std::io::Write;
@@ -237,6 +238,83 @@ fn inspect_describes_every_kind() {
     ] {
         assert!(text.contains(words), "{words}: {text}");
     }
+}
+
+#[test]
+fn computed_values_are_printed() {
+    let world = World::new();
+    world.values(15);
+    let line = "decrypt --secret keys/secret.hsk v.hcv --json";
+    let document = json(&world.ok(line));
+    assert_eq!(document["set"], "bgv/toy-255");
+    let value = &document["values"][0];
+    assert_eq!(
+        (&value["label"], &value["form"], &value["width"]),
+        (&"first".into(), &"bgv slots".into(), &8.into())
+    );
+    let first: Vec<u8> = world.read("p").chunks(16).map(|block| block[0]).collect();
+    assert_eq!(value["numbers"], Value::from(&first[..15]));
+    // to a file, as a message is
+    let said = world.ok(&format!("{line} -o v.json")).out;
+    assert_eq!(said, "v.json: 1 value\n");
+    let text = String::from_utf8(world.read("v.json")).unwrap();
+    assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), document);
+    assert_eq!(world.ok(&format!("{line} -o -")).out, text);
+    world.fails(1, &format!("{line} -o v.json"), "file already exists");
+    world.fails(1, &format!("{line} -o v.hcv --force"), "also read");
+    // messages and values are not taken for each other
+    let message = "decrypt --secret keys/secret.hsk o.hct";
+    world.fails(1, &format!("{message} --json"), "o.hct: wrong kind of file");
+    let error = world.fails(1, "decrypt --secret keys/secret.hsk v.hcv -o x", "v.hcv: ");
+    assert!(error.err.contains("printed by 'homaes decrypt --json'"));
+    world.fails(2, message, "required arguments were not provided: --out");
+    world.fails(2, &format!("{line} --unpad"), "cannot be used with");
+    world.ok("keygen --set bgv/toy-255 --out other --accept-insecure");
+    world.fails(
+        1,
+        "decrypt --secret other/secret.hsk v.hcv --json",
+        "v.hcv: file belongs to key",
+    );
+    let document = json(&world.ok("inspect --json v.hcv"));
+    let value = &document["values"][0];
+    assert_eq!(
+        (&document["kind"], &value["label"], &value["count"]),
+        (&"hcv".into(), &"first".into(), &15.into())
+    );
+    let text = world.ok("inspect v.hcv").out;
+    assert!(
+        text.contains("computed values (.hcv)")
+            && text.contains("15 numbers of 8 bits, 1 ciphertext (bgv slots)"),
+        "{text}"
+    );
+}
+
+#[test]
+fn shards_are_described() {
+    let world = World::new();
+    let eval = EvalKey::open(world.at("keys/eval.hek")).unwrap();
+    let wrapped = WrappedKey::open(world.at("key.hwk"), &eval).unwrap();
+    let run = Transcipher::new(&eval, &wrapped).unwrap();
+    let part = Part::open(world.at("c"), Mode::Ctr { iv: [1; 16] }).unwrap();
+    let plan = run.plan(part).unwrap();
+    let id = plan.id().unwrap();
+    let (bytes, _) = run.shard(&plan, &plan.shard(id, 1, 1)).unwrap();
+    world.write("1.hcs", &bytes);
+    let shard = &json(&world.ok("inspect --json 1.hcs"))["shard"];
+    let hex: String = id.0.iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(
+        (&shard["run"], &shard["number"]),
+        (&hex.clone().into(), &1.into())
+    );
+    assert_eq!(
+        (&shard["first_batch"], &shard["batches"]),
+        (&1.into(), &1.into())
+    );
+    let text = world.ok("inspect 1.hcs").out;
+    assert!(
+        text.contains(&hex) && text.contains("1 batch from 1 on"),
+        "{text}"
+    );
 }
 
 /// Eleven steps with time, falling level, noise and capacity.

@@ -129,3 +129,13 @@ fn wrapped_key() {
 fn ciphertexts() {
     damaged("o.hct", 4, "decrypt --secret keys/secret.hsk bad -o x");
 }
+
+#[test]
+fn computed_values() {
+    for (set, count) in [("bgv/toy-255", 16), ("tfhe/toy", 300)] {
+        let world = World::of(set);
+        world.values(count);
+        let line = "decrypt --secret keys/secret.hsk --json bad";
+        damaged_in(&world, set, "v.hcv", 6, line);
+    }
+}

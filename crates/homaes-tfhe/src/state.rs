@@ -94,8 +94,11 @@ impl State {
         Err(error.into())
     }
 
-    /// Whether it can be used with keys of the set and of the secret key `id`.
-    pub(crate) fn check(&self, params: &Params, id: KeyId) -> Result<()> {
+    /// Checks that it goes with keys of the set and of the secret key called `id`.
+    ///
+    /// # Errors
+    /// If it does not.
+    pub fn check(&self, params: &Params, id: KeyId) -> Result<()> {
         self.check_set(params)?;
         Ok(self.owner.check_key(STATE, id)?)
     }

@@ -51,7 +51,7 @@ pub enum WireError {
         expected: u16,
     },
     /// The kind is none of the known ones.
-    #[error("unknown kind of file {found}, expected 1 to 4, 8 or 9")]
+    #[error("unknown kind of file {found}, expected 1 to 6, 8 or 9")]
     UnknownKind {
         /// The kind byte.
         found: u8,
@@ -215,6 +215,10 @@ impl WireError {
                 found: Kind::Values,
                 ..
             } => "results for the crate tfhe are read by 'homaes export'",
+            Self::WrongKind {
+                found: Kind::Computed,
+                ..
+            } => "computed values are printed by 'homaes decrypt --json'",
             Self::WrongKind { .. } => "check which file goes with which option",
             Self::NewerVersion { .. } => "use a newer version of homaes",
             Self::OtherSet { .. } => "use files of one parameter set",

@@ -15,6 +15,8 @@ pub enum Kind {
     Ciphertext = 4,
     /// FHE ciphertexts of some batches of a run: a shard.
     Shard = 5,
+    /// What programs computed on results.
+    Computed = 6,
     /// Key from one scheme to another.
     BridgeKey = 8,
     /// LWE ciphertexts under a key from elsewhere.
@@ -23,12 +25,13 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::SecretKey,
         Self::EvalKey,
         Self::WrappedKey,
         Self::Ciphertext,
         Self::Shard,
+        Self::Computed,
         Self::BridgeKey,
         Self::Values,
     ];
@@ -42,6 +45,7 @@ impl Kind {
             Self::WrappedKey => "hwk",
             Self::Ciphertext => "hct",
             Self::Shard => "hcs",
+            Self::Computed => "hcv",
             Self::BridgeKey => "hbk",
             Self::Values => "hlw",
         }
@@ -56,6 +60,7 @@ impl Kind {
             Self::WrappedKey => "wrapped AES key",
             Self::Ciphertext => "FHE ciphertexts",
             Self::Shard => "results of some batches",
+            Self::Computed => "computed values",
             Self::BridgeKey => "bridge key",
             Self::Values => "LWE ciphertexts for the crate tfhe",
         }
@@ -65,7 +70,12 @@ impl Kind {
     pub(crate) const fn newest_version(self) -> u16 {
         match self {
             Self::Ciphertext | Self::Values => 2,
-            Self::SecretKey | Self::EvalKey | Self::WrappedKey | Self::Shard | Self::BridgeKey => 1,
+            Self::SecretKey
+            | Self::EvalKey
+            | Self::WrappedKey
+            | Self::Shard
+            | Self::Computed
+            | Self::BridgeKey => 1,
         }
     }
 

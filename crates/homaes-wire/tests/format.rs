@@ -101,7 +101,7 @@ fn the_first_wrong_thing_is_named() {
     );
     assert_eq!(
         message(&changed(10, 10)),
-        "unknown kind of file 10, expected 1 to 4, 8 or 9"
+        "unknown kind of file 10, expected 1 to 6, 8 or 9"
     );
     assert_eq!(
         read(&good, Kind::SecretKey).unwrap_err().to_string(),

@@ -19,7 +19,7 @@ use std::path::Path;
 use zeroize::Zeroizing;
 
 /// Fewest bits between the largest noise coefficient and failure: with less, wrapped-around noise may look like this too.
-const MIN_MARGIN_BITS: f64 = 1.0;
+pub(crate) const MIN_MARGIN_BITS: f64 = 1.0;
 
 /// What to check and remove at decryption, beyond what is always checked.
 #[derive(Debug, Clone, Copy, Default)]

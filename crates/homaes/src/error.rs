@@ -103,6 +103,24 @@ pub enum Error {
         /// What is wrong with it.
         source: SchemeError,
     },
+    /// A value that cannot be written.
+    #[error("value {label:?}: expected {expected}")]
+    Value {
+        /// Its label.
+        label: String,
+        /// What it must have.
+        expected: &'static str,
+    },
+    /// A number is larger than its value says.
+    #[error("{}: value {label:?} has a number of more than {expected} bits", path.display())]
+    Wide {
+        /// The file.
+        path: PathBuf,
+        /// The label of the value.
+        label: String,
+        /// Bits of its numbers.
+        expected: u8,
+    },
     /// Ciphertexts of another scheme than a program computes with.
     #[error("{}: its ciphertexts are of set {set}, expected {expected}", path.display())]
     OtherState {
@@ -441,6 +459,8 @@ impl Error {
             Self::Content { source, .. } | Self::Batch { source, .. } | Self::Keys(source) => {
                 source.remedy()
             }
+            Self::Value { .. } => "correct what the program says of it",
+            Self::Wide { .. } => "compute it anew, and trust none of its numbers",
             Self::OtherState { .. } => {
                 "give results of a set of the scheme that the program is for"
             }

@@ -1,6 +1,7 @@
 //! What a file says about itself, and whether it is undamaged. Needs no secret.
 
 use crate::ciphertexts::Ciphertexts;
+use crate::computed::{ValueMeta, describe_values};
 use crate::keys::Protection;
 use crate::meta::Meta;
 use crate::shard::ShardName;
@@ -42,6 +43,8 @@ pub struct Inspection {
     pub protection: Option<KdfCost>,
     /// What a `.hcs` file is.
     pub shard: Option<ShardName>,
+    /// What a `.hcv` file holds; `None` for other files and unknown sets.
+    pub values: Option<Vec<ValueMeta>>,
 }
 
 /// The end of a bridge.
@@ -115,6 +118,7 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<Inspection> {
         end: None,
         protection: None,
         shard: None,
+        values: None,
     };
     if inspection.kind == Kind::SecretKey {
         let protection = Protection::read(&mut open()?).map_err(error)?;
@@ -129,6 +133,7 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<Inspection> {
                 let mut reader = reader;
                 inspection.shard = Some(ShardName::read(&mut reader).map_err(error)?);
             }
+            Kind::Computed => inspection.values = Some(describe_values(reader.boxed(), set)?),
             Kind::WrappedKey => inspection.wrapped = Some(wrapped(path, reader, set)?),
             Kind::EvalKey => check_length(path, &header, set.card().eval_key_bytes)?,
             Kind::BridgeKey => inspection.end = Some(end(path, reader, set)?),

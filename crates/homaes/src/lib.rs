@@ -35,6 +35,7 @@
 //! | `keys`, `wrapping`, `random` | key files, what an AES key is wrapped for, passphrases and the AES key; the operating system's randomness |
 //! | `transcipher`, `decrypt`, `inspect` | the verbs on files |
 //! | `ciphertexts` | results, batch by batch, from wherever they come: what decryption, inspection and programs read |
+//! | `computed` | files of what programs computed on results |
 //! | `plan`, `results`, `resume`, `shard` | what a run writes, known before it starts; runs that go on after a stop; batches evaluated apart |
 //! | `bridge`, `values`, `export` | results that leave BGV for TFHE: the key, files of LWE ciphertexts, values of the crate `tfhe` |
 //! | `gcm`, `expect`, `seen` | what is checked at decryption: the tag of a GCM message, what is expected of it, the replay log |
@@ -53,6 +54,7 @@ mod batch;
 mod book;
 mod bridge;
 mod ciphertexts;
+mod computed;
 mod decrypt;
 mod disk;
 mod error;
@@ -86,6 +88,7 @@ mod wrapping;
 
 pub use bridge::{BRIDGE_KEY_FILE, BridgeKey, is_secret_key};
 pub use ciphertexts::{Batch, Batches, Ciphertexts};
+pub use computed::{Computed, Numbers, ValueMeta};
 pub use decrypt::{DecryptOptions, DecryptReport, Tag, describe};
 pub use error::{Error, Result};
 pub use expect::Expect;

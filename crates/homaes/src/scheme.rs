@@ -7,7 +7,7 @@ mod conformance;
 mod family;
 
 pub(crate) use family::{
-    Bodies, Circuit, EvalKey, Family, Finished, Input, Params, SecretKey, Shape, WrappedKey,
+    Bodies, Circuit, EvalKey, Family, Finished, Input, Params, SecretKey, Shape, Values, WrappedKey,
 };
 pub use family::{NoiseTerms, Variant, Yardstick};
 

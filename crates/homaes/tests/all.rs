@@ -13,6 +13,7 @@ mod resume;
 mod round_trip;
 mod tfhe;
 mod timing;
+mod values;
 
 use homaes::Quality;
 

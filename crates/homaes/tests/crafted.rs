@@ -360,7 +360,9 @@ fn other_versions_of_a_set_and_unknown_sets_are_named() {
             Kind::EvalKey => EvalKey::open(&path).unwrap_err(),
             Kind::WrappedKey => WrappedKey::open(&path, &world.keys.eval).unwrap_err(),
             Kind::Ciphertext => world.keys.secret.decrypt(&path, output()).unwrap_err(),
-            Kind::Shard | Kind::BridgeKey | Kind::Values => unreachable!("not among those above"),
+            Kind::Shard | Kind::Computed | Kind::BridgeKey | Kind::Values => {
+                unreachable!("not among those above")
+            }
         };
         assert!(error.to_string().contains("tfhe/later"), "{error}");
         // Looking at it still works.

@@ -10,7 +10,8 @@ use crate::progress::spin;
 use crate::table;
 use homaes::{Ciphertexts, DecryptOptions, DecryptReport, Error, Expect, Output, Tag, describe};
 use homaes_job::{Job, JobError, Location};
-use std::io::{self, BufReader};
+use serde_json::json;
+use std::io::{self, BufReader, Write};
 use std::path::Path;
 
 pub(crate) fn run(args: &Decrypt) -> Result<(), Failure> {
@@ -23,7 +24,10 @@ pub(crate) fn run(args: &Decrypt) -> Result<(), Failure> {
     let mut inputs = vec![args.secret.as_path(), &args.input];
     let others = [&args.key_file, &args.passphrase_file, &args.expect_aad];
     inputs.extend(others.into_iter().flatten().map(|path| path.as_path()));
-    refuse_own_input(&args.out, &inputs)?;
+    refuse_own_input(args.out(), &inputs)?;
+    if args.json {
+        return values(args);
+    }
     let job = job_at(&args.input)?;
     let ciphertexts = open(&args.input, job.as_ref())?;
     let parts = match &ciphertexts {
@@ -31,7 +35,7 @@ pub(crate) fn run(args: &Decrypt) -> Result<(), Failure> {
         // What is wrong with the file is said where it is decrypted.
         None => describe(&args.input).is_ok_and(|meta| meta.has_parts()),
     };
-    let into_folder = parts && args.part.is_none() && !is_stream(&args.out);
+    let into_folder = parts && args.part.is_none() && !is_stream(args.out());
     let output = match into_folder {
         true => None,
         false => Some(output(args)?),
@@ -54,8 +58,8 @@ pub(crate) fn run(args: &Decrypt) -> Result<(), Failure> {
     };
     let Some(output) = output else {
         let done = spin("decrypting", || match ciphertexts {
-            Some(open) => secret.decrypt_parts_from(open, &args.out, args.force, options),
-            None => secret.decrypt_parts(&args.input, &args.out, args.force, options),
+            Some(open) => secret.decrypt_parts_from(open, args.out(), args.force, options),
+            None => secret.decrypt_parts(&args.input, args.out(), args.force, options),
         })?;
         return tell_parts(args, &done);
     };
@@ -70,9 +74,42 @@ pub(crate) fn run(args: &Decrypt) -> Result<(), Failure> {
         ));
     }
     let summary = summary(args, &report);
-    match is_stream(&args.out) {
+    match is_stream(args.out()) {
         true => console::tell(&format!("{STANDARD_OUTPUT}: {summary}\n")),
-        false => console::print_done(&format!("{}: {summary}\n", args.out.display())),
+        false => console::print_done(&format!("{}: {summary}\n", args.out().display())),
+    }
+    Ok(())
+}
+
+/// Decrypts computed values.
+fn values(args: &Decrypt) -> Result<(), Failure> {
+    let mut output = output(args)?;
+    let secret = open_secret(&args.secret, args.passphrase_file.as_deref())?;
+    let values = spin("decrypting", || match is_stream(&args.input) {
+        true => secret.open_values_of(BufReader::new(io::stdin()), STANDARD_INPUT),
+        false => secret.open_values(&args.input),
+    })?;
+    let all = values.iter().map(|value| {
+        json!({
+            "label": value.meta.label,
+            "form": value.meta.form,
+            "width": value.meta.width,
+            "numbers": *value.numbers,
+        })
+    });
+    let document = json!({ "set": secret.set().name(), "values": all.collect::<Vec<_>>() });
+    // on one line: there may be thousands of numbers
+    let text = format!("{document}\n");
+    if args.out.is_none() {
+        return console::print(&text);
+    }
+    let written = output.write_all(text.as_bytes());
+    written.map_err(|error| Failure::system(&args.out().display().to_string(), error))?;
+    output.commit()?;
+    let values = table::count(values.len() as u64, "value", "values");
+    match is_stream(args.out()) {
+        true => console::tell(&format!("{STANDARD_OUTPUT}: {values}\n")),
+        false => console::print_done(&format!("{}: {values}\n", args.out().display())),
     }
     Ok(())
 }
@@ -117,7 +154,7 @@ fn tell_parts(args: &Decrypt, done: &[(String, DecryptReport)]) -> Result<(), Fa
     let left = table::noise_left(done.first().and_then(|(_, report)| report.margin_bits));
     console::print_done(&format!(
         "{}: {parts}, {bytes}, noise left: {left} above the largest measured, {} with a right tag, {} without one\n",
-        args.out.display(),
+        args.out().display(),
         of(Tag::Verified),
         of(Tag::None)
     ));
@@ -126,9 +163,9 @@ fn tell_parts(args: &Decrypt, done: &[(String, DecryptReport)]) -> Result<(), Fa
 
 /// The output. It is no replay log, and nothing stands in the way of the log either.
 fn output(args: &Decrypt) -> Result<Output, Failure> {
-    let output = match is_stream(&args.out) {
+    let output = match is_stream(args.out()) {
         true => Output::held(STANDARD_OUTPUT, io::stdout()),
-        false => reserve_private(&args.out, args.force)?,
+        false => reserve_private(args.out(), args.force)?,
     };
     if let Some(log) = &args.seen
         && output.is_log(&reserve_private(log, true)?)

@@ -60,6 +60,8 @@ fn text(found: &Inspection) -> String {
     if let (Some(scheme), Some(messages)) = (scheme, &found.messages) {
         add_messages(&mut rows, found.kind, scheme, messages);
     }
+    add_shard(&mut rows, found);
+    add_values(&mut rows, found);
     if let Some(end) = &found.end {
         rows.add("leads to", &*end.what);
         rows.add("key there", end.key_id.to_string());
@@ -74,6 +76,30 @@ fn text(found: &Inspection) -> String {
             format!("{}\n{steps}", rows.text())
         }
         _ => rows.text(),
+    }
+}
+
+fn add_shard(rows: &mut Rows, found: &Inspection) {
+    let Some(shard) = &found.shard else {
+        return;
+    };
+    rows.add("run", hex(&shard.run.0));
+    rows.add("shard", shard.number.to_string());
+    let batches = table::count(shard.batches, "batch", "batches");
+    rows.add("batches", format!("{batches} from {} on", shard.first));
+}
+
+fn add_values(rows: &mut Rows, found: &Inspection) {
+    let Some(values) = &found.values else {
+        return;
+    };
+    rows.add("values", values.len().to_string());
+    for value in values {
+        let numbers = table::count(value.count, "number", "numbers");
+        let bits = table::count(value.width.into(), "bit", "bits");
+        let ciphertexts = table::count(value.ciphertexts, "ciphertext", "ciphertexts");
+        let held = format!("{numbers} of {bits}, {ciphertexts} ({})", value.form);
+        rows.add(&format!("  {}", value.label), held);
     }
 }
 
@@ -190,6 +216,19 @@ fn inspection_json(found: &Inspection) -> Value {
             "key_id": end.key_id.to_string(),
             "tag": end.tag.as_ref().map(|tag| hex(tag)),
         })),
+        "shard": found.shard.map(|shard| json!({
+            "run": hex(&shard.run.0),
+            "number": shard.number,
+            "first_batch": shard.first,
+            "batches": shard.batches,
+        })),
+        "values": found.values.as_ref().map(|values| values.iter().map(|value| json!({
+            "label": value.label,
+            "form": value.form,
+            "count": value.count,
+            "width": value.width,
+            "ciphertexts": value.ciphertexts,
+        })).collect::<Vec<_>>()),
         "secret_key": (found.kind == Kind::SecretKey).then(|| secret_json(found.protection)),
         "wrapped_key": found.wrapped.as_ref().map(|wrapped| wrapped_json(wrapped, left)),
     })

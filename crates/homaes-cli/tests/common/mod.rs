@@ -5,6 +5,7 @@
 
 use crate::book::check_documented;
 use ctr::cipher::{KeyIvInit, StreamCipher};
+use homaes::{Ciphertexts, Computed, EvalKey, Output, Scheme};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -87,6 +88,27 @@ impl World {
         let run = self.run(line);
         assert_eq!(run.code, Some(0), "{line}: {run:?}");
         run
+    }
+
+    /// Writes the first ciphertexts of `o.hct` to `v.hcv` as the value `first`, of `count` numbers of 8 bits, as a program does that computed nothing.
+    pub(crate) fn values(&self, count: u64) {
+        let eval = EvalKey::open(self.at("keys/eval.hek")).unwrap();
+        let mut batches = Ciphertexts::open(self.at("o.hct")).unwrap().into_iter();
+        let batch = batches.next().unwrap().unwrap();
+        let mut computed = Computed::new(&eval);
+        match eval.set().scheme() {
+            Scheme::Bgv => {
+                let state: homaes_bgv::State = batch.state().unwrap();
+                computed.add("first", count, 8, &state.ciphertexts()[..1])
+            }
+            _ => {
+                let state: homaes_tfhe::State = batch.state().unwrap();
+                computed.add("first", count, 8, [&state])
+            }
+        }
+        .unwrap();
+        let output = Output::create(self.at("v.hcv"), true).unwrap();
+        computed.write(output).unwrap();
     }
 
     #[track_caller]

@@ -101,6 +101,10 @@ impl family::Params for Params {
         Ok(quality(self, &decode(self, None, shape, body)?))
     }
 
+    fn values(&self) -> Option<&dyn Values> {
+        Some(self)
+    }
+
     fn memory_of_run(&self, layout: Layout) -> u64 {
         let state = homaes_bgv::batch_bytes(self, layout, self.top_level());
         words(state).saturating_mul(STATES)
@@ -141,6 +145,32 @@ fn quality(params: &Params, state: &State) -> Quality {
         state.noise_bits(),
         state.capacity_bits(params),
     )
+}
+
+impl Values for Params {
+    fn form(&self) -> &'static str {
+        "bgv slots"
+    }
+
+    fn most_bytes(&self) -> u64 {
+        homaes_bgv::most_value_bytes(self)
+    }
+
+    fn encode(&self, key: KeyId, ciphertext: &dyn Any) -> Option<Result<Vec<u8>>> {
+        let record = homaes_bgv::encode_value(self, key, ciphertext.downcast_ref()?);
+        Some(record.map_err(SchemeError::from))
+    }
+
+    fn held(&self, body: &[u8]) -> Result<usize> {
+        homaes_bgv::check_value(self, body)?;
+        Ok(self.slots().count())
+    }
+
+    fn decrypt(&self, key: &dyn SecretKey, body: &[u8]) -> Result<(Vec<u8>, f64)> {
+        let key: &dyn Any = key;
+        let key: &homaes_bgv::SecretKey = key.downcast_ref().expect("a key of this scheme");
+        Ok(key.decrypt_value(body)?)
+    }
 }
 
 impl SecretKey for homaes_bgv::SecretKey {

@@ -1,4 +1,4 @@
-//! What a scheme is to this crate: six traits, all of whose implementations stand in the file of the scheme.
+//! What a scheme is to this crate: seven traits, all of whose implementations stand in the file of the scheme.
 //!
 //! | trait | of | |
 //! |---|---|---|
@@ -8,6 +8,7 @@
 //! | [`EvalKey`] | its evaluation key | a circuit together with a wrapped key |
 //! | [`WrappedKey`] | its wrapped key | what it holds |
 //! | [`Circuit`] | AES under both keys | runs batches |
+//! | [`Values`] | the scheme's parameters, if programs compute with them | files of what they computed |
 //!
 //! They are implemented for the types of the scheme's crate, and used as trait objects: a key knows its scheme by itself. The names that
 //! implementations need are imported here for all of them.
@@ -183,6 +184,11 @@ pub(crate) trait Params: Any + Send + Sync {
     /// How far a batch is from failing, by its record.
     fn batch_quality(&self, shape: Shape, body: &[u8]) -> Result<Quality>;
 
+    /// How files have what programs compute, if there is a form for it.
+    fn values(&self) -> Option<&dyn Values> {
+        None
+    }
+
     /// Memory of an evaluation beside the keys, at least.
     fn memory_of_run(&self, _: Layout) -> u64 {
         0
@@ -214,6 +220,27 @@ pub(crate) trait Params: Any + Send + Sync {
     fn describe_wrapped(self: Arc<Self>, file: Input<'_>) -> Result<Wrapped> {
         Ok(self.read_wrapped(file)?.describe())
     }
+}
+
+/// What programs compute under a set, as files have it: each ciphertext holds bytes.
+pub(crate) trait Values: Sync {
+    /// The name of the form.
+    fn form(&self) -> &'static str;
+
+    /// Longest record of a ciphertext.
+    fn most_bytes(&self) -> u64;
+
+    /// The record of a ciphertext under the secret key called `key`; `None` if it is of another type than programs compute with.
+    fn encode(&self, key: KeyId, ciphertext: &dyn Any) -> Option<Result<Vec<u8>>>;
+
+    /// Checks a record; the number of bytes that its ciphertext holds, at least one.
+    fn held(&self, body: &[u8]) -> Result<usize>;
+
+    /// These bytes, from a record that was checked, and the bits between noise and failure.
+    ///
+    /// # Panics
+    /// If the key is of another scheme.
+    fn decrypt(&self, key: &dyn SecretKey, body: &[u8]) -> Result<(Vec<u8>, f64)>;
 }
 
 /// The three functions of [`Params`] that read keys, from functions of the parameters and the file.

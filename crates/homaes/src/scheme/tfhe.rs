@@ -93,6 +93,11 @@ impl family::Params for Params {
         Ok(quality(self, &decode(self, None, shape, body)?))
     }
 
+    /// Digits of base 16 have no form: no program computes with them.
+    fn values(&self) -> Option<&dyn Values> {
+        (self.layouts() == [Layout::Bits]).then_some(self)
+    }
+
     fn generate(
         self: Arc<Self>,
         rng: &mut ChaCha20Rng,
@@ -128,6 +133,44 @@ fn quality(params: &Params, state: &State) -> Quality {
         state.noise_bits(),
         state.capacity_bits(params),
     )
+}
+
+/// The state in the record of a value, which is as long as its blocks.
+fn decode_value(params: &Params, key: Option<KeyId>, body: &[u8]) -> homaes_tfhe::Result<State> {
+    let bytes = |blocks| homaes_tfhe::batch_bytes(params, blocks);
+    let block = bytes(1) - bytes(0);
+    let blocks = (body.len() as u64).saturating_sub(bytes(0)) / block;
+    homaes_tfhe::decode_batch(params, key, blocks.max(1) as usize, body)
+}
+
+impl Values for Params {
+    fn form(&self) -> &'static str {
+        "tfhe bits"
+    }
+
+    fn most_bytes(&self) -> u64 {
+        homaes_tfhe::batch_bytes(self, self.blocks_per_batch())
+    }
+
+    fn encode(&self, key: KeyId, ciphertext: &dyn Any) -> Option<Result<Vec<u8>>> {
+        let state: &State = ciphertext.downcast_ref()?;
+        let record = state.check(self, key);
+        let record = record.and_then(|()| homaes_tfhe::encode_batch(self, state));
+        Some(record.map_err(SchemeError::from))
+    }
+
+    fn held(&self, body: &[u8]) -> Result<usize> {
+        Ok(16 * decode_value(self, None, body)?.blocks())
+    }
+
+    fn decrypt(&self, key: &dyn SecretKey, body: &[u8]) -> Result<(Vec<u8>, f64)> {
+        let key: &dyn Any = key;
+        let key: &homaes_tfhe::SecretKey = key.downcast_ref().expect("a key of this scheme");
+        let state = decode_value(self, Some(key.id()), body)?;
+        let decrypted = key.decrypt_blocks(&state)?;
+        let bytes = decrypted.blocks.as_flattened().to_vec();
+        Ok((bytes, decrypted.margin_bits))
+    }
 }
 
 impl SecretKey for homaes_tfhe::SecretKey {

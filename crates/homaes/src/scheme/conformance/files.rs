@@ -278,7 +278,9 @@ fn used(kind: Kind, path: &std::path::Path, world: &Files) -> Result<(), Error> 
         Kind::EvalKey => crate::EvalKey::open(path).map(drop),
         Kind::WrappedKey => crate::WrappedKey::open(path, &world.keys.eval).map(drop),
         Kind::Ciphertext => world.keys.secret.decrypt(path, output()).map(drop),
-        Kind::Shard | Kind::BridgeKey | Kind::Values => unreachable!("no file of a scheme"),
+        Kind::Shard | Kind::Computed | Kind::BridgeKey | Kind::Values => {
+            unreachable!("no file of a scheme")
+        }
     }
 }
 
