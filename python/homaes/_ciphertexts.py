@@ -169,9 +169,41 @@ class Ciphertexts:
 
         return reduce(self, protocol)
 
+    def _repr_html_(self) -> str:
+        """A table for notebooks, with the room between noise and failure after every step of AES."""
+        steps = self.steps if self._report is None else self._report.steps
+        rows = {
+            "bytes": self.bytes,
+            "set": self.set,
+            "layout": self.layout,
+            "batches": self.batches,
+            "level": self.level,
+            "capacity": _curve(steps["capacity_bits"].tolist()),
+        }
+        cells = (f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in rows.items())
+        return f"<table>{''.join(cells)}</table>"
+
     def __repr__(self) -> str:
         place = "in memory" if self.path is None else f"in {os.fspath(self.path)}"
         return (
             f"<homaes.Ciphertexts of {self.bytes} bytes, {self.layout},"
             f" {self.batches} batches, {place}>"
         )
+
+
+def _curve(values: list[float]) -> str:
+    """A line from left to right, above 0, with its ends in numbers."""
+    if not values:
+        return "none"
+    width, height, top = 160, 40, max(*values, 1.0)
+    step = width / max(len(values) - 1, 1)
+    points = " ".join(
+        f"{number * step:.1f},{height * (1 - value / top):.1f}"
+        for number, value in enumerate(values)
+    )
+    return (
+        f"{values[0]:.0f} bits "
+        f'<svg width="{width}" height="{height}" role="img">'
+        f'<polyline points="{points}" fill="none" stroke="currentColor"/></svg>'
+        f" {values[-1]:.0f} bits"
+    )
