@@ -40,6 +40,12 @@ class Ciphertexts:
             self._about = self._held.describe()
         return self._about
 
+    def _fact(self, name: str) -> Any:
+        """What the run knows that made them, or else what the file says."""
+        if self._report is not None:
+            return getattr(self._report, name)
+        return self._describe()[name]
+
     def _measure(self) -> dict[str, Any]:
         if self._found is None:
             self._found = self._held.measure()
@@ -65,25 +71,25 @@ class Ciphertexts:
     @property
     def bytes(self) -> int:
         """Bytes of the message."""
-        count: int = self._describe()["bytes"]
+        count: int = self._fact("bytes")
         return count
 
     @property
     def blocks(self) -> int:
         """AES blocks of the message."""
-        count: int = self._describe()["blocks"]
+        count: int = self._fact("blocks")
         return count
 
     @property
     def batches(self) -> int:
         """Batches of blocks."""
-        count: int = self._describe()["batches"]
+        count: int = self._fact("batches")
         return count
 
     @property
     def layout(self) -> str:
         """Where the bytes lie in the ciphertexts: "packed", "sliced" or "bits"."""
-        name: str = self._describe()["layout"]
+        name: str = self._fact("layout")
         return name
 
     @property
