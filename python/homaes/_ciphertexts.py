@@ -40,6 +40,12 @@ class Ciphertexts:
             self._about = self._held.describe()
         return self._about
 
+    def _fact(self, name: str) -> Any:
+        """What the run knows that made them, or else what the file says."""
+        if self._report is not None:
+            return getattr(self._report, name)
+        return self._describe()[name]
+
     def _measure(self) -> dict[str, Any]:
         if self._found is None:
             self._found = self._held.measure()
@@ -65,25 +71,25 @@ class Ciphertexts:
     @property
     def bytes(self) -> int:
         """Bytes of the message."""
-        count: int = self._describe()["bytes"]
+        count: int = self._fact("bytes")
         return count
 
     @property
     def blocks(self) -> int:
         """AES blocks of the message."""
-        count: int = self._describe()["blocks"]
+        count: int = self._fact("blocks")
         return count
 
     @property
     def batches(self) -> int:
         """Batches of blocks."""
-        count: int = self._describe()["batches"]
+        count: int = self._fact("batches")
         return count
 
     @property
     def layout(self) -> str:
         """Where the bytes lie in the ciphertexts: "packed", "sliced" or "bits"."""
-        name: str = self._describe()["layout"]
+        name: str = self._fact("layout")
         return name
 
     @property
@@ -169,9 +175,41 @@ class Ciphertexts:
 
         return reduce(self, protocol)
 
+    def _repr_html_(self) -> str:
+        """A table for notebooks, with the room between noise and failure after every step of AES."""
+        steps = self.steps if self._report is None else self._report.steps
+        rows = {
+            "bytes": self.bytes,
+            "set": self.set,
+            "layout": self.layout,
+            "batches": self.batches,
+            "level": self.level,
+            "capacity": _curve(steps["capacity_bits"].tolist()),
+        }
+        cells = (f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in rows.items())
+        return f"<table>{''.join(cells)}</table>"
+
     def __repr__(self) -> str:
         place = "in memory" if self.path is None else f"in {os.fspath(self.path)}"
         return (
             f"<homaes.Ciphertexts of {self.bytes} bytes, {self.layout},"
             f" {self.batches} batches, {place}>"
         )
+
+
+def _curve(values: list[float]) -> str:
+    """A line from left to right, above 0, with its ends in numbers."""
+    if not values:
+        return "none"
+    width, height, top = 160, 40, max(*values, 1.0)
+    step = width / max(len(values) - 1, 1)
+    points = " ".join(
+        f"{number * step:.1f},{height * (1 - value / top):.1f}"
+        for number, value in enumerate(values)
+    )
+    return (
+        f"{values[0]:.0f} bits "
+        f'<svg width="{width}" height="{height}" role="img">'
+        f'<polyline points="{points}" fill="none" stroke="currentColor"/></svg>'
+        f" {values[-1]:.0f} bits"
+    )

@@ -92,9 +92,9 @@ class Transcipher:
     ) -> Ciphertexts:
         """Evaluate AES on ``data``, encrypted in ``mode``, into the file ``out``, or in memory.
 
-        Bytes are read where they are, without a copy of all of them. ``resume``: keep what is done beside ``out``, and go on from there. ``reproducible``: the same
-        bytes in every run. ``progress``: True for a bar, or what is to be called, in this thread, after every step of AES of every batch; an exception from it ends the
-        run.
+        Bytes are read where they are, without a copy of all of them. ``resume``: keep what is done beside ``out``,
+        and go on from there. ``reproducible``: the same bytes in every run. ``progress``: True for a bar, or what is
+        to be called, in this thread, after every step of AES of every batch; an exception from it ends the run.
         """
         if resume and out is None:
             raise ValueError("resume: there is no file to go on with, expected out")
@@ -153,10 +153,10 @@ class _Follower:
         self._call(Progress(*event))
 
     def kept(self, batches: int, of: int, lost: int) -> None:
-        pass
+        """Batches are on the disk: at the start those of earlier runs."""
 
     def close(self) -> None:
-        pass
+        """The run has ended."""
 
 
 class _Bar(_Follower):
@@ -165,9 +165,18 @@ class _Bar(_Follower):
     def __init__(self, tqdm: Any) -> None:
         super().__init__(self._show)
         self._bar = tqdm(unit="step", desc="transciphering")
+        self._resumed: int | None = None
+
+    def kept(self, batches: int, of: int, lost: int) -> None:
+        if self._resumed is None:
+            self._resumed = batches
 
     def _show(self, event: Progress) -> None:
-        self._bar.total = event.batches * (event.rounds + 1)
+        steps = event.rounds + 1
+        self._bar.total = event.batches * steps
+        if self._resumed:
+            self._bar.update(self._resumed * steps)
+            self._resumed = 0
         self._bar.update(1)
 
     def close(self) -> None:

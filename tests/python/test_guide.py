@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import doctest
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import homaes
@@ -30,3 +32,10 @@ def test_the_guide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_package() -> None:
     found = doctest.testmod(homaes)
     assert found.attempted > 3 and found.failed == 0
+
+
+def test_the_example() -> None:
+    example = GUIDE.parents[1] / "python" / "examples" / "folder.py"
+    run = subprocess.run([sys.executable, example], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.startswith("20 files, ") and "in 2 batches" in run.stdout

@@ -143,6 +143,21 @@ def test_buffers_are_not_copied(world: World, tmp_path: Path) -> None:
     assert int(child.stdout) < 1024, f"{child.stdout} KiB more"
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded")
+def test_a_forked_process_is_told(world: World) -> None:
+    with homaes.Transcipher(world.keys.eval, world.wrapped) as t:
+        t.run(b"", modes.CTR(bytes(16)))
+        child = os.fork()
+        if child == 0:
+            try:
+                t.run(b"x", modes.CTR(bytes(16)))
+            except ValueError as error:
+                os._exit(7 if "forked" in str(error) else 8)
+            os._exit(9)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+
+
 def command(*words: str, **more: object) -> subprocess.CompletedProcess[str]:
     code = "from homaes._command import main; main()"
     line = [sys.executable, "-c", code, *words]

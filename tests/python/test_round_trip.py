@@ -241,6 +241,13 @@ def test_several_threads_share_one(world: World) -> None:
     assert results == {i: bytes([i]) * 300 for i in range(5)}
 
 
+def test_a_notebook_shows_a_table(world: World) -> None:
+    with homaes.Transcipher(world.keys.eval, world.wrapped) as t:
+        shown = t.run(ctr(MESSAGE), modes.CTR(bytes(16)))._repr_html_()
+        assert f"<td>{world.set}</td>" in shown and shown.count(",") >= 11
+        assert "none" in t.run(b"", modes.CTR(bytes(16)))._repr_html_()
+
+
 def test_demo(capsys: pytest.CaptureFixture[str]) -> None:
     homaes.demo(set="bgv/toy-255")
     assert "SP 800-38A" in capsys.readouterr().out

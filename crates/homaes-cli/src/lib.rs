@@ -46,7 +46,8 @@ pub fn run(program: PathBuf, args: impl IntoIterator<Item = OsString>) -> u8 {
     panic::catch_unwind(|| guarded(args)).unwrap_or(1)
 }
 
-/// Removes what is unfinished, and shows again what is typed on the terminal: for an allocator that is about to end the process because there is no memory left.
+/// Removes what is unfinished, and shows again what is typed on the terminal: for an allocator that is about to end the process because there is no
+/// memory left.
 pub fn clean_up_without_memory() {
     homaes::interrupt_without_memory();
     scratch::remove_without_waiting();
@@ -100,7 +101,8 @@ fn makes_files(command: &Command) -> bool {
     }
 }
 
-/// Ends the program on a signal. What is complete stays, and then the work is done; `keeps`: what is unfinished stays too, for the next run, and what to say then.
+/// Ends the program on a signal. What is complete stays, and then the work is done; `keeps`: what is unfinished stays too, for the next run, and what
+/// to say then.
 fn stop(makes_files: bool, keeps: Option<fn() -> String>) {
     if cmd::bench::goes_on_after_signal() {
         return;

@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -34,6 +35,8 @@ pub(crate) struct Runner {
     worker: Mutex<Option<(Sender<Job>, JoinHandle<()>)>>,
     threads: usize,
     set: &'static str,
+    /// The process that has the thread: one that it forks has none of its threads.
+    process: u32,
 }
 
 #[pymethods]
@@ -84,6 +87,7 @@ impl Runner {
             threads: threads.map_err(raise)?,
             worker: Mutex::new(Some((jobs, worker))),
             set,
+            process: process::id(),
         })
     }
 
@@ -102,7 +106,9 @@ impl Runner {
     /// Lets no further run begin, and frees what is prepared once the last one has ended.
     fn close(&self, py: Python<'_>) {
         let worker = lock(&self.worker).take();
-        if let Some((jobs, worker)) = worker {
+        if let Some((jobs, worker)) = worker
+            && self.process == process::id()
+        {
             drop(jobs);
             // a panic was told by the run
             let _ = py.detach(|| worker.join());
@@ -123,6 +129,11 @@ impl Runner {
         resume: bool,
         reproducible: bool,
     ) -> PyResult<(Held, Bound<'py, PyDict>)> {
+        if self.process != process::id() {
+            return Err(PyValueError::new_err(
+                "the Transcipher was made before this process was forked, and its threads are in the other one; make another one here",
+            ));
+        }
         let message = message(parts)?;
         let jobs = lock(&self.worker).as_ref().map(|(jobs, _)| jobs.clone());
         let Some(jobs) = jobs else {

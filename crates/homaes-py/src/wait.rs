@@ -34,7 +34,8 @@ impl<E: Send, T: Send> Waiter<E, T> {
         })
     }
 
-    /// Waits for the end. Where a signal or `take` raises an exception, that is thrown to the worker by `cancel`, and it comes out: after the worker has ended if
+    /// Waits for the end. Where a signal or `take` raises an exception, that is thrown to the worker by `cancel`, and it comes out: after the worker
+    /// has ended if
     /// `joined` says so, or at once.
     pub(crate) fn wait(
         &self,
@@ -64,7 +65,8 @@ impl<E: Send, T: Send> Waiter<E, T> {
     }
 }
 
-/// Runs `work`, which looks at `cancel` if it writes anything, and waits for it. On a signal that raises an exception: `joined`, after `work` has ended; otherwise at once, and what
+/// Runs `work`, which looks at `cancel` if it writes anything, and waits for it. On a signal that raises an exception: `joined`, after `work` has
+/// ended; otherwise at once, and what
 /// it gives is dropped.
 pub(crate) fn run<T: Send + 'static>(
     py: Python<'_>,

@@ -29,7 +29,8 @@ impl KeySet {
 }
 
 impl SecretKey {
-    /// The key in `bytes`, the content of a `.hsk` file that is not protected with a passphrase. They are secret: overwrite them when they are not needed
+    /// The key in `bytes`, the content of a `.hsk` file that is not protected with a passphrase. They are secret: overwrite them when they are not
+    /// needed
     /// any more.
     ///
     /// # Errors
