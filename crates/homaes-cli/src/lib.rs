@@ -13,6 +13,7 @@ mod console;
 mod progress;
 mod scratch;
 mod signals;
+mod speeds;
 mod table;
 mod terminal;
 

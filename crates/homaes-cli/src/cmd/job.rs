@@ -5,6 +5,7 @@ use super::{remove_leftovers_beside, reserve};
 use crate::args::{JobCommand, JobMerge, JobPlan, JobRun, JobRunShard, JobVerify, is_stream};
 use crate::console::{self, Failure};
 use crate::progress::{Follower, spin};
+use crate::speeds::Speed;
 use crate::table::{self, Rows};
 use homaes::{Progress, Set};
 use homaes_job::{Done, Job, Keys, Location, Outcome, Planning, Status, Worker};
@@ -112,9 +113,9 @@ fn run_job(args: &JobRun) -> Result<(), Failure> {
     let before = job.status()?;
     let (wanted, there) = (sum(ranges, |_| true), sum(ranges, |n| before.has(n)));
     let batches = |number| shard_batches(&job, number);
-    let of_batches = ranges.iter().cloned().flatten().map(batches).sum();
+    let of_batches: u64 = ranges.iter().cloned().flatten().map(batches).sum();
     let done_batches = ranges.iter().cloned().flatten();
-    let done_batches = done_batches.filter(|&n| before.has(n)).map(batches).sum();
+    let done_batches: u64 = done_batches.filter(|&n| before.has(n)).map(batches).sum();
     DONE[1].store(wanted, Ordering::Relaxed);
     DONE[0].store(there, Ordering::Relaxed);
     let mut follower = Follower::new(args.progress);
@@ -127,8 +128,14 @@ fn run_job(args: &JobRun) -> Result<(), Failure> {
             ..event
         });
     });
+    let speed = Speed::new(job.set(), job.layout(), worker.threads());
+    speed.announce(
+        of_batches - done_batches,
+        job.output_bytes() / job.batches() * (of_batches - done_batches),
+    );
+    locked().expect(speed.seconds_per_batch());
     let start = Instant::now();
-    let mut own = 0;
+    let (mut own, mut evaluated) = (0, (0.0, 0));
     worker.run(ranges, &mut |done: &Done| {
         DONE[0].fetch_add(1, Ordering::Relaxed);
         let mut follower = locked();
@@ -136,12 +143,17 @@ fn run_job(args: &JobRun) -> Result<(), Failure> {
             Outcome::There => follower.others(batches(done.number)),
             Outcome::Written | Outcome::Same => own += 1,
         }
+        if let Some(report) = &done.report {
+            evaluated.0 += report.seconds;
+            evaluated.1 += batches(done.number);
+        }
         follower.tell(
             &json!({ "event": "shard", "shard": done.number, "outcome": done.outcome.name() }),
         );
     })?;
     let seconds = start.elapsed().as_secs_f64();
     drop(worker);
+    speed.note(evaluated.0, evaluated.1);
     let others = wanted - there - own;
     if locked().is_json() {
         locked().tell(&json!({

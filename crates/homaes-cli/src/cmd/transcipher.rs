@@ -6,6 +6,7 @@ use super::{STANDARD_OUTPUT, input, refuse_own_input, remove_leftovers_beside, r
 use crate::args::{self, is_stream};
 use crate::console::{self, Failure};
 use crate::progress::{Follower, report_json, spin, steps_json};
+use crate::speeds::Speed;
 use crate::table;
 use homaes::{
     BridgeKey, Error, EvalKey, Expansion, Kept, Message, Output, Part, Progress, Report, Step,
@@ -90,6 +91,11 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
     let mut record = report_output.is_some().then(Batches::new);
     let transcipher = prepare(args, &eval, &wrapped, bridge.as_ref())?;
     warn_of_few_threads(args, &transcipher);
+    let plan = transcipher.plan(message)?;
+    let speed = Speed::new(eval.set().name(), plan.layout(), transcipher.threads());
+    speed.announce(plan.split().batches(), plan.file_bytes());
+    follower.expect(speed.seconds_per_batch());
+    let message = plan.message().clone();
     let follow = Mutex::new(&mut follower);
     let locked = || follow.lock().unwrap_or_else(PoisonError::into_inner);
     let transcipher = transcipher.reproducible(args.reproducible).watch(|event| {
@@ -107,6 +113,7 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
         }
     };
     drop(transcipher);
+    speed.note(report.seconds, report.batches - report.resumed);
     follower.finish(&report);
     if let (Some(output), Some(batches)) = (report_output, record) {
         let document = document(&wrapped, mode, &report, &batches);

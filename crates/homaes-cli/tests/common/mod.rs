@@ -76,6 +76,11 @@ impl World {
             .current_dir(self.folder.path())
             .args(line.split_whitespace());
         command.stdin(Stdio::null());
+        // no user's
+        command.env(
+            "HOMAES_CACHE",
+            concat!(env!("CARGO_TARGET_TMPDIR"), "/cache"),
+        );
         command
     }
 

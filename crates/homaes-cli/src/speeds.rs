@@ -1,0 +1,75 @@
+//! How fast this machine was: seconds a batch of the last run of each kind, in the user's folder for caches. Estimates alone depend on it.
+
+use crate::console;
+use crate::table;
+use homaes::{Layout, Output};
+use homaes_job::cache_folder;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::path::PathBuf;
+
+/// Longest file that is read.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// The kind of a run.
+pub(crate) struct Speed(String);
+
+impl Speed {
+    /// Of a set, in a layout, on so many threads.
+    pub(crate) fn new(set: &str, layout: Layout, threads: usize) -> Self {
+        Self(format!("{set}, {}, {threads} threads", layout.name()))
+    }
+
+    /// Seconds that a batch took, if there was such a run.
+    pub(crate) fn seconds_per_batch(&self) -> Option<f64> {
+        let seconds = read(&path()?)?.get(&self.0).copied()?;
+        (seconds.is_finite() && seconds > 0.0).then_some(seconds)
+    }
+
+    /// Notes what a run of so many batches took. That it cannot be noted is no reason to say so.
+    pub(crate) fn note(&self, seconds: f64, batches: u64) {
+        let Some(path) = path().filter(|_| batches > 0 && seconds > 0.0) else {
+            return;
+        };
+        let mut all = read(&path).unwrap_or_default();
+        all.insert(self.0.clone(), seconds / batches as f64);
+        let folder = path.parent().map(fs::create_dir_all);
+        if let (Some(Ok(())), Ok(text)) = (folder, serde_json::to_string(&all)) {
+            let written = Output::create(&path, true).and_then(|mut output| {
+                let written = output.write_all(text.as_bytes());
+                written.map_err(|source| homaes::Error::Io { path, source })?;
+                output.commit()
+            });
+            drop(written);
+        }
+    }
+
+    /// Says what is to be done, and how long that takes as far as it is known, if it is a minute or more.
+    pub(crate) fn announce(&self, batches: u64, bytes: u64) {
+        let Some(seconds) = self.seconds_per_batch() else {
+            return;
+        };
+        let seconds = seconds * batches as f64;
+        if seconds >= 60.0 {
+            let batches = table::count(batches, "batch", "batches");
+            let (time, bytes) = (table::seconds(seconds), table::bytes(bytes));
+            console::tell(&format!("{batches}, about {time}, {bytes} of results\n"));
+        }
+    }
+}
+
+fn path() -> Option<PathBuf> {
+    Some(cache_folder()?.join("speeds.json"))
+}
+
+fn read(path: &PathBuf) -> Option<BTreeMap<String, f64>> {
+    // opening a pipe would wait for its writer
+    if !fs::metadata(path).ok()?.is_file() {
+        return None;
+    }
+    let mut text = Vec::new();
+    let file = File::open(path).ok()?;
+    file.take(MOST_BYTES).read_to_end(&mut text).ok()?;
+    serde_json::from_slice(&text).ok()
+}
