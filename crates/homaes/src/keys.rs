@@ -7,6 +7,7 @@ mod aes;
 mod bytes;
 mod folder;
 mod protect;
+mod wrapped;
 
 pub use aes::{AesKey, MAX_AES_KEY_FILE_BYTES};
 pub use folder::{
@@ -15,15 +16,14 @@ pub use folder::{
 };
 pub(crate) use protect::Protection;
 pub use protect::{KdfCost, MAX_PASSPHRASE_BYTES, Passphrase};
+pub use wrapped::WrappedKey;
 
 use crate::output::{Container, folder_of};
 use crate::pool::Pool;
-use crate::{
-    Cancel, Error, Output, Result, SchemeError, Set, Wrapped, Wrapping, memory, random, scheme,
-};
+use crate::{Cancel, Error, Output, Result, SchemeError, Set, memory, random, scheme};
 use core::fmt;
-use homaes_aes::{Direction, KeySize, Layout};
-use homaes_scheme::{Expansion, Misfit, Record, Records, SetId, misfit};
+use homaes_aes::Layout;
+use homaes_scheme::{Misfit, Record, Records};
 use homaes_wire::{CHECKSUM_BYTES, Header, KeyId, Kind, Reader, WireError, Writer};
 use protect::Sealed;
 use rand_chacha::ChaCha20Rng;
@@ -555,252 +555,6 @@ impl EvalKey {
 impl fmt::Debug for EvalKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         debug("EvalKey", &self.set, self.key_id(), f)
-    }
-}
-
-impl Wrapping {
-    /// What is wanted of `set`: its layouts by name, each once.
-    fn checked(&self, set: &Set) -> Result<Self> {
-        let layouts = self.layouts(set);
-        check_layouts(set, &layouts)?;
-        Ok(Self { layouts, ..*self })
-    }
-
-    /// The layouts under `set`, each once.
-    fn layouts(&self, set: &Set) -> Vec<Layout> {
-        let mut layouts = self.layouts.clone();
-        if layouts.is_empty() {
-            let bytes = |&layout: &Layout| layout != Layout::Bits;
-            layouts.extend(set.layouts().iter().copied().filter(bytes));
-        }
-        if layouts.is_empty() {
-            layouts.extend_from_slice(set.layouts());
-        }
-        let mut seen = Vec::new();
-        layouts.retain(|&layout| {
-            !seen.contains(&layout) && {
-                seen.push(layout);
-                true
-            }
-        });
-        layouts
-    }
-}
-
-/// An AES key under FHE: its round keys, or what the server makes them from.
-pub struct WrappedKey {
-    pub(crate) key: Box<dyn scheme::WrappedKey>,
-    header: Header,
-    /// The last one of its file.
-    checksum: [u8; CHECKSUM_BYTES],
-    set: Set,
-}
-
-impl WrappedKey {
-    /// Checks that it is of this set, and of this secret key.
-    pub(crate) fn check_of(&self, set: SetId<'_>, key: KeyId) -> Result<()> {
-        misfit::check(WRAPPED_KEY, (self.set().id(), self.key_id()), (set, key))
-            .map_err(|error| Error::Keys(error.into()))
-    }
-
-    /// Encrypts `aes_key`, in memory only.
-    ///
-    /// # Errors
-    /// [`Error::Keys`] if the set does not offer a layout, has too few levels, or cannot expand the key as asked for;
-    /// [`Error::Random`], [`Error::Memory`].
-    pub fn encrypt(secret: &SecretKey, aes_key: &AesKey, wrapping: &Wrapping) -> Result<Self> {
-        let wrapping = wrapping.checked(&secret.set)?;
-        let mut rng = random::generator()?;
-        let round_keys = aes_key.round_keys();
-        let file = secret.key.wrap_file(round_keys, &wrapping, &mut rng);
-        let file = file.map_err(Error::Keys)?;
-        let header = file.header().map_err(|source| Error::Keys(source.into()))?;
-        memory::check_read(&secret.set, &header)?;
-        // also where a key that is opened stays in its file
-        memory::check(header.file_bytes())?;
-        let file = in_memory(&*file).map_err(Error::Keys)?;
-        Self::of_slice(&file, secret.set.clone(), secret.id())
-    }
-
-    /// Encrypts `aes_key` into a file, without all of it in memory; `tick` is called with the records written and all
-    /// records.
-    ///
-    /// # Errors
-    /// As [`encrypt`](Self::encrypt); [`Error::AlreadyExists`] or [`Error::Io`].
-    pub fn write(
-        secret: &SecretKey,
-        aes_key: &AesKey,
-        wrapping: &Wrapping,
-        output: Output,
-        tick: &mut dyn FnMut(u64, u64),
-    ) -> Result<Wrapped> {
-        let wrapping = wrapping.checked(&secret.set)?;
-        let mut rng = random::generator()?;
-        let file = secret
-            .key
-            .wrap_file(aes_key.round_keys(), &wrapping, &mut rng)
-            .map_err(Error::Keys)?;
-        write_watched(output, &*file, tick)?.commit()?;
-        Ok(file.describe())
-    }
-
-    /// Encrypts `aes_key` into the file `path`; `force` allows to replace an existing one.
-    ///
-    /// # Errors
-    /// As [`encrypt`](Self::encrypt); [`Error::AlreadyExists`] or [`Error::Io`].
-    pub fn create(
-        secret: &SecretKey,
-        aes_key: &AesKey,
-        wrapping: &Wrapping,
-        path: impl AsRef<Path>,
-        force: bool,
-    ) -> Result<Self> {
-        let path = path.as_ref();
-        let output = Output::create(path, force)?;
-        Self::write(secret, aes_key, wrapping, output, &mut |_, _| ())?;
-        Self::open_with(path, secret.set.clone(), secret.id())
-    }
-
-    /// Writes it to a file.
-    ///
-    /// # Errors
-    /// [`Error::AlreadyExists`] or [`Error::Io`].
-    pub fn save(&self, output: Output) -> Result<()> {
-        write(output, &*self.key)?.commit()
-    }
-
-    /// Reads a `.hwk` file to be used with `eval`.
-    ///
-    /// # Errors
-    /// The first thing that is wrong with the file, another set or another secret key included.
-    pub fn open(path: impl AsRef<Path>, eval: &EvalKey) -> Result<Self> {
-        Self::open_with(path.as_ref(), eval.set.clone(), eval.key_id())
-    }
-
-    fn open_with(path: &Path, set: Set, id: KeyId) -> Result<Self> {
-        let reader = open(path, Kind::WrappedKey)?;
-        let checksum = reader.last_checksum();
-        let checksum = checksum.map_err(|source| Error::file(path, source))?;
-        Self::read(reader, path, checksum, (set, id), |params, file| {
-            params.open_wrapped(file)
-        })
-    }
-
-    /// The key in `bytes`, the content of its file.
-    fn of_slice(bytes: &[u8], set: Set, id: KeyId) -> Result<Self> {
-        let path = Path::new(MEMORY);
-        let reader = Reader::from_slice(bytes, Kind::WrappedKey);
-        let reader = reader.map_err(|source| Error::file(path, source))?;
-        let checksum = last_checksum(bytes);
-        Self::read(reader, path, checksum, (set, id), |params, file| {
-            params.read_wrapped(file.boxed())
-        })
-    }
-
-    /// Reads it by `read`, whose file ends with `checksum`.
-    fn read<R: Read + Send>(
-        reader: Reader<R>,
-        path: &Path,
-        checksum: [u8; CHECKSUM_BYTES],
-        (set, id): (Set, KeyId),
-        read: impl FnOnce(
-            Arc<dyn scheme::Params>,
-            Reader<R>,
-        ) -> Result<Box<dyn scheme::WrappedKey>, SchemeError>
-        + Send,
-    ) -> Result<Self> {
-        reader
-            .check_set(set.name(), set.digest())
-            .and_then(|()| reader.check_key(id))
-            .map_err(|source| Error::file(path, source))?;
-        let header = reader.header().clone();
-        memory::check_read(&set, &header)?;
-        let key = Pool::new(0)
-            .install(|| read(set.params(), reader))
-            .map_err(|source| Error::content(path, source))?;
-        Ok(Self {
-            key,
-            header,
-            checksum,
-            set,
-        })
-    }
-
-    /// Its parameter set.
-    #[must_use]
-    pub fn set(&self) -> &Set {
-        &self.set
-    }
-
-    /// Size of the AES key.
-    #[must_use]
-    pub fn key_size(&self) -> KeySize {
-        self.key.describe().key_size
-    }
-
-    /// Direction of the cipher.
-    #[must_use]
-    pub fn direction(&self) -> Direction {
-        self.key.describe().direction
-    }
-
-    /// Who expands the AES key.
-    #[must_use]
-    pub fn expansion(&self) -> Expansion {
-        self.key.describe().expansion
-    }
-
-    /// The layouts there are round keys for.
-    #[must_use]
-    pub fn layouts(&self) -> Vec<Layout> {
-        self.key.describe().layouts()
-    }
-
-    /// Level of the output of AES in `layout`, if there are round keys for it: one more than the multiplications left,
-    /// if the scheme has levels.
-    #[must_use]
-    pub fn output_level(&self, layout: Layout) -> Option<usize> {
-        self.key.describe().output_level(layout)
-    }
-
-    /// Names the secret key it was made with.
-    #[must_use]
-    pub fn key_id(&self) -> KeyId {
-        self.header.key_id()
-    }
-
-    /// The last checksum of its file, which covers all of it.
-    pub(crate) fn checksum(&self) -> &[u8; CHECKSUM_BYTES] {
-        &self.checksum
-    }
-
-    /// Size of its file.
-    #[must_use]
-    pub fn file_bytes(&self) -> u64 {
-        self.header.file_bytes()
-    }
-}
-
-/// Checks that the set offers what is asked for, before anything is encrypted.
-fn check_layouts(set: &Set, layouts: &[Layout]) -> Result<()> {
-    let offered = set.layouts();
-    match layouts.iter().find(|layout| !offered.contains(layout)) {
-        None => Ok(()),
-        Some(&layout) => {
-            let set = set.name();
-            let misfit = Misfit::NoLayout {
-                layout,
-                set,
-                offered,
-            };
-            Err(Error::Keys(misfit.into()))
-        }
-    }
-}
-
-impl fmt::Debug for WrappedKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        debug("WrappedKey", &self.set, self.key_id(), f)
     }
 }
 
