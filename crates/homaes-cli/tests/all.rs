@@ -8,6 +8,7 @@ mod bridge;
 mod commands;
 mod common;
 mod damage;
+mod deploy;
 mod estimates;
 mod failures;
 mod files;
