@@ -24,7 +24,8 @@ impl Speed {
     /// Seconds that a batch took, if there was such a run.
     pub(crate) fn seconds_per_batch(&self) -> Option<f64> {
         let seconds = read(&path()?)?.get(&self.0).copied()?;
-        (seconds.is_finite() && seconds > 0.0).then_some(seconds)
+        // more than a year is no measurement
+        (seconds > 0.0 && seconds < 3e7).then_some(seconds)
     }
 
     /// Notes what a run of so many batches took. That it cannot be noted is no reason to say so.
@@ -32,6 +33,10 @@ impl Speed {
         let Some(path) = path().filter(|_| batches > 0 && seconds > 0.0) else {
             return;
         };
+        // a link leads to a file of somebody else's
+        if fs::symlink_metadata(&path).is_ok_and(|found| !found.is_file()) {
+            return;
+        }
         let mut all = read(&path).unwrap_or_default();
         all.insert(self.0.clone(), seconds / batches as f64);
         let folder = path.parent().map(fs::create_dir_all);

@@ -290,3 +290,107 @@ fn a_job_in_the_folder_that_it_reads_is_no_part_of_itself() {
     let line = plan("in -o s3://bucket/job");
     world.fails(1, &line, "this build has no object stores");
 }
+
+#[test]
+fn nothing_but_the_job_is_touched() {
+    use std::os::unix::fs::symlink;
+    let world = World::new();
+    world.message(1000);
+    for name in ["job", "other"] {
+        world.ok(&plan(&format!("c --shard-batches 2 -o {name}")));
+    }
+    // files of somebody else's, beside claims and under their names
+    fs::create_dir_all(world.at("job/claims")).unwrap();
+    fs::create_dir(world.at("user")).unwrap();
+    for name in ["job/claims/notes.txt", "job/claims/000000", "user/000001"] {
+        world.write(name, b"precious");
+    }
+    symlink(world.at("user/000001"), world.at("job/claims/000001")).unwrap();
+    world.ok("job run job");
+    symlink(world.at("user"), world.at("other/claims")).unwrap();
+    world.ok("job run other");
+    // outputs in the job
+    for out in [
+        "job/job.json",
+        "job/shards/000000.hcs",
+        "job/claims/x",
+        "job/x/y",
+    ] {
+        let words = "is in the job that is read";
+        world.fails(
+            1,
+            &format!("job merge job -o {out} --force --remove-shards"),
+            words,
+        );
+        let line = format!("decrypt --secret keys/secret.hsk job -o {out} --force");
+        world.fails(1, &line, words);
+    }
+    world.ok("job merge job -o job.hct --remove-shards");
+    world.ok("job merge other -o other.hct --remove-shards");
+    assert!(world.read("job.hct") == world.read("other.hct"));
+    for name in ["job/claims/notes.txt", "job/claims/000000", "user/000001"] {
+        assert_eq!(world.read(name), b"precious");
+    }
+    assert!(!world.at("job/shards").exists() && !world.at("other/shards").exists());
+    // a folder that is called as standard input is
+    world.ok(&plan("c -o ./-"));
+    world.ok("job run ./-");
+    let mut command = world.command("decrypt --secret keys/secret.hsk - -o x");
+    Run::of(&mut command).check_failure(1, "standard input", "-");
+    world.ok("decrypt --secret keys/secret.hsk ./- -o x");
+    assert!(world.read("x") == world.read("p"));
+}
+
+#[test]
+fn shards_of_another_job_and_absurd_numbers_are_refused_at_once() {
+    let world = World::new();
+    world.message(1000);
+    world.ok(&plan("c --shard-batches 2 -o job"));
+    world.ok("job run job");
+    let mut other = world.read("c");
+    other[0] ^= 1;
+    world.write("c2", &other);
+    world.ok(&plan("c2 --shard-batches 2 -o other"));
+    fs::create_dir(world.at("other/shards")).unwrap();
+    for name in ["000000.hcs", "000001.hcs"] {
+        fs::copy(
+            world.at(&format!("job/shards/{name}")),
+            world.at(&format!("other/shards/{name}")),
+        )
+        .unwrap();
+    }
+    world.fails(1, "job run other", "differs in its run or number");
+    world.fails(1, "job run-shard other 0", "differs in its run or number");
+    world.fails(
+        1,
+        "job run job --shards 0-99999999999",
+        "there is no shard 99999999999",
+    );
+    // the plan is gone while a worker works
+    world.ok(&plan("c --shard-batches 1 -o gone"));
+    let mut command = world.command("job run gone --threads 1");
+    let piped = command.stdout(Stdio::null()).stderr(Stdio::piped());
+    let child = piped.spawn().unwrap();
+    while !world.at("gone/shards/000000.hcs").exists() {
+        sleep(Duration::from_millis(1));
+    }
+    fs::remove_file(world.at("gone/job.json")).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        output.status.code() == Some(1) && text.contains("no job is here"),
+        "{text}"
+    );
+    // a pipe in the place of a part
+    fs::remove_file(world.at("c2")).unwrap();
+    fs::remove_dir_all(world.at("other/shards")).unwrap();
+    assert!(
+        Command::new("mkfifo")
+            .arg(world.at("c2"))
+            .status()
+            .unwrap()
+            .success()
+    );
+    let line = "job run other";
+    world.run(line).check_failure(1, "not a regular file", line);
+}

@@ -9,29 +9,31 @@ const CLAIMS: &str = "claims";
 
 /// A lock on a shard, which ends with the process.
 pub(crate) struct Claim {
-    path: PathBuf,
-    /// Locked.
-    _file: Option<File>,
+    /// The file that is locked, if there could be one.
+    held: Option<(PathBuf, File)>,
 }
 
 impl Claim {
-    /// Claims shard `number`; `None` if another process has it. Where locks cannot be had, everybody has them.
+    /// Claims shard `number`; `None` if another process has it. Where locks cannot be had, or something else has the name, everybody has them.
     pub(crate) fn take(folder: &Path, number: u64) -> Option<Self> {
         let folder = folder.join(CLAIMS);
         let path = folder.join(format!("{number:06}"));
         let open = || {
-            fs::create_dir_all(&folder)?;
-            File::options().create(true).append(true).open(&path)
+            fs::create_dir_all(&folder).ok()?;
+            // links would lead to files that are not the job's
+            let is_own = fs::symlink_metadata(&folder).is_ok_and(|found| found.is_dir());
+            let is_free = fs::symlink_metadata(&path).is_err() || is_claim(&path);
+            (is_own && is_free).then_some(())?;
+            File::options().create(true).append(true).open(&path).ok()
         };
-        let Ok(file) = open() else {
-            return Some(Self { path, _file: None });
+        let Some(file) = open() else {
+            return Some(Self { held: None });
         };
         match file.try_lock() {
             Err(TryLockError::WouldBlock) => None,
-            _ => {
-                let _file = Some(file);
-                Some(Self { path, _file })
-            }
+            _ => Some(Self {
+                held: Some((path, file)),
+            }),
         }
     }
 }
@@ -39,21 +41,52 @@ impl Claim {
 impl Drop for Claim {
     fn drop(&mut self) {
         // Who opened it meanwhile locks a file without a name, and finds the shard there.
-        let _ = fs::remove_file(&self.path);
+        if let Some((path, _)) = &self.held {
+            remove(path);
+        }
     }
+}
+
+/// Whether a file is a claim: empty, and no link or pipe.
+fn is_claim(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.is_file() && found.len() == 0)
+}
+
+/// Removes a claim, and nothing else.
+fn remove(path: &Path) {
+    if is_claim(path) {
+        let _ = fs::remove_file(path);
+    }
+}
+
+/// The claims of a job.
+fn all(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    let folder = folder.join(CLAIMS);
+    let is_own = fs::symlink_metadata(&folder).is_ok_and(|found| found.is_dir());
+    let entries = is_own.then(|| fs::read_dir(folder).ok()).flatten();
+    let paths = entries
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path());
+    paths.filter(|path| {
+        let name = path.file_name().and_then(|name| name.to_str());
+        let digits = |name: &str| name.bytes().all(|byte| byte.is_ascii_digit());
+        name.is_some_and(digits) && is_claim(path)
+    })
 }
 
 /// How many shards are claimed.
 pub(crate) fn held(folder: &Path) -> u64 {
-    let entries = fs::read_dir(folder.join(CLAIMS)).into_iter().flatten();
-    let held = entries.flatten().filter(|entry| {
-        File::open(entry.path())
+    let held = all(folder).filter(|path| {
+        File::open(path)
             .is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
     });
     held.count() as u64
 }
 
-/// Removes the claims that killed workers left, when the job is done.
+/// Removes the claims that killed workers left, when the job is done, and their folder if nothing else is in it.
 pub(crate) fn remove_all(folder: &Path) {
-    let _ = fs::remove_dir_all(folder.join(CLAIMS));
+    all(folder).for_each(|path| remove(&path));
+    let _ = fs::remove_dir(folder.join(CLAIMS));
 }

@@ -56,8 +56,7 @@ pub fn open_source(location: &Location) -> Result<impl Source + 'static> {
             };
             let found = fs::metadata(path).map_err(error)?;
             if !found.is_file() {
-                let source = io::Error::new(io::ErrorKind::InvalidInput, "not a regular file");
-                return Err(error(source).into());
+                return Err(error(not_regular()).into());
             }
             found.len()
         }
@@ -72,6 +71,10 @@ pub fn open_source(location: &Location) -> Result<impl Source + 'static> {
     Object::new(location, bytes)
 }
 
+fn not_regular() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")
+}
+
 impl Source for Object {
     fn name(&self) -> &Path {
         &self.name
@@ -83,7 +86,13 @@ impl Source for Object {
 
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
         match &self.place {
-            Place::File => homaes_wire::read_exact_at(&File::open(&self.name)?, into, offset),
+            Place::File => {
+                // opening a pipe would wait for its writer
+                if !fs::metadata(&self.name)?.is_file() {
+                    return Err(not_regular());
+                }
+                homaes_wire::read_exact_at(&File::open(&self.name)?, into, offset)
+            }
             Place::Store(store, name) => {
                 store
                     .read_at(name, offset, into)

@@ -18,6 +18,9 @@ const SHARDS: &str = "shards";
 /// Bytes of a shard, at most: it is written to a bucket in one piece, and is in memory as a whole.
 pub const MAX_SHARD_BYTES: u64 = 512 << 20;
 
+/// Bytes of a shard that have its header and its first record.
+const FRONT_BYTES: u64 = 512;
+
 /// A job.
 #[derive(Debug)]
 pub struct Job {
@@ -245,19 +248,50 @@ impl Job {
         resolve(uri, &self.location)
     }
 
-    /// Whether shard `number` is there.
+    /// Whether shard `number` is there, by its length and its first record. Its checksums are verified by [`check`](Self::check), and where it is read.
     ///
     /// # Errors
-    /// [`JobError::ShardBytes`] if it is there and is not whole.
+    /// [`JobError::ShardBytes`] if it is there and is not whole; [`homaes::Error::Shard`] if it is of another run, or another shard.
     pub fn has(&self, number: u64) -> Result<bool> {
-        let expected = self.shard_bytes(number);
-        match self.store.bytes(&Self::object(number))? {
-            None => Ok(false),
-            Some(found) if found == expected => Ok(true),
-            Some(found) => Err(JobError::ShardBytes {
-                shard: self.describe(number),
-                found,
-                expected,
+        let (object, expected) = (Self::object(number), self.shard_bytes(number));
+        match self.store.bytes(&object)? {
+            None => return Ok(false),
+            Some(found) if found == expected => {}
+            Some(found) => {
+                return Err(JobError::ShardBytes {
+                    shard: self.describe(number),
+                    found,
+                    expected,
+                });
+            }
+        }
+        let mut front = vec![0; expected.min(FRONT_BYTES) as usize];
+        self.store.read_at(&object, 0, &mut front)?;
+        let path = PathBuf::from(self.describe(number));
+        match Shard::name_of(&front, &path)? == self.shard(number) {
+            true => Ok(true),
+            false => {
+                let what = "run or number";
+                Err(homaes::Error::Shard { path, what }.into())
+            }
+        }
+    }
+
+    /// Refuses shards that there are not.
+    ///
+    /// # Errors
+    /// [`JobError::NoShard`].
+    pub fn check_ranges(&self, ranges: &[Range<u64>]) -> Result<()> {
+        let mut ranges = ranges.iter();
+        ranges.try_for_each(|range| self.check_number(range.end.saturating_sub(1)))
+    }
+
+    /// Refuses to go on when the job was removed meanwhile.
+    pub(crate) fn check_there(&self) -> Result<()> {
+        match self.store.bytes(PLAN)? {
+            Some(_) => Ok(()),
+            None => Err(JobError::NoJob {
+                job: self.location.to_string(),
             }),
         }
     }
@@ -405,15 +439,15 @@ impl Job {
         Ok(output.commit()?)
     }
 
-    /// Removes the shards, and then the plan: where a file of results was written, the job is done.
+    /// Removes the plan, so that workers stop, and then the shards: where a file of results was written, the job is done.
     ///
     /// # Errors
     /// [`JobError::Store`].
     pub fn remove(self) -> Result<()> {
+        self.store.remove(PLAN)?;
         for number in 0..self.shards() {
             self.store.remove(&Self::object(number))?;
         }
-        self.store.remove(PLAN)?;
         if let Some(folder) = self.store.folder() {
             crate::claim::remove_all(folder);
             let _ = std::fs::remove_dir(folder.join(SHARDS));

@@ -234,11 +234,15 @@ impl<'k> Worker<'k> {
             [] => std::slice::from_ref(&all),
             ranges => ranges,
         };
-        for range in ranges {
-            self.job.check_number(range.end.saturating_sub(1))?;
-        }
+        self.job.check_ranges(ranges)?;
         let numbers = ranges.iter().cloned().flatten();
-        let mut left: Vec<u64> = numbers.filter(|&number| !status.has(number)).collect();
+        let mut left = Vec::new();
+        for number in numbers {
+            // of those that are there the names are looked at
+            if !status.has(number) || !self.job.has(number)? {
+                left.push(number);
+            }
+        }
         if self.job.store.folder().is_none() && !left.is_empty() {
             // without claims, workers who begin in different places seldom meet
             let start = RandomState::new().build_hasher().finish() % left.len() as u64;
@@ -289,8 +293,11 @@ impl<'k> Worker<'k> {
         if claim.is_some() && self.job.has(number)? {
             return there();
         }
+        self.job.check_there()?;
         let start = Instant::now();
         let (bytes, report) = self.evaluate(number)?;
+        // removed meanwhile, as a merge may do
+        self.job.check_there()?;
         let outcome = match self.job.store.create(&Job::object(number), &bytes)? {
             Created::New => Outcome::Written,
             Created::Existed => {

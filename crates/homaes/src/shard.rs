@@ -207,6 +207,16 @@ impl core::fmt::Debug for Shard {
 }
 
 impl Shard {
+    /// What the first bytes of the file of a shard, up to its first batch, say that it is; `path` names it in errors.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with them.
+    pub fn name_of(front: &[u8], path: &Path) -> Result<ShardName> {
+        let name = Reader::of_read(front, None, Kind::Shard, path)
+            .and_then(|mut reader| ShardName::read(&mut reader));
+        name.map_err(|source| Error::file(path, source))
+    }
+
     /// Reads the file of a shard; `path` names it in errors.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! `homaes decrypt`
 
+use super::job::refuse_in_job;
 use super::{
     STANDARD_INPUT, STANDARD_OUTPUT, one_standard_input, open_secret, read_aad, read_aes_key,
     refuse_own_input, reserve_private,
@@ -29,6 +30,11 @@ pub(crate) fn run(args: &Decrypt) -> Result<(), Failure> {
         return values(args);
     }
     let job = job_at(&args.input)?;
+    if let Some(job) = &job
+        && !is_stream(args.out())
+    {
+        refuse_in_job(args.out(), job.location())?;
+    }
     let ciphertexts = open(&args.input, job.as_ref())?;
     let parts = match &ciphertexts {
         Some(ciphertexts) => ciphertexts.meta().has_parts(),
@@ -119,7 +125,7 @@ fn job_at(input: &Path) -> Result<Option<Job>, Failure> {
     let in_bucket = input
         .to_str()
         .is_some_and(|input| input.starts_with("s3://"));
-    if !in_bucket && !input.join("job.json").is_file() {
+    if is_stream(input) || !in_bucket && !input.join("job.json").is_file() {
         return Ok(None);
     }
     let location = Location::parse(input).map_err(JobError::from)?;

@@ -12,6 +12,7 @@ use homaes_job::{Done, Job, Keys, Location, Outcome, Planning, Status, Worker};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -92,11 +93,11 @@ fn summary(job: &Job) -> String {
 
 /// Opens a job, and its keys.
 fn open(location: &Location) -> Result<(Job, Keys), Failure> {
+    let job = Job::open(location.clone())?;
     if let Location::Local(folder) = location {
         // of shards that killed workers were writing
         remove_leftovers_beside(&folder.join("shards").join("any"));
     }
-    let job = Job::open(location.clone())?;
     warn_insecure(&job)?;
     let keys = spin("loading keys", || job.keys(None))?;
     Ok((job, keys))
@@ -110,6 +111,7 @@ fn run_job(args: &JobRun) -> Result<(), Failure> {
     let all = 0..job.shards();
     let ranges = args.shards.as_ref().map(|shards| &shards.0[..]);
     let ranges = ranges.unwrap_or(std::slice::from_ref(&all));
+    job.check_ranges(ranges)?;
     let before = job.status()?;
     let (wanted, there) = (sum(ranges, |_| true), sum(ranges, |n| before.has(n)));
     let batches = |number| shard_batches(&job, number);
@@ -362,14 +364,39 @@ fn verify(args: &JobVerify) -> Result<(), Failure> {
     console::print(&format!("{}: {right}{evaluated}{missing}\n", args.job))
 }
 
+/// Refuses an output in the folder of a job that is read: it would replace what the job needs, or go with it.
+pub(crate) fn refuse_in_job(out: &Path, job: &Location) -> Result<(), Failure> {
+    let Location::Local(folder) = job else {
+        return Ok(());
+    };
+    let folder = folder.canonicalize().ok();
+    // of a path that is not there yet, what of it is
+    let there = std::path::absolute(out).ok();
+    let there = there.as_deref().map(Path::ancestors).into_iter().flatten();
+    let there = there.filter_map(|path| path.canonicalize().ok()).next();
+    match (there, folder) {
+        (Some(there), Some(folder)) if there.starts_with(&folder) => Err(Failure::Work(format!(
+            "{}: is in the job that is read; choose another place for the output",
+            out.display()
+        ))),
+        _ => Ok(()),
+    }
+}
+
 fn merge(args: JobMerge) -> Result<(), Failure> {
     let job = Job::open(args.job)?;
+    refuse_in_job(&args.out, job.location())?;
     let output = reserve(&args.out, args.force)?;
     spin("merging", || job.merge(output))?;
     let bytes = table::count(job.output_bytes(), "byte", "bytes");
     let shards = table::count(job.shards(), "shard", "shards");
     if args.remove_shards {
-        job.remove()?;
+        let (location, out) = (job.location().to_string(), args.out.display());
+        job.remove().map_err(|error| {
+            Failure::Work(format!(
+                "{location}: {error}; {out} is complete, remove the job by hand"
+            ))
+        })?;
     }
     console::print_done(&format!("{}: {bytes} of {shards}\n", args.out.display()));
     Ok(())
