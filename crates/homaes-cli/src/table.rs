@@ -1,5 +1,6 @@
 //! Texts for people: tables, sizes, times, security.
 
+pub(crate) use homaes::hex;
 use homaes::{
     Direction, Expansion, Layout, Mode, NoiseTerms, Purpose, Quality, Scheme, SetCard, Step,
 };
@@ -164,10 +165,6 @@ pub(crate) fn iv_name(mode: Mode) -> &'static str {
 pub(crate) fn associated_data(bytes: u64, sha256: &[u8]) -> String {
     let bytes = count(bytes, "byte", "bytes");
     format!("{bytes}, SHA-256 {}", hex(sha256))
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Bits between noise and failure; none for an empty message.

@@ -3,6 +3,7 @@
 use crate::error::{JobError, Result};
 use homaes::{Mode, PartMeta};
 use homaes_store::Location;
+use homaes_wire::{hex, unhex};
 use serde::{Deserialize, Serialize};
 
 /// What stands first in the file.
@@ -184,13 +185,7 @@ impl TryFrom<String> for Bytes {
     type Error = &'static str;
 
     fn try_from(text: String) -> Result<Self, &'static str> {
-        let digit = |digit: u8| char::from(digit).to_digit(16).map(|digit| digit as u8);
-        let (pairs, rest) = text.as_bytes().as_chunks::<2>();
-        let bytes = pairs
-            .iter()
-            .map(|&[high, low]| Some(16 * digit(high)? + digit(low)?));
-        let bytes = bytes.collect::<Option<_>>().filter(|_| rest.is_empty());
-        bytes.map(Self).ok_or("expected pairs of hex digits")
+        unhex(&text).map(Self).ok_or("expected pairs of hex digits")
     }
 }
 
@@ -217,12 +212,4 @@ impl<const N: usize> From<Hex<N>> for String {
     fn from(bytes: Hex<N>) -> Self {
         hex(&bytes.0)
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        text.push(char::from_digit(u32::from(byte >> 4), 16).unwrap_or_default());
-        text.push(char::from_digit(u32::from(byte & 15), 16).unwrap_or_default());
-        text
-    })
 }

@@ -2,9 +2,9 @@
 
 use crate::local::{at, make_folder};
 use crate::{Location, Store, StoreError, open};
+use homaes_wire::hex;
 use homaes_wire::{AtomicFile, OutputOptions, WireError};
 use std::ffi::OsString;
-use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -148,11 +148,4 @@ fn lock(path: &Path) -> Result<File, StoreError> {
             _ => return Ok(file),
         }
     }
-}
-
-fn hex(digest: &[u8; 32]) -> String {
-    digest.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }

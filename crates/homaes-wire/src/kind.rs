@@ -106,6 +106,38 @@ impl fmt::Debug for KeyId {
     }
 }
 
-pub(crate) fn hex(bytes: &[u8]) -> String {
+/// Bytes in hex digits, two in lower case for each.
+#[must_use]
+pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The bytes of hex digits in upper or lower case; nothing if there are other characters, or half a byte.
+#[must_use]
+pub fn unhex(text: &str) -> Option<Vec<u8>> {
+    let digit = |digit: u8| char::from(digit).to_digit(16).map(|digit| digit as u8);
+    let (pairs, rest) = text.as_bytes().as_chunks();
+    let bytes = pairs
+        .iter()
+        .map(|&[high, low]| Some(16 * digit(high)? + digit(low)?));
+    bytes.collect::<Option<_>>().filter(|_| rest.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hex_digits_are_bytes_and_back() {
+        let bytes: Vec<u8> = (0..=255).collect();
+        assert_eq!(unhex(&hex(&bytes)), Some(bytes));
+        assert_eq!(
+            (hex(&[0, 0xaf]), unhex("00aF")),
+            ("00af".into(), Some(vec![0, 0xaf]))
+        );
+        assert_eq!(unhex(""), Some(Vec::new()));
+        for bad in ["0", "000", "0g", "é0", "0x", "+1", " 1"] {
+            assert_eq!(unhex(bad), None, "{bad:?}");
+        }
+    }
 }

@@ -43,7 +43,7 @@ pub use bits::{pack_bits, packed_len, unpack_bits};
 pub use codec::{Decoder, Encoder};
 pub use error::WireError;
 pub use header::{Contents, HEADER_FIXED_BYTES, Header, MAGIC, MAX_SET_NAME_BYTES, VERSION};
-pub use kind::{KeyId, Kind};
+pub use kind::{KeyId, Kind, hex, unhex};
 pub use leftover::{
     Temporary, claim, is_one_file, is_temporary_name, remove_leftovers, temporaries,
 };

@@ -624,10 +624,6 @@ impl Error {
     }
 }
 
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 fn prefix(path: &Option<PathBuf>) -> String {
     path.as_ref()
         .map_or_else(String::new, |path| format!("{}: ", path.display()))

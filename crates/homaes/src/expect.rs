@@ -1,7 +1,7 @@
 //! What a client expects of a message, held against what its file says before anything is decrypted.
 
-use crate::error::hex;
 use crate::{Error, PartMeta, Result};
+use homaes_wire::hex;
 use std::path::Path;
 
 /// What the client knows of the message that it asked for. What is `None` may be anything.

@@ -49,6 +49,19 @@ const WRAPPED_KEY: &str = "wrapped key";
 /// What bytes without a file are called in errors.
 const MEMORY: &str = "<memory>";
 
+/// The header of a key's file that is open, and the key, which `read` reads where there is the memory.
+fn read_key<R: Read + Send, K: Send>(
+    reader: Reader<R>,
+    path: &Path,
+    set: &Set,
+    read: impl FnOnce(Arc<dyn scheme::Params>, Reader<R>) -> Result<K, SchemeError> + Send,
+) -> Result<(Header, K)> {
+    let header = reader.header().clone();
+    memory::check_read(set, &header)?;
+    let key = Pool::new(0).install(|| read(set.params(), reader));
+    Ok((header, key.map_err(|source| Error::content(path, source))?))
+}
+
 /// What is wrong with a key in the making.
 fn made(source: SchemeError) -> Error {
     match source.is_cancelled() {
@@ -481,11 +494,7 @@ impl EvalKey {
         + Send,
     ) -> Result<Self> {
         let set = set_of(path, &reader)?;
-        let header = reader.header().clone();
-        memory::check_read(&set, &header)?;
-        let key = Pool::new(0)
-            .install(|| read(set.params(), reader))
-            .map_err(|source| Error::content(path, source))?;
+        let (header, key) = read_key(reader, path, &set, read)?;
         Ok(Self {
             key,
             header,

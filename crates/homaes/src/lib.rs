@@ -98,7 +98,7 @@ pub use homaes_aes::{Block, Counter, Direction, KeySize, Layout, Mode};
 pub use homaes_bridge::Fitness;
 pub use homaes_params::{Estimate, Published, Purpose, SecretWeight, SetCard};
 pub use homaes_scheme::{Cancel, Expansion, Wrapped};
-pub use homaes_wire::{KeyId, Kind, Temporary, claim};
+pub use homaes_wire::{KeyId, Kind, Temporary, claim, hex, unhex};
 pub use inspect::{End, Inspection, Messages, inspect};
 pub use keys::{
     AesKey, EVAL_KEY_FILE, EvalKey, Fits, FolderInspection, KdfCost, KeyFile, KeyFolder, KeySet,

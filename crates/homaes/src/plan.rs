@@ -1,6 +1,5 @@
 //! What a run will do and write, known before it starts.
 
-use crate::error::hex;
 use crate::message::Message;
 use crate::meta::Meta;
 use crate::results::Results;
@@ -8,6 +7,7 @@ use crate::split::Split;
 use crate::{Error, Output, Result};
 use core::fmt;
 use homaes_aes::Layout;
+use homaes_wire::hex;
 use homaes_wire::{CHECKSUM_BYTES, Contents, Header, WireError, Writer};
 
 /// Separates digests of runs from others.

@@ -11,14 +11,13 @@
 //! [`RunId`]: over keys, layout and message. `chain` is the checksum of the last record in the part, which covers everything before it. So the next run takes the part up to
 //! a line whose checksum it finds there, and nothing that another run wrote. `steps` is the record of steps so far.
 
-use crate::error::hex;
 use crate::meta::encode_steps;
 use crate::output::folder_of;
 use crate::plan::{Plan, RunId};
 use crate::report::worst;
 use crate::results::Results;
 use crate::{Error, Message, Output, Report, Result, Step, Transcipher, disk, memory};
-use homaes_wire::{Front, Reader, is_one_file};
+use homaes_wire::{Front, Reader, hex, is_one_file, unhex};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{Read, Write};
@@ -407,16 +406,4 @@ impl Last {
         let whole = (records / a_batch).min(of);
         Ok((last.filter(|last| last.batches <= of), whole))
     }
-}
-
-/// The bytes of hex digits.
-fn unhex(text: &str) -> Option<Vec<u8>> {
-    let digit = |byte: u8| char::from(byte).to_digit(16);
-    let pairs = text.as_bytes().chunks(2);
-    pairs
-        .map(|pair| match *pair {
-            [high, low] => Some((16 * digit(high)? + digit(low)?) as u8),
-            _ => None,
-        })
-        .collect()
 }

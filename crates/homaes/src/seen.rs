@@ -15,11 +15,11 @@
 //! A new line is written with a copy of the log, which then replaces it: no line is ever there in part. So the cost of a decryption
 //! grows with the log, by some 250 bytes for each message in it.
 
-use crate::error::hex;
 use crate::meta::sha256;
 use crate::{Error, Output, PartMeta, Result};
 use homaes_aes::Block;
 use homaes_wire::KeyId;
+use homaes_wire::hex;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};

@@ -3,7 +3,7 @@
 use crate::args::{self, Mode, is_stream, parse_iv, parse_nonce};
 use crate::cmd::{open_file, read_aad};
 use crate::console::{self, Failure};
-use homaes::{Error, Message, Part, Reopened};
+use homaes::{Error, Message, Part, Reopened, unhex};
 use homaes_job::{Location, open_source};
 use serde_json::Value;
 use std::collections::HashSet;
@@ -219,7 +219,7 @@ fn listed(
         let how = How::of(mode, text("iv").or(args.iv.as_deref()));
         let how = how.map_err(|reason| wrong(&format!("iv: {reason}")))?;
         let own = text("aad").map(|aad| {
-            let bytes = hex(aad);
+            let bytes = unhex(aad);
             bytes.ok_or_else(|| wrong("aad: expected pairs of hex digits"))
         });
         let own = own.transpose()?;
@@ -231,16 +231,6 @@ fn listed(
         parts.push((name, part));
     }
     Ok(())
-}
-
-fn hex(text: &str) -> Option<Vec<u8>> {
-    let pairs = text.as_bytes().chunks(2);
-    let byte = |pair: &[u8]| {
-        let pair = str::from_utf8(pair).ok().filter(|pair| pair.len() == 2)?;
-        let digits = pair.bytes().all(|digit| digit.is_ascii_hexdigit());
-        digits.then(|| u8::from_str_radix(pair, 16).ok())?
-    };
-    pairs.map(byte).collect()
 }
 
 /// What is in a bucket, if a path says so.

@@ -133,7 +133,7 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Why it failed: with `--resume` perhaps for now only.
+/// Why it failed; with `--resume` also whether the same command can succeed later.
 fn failure(args: &args::Transcipher, error: Error) -> Failure {
     match args.resume {
         true => resume::failure(error),

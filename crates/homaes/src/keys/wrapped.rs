@@ -1,10 +1,9 @@
 //! AES keys under FHE.
 
 use super::{
-    AesKey, EvalKey, MEMORY, SecretKey, WRAPPED_KEY, debug, in_memory, last_checksum, open, write,
-    write_watched,
+    AesKey, EvalKey, MEMORY, SecretKey, WRAPPED_KEY, debug, in_memory, last_checksum, open,
+    read_key, write, write_watched,
 };
-use crate::pool::Pool;
 use crate::{Error, Output, Result, SchemeError, Set, Wrapped, Wrapping, memory, random, scheme};
 use core::fmt;
 use homaes_aes::{Direction, KeySize, Layout};
@@ -169,11 +168,7 @@ impl WrappedKey {
             .check_set(set.name(), set.digest())
             .and_then(|()| reader.check_key(id))
             .map_err(|source| Error::file(path, source))?;
-        let header = reader.header().clone();
-        memory::check_read(&set, &header)?;
-        let key = Pool::new(0)
-            .install(|| read(set.params(), reader))
-            .map_err(|source| Error::content(path, source))?;
+        let (header, key) = read_key(reader, path, &set, read)?;
         Ok(Self {
             key,
             header,
