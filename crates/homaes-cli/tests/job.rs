@@ -286,6 +286,26 @@ fn a_job_in_the_folder_that_it_reads_is_no_part_of_itself() {
     assert!(world.ok(&line).out.contains("2 parts"));
     world.fails(2, &plan("- -o other"), "standard input");
     world.fails(1, &plan("in/none -o other"), "No such file");
+    world.fails(
+        1,
+        &plan("in -o in"),
+        "is the folder of the job and also read",
+    );
+    let uri = format!("file://{}", world.at("in/job").display());
+    world.ok(&format!("decrypt --secret keys/secret.hsk {uri} -o parts"));
+    assert_eq!(fs::read_dir(world.at("parts")).unwrap().count(), 2);
+    // a part that has grown, and keys for other levels
+    world
+        .ok("wrap-key --secret keys/secret.hsk --key-file k --levels-left 3 --out key.hwk --force");
+    world.ok(&plan("in/a -o levels"));
+    world.ok("wrap-key --secret keys/secret.hsk --key-file k --out key.hwk --force");
+    world.fails(1, "job run levels", "not those of the plan");
+    world.ok(&plan("in/a -o grown"));
+    world.write("in/a", &[7; 101]);
+    let line = "job run grown";
+    world
+        .run(line)
+        .check_failure(1, "in/a: changed since", line);
     world.fails(2, &plan("in -o http://x/y"), "expected a path");
     let line = plan("in -o s3://bucket/job");
     world.fails(1, &line, "this build has no object stores");

@@ -99,30 +99,32 @@ impl Job {
             manifest,
             layout,
         };
-        match job.fault()? {
+        match job.fault() {
             None => Ok(job),
             Some(what) => Err(wrong(what.to_owned())),
         }
     }
 
     /// What of the plan contradicts the rest. What it says of keys and message is compared with them when they are opened.
-    fn fault(&self) -> Result<Option<&'static str>> {
+    fn fault(&self) -> Option<&'static str> {
         let plan = &self.manifest;
         if plan.format != FORMAT {
-            return Ok(Some("expected format \"homaes job 1\""));
+            return Some("expected format \"homaes job 1\"");
         }
-        let merge = self.merge_of(Box::new(|number| {
+        let Ok(merge) = self.merge_of(Box::new(|number| {
             let path = PathBuf::from(number.to_string());
             let source = io::ErrorKind::NotFound.into();
             Err(homaes::Error::Io { path, source })
-        }))?;
+        })) else {
+            return Some("expected the front of a file of results, and shards of a batch at least");
+        };
         let (header, shards) = (merge.header(), merge.shards());
         let same_set = plan.set.name == header.set()
             && plan.set.digest.0 == *header.digest()
             && plan.key_id == header.key_id().to_string();
         let last = shards.saturating_sub(1);
         let batches = merge.shard(last).range().end;
-        Ok(match () {
+        match () {
             () if !same_set => Some("set or key differ from those of the front"),
             () if shards == 0 || plan.shards != shards || plan.batches != batches => {
                 Some("shards or batches differ from those of the front")
@@ -138,7 +140,7 @@ impl Job {
                 Some("a part has a mode or an IV that it cannot have")
             }
             () => None,
-        })
+        }
     }
 
     /// Where it is.

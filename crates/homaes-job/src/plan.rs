@@ -107,7 +107,7 @@ impl Job {
             return Ok(self);
         }
         let there = Self::open(self.location.clone())?;
-        let name = |job: &Self| format!("{} in {} shards", job.id(), job.shards());
+        let name = |job: &Self| format!("{}, {} batches a shard", job.id(), job.shard_batches());
         match there.manifest == self.manifest {
             true => Ok(there),
             false => Err(JobError::OtherJob {

@@ -10,6 +10,7 @@ use homaes::{Cancel, EvalKey, Message, Part, Plan, Progress, Report, Transcipher
 use homaes_store::{Created, Location};
 use serde_json::json;
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::ErrorKind;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -160,7 +161,9 @@ impl<'k> Worker<'k> {
         let header = plan.header();
         let same_keys = header.set() == manifest.set.name
             && *header.digest() == manifest.set.digest.0
-            && header.key_id().to_string() == manifest.key_id;
+            && header.key_id().to_string() == manifest.key_id
+            // an AES key that was wrapped for other levels
+            && plan.meta().level as u64 == manifest.level;
         let same_front = plan.front()? == manifest.front.0;
         if !same_keys || (same_front && plan.id_of(&digests) != job.id()) {
             return Err(JobError::OtherKeys { job: name });
@@ -325,11 +328,20 @@ impl<'k> Worker<'k> {
     /// The bytes of shard `number`, evaluated.
     pub(crate) fn evaluate(&self, number: u64) -> Result<(Vec<u8>, Report)> {
         let name = self.job.shard(number);
-        let (held, digest) = self.plan.hold(&name)?;
+        // of another length, or with another tag, than when it was planned
+        let changed = |error| match error {
+            homaes::Error::Io { path, source } if source.kind() == ErrorKind::InvalidData => {
+                JobError::Input {
+                    input: path.display().to_string(),
+                }
+            }
+            error => error.into(),
+        };
+        let (held, digest) = self.plan.hold(&name).map_err(changed)?;
         if digest != self.job.manifest.inputs[number as usize].0 {
             return Err(self.changed(&name));
         }
-        Ok(self.transcipher.shard(&held, &name)?)
+        self.transcipher.shard(&held, &name).map_err(changed)
     }
 
     /// The part of a shard that has changed.

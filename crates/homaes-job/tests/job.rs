@@ -216,7 +216,7 @@ fn what_is_not_as_planned_is_named_and_not_used() {
             true => assert_eq!(last.unwrap().outcome, Outcome::Written),
             false => {
                 let error = last.unwrap_err().to_string();
-                assert!(error.contains("/d: the file changed"), "{error}");
+                assert!(error.contains("/d: changed since"), "{error}");
             }
         }
     }

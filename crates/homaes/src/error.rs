@@ -1,5 +1,7 @@
 //! What went wrong, where, and what to do about it.
 
+mod remedy;
+
 use crate::{ParamsError, SchemeError};
 use homaes_aes::Direction;
 use homaes_wire::WireError;
@@ -59,8 +61,8 @@ pub enum Error {
         /// What differs.
         what: &'static str,
     },
-    /// A journal does not say which run it is of.
-    #[error("{}: the journal of an unfinished run is damaged in its first line", path.display())]
+    /// No journal says which run the unfinished output is of.
+    #[error("{}: the journal of an unfinished run is missing or damaged in its first line", path.display())]
     Journal {
         /// The journal.
         path: PathBuf,
@@ -441,110 +443,6 @@ pub enum Error {
 }
 
 impl Error {
-    /// What to do, in one clause.
-    #[must_use]
-    pub fn remedy(&self) -> &'static str {
-        match self {
-            Self::Io { source, .. } => io_remedy(source),
-            Self::AlreadyExists { .. } => "choose another name or overwrite with --force",
-            Self::UnfinishedOfSet { .. } => "name that set, or remove the unfinished files",
-            Self::OtherRun { .. } | Self::Journal { .. } => {
-                "choose another output, or begin anew with --force, which gives up what that run has done"
-            }
-            Self::Shard { .. } => "remove it, and run its number again",
-            Self::HoldsSecretKey { .. } => "choose another name, or remove the key by hand",
-            Self::ClientKey { .. } => "write the key with tfhe::safe_serialization::safe_serialize",
-            Self::Range { .. } => "give bytes that the message has, the smaller number first",
-            Self::File { source, .. } => source.remedy(),
-            Self::Content { source, .. } | Self::Batch { source, .. } | Self::Keys(source) => {
-                source.remedy()
-            }
-            Self::Value { .. } => "correct what the program says of it",
-            Self::Wide { .. } => "compute it anew, and trust none of its numbers",
-            Self::OtherState { .. } => {
-                "give results of a set of the scheme that the program is for"
-            }
-            Self::Cancelled => "run it again",
-            Self::Noise { .. } => {
-                "make the keys anew and transcipher again; if it stays so, please report it"
-            }
-            Self::Params(_) => "this is a fault of the program; please report it",
-            Self::UnknownSet { .. } => "see 'homaes params' for the sets",
-            Self::UnknownSetInFile { .. } => {
-                "use the version of homaes that made the file, or make it anew"
-            }
-            Self::AesKey { .. } => "give the raw key or its hex digits, nothing else",
-            Self::AlmostHex { .. } => {
-                "correct the digits; if it is a raw AES-256 key, give its 64 hex digits"
-            }
-            Self::MessageLength { .. } => "check that the file is whole and that this is its mode",
-            Self::Aad { .. } => "give associated data with mode gcm only, and not more",
-            Self::Direction { found, .. } => match found {
-                Direction::Encrypt => "wrap the AES key with wrap-key --direction decrypt",
-                Direction::Decrypt => "wrap the AES key with wrap-key --direction encrypt",
-            },
-            Self::NotOfMode {
-                option: TAG_TO_CHECK,
-                ..
-            } => {
-                "if a GCM message is expected, do not use this file; otherwise decrypt without --key-file"
-            }
-            Self::NotOfMode { .. } => "decrypt without this option",
-            Self::AesKeySize { .. } => "give the AES key of the message",
-            Self::Tag { .. } => {
-                "do not use this message; check the nonce, the associated data and the AES key"
-            }
-            Self::NoAesKey { .. } => {
-                "give the AES key with --key-file, or take bytes that anybody may have changed with --unauthenticated"
-            }
-            Self::Unexpected { .. } => {
-                "give the file of the message that is expected; if this is what the server returned, do not use it"
-            }
-            Self::SeenUnchecked { .. } => {
-                "give the AES key of a GCM message, or decrypt without --seen"
-            }
-            Self::Seen { .. } => {
-                "do not use it again: the server returned an old message, or it was decrypted twice"
-            }
-            Self::SeenDamaged { .. } => {
-                "restore the log from a copy; a new log under another name knows of no message yet"
-            }
-            Self::SeenIsOutput { .. } => "choose another name for one of them",
-            Self::Padding { .. } => {
-                "check mode, IV and AES key, or decrypt without --unpad if the message was not padded"
-            }
-            Self::Passphrase { .. } => "give a file with the passphrase as its only line",
-            Self::Protected { .. } => "give the passphrase with --passphrase-file",
-            Self::NotProtected { .. } => "leave the passphrase out",
-            Self::WrongPassphrase { .. } => {
-                "check the passphrase; if it is right, the file was changed: take a copy of it"
-            }
-            Self::KdfMemory { .. } => "free memory, or raise the memory limit",
-            Self::Random(_) => "make the system's random source available",
-            Self::Locked { .. } => "wait for it to end, or choose another folder",
-            Self::HalfReplaced { .. } => {
-                "compare key ids with 'homaes inspect' (also of wrapped keys and results), keep the right secret key as secret.hsk and move the other one away"
-            }
-            Self::PartNames { .. } => "rename them, or give names with --files-from",
-            Self::ManyParts { .. } => {
-                "choose one with --part, or decrypt all into a folder, without --seen and what is expected of one message"
-            }
-            Self::NoParts { .. } => "leave --part out, and give a file as output",
-            Self::NoPart { .. } => "'homaes inspect' lists the parts",
-            Self::Unfit(error) => error.remedy(),
-            Self::Crossing { needed: 1, .. } => {
-                "wrap the key with --levels-left 1, under a set that leaves one: bgv/bridge128 for AES-128, bgv/aes192+5 for AES-192, bgv/aes256+2 for AES-256"
-            }
-            Self::Crossing { .. } => {
-                "wrap the key with --levels-left 5, under bgv/bridge128 for AES-128 or bgv/aes192+5 for AES-192; AES-256 crosses to a secret key of tfhe/p64 alone"
-            }
-            Self::Disk { .. } => "free space, or choose a folder on another disk",
-            Self::Memory { .. } => {
-                "raise the memory limit, or use a machine with more memory or a smaller parameter set"
-            }
-        }
-    }
-
     /// Whether the same work can succeed later: it failed for want of room on the disk or in memory.
     #[must_use]
     pub fn is_temporary(&self) -> bool {
@@ -641,25 +539,6 @@ fn other(direction: Direction) -> Direction {
     match direction {
         Direction::Encrypt => Direction::Decrypt,
         Direction::Decrypt => Direction::Encrypt,
-    }
-}
-
-fn io_remedy(error: &io::Error) -> &'static str {
-    use io::ErrorKind as Kind;
-    match error.kind() {
-        // not by the system: an unfinished key that others may have made or read
-        Kind::PermissionDenied if error.get_ref().is_some() => "remove it",
-        Kind::NotFound => "check the path",
-        Kind::PermissionDenied | Kind::ReadOnlyFilesystem => "check the permissions",
-        Kind::StorageFull | Kind::QuotaExceeded | Kind::FileTooLarge => {
-            "free space or write to another disk"
-        }
-        Kind::NotADirectory => "check the path: a part of it is a file, not a folder",
-        Kind::InvalidInput | Kind::IsADirectory => "give a regular file",
-        Kind::InvalidData | Kind::UnexpectedEof => {
-            "let nothing write to the file while it is used, and try again"
-        }
-        _ => "check the file, the disk and their permissions, and try again",
     }
 }
 

@@ -210,6 +210,10 @@ impl Journal {
         let read = journal.written()?.read_to_end(&mut text);
         read.map_err(|source| Error::io(&path, source))?;
         let lines = Lines::read(&text);
+        let part_bytes = part.written()?.metadata();
+        let part_bytes = part_bytes
+            .map_err(|source| Error::io(part.path(), source))?
+            .len();
         let foreign = match lines.all.first() {
             _ if lines.is_of(id) => None,
             Some((first, _)) if first["format"] == FORMAT => Some(Error::OtherRun {
@@ -217,8 +221,8 @@ impl Journal {
                 found: first["job"].as_str().unwrap_or_default().to_owned(),
                 expected: id.to_string(),
             }),
-            // a run that was stopped in its first line has left nothing to go on with
-            None if !text.contains(&b'\n') => None,
+            // a run that was stopped in its first line has left nothing to go on with: the part begins after it
+            None if !text.contains(&b'\n') && part_bytes == 0 => None,
             _ => Some(Error::Journal { path: path.clone() }),
         };
         if let Some(error) = foreign

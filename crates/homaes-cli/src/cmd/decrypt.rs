@@ -122,14 +122,19 @@ fn values(args: &Decrypt) -> Result<(), Failure> {
 
 /// The job that is to be decrypted, if the input is one.
 fn job_at(input: &Path) -> Result<Option<Job>, Failure> {
-    let in_bucket = input
-        .to_str()
-        .is_some_and(|input| input.starts_with("s3://"));
-    if is_stream(input) || !in_bucket && !input.join("job.json").is_file() {
-        return Ok(None);
-    }
-    let location = Location::parse(input).map_err(JobError::from)?;
-    Ok(Some(Job::open(location)?))
+    let uri = |scheme| {
+        input
+            .to_str()
+            .is_some_and(|input| input.starts_with(scheme))
+    };
+    let location = match uri("s3://") || uri("file://") {
+        true => Location::parse(input).map_err(JobError::from)?,
+        false => Location::Local(input.to_owned()),
+    };
+    Ok(match &location {
+        Location::Local(path) if is_stream(input) || !path.join("job.json").is_file() => None,
+        _ => Some(Job::open(location)?),
+    })
 }
 
 /// What is not read from a file: the results of a job, or standard input.

@@ -54,6 +54,18 @@ fn plan(args: &JobPlan) -> Result<(), Failure> {
             "a job does not take standard input, which other workers cannot read; give a file";
         return Err(Failure::Usage(message.into()));
     }
+    if let Location::Local(job) = &args.out
+        && let Ok(job) = job.canonicalize()
+        && let inputs = &args.message.inputs
+        && let Some(input) = inputs
+            .iter()
+            .find(|input| input.canonicalize().is_ok_and(|input| input == job))
+    {
+        return Err(Failure::Work(format!(
+            "{}: is the folder of the job and also read; choose another place for the job",
+            input.display()
+        )));
+    }
     let how = input::How::new(&args.message)?;
     let own: Vec<_> = match &args.out {
         Location::Local(folder) => vec![folder.clone()],
