@@ -160,6 +160,17 @@ impl Mode {
         }
     }
 
+    /// The mode called `name` with its vector: none, a nonce of 12 bytes, or 16 bytes. The other way round than [`name`](Self::name) and [`iv`](Self::iv).
+    pub fn with_vector(name: &str, iv: &[u8]) -> Option<Self> {
+        match name {
+            "ecb" => iv.is_empty().then_some(Self::Ecb),
+            "gcm" => Some(Self::Gcm {
+                nonce: iv.try_into().ok()?,
+            }),
+            name => Self::with_iv(name, iv.try_into().ok()?),
+        }
+    }
+
     /// Most bytes of a message, after which a counter would come again; `u64::MAX` without a limit.
     pub const fn most_bytes(&self) -> u64 {
         match self {
@@ -394,6 +405,14 @@ mod tests {
         assert_eq!([ctr, gcm].map(|m| m.direction()), [Direction::Encrypt; 2]);
         let names = [ecb, cbc, ctr, gcm].map(|mode| mode.name());
         assert_eq!(names, ["ecb", "cbc", "ctr", "gcm"]);
+        for mode in all {
+            assert_eq!(Mode::with_vector(mode.name(), mode.iv()), Some(mode));
+            for other in [&[][..], &[1; 12], &[1; 15], &[1; 16], &[1; 17]] {
+                let fits = other.len() == mode.iv().len();
+                assert_eq!(Mode::with_vector(mode.name(), other).is_some(), fits);
+            }
+        }
+        assert_eq!(Mode::with_vector("none", &[1; 16]), None);
         let ivs = [ecb, cbc, ctr, gcm].map(|mode| mode.iv().len());
         assert_eq!(ivs, [0, 16, 16, 12]);
         assert!(ecb.whole_blocks() && cbc.whole_blocks());

@@ -101,23 +101,12 @@ impl PartEntry {
 
     /// What the file of results says of it.
     pub(crate) fn meta(&self) -> Option<PartMeta> {
-        let mut meta = PartMeta::new(mode(&self.mode, &self.iv.0)?, self.bytes);
+        let mut meta = PartMeta::new(Mode::with_vector(&self.mode, &self.iv.0)?, self.bytes);
         meta.name.clone_from(&self.name);
         meta.tag = self.tag.map(|tag| tag.0);
         meta.aad.clone_from(&self.aad.0);
         meta.first_block = self.first_block;
         Some(meta)
-    }
-}
-
-/// A mode by its name and public parameters.
-fn mode(name: &str, iv: &[u8]) -> Option<Mode> {
-    match name {
-        "ecb" => iv.is_empty().then_some(Mode::Ecb),
-        "gcm" => Some(Mode::Gcm {
-            nonce: iv.try_into().ok()?,
-        }),
-        name => Mode::with_iv(name, iv.try_into().ok()?),
     }
 }
 

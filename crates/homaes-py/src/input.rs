@@ -66,24 +66,17 @@ fn part((_, data, mode, iv, tag, aad): Given<'_>) -> PyResult<Part> {
 
 /// The mode of a name with its nonce or IV.
 fn mode_of(name: &str, iv: &[u8]) -> PyResult<Mode> {
-    let wrong = |expected| {
+    Mode::with_vector(name, iv).ok_or_else(|| {
         let found = iv.len();
+        let expected = match name {
+            "ecb" => 0,
+            "gcm" => 12,
+            _ => 16,
+        };
         PyValueError::new_err(format!(
             "{name}: found {found} bytes of nonce or IV, expected {expected}"
         ))
-    };
-    match name {
-        "ecb" => Ok(Mode::Ecb),
-        "gcm" => {
-            let nonce = iv.try_into().map_err(|_| wrong(12))?;
-            Ok(Mode::Gcm { nonce })
-        }
-        _ => {
-            let iv = iv.try_into().map_err(|_| wrong(16))?;
-            let unknown = || PyValueError::new_err(format!("unknown mode {name:?}"));
-            Mode::with_iv(name, iv).ok_or_else(unknown)
-        }
-    }
+    })
 }
 
 /// Bytes of a Python object, which stay where they are.
