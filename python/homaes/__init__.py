@@ -24,6 +24,8 @@ from ._homaes import keygen as _keygen
 from ._homaes import card as _card
 from ._homaes import set_names as _set_names
 from ._homaes import version as _version
+from ._job import Job, JobReport, JobStatus, JobVerified, JobWorker
+from ._progress import JobProgress
 from ._report import (
     STEP_DTYPE,
     DecryptReport,
@@ -46,6 +48,7 @@ from .errors import (
     PaddingError,
     ParametersError,
     ShardMismatchError,
+    StoreError,
 )
 
 __all__ = [
@@ -59,7 +62,13 @@ __all__ = [
     "HomaesError",
     "InsecureParametersError",
     "Inspection",
+    "Job",
     "JobError",
+    "JobProgress",
+    "JobReport",
+    "JobStatus",
+    "JobVerified",
+    "JobWorker",
     "KeyMismatchError",
     "KeySet",
     "Message",
@@ -72,6 +81,7 @@ __all__ = [
     "SecretKey",
     "SetCard",
     "ShardMismatchError",
+    "StoreError",
     "Transcipher",
     "WrappedKey",
     "demo",

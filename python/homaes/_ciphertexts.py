@@ -20,7 +20,7 @@ __all__ = ["Ciphertexts"]
 
 
 class Ciphertexts:
-    """FHE ciphertexts of a message: what a run made, or a ``.hct`` file. Nothing here needs a secret."""
+    """FHE ciphertexts of a message: what a run made, a ``.hct`` file, or what the shards of a job make. Nothing here needs a secret."""
 
     def __init__(self, held: Held, report: Report | None = None) -> None:
         self._held = held
@@ -30,7 +30,7 @@ class Ciphertexts:
 
     @staticmethod
     def open(source: str | os.PathLike[str] | Buffer, /) -> Ciphertexts:
-        """A ``.hct`` file, or the bytes of one. Its front is read and checked; the ciphertexts are when they are used."""
+        """A ``.hct`` file, the bytes of one, or the folder of a job. Its front is read and checked; the ciphertexts are when they are used."""
         opened = Ciphertexts(Held(source))
         opened._describe()
         return opened
@@ -55,6 +55,11 @@ class Ciphertexts:
     def path(self) -> os.PathLike[str] | None:
         """The file; None in memory."""
         return self._held.path
+
+    @property
+    def job(self) -> str | None:
+        """Where the job is whose shards they are; None for a file or in memory."""
+        return self._held.job
 
     @property
     def set(self) -> str:
@@ -191,6 +196,7 @@ class Ciphertexts:
 
     def __repr__(self) -> str:
         place = "in memory" if self.path is None else f"in {os.fspath(self.path)}"
+        place = place if self.job is None else f"of the job at {self.job}"
         return (
             f"<homaes.Ciphertexts of {self.bytes} bytes, {self.layout},"
             f" {self.batches} batches, {place}>"

@@ -1,4 +1,4 @@
-"""Pickling: of what is in a file by its path, digest and key; of what is in memory by its bytes.
+"""Pickling: of what is in a file by its path, digest and key; of results of a job by the job; of what is in memory by its bytes.
 
 What is in a file is opened once in a process, as long as anybody has it.
 """
@@ -13,6 +13,7 @@ from threading import Lock
 from typing import Any, Union
 
 from ._ciphertexts import Ciphertexts
+from ._job import Job
 from ._homaes import EvalKey, WrappedKey, digest
 from .errors import FileFormatError
 
@@ -32,6 +33,9 @@ _LOCK = Lock()
 
 
 def reduce(shared: _Shared, protocol: int) -> tuple[Any, ...]:
+    job = getattr(shared, "job", None)
+    if job is not None:
+        return Job.results, (Job.open(job),)
     kind = type(shared).__name__
     path = shared.path
     if path is None:

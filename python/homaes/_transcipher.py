@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from importlib import import_module
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, Any, TypeAlias, Union
 
@@ -16,7 +14,8 @@ import numpy.typing as npt
 
 from ._ciphertexts import Ciphertexts
 from ._homaes import EvalKey, Runner, WrappedKey
-from ._report import Progress, Report
+from ._progress import Follow, follower_of
+from ._report import Report
 from .modes import Mode, public_of
 
 if TYPE_CHECKING:
@@ -25,10 +24,9 @@ else:
     # of the standard library from Python 3.12 on
     Buffer = object
 
-__all__ = ["Data", "Follow", "Message", "Transcipher"]
+__all__ = ["Data", "Message", "Transcipher"]
 
 Path: TypeAlias = Union[str, os.PathLike[str]]
-Follow: TypeAlias = Union[bool, Callable[[Progress], object], None]
 Bytes: TypeAlias = Union[Buffer, npt.NDArray[np.uint8]]
 _Given: TypeAlias = tuple[Union[str, None], Union[Path, Bytes], Mode]
 
@@ -99,9 +97,9 @@ class Transcipher:
         if resume and out is None:
             raise ValueError("resume: there is no file to go on with, expected out")
         parts = [
-            (name, given, *public_of(how)) for name, given, how in _parts(data, mode)
+            (name, given, *public_of(how)) for name, given, how in parts_of(data, mode)
         ]
-        follower = _follower(progress)
+        follower = follower_of(progress)
         step = None if follower is None else follower.step
         kept = None if follower is None else follower.kept
         try:
@@ -133,7 +131,7 @@ class Transcipher:
         return f"<homaes.Transcipher under {self.set}, {self.threads} threads>"
 
 
-def _parts(data: Data, mode: Mode | None) -> list[_Given]:
+def parts_of(data: Data, mode: Mode | None) -> list[_Given]:
     if isinstance(data, Message):
         if mode is not None:
             raise TypeError("mode: a Message has the mode of each part, expected None")
@@ -141,68 +139,3 @@ def _parts(data: Data, mode: Mode | None) -> list[_Given]:
     if mode is None:
         raise TypeError("mode: found None, expected one of homaes.modes")
     return [(None, data, mode)]
-
-
-class _Follower:
-    """Calls what is to be called."""
-
-    def __init__(self, call: Callable[[Progress], object]) -> None:
-        self._call = call
-
-    def step(self, *event: Any) -> None:
-        self._call(Progress(*event))
-
-    def kept(self, batches: int, of: int, lost: int) -> None:
-        """Batches are on the disk: at the start those of earlier runs."""
-
-    def close(self) -> None:
-        """The run has ended."""
-
-
-class _Bar(_Follower):
-    """A bar of tqdm."""
-
-    def __init__(self, tqdm: Any) -> None:
-        super().__init__(self._show)
-        self._bar = tqdm(unit="step", desc="transciphering")
-        self._resumed: int | None = None
-
-    def kept(self, batches: int, of: int, lost: int) -> None:
-        if self._resumed is None:
-            self._resumed = batches
-
-    def _show(self, event: Progress) -> None:
-        steps = event.rounds + 1
-        self._bar.total = event.batches * steps
-        if self._resumed:
-            self._bar.update(self._resumed * steps)
-            self._resumed = 0
-        self._bar.update(1)
-
-    def close(self) -> None:
-        self._bar.close()
-
-
-class _Lines(_Follower):
-    """A line on standard error for every batch."""
-
-    def __init__(self) -> None:
-        super().__init__(self._show)
-
-    def _show(self, event: Progress) -> None:
-        if event.round == event.rounds:
-            print(
-                f"transciphering: batch {event.batch + 1} of {event.batches}",
-                file=sys.stderr,
-            )
-
-
-def _follower(progress: Follow) -> _Follower | None:
-    if progress is None or progress is False:
-        return None
-    if progress is not True:
-        return _Follower(progress)
-    try:
-        return _Bar(import_module("tqdm.auto").tqdm)
-    except ImportError:
-        return _Lines()

@@ -16,6 +16,7 @@ __all__ = [
     "PaddingError",
     "ParametersError",
     "ShardMismatchError",
+    "StoreError",
 ]
 
 
@@ -23,7 +24,10 @@ class HomaesError(Exception):
     """Every error of this package that is not the operating system's.
 
     ``path``, ``found`` and ``expected`` are there where they are known; ``remedy`` says what to do, and is a note of the exception too.
+    ``temporary``: the same call may succeed later. An ``OSError`` of this package has it too.
     """
+
+    temporary: bool = False
 
     path: os.PathLike[str] | str | None
     found: str | int | float | None
@@ -85,11 +89,15 @@ class PaddingError(HomaesError):
 
 
 class JobError(HomaesError):
-    """What a run left that was stopped is of another run, or damaged."""
+    """There is no such job, or a job or what a stopped run left is of another run, incomplete, damaged, or does not go with its input."""
 
 
 class ShardMismatchError(JobError):
-    """A shard of another run, or another shard."""
+    """A shard of another run, another shard, or one that is not what this machine computes."""
+
+
+class StoreError(HomaesError):
+    """A bucket or its service refused, or could not be reached."""
 
 
 class Cancelled(HomaesError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from functools import lru_cache
 
 import homaes
@@ -11,6 +12,11 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 from cryptography.hazmat.primitives.ciphers import modes as aes_modes
 
 AES_KEY = bytes(range(16))
+
+# Ray listens on more than the loopback interface: nobody but these tests has the token
+os.environ["RAY_AUTH_MODE"] = "token"
+os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
+os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 
 #: The fastest toy set of each scheme.
 TOYS = {

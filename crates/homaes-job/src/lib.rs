@@ -50,7 +50,7 @@ mod verify;
 mod worker;
 
 pub use error::{JobError, Result};
-pub use homaes_store::{Location, cache_folder};
+pub use homaes_store::{Location, StoreError, cache_folder};
 pub use input::open_source;
 pub use job::{Job, MAX_SHARD_BYTES, Status};
 pub use plan::Planning;

@@ -14,7 +14,7 @@ use std::io::ErrorKind;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -25,9 +25,9 @@ const PAUSE: Duration = Duration::from_millis(200);
 #[derive(Debug)]
 pub struct Keys {
     /// The evaluation key.
-    pub eval: EvalKey,
+    pub eval: Arc<EvalKey>,
     /// The wrapped AES key.
-    pub wrapped: WrappedKey,
+    pub wrapped: Arc<WrappedKey>,
 }
 
 impl Keys {
@@ -36,7 +36,10 @@ impl Keys {
         homaes::check_memory(&[eval, wrapped])?;
         let eval = EvalKey::open(eval)?;
         let wrapped = WrappedKey::open(wrapped, &eval)?;
-        Ok(Self { eval, wrapped })
+        Ok(Self {
+            eval: eval.into(),
+            wrapped: wrapped.into(),
+        })
     }
 }
 
@@ -63,9 +66,18 @@ impl Job {
     /// # Errors
     /// Those of the files; whether they are the keys of the plan is checked by [`Worker::new`].
     pub fn keys(&self, cache: Option<&Path>) -> Result<Keys> {
+        let [eval, wrapped] = self.key_files(cache)?;
+        Keys::open(&eval, &wrapped)
+    }
+
+    /// The files of its evaluation key and of its wrapped key; of those in a bucket, copies in the folder `cache`, or in the user's folder for such.
+    ///
+    /// # Errors
+    /// [`JobError::Store`]. Whether the files are there is found out where they are opened.
+    pub fn key_files(&self, cache: Option<&Path>) -> Result<[PathBuf; 2]> {
         let plan = &self.manifest;
         let path = |entry: &KeyEntry| fetched(&self.resolve(&entry.uri)?, entry, cache);
-        Keys::open(&path(&plan.eval_key)?, &path(&plan.wrapped_key)?)
+        Ok([path(&plan.eval_key)?, path(&plan.wrapped_key)?])
     }
 
     /// The message, whose parts are opened when they are read.

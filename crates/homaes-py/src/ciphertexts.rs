@@ -1,52 +1,76 @@
-//! Results: in a file, or in memory.
+//! Results: in a file, in memory, or of a job.
 
 use crate::errors::raise;
 use crate::place::{Place, Shared};
 use crate::wait;
 use homaes::{
-    Cancel, DecryptOptions, DecryptReport, Error, Inspection, Meta, Mode, Output, Quality, Source,
-    Step,
+    Cancel, Ciphertexts, DecryptOptions, DecryptReport, Error, Inspection, Meta, Mode, Output,
+    Quality, Source, Step,
 };
+use homaes_job::{Job, JobError, Location};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use std::io;
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-/// Results of a run, in a file or in memory.
+/// Results of a run, in a file or in memory, or of a job.
 #[pyclass(frozen, module = "homaes._homaes")]
 #[derive(Clone)]
-pub(crate) struct Held(pub(crate) Place);
+pub(crate) struct Held(Results);
+
+#[derive(Clone)]
+enum Results {
+    File(Place),
+    Job(Arc<Job>),
+}
 
 #[pymethods]
 impl Held {
     #[new]
     #[pyo3(signature = (source, /))]
     fn new(source: &Bound<'_, PyAny>) -> PyResult<Self> {
-        Place::of(source).map(Self)
+        Place::of(source).and_then(|place| Self::at(source.py(), place))
     }
 
-    /// The file; None in memory.
+    /// The file; None in memory, and for the results of a job.
     #[getter]
     fn path(&self) -> Option<PathBuf> {
         match &self.0 {
-            Place::Path(path) => Some(path.clone()),
-            Place::Bytes(_) => None,
+            Results::File(Place::Path(path)) => Some(path.clone()),
+            _ => None,
+        }
+    }
+
+    /// Where the job is whose shards they are; None for a file or in memory.
+    #[getter]
+    fn job(&self) -> Option<String> {
+        match &self.0 {
+            Results::Job(job) => Some(job.location().to_string()),
+            Results::File(_) => None,
         }
     }
 
     /// All bytes of the file.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        match &self.0 {
-            Place::Bytes(bytes) => Ok(bytes.to_python(py)),
-            Place::Path(path) => {
-                let bytes = py.detach(|| std::fs::read(path));
-                let bytes = bytes.map_err(|source| {
-                    let path = path.clone();
-                    raise(Error::Io { path, source })
-                })?;
-                Ok(PyBytes::new(py, &bytes))
+        let bytes = match self.0.clone() {
+            Results::File(Place::Bytes(bytes)) => return Ok(bytes.to_python(py)),
+            Results::File(Place::Path(path)) => {
+                let read = move || {
+                    let bytes = std::fs::read(&path);
+                    bytes.map_err(|source| Error::Io { path, source })
+                };
+                wait::run(py, &Cancel::new(), false, read)?
             }
-        }
+            Results::Job(job) => {
+                let merge = move || {
+                    let (output, buffer) = Output::memory();
+                    job.merge(output).map(|()| buffer.take())
+                };
+                wait::run(py, &Cancel::new(), false, merge)?
+            }
+        };
+        Ok(PyBytes::new(py, &bytes))
     }
 
     /// What the front of the file says, without a look at the ciphertexts.
@@ -54,7 +78,8 @@ impl Held {
         let (held, never) = (self.clone(), Cancel::new());
         let opened = wait::run(py, &Cancel::new(), false, move || {
             let opened = held.open(&never)?;
-            Ok((opened.meta().clone(), opened.set().name(), opened.key_id()))
+            let (set, id) = (opened.set().name(), opened.key_id());
+            Ok::<_, JobError>((opened.meta().clone(), set, id))
         })?;
         let (meta, set, id) = opened;
         let out = meta_dict(py, &meta)?;
@@ -76,7 +101,7 @@ impl Held {
                 worst = Some(worst.map_or(quality, |worst| worst.worst(quality)));
             }
             let left = worst.and_then(|worst| scheme.multiplications_left(worst.level));
-            Ok((worst, batches.steps().map(steps).unwrap_or_default(), left))
+            Ok::<_, JobError>((worst, batches.steps().map(steps).unwrap_or_default(), left))
         })?;
         let out = PyDict::new(py);
         out.set_item("multiplications_left", left)?;
@@ -89,40 +114,61 @@ impl Held {
     /// Write it to a file.
     #[pyo3(signature = (path, /, *, force=false))]
     fn save(&self, py: Python<'_>, path: PathBuf, force: bool) -> PyResult<()> {
-        use std::io::Write;
-        let save = || {
+        let results = self.0.clone();
+        let save = move || {
+            let mut output = Output::create(&path, force)?;
             let error = |source| Error::Io {
                 path: path.clone(),
                 source,
             };
-            let mut output = Output::create(&path, force)?;
-            match &self.0 {
-                Place::Bytes(bytes) => output.write_all(bytes.as_ref()).map_err(error)?,
-                Place::Path(from) => {
-                    let file = std::fs::File::open(from).map_err(|source| Error::Io {
-                        path: from.clone(),
-                        source,
-                    });
-                    io::copy(&mut file?, &mut output).map_err(error)?;
+            match results {
+                Results::Job(job) => return job.merge(output),
+                Results::File(Place::Bytes(bytes)) => {
+                    output.write_all(bytes.as_ref()).map_err(error)?;
+                }
+                Results::File(Place::Path(from)) => {
+                    let file = std::fs::File::open(&from);
+                    let mut file = file.map_err(|source| Error::Io { path: from, source })?;
+                    io::copy(&mut file, &mut output).map_err(error)?;
                 }
             }
-            output.commit()
+            Ok::<_, JobError>(output.commit()?)
         };
         py.detach(save).map_err(raise)
     }
 }
 
 impl Held {
-    /// What an object has: `Ciphertexts`, or what names a file.
+    /// What an object has: `Ciphertexts`, or what names a file or the folder of a job.
     pub(crate) fn of(object: &Bound<'_, PyAny>) -> PyResult<Self> {
         match object.getattr("_held") {
             Ok(held) => Ok(held.cast::<Self>()?.get().clone()),
-            Err(_) => Place::of(object).map(Self),
+            Err(_) => Self::new(object),
         }
     }
 
+    /// What is at a place.
+    pub(crate) fn at(py: Python<'_>, place: Place) -> PyResult<Self> {
+        match &place {
+            Place::Path(path) if path.join("job.json").is_file() => {
+                let location = Location::Local(path.clone());
+                let job = py.detach(|| Job::open(location)).map_err(raise)?;
+                Ok(Self::of_job(job.into()))
+            }
+            _ => Ok(Self(Results::File(place))),
+        }
+    }
+
+    pub(crate) fn file(path: PathBuf) -> Self {
+        Self(Results::File(Place::Path(path)))
+    }
+
     pub(crate) fn own(bytes: Vec<u8>) -> Self {
-        Self(Place::Bytes(Shared::Own(bytes.into())))
+        Self(Results::File(Place::Bytes(Shared::Own(bytes.into()))))
+    }
+
+    pub(crate) fn of_job(job: Arc<Job>) -> Self {
+        Self(Results::Job(job))
     }
 
     /// Decrypts them into `output`, which does not appear once `cancel` is thrown.
@@ -132,50 +178,69 @@ impl Held {
         output: Output,
         options: DecryptOptions<'_>,
         cancel: &Cancel,
-    ) -> homaes::Result<DecryptReport> {
+    ) -> Result<DecryptReport, JobError> {
         let done = secret.decrypt_from(self.open(cancel)?, output, options);
         match cancel.is_cancelled() {
-            true => Err(Error::Cancelled),
-            false => done,
+            true => Err(Error::Cancelled.into()),
+            false => Ok(done?),
         }
     }
 
     /// Reads their front; `cancel` ends reading.
-    fn open(&self, cancel: &Cancel) -> homaes::Result<homaes::Ciphertexts<'static>> {
+    fn open(&self, cancel: &Cancel) -> Result<Ciphertexts<'_>, JobError> {
         let cancel = cancel.clone();
-        match &self.0 {
-            Place::Path(path) => {
-                let source = homaes::Reopened::new(path)?;
-                homaes::Ciphertexts::of_source(Cancellable { source, cancel })
+        Ok(match &self.0 {
+            Results::File(Place::Path(path)) => {
+                let inner = homaes::Reopened::new(path)?;
+                Ciphertexts::of_source(Cancellable { inner, cancel })?
             }
-            Place::Bytes(bytes) => {
-                let source = homaes::Memory::new(bytes.clone(), "<memory>");
-                homaes::Ciphertexts::of_source(Cancellable { source, cancel })
+            Results::File(Place::Bytes(bytes)) => {
+                let inner = homaes::Memory::new(bytes.clone(), "<memory>");
+                Ciphertexts::of_source(Cancellable { inner, cancel })?
             }
-        }
+            Results::Job(job) => {
+                let inner = job.results()?;
+                let name = job.location().to_string();
+                Ciphertexts::of_read(Cancellable { inner, cancel }, name)?
+            }
+        })
     }
 }
 
-/// A source whose reads fail once `cancel` is thrown.
+/// What is read, until `cancel` is thrown.
 struct Cancellable<S> {
-    source: S,
+    inner: S,
     cancel: Cancel,
+}
+
+impl<S> Cancellable<S> {
+    fn check(&self) -> io::Result<()> {
+        match self.cancel.is_cancelled() {
+            true => Err(io::Error::other("cancelled")),
+            false => Ok(()),
+        }
+    }
 }
 
 impl<S: Source> Source for Cancellable<S> {
     fn name(&self) -> &Path {
-        self.source.name()
+        self.inner.name()
     }
 
     fn bytes(&self) -> u64 {
-        self.source.bytes()
+        self.inner.bytes()
     }
 
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
-        match self.cancel.is_cancelled() {
-            true => Err(io::Error::other("cancelled")),
-            false => self.source.read_at(offset, into),
-        }
+        self.check()?;
+        self.inner.read_at(offset, into)
+    }
+}
+
+impl<S: Read> Read for Cancellable<S> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.check()?;
+        self.inner.read(into)
     }
 }
 

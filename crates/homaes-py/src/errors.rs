@@ -9,9 +9,20 @@ use pyo3::types::PyDict;
 use std::io;
 use std::path::Path;
 
+/// An error that is an exception in Python.
+pub(crate) trait Raise {
+    /// The exception.
+    fn raise(self) -> PyErr;
+}
+
+/// The exception of an error.
+pub(crate) fn raise(error: impl Raise) -> PyErr {
+    error.raise()
+}
+
 /// What was found, or expected.
 #[derive(IntoPyObject)]
-enum Field {
+pub(crate) enum Field {
     Text(String),
     Number(u64),
     Real(f64),
@@ -19,23 +30,42 @@ enum Field {
 
 /// What an exception has beside its message.
 #[derive(Default)]
-struct Details<'e> {
-    path: Option<&'e Path>,
-    found: Option<Field>,
-    expected: Option<Field>,
+pub(crate) struct Details<'e> {
+    pub(crate) path: Option<&'e Path>,
+    pub(crate) found: Option<Field>,
+    pub(crate) expected: Option<Field>,
 }
 
-/// The exception of an error.
-pub(crate) fn raise(error: Error) -> PyErr {
-    Python::attach(|py| {
-        let remedy = remedy(&error);
-        let made = match system(&error) {
-            Some(made) => Ok(made),
-            None => own(py, &error, remedy),
+/// An exception in the making.
+pub(crate) enum Made<'e> {
+    /// What the operating system refused: its exception.
+    System(PyErr),
+    /// One of `homaes.errors`: its class and its message.
+    Own(&'static str, String, Details<'e>),
+}
+
+impl Raise for Error {
+    fn raise(self) -> PyErr {
+        let made = match system(&self) {
+            Some(made) => Made::System(made),
+            None => Made::Own(class(&self), self.to_string(), details(&self)),
         };
-        let made = made.unwrap_or_else(|failed| failed);
+        finish(made, remedy(&self), self.is_temporary())
+    }
+}
+
+/// The exception, with what to do, and with whether the same call may succeed later.
+pub(crate) fn finish(made: Made<'_>, remedy: &str, temporary: bool) -> PyErr {
+    Python::attach(|py| {
+        let made = match made {
+            Made::System(made) => made,
+            Made::Own(class, message, details) => {
+                own(py, class, message, details, remedy).unwrap_or_else(|failed| failed)
+            }
+        };
         // without the note it is the same exception
         let _ = made.value(py).call_method1("add_note", (remedy,));
+        let _ = made.value(py).setattr("temporary", temporary);
         made
     })
 }
@@ -46,38 +76,52 @@ pub(crate) fn fault(what: &str) -> PyErr {
 }
 
 /// An exception of `homaes.errors`.
-fn own(py: Python<'_>, error: &Error, remedy: &str) -> PyResult<PyErr> {
-    let class = py.import("homaes.errors")?.getattr(class(error))?;
+fn own(
+    py: Python<'_>,
+    class: &str,
+    message: String,
+    details: Details<'_>,
+    remedy: &str,
+) -> PyResult<PyErr> {
+    let class = py.import("homaes.errors")?.getattr(class)?;
     let Details {
         path,
         found,
         expected,
-    } = details(error);
+    } = details;
     let fields = PyDict::new(py);
     fields.set_item("path", path)?;
     fields.set_item("found", found)?;
     fields.set_item("expected", expected)?;
     fields.set_item("remedy", remedy)?;
-    let value = class.call((error.to_string(),), Some(&fields))?;
+    let value = class.call((message,), Some(&fields))?;
     Ok(PyErr::from_value(value))
+}
+
+/// The exception of what the operating system refused about a path.
+pub(crate) fn refused(error: &io::Error, path: &Path) -> PyErr {
+    os_error(number(error, path), text(error), path)
+}
+
+/// The exception of a path that leads nowhere.
+pub(crate) fn missing(message: String, path: &Path) -> PyErr {
+    os_error(ENOENT, message, path)
+}
+
+fn os_error(number: i32, message: String, path: &Path) -> PyErr {
+    // a string, as in errors of Python's own
+    PyOSError::new_err((number, message, path.as_os_str().to_owned()))
 }
 
 /// The exception of what the operating system refused.
 fn system(error: &Error) -> Option<PyErr> {
-    let of = |number: i32, message: String, path: &Path| {
-        // a string, as in errors of Python's own
-        Some(PyOSError::new_err((
-            number,
-            message,
-            path.as_os_str().to_owned(),
-        )))
-    };
+    let of = |number, message, path| Some(os_error(number, message, path));
     match error {
-        Error::Io { path, source } => of(number(source, path), text(source), path),
+        Error::Io { path, source } => Some(refused(source, path)),
         Error::File {
             path,
             source: WireError::Io { source, .. },
-        } => of(number(source, path), text(source), path),
+        } => Some(refused(source, path)),
         Error::AlreadyExists { path } => of(EEXIST, "file already exists".into(), path),
         Error::HoldsSecretKey { path } => {
             let message = "holds a secret key, which an output of this kind does not replace";
@@ -355,7 +399,7 @@ fn of_misfit(error: &SchemeError) -> Details<'static> {
 }
 
 /// What to do, in words of Python where those of the library are options of the command.
-fn remedy(error: &Error) -> &'static str {
+pub(crate) fn remedy(error: &Error) -> &'static str {
     use homaes::Direction;
     match error {
         Error::AlreadyExists { .. } => "choose another name, or pass force=True to replace it",

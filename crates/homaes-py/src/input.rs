@@ -3,8 +3,9 @@
 use crate::errors::raise;
 use crate::place::{buffer, path};
 use homaes::{Message, Mode, Part, Reopened, Source};
+use homaes_job::{Location, open_source};
 use pyo3::buffer::PyBuffer;
-use pyo3::exceptions::{PyBufferError, PyValueError};
+use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyMemoryView, PySlice};
 use std::io;
@@ -22,6 +23,18 @@ pub(crate) type Given<'py> = (
 
 /// The message of these parts.
 pub(crate) fn message(given: Vec<Given<'_>>) -> PyResult<Message> {
+    message_by(part, given)
+}
+
+/// The message of these parts, which workers read where they are: from files, or from buckets.
+pub(crate) fn message_of_files(given: Vec<Given<'_>>) -> PyResult<Message> {
+    message_by(part_of_file, given)
+}
+
+fn message_by<'py>(
+    part: impl Fn(Given<'py>) -> PyResult<Part>,
+    given: Vec<Given<'py>>,
+) -> PyResult<Message> {
     let parts = given.into_iter().map(|given| {
         let name = given.0.clone();
         Ok((name, part(given)?))
@@ -57,11 +70,35 @@ fn part((_, data, mode, iv, tag, aad): Given<'_>) -> PyResult<Part> {
             }
         }
     };
-    let part = made.map_err(raise)?;
+    with_aad(made.map_err(raise)?, aad)
+}
+
+fn part_of_file((_, data, mode, iv, tag, aad): Given<'_>) -> PyResult<Part> {
+    let mode = mode_of(&mode, &iv)?;
+    if buffer(&data)?.is_some() {
+        return Err(PyTypeError::new_err(
+            "found bytes, expected a str or an os.PathLike: workers read the message of a job from files",
+        ));
+    }
+    if tag.is_some() {
+        return Err(PyValueError::new_err(
+            "tag: in a file of a job it follows the ciphertext, expected None",
+        ));
+    }
+    let source = open_source(&location(&data)?).map_err(raise)?;
+    with_aad(Part::of(source, mode).map_err(raise)?, aad)
+}
+
+fn with_aad(part: Part, aad: Vec<u8>) -> PyResult<Part> {
     match aad.is_empty() {
         true => Ok(part),
         false => part.with_aad(aad).map_err(raise),
     }
+}
+
+/// The path or the URI that an object is.
+pub(crate) fn location(object: &Bound<'_, PyAny>) -> PyResult<Location> {
+    Location::parse(path(object)?).map_err(raise)
 }
 
 /// The mode of a name with its nonce or IV.

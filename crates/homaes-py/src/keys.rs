@@ -27,7 +27,7 @@ pub(crate) fn keygen(py: Python<'_>, set: &str) -> PyResult<(SecretKey, EvalKey)
         let (secret, bytes) = KeySet::generate_bytes(&set, &thrown)?;
         let eval = homaes::EvalKey::from_bytes(&bytes)?;
         let place = Place::Bytes(Shared::Own(bytes.into()));
-        Ok((secret, EvalKey::new(eval, place)))
+        Ok::<_, Error>((secret, EvalKey::new(eval, place)))
     })?;
     Ok((SecretKey(secret.into()), eval))
 }

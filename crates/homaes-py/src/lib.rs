@@ -3,11 +3,14 @@
 //! | module | content |
 //! |---|---|
 //! | `errors` | errors of the library as exceptions |
+//! | `job_errors` | those of jobs and stores |
 //! | `wait` | work in a thread of its own, while the calling thread answers to signals |
+//! | `service` | a thread that keeps what was prepared, and takes one task after the other |
 //! | `place` | what Python names a file by: a path, or bytes |
 //! | `keys` | the three keys |
 //! | `input` | AES ciphertext from files and buffers |
 //! | `transcipher`, `ciphertexts` | runs, and their results |
+//! | `job` | jobs, and their workers |
 //! | `about` | parameter sets, what is in a file, digests, the command |
 
 // Not forbidden: the macros of pyo3 write unsafe code, which allows itself. There is none by hand.
@@ -19,8 +22,11 @@ mod about;
 mod ciphertexts;
 mod errors;
 mod input;
+mod job;
+mod job_errors;
 mod keys;
 mod place;
+mod service;
 mod transcipher;
 mod wait;
 
@@ -31,6 +37,8 @@ mod _homaes {
     use crate::about::{card, digest, inspect, run_command, set_names, version};
     #[pymodule_export]
     use crate::ciphertexts::Held;
+    #[pymodule_export]
+    use crate::job::{Job, JobWorker};
     #[pymodule_export]
     use crate::keys::{EvalKey, SecretKey, WrappedKey, keygen};
     #[pymodule_export]

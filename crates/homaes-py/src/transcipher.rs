@@ -1,25 +1,22 @@
 //! Runs: a thread that keeps a prepared circuit, and takes one message after the other.
 
 use crate::ciphertexts::{Held, steps};
-use crate::errors::{fault, raise};
+use crate::errors::raise;
 use crate::input::{Given, message};
 use crate::keys::{EvalKey, WrappedKey, layout_of};
-use crate::place::Place;
-use crate::wait::{Told, Waiter};
+use crate::service::{Service, Start};
+use crate::wait::Told;
 use homaes::{Cancel, Kept, Message, Output, Progress, Report, Resume, Transcipher};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::process;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle, available_parallelism};
+use std::sync::mpsc::Sender;
+use std::thread::available_parallelism;
 
 /// One run; it gives the circuit back.
-type Job = Box<dyn for<'k> FnOnce(Transcipher<'k>) -> Transcipher<'k> + Send>;
+type Task = Box<dyn for<'k> FnOnce(Transcipher<'k>) -> Transcipher<'k> + Send>;
 
 /// What a run tells.
 enum Event {
@@ -32,11 +29,9 @@ type Outcome = homaes::Result<(Option<Vec<u8>>, Report)>;
 /// Evaluates AES under a pair of keys, one message after the other.
 #[pyclass(frozen, module = "homaes._homaes")]
 pub(crate) struct Runner {
-    worker: Mutex<Option<(Sender<Job>, JoinHandle<()>)>>,
+    service: Service<Task>,
     threads: usize,
     set: &'static str,
-    /// The process that has the thread: one that it forks has none of its threads.
-    process: u32,
 }
 
 #[pymethods]
@@ -50,21 +45,11 @@ impl Runner {
         threads: Option<usize>,
         layout: Option<&str>,
     ) -> PyResult<Self> {
-        let threads = match threads {
-            None => available_parallelism().unwrap_or(NonZeroUsize::MIN),
-            Some(threads) => NonZeroUsize::new(threads)
-                .filter(|threads| threads.get() <= MOST_THREADS)
-                .ok_or_else(|| {
-                    PyValueError::new_err(format!("threads: found {threads}, expected 1 to 1024"))
-                })?,
-        };
+        let threads = threads_of(threads)?;
         let layout = layout.map(layout_of).transpose()?;
         let (eval, wrapped) = (eval_key.key.clone(), wrapped_key.key.clone());
         let set = eval.set().name();
-        let (jobs, work) = channel::<Job>();
-        let (told, ready) = channel();
-        let worker = thread::Builder::new().name("homaes runs".into());
-        let worker = worker.spawn(move || {
+        let (service, threads) = Service::start(py, "Transcipher", move |ready, tasks| {
             let made = Transcipher::with_threads(&eval, &wrapped, threads);
             let made = made.and_then(|made| match layout {
                 Some(layout) => made.layout(layout),
@@ -72,22 +57,19 @@ impl Runner {
             });
             let mut transcipher = match made {
                 Ok(made) => made,
-                Err(error) => return drop(told.send(Err(error))),
+                Err(error) => return drop(ready.send(Err(error))),
             };
             // of nobody who waits
-            drop(told.send(Ok(transcipher.threads())));
-            while let Ok(job) = work.recv() {
-                transcipher = job(transcipher);
+            drop(ready.send(Ok(transcipher.threads())));
+            while let Ok(task) = tasks.recv() {
+                let task: Task = task;
+                transcipher = task(transcipher);
             }
         })?;
-        let ready = Mutex::new(ready);
-        let threads = py.detach(|| lock(&ready).recv());
-        let threads = threads.map_err(|_| fault("no thread for runs"))?;
         Ok(Self {
-            threads: threads.map_err(raise)?,
-            worker: Mutex::new(Some((jobs, worker))),
+            service,
+            threads,
             set,
-            process: process::id(),
         })
     }
 
@@ -105,14 +87,7 @@ impl Runner {
 
     /// Lets no further run begin, and frees what is prepared once the last one has ended.
     fn close(&self, py: Python<'_>) {
-        let worker = lock(&self.worker).take();
-        if let Some((jobs, worker)) = worker
-            && self.process == process::id()
-        {
-            drop(jobs);
-            // a panic was told by the run
-            let _ = py.detach(|| worker.join());
-        }
+        self.service.close(py);
     }
 
     /// Evaluate the message of these parts, into the file `out` or in memory.
@@ -129,38 +104,11 @@ impl Runner {
         resume: bool,
         reproducible: bool,
     ) -> PyResult<(Held, Bound<'py, PyDict>)> {
-        if self.process != process::id() {
-            return Err(PyValueError::new_err(
-                "the Transcipher was made before this process was forked, and its threads are in the other one; make another one here",
-            ));
-        }
+        self.service.check()?;
         let message = message(parts)?;
-        let jobs = lock(&self.worker).as_ref().map(|(jobs, _)| jobs.clone());
-        let Some(jobs) = jobs else {
-            return Err(PyValueError::new_err(
-                "the Transcipher is closed; make another one",
-            ));
-        };
         let cancel = Cancel::new();
-        let started = Arc::new(AtomicBool::new(false));
-        let (sender, receiver) = channel();
-        let run = Run {
-            message,
-            out: out.clone(),
-            force,
-            resume,
-            reproducible,
-            watched: step.is_some(),
-            cancel: cancel.clone(),
-            sender,
-        };
-        let starts = started.clone();
-        let job: Job = Box::new(move |transcipher| {
-            starts.store(true, Ordering::Release);
-            run.on(transcipher)
-        });
-        jobs.send(job).map_err(|_| fault("a run before ended"))?;
-        let joined = || started.load(Ordering::Acquire);
+        let (place, thrown) = (out.clone(), cancel.clone());
+        let watched = step.is_some();
         let take = |event| match (event, step, kept) {
             (Event::Step(event), Some(step), _) => step.call1(progress(event)).map(|_| ()),
             (Event::Kept(event), _, Some(kept)) => kept
@@ -168,10 +116,26 @@ impl Runner {
                 .map(|_| ()),
             _ => Ok(()),
         };
-        let done: Outcome = Waiter::new(receiver).wait(py, &cancel, joined, take)?;
+        let task = |start: Start, sender| -> Task {
+            let run = Run {
+                message,
+                out: place,
+                force,
+                resume,
+                reproducible,
+                watched,
+                cancel: thrown,
+                sender,
+            };
+            Box::new(move |transcipher| {
+                start.tell();
+                run.on(transcipher)
+            })
+        };
+        let done: Outcome = self.service.call(py, &cancel, take, task)?;
         let (bytes, report) = done.map_err(raise)?;
         let held = match (bytes, out) {
-            (None, Some(path)) => Held(Place::Path(path)),
+            (None, Some(path)) => Held::file(path),
             (bytes, _) => Held::own(bytes.unwrap_or_default()),
         };
         Ok((held, report_dict(py, &report)?))
@@ -180,6 +144,18 @@ impl Runner {
 
 /// More than any machine has use for.
 const MOST_THREADS: usize = 1024;
+
+/// Threads that work: as many as there are cores, unless another number is given.
+pub(crate) fn threads_of(threads: Option<usize>) -> PyResult<NonZeroUsize> {
+    match threads {
+        None => Ok(available_parallelism().unwrap_or(NonZeroUsize::MIN)),
+        Some(threads) => NonZeroUsize::new(threads)
+            .filter(|threads| threads.get() <= MOST_THREADS)
+            .ok_or_else(|| {
+                PyValueError::new_err(format!("threads: found {threads}, expected 1 to 1024"))
+            }),
+    }
+}
 
 /// All of a run.
 struct Run {
@@ -232,10 +208,6 @@ impl Run {
         let report = transcipher.resume(self.message, path, how, &mut kept)?;
         Ok((None, report))
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The arguments of a callback.

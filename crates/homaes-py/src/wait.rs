@@ -1,6 +1,6 @@
 //! Work in a thread of its own, while the calling thread answers to signals and hands on events.
 
-use crate::errors::fault;
+use crate::errors::{Raise, fault, raise};
 use homaes::Cancel;
 use pyo3::prelude::*;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -68,11 +68,11 @@ impl<E: Send, T: Send> Waiter<E, T> {
 /// Runs `work`, which looks at `cancel` if it writes anything, and waits for it. On a signal that raises an exception: `joined`, after `work` has
 /// ended; otherwise at once, and what
 /// it gives is dropped.
-pub(crate) fn run<T: Send + 'static>(
+pub(crate) fn run<T: Send + 'static, E: Raise + Send + 'static>(
     py: Python<'_>,
     cancel: &Cancel,
     joined: bool,
-    work: impl FnOnce() -> homaes::Result<T> + Send + 'static,
+    work: impl FnOnce() -> Result<T, E> + Send + 'static,
 ) -> PyResult<T> {
     let (sender, receiver) = channel::<Told<(), _>>();
     let worker = thread::Builder::new().name("homaes".into());
@@ -81,5 +81,5 @@ pub(crate) fn run<T: Send + 'static>(
         let _ = sender.send(Told::Done(work()));
     })?;
     let done = Waiter::new(receiver).wait(py, cancel, || joined, |()| Ok(()))?;
-    done.map_err(crate::errors::raise)
+    done.map_err(raise)
 }

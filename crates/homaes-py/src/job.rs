@@ -1,0 +1,350 @@
+//! Jobs, and their workers.
+
+use crate::ciphertexts::Held;
+use crate::errors::raise;
+use crate::input::{Given, location, message_of_files};
+use crate::keys::{EvalKey, WrappedKey, layout_of};
+use crate::service::{Service, Start, lock};
+use crate::transcipher::threads_of;
+use crate::wait::{self, Told};
+use homaes::{Cancel, Output};
+use homaes_job::{Done, JobError, Keys, Outcome, Planning, Verified};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex};
+
+/// A run that many workers share.
+#[pyclass(frozen, module = "homaes._homaes")]
+pub(crate) struct Job(Arc<homaes_job::Job>);
+
+#[pymethods]
+impl Job {
+    /// Write the plan of the message of these parts.
+    #[staticmethod]
+    #[pyo3(signature = (parts, eval_key, wrapped_key, out, layout, shard_batches, ignore_space, cache, /))]
+    #[allow(clippy::too_many_arguments, reason = "named in Python")]
+    fn plan(
+        py: Python<'_>,
+        parts: Vec<Given<'_>>,
+        eval_key: &Bound<'_, PyAny>,
+        wrapped_key: &Bound<'_, PyAny>,
+        out: &Bound<'_, PyAny>,
+        layout: Option<&str>,
+        shard_batches: Option<u64>,
+        ignore_space: bool,
+        cache: Option<PathBuf>,
+    ) -> PyResult<Self> {
+        if shard_batches == Some(0) {
+            return Err(PyValueError::new_err(
+                "shard_batches: found 0, expected 1 at least",
+            ));
+        }
+        let planning = Planning {
+            layout: layout.map(layout_of).transpose()?,
+            shard_batches,
+            ignore_space,
+            cache,
+            ..Planning::new(location(eval_key)?, location(wrapped_key)?)
+        };
+        let (place, message) = (location(out)?, message_of_files(parts)?);
+        let plan = move || homaes_job::Job::plan(place, message, &planning);
+        let job = wait::run(py, &Cancel::new(), false, plan)?;
+        Ok(Self(job.into()))
+    }
+
+    /// Open the job that is at a place.
+    #[staticmethod]
+    #[pyo3(signature = (place, /))]
+    fn open(place: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let (py, place) = (place.py(), location(place)?);
+        let open = move || homaes_job::Job::open(place);
+        let job = wait::run(py, &Cancel::new(), false, open)?;
+        Ok(Self(job.into()))
+    }
+
+    /// Where it is: a path, or a URI.
+    #[getter]
+    fn location(&self) -> String {
+        self.0.location().to_string()
+    }
+
+    /// Names what it computes, in hex.
+    #[getter]
+    fn id(&self) -> String {
+        self.0.id().to_string()
+    }
+
+    /// Name of the parameter set of its keys.
+    #[getter]
+    fn set(&self) -> &str {
+        self.0.set()
+    }
+
+    /// Where the bytes will lie in the ciphertexts: "packed", "sliced" or "bits".
+    #[getter]
+    fn layout(&self) -> &'static str {
+        self.0.layout().name()
+    }
+
+    /// Number of shards.
+    #[getter]
+    fn shards(&self) -> u64 {
+        self.0.shards()
+    }
+
+    /// Number of batches of all shards.
+    #[getter]
+    fn batches(&self) -> u64 {
+        self.0.batches()
+    }
+
+    /// Batches of all shards but the last one, which may have fewer.
+    #[getter]
+    fn shard_batches(&self) -> u64 {
+        self.0.shard_batches()
+    }
+
+    /// Number of parts of the message.
+    #[getter]
+    fn part_count(&self) -> u64 {
+        self.0.parts().0
+    }
+
+    /// Bytes of the message.
+    #[getter]
+    fn bytes(&self) -> u64 {
+        self.0.parts().1
+    }
+
+    /// Length of the file of results.
+    #[getter]
+    fn file_bytes(&self) -> u64 {
+        self.0.output_bytes()
+    }
+
+    /// Which shards are there.
+    fn status<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let job = self.0.clone();
+        let status = wait::run(py, &Cancel::new(), false, move || job.status())?;
+        let ends = |ranges: &[Range<u64>]| -> Vec<(u64, u64)> {
+            ranges
+                .iter()
+                .map(|range| (range.start, range.end))
+                .collect()
+        };
+        let out = PyDict::new(py);
+        out.set_item("shards", status.shards)?;
+        out.set_item("batches", status.batches)?;
+        out.set_item("present", ends(&status.present))?;
+        out.set_item("wrong", status.wrong.clone())?;
+        out.set_item("claimed", status.claimed)?;
+        out.set_item("bytes", status.bytes)?;
+        Ok(out)
+    }
+
+    /// Refuse numbers of shards that there are not.
+    #[pyo3(signature = (ranges, /))]
+    fn check(&self, ranges: Vec<(u64, u64)>) -> PyResult<()> {
+        self.0.check_ranges(&ranges_of(&ranges)).map_err(raise)
+    }
+
+    /// The files of its evaluation key and of its wrapped key; of those in a bucket, copies.
+    #[pyo3(signature = (cache, /))]
+    fn key_files(&self, py: Python<'_>, cache: Option<PathBuf>) -> PyResult<[PathBuf; 2]> {
+        let job = self.0.clone();
+        let files = move || job.key_files(cache.as_deref());
+        wait::run(py, &Cancel::new(), false, files)
+    }
+
+    /// Verify the checksums of all shards that are there.
+    fn verify(&self, py: Python<'_>) -> PyResult<Found> {
+        let job = self.0.clone();
+        let verify = move || job.verify(&mut |_| ()).map(found);
+        wait::run(py, &Cancel::new(), false, verify)
+    }
+
+    /// What its shards make.
+    fn results(&self, py: Python<'_>) -> PyResult<Held> {
+        let job = self.0.clone();
+        // says what is missing
+        let check = move || job.results().map(drop);
+        wait::run(py, &Cancel::new(), false, check)?;
+        Ok(Held::of_job(self.0.clone()))
+    }
+
+    /// Write the file of results.
+    #[pyo3(signature = (path, force, /))]
+    fn merge(&self, py: Python<'_>, path: PathBuf, force: bool) -> PyResult<()> {
+        let job = self.0.clone();
+        let merge = move || job.merge(Output::create(path, force)?);
+        py.detach(merge).map_err(raise)
+    }
+
+    /// Remove the plan and the shards.
+    fn remove(&self, py: Python<'_>) -> PyResult<()> {
+        let location = self.0.location().clone();
+        let remove = || homaes_job::Job::open(location)?.remove();
+        py.detach(remove).map_err(raise)
+    }
+}
+
+/// What was verified: shards that are right, those evaluated again, those missing, and numbers of wrong ones with what is wrong.
+type Found = (u64, u64, u64, Vec<(u64, String)>);
+
+fn found(verified: Verified) -> Found {
+    let wrong = verified.wrong.iter();
+    let wrong = wrong.map(|(number, error)| (*number, error.to_string()));
+    let wrong = wrong.collect();
+    (verified.shards, verified.evaluated, verified.missing, wrong)
+}
+
+fn ranges_of(ends: &[(u64, u64)]) -> Vec<Range<u64>> {
+    ends.iter().map(|&(start, end)| start..end).collect()
+}
+
+/// One task; it gives the worker back.
+type Task = Box<dyn for<'k> FnOnce(homaes_job::Worker<'k>) -> homaes_job::Worker<'k> + Send>;
+
+/// A shard that is there: its number, what was done for it, and the seconds of evaluating it.
+type Shard = (u64, &'static str, f64);
+
+/// Evaluates shards of a job.
+#[pyclass(frozen, module = "homaes._homaes")]
+pub(crate) struct JobWorker {
+    service: Service<Task>,
+    threads: usize,
+    /// Ends all that is asked for now.
+    cancel: Mutex<Cancel>,
+}
+
+#[pymethods]
+impl JobWorker {
+    #[new]
+    #[pyo3(signature = (job, eval_key, wrapped_key, threads, cache, /))]
+    fn new(
+        py: Python<'_>,
+        job: &Job,
+        eval_key: Option<&EvalKey>,
+        wrapped_key: Option<&WrappedKey>,
+        threads: Option<usize>,
+        cache: Option<PathBuf>,
+    ) -> PyResult<Self> {
+        let threads = Some(threads_of(threads)?);
+        let given = eval_key.zip(wrapped_key).map(|(eval, wrapped)| Keys {
+            eval: eval.key.clone(),
+            wrapped: wrapped.key.clone(),
+        });
+        let job = job.0.clone();
+        let (service, threads) = Service::start(py, "JobWorker", move |ready, tasks| {
+            let keys = given.map_or_else(|| job.keys(cache.as_deref()), Ok);
+            let keys = match keys {
+                Ok(keys) => keys,
+                Err(error) => return drop(ready.send(Err(error))),
+            };
+            let mut worker = match homaes_job::Worker::new(&job, &keys, threads) {
+                Ok(worker) => worker,
+                Err(error) => return drop(ready.send(Err(error))),
+            };
+            // of nobody who waits
+            drop(ready.send(Ok(worker.threads())));
+            while let Ok(task) = tasks.recv() {
+                let task: Task = task;
+                worker = task(worker);
+            }
+        })?;
+        Ok(Self {
+            service,
+            threads,
+            cancel: Mutex::default(),
+        })
+    }
+
+    /// Threads that work.
+    #[getter]
+    fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// Evaluate those shards of some ranges that are not there, or of all; `each` is called with every one.
+    #[pyo3(signature = (ranges, each, /))]
+    fn run(
+        &self,
+        py: Python<'_>,
+        ranges: Vec<(u64, u64)>,
+        each: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let take = |done: Shard| each.call1(done).map(|_| ());
+        self.call(py, take, move |worker, tell| {
+            worker.run(&ranges_of(&ranges), &mut |done| tell(shard(done)))
+        })
+    }
+
+    /// Evaluate a shard unless it is there.
+    #[pyo3(signature = (number, /))]
+    fn shard(&self, py: Python<'_>, number: u64) -> PyResult<Shard> {
+        let evaluate = move |worker: &homaes_job::Worker<'_>, _: &dyn Fn(())| {
+            worker.shard(number).map(|done| shard(&done))
+        };
+        self.call(py, |()| Ok(()), evaluate)
+    }
+
+    /// Verify the checksums of all shards that are there, and evaluate a share of them again.
+    #[pyo3(signature = (share, /))]
+    fn verify(&self, py: Python<'_>, share: f64) -> PyResult<Found> {
+        let verify = move |worker: &homaes_job::Worker<'_>, _: &dyn Fn(())| {
+            worker.verify(share, &mut |_| ()).map(found)
+        };
+        self.call(py, |()| Ok(()), verify)
+    }
+
+    /// End what is asked for now, within a second, with `Cancelled`. For other threads than the one that asked.
+    fn cancel(&self) {
+        lock(&self.cancel).cancel();
+    }
+
+    /// Take no further work, and free what is prepared once the last one has ended.
+    fn close(&self, py: Python<'_>) {
+        self.service.close(py);
+    }
+}
+
+impl JobWorker {
+    /// Has the worker do `work`, which tells events.
+    fn call<E: Send + 'static, T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        take: impl FnMut(E) -> PyResult<()>,
+        work: impl FnOnce(&homaes_job::Worker<'_>, &dyn Fn(E)) -> Result<T, JobError> + Send + 'static,
+    ) -> PyResult<T> {
+        let cancel = {
+            let mut cancel = lock(&self.cancel);
+            if cancel.is_cancelled() {
+                *cancel = Cancel::new();
+            }
+            cancel.clone()
+        };
+        let thrown = cancel.clone();
+        let task = |start: Start, sender: Sender<Told<E, Result<T, JobError>>>| -> Task {
+            Box::new(move |worker| {
+                start.tell();
+                let worker = worker.cancel(thrown);
+                // of nobody who waits
+                let tell = |event| drop(sender.send(Told::Event(event)));
+                let done = work(&worker, &tell);
+                drop(sender.send(Told::Done(done)));
+                worker
+            })
+        };
+        let done = self.service.call(py, &cancel, take, task)?;
+        done.map_err(raise)
+    }
+}
+
+fn shard(done: &Done) -> Shard {
+    let seconds = done.report.as_ref().map_or(0.0, |report| report.seconds);
+    (done.number, Outcome::name(done.outcome), seconds)
+}

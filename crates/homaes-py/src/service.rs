@@ -1,0 +1,110 @@
+//! A thread that keeps what was prepared, and takes one task after the other.
+
+use crate::errors::{Raise, fault, raise};
+use crate::wait::{Told, Waiter};
+use homaes::Cancel;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use std::process;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+
+/// The thread, to which tasks `T` are sent.
+pub(crate) struct Service<T> {
+    thread: Mutex<Option<(Sender<T>, JoinHandle<()>)>>,
+    /// The process that has the thread: one that it forks has none of its threads.
+    process: u32,
+    /// What Python calls it.
+    class: &'static str,
+}
+
+impl<T: Send + 'static> Service<T> {
+    /// Starts `body` in a thread: it tells once whether what it prepares is there, and then takes tasks until there are no more.
+    pub(crate) fn start<R: Send + 'static, E: Raise + Send + 'static>(
+        py: Python<'_>,
+        class: &'static str,
+        body: impl FnOnce(Sender<Result<R, E>>, Receiver<T>) + Send + 'static,
+    ) -> PyResult<(Self, R)> {
+        let (sender, tasks) = channel();
+        let (told, ready) = channel();
+        let thread = thread::Builder::new().name("homaes runs".into());
+        let thread = thread.spawn(move || body(told, tasks))?;
+        let ready = Mutex::new(ready);
+        let ready = py.detach(|| lock(&ready).recv());
+        let ready = ready.map_err(|_| fault("no thread for runs"))?;
+        let service = Self {
+            thread: Mutex::new(Some((sender, thread))),
+            process: process::id(),
+            class,
+        };
+        Ok((service, ready.map_err(raise)?))
+    }
+
+    /// Refuses what no task can be sent to.
+    pub(crate) fn check(&self) -> PyResult<()> {
+        self.sender().map(|_| ())
+    }
+
+    fn sender(&self) -> PyResult<Sender<T>> {
+        let class = self.class;
+        let refused = |why| Err(PyValueError::new_err(format!("the {class} {why}")));
+        if self.process != process::id() {
+            return refused(
+                "was made before this process was forked, and its threads are in the other one; make another one here",
+            );
+        }
+        let sender = lock(&self.thread)
+            .as_ref()
+            .map(|(sender, _)| sender.clone());
+        match sender {
+            Some(sender) => Ok(sender),
+            None => refused("is closed; make another one"),
+        }
+    }
+
+    /// Sends the task that `task` makes and waits for its end: it calls what it is given first when it starts, and tells through what it is given then.
+    pub(crate) fn call<E: Send, D: Send>(
+        &self,
+        py: Python<'_>,
+        cancel: &Cancel,
+        take: impl FnMut(E) -> PyResult<()>,
+        task: impl FnOnce(Start, Sender<Told<E, D>>) -> T,
+    ) -> PyResult<D> {
+        let jobs = self.sender()?;
+        let (sender, receiver) = channel();
+        let start = Start::default();
+        let task = task(start.clone(), sender);
+        jobs.send(task).map_err(|_| fault("a run before ended"))?;
+        let joined = || start.0.load(Ordering::Acquire);
+        Waiter::new(receiver).wait(py, cancel, joined, take)
+    }
+
+    /// Lets no further task begin, and frees what is prepared once the last one has ended.
+    pub(crate) fn close(&self, py: Python<'_>) {
+        let thread = lock(&self.thread).take();
+        if let Some((tasks, thread)) = thread
+            && self.process == process::id()
+        {
+            drop(tasks);
+            // a panic was told by the run
+            let _ = py.detach(|| thread.join());
+        }
+    }
+}
+
+/// Whether a task has started.
+#[derive(Clone, Default)]
+pub(crate) struct Start(Arc<AtomicBool>);
+
+impl Start {
+    /// It has.
+    pub(crate) fn tell(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,310 @@
+"""Jobs on a cluster of Ray: one worker on each machine, and shards handed out one at a time.
+
+A shard is a function of job and keys, and is written once. So a worker, a machine or the driver may be lost at any time: what was in work is
+evaluated again, and what is there stays.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter, deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from ._homaes import EvalKey, WrappedKey
+from ._job import Job, JobReport, JobWorker, Shards, asked_of, missing_of
+from ._progress import FollowShards, JobProgress, ShardsFollower, shards_follower_of
+from ._transcipher import Path
+from .errors import JobError
+
+__all__ = ["run"]
+
+#: Seconds between two looks at what has ended; Ctrl-C is answered after at most as many.
+_SLICE = 0.2
+#: Seconds between two looks at the machines of the cluster.
+_LOOK = 2.0
+#: Seconds that workers have to end by themselves.
+_END = 0.8
+#: Seconds until what failed for a time is tried again, at most.
+_PAUSE = 30.0
+
+
+def run(
+    job: Job | Path,
+    *,
+    address: str = "local",
+    nodes: Sequence[str] | None = None,
+    threads_per_node: int | None = None,
+    shards: Shards = None,
+    retries: int = 3,
+    progress: FollowShards = None,
+    cache: Path | None = None,
+) -> JobReport:
+    """Evaluate the shards of a job that are not there on the machines of a cluster. Ctrl-C ends it within a second; the same call goes on.
+
+    ``address``: as in ``ray.init``: "local" starts Ray on this machine for the time of the call, "auto" takes the cluster that this machine is in. If Ray
+    was initialized before, that is taken, and left as it is. ``nodes``: ids of the machines to take; otherwise all, and those that join
+    later. ``threads_per_node``: as many as a machine has processors, unless it is given. ``retries``: how often a shard may fail before it ends the run.
+
+    The keys go to each machine once. The job, and the message, are read and written by all machines where the plan says, in a shared folder or
+    in a bucket.
+    """
+    if retries < 1:
+        raise ValueError(f"retries: found {retries}, expected 1 at least")
+    if threads_per_node is not None and threads_per_node < 1:
+        raise ValueError(f"threads_per_node: found {threads_per_node}, expected 1 at least")
+    ray = _ray()
+    if not isinstance(job, Job):
+        job = Job.open(job)
+    asked = asked_of(job, shards)
+    wanted = sum(map(len, asked))
+    left = [number for gap in missing_of(job.status(), asked) for number in gap]
+    if not left:
+        return JobReport(shards=wanted, evaluated=0, there=wanted, seconds=0.0)
+    started = not ray.is_initialized()
+    if started:
+        # no report to Ray's makers unless the user asks for one
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        only = {"include_dashboard": False} if address == "local" else {}
+        ray.init(address=address, log_to_driver=False, **only)
+    follower = shards_follower_of(progress, wanted - len(left), wanted)
+    try:
+        work = _Run(ray, job, left, wanted, nodes, threads_per_node, retries, follower)
+        return work.run(job.key_files(cache))
+    finally:
+        follower.close()
+        if started:
+            ray.shutdown()
+
+
+def _ray() -> Any:
+    try:
+        return import_module("ray")
+    except ImportError as error:
+        raise ImportError(
+            "homaes.ray needs the package ray: python -m pip install 'homaes[ray]'"
+        ) from error
+
+
+class _Actor:
+    """The worker of a machine."""
+
+    def __init__(self) -> None:
+        self._worker: JobWorker | None = None
+
+    def start(
+        self,
+        job: Job,
+        eval_key: Any,
+        wrapped_key: Any,
+        threads: int,
+    ) -> None:
+        # arrays of bytes, in memory that all workers of the machine share
+        self._worker = job.worker(
+            threads=threads,
+            eval_key=EvalKey.load(eval_key),
+            wrapped_key=WrappedKey.load(wrapped_key),
+        )
+
+    def evaluate(self, number: int) -> tuple[str, float]:
+        assert self._worker is not None
+        return self._worker.evaluate(number)
+
+    def stop(self) -> None:
+        if self._worker is not None:
+            self._worker.cancel()
+
+
+@dataclass
+class _Machine:
+    """A machine of the cluster, and its worker."""
+
+    node: str
+    actor: Any
+    is_ready: bool = False
+    #: What is in work, and since when.
+    shard: int | None = None
+
+
+class _Run:
+    def __init__(
+        self,
+        ray: Any,
+        job: Job,
+        left: list[int],
+        wanted: int,
+        nodes: Sequence[str] | None,
+        threads: int | None,
+        retries: int,
+        follower: ShardsFollower,
+    ) -> None:
+        self._ray = ray
+        self._job = job
+        self._left = deque(left)
+        #: Shards that failed for a time, and when they may be tried again.
+        self._later: list[tuple[float, int]] = []
+        self._first = tuple(left)
+        self._wanted = wanted
+        self._nodes = None if nodes is None else set(nodes)
+        self._threads = threads
+        self._retries = retries
+        self._follower = follower
+        self._machines: dict[str, _Machine] = {}
+        #: What each machine is at.
+        self._busy: dict[Any, _Machine] = {}
+        self._looked = 0.0
+        self._failed_shards: Counter[int] = Counter()
+        self._failed_nodes: Counter[str] = Counter()
+        self._failures: list[str] = []
+        self._evaluated: Counter[str] = Counter()
+        self._done = wanted - len(left)
+        self._start = time.monotonic()
+        self._setup: float | None = None
+
+    def run(self, key_files: tuple[str, str]) -> JobReport:
+        there = self._done
+        try:
+            # once into the store of objects, which brings them to each machine once
+            self._keys = [
+                self._ray.put(np.fromfile(path, dtype=np.uint8)) for path in key_files
+            ]
+            while self._left or self._later or any(m.shard is not None for m in self._machines.values()):
+                self._hire()
+                self._hand_out()
+                if not self._busy:
+                    time.sleep(_SLICE)
+                    continue
+                ready, _ = self._ray.wait(list(self._busy), num_returns=1, timeout=_SLICE)
+                for ref in ready:
+                    self._take(ref, self._busy.pop(ref))
+        finally:
+            self._dismiss()
+        self._check()
+        return JobReport(
+            shards=self._wanted,
+            evaluated=self._evaluated.total(),
+            there=there,
+            seconds=time.monotonic() - self._start,
+            nodes=dict(self._evaluated),
+            setup_seconds=self._setup or 0.0,
+            failures=self._failures,
+        )
+
+    def _hire(self) -> None:
+        """Gives each machine that has none a worker, and its keys."""
+        now = time.monotonic()
+        if now - self._looked < _LOOK and self._machines:
+            return
+        self._looked = now
+        alive = {node["NodeID"]: node for node in self._ray.nodes() if node["Alive"]}
+        strategies = import_module("ray.util.scheduling_strategies")
+        for name, node in alive.items():
+            processors = int(node["Resources"].get("CPU", 0))
+            is_chosen = self._nodes is None or name in self._nodes
+            is_refused = self._failed_nodes[name] >= self._retries
+            if name in self._machines or processors < 1 or not is_chosen or is_refused:
+                continue
+            threads = self._threads or processors
+            actor = self._ray.remote(_Actor).options(
+                num_cpus=min(threads, processors),
+                max_restarts=0,
+                # one that works, one that ends it
+                max_concurrency=2,
+                scheduling_strategy=strategies.NodeAffinitySchedulingStrategy(name, soft=False),
+            )
+            machine = _Machine(name, actor.remote())
+            self._machines[name] = machine
+            self._busy[machine.actor.start.remote(self._job, *self._keys, threads)] = machine
+        if not self._machines:
+            what = self._failures[-1] if self._failures else "the cluster has no such machine"
+            raise _stopped(f"{self._job.location}: no machine can work: {what}")
+
+    def _hand_out(self) -> None:
+        now = time.monotonic()
+        self._left.extend(number for at, number in self._later if at <= now)
+        self._later = [(at, number) for at, number in self._later if at > now]
+        for machine in self._machines.values():
+            if machine.is_ready and machine.shard is None and self._left:
+                machine.shard = self._left.popleft()
+                self._busy[machine.actor.evaluate.remote(machine.shard)] = machine
+
+    def _take(self, ref: Any, machine: _Machine) -> None:
+        """What a machine has done."""
+        exceptions = import_module("ray.exceptions")
+        number, machine.shard = machine.shard, None
+        try:
+            found = self._ray.get(ref)
+        except exceptions.RayTaskError as error:
+            cause = error.cause if isinstance(error.cause, Exception) else error
+            self._failed(machine, number, cause)
+        except exceptions.RayError as error:
+            # the worker or its machine is gone
+            self._let_go(machine)
+            self._failed(machine, number, error)
+        else:
+            if number is None:
+                machine.is_ready = True
+                if self._setup is None:
+                    self._setup = time.monotonic() - self._start
+                return
+            outcome, seconds = found
+            self._done += 1
+            self._evaluated[machine.node] += outcome != "there"
+            event = JobProgress(number, outcome, seconds, self._done, self._wanted, machine.node)
+            self._follower.step(event)
+
+    def _failed(self, machine: _Machine, number: int | None, error: Exception) -> None:
+        """A worker did not start, or a shard was not evaluated."""
+        first = str(error).strip().partition("\n")[0]
+        what = f"{type(error).__name__}: {first}"
+        if number is None:
+            self._failures.append(f"machine {machine.node}: {what}")
+            self._failed_nodes[machine.node] += 1
+            self._let_go(machine)
+            return
+        self._failures.append(f"shard {number} on machine {machine.node}: {what}")
+        self._failed_shards[number] += 1
+        failed = self._failed_shards[number]
+        if failed >= self._retries:
+            raise _stopped(
+                f"{self._job.location}: shard {number} failed {failed} times: {what}"
+            ) from error
+        pause = min(2.0**failed, _PAUSE) if getattr(error, "temporary", False) else 0.0
+        self._later.append((time.monotonic() + pause, number))
+
+    def _let_go(self, machine: _Machine) -> None:
+        if self._machines.get(machine.node) is machine:
+            del self._machines[machine.node]
+        self._ray.kill(machine.actor)
+        # look for others at once
+        self._looked = 0.0
+
+    def _dismiss(self) -> None:
+        """Ends what is in work, and all workers."""
+        if self._busy:
+            for machine in self._machines.values():
+                machine.actor.stop.remote()
+            self._ray.wait(list(self._busy), num_returns=len(self._busy), timeout=_END)
+        for machine in self._machines.values():
+            self._ray.kill(machine.actor)
+
+    def _check(self) -> None:
+        """That shards are there, as was said."""
+        missing = missing_of(self._job.status(), asked_of(self._job, self._first))
+        if missing:
+            raise _stopped(
+                f"{self._job.location}: {sum(map(len, missing))} shards were written and are not there:"
+                " machines have another folder of this name"
+            )
+
+
+def _stopped(message: str) -> JobError:
+    remedy = "mend that, and run it again: shards that are there stay"
+    error = JobError(message, remedy=remedy)
+    error.add_note(remedy)
+    return error
