@@ -99,7 +99,7 @@ Shards: TypeAlias = Union[Iterable[int], None]
 class Job:
     """A message, keys and a place for results: the work is cut into shards, which any number of workers evaluate in any order.
 
-    A place is a path, ``file:///path``, or ``s3://bucket/key`` in a build with feature ``s3``. The file of results is the same, byte for byte,
+    A place is a path, ``file:///path``, or ``s3://bucket/key``. The file of results is the same, byte for byte,
     however many workers there were.
     """
 

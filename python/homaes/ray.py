@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+import warnings
 from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,6 +33,8 @@ _LOOK = 2.0
 _END = 0.8
 #: Seconds until what failed for a time is tried again, at most.
 _PAUSE = 30.0
+#: Seconds without any worker after which that is said.
+_PATIENCE = 60.0
 
 
 def run(
@@ -132,6 +135,8 @@ class _Machine:
 
 
 class _Run:
+    """A call of ``run``."""
+
     def __init__(
         self,
         ray: Any,
@@ -165,6 +170,7 @@ class _Run:
         self._done = wanted - len(left)
         self._start = time.monotonic()
         self._setup: float | None = None
+        self._waits: float | None = self._start
 
     def run(self, key_files: tuple[str, str]) -> JobReport:
         there = self._done
@@ -173,8 +179,9 @@ class _Run:
             self._keys = [
                 self._ray.put(np.fromfile(path, dtype=np.uint8)) for path in key_files
             ]
-            while self._left or self._later or any(m.shard is not None for m in self._machines.values()):
+            while self._left or self._later or self._is_at_work():
                 self._hire()
+                self._warn()
                 self._hand_out()
                 if not self._busy:
                     time.sleep(_SLICE)
@@ -194,6 +201,9 @@ class _Run:
             setup_seconds=self._setup or 0.0,
             failures=self._failures,
         )
+
+    def _is_at_work(self) -> bool:
+        return any(machine.shard is not None for machine in self._machines.values())
 
     def _hire(self) -> None:
         """Gives each machine that has none a worker, and its keys."""
@@ -223,6 +233,17 @@ class _Run:
         if not self._machines:
             what = self._failures[-1] if self._failures else "the cluster has no such machine"
             raise _stopped(f"{self._job.location}: no machine can work: {what}")
+
+    def _warn(self) -> None:
+        """Says once that all workers wait, as for processors that others have."""
+        if any(machine.is_ready for machine in self._machines.values()):
+            self._waits = time.monotonic()
+        elif self._waits is not None and time.monotonic() - self._waits > _PATIENCE:
+            self._waits = None
+            warnings.warn(
+                "homaes.ray: no worker has started yet: each waits for all processors of its machine, which other work may have",
+                stacklevel=4,
+            )
 
     def _hand_out(self) -> None:
         now = time.monotonic()

@@ -275,6 +275,34 @@ def test_ctrl_c(place: Path) -> None:
     assert len(left) == done and not any(name.startswith(".") for name in left)
 
 
+PLANNER = """
+import time
+import homaes
+from homaes import modes
+print("begun", flush=True)
+try:
+    homaes.Job.plan("c", modes.CTR(bytes(16)), eval_key="eval.hek", wrapped_key="key.hwk",
+                    out="job", shard_batches=10**6, ignore_space=True)
+except KeyboardInterrupt:
+    print(time.time(), flush=True)
+"""
+
+
+def test_ctrl_c_while_planning(place: Path) -> None:
+    os.truncate("c", 1 << 34)
+    child = subprocess.Popen([sys.executable, "-c", PLANNER], stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    assert child.stdout.readline() == "begun\n"
+    time.sleep(0.5)
+    sent = time.time()
+    child.send_signal(signal.SIGINT)
+    raised = float(child.stdout.readline())
+    assert raised - sent < 1, f"{raised - sent:.2f} s"
+    assert child.wait() == 0
+    child.stdout.close()
+    assert not Path("job", "job.json").exists()
+
+
 def test_cancel_from_another_thread(place: Path) -> None:
     Path("c").write_bytes(bytes(10**7))
     job = plan(shard_batches=60)

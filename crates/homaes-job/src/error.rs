@@ -1,5 +1,6 @@
 //! What went wrong with a job, and what to do about it.
 
+use homaes::Cancel;
 use homaes_store::StoreError;
 use std::io;
 
@@ -157,4 +158,12 @@ impl JobError {
 /// The error of a store that reached the library as one of input and output.
 fn store_error(source: &io::Error) -> Option<&StoreError> {
     source.get_ref()?.downcast_ref()
+}
+
+/// An error once the switch is thrown.
+pub(crate) fn check(cancel: &Cancel) -> Result<()> {
+    match cancel.is_cancelled() {
+        true => Err(homaes::Error::Cancelled.into()),
+        false => Ok(()),
+    }
 }

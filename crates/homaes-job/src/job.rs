@@ -1,8 +1,8 @@
 //! A job that is there: its plan, which shards it has, and the file of results that they make.
 
-use crate::error::{JobError, Result};
+use crate::error::{JobError, Result, check};
 use crate::manifest::{FORMAT, MAX_BYTES, Manifest, resolve};
-use homaes::{Layout, Merge, Output, RunId, Shard, ShardName};
+use homaes::{Cancel, Layout, Merge, Output, RunId, Shard, ShardName};
 use homaes_store::{Location, Store, StoreError};
 use std::io::{self, Write};
 use std::ops::Range;
@@ -421,23 +421,25 @@ impl Job {
         self.results_unchecked()
     }
 
-    /// Writes the file of results.
+    /// Writes the file of results, until `cancel` is thrown.
     ///
     /// # Errors
-    /// As [`results`](Self::results); what is wrong with a shard: `output` then does not appear.
-    pub fn merge(&self, mut output: Output) -> Result<()> {
+    /// As [`results`](Self::results); what is wrong with a shard; [`homaes::Error::Cancelled`]: `output` then does not appear.
+    pub fn merge(&self, mut output: Output, cancel: &Cancel) -> Result<()> {
         let mut merge = self.results()?;
         if output.is_file() {
             let path = output.path().parent().unwrap_or(output.path()).to_owned();
             check_disk(path, self.output_bytes())?;
         }
         while let Some(bytes) = merge.next_bytes()? {
+            check(cancel)?;
             let written = output.write_all(&bytes);
             written.map_err(|source| homaes::Error::Io {
                 path: output.path().to_owned(),
                 source,
             })?;
         }
+        check(cancel)?;
         Ok(output.commit()?)
     }
 

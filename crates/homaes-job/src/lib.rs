@@ -17,7 +17,7 @@
 //!
 //! ```
 //! use homaes_job::{Job, Location, Planning, Worker};
-//! # use homaes::{AesKey, KeySet, Mode, Output, Part, Set, WrappedKey, Wrapping};
+//! # use homaes::{AesKey, Cancel, KeySet, Mode, Output, Part, Set, WrappedKey, Wrapping};
 //! # let folder = tempfile::tempdir()?;
 //! # let at = |name: &str| folder.path().join(name);
 //! # let keys = KeySet::create(&Set::named("bgv/toy-255")?, at("keys"), false)?;
@@ -33,7 +33,7 @@
 //! let keys = job.keys(None)?;
 //! Worker::new(&job, &keys, None)?.run(&[], &mut |_| ())?;
 //! assert_eq!(job.status()?.missing(), 0);
-//! job.merge(Output::create(at("c.hct"), false)?)?;
+//! job.merge(Output::create(at("c.hct"), false)?, &Cancel::new())?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

@@ -1,11 +1,11 @@
 //! Making a job.
 
-use crate::error::{JobError, Result};
+use crate::error::{JobError, Result, check};
 use crate::input::open_source;
 use crate::job::{Job, MAX_SHARD_BYTES, PLAN};
 use crate::manifest::{Bytes, FORMAT, Hex, KeyEntry, Lengths, Manifest, PartEntry, SetEntry, uri};
 use crate::worker::{Keys, fetched};
-use homaes::{Layout, Message, Plan, Source, Transcipher};
+use homaes::{Cancel, Layout, Message, Plan, Source, Transcipher};
 use homaes_store::{Created, Location};
 use std::fs;
 use std::num::NonZeroUsize;
@@ -32,6 +32,8 @@ pub struct Planning {
     pub ignore_space: bool,
     /// Folder for keys that come from a bucket.
     pub cache: Option<PathBuf>,
+    /// Once it is thrown, no plan is written any more.
+    pub cancel: Cancel,
 }
 
 impl Planning {
@@ -45,6 +47,7 @@ impl Planning {
             shard_batches: None,
             ignore_space: false,
             cache: None,
+            cancel: Cancel::new(),
         }
     }
 }
@@ -91,6 +94,7 @@ impl Job {
             manifest,
             layout,
         };
+        check(&planning.cancel)?;
         job.write(planning.ignore_space)
     }
 

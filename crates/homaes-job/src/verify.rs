@@ -1,8 +1,9 @@
 //! Whether the shards of a job are what they must be.
 
-use crate::error::{JobError, Result};
+use crate::error::{JobError, Result, check};
 use crate::job::Job;
 use crate::worker::Worker;
+use homaes::Cancel;
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, Hasher, RandomState};
 
@@ -21,14 +22,14 @@ pub struct Verified {
 }
 
 impl Job {
-    /// Verifies the checksums of all shards that are there, and that each is the one that it must be. `each` is called with the number of every shard.
+    /// Verifies the checksums of all shards that are there, and that each is the one that it must be, until `cancel` is thrown.
     ///
     /// # Errors
-    /// Those of the store; what is wrong with shards is in the result.
-    pub fn verify(&self, each: &mut dyn FnMut(u64)) -> Result<Verified> {
+    /// Those of the store; [`homaes::Error::Cancelled`]; what is wrong with shards is in the result.
+    pub fn verify(&self, cancel: &Cancel) -> Result<Verified> {
         let mut verified = Verified::default();
         for number in 0..self.shards() {
-            each(number);
+            check(cancel)?;
             match self.check(number) {
                 Ok(true) => verified.shards += 1,
                 Ok(false) => verified.missing += 1,
@@ -46,8 +47,8 @@ impl Worker<'_> {
     ///
     /// # Errors
     /// Those of the store and of evaluation; what is wrong with shards is in the result.
-    pub fn verify(&self, share: f64, each: &mut dyn FnMut(u64)) -> Result<Verified> {
-        let mut verified = self.job().verify(each)?;
+    pub fn verify(&self, share: f64) -> Result<Verified> {
+        let mut verified = self.job().verify(self.switch())?;
         let wrong: BTreeSet<u64> = verified.wrong.iter().map(|&(number, _)| number).collect();
         let mut right: Vec<u64> = Vec::new();
         for number in 0..self.job().shards() {
@@ -65,7 +66,7 @@ impl Worker<'_> {
         right.sort_by_cached_key(draw);
         right.truncate(wanted.max(1));
         for number in right {
-            each(number);
+            check(self.switch())?;
             let (bytes, _) = self.evaluate(number)?;
             verified.evaluated += 1;
             if self.job().read(number)?.as_ref() != Some(&bytes) {

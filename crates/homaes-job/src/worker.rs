@@ -1,7 +1,7 @@
 //! Evaluating shards.
 
 use crate::claim::Claim;
-use crate::error::{JobError, Result};
+use crate::error::{JobError, Result, check};
 use crate::input::Object;
 use crate::job::Job;
 use crate::log::Log;
@@ -281,10 +281,7 @@ impl<'k> Worker<'k> {
 
     fn pause(&self) -> Result<()> {
         thread::sleep(PAUSE);
-        match self.cancel.is_cancelled() {
-            true => Err(homaes::Error::Cancelled.into()),
-            false => Ok(()),
-        }
+        check(&self.cancel)
     }
 
     /// Evaluates shard `number` unless it is there; `None` if another worker does.
@@ -372,6 +369,11 @@ impl<'k> Worker<'k> {
         JobError::Input {
             input: part.path().display().to_string(),
         }
+    }
+
+    /// Ends its work.
+    pub(crate) fn switch(&self) -> &Cancel {
+        &self.cancel
     }
 
     /// The job.

@@ -94,7 +94,7 @@ impl World {
 
     fn merged(&self, job: &Job) -> Result<Vec<u8>, JobError> {
         let (output, buffer) = Output::memory();
-        job.merge(output)?;
+        job.merge(output, &Cancel::new())?;
         Ok(buffer.take())
     }
 }
@@ -133,7 +133,7 @@ fn shards_of_every_size_by_any_number_of_workers_make_the_bytes_of_one_run() {
         let status = job.status().unwrap();
         assert_eq!((status.missing(), status.claimed), (0, 0));
         assert!(world.merged(&job).unwrap() == whole, "{shard_batches}");
-        let verified = job.verify(&mut |_| ()).unwrap();
+        let verified = job.verify(&Cancel::new()).unwrap();
         assert_eq!((verified.shards, verified.missing), (job.shards(), 0));
         assert!(verified.wrong.is_empty());
     }
@@ -279,7 +279,7 @@ fn changed_plans_are_refused_or_make_the_same_bytes() {
         let evaluated = Job::open(world.location("job")).and_then(|job| {
             let keys = job.keys(None)?;
             let worker = Worker::new(&job, &keys, one())?;
-            let verified = worker.verify(0.0, &mut |_| ())?;
+            let verified = worker.verify(0.0)?;
             Ok(verified.wrong.is_empty())
         });
         // a changed digest of an input is found by its shard
@@ -298,7 +298,7 @@ fn damaged_and_forged_shards_are_found() {
     let path = world.at("job/shards/000001.hcs");
     let right = fs::read(&path).unwrap();
     let wrong = |job: &Job| {
-        let verified = job.verify(&mut |_| ()).unwrap();
+        let verified = job.verify(&Cancel::new()).unwrap();
         let wrong = verified.wrong.into_iter().map(|(number, error)| {
             assert!(error.to_string().contains("000001.hcs"), "{error}");
             number
@@ -332,16 +332,16 @@ fn damaged_and_forged_shards_are_found() {
     // one bit of a ciphertext, with right checksums
     fs::write(&path, forged(&right)).unwrap();
     assert_eq!(wrong(&job), [] as [u64; 0]);
-    let verified = worker.verify(1.0, &mut |_| ()).unwrap();
+    let verified = worker.verify(1.0).unwrap();
     assert_eq!(verified.evaluated, job.shards());
     let [(1, JobError::Differs { .. })] = verified.wrong[..] else {
         panic!("{:?}", verified.wrong);
     };
     // of a share of the shards it is found sooner or later
-    let found = (0..200).position(|_| !worker.verify(0.1, &mut |_| ()).unwrap().wrong.is_empty());
+    let found = (0..200).position(|_| !worker.verify(0.1).unwrap().wrong.is_empty());
     assert!(found.is_some());
     fs::write(&path, &right).unwrap();
-    assert!(worker.verify(1.0, &mut |_| ()).unwrap().wrong.is_empty());
+    assert!(worker.verify(1.0).unwrap().wrong.is_empty());
 }
 
 /// A shard with a bit of its first batch changed and all checksums right.
@@ -406,7 +406,7 @@ fn a_cancelled_worker_ends_soon_and_leaves_the_shards_that_are_whole() {
         assert!(matches!(error, JobError::Work(Error::Cancelled)), "{error}");
         assert!(took < Duration::from_secs(1), "{took:?}");
     });
-    let verified = job.verify(&mut |_| ()).unwrap();
+    let verified = job.verify(&Cancel::new()).unwrap();
     assert!(verified.shards > 0 && verified.missing > 0 && verified.wrong.is_empty());
 }
 
@@ -462,7 +462,7 @@ fn jobs_in_a_bucket_make_the_same_bytes() {
     assert_eq!(copies.count(), 2);
     assert_eq!(job.status().unwrap().missing(), 0);
     assert!(world.merged(&job).unwrap() == whole);
-    assert!(job.verify(&mut |_| ()).unwrap().wrong.is_empty());
+    assert!(job.verify(&Cancel::new()).unwrap().wrong.is_empty());
     // an object that was changed
     let mut bytes = fs::read(world.at("d")).unwrap();
     bytes[1000] ^= 1;

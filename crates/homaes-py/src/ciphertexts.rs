@@ -63,11 +63,13 @@ impl Held {
                 wait::run(py, &Cancel::new(), false, read)?
             }
             Results::Job(job) => {
+                let cancel = Cancel::new();
+                let thrown = cancel.clone();
                 let merge = move || {
                     let (output, buffer) = Output::memory();
-                    job.merge(output).map(|()| buffer.take())
+                    job.merge(output, &thrown).map(|()| buffer.take())
                 };
-                wait::run(py, &Cancel::new(), false, merge)?
+                wait::run(py, &cancel, false, merge)?
             }
         };
         Ok(PyBytes::new(py, &bytes))
@@ -113,8 +115,9 @@ impl Held {
 
     /// Write it to a file.
     #[pyo3(signature = (path, /, *, force=false))]
-    fn save(&self, py: Python<'_>, path: PathBuf, force: bool) -> PyResult<()> {
-        let results = self.0.clone();
+    pub(crate) fn save(&self, py: Python<'_>, path: PathBuf, force: bool) -> PyResult<()> {
+        let (results, cancel) = (self.0.clone(), Cancel::new());
+        let thrown = cancel.clone();
         let save = move || {
             let mut output = Output::create(&path, force)?;
             let error = |source| Error::Io {
@@ -122,19 +125,20 @@ impl Held {
                 source,
             };
             match results {
-                Results::Job(job) => return job.merge(output),
+                Results::Job(job) => return job.merge(output, &thrown),
                 Results::File(Place::Bytes(bytes)) => {
                     output.write_all(bytes.as_ref()).map_err(error)?;
                 }
                 Results::File(Place::Path(from)) => {
                     let file = std::fs::File::open(&from);
-                    let mut file = file.map_err(|source| Error::Io { path: from, source })?;
-                    io::copy(&mut file, &mut output).map_err(error)?;
+                    let inner = file.map_err(|source| Error::Io { path: from, source })?;
+                    let cancel = thrown;
+                    io::copy(&mut Cancellable { inner, cancel }, &mut output).map_err(error)?;
                 }
             }
             Ok::<_, JobError>(output.commit()?)
         };
-        py.detach(save).map_err(raise)
+        wait::run(py, &cancel, true, save)
     }
 }
 
@@ -208,9 +212,9 @@ impl Held {
 }
 
 /// What is read, until `cancel` is thrown.
-struct Cancellable<S> {
-    inner: S,
-    cancel: Cancel,
+pub(crate) struct Cancellable<S> {
+    pub(crate) inner: S,
+    pub(crate) cancel: Cancel,
 }
 
 impl<S> Cancellable<S> {
@@ -234,6 +238,10 @@ impl<S: Source> Source for Cancellable<S> {
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
         self.check()?;
         self.inner.read_at(offset, into)
+    }
+
+    fn is_whole(&self) -> io::Result<bool> {
+        self.inner.is_whole()
     }
 }
 

@@ -1,9 +1,10 @@
 //! AES ciphertext from files and buffers.
 
+use crate::ciphertexts::Cancellable;
 use crate::errors::raise;
 use crate::place::{buffer, path};
-use homaes::{Message, Mode, Part, Reopened, Source};
-use homaes_job::{Location, open_source};
+use homaes::{Cancel, Message, Mode, Part, Reopened, Source};
+use homaes_job::{JobError, Location, open_source};
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -23,23 +24,15 @@ pub(crate) type Given<'py> = (
 
 /// The message of these parts.
 pub(crate) fn message(given: Vec<Given<'_>>) -> PyResult<Message> {
-    message_by(part, given)
-}
-
-/// The message of these parts, which workers read where they are: from files, or from buckets.
-pub(crate) fn message_of_files(given: Vec<Given<'_>>) -> PyResult<Message> {
-    message_by(part_of_file, given)
-}
-
-fn message_by<'py>(
-    part: impl Fn(Given<'py>) -> PyResult<Part>,
-    given: Vec<Given<'py>>,
-) -> PyResult<Message> {
     let parts = given.into_iter().map(|given| {
         let name = given.0.clone();
         Ok((name, part(given)?))
     });
-    let mut parts = parts.collect::<PyResult<Vec<_>>>()?;
+    joined(parts.collect::<PyResult<Vec<_>>>()?).map_err(raise)
+}
+
+/// The message of parts, the only one of which may have no name.
+fn joined(mut parts: Vec<(Option<String>, Part)>) -> homaes::Result<Message> {
     if let [(None, _)] = parts[..]
         && let Some((_, part)) = parts.pop()
     {
@@ -48,7 +41,57 @@ fn message_by<'py>(
     let named = parts
         .into_iter()
         .map(|(name, part)| (name.unwrap_or_default(), part));
-    Message::of_parts(named).map_err(raise)
+    Message::of_parts(named)
+}
+
+/// A part of a message that workers read where it is: from a file, or from a bucket.
+pub(crate) struct FilePart {
+    name: Option<String>,
+    location: Location,
+    mode: Mode,
+    aad: Vec<u8>,
+}
+
+impl FilePart {
+    /// The part, as Python gives it.
+    pub(crate) fn of((name, data, mode, iv, tag, aad): Given<'_>) -> PyResult<Self> {
+        let mode = mode_of(&mode, &iv)?;
+        if buffer(&data)?.is_some() {
+            return Err(PyTypeError::new_err(
+                "found bytes, expected a str or an os.PathLike: workers read the message of a job from files",
+            ));
+        }
+        if tag.is_some() {
+            return Err(PyValueError::new_err(
+                "tag: in a file of a job it follows the ciphertext, expected None",
+            ));
+        }
+        let location = location(&data)?;
+        Ok(Self {
+            name,
+            location,
+            mode,
+            aad,
+        })
+    }
+
+    /// Opens it; reading ends once `cancel` is thrown.
+    fn open(self, cancel: Cancel) -> Result<Part, JobError> {
+        let inner = open_source(&self.location)?;
+        let part = Part::of(Cancellable { inner, cancel }, self.mode)?;
+        match self.aad.is_empty() {
+            true => Ok(part),
+            false => Ok(part.with_aad(self.aad)?),
+        }
+    }
+
+    /// The message of these parts.
+    pub(crate) fn message(parts: Vec<Self>, cancel: &Cancel) -> Result<Message, JobError> {
+        let parts = parts
+            .into_iter()
+            .map(|part| Ok((part.name.clone(), part.open(cancel.clone())?)));
+        Ok(joined(parts.collect::<Result<Vec<_>, JobError>>()?)?)
+    }
 }
 
 fn part((_, data, mode, iv, tag, aad): Given<'_>) -> PyResult<Part> {
@@ -70,26 +113,7 @@ fn part((_, data, mode, iv, tag, aad): Given<'_>) -> PyResult<Part> {
             }
         }
     };
-    with_aad(made.map_err(raise)?, aad)
-}
-
-fn part_of_file((_, data, mode, iv, tag, aad): Given<'_>) -> PyResult<Part> {
-    let mode = mode_of(&mode, &iv)?;
-    if buffer(&data)?.is_some() {
-        return Err(PyTypeError::new_err(
-            "found bytes, expected a str or an os.PathLike: workers read the message of a job from files",
-        ));
-    }
-    if tag.is_some() {
-        return Err(PyValueError::new_err(
-            "tag: in a file of a job it follows the ciphertext, expected None",
-        ));
-    }
-    let source = open_source(&location(&data)?).map_err(raise)?;
-    with_aad(Part::of(source, mode).map_err(raise)?, aad)
-}
-
-fn with_aad(part: Part, aad: Vec<u8>) -> PyResult<Part> {
+    let part = made.map_err(raise)?;
     match aad.is_empty() {
         true => Ok(part),
         false => part.with_aad(aad).map_err(raise),

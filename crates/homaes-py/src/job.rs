@@ -2,12 +2,12 @@
 
 use crate::ciphertexts::Held;
 use crate::errors::raise;
-use crate::input::{Given, location, message_of_files};
+use crate::input::{FilePart, Given, location};
 use crate::keys::{EvalKey, WrappedKey, layout_of};
 use crate::service::{Service, Start, lock};
 use crate::transcipher::threads_of;
 use crate::wait::{self, Told};
-use homaes::{Cancel, Output};
+use homaes::Cancel;
 use homaes_job::{Done, JobError, Keys, Outcome, Planning, Verified};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -43,16 +43,22 @@ impl Job {
                 "shard_batches: found 0, expected 1 at least",
             ));
         }
+        let cancel = Cancel::new();
         let planning = Planning {
             layout: layout.map(layout_of).transpose()?,
             shard_batches,
             ignore_space,
             cache,
+            cancel: cancel.clone(),
             ..Planning::new(location(eval_key)?, location(wrapped_key)?)
         };
-        let (place, message) = (location(out)?, message_of_files(parts)?);
-        let plan = move || homaes_job::Job::plan(place, message, &planning);
-        let job = wait::run(py, &Cancel::new(), false, plan)?;
+        let parts = parts.into_iter().map(FilePart::of);
+        let (place, parts) = (location(out)?, parts.collect::<PyResult<Vec<_>>>()?);
+        let plan = move || {
+            let message = FilePart::message(parts, &planning.cancel)?;
+            homaes_job::Job::plan(place, message, &planning)
+        };
+        let job = wait::run(py, &cancel, true, plan)?;
         Ok(Self(job.into()))
     }
 
@@ -162,9 +168,10 @@ impl Job {
 
     /// Verify the checksums of all shards that are there.
     fn verify(&self, py: Python<'_>) -> PyResult<Found> {
-        let job = self.0.clone();
-        let verify = move || job.verify(&mut |_| ()).map(found);
-        wait::run(py, &Cancel::new(), false, verify)
+        let (job, cancel) = (self.0.clone(), Cancel::new());
+        let thrown = cancel.clone();
+        let verify = move || job.verify(&thrown).map(found);
+        wait::run(py, &cancel, false, verify)
     }
 
     /// What its shards make.
@@ -179,9 +186,7 @@ impl Job {
     /// Write the file of results.
     #[pyo3(signature = (path, force, /))]
     fn merge(&self, py: Python<'_>, path: PathBuf, force: bool) -> PyResult<()> {
-        let job = self.0.clone();
-        let merge = move || job.merge(Output::create(path, force)?);
-        py.detach(merge).map_err(raise)
+        Held::of_job(self.0.clone()).save(py, path, force)
     }
 
     /// Remove the plan and the shards.
@@ -295,9 +300,8 @@ impl JobWorker {
     /// Verify the checksums of all shards that are there, and evaluate a share of them again.
     #[pyo3(signature = (share, /))]
     fn verify(&self, py: Python<'_>, share: f64) -> PyResult<Found> {
-        let verify = move |worker: &homaes_job::Worker<'_>, _: &dyn Fn(())| {
-            worker.verify(share, &mut |_| ()).map(found)
-        };
+        let verify =
+            move |worker: &homaes_job::Worker<'_>, _: &dyn Fn(())| worker.verify(share).map(found);
         self.call(py, |()| Ok(()), verify)
     }
 

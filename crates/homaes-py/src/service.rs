@@ -1,13 +1,13 @@
 //! A thread that keeps what was prepared, and takes one task after the other.
 
 use crate::errors::{Raise, fault, raise};
-use crate::wait::{Told, Waiter};
+use crate::wait::{SLICE, Told, Waiter};
 use homaes::Cancel;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
@@ -32,8 +32,14 @@ impl<T: Send + 'static> Service<T> {
         let thread = thread::Builder::new().name("homaes runs".into());
         let thread = thread.spawn(move || body(told, tasks))?;
         let ready = Mutex::new(ready);
-        let ready = py.detach(|| lock(&ready).recv());
-        let ready = ready.map_err(|_| fault("no thread for runs"))?;
+        let ready = loop {
+            match py.detach(|| lock(&ready).recv_timeout(SLICE)) {
+                Ok(ready) => break ready,
+                // after an exception of a signal the thread ends once it finds that there are no tasks
+                Err(RecvTimeoutError::Timeout) => py.check_signals()?,
+                Err(RecvTimeoutError::Disconnected) => return Err(fault("no thread for runs")),
+            }
+        };
         let service = Self {
             thread: Mutex::new(Some((sender, thread))),
             process: process::id(),

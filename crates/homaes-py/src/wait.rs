@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 /// Time between two looks at signals.
-const SLICE: Duration = Duration::from_millis(50);
+pub(crate) const SLICE: Duration = Duration::from_millis(50);
 
 /// What a worker tells.
 pub(crate) enum Told<E, T> {

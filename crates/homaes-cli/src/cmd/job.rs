@@ -7,7 +7,7 @@ use crate::console::{self, Failure};
 use crate::progress::{Follower, spin};
 use crate::speeds::Speed;
 use crate::table::{self, Rows};
-use homaes::{Progress, Set};
+use homaes::{Cancel, Progress, Set};
 use homaes_job::{Done, Job, Keys, Location, Outcome, Planning, Status, Worker};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -337,14 +337,12 @@ fn verify(args: &JobVerify) -> Result<(), Failure> {
         None => {
             let job = Job::open(args.job.clone())?;
             warn_insecure(&job)?;
-            spin("verifying", || job.verify(&mut |_| ()))?
+            spin("verifying", || job.verify(&Cancel::new()))?
         }
         Some(share) => {
             let (job, keys) = open(&args.job)?;
             let worker = Worker::new(&job, &keys, args.threads)?;
-            spin("verifying and evaluating", || {
-                worker.verify(share, &mut |_| ())
-            })?
+            spin("verifying and evaluating", || worker.verify(share))?
         }
     };
     if let Some((_, first)) = verified.wrong.first() {
@@ -399,7 +397,7 @@ fn merge(args: JobMerge) -> Result<(), Failure> {
     let job = Job::open(args.job)?;
     refuse_in_job(&args.out, job.location())?;
     let output = reserve(&args.out, args.force)?;
-    spin("merging", || job.merge(output))?;
+    spin("merging", || job.merge(output, &Cancel::new()))?;
     let bytes = table::count(job.output_bytes(), "byte", "bytes");
     let shards = table::count(job.shards(), "shard", "shards");
     if args.remove_shards {
