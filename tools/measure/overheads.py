@@ -1,0 +1,118 @@
+"""What resuming, jobs, Python and Ray cost beside a plain run: the same batches by each way, in turn, as ratios of seconds of work.
+
+    python tools/measure/overheads.py target/release/homaes --set bgv/aes128 --batches 8 --rounds 3
+
+Needs the package homaes in this Python, and for Ray the package ray. Keys are made once in --folder, and kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import homaes
+from homaes import modes
+
+IV = bytes(16)
+
+# read when ray is imported: its ports are open to the network
+os.environ.setdefault("RAY_AUTH_MODE", "token")
+os.environ.setdefault("RAY_AUTH_TOKEN", os.urandom(32).hex())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("homaes", type=Path, help="the command, built for release")
+    parser.add_argument("--set", default="bgv/aes128")
+    parser.add_argument("--batches", type=int, default=8)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--folder", type=Path, default=Path("overheads"))
+    given = parser.parse_args()
+    command = given.homaes.resolve()
+    given.folder.mkdir(exist_ok=True)
+    os.chdir(given.folder)
+    keys(given.set)
+    card = next(card for card in homaes.sets() if card.name == given.set)
+    Path("c").write_bytes(bytes(16 * card.blocks_per_batch * given.batches))
+
+    def transcipher(*more: str) -> float:
+        line = [command, "transcipher", "--eval", "keys/eval.hek", "--wrapped-key", "key.hwk"]
+        line += ["--mode", "ctr", "--iv", IV.hex(), "c", "-o", "o.hct", "--force", *more]
+        return last_event([*line, "--progress", "json"])["report"]["seconds"]
+
+    def job() -> homaes.Job:
+        shutil.rmtree("job", ignore_errors=True)
+        return homaes.Job.plan(
+            "c",
+            modes.CTR(IV),
+            eval_key="keys/eval.hek",
+            wrapped_key="key.hwk",
+            out="job",
+            shard_batches=max(given.batches // 4, 1),
+        )
+
+    def run_job() -> float:
+        job()
+        return last_event([command, "job", "run", "job", "--progress", "json"])["seconds"]
+
+    def python() -> float:
+        evaluation = homaes.EvalKey.load("keys/eval.hek")
+        with homaes.Transcipher(evaluation, homaes.WrappedKey.load("key.hwk")) as t:
+            return t.run("c", modes.CTR(IV), "o.hct", force=True).report.seconds
+
+    def ray() -> float:
+        import homaes.ray
+
+        report = homaes.ray.run(job())
+        return report.seconds - report.setup_seconds
+
+    ways: dict[str, Callable[[], float]] = {
+        "transcipher": transcipher,
+        "transcipher --resume": lambda: transcipher("--resume"),
+        "job run": run_job,
+        "Python": python,
+    }
+    try:
+        import ray as _
+
+        ways["Ray"] = ray
+    except ImportError:
+        print("Ray: skipped, the package ray is not installed")
+    seconds: dict[str, list[float]] = {name: [] for name in ways}
+    for _ in range(given.rounds):
+        for name, way in ways.items():
+            seconds[name].append(way())
+    plain = statistics.median(seconds["transcipher"])
+    print(f"{given.set}, {given.batches} batches, {os.cpu_count()} cores, medians of {given.rounds}")
+    for name, all_seconds in seconds.items():
+        median = statistics.median(all_seconds)
+        spread = max(all_seconds) / min(all_seconds)
+        print(f"{name:22}{median:8.2f} s{100 * (median / plain - 1):+8.2f} %   spread {spread:.3f}")
+
+
+def keys(name: str) -> None:
+    """Makes keys unless they are there."""
+    if Path("key.hwk").exists() and homaes.inspect("key.hwk").set == name:
+        return
+    made = homaes.keygen(name, accept_insecure=True)
+    made.save("keys", force=True)
+    made.secret.wrap(os.urandom(16)).save("key.hwk", force=True)
+
+
+def last_event(line: list[object]) -> dict[str, object]:
+    """The last event that a command tells in JSON."""
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    events = [text for text in (done.stdout + done.stderr).splitlines() if text.startswith("{")]
+    return json.loads(events[-1])
+
+
+if __name__ == "__main__":
+    main()
