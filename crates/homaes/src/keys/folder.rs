@@ -30,7 +30,7 @@ use homaes_wire::{
 };
 use rand_core::Rng;
 use std::fs::{self, File, TryLockError};
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// Name of the secret key that is being replaced, within the folder of a pair of keys.
@@ -158,6 +158,30 @@ impl KeyFolder {
         drop(file);
         self.commit(secret.synced()?, eval)?;
         Ok(key)
+    }
+
+    /// As [`create`](Self::create), with keys that there are: `key`, and the file `eval` of an evaluation key.
+    ///
+    /// # Errors
+    /// [`Error::File`] if `eval` is none, or of another secret key; [`Error::AlreadyExists`] or [`Error::Io`]; with a passphrase [`Error::KdfMemory`].
+    pub fn save(
+        self,
+        key: &SecretKey,
+        eval: &[u8],
+        force: bool,
+        lock: Option<(&Passphrase, KdfCost)>,
+    ) -> Result<()> {
+        let [secret, path] = self.files(refuse_link)?;
+        let reader = Reader::from_slice(eval, Kind::EvalKey);
+        let fits = reader.and_then(|reader| reader.check_key(key.id()));
+        fits.map_err(|source| Error::file(&path, source))?;
+        let secret = Output::replacing(&secret, force)?;
+        let mut output = Output::create(&path, force)?;
+        let secret = write_secret(secret, &*key.key, lock)?;
+        let written = output.write_all(eval).and_then(|()| output.flush());
+        written.map_err(|source| Error::io(&path, source))?;
+        output.sync_data()?;
+        self.commit(secret.synced()?, output.whole()?)
     }
 
     /// Refuses keys that the disk has no room for, before the work; `there` bytes of them are written already.
