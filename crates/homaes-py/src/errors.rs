@@ -131,7 +131,9 @@ fn text(error: &io::Error) -> String {
 fn class(error: &Error) -> &'static str {
     match error {
         Error::File { source, .. } => of_wire(source),
-        Error::Content { source, .. } => of_scheme(source, "FileFormatError"),
+        Error::Content { source, .. } | Error::Ciphertext { source, .. } => {
+            of_scheme(source, "FileFormatError")
+        }
         Error::Batch { path, source, .. } => match path {
             Some(_) => of_scheme(source, "FileFormatError"),
             None => of_scheme(source, "ParametersError"),
@@ -161,7 +163,7 @@ fn class(error: &Error) -> &'static str {
         | Error::NoParts { .. }
         | Error::NoPart { .. }
         | Error::Crossing { .. } => "ParametersError",
-        Error::Noise { .. } => "NoiseError",
+        Error::Noise { .. } | Error::NoisyValue { .. } => "NoiseError",
         Error::Tag { .. }
         | Error::NoAesKey { .. }
         | Error::Unexpected { .. }
@@ -268,7 +270,17 @@ fn details(error: &Error) -> Details<'_> {
             found: Some(Field::Real(*found)),
             expected: Some(Field::Real(*expected)),
         },
-        Error::Content { path, source } => Details {
+        Error::NoisyValue {
+            path,
+            found,
+            expected,
+            ..
+        } => Details {
+            path: Some(path),
+            found: Some(Field::Real(*found)),
+            expected: Some(Field::Real(*expected)),
+        },
+        Error::Content { path, source } | Error::Ciphertext { path, source, .. } => Details {
             path: Some(path),
             ..of_misfit(source)
         },

@@ -20,10 +20,14 @@ impl Error {
             Self::ClientKey { .. } => "write the key with tfhe::safe_serialization::safe_serialize",
             Self::Range { .. } => "give bytes that the message has, the smaller number first",
             Self::File { source, .. } => source.remedy(),
-            Self::Content { source, .. } | Self::Batch { source, .. } | Self::Keys(source) => {
-                source.remedy()
-            }
+            Self::Content { source, .. }
+            | Self::Batch { source, .. }
+            | Self::Ciphertext { source, .. }
+            | Self::Keys(source) => source.remedy(),
             Self::Value { .. } => "correct what the program says of it",
+            Self::NoisyValue { .. } => {
+                "compute it anew with fewer operations, or on results with more levels left"
+            }
             Self::Wide { .. } => "compute it anew, and trust none of its numbers",
             Self::OtherState { .. } => {
                 "give results of a set of the scheme that the program is for"
@@ -121,6 +125,7 @@ fn io_remedy(error: &io::Error) -> &'static str {
             "free space or write to another disk"
         }
         Kind::NotADirectory => "check the path: a part of it is a file, not a folder",
+        Kind::ResourceBusy => "wait for it to end, or give this run another output",
         Kind::InvalidInput | Kind::IsADirectory => "give a regular file",
         Kind::InvalidData | Kind::UnexpectedEof => {
             "let nothing write to the file while it is used, and try again"
