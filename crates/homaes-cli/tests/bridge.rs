@@ -37,6 +37,20 @@ fn results_cross_to_a_key_of_tfhe() {
     assert_eq!(found["messages"]["evaluated_in"], "bgv");
     world.ok("decrypt --secret t/secret.hsk across.hct -o back");
     assert_eq!(world.read("back"), world.read("p"));
+    let folder = world.ok("inspect b").out;
+    let named = |line: &&str| line.starts_with("bridge.hbk") && line.contains("key id");
+    let bridge = folder.lines().find(named).unwrap();
+    assert!(
+        !bridge.contains("is not that of the evaluation key"),
+        "{folder}"
+    );
+    world.ok("keygen --set bgv/toy-4369 --out b2 --accept-insecure");
+    std::fs::copy(world.at("b/bridge.hbk"), world.at("b2/bridge.hbk")).unwrap();
+    let folder = world.ok("inspect b2").out;
+    assert!(
+        folder.contains("which is not that of the evaluation key"),
+        "{folder}"
+    );
     let found: Value = serde_json::from_str(&world.ok("inspect b/bridge.hbk --json").out).unwrap();
     let key = serde_json::from_str::<Value>(&world.ok("inspect t/eval.hek --json").out).unwrap();
     assert_eq!(found["end"]["key_id"], key["key_id"]);
@@ -103,6 +117,47 @@ fn results_cross_to_a_key_of_tfhe() {
         true => world.fails(1, export, "(.hlw)"),
         false => world.fails(2, export, "--features tfhe-rs"),
     };
+}
+
+/// A run of two batches, killed after the first.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_killed_run_over_a_bridge_goes_on() {
+    use std::{fs, process::Stdio, thread::sleep, time::Duration};
+    let world = World::new();
+    world.ok("keygen --set tfhe/toy --out t --accept-insecure");
+    world.ok("keygen --set bgv/toy-4369 --out b --bridge t/secret.hsk --accept-insecure");
+    world.ok(
+        "wrap-key --secret b/secret.hsk --key-file k --layout sliced --levels-left 1 --out b.hwk",
+    );
+    world.write("c", &[0x3a; 4800]);
+    let line = |more: &str| {
+        format!(
+            "transcipher --eval b/eval.hek --wrapped-key b.hwk --mode ctr --iv {IV} --to tfhe --bridge b/bridge.hbk c {more}"
+        )
+    };
+    let whole = world.ok(&line("--reproducible -o whole.hct"));
+    assert!(whole.out.contains("in 2 batches"), "{whole:?}");
+    let resumed = line("--resume -o across.hct");
+    let mut command = world.command(&resumed);
+    let silent = command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = silent.spawn().unwrap();
+    let lines = || {
+        let text = fs::read_to_string(world.at(".across.hct.homaes-journal"));
+        text.map_or(0, |text| text.lines().count())
+    };
+    while lines() < 2 {
+        assert!(child.try_wait().unwrap().is_none(), "it is at work");
+        sleep(Duration::from_millis(5));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let run = world.ok(&resumed);
+    assert!(
+        run.out.contains("1 of the batches by earlier runs"),
+        "{run:?}"
+    );
+    assert!(world.read("across.hct") == world.read("whole.hct"));
 }
 
 /// Keys that make no bridge, and keys that none replaces.
