@@ -131,9 +131,8 @@ fn text(error: &io::Error) -> String {
 fn class(error: &Error) -> &'static str {
     match error {
         Error::File { source, .. } => of_wire(source),
-        Error::Content { source, .. } | Error::Ciphertext { source, .. } => {
-            of_scheme(source, "FileFormatError")
-        }
+        Error::Content { source, .. } => of_scheme(source, "FileFormatError"),
+        Error::Ciphertext { source, .. } => of_scheme(source, "FileFormatError"),
         Error::Batch { path, source, .. } => match path {
             Some(_) => of_scheme(source, "FileFormatError"),
             None => of_scheme(source, "ParametersError"),
@@ -280,7 +279,11 @@ fn details(error: &Error) -> Details<'_> {
             found: Some(Field::Real(*found)),
             expected: Some(Field::Real(*expected)),
         },
-        Error::Content { path, source } | Error::Ciphertext { path, source, .. } => Details {
+        Error::Ciphertext { path, source, .. } => Details {
+            path: Some(path),
+            ..of_misfit(source)
+        },
+        Error::Content { path, source } => Details {
             path: Some(path),
             ..of_misfit(source)
         },

@@ -63,7 +63,7 @@ impl ValueMeta {
         Error::Ciphertext {
             path: path.to_owned(),
             label: self.label.clone(),
-            source,
+            source: source.into(),
         }
     }
 

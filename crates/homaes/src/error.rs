@@ -121,7 +121,7 @@ pub enum Error {
         /// The label of the value.
         label: String,
         /// Why.
-        source: SchemeError,
+        source: Box<SchemeError>,
     },
     /// The noise of a value has come too close to the modulus for its numbers to be trusted.
     #[error(

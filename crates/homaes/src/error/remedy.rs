@@ -20,15 +20,13 @@ impl Error {
             Self::ClientKey { .. } => "write the key with tfhe::safe_serialization::safe_serialize",
             Self::Range { .. } => "give bytes that the message has, the smaller number first",
             Self::File { source, .. } => source.remedy(),
-            Self::Content { source, .. }
-            | Self::Batch { source, .. }
-            | Self::Ciphertext { source, .. }
-            | Self::Keys(source) => source.remedy(),
+            Self::Content { source, .. } | Self::Batch { source, .. } => source.remedy(),
+            Self::Ciphertext { source, .. } => source.remedy(),
+            Self::Keys(source) | Self::Unfit(source) => source.remedy(),
             Self::Value { .. } => "correct what the program says of it",
-            Self::NoisyValue { .. } => {
-                "compute it anew with fewer operations, or on results with more levels left"
+            Self::NoisyValue { .. } | Self::Wide { .. } => {
+                "compute it anew, and trust none of its numbers"
             }
-            Self::Wide { .. } => "compute it anew, and trust none of its numbers",
             Self::OtherState { .. } => {
                 "give results of a set of the scheme that the program is for"
             }
@@ -99,7 +97,6 @@ impl Error {
             }
             Self::NoParts { .. } => "leave --part out, and give a file as output",
             Self::NoPart { .. } => "'homaes inspect' lists the parts",
-            Self::Unfit(error) => error.remedy(),
             Self::Crossing { needed: 1, .. } => {
                 "wrap the key with --levels-left 1, under a set that leaves one: bgv/bridge128 for AES-128, bgv/aes192+5 for AES-192, bgv/aes256+2 for AES-256"
             }
