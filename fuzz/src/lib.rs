@@ -14,16 +14,20 @@
 //!
 //! A file that was changed may be refused, or be read. Nothing may panic, and the file as it is must be read.
 
+mod job;
+
 use homaes::{
-    AesKey, DecryptOptions, EvalKey, Part, Mode, Output, SecretKey, Transcipher, WrappedKey,
+    AesKey, Ciphertexts, Computed, DecryptOptions, EvalKey, Memory, Message, Mode, Output, Part,
+    SecretKey, Transcipher, WrappedKey,
 };
-pub use homaes_wire::Kind;
 use homaes_scheme::{Records, file};
+pub use homaes_wire::Kind;
 use homaes_wire::{Reader, Writer};
+pub use job::{run as run_job, seeds as job_seeds};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use tempfile::TempDir;
@@ -38,6 +42,7 @@ type Rng = ChaCha20Rng;
 /// A file taken apart.
 #[derive(Debug, Clone)]
 struct Parts {
+    version: u16,
     kind: Kind,
     name: Vec<u8>,
     digest: [u8; 32],
@@ -58,13 +63,7 @@ struct Record {
 
 impl Parts {
     fn of(file: &[u8]) -> Self {
-        let kinds = [
-            Kind::SecretKey,
-            Kind::EvalKey,
-            Kind::WrappedKey,
-            Kind::Ciphertext,
-        ];
-        let mut readers = kinds.map(|kind| Reader::from_slice(file, kind).ok());
+        let mut readers = Kind::ALL.map(|kind| Reader::from_slice(file, kind).ok());
         let reader = readers.iter_mut().find_map(Option::take);
         let mut reader = reader.expect("good files are read");
         let header = reader.header().clone();
@@ -82,6 +81,7 @@ impl Parts {
             });
         }
         Self {
+            version: header.version(),
             kind: header.kind(),
             name: header.set().as_bytes().to_vec(),
             digest: *header.digest(),
@@ -97,13 +97,8 @@ impl Parts {
         let total = 92 + self.name.len() + 34 * self.records.len() + bodies;
         let mut out = Vec::with_capacity(total);
         out.extend(b"HOMAES\r\n");
-        out.extend(homaes_wire::VERSION.to_le_bytes());
-        out.push(match self.kind {
-            Kind::SecretKey => 1,
-            Kind::EvalKey => 2,
-            Kind::WrappedKey => 3,
-            _ => 4,
-        });
+        out.extend(self.version.to_le_bytes());
+        out.push(self.kind as u8);
         out.push(self.name.len() as u8);
         out.extend(self.digest);
         out.extend(self.id);
@@ -239,6 +234,25 @@ fn change(parts: &mut Parts, script: &mut Script<'_>) {
     }
 }
 
+/// Changes bytes of a file.
+fn edit(file: &mut Vec<u8>, script: &mut Script<'_>) {
+    while !script.is_over() && !file.is_empty() {
+        // mostly the header and the first record
+        let near = script.byte();
+        let len = if near & 1 == 0 {
+            file.len().min(300)
+        } else {
+            file.len()
+        };
+        let place = script.place(len);
+        match near >> 1 & 3 {
+            0 => file.truncate(place),
+            1 => file.extend(script.bytes()),
+            _ => file[place] ^= script.byte(),
+        }
+    }
+}
+
 /// The file of a script.
 fn file_of(good: &[Good], script: &[u8]) -> (usize, Vec<u8>) {
     let mut script = Script(script);
@@ -249,21 +263,7 @@ fn file_of(good: &[Good], script: &[u8]) -> (usize, Vec<u8>) {
     }
     if first & 64 != 0 {
         let mut file = good[chosen].file.clone();
-        while !script.is_over() && !file.is_empty() {
-            // mostly the header and the first record
-            let near = script.byte();
-            let len = if near & 1 == 0 {
-                file.len().min(300)
-            } else {
-                file.len()
-            };
-            let place = script.place(len);
-            match near >> 1 & 3 {
-                0 => file.truncate(place),
-                1 => file.extend(script.bytes()),
-                _ => file[place] ^= script.byte(),
-            }
-        }
+        edit(&mut file, &mut script);
         return (chosen, file);
     }
     let mut parts = good[chosen].parts.clone();
@@ -287,6 +287,7 @@ struct World {
     /// Files that the keys and ciphertexts come from.
     paths: [PathBuf; 3],
     messages: Vec<PathBuf>,
+    values: Vec<PathBuf>,
 }
 
 struct Fixture {
@@ -348,49 +349,89 @@ impl World {
         let secret = SecretKey::open(&paths[0]).expect("a good secret key");
         let eval = EvalKey::open(&paths[1]).expect("a good evaluation key");
         let messages = messages(&folder, set, &eval, &paths[2]);
+        let values = values(&folder, set, &eval, &messages[0]);
         Self {
             secret,
             eval,
             paths,
             messages,
+            values,
         }
     }
 }
 
-/// A message in mode CTR, with BGV of two batches, and there one in mode GCM with associated data.
+/// A message in mode CTR, with BGV of two batches, and there one in mode GCM with associated data, and one of two parts.
 fn messages(folder: &Path, set: &str, eval: &EvalKey, wrapped: &Path) -> Vec<PathBuf> {
     let wrapped = WrappedKey::open(wrapped, eval).expect("a good wrapped key");
     let run = Transcipher::new(eval, &wrapped).expect("keys that go together");
     let input = folder.join("input");
-    let evaluate = |name: &str, bytes: usize, mode| {
-        fs::write(&input, vec![9; bytes]).expect("an input");
-        let mut job = Part::open(&input, mode).expect("a length that fits");
-        if let Mode::Gcm { .. } = mode {
-            job = job.with_aad(vec![3; 21]).expect("data that fit");
-        }
+    let finish = |name: &str, message: Message| {
         let path = folder.join(name);
         let output = Output::create(&path, false).expect("an output");
-        run.run(job, output).expect("good keys evaluate");
+        run.run(message, output).expect("good keys evaluate");
         path
+    };
+    let evaluate = |name: &str, bytes: usize, mode| {
+        fs::write(&input, vec![9; bytes]).expect("an input");
+        let mut part = Part::open(&input, mode).expect("a length that fits");
+        if let Mode::Gcm { .. } = mode {
+            part = part.with_aad(vec![3; 21]).expect("data that fit");
+        }
+        finish(name, part.into())
     };
     if set.starts_with("bgv/") {
         let gcm = Mode::Gcm { nonce: [1; 12] };
+        let part = |name: &str| {
+            let part = Part::of(Memory::new([9; 20], name), Mode::Ctr { iv: [4; 16] });
+            (name.to_owned(), part.expect("a length that fits"))
+        };
+        let parts = Message::of_parts(["a", "b/c"].map(part));
         vec![
             evaluate("ctr", 300, Mode::Ctr { iv: [2; 16] }),
             evaluate("gcm", 36, gcm),
+            finish("parts", parts.expect("names of parts")),
         ]
     } else {
         vec![evaluate("ctr", 20, Mode::Ctr { iv: [2; 16] })]
     }
 }
 
+/// Values of one byte and of two, where programs can compute with the set: of the first batch of a message.
+fn values(folder: &Path, set: &str, eval: &EvalKey, message: &Path) -> Vec<PathBuf> {
+    let mut batches = Ciphertexts::open(message)
+        .expect("good results are opened")
+        .into_iter();
+    let batch = batches.next().expect("a batch").expect("a good batch");
+    let blocks = batch.blocks() as u64;
+    let mut computed = Computed::new(eval);
+    let added = match set {
+        "bgv/toy-255" => {
+            let state: homaes_bgv::State = batch.state().expect("results of BGV");
+            let all = state.ciphertexts();
+            let added = computed.add("bytes", blocks, 8, [&all[0]]);
+            added.and_then(|()| computed.add("é", blocks - 3, 16, &all[1..3]))
+        }
+        "tfhe/toy" => {
+            let state: homaes_tfhe::State = batch.state().expect("results of TFHE");
+            computed.add("bytes", 16 * blocks, 8, [&state])
+        }
+        _ => return Vec::new(),
+    };
+    added.expect("good values");
+    let path = folder.join("hcv");
+    let output = Output::create(&path, false).expect("an output");
+    computed.write(output).expect("good values are written");
+    vec![path]
+}
+
 /// The good files of a kind.
 fn good(kind: Kind) -> &'static [Good] {
-    static GOOD: [OnceLock<Vec<Good>>; 4] = [const { OnceLock::new() }; 4];
+    static GOOD: [OnceLock<Vec<Good>>; 5] = [const { OnceLock::new() }; 5];
     let place = match kind {
         Kind::SecretKey => 0,
         Kind::EvalKey => 1,
         Kind::WrappedKey => 2,
+        Kind::Computed => 4,
         _ => 3,
     };
     GOOD[place].get_or_init(|| {
@@ -398,6 +439,7 @@ fn good(kind: Kind) -> &'static [Good] {
         let paths = worlds.flat_map(|(world, of)| {
             let paths = match of.paths.get(place) {
                 Some(path) => std::slice::from_ref(path),
+                None if kind == Kind::Computed => &of.values[..],
                 None => &of.messages[..],
             };
             paths.iter().map(move |path| (world, path))
@@ -443,19 +485,29 @@ pub fn run(kind: Kind, script: &[u8]) {
             let _ = (wrapped.layouts(), wrapped.file_bytes());
             Transcipher::new(&world.eval, &wrapped).is_ok_and(|run| run.layout_for(100).is_ok())
         }),
+        Kind::Computed => world.secret.open_values(&path).is_ok(),
         _ => {
             let key = AesKey::from_bytes(&AES_KEY).expect("16 bytes are a key");
-            for (aes_key, unpad) in [(Some(&key), false), (None, true)] {
+            let mut decrypted = false;
+            for (aes_key, unpad, part) in [
+                (Some(&key), false, None),
+                (None, true, None),
+                (None, false, None),
+                (None, false, Some("b/c")),
+            ] {
                 let options = DecryptOptions {
                     aes_key,
                     unpad,
+                    part,
+                    unauthenticated: true,
                     ..DecryptOptions::default()
                 };
                 let output = Output::held("memory", io::sink());
-                let _ = world.secret.decrypt_with(&path, output, options);
+                let report = world.secret.decrypt_with(&path, output, options);
+                decrypted |= report.is_ok();
             }
-            let output = Output::held("memory", io::sink());
-            world.secret.decrypt(&path, output).is_ok()
+            let results = Ciphertexts::open(&path);
+            results.is_ok_and(|results| results.into_iter().all(|batch| batch.is_ok())) && decrypted
         }
     };
     if file == good[chosen].file {
@@ -522,22 +574,24 @@ pub fn seeds(kind: Kind) -> Vec<(String, Vec<u8>)> {
 /// # Errors
 /// If they cannot be written.
 pub fn write_seeds(folder: &Path) -> io::Result<()> {
-    for (name, kind) in KINDS {
+    let kinds = KINDS.map(|(name, kind)| (name, seeds(kind)));
+    for (name, seeds) in kinds.into_iter().chain([("job", job_seeds())]) {
         let folder = folder.join(name);
         fs::create_dir_all(&folder)?;
-        for (seed, script) in seeds(kind) {
-            fs::File::create(folder.join(seed))?.write_all(&script)?;
+        for (seed, script) in seeds {
+            fs::write(folder.join(seed), script)?;
         }
     }
     Ok(())
 }
 
-/// The targets.
-pub const KINDS: [(&str, Kind); 4] = [
+/// The targets of files of one kind.
+pub const KINDS: [(&str, Kind); 5] = [
     ("hsk", Kind::SecretKey),
     ("hek", Kind::EvalKey),
     ("hwk", Kind::WrappedKey),
     ("hct", Kind::Ciphertext),
+    ("hcv", Kind::Computed),
 ];
 
 #[cfg(test)]
@@ -552,6 +606,11 @@ mod tests {
             for (_, script) in seeds {
                 run(kind, &script);
             }
+        }
+        let seeds = job_seeds();
+        assert!(seeds.len() > 100);
+        for (_, script) in seeds {
+            run_job(&script);
         }
     }
 

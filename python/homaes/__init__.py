@@ -110,19 +110,11 @@ class KeySet:
         passphrase: str | bytes | None = None,
         force: bool = False,
     ) -> None:
-        """Write ``secret.hsk``, which the owner alone can read, and ``eval.hek`` into a folder, which is made if it is missing."""
-        os.makedirs(folder, exist_ok=True)
-        secret = os.path.join(folder, "secret.hsk")
-        if not force and os.path.lexists(secret):
-            raise FileExistsError(17, "file already exists", secret)
-        # the secret key first: without it the other one is of no use
-        self.secret.save(secret, passphrase=passphrase, force=force)
-        try:
-            self.eval.save(os.path.join(folder, "eval.hek"), force=force)
-        except BaseException:
-            if not force:
-                os.remove(secret)
-            raise
+        """Write ``secret.hsk``, which the owner alone can read, and ``eval.hek`` into a folder, which is made if it is missing: both, or none.
+
+        ``force``: replace keys that are there.
+        """
+        self.secret._save_with(folder, self.eval, passphrase=passphrase, force=force)
 
 
 def keygen(set: str, *, accept_insecure: bool = False) -> KeySet:

@@ -43,6 +43,15 @@ class SecretKey:
     def save(
         self, path: _Path, /, *, passphrase: str | Buffer | None = None, force: bool = False
     ) -> None: ...
+    def _save_with(
+        self,
+        folder: _Path,
+        eval: EvalKey,
+        /,
+        *,
+        passphrase: str | Buffer | None = None,
+        force: bool = False,
+    ) -> None: ...
     def to_bytes(self, *, passphrase: str | Buffer | None = None) -> bytes: ...
     def wrap(
         self,

@@ -30,7 +30,7 @@ pub enum Error {
     #[error(transparent)]
     Field(#[from] FieldError),
     /// A noise figure in a file is outside what any chain can hold.
-    #[error("record noise bits: found {found}, expected -64 to 4096")]
+    #[error("record noise bits: found {found:?}, expected -64 to 4096")]
     NoiseBits {
         /// value found
         found: f64,

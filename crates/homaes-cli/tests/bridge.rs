@@ -105,6 +105,47 @@ fn results_cross_to_a_key_of_tfhe() {
     };
 }
 
+/// A run of two batches, killed after the first.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_killed_run_over_a_bridge_goes_on() {
+    use std::{fs, process::Stdio, thread::sleep, time::Duration};
+    let world = World::new();
+    world.ok("keygen --set tfhe/toy --out t --accept-insecure");
+    world.ok("keygen --set bgv/toy-4369 --out b --bridge t/secret.hsk --accept-insecure");
+    world.ok(
+        "wrap-key --secret b/secret.hsk --key-file k --layout sliced --levels-left 1 --out b.hwk",
+    );
+    world.write("c", &[0x3a; 4800]);
+    let line = |more: &str| {
+        format!(
+            "transcipher --eval b/eval.hek --wrapped-key b.hwk --mode ctr --iv {IV} --to tfhe --bridge b/bridge.hbk c {more}"
+        )
+    };
+    let whole = world.ok(&line("--reproducible -o whole.hct"));
+    assert!(whole.out.contains("in 2 batches"), "{whole:?}");
+    let resumed = line("--resume -o across.hct");
+    let mut command = world.command(&resumed);
+    let silent = command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = silent.spawn().unwrap();
+    let lines = || {
+        let text = fs::read_to_string(world.at(".across.hct.homaes-journal"));
+        text.map_or(0, |text| text.lines().count())
+    };
+    while lines() < 2 {
+        assert!(child.try_wait().unwrap().is_none(), "it is at work");
+        sleep(Duration::from_millis(5));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let run = world.ok(&resumed);
+    assert!(
+        run.out.contains("1 of the batches by earlier runs"),
+        "{run:?}"
+    );
+    assert!(world.read("across.hct") == world.read("whole.hct"));
+}
+
 /// Keys that make no bridge, and keys that none replaces.
 #[test]
 fn keys_without_a_bridge_are_named_and_kept() {
@@ -119,6 +160,20 @@ fn keys_without_a_bridge_are_named_and_kept() {
         let line = format!("keygen --out b --bridge t/secret.hsk --force {option}");
         world.fails(2, &line, named);
     }
+    let folder = world.ok("inspect b").out;
+    let named = |line: &&str| line.starts_with("bridge.hbk") && line.contains("key id");
+    let bridge = folder.lines().find(named).unwrap();
+    assert!(
+        !bridge.contains("is not that of the evaluation key"),
+        "{folder}"
+    );
+    world.ok("keygen --set bgv/toy-4369 --out b2 --accept-insecure");
+    std::fs::copy(world.at("b/bridge.hbk"), world.at("b2/bridge.hbk")).unwrap();
+    let folder = world.ok("inspect b2").out;
+    assert!(
+        folder.contains("which is not that of the evaluation key"),
+        "{folder}"
+    );
     // the key at the other end is never replaced
     let secret = world.read("t/secret.hsk");
     world.fails(

@@ -248,6 +248,50 @@ fn what_changed_is_named() {
 }
 
 #[test]
+fn wrong_shards_are_removed_and_made_again() {
+    let world = world();
+    world.ok("job run job");
+    let path = "job/shards/000017.hcs";
+    let mut shard = world.read(path);
+    shard[40_000] ^= 0x55;
+    world.write(path, &shard);
+    assert_eq!(status(&world)["complete"], true);
+    let words = "remove them, and evaluate them again with 'homaes job run'";
+    let run = world.fails(1, "job verify job", words);
+    assert!(
+        run.err.contains("wrong shards: 17; the first one: "),
+        "{run:?}"
+    );
+    world.fails(1, "job merge job -o merged.hct", "000017.hcs: record");
+    fs::remove_file(world.at(path)).unwrap();
+    let run = world.ok("job run job");
+    assert!(run.out.contains("1 evaluated in "), "{run:?}");
+    world.ok("job verify job");
+    world.ok("job merge job -o merged.hct");
+    assert!(world.read("merged.hct") == world.read("whole.hct"));
+    // what has another name is not the job's
+    world.write("job/shards/1.hcs", b"x");
+    assert_eq!(
+        status(&world)["others"],
+        serde_json::json!(["shards/1.hcs"])
+    );
+    let run = world.ok("job status job");
+    assert!(
+        run.out.contains("shards/1.hcs: no shard of this job"),
+        "{run:?}"
+    );
+    world.ok("job verify job");
+    // a link to nothing has the name of a shard, which cannot be written
+    fs::remove_file(world.at(path)).unwrap();
+    std::os::unix::fs::symlink("nothing", world.at(path)).unwrap();
+    for line in ["job status job", "job run job", "job verify job"] {
+        world
+            .run(line)
+            .check_failure(1, "000017.hcs: is a symbolic link to nothing", line);
+    }
+}
+
+#[test]
 fn a_merged_job_can_go() {
     let world = world();
     world.ok("job run job");

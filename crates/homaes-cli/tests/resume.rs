@@ -114,6 +114,22 @@ fn a_signal_says_how_far_it_was() {
 }
 
 #[test]
+fn a_second_run_on_the_output_is_told_of_the_first() {
+    let world = world();
+    let line = transcipher("--resume --out o.hct");
+    let mut command = world.command(&line);
+    let silent = command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut first = silent.spawn().unwrap();
+    while journalled(&world) < 1 {
+        sleep(Duration::from_millis(1));
+    }
+    let words = ".o.hct.homaes-part: another run is at work on it; wait for it to end";
+    world.run(&line).check_failure(1, words, &line);
+    assert!(first.wait().unwrap().success());
+    assert!(world.read("o.hct") == world.read("whole.hct"));
+}
+
+#[test]
 fn a_full_disk_is_a_matter_of_time() {
     let world = world();
     let line = transcipher("--resume --out o.hct");

@@ -42,6 +42,8 @@ pub struct Status {
     pub present: Vec<Range<u64>>,
     /// Those that are there with another length, and that length.
     pub wrong: Vec<(u64, u64)>,
+    /// Names of what is among the shards and is none of this job: nothing uses it.
+    pub others: Vec<String>,
     /// Shards that workers are evaluating; 0 where that cannot be told, as in a bucket.
     pub claimed: u64,
     /// Bytes of the shards that are there.
@@ -304,9 +306,10 @@ impl Job {
     /// [`JobError::Store`].
     pub fn status(&self) -> Result<Status> {
         let mut numbers = Vec::new();
-        let (mut wrong, mut bytes) = (Vec::new(), 0);
+        let (mut wrong, mut others, mut bytes) = (Vec::new(), Vec::new(), 0);
         for (name, found) in self.store.list(SHARDS)? {
             let Some(number) = self.number_of(&name) else {
+                others.push(name);
                 continue;
             };
             match found == self.shard_bytes(number) {
@@ -329,6 +332,7 @@ impl Job {
             batches: self.batches(),
             present,
             wrong,
+            others,
             claimed: claims.unwrap_or(0),
             bytes,
         })

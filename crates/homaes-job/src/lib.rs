@@ -9,10 +9,12 @@
 //! JOB/log/*.ndjson         in folders: what each worker did, for people; nothing needs it
 //! ```
 //!
-//! A shard is a function of job and keys: whoever evaluates it makes the same bytes ([`homaes::Shard`]). So workers need to know nothing of each other. Each writes a shard
+//! A shard is a function of job and keys: whoever evaluates it makes the same bytes ([`homaes::Shard`]). So workers need to know nothing of each
+//! other. Each writes a shard
 //! only where none is; who comes second compares. A worker that is killed leaves nothing that the next one has to know.
 //!
-//! Before a shard is evaluated its ciphertext is read into memory and compared with the digest in the plan: what changed since is named, never used. A complete job is read as the
+//! Before a shard is evaluated its ciphertext is read into memory and compared with the digest in the plan: what changed since is named, never used.
+//! A complete job is read as the
 //! file of results that its shards make ([`Job::results`]).
 //!
 //! ```

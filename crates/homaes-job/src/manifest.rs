@@ -110,7 +110,8 @@ impl PartEntry {
     }
 }
 
-/// What a location is called in the plan of the job at `job`: a path relative to the job, if it is below the folder that the job is in, so that the whole may be moved; or else all of it.
+/// What a location is called in the plan of the job at `job`: a path relative to the job, if it is below the folder that the job is in, so that the
+/// whole may be moved; or else all of it.
 pub(crate) fn uri(location: &Location, job: &Location) -> Result<String> {
     let Location::Local(path) = location else {
         return Ok(location.to_string());

@@ -42,7 +42,8 @@ impl Job {
 }
 
 impl Worker<'_> {
-    /// As [`Job::verify`]; then evaluates some of the shards again, a `share` of those that are right so far but one at least, drawn at random, and compares. What a broken
+    /// As [`Job::verify`]; then evaluates some of the shards again, a `share` of those that are right so far but one at least, drawn at random, and
+    /// compares. What a broken
     /// processor computed, or somebody forged, has right checksums.
     ///
     /// # Errors

@@ -176,6 +176,7 @@ fn class(error: &Error) -> &'static str {
     match error {
         Error::File { source, .. } => of_wire(source),
         Error::Content { source, .. } => of_scheme(source, "FileFormatError"),
+        Error::Ciphertext { source, .. } => of_scheme(source, "FileFormatError"),
         Error::Batch { path, source, .. } => match path {
             Some(_) => of_scheme(source, "FileFormatError"),
             None => of_scheme(source, "ParametersError"),
@@ -205,7 +206,7 @@ fn class(error: &Error) -> &'static str {
         | Error::NoParts { .. }
         | Error::NoPart { .. }
         | Error::Crossing { .. } => "ParametersError",
-        Error::Noise { .. } => "NoiseError",
+        Error::Noise { .. } | Error::NoisyValue { .. } => "NoiseError",
         Error::Tag { .. }
         | Error::NoAesKey { .. }
         | Error::Unexpected { .. }
@@ -311,6 +312,20 @@ fn details(error: &Error) -> Details<'_> {
             path: path.as_deref(),
             found: Some(Field::Real(*found)),
             expected: Some(Field::Real(*expected)),
+        },
+        Error::NoisyValue {
+            path,
+            found,
+            expected,
+            ..
+        } => Details {
+            path: Some(path),
+            found: Some(Field::Real(*found)),
+            expected: Some(Field::Real(*expected)),
+        },
+        Error::Ciphertext { path, source, .. } => Details {
+            path: Some(path),
+            ..of_misfit(source)
         },
         Error::Content { path, source } => Details {
             path: Some(path),

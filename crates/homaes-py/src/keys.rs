@@ -5,8 +5,8 @@ use crate::errors::raise;
 use crate::place::{Place, Shared, buffer, path};
 use crate::wait;
 use homaes::{
-    AesKey, Cancel, DecryptOptions, DecryptReport, Direction, Error, Expansion, KdfCost, KeySet,
-    Layout, Output, Passphrase, Set, Wrapping,
+    AesKey, Cancel, DecryptOptions, DecryptReport, Direction, Error, Expansion, KdfCost, KeyFolder,
+    KeySet, Layout, Output, Passphrase, Set, Wrapping,
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -72,6 +72,26 @@ impl SecretKey {
         let passphrase = passphrase.map(passphrase_of).transpose()?;
         let lock = passphrase.as_ref().map(|p| (p, KdfCost::default()));
         let saved = py.detach(|| self.0.save(path, force, lock));
+        saved.map_err(raise)
+    }
+
+    /// Write it and the evaluation key that goes with it into a folder, both or none.
+    #[pyo3(signature = (folder, eval, /, *, passphrase=None, force=false))]
+    fn _save_with(
+        &self,
+        py: Python<'_>,
+        folder: PathBuf,
+        eval: &EvalKey,
+        passphrase: Option<&Bound<'_, PyAny>>,
+        force: bool,
+    ) -> PyResult<()> {
+        let passphrase = passphrase.map(passphrase_of).transpose()?;
+        let lock = passphrase.as_ref().map(|p| (p, KdfCost::default()));
+        let save = |eval: &[u8]| KeyFolder::open(&folder)?.save(&self.0, eval, force, lock);
+        let saved = py.detach(|| match &eval.place {
+            Place::Bytes(bytes) => save(bytes.as_ref()),
+            Place::Path(from) => save(&read(from)?),
+        });
         saved.map_err(raise)
     }
 

@@ -46,13 +46,12 @@ impl Local {
     /// What is known of the file of an object; `None` if there is none. A folder is none, as in a bucket.
     fn metadata(&self, name: &str) -> Result<Option<(PathBuf, Metadata)>, StoreError> {
         let path = self.path(name)?;
-        match fs::metadata(&path) {
-            Ok(found) if found.is_dir() => Ok(None),
-            Ok(found) if found.is_file() => Ok(Some((path, found))),
+        match found(&path)? {
+            Some(found) if found.is_dir() => Ok(None),
+            Some(found) if found.is_file() => Ok(Some((path, found))),
             // a pipe would wait for its writer
-            Ok(_) => Err(irregular(&path)),
-            Err(error) if is_missing(&error) => Ok(None),
-            Err(error) => Err(at(&path, error)),
+            Some(_) => Err(irregular(&path)),
+            None => Ok(None),
         }
     }
 
@@ -147,12 +146,11 @@ impl Store for Local {
                 return Ok(());
             }
             check_name(&name)?;
-            match fs::metadata(path) {
-                Ok(file) if file.is_file() => found.push((name, file.len())),
-                Ok(_) => return Err(irregular(path)),
+            match self::found(path)? {
+                Some(file) if file.is_file() => found.push((name, file.len())),
+                Some(_) => return Err(irregular(path)),
                 // removed meanwhile
-                Err(error) if is_missing(&error) => {}
-                Err(error) => return Err(at(path, error)),
+                None => {}
             }
             Ok(())
         })?;
@@ -251,6 +249,20 @@ pub(crate) fn make_folder(folder: &Path) -> Result<(), StoreError> {
         let _ = above.sync_all();
     }
     Ok(())
+}
+
+/// What a path leads to; `None` if nothing is there. A link to nothing is an error: no object can be written in its place.
+fn found(path: &Path) -> Result<Option<Metadata>, StoreError> {
+    match fs::metadata(path) {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if is_missing(&error) => {
+            match fs::symlink_metadata(path).is_ok_and(|link| link.is_symlink()) {
+                true => Err(at(path, io::Error::other("is a symbolic link to nothing"))),
+                false => Ok(None),
+            }
+        }
+        Err(error) => Err(at(path, error)),
+    }
 }
 
 /// Also a file where the name has a folder.

@@ -141,8 +141,9 @@ impl AtomicFile {
         let options = open_options(most | 0o600);
         let lock = |file: &File| match file.try_lock() {
             Err(TryLockError::WouldBlock) => {
-                let in_use = io::Error::new(io::ErrorKind::ResourceBusy, "is in use");
-                Err(error(in_use))
+                let busy =
+                    io::Error::new(io::ErrorKind::ResourceBusy, "another run is at work on it");
+                Err(error(busy))
             }
             // file systems without locks: two runs at once are then the user's to avoid
             _ => Ok(()),

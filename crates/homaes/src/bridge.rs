@@ -24,9 +24,6 @@ use std::any::Any;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Name of the bridge key beside the keys it was made with.
-pub const BRIDGE_KEY_FILE: &str = "bridge.hbk";
-
 /// Blocks of a record under the key of a user.
 pub(crate) const BLOCKS_PER_RECORD: u64 = 32;
 

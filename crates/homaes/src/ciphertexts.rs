@@ -13,7 +13,7 @@ use homaes_wire::{KeyId, Kind, Reader, WireError};
 use std::any::{Any, type_name};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// FHE ciphertexts of a message, opened: what is before the batches was read and checked.
 ///
@@ -199,6 +199,7 @@ impl<'r> IntoIterator for Ciphertexts<'r> {
             meta: self.meta,
             next: 0,
             steps: None,
+            pool: Arc::default(),
         }
     }
 }
@@ -208,6 +209,8 @@ impl<'r> IntoIterator for Ciphertexts<'r> {
 pub struct Batches<'r> {
     /// `None` at the end, and after an error.
     reader: Option<Input<'r>>,
+    /// Of all batches, started with the first one that needs it.
+    pool: Arc<OnceLock<Pool>>,
     path: Arc<Path>,
     set: Set,
     meta: Meta,
@@ -276,6 +279,7 @@ impl Batches<'_> {
             key_id: reader.header().key_id(),
             set: self.set.clone(),
             path: self.path.clone(),
+            pool: self.pool.clone(),
         };
         self.next += 1;
         self.reader = Some(reader);
@@ -306,6 +310,7 @@ pub struct Batch {
     key_id: KeyId,
     set: Set,
     path: Arc<Path>,
+    pool: Arc<OnceLock<Pool>>,
 }
 
 impl core::fmt::Debug for Batch {
@@ -382,7 +387,8 @@ impl Batch {
     /// # Errors
     /// What is wrong with them.
     pub fn quality(&self) -> Result<Quality> {
-        let quality = Pool::new(0).install(|| self.set.batch_quality(self.shape, &self.body));
+        let pool = self.pool.get_or_init(|| Pool::new(0));
+        let quality = pool.install(|| self.set.batch_quality(self.shape, &self.body));
         quality.map_err(|source| self.wrong(source))
     }
 

@@ -58,6 +58,15 @@ impl ValueMeta {
         u64::from(self.width.div_ceil(8))
     }
 
+    /// What is wrong with one of its ciphertexts.
+    fn wrong(&self, path: &Path, source: SchemeError) -> Error {
+        Error::Ciphertext {
+            path: path.to_owned(),
+            label: self.label.clone(),
+            source: source.into(),
+        }
+    }
+
     /// The largest number that it can have.
     fn most(&self) -> u64 {
         u64::MAX >> (64 - u32::from(self.width))
@@ -253,8 +262,8 @@ impl SecretKey {
     /// Decrypts the values of the `.hcv` file `path`, in the order in which they were added.
     ///
     /// # Errors
-    /// The first thing that is wrong with the file, another set or another secret key included; [`Error::Noise`] with the number of the ciphertext if
-    /// its noise has come too close to failure; [`Error::Wide`] if a number has more bits than its value says.
+    /// The first thing that is wrong with the file, another set or another secret key included; [`Error::NoisyValue`] if the noise
+    /// of a ciphertext has come too close to failure; [`Error::Wide`] if a number has more bits than its value says.
     pub fn open_values(&self, path: impl AsRef<Path>) -> Result<Vec<Numbers>> {
         let path = path.as_ref();
         let reader = Reader::open(path, Kind::Computed);
@@ -281,16 +290,15 @@ impl SecretKey {
         checked.map_err(|source| Error::file(reader.path(), source))?;
         let pool = Pool::new(0);
         let mut all = Vec::new();
-        each_value(reader, &self.set, &mut |path, form, meta, first, bodies| {
+        each_value(reader, &self.set, &mut |path, form, meta, bodies| {
             let mut planes = Vec::new();
-            for (index, body) in (first..).zip(bodies) {
+            for body in bodies {
                 let decrypted = pool.install(|| form.decrypt(&*self.key, &body));
-                let (bytes, found) =
-                    decrypted.map_err(|source| Error::batch(index, source).in_file(path))?;
+                let (bytes, found) = decrypted.map_err(|source| meta.wrong(path, source))?;
                 if found < MIN_MARGIN_BITS {
-                    return Err(Error::Noise {
-                        path: Some(path.to_owned()),
-                        batch: index,
+                    return Err(Error::NoisyValue {
+                        path: path.to_owned(),
+                        label: meta.label.clone(),
                         found,
                         expected: MIN_MARGIN_BITS,
                     });
@@ -330,15 +338,15 @@ fn numbers(meta: &ValueMeta, planes: &[Zeroizing<Vec<u8>>]) -> Vec<u64> {
 /// What a file says about its values, whose ciphertexts are checked.
 pub(crate) fn describe_values(reader: Input<'_>, set: &Set) -> Result<Vec<ValueMeta>> {
     let mut all = Vec::new();
-    each_value(reader, set, &mut |_, _, meta, _, _| {
+    each_value(reader, set, &mut |_, _, meta, _| {
         all.push(meta.clone());
         Ok(())
     })?;
     Ok(all)
 }
 
-/// Called with each value: the file for errors, the form, the number of its first ciphertext, and the records.
-type Take<'t> = &'t mut dyn FnMut(&Path, &dyn Values, &ValueMeta, u64, Vec<Vec<u8>>) -> Result<()>;
+/// Called with each value: the file for errors, the form, what the file says of it, and the records.
+type Take<'t> = &'t mut dyn FnMut(&Path, &dyn Values, &ValueMeta, Vec<Vec<u8>>) -> Result<()>;
 
 /// Reads a file of this set to its end.
 fn each_value(mut reader: Input<'_>, set: &Set, take: Take<'_>) -> Result<()> {
@@ -353,7 +361,7 @@ fn each_value(mut reader: Input<'_>, set: &Set, take: Take<'_>) -> Result<()> {
     let form = form_of(&*params, &table).map_err(error)?;
     let mut index = 0;
     for meta in &table {
-        let (first, mut bodies, mut held) = (index, Vec::new(), Vec::new());
+        let (mut bodies, mut held) = (Vec::new(), Vec::new());
         for _ in 0..meta.ciphertexts {
             let read = reader.next_indexed(TAG_BATCH, form.most_bytes());
             let (found, body) = read.map_err(error)?;
@@ -361,16 +369,14 @@ fn each_value(mut reader: Input<'_>, set: &Set, take: Take<'_>) -> Result<()> {
                 return Err(error(malformed("number of a ciphertext", "in order")));
             }
             let bytes = form.held(&body);
-            held.push(
-                bytes.map_err(|source: SchemeError| Error::batch(index, source).in_file(&path))?,
-            );
+            held.push(bytes.map_err(|source| meta.wrong(&path, source))?);
             bodies.push(body);
             index += 1;
         }
         if !meta.fits(&held) {
             return Err(error(malformed("value", CIPHERTEXTS)));
         }
-        take(&path, form, meta, first, bodies)?;
+        take(&path, form, meta, bodies)?;
     }
     reader.finish().map_err(error)
 }

@@ -113,6 +113,31 @@ pub enum Error {
         /// What it must have.
         expected: &'static str,
     },
+    /// A ciphertext of a value cannot be read or decrypted.
+    #[error("{}: value {label:?}: {source}", path.display())]
+    Ciphertext {
+        /// The file.
+        path: PathBuf,
+        /// The label of the value.
+        label: String,
+        /// Why.
+        source: Box<SchemeError>,
+    },
+    /// The noise of a value has come too close to the modulus for its numbers to be trusted.
+    #[error(
+        "{}: value {label:?}: {found:.1} bits of noise left, expected at least {expected}",
+        path.display()
+    )]
+    NoisyValue {
+        /// The file.
+        path: PathBuf,
+        /// The label of the value.
+        label: String,
+        /// Bits between noise and failure.
+        found: f64,
+        /// Fewest that are trusted.
+        expected: f64,
+    },
     /// A number is larger than its value says.
     #[error("{}: value {label:?} has a number of more than {expected} bits", path.display())]
     Wide {

@@ -42,6 +42,8 @@ pub const SECRET_KEY_FILE: &str = "secret.hsk";
 
 /// Name of the evaluation key within the folder of [`KeySet::create`].
 pub const EVAL_KEY_FILE: &str = "eval.hek";
+/// Name of the bridge key beside the keys it was made with.
+pub const BRIDGE_KEY_FILE: &str = "bridge.hbk";
 
 /// What a key is called in errors.
 const WRAPPED_KEY: &str = "wrapped key";

@@ -86,7 +86,7 @@ mod transcipher;
 mod values;
 mod wrapping;
 
-pub use bridge::{BRIDGE_KEY_FILE, BridgeKey, is_secret_key};
+pub use bridge::{BridgeKey, is_secret_key};
 pub use ciphertexts::{Batch, Batches, Ciphertexts};
 pub use computed::{Computed, Numbers, ValueMeta};
 pub use decrypt::{DecryptOptions, DecryptReport, Tag, describe};
@@ -101,9 +101,10 @@ pub use homaes_scheme::{Cancel, Expansion, Wrapped};
 pub use homaes_wire::{KeyId, Kind, Temporary, claim, hex, unhex};
 pub use inspect::{End, Inspection, Messages, inspect};
 pub use keys::{
-    AesKey, EVAL_KEY_FILE, EvalKey, Fits, FolderInspection, KdfCost, KeyFile, KeyFolder, KeySet,
-    KeyStep, KeyTick, MAX_AES_KEY_FILE_BYTES, MAX_PASSPHRASE_BYTES, Pair, Passphrase,
-    REPLACED_KEY_FILE, Repair, SECRET_KEY_FILE, SecretKey, WrappedKey, inspect_folder, is_exposed,
+    AesKey, BRIDGE_KEY_FILE, EVAL_KEY_FILE, EvalKey, Fits, FolderInspection, KdfCost, KeyFile,
+    KeyFolder, KeySet, KeyStep, KeyTick, MAX_AES_KEY_FILE_BYTES, MAX_PASSPHRASE_BYTES, Pair,
+    Passphrase, REPLACED_KEY_FILE, Repair, SECRET_KEY_FILE, SecretKey, WrappedKey, inspect_folder,
+    is_exposed,
 };
 pub use memory::check_keys as check_memory;
 pub use message::{Message, Part};

@@ -301,6 +301,9 @@ impl Meta {
     }
 }
 
+/// Seconds, bits of noise and bits left of a step are below: they are printed with all their digits.
+const MOST_FIGURE: f64 = 4_294_967_296.0;
+
 /// Length of the last record with this many steps.
 pub(crate) fn steps_bytes(steps: u64) -> u64 {
     STEP_BYTES * steps
@@ -314,8 +317,11 @@ pub(crate) fn decode_steps(body: &[u8], steps: u64) -> Result<Vec<Step>, WireErr
         let noise_bits = decoder.f64("noise bits of a step")?;
         let capacity_bits = decoder.f64("capacity bits of a step")?;
         let seconds = decoder.f64("seconds of a step")?;
-        if seconds.is_sign_negative() {
+        if seconds.is_sign_negative() || seconds > MOST_FIGURE {
             return Err(malformed("seconds of a step", "a time"));
+        }
+        if noise_bits.abs().max(capacity_bits.abs()) > MOST_FIGURE {
+            return Err(malformed("noise of a step", "2^32 bits at most"));
         }
         let quality = Quality {
             level,
@@ -663,7 +669,17 @@ mod tests {
         assert_eq!(untimed.unwrap(), [Step { seconds, ..step }; 13]);
         assert!(full.decode_steps(&body[1..]).is_err());
         assert!(full.decode_steps(&encode_steps(&[step; 14], true)).is_err());
-        for seconds in [-1.0, f64::NAN, f64::INFINITY] {
+        for change in [
+            |quality: &mut Quality| quality.noise_bits = 1e300,
+            |quality: &mut Quality| quality.noise_bits = -1e10,
+            |quality: &mut Quality| quality.capacity_bits = -1e300,
+        ] {
+            let mut steps = [step; 13];
+            change(&mut steps[12].quality);
+            let error = full.decode_steps(&encode_steps(&steps, true)).unwrap_err();
+            assert!(error.to_string().contains("noise of a step"), "{error}");
+        }
+        for seconds in [-1.0, 1e300, f64::NAN, f64::INFINITY] {
             let mut steps = [step; 13];
             steps[2].seconds = seconds;
             assert!(full.decode_steps(&encode_steps(&steps, true)).is_err());

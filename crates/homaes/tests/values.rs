@@ -384,12 +384,22 @@ fn ciphertexts_that_lie_are_refused() {
         records[4].2 = &body;
         parts.written(&parts.table, &records)
     };
-    parts.refused(&changed(&|body| body[0] = 0), "batch 4: record level");
-    parts.refused(&changed(&|body| body[0] = 200), "batch 4: record level");
-    parts.refused(&changed(&|body| body.truncate(100)), "batch 4: ");
-    parts.refused(&changed(&|body| body.push(0)), "batch 4: ");
-    parts.refused(&changed(&|body| body.clear()), "batch 4: ");
-    parts.refused(&changed(&|body| body[1..9].fill(0xff)), "batch 4: noise");
+    parts.refused(&changed(&|body| body[0] = 0), "value \"two\": record level");
+    parts.refused(
+        &changed(&|body| body[0] = 200),
+        "value \"two\": record level",
+    );
+    parts.refused(&changed(&|body| body.truncate(100)), "value \"two\": ");
+    parts.refused(&changed(&|body| body.push(0)), "value \"two\": ");
+    parts.refused(&changed(&|body| body.clear()), "value \"two\": ");
+    parts.refused(
+        &changed(&|body| body[1..9].fill(0xff)),
+        "value \"two\": noise",
+    );
+    parts.refused(
+        &changed(&|body| body[1..9].copy_from_slice(&1e300_f64.to_le_bytes())),
+        "value \"two\": record noise bits: found 1e300, expected",
+    );
     let mut swapped = parts.records();
     swapped.swap(0, 1);
     parts.refused(
@@ -407,5 +417,5 @@ fn ciphertexts_that_lie_are_refused() {
         }
     });
     let error = parts.world.opened(&file).unwrap_err().to_string();
-    assert!(error.starts_with("x.hcv: batch 4: "), "{error}");
+    assert!(error.starts_with("x.hcv: value \"two\": "), "{error}");
 }

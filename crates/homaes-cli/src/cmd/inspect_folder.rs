@@ -4,8 +4,8 @@ use crate::args::Inspect;
 use crate::console::{self, Failure};
 use crate::table::Rows;
 use homaes::{
-    EVAL_KEY_FILE, FolderInspection, KeyFile, Pair, REPLACED_KEY_FILE, SECRET_KEY_FILE,
-    inspect_folder,
+    BRIDGE_KEY_FILE, EVAL_KEY_FILE, FolderInspection, KeyFile, Pair, REPLACED_KEY_FILE,
+    SECRET_KEY_FILE, inspect_folder,
 };
 use serde_json::{Value, json};
 use std::path::Path;
@@ -27,6 +27,15 @@ fn text(found: &FolderInspection) -> String {
         rows.add(REPLACED_KEY_FILE, key_file(&found.replaced));
     }
     rows.add("keys", pair(found.pair).1);
+    if found.bridge != KeyFile::Missing {
+        let other = match (&found.bridge, &found.eval) {
+            (KeyFile::Of(bridge), KeyFile::Of(eval)) if bridge != eval => {
+                ", which is not that of the evaluation key: make it anew with the keys"
+            }
+            _ => "",
+        };
+        rows.add(BRIDGE_KEY_FILE, key_file(&found.bridge) + other);
+    }
     for path in &found.others {
         rows.add("also here", name(path));
     }
@@ -93,6 +102,7 @@ fn folder_json(found: &FolderInspection) -> Value {
         "kind": "folder",
         "secret": file(&found.secret),
         "eval": file(&found.eval),
+        "bridge": file(&found.bridge),
         "replaced": file(&found.replaced),
         "pair": pair(found.pair).0,
         "others": found.others.iter().map(|path| name(path)).collect::<Vec<_>>(),

@@ -8,7 +8,7 @@ use crate::progress::{Follower, spin};
 use crate::speeds::Speed;
 use crate::table::{self, Rows};
 use homaes::{Cancel, Progress, Set};
-use homaes_job::{Done, Job, Keys, Location, Outcome, Planning, Status, Worker};
+use homaes_job::{Done, Job, JobError, Keys, Location, Outcome, Planning, Status, Worker};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -269,6 +269,7 @@ fn status_json(job: &Job, status: &Status) -> Value {
         "present": ranges(&status.present),
         "missing": ranges(&missing(status)),
         "wrong": status.wrong.iter().map(|&(number, bytes)| json!({ "shard": number, "bytes": bytes })).collect::<Vec<_>>(),
+        "others": status.others,
         "claimed": status.claimed,
         "shard_file_bytes": status.bytes,
         "output_bytes": job.output_bytes(),
@@ -297,6 +298,9 @@ fn status_text(job: &Job, status: &Status) -> String {
             "not whole",
             format!("{}, {found} bytes: remove it", job.describe(number)),
         );
+    }
+    for name in &status.others {
+        rows.add("not used", format!("{name}: no shard of this job"));
     }
     let file = table::bytes(job.output_bytes());
     let next = match status.missing() {
@@ -346,12 +350,16 @@ fn verify(args: &JobVerify) -> Result<(), Failure> {
         }
     };
     if let Some((_, first)) = verified.wrong.first() {
+        let what_to_do = match first {
+            // which of the two is wrong is not known
+            JobError::Differs { .. } => first.remedy(),
+            _ => "remove them, and evaluate them again with 'homaes job run'",
+        };
         let numbers = verified.wrong.iter().map(|&(number, _)| number..number + 1);
         return Err(Failure::Work(format!(
-            "{}: wrong shards: {}; the first one: {first}; {}",
+            "{}: wrong shards: {}; the first one: {first}; {what_to_do}",
             args.job,
             list(&numbers.collect::<Vec<_>>()),
-            first.remedy()
         )));
     }
     let right = verified.shards;

@@ -68,11 +68,23 @@ fn what_is_no_file_is_refused() {
     // links lead to files, and those to nothing are not replaced
     fs::write(folder.path().join("file"), b"x").unwrap();
     symlink("file", folder.path().join("link")).unwrap();
-    symlink("none", folder.path().join("broken")).unwrap();
     assert_eq!(store.read("link", 1).unwrap().unwrap(), b"x");
     assert_eq!(store.create("link", b"y").unwrap(), Created::Existed);
-    assert_eq!(store.create("broken", b"y").unwrap(), Created::Existed);
     assert_eq!(store.list("").unwrap().len(), 2);
+    symlink("none", folder.path().join("broken")).unwrap();
+    assert_eq!(store.create("broken", b"y").unwrap(), Created::Existed);
+    let errors = [
+        store.bytes("broken").unwrap_err(),
+        store.read("broken", 1).unwrap_err(),
+        store.list("").unwrap_err(),
+    ];
+    for error in errors {
+        let text = error.to_string();
+        assert!(
+            text.contains("broken: is a symbolic link to nothing"),
+            "{text}"
+        );
+    }
 }
 
 #[cfg(target_os = "linux")]

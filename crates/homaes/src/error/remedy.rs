@@ -20,11 +20,13 @@ impl Error {
             Self::ClientKey { .. } => "write the key with tfhe::safe_serialization::safe_serialize",
             Self::Range { .. } => "give bytes that the message has, the smaller number first",
             Self::File { source, .. } => source.remedy(),
-            Self::Content { source, .. } | Self::Batch { source, .. } | Self::Keys(source) => {
-                source.remedy()
-            }
+            Self::Content { source, .. } | Self::Batch { source, .. } => source.remedy(),
+            Self::Ciphertext { source, .. } => source.remedy(),
+            Self::Keys(source) | Self::Unfit(source) => source.remedy(),
             Self::Value { .. } => "correct what the program says of it",
-            Self::Wide { .. } => "compute it anew, and trust none of its numbers",
+            Self::NoisyValue { .. } | Self::Wide { .. } => {
+                "compute it anew, and trust none of its numbers"
+            }
             Self::OtherState { .. } => {
                 "give results of a set of the scheme that the program is for"
             }
@@ -95,7 +97,6 @@ impl Error {
             }
             Self::NoParts { .. } => "leave --part out, and give a file as output",
             Self::NoPart { .. } => "'homaes inspect' lists the parts",
-            Self::Unfit(error) => error.remedy(),
             Self::Crossing { needed: 1, .. } => {
                 "wrap the key with --levels-left 1, under a set that leaves one: bgv/bridge128 for AES-128, bgv/aes192+5 for AES-192, bgv/aes256+2 for AES-256"
             }
@@ -121,6 +122,7 @@ fn io_remedy(error: &io::Error) -> &'static str {
             "free space or write to another disk"
         }
         Kind::NotADirectory => "check the path: a part of it is a file, not a folder",
+        Kind::ResourceBusy => "wait for it to end, or give this run another output",
         Kind::InvalidInput | Kind::IsADirectory => "give a regular file",
         Kind::InvalidData | Kind::UnexpectedEof => {
             "let nothing write to the file while it is used, and try again"

@@ -20,8 +20,8 @@
 mod resume;
 
 use super::{
-    EVAL_KEY_FILE, Fits, KdfCost, Passphrase, SECRET_KEY_FILE, SecretKey, readable_by_others,
-    write_secret, write_watched,
+    BRIDGE_KEY_FILE, EVAL_KEY_FILE, Fits, KdfCost, Passphrase, SECRET_KEY_FILE, SecretKey,
+    readable_by_others, write_secret, write_watched,
 };
 use crate::output::{Folder, completing};
 use crate::{Error, Output, Result, Set, disk, random};
@@ -30,7 +30,7 @@ use homaes_wire::{
 };
 use rand_core::Rng;
 use std::fs::{self, File, TryLockError};
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// Name of the secret key that is being replaced, within the folder of a pair of keys.
@@ -158,6 +158,30 @@ impl KeyFolder {
         drop(file);
         self.commit(secret.synced()?, eval)?;
         Ok(key)
+    }
+
+    /// As [`create`](Self::create), with keys that there are: `key`, and the file `eval` of an evaluation key.
+    ///
+    /// # Errors
+    /// [`Error::File`] if `eval` is none, or of another secret key; [`Error::AlreadyExists`] or [`Error::Io`]; with a passphrase [`Error::KdfMemory`].
+    pub fn save(
+        self,
+        key: &SecretKey,
+        eval: &[u8],
+        force: bool,
+        lock: Option<(&Passphrase, KdfCost)>,
+    ) -> Result<()> {
+        let [secret, path] = self.files(refuse_link)?;
+        let reader = Reader::from_slice(eval, Kind::EvalKey);
+        let fits = reader.and_then(|reader| reader.check_key(key.id()));
+        fits.map_err(|source| Error::file(&path, source))?;
+        let secret = Output::replacing(&secret, force)?;
+        let mut output = Output::create(&path, force)?;
+        let secret = write_secret(secret, &*key.key, lock)?;
+        let written = output.write_all(eval).and_then(|()| output.flush());
+        written.map_err(|source| Error::io(&path, source))?;
+        output.sync_data()?;
+        self.commit(secret.synced()?, output.whole()?)
     }
 
     /// Refuses keys that the disk has no room for, before the work; `there` bytes of them are written already.
@@ -369,10 +393,11 @@ enum Id {
     Unreadable(WireError),
 }
 
-/// By the header of an evaluation key, and by a secret key that is whole.
+/// By the header of an evaluation or bridge key, and by a secret key that is whole.
 fn key_id(folder: &Path, name: &str) -> Id {
     let kind = match name {
         EVAL_KEY_FILE => Kind::EvalKey,
+        BRIDGE_KEY_FILE => Kind::BridgeKey,
         _ => Kind::SecretKey,
     };
     match id_of(&folder.join(name), kind) {
@@ -447,6 +472,8 @@ pub struct FolderInspection {
     pub secret: KeyFile,
     /// [`EVAL_KEY_FILE`].
     pub eval: KeyFile,
+    /// [`BRIDGE_KEY_FILE`]: the keys that it leads from.
+    pub bridge: KeyFile,
     /// [`REPLACED_KEY_FILE`], left by a run that was killed.
     pub replaced: KeyFile,
     /// Files of a key generation that was stopped, for [`KeyFolder::resume`].
@@ -471,9 +498,10 @@ pub fn inspect_folder(path: impl AsRef<Path>) -> Result<FolderInspection> {
         Id::Of(id) => KeyFile::Of(id),
         Id::Unreadable(error) => KeyFile::Unreadable(error.to_string()),
     };
-    let (secret, eval, replaced) = (
+    let (secret, eval, bridge, replaced) = (
         file(SECRET_KEY_FILE),
         file(EVAL_KEY_FILE),
+        file(BRIDGE_KEY_FILE),
         file(REPLACED_KEY_FILE),
     );
     let pair = match (half_replaced(path)?, &secret, &eval) {
@@ -488,7 +516,8 @@ pub fn inspect_folder(path: impl AsRef<Path>) -> Result<FolderInspection> {
     let mut others = Vec::new();
     for entry in fs::read_dir(path).map_err(error)? {
         let found = entry.map_err(error)?.path();
-        let named = [SECRET_KEY_FILE, EVAL_KEY_FILE].map(|name| path.join(name));
+        let named = [SECRET_KEY_FILE, EVAL_KEY_FILE, BRIDGE_KEY_FILE];
+        let named = named.map(|name| path.join(name));
         let extension = found.extension().and_then(|extension| extension.to_str());
         let mut kinds = Kind::ALL.iter();
         let of_kind = kinds.any(|kind| extension == Some(kind.extension()));
@@ -501,6 +530,7 @@ pub fn inspect_folder(path: impl AsRef<Path>) -> Result<FolderInspection> {
         unfinished: unfinished(path),
         secret,
         eval,
+        bridge,
         replaced,
         pair,
         temporaries: homaes_wire::temporaries(path).map_err(error)?,

@@ -1,9 +1,8 @@
 //! Pairs of keys: made, replaced, killed at every step, resumed, inspected.
 
 use super::*;
-use crate::SecretKey;
+use crate::{Cancel, KeySet, SecretKey};
 use std::collections::BTreeMap;
-use std::io::Write;
 use tempfile::TempDir;
 
 const CHEAP: KdfCost = KdfCost {
@@ -191,6 +190,37 @@ fn a_failed_step_undoes_those_before_it() {
 }
 
 #[cfg(unix)]
+#[test]
+fn keys_that_there_are_are_saved_together_or_not_at_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path().join("a/b");
+    let save =
+        |key: &SecretKey, eval: &[u8], force| KeyFolder::open(&at)?.save(key, eval, force, None);
+    let keys = || KeySet::generate_bytes(&set(), &Cancel::new()).unwrap();
+    let (old, old_eval) = keys();
+    save(&old, &old_eval, false).unwrap();
+    let files = contents(&at);
+    assert!(files[EVAL_KEY_FILE] == old_eval && inspect_folder(&at).unwrap().pair == Pair::Fits);
+    let (new, new_eval) = keys();
+    let error = save(&new, &new_eval, false).unwrap_err();
+    assert!(matches!(error, Error::AlreadyExists { .. }), "{error}");
+    for eval in [&old_eval[..], b"no key"] {
+        let error = save(&new, eval, true).unwrap_err();
+        assert!(matches!(error, Error::File { .. }), "{error}");
+    }
+    assert!(contents(&at) == files);
+    // the second of the two cannot be replaced
+    fs::remove_file(at.join(EVAL_KEY_FILE)).unwrap();
+    fs::create_dir(at.join(EVAL_KEY_FILE)).unwrap();
+    save(&new, &new_eval, true).unwrap_err();
+    assert_eq!(id(&at, SECRET_KEY_FILE), Some(old.id()));
+    fs::remove_dir(at.join(EVAL_KEY_FILE)).unwrap();
+    assert_eq!(contents(&at).len(), 1);
+    save(&new, &new_eval, true).unwrap();
+    assert!(contents(&at)[EVAL_KEY_FILE] == new_eval && contents(&at).len() == 2);
+    assert_eq!(id(&at, SECRET_KEY_FILE), Some(new.id()));
+}
+
 #[test]
 fn one_process_at_a_time_makes_keys() {
     let base = tempfile::tempdir().unwrap();
