@@ -110,6 +110,7 @@ pub use message::{Message, Part};
 pub use meta::{MAX_AAD_BYTES, Meta, PartMeta};
 pub use output::{Buffer, Output, interrupt, interrupt_without_memory, remove_leftovers};
 pub use plan::{Plan, RunId};
+pub use pool::Pool;
 pub use quality::Quality;
 pub use report::{Measured, Progress, Report, Stages, Step};
 pub use resume::{Kept, Resume, journal_path, part_path};
