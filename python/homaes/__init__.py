@@ -15,10 +15,10 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from . import errors, modes
+from . import bgv, errors, modes
 from ._ciphertexts import Ciphertexts
 from ._demo import demo
-from ._homaes import EvalKey, SecretKey, WrappedKey
+from ._homaes import Batch, EvalKey, SecretKey, WrappedKey
 from ._homaes import inspect as _inspect
 from ._homaes import keygen as _keygen
 from ._homaes import card as _card
@@ -34,6 +34,7 @@ from ._report import (
     SetCard,
 )
 from ._transcipher import Message, Transcipher
+from ._values import save_values
 from .errors import (
     AuthenticationError,
     Cancelled,
@@ -51,6 +52,7 @@ from .errors import (
 __all__ = [
     "STEP_DTYPE",
     "AuthenticationError",
+    "Batch",
     "Cancelled",
     "Ciphertexts",
     "DecryptReport",
@@ -74,11 +76,13 @@ __all__ = [
     "ShardMismatchError",
     "Transcipher",
     "WrappedKey",
+    "bgv",
     "demo",
     "errors",
     "inspect",
     "keygen",
     "modes",
+    "save_values",
     "sets",
 ]
 

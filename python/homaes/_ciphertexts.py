@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import builtins
 import os
+from collections.abc import Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ._homaes import Held
+from ._homaes import Batch, Held
 from ._report import PartInfo, Report, steps_of
 
 if TYPE_CHECKING:
@@ -151,6 +152,10 @@ class Ciphertexts:
     def to_bytes(self) -> builtins.bytes:
         """All bytes of the ``.hct`` file."""
         return self._held.to_bytes()
+
+    def __iter__(self) -> Iterator[Batch]:
+        """The batches in order, each read when it is asked for; once the last one was taken, all of the file was right."""
+        return self._held.batches()
 
     def __enter__(self) -> Self:
         return self

@@ -1,5 +1,6 @@
 //! Results: in a file, or in memory.
 
+use crate::batches::Batches;
 use crate::errors::raise;
 use crate::place::{Place, Shared};
 use crate::wait;
@@ -86,6 +87,13 @@ impl Held {
         Ok(out)
     }
 
+    /// The batches, in order.
+    fn batches(&self, py: Python<'_>) -> PyResult<Batches> {
+        let (held, never) = (self.clone(), Cancel::new());
+        let open = move || Ok(held.open(&never)?.into_iter());
+        wait::run(py, &Cancel::new(), false, open).map(Batches::new)
+    }
+
     /// Write it to a file.
     #[pyo3(signature = (path, /, *, force=false))]
     fn save(&self, py: Python<'_>, path: PathBuf, force: bool) -> PyResult<()> {
@@ -141,7 +149,7 @@ impl Held {
     }
 
     /// Reads their front; `cancel` ends reading.
-    fn open(&self, cancel: &Cancel) -> homaes::Result<homaes::Ciphertexts<'static>> {
+    pub(crate) fn open(&self, cancel: &Cancel) -> homaes::Result<homaes::Ciphertexts<'static>> {
         let cancel = cancel.clone();
         match &self.0 {
             Place::Path(path) => {
@@ -237,6 +245,9 @@ pub(crate) fn inspection_dict<'py>(
     out.set_item("is_protected", found.protection.is_some())?;
     out.set_item("messages", None::<()>)?;
     out.set_item("wrapped", None::<()>)?;
+    let values = found.values.iter().flatten();
+    let values = values.map(|value| crate::values::meta_dict(py, value));
+    out.set_item("values", values.collect::<PyResult<Vec<_>>>()?)?;
     if let Some(messages) = &found.messages {
         let one = meta_dict(py, &messages.meta)?;
         let quality = messages.quality;

@@ -45,6 +45,32 @@ pub(crate) fn fault(what: &str) -> PyErr {
     PyRuntimeError::new_err(format!("fault of the program: {what}; please report it"))
 }
 
+/// A `ParametersError` that this package finds by itself.
+pub(crate) fn refuse(message: &str, remedy: &str) -> PyErr {
+    Python::attach(|py| {
+        let make = || {
+            let class = py.import("homaes.errors")?.getattr("ParametersError")?;
+            let fields = PyDict::new(py);
+            fields.set_item("remedy", remedy)?;
+            let value = class.call((message,), Some(&fields))?;
+            value.call_method1("add_note", (remedy,))?;
+            Ok(PyErr::from_value(value))
+        };
+        make().unwrap_or_else(|failed| failed)
+    })
+}
+
+/// The error of BGV that this is, if it is one.
+fn of_bgv(error: &SchemeError) -> Option<&homaes_bgv::Error> {
+    match error {
+        SchemeError::Own(own) => {
+            let own: &dyn std::error::Error = &**own;
+            own.downcast_ref()
+        }
+        _ => None,
+    }
+}
+
 /// An exception of `homaes.errors`.
 fn own(py: Python<'_>, error: &Error, remedy: &str) -> PyResult<PyErr> {
     let class = py.import("homaes.errors")?.getattr(class(error))?;
@@ -144,9 +170,10 @@ fn class(error: &Error) -> &'static str {
         | Error::Protected { .. }
         | Error::NotProtected { .. }
         | Error::WrongPassphrase { .. } => "KeyMismatchError",
-        Error::ClientKey { .. } | Error::UnknownSetInFile { .. } | Error::SeenDamaged { .. } => {
-            "FileFormatError"
-        }
+        Error::ClientKey { .. }
+        | Error::UnknownSetInFile { .. }
+        | Error::SeenDamaged { .. }
+        | Error::Wide { .. } => "FileFormatError",
         Error::Params(_)
         | Error::UnknownSet { .. }
         | Error::Range { .. }
@@ -160,6 +187,8 @@ fn class(error: &Error) -> &'static str {
         | Error::ManyParts { .. }
         | Error::NoParts { .. }
         | Error::NoPart { .. }
+        | Error::Value { .. }
+        | Error::OtherState { .. }
         | Error::Crossing { .. } => "ParametersError",
         Error::Noise { .. } => "NoiseError",
         Error::Tag { .. }
@@ -185,6 +214,10 @@ fn of_wire(error: &WireError) -> &'static str {
 }
 
 fn of_scheme(error: &SchemeError, other: &'static str) -> &'static str {
+    use homaes_bgv::Error as Bgv;
+    if let Some(Bgv::TooDeep { .. } | Bgv::TooNoisy { .. }) = of_bgv(error) {
+        return "NoiseError";
+    }
     match error {
         SchemeError::Misfit(Misfit::OtherSet { .. } | Misfit::OtherKey { .. }) => {
             "KeyMismatchError"
@@ -245,6 +278,20 @@ fn details(error: &Error) -> Details<'_> {
             found: Some(Field::Number(*found)),
             expected: Some(Field::Text((*expected).to_owned())),
         },
+        Error::Value { expected, .. } => Details {
+            expected: Some(Field::Text((*expected).to_owned())),
+            ..Details::default()
+        },
+        Error::Wide { path, expected, .. } => Details {
+            path: Some(path),
+            expected: Some(Field::Number(u64::from(*expected))),
+            ..Details::default()
+        },
+        Error::OtherState {
+            path,
+            set,
+            expected,
+        } => words(Some(path), (*set).to_owned(), (*expected).to_owned()),
         Error::AesKeySize {
             path,
             found,
@@ -342,6 +389,13 @@ fn of_misfit(error: &SchemeError) -> Details<'static> {
         found: Some(Field::Text(found)),
         expected: Some(Field::Text(expected)),
     };
+    if let Some(homaes_bgv::Error::TooDeep { needed, left, .. }) = of_bgv(error) {
+        return Details {
+            path: None,
+            found: Some(Field::Number(*left as u64)),
+            expected: Some(Field::Number(*needed as u64)),
+        };
+    }
     match error {
         SchemeError::Misfit(Misfit::OtherSet {
             found, expected, ..
@@ -361,6 +415,9 @@ fn remedy(error: &Error) -> &'static str {
         Error::AlreadyExists { .. } => "choose another name, or pass force=True to replace it",
         Error::OtherRun { .. } | Error::Journal { .. } => {
             "choose another output, or pass force=True, which gives up what that run has done"
+        }
+        Error::Keys(source) if out_of_levels(source) => {
+            "wrap the AES key with more levels_left, or with a set that leaves more"
         }
         Error::UnknownSet { .. } => "homaes.sets() lists the sets",
         Error::Direction { found, .. } => match found {
@@ -382,4 +439,13 @@ fn remedy(error: &Error) -> &'static str {
         Error::PartNames { .. } => "give the parts other names",
         error => error.remedy(),
     }
+}
+
+/// Whether a circuit of BGV lacks levels.
+fn out_of_levels(error: &SchemeError) -> bool {
+    use homaes_bgv::Error as Bgv;
+    matches!(
+        of_bgv(error),
+        Some(Bgv::TooDeep { .. } | Bgv::TooNoisy { .. } | Bgv::NoKey { .. })
+    )
 }

@@ -8,6 +8,7 @@
 //! | `keys` | the three keys |
 //! | `input` | AES ciphertext from files and buffers |
 //! | `transcipher`, `ciphertexts` | runs, and their results |
+//! | `batches`, `circuit`, `values` | results batch by batch; computing on those of BGV, and files of that |
 //! | `about` | parameter sets, what is in a file, digests, the command |
 
 // Not forbidden: the macros of pyo3 write unsafe code, which allows itself. There is none by hand.
@@ -16,12 +17,15 @@
 #![allow(clippy::missing_errors_doc, reason = "exceptions stand in the stubs")]
 
 mod about;
+mod batches;
 mod ciphertexts;
+mod circuit;
 mod errors;
 mod input;
 mod keys;
 mod place;
 mod transcipher;
+mod values;
 mod wait;
 
 /// Fully homomorphic AES: the part of the package `homaes` that is in Rust.
@@ -30,9 +34,15 @@ mod _homaes {
     #[pymodule_export]
     use crate::about::{card, digest, inspect, run_command, set_names, version};
     #[pymodule_export]
+    use crate::batches::{Batch, Batches};
+    #[pymodule_export]
     use crate::ciphertexts::Held;
+    #[pymodule_export]
+    use crate::circuit::{Circuit, State, Vector};
     #[pymodule_export]
     use crate::keys::{EvalKey, SecretKey, WrappedKey, keygen};
     #[pymodule_export]
     use crate::transcipher::Runner;
+    #[pymodule_export]
+    use crate::values::save_values;
 }

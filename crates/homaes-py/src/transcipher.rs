@@ -52,11 +52,7 @@ impl Runner {
     ) -> PyResult<Self> {
         let threads = match threads {
             None => available_parallelism().unwrap_or(NonZeroUsize::MIN),
-            Some(threads) => NonZeroUsize::new(threads)
-                .filter(|threads| threads.get() <= MOST_THREADS)
-                .ok_or_else(|| {
-                    PyValueError::new_err(format!("threads: found {threads}, expected 1 to 1024"))
-                })?,
+            Some(threads) => threads_of(threads)?,
         };
         let layout = layout.map(layout_of).transpose()?;
         let (eval, wrapped) = (eval_key.key.clone(), wrapped_key.key.clone());
@@ -180,6 +176,14 @@ impl Runner {
 
 /// More than any machine has use for.
 const MOST_THREADS: usize = 1024;
+
+/// A number of threads.
+pub(crate) fn threads_of(threads: usize) -> PyResult<NonZeroUsize> {
+    let some = NonZeroUsize::new(threads).filter(|threads| threads.get() <= MOST_THREADS);
+    some.ok_or_else(|| {
+        PyValueError::new_err(format!("threads: found {threads}, expected 1 to 1024"))
+    })
+}
 
 /// All of a run.
 struct Run {
