@@ -34,7 +34,7 @@ from ._report import (
     SetCard,
 )
 from ._transcipher import Message, Transcipher
-from ._values import save_values
+from ._values import Values, matches, save_values, scan
 from .errors import (
     AuthenticationError,
     Cancelled,
@@ -75,14 +75,17 @@ __all__ = [
     "SetCard",
     "ShardMismatchError",
     "Transcipher",
+    "Values",
     "WrappedKey",
     "bgv",
     "demo",
     "errors",
     "inspect",
     "keygen",
+    "matches",
     "modes",
     "save_values",
+    "scan",
     "sets",
 ]
 

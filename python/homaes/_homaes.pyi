@@ -26,8 +26,10 @@ __all__ = [
     "digest",
     "inspect",
     "keygen",
+    "matches",
     "run_command",
     "save_values",
+    "scan",
     "set_names",
     "version",
 ]
@@ -41,6 +43,22 @@ def run_command(args: Sequence[_Path], /) -> int: ...
 def save_values(
     path: _Path, values: Sequence[tuple[str, Sequence[Vector]]], circuit: Circuit, force: bool, /
 ) -> None: ...
+def scan(
+    given: _Given,
+    eval_key: EvalKey,
+    wrapped_key: WrappedKey,
+    patterns: Sequence[tuple[str, bytes]],
+    threads: int | None,
+    /,
+) -> Held: ...
+def matches(
+    set: str,
+    patterns: Sequence[tuple[str, bytes]],
+    label: str,
+    numbers: Sequence[int],
+    bytes: int,
+    /,
+) -> list[int]: ...
 def keygen(set: str) -> tuple[SecretKey, EvalKey]: ...
 
 @final
@@ -83,7 +101,7 @@ class SecretKey:
         unauthenticated: bool = False,
         force: bool = False,
     ) -> Any: ...
-    def open_values(self, source: _Path | Buffer, /) -> dict[str, npt.NDArray[np.unsignedinteger[Any]]]: ...
+    def open_values(self, source: object, /) -> dict[str, npt.NDArray[np.unsignedinteger[Any]]]: ...
     @property
     def set(self) -> str: ...
     @property
@@ -203,6 +221,7 @@ class Batch:
     def noise_bits(self) -> float: ...
     @property
     def capacity_bits(self) -> float: ...
+    def lwe(self) -> npt.NDArray[np.uint64]: ...
 
 @final
 class Circuit:

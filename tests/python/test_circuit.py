@@ -275,40 +275,38 @@ def test_levels_run_out() -> None:
 
 
 INTERRUPTED = """
-import os, signal, sys, threading, time
+import os, signal, threading, time
 import homaes
 from homaes import modes
-keys = homaes.keygen("bgv/toy-21845", accept_insecure=True)
-wrapped = keys.secret.wrap(bytes(16), layouts=["sliced"], levels_left=11)
+keys = homaes.keygen("bgv/toy-255", accept_insecure=True)
+wrapped = keys.secret.wrap(bytes(16), levels_left=11)
 with homaes.Transcipher(keys.eval, wrapped) as t:
     ct = t.run(bytes(16), modes.CTR(bytes(16)))
 c = homaes.bgv.Circuit(keys.eval, threads=1)
 s = c.load(ct)
-start = time.monotonic()
-whole = c.equals_block(s, bytes(16))
-whole = time.monotonic() - start
 at = []
 def stop():
     at.append(time.monotonic())
     os.kill(os.getpid(), signal.SIGINT)
-threading.Timer(whole / 4, stop).start()
+threading.Timer(1, stop).start()
 try:
-    c.equals_block(s, bytes(16))
+    while True:
+        c.equals_block(s, bytes(16))
 except KeyboardInterrupt:
     after = time.monotonic() - at[0]
+    time.sleep(0.5)
     ticks = os.times().user
     time.sleep(2)
-    print(whole, after, os.times().user - ticks)
+    print(after, os.times().user - ticks)
 """
 
 
 def test_ctrl_c_ends_an_operation() -> None:
     run = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
-    whole, after, worked = (float(x) for x in run.stdout.split())
-    assert after < 1
-    # nothing works on behind it: at most the key switch that was begun
-    assert worked < max(whole / 2, 0.5)
+    after, worked = (float(x) for x in run.stdout.split())
+    # and nothing works on behind it
+    assert after < 1 and worked < 0.2
 
 
 def test_other_threads_of_python_run(circuit: Circuit) -> None:

@@ -6,7 +6,7 @@ use crate::place::{Place, Shared};
 use crate::wait;
 use homaes::{
     Cancel, DecryptOptions, DecryptReport, Error, Inspection, Meta, Mode, Output, Quality, Source,
-    Step,
+    Step, ValueMeta,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -246,7 +246,7 @@ pub(crate) fn inspection_dict<'py>(
     out.set_item("messages", None::<()>)?;
     out.set_item("wrapped", None::<()>)?;
     let values = found.values.iter().flatten();
-    let values = values.map(|value| crate::values::meta_dict(py, value));
+    let values = values.map(|value| value_dict(py, value));
     out.set_item("values", values.collect::<PyResult<Vec<_>>>()?)?;
     if let Some(messages) = &found.messages {
         let one = meta_dict(py, &messages.meta)?;
@@ -265,5 +265,16 @@ pub(crate) fn inspection_dict<'py>(
         one.set_item("layouts", layouts)?;
         out.set_item("wrapped", one)?;
     }
+    Ok(out)
+}
+
+/// What a file says about a value.
+fn value_dict<'py>(py: Python<'py>, meta: &ValueMeta) -> PyResult<Bound<'py, PyDict>> {
+    let out = PyDict::new(py);
+    out.set_item("label", &meta.label)?;
+    out.set_item("form", &meta.form)?;
+    out.set_item("count", meta.count)?;
+    out.set_item("width", meta.width)?;
+    out.set_item("ciphertexts", meta.ciphertexts)?;
     Ok(out)
 }

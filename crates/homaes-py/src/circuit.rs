@@ -4,6 +4,7 @@ use crate::batches::{Batch, only};
 use crate::ciphertexts::Held;
 use crate::errors::{raise, refuse};
 use crate::place::buffer;
+use crate::transcipher::threads_of;
 use crate::wait;
 use homaes::{Cancel, Error, Layout, Pool, SchemeError};
 use homaes_bgv::{Axis, Ciphertext, Evaluator, Lift, Params};
@@ -11,10 +12,8 @@ use homaes_scheme::Misfit;
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
-use std::num::NonZeroUsize;
 use std::process;
 use std::sync::Arc;
-use std::thread::available_parallelism;
 
 type Bgv<'c> = homaes_bgv::Circuit<'c, 'c>;
 
@@ -104,10 +103,7 @@ impl Circuit {
         eval_key: &crate::keys::EvalKey,
         threads: Option<usize>,
     ) -> PyResult<Self> {
-        let threads = match threads {
-            None => available_parallelism().unwrap_or(NonZeroUsize::MIN),
-            Some(threads) => crate::transcipher::threads_of(threads)?,
-        };
+        let threads = threads_of(threads)?;
         let key = eval_key.key.clone();
         if key.of_scheme::<homaes_bgv::EvalKey>().is_none() {
             return Err(not_of_bgv(key.set().name()));

@@ -38,7 +38,8 @@ pub(crate) fn message(given: Vec<Given<'_>>) -> PyResult<Message> {
     Message::of_parts(named).map_err(raise)
 }
 
-fn part((_, data, mode, iv, tag, aad): Given<'_>) -> PyResult<Part> {
+/// A part, whatever its name.
+pub(crate) fn part((_, data, mode, iv, tag, aad): Given<'_>) -> PyResult<Part> {
     let mode = mode_of(&mode, &iv)?;
     let made = match (buffer(&data)?, tag) {
         (Some(buffer), tag) => {

@@ -2,8 +2,8 @@
 
 use crate::ciphertexts::{Held, meta_mode};
 use crate::errors::raise;
+use crate::numbers::opened;
 use crate::place::{Place, Shared, buffer, path};
-use crate::values::opened;
 use crate::wait;
 use homaes::{
     AesKey, Cancel, DecryptOptions, DecryptReport, Direction, Error, Expansion, KdfCost, KeySet,

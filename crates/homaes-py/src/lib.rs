@@ -8,7 +8,8 @@
 //! | `keys` | the three keys |
 //! | `input` | AES ciphertext from files and buffers |
 //! | `transcipher`, `ciphertexts` | runs, and their results |
-//! | `batches`, `circuit`, `values` | results batch by batch; computing on those of BGV, and files of that |
+//! | `batches`, `circuit`, `values`, `numbers` | results batch by batch; computing on those of BGV, files of that, and what is in them |
+//! | `scan` | searching AES ciphertext for public patterns |
 //! | `about` | parameter sets, what is in a file, digests, the command |
 
 // Not forbidden: the macros of pyo3 write unsafe code, which allows itself. There is none by hand.
@@ -23,7 +24,9 @@ mod circuit;
 mod errors;
 mod input;
 mod keys;
+mod numbers;
 mod place;
+mod scan;
 mod transcipher;
 mod values;
 mod wait;
@@ -41,6 +44,8 @@ mod _homaes {
     use crate::circuit::{Circuit, State, Vector};
     #[pymodule_export]
     use crate::keys::{EvalKey, SecretKey, WrappedKey, keygen};
+    #[pymodule_export]
+    use crate::scan::{matches, scan};
     #[pymodule_export]
     use crate::transcipher::Runner;
     #[pymodule_export]

@@ -50,10 +50,7 @@ impl Runner {
         threads: Option<usize>,
         layout: Option<&str>,
     ) -> PyResult<Self> {
-        let threads = match threads {
-            None => available_parallelism().unwrap_or(NonZeroUsize::MIN),
-            Some(threads) => threads_of(threads)?,
-        };
+        let threads = threads_of(threads)?;
         let layout = layout.map(layout_of).transpose()?;
         let (eval, wrapped) = (eval_key.key.clone(), wrapped_key.key.clone());
         let set = eval.set().name();
@@ -177,8 +174,11 @@ impl Runner {
 /// More than any machine has use for.
 const MOST_THREADS: usize = 1024;
 
-/// A number of threads.
-pub(crate) fn threads_of(threads: usize) -> PyResult<NonZeroUsize> {
+/// A number of threads; for None one for each core.
+pub(crate) fn threads_of(threads: Option<usize>) -> PyResult<NonZeroUsize> {
+    let Some(threads) = threads else {
+        return Ok(available_parallelism().unwrap_or(NonZeroUsize::MIN));
+    };
     let some = NonZeroUsize::new(threads).filter(|threads| threads.get() <= MOST_THREADS);
     some.ok_or_else(|| {
         PyValueError::new_err(format!("threads: found {threads}, expected 1 to 1024"))
