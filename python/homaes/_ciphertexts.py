@@ -157,6 +157,18 @@ class Ciphertexts:
         """The batches in order, each read when it is asked for; once the last one was taken, all of the file was right."""
         return self._held.batches()
 
+    def lwe(self, batch: int | Batch, /) -> npt.NDArray[np.uint64]:
+        """The LWE ciphertexts of a batch of TFHE, by its number or itself: a row for each bit, mask before body.
+
+        Row 128·b + 8·i + j is bit j of byte i of block b, the lowest bit first: half the torus, 2^63, times the bit, under the GLWE key read as one
+        vector. In sets of base 16 row 32·b + 2·i + j is four bits, times 2^59.
+        """
+        if isinstance(batch, Batch):
+            return batch.lwe()
+        if not 0 <= batch < self.batches:
+            raise IndexError(f"batch: found {batch}, expected 0 to {self.batches - 1}")
+        return next(found for found in self if found.number == batch).lwe()
+
     def __enter__(self) -> Self:
         return self
 

@@ -3,6 +3,7 @@
 use crate::wait;
 use homaes::{Cancel, Quality};
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The batches of results, in order.
@@ -103,6 +104,33 @@ impl Batch {
     #[getter]
     fn capacity_bits(&self) -> f64 {
         self.quality.capacity_bits
+    }
+
+    /// The LWE ciphertexts of a set of TFHE, one a row: a read-only array of uint64, mask before body.
+    ///
+    /// A row is a digit, over 2^64: of sets on bits a bit times 2^63, in base 16 four bits times 2^59. Digits are in the order of bytes, the lowest of
+    /// a byte first.
+    fn lwe<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let batch = self.batch.clone();
+        let read = move || batch.state::<homaes_tfhe::State>();
+        let state = wait::run(py, &Cancel::new(), false, read)?;
+        let set = homaes_tfhe::sets::by_name(self.set());
+        let digits = match set.map(|set| &set.variant) {
+            Some(homaes_tfhe::Variant::Nibble(_)) => 32,
+            _ => 128,
+        };
+        let words = state.lwes();
+        let data = PyBytes::new_with(py, 8 * words.len(), |out| {
+            for (out, word) in out.as_chunks_mut().0.iter_mut().zip(words) {
+                *out = word.to_le_bytes();
+            }
+            Ok(())
+        })?;
+        let array = py
+            .import("numpy")?
+            .call_method1("frombuffer", (data, "<u8"))?;
+        let rows = state.blocks() * digits;
+        array.call_method1("reshape", (rows, words.len() / rows.max(1)))
     }
 
     fn __repr__(&self) -> String {
