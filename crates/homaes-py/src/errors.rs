@@ -416,7 +416,7 @@ fn remedy(error: &Error) -> &'static str {
         Error::OtherRun { .. } | Error::Journal { .. } => {
             "choose another output, or pass force=True, which gives up what that run has done"
         }
-        Error::Keys(source) if out_of_levels(source) => {
+        Error::Keys(source) | Error::Batch { source, .. } if out_of_levels(source) => {
             "wrap the AES key with more levels_left, or with a set that leaves more"
         }
         Error::UnknownSet { .. } => "homaes.sets() lists the sets",
