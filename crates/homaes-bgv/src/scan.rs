@@ -88,8 +88,8 @@ impl<'c> Scanner<'c> {
 
     /// The answers for `patterns`, from a sliced state whose blocks are placed by [`Placement`].
     ///
-    /// Level: below by three and ⌈log2 t⌉, and one for the noise of AES and of sums. Cost: a rotation for each byte beyond the first block that a window
-    /// reads, 16·t sums, and for each pattern 16 times t comparisons and a product of them.
+    /// Level: below by three and ⌈log2 t⌉, and one for the noise of AES and of sums. Cost: a rotation for each byte beyond the first block that a
+    /// window reads, 16·t sums, and for each pattern 16 times t comparisons and a product of them.
     ///
     /// # Errors
     /// As [`Circuit::multiply`] and [`Circuit::rotate`]; if the state is not of sixteen ciphertexts, or a pattern is empty or longer than the rows of

@@ -23,10 +23,10 @@ const PATTERN: &str =
 
 /// A search for public patterns at every byte offset of a message, in BGV.
 ///
-/// The server gets AES ciphertext and keys, and learns nothing. For each pattern and each byte of the message it computes a bit that says whether the pattern
-/// begins there, whatever blocks and batches the pattern is across. A pattern that is there is always found; one that is not is reported at a given
-/// byte with a probability of 2^-48, over coefficients that the server draws at random in every run. Patterns that would end behind the message's last byte are not
-/// reported.
+/// The server gets AES ciphertext and keys, and learns nothing. For each pattern and each byte of the message it computes a bit that says whether the
+/// pattern begins there, whatever blocks and batches the pattern is across. A pattern that is there is always found; one that is not is reported at a
+/// given byte with a probability of 2^-48, over coefficients that the server draws at random in every run. Patterns that would end behind the
+/// message's last byte are not reported.
 ///
 /// ```
 /// # use homaes::{AesKey, Cancel, KeySet, Memory, Mode, Output, Part, Pool, Scan, Set, WrappedKey, Wrapping};
@@ -90,14 +90,15 @@ impl Scan {
         })
     }
 
-    /// Evaluates AES on `part` in layout sliced, and searches: a value for each pattern, whose numbers have a bit for each byte of a block. [`starts`](Self::starts)
-    /// says which.
+    /// Evaluates AES on `part` in layout sliced, and searches: a value for each pattern, whose numbers have a bit for each byte of a block.
+    /// [`starts`](Self::starts) says which.
     ///
     /// The threads are those of `pool`. After `cancel` is thrown, it ends within a second.
     ///
     /// # Errors
-    /// [`Error::Keys`] if the keys do not go together or are of another set, if the wrapped key is not for layout sliced or leaves less than seven multiplications, or the set has no keys
-    /// for rotations; [`Error::Direction`]; [`Error::Value`] if a label cannot be one or is there twice; what is wrong with the part; [`Error::Cancelled`].
+    /// [`Error::Keys`] if the keys do not go together or are of another set, if the wrapped key is not for layout sliced or leaves less than seven
+    /// multiplications, or the set has no keys for rotations; [`Error::Direction`]; [`Error::Value`] if a label cannot be one or is there twice; what
+    /// is wrong with the part; [`Error::Cancelled`].
     pub fn run(
         &self,
         eval: &EvalKey,
