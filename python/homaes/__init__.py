@@ -15,10 +15,10 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from . import errors, modes
+from . import bgv, errors, modes
 from ._ciphertexts import Ciphertexts
 from ._demo import demo
-from ._homaes import EvalKey, SecretKey, WrappedKey
+from ._homaes import Batch, EvalKey, SecretKey, WrappedKey
 from ._homaes import inspect as _inspect
 from ._homaes import keygen as _keygen
 from ._homaes import card as _card
@@ -36,6 +36,7 @@ from ._report import (
     SetCard,
 )
 from ._transcipher import Message, Transcipher
+from ._values import Values, matches, save_values, scan
 from .errors import (
     AuthenticationError,
     Cancelled,
@@ -54,6 +55,7 @@ from .errors import (
 __all__ = [
     "STEP_DTYPE",
     "AuthenticationError",
+    "Batch",
     "Cancelled",
     "Ciphertexts",
     "DecryptReport",
@@ -83,12 +85,17 @@ __all__ = [
     "ShardMismatchError",
     "StoreError",
     "Transcipher",
+    "Values",
     "WrappedKey",
+    "bgv",
     "demo",
     "errors",
     "inspect",
     "keygen",
+    "matches",
     "modes",
+    "save_values",
+    "scan",
     "sets",
 ]
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import builtins
 import os
+from collections.abc import Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ._homaes import Held
+from ._homaes import Batch, Held
 from ._report import PartInfo, Report, steps_of
 
 if TYPE_CHECKING:
@@ -156,6 +157,22 @@ class Ciphertexts:
     def to_bytes(self) -> builtins.bytes:
         """All bytes of the ``.hct`` file."""
         return self._held.to_bytes()
+
+    def __iter__(self) -> Iterator[Batch]:
+        """The batches in order, each read when it is asked for; once the last one was taken, all of the file was right."""
+        return self._held.batches()
+
+    def lwe(self, batch: int | Batch, /) -> npt.NDArray[np.uint64]:
+        """The LWE ciphertexts of a batch of TFHE, by its number or itself: a row for each bit, mask before body.
+
+        Row 128·b + 8·i + j is bit j of byte i of block b, the lowest bit first: half the torus, 2^63, times the bit, under the GLWE key read as one
+        vector. In sets of base 16 row 32·b + 2·i + j is four bits, times 2^59.
+        """
+        if isinstance(batch, Batch):
+            return batch.lwe()
+        if not 0 <= batch < self.batches:
+            raise IndexError(f"batch: found {batch}, expected 0 to {self.batches - 1}")
+        return next(found for found in self if found.number == batch).lwe()
 
     def __enter__(self) -> Self:
         return self

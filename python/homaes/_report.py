@@ -136,7 +136,8 @@ class Inspection:
     is_protected: bool
     #: Of results: what the message is.
     parts: list[PartInfo]
-    #: Of results: layout, level, noise; of a wrapped key: bits and layouts.
+    #: Of results: layout, level, noise; of a wrapped key: bits and layouts; of values: the label, form, count
+    #: and width of each.
     details: dict[str, Any]
     #: Of results: the steps of AES.
     steps: npt.NDArray[np.void]
@@ -146,6 +147,9 @@ class Inspection:
         messages = found.pop("messages")
         details = dict(messages or found["wrapped"] or {})
         del found["wrapped"]
+        values = found.pop("values")
+        if values:
+            details["values"] = values
         parts = [PartInfo._of(part) for part in details.pop("parts", [])]
         steps = steps_of(details.pop("steps", []))
         return Inspection(path, **found, parts=parts, details=details, steps=steps)

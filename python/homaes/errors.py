@@ -71,12 +71,12 @@ class NoiseError(HomaesError, ArithmeticError):
 
     @property
     def needed(self) -> str | int | float | None:
-        """Bits between noise and failure that are asked for."""
+        """Bits between noise and failure that are asked for; in circuits, multiplications."""
         return self.expected
 
     @property
     def left(self) -> str | int | float | None:
-        """Bits between noise and failure that are there."""
+        """Bits between noise and failure that are there; in circuits, multiplications."""
         return self.found
 
 

@@ -16,6 +16,7 @@
 //! length of the message is visible; the answer is only as trustworthy as the gateway, which could compute something else.
 
 use homaes_aes::{Block, Layout, RoundKeys, clear, mode};
+use homaes_bgv::scan::{Placement, Scanner, Verdict};
 use homaes_bgv::{Aes, Circuit, EvalKey, Params, SecretKey, WrappedKey, Wrapping, sets};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
@@ -24,7 +25,7 @@ use std::time::Instant;
 
 #[path = "gateway_scan/scan.rs"]
 mod scan;
-use scan::{Placement, Scanner, Signature, Verdict};
+use scan::Signature;
 
 /// Random combinations per window: an unequal one passes with probability 2^-8 each.
 const ROWS: usize = 6;
@@ -39,11 +40,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let set = sets::by_name(name).ok_or_else(|| format!("no set called {name}"))?;
     let signatures = scan::signatures();
     let params = phase("parameters", || Params::new(set))?;
-    let lengths = scan::lengths(&signatures);
-    let longest = lengths.last().copied().unwrap_or(0);
-    let most = Placement::new(&params, 1, longest).map_or(0, |p| p.capacity());
+    let at = Placement::new(&params, scan::longest(&signatures));
+    let most = at.as_ref().map_or(0, scan::capacity);
     let message = message(args.get(1).map(String::as_str), &signatures[0].bytes, most)?;
-    let at = Placement::new(&params, message.len(), longest).ok_or_else(|| too_long(name, most))?;
+    let at = at.filter(|_| message.len() <= most);
+    let at = at.ok_or_else(|| too_long(name, most))?;
     let mut rng = system_rng()?;
 
     println!("\nclient, once");
@@ -71,12 +72,17 @@ fn main() -> Result<(), Box<dyn Error>> {
     let transforms = aes.meter().count("transforms");
     println!(
         "  {transforms} transforms in all; {}",
-        verdicts[0].packed[0].summary(&params)
+        verdicts[0][0].summary(&params)
     );
 
     println!("\nclient, with the secret key");
     for (signature, verdict) in signatures.iter().zip(&verdicts) {
-        let (found, margin) = scan::open(&secret, &at, verdict, signature.bytes.len())?;
+        let (found, margin) = scan::open(
+            &secret,
+            &at,
+            verdict,
+            (signature.bytes.len(), message.len()),
+        )?;
         let answer = if found.is_empty() {
             "not in the message".to_owned()
         } else {
@@ -108,32 +114,20 @@ fn gateway(
     let state = phase("AES under encryption", || {
         scan::transcipher(aes, at, iv, ciphertext)
     })?;
-    let lengths = scan::lengths(signatures);
-    let longest = lengths.last().copied().unwrap_or(0);
     let alphas = (0..ROWS).map(|_| {
-        let mut row = vec![0; longest];
+        let mut row = vec![0; scan::longest(signatures)];
         rng.fill_bytes(&mut row);
         row
     });
     let scanner = Scanner::new(Circuit::new(aes.evaluator()), alphas.collect());
-    let stream = phase("rotations", || scanner.stream(&state, 15 + longest))?;
-    let sums = phase("linear combinations", || scanner.sums(&stream, &lengths))?;
-    let verdict = |s: &Signature| {
-        let length = lengths
-            .iter()
-            .position(|&l| l == s.bytes.len())
-            .unwrap_or(0);
-        phase(s.name, || scanner.verdict(&sums[length], &s.bytes))
-    };
-    let out = signatures
-        .iter()
-        .map(verdict)
-        .collect::<Result<Vec<_>, _>>()?;
+    let out = phase("search", || {
+        scanner.scan(&state, &scan::patterns(signatures))
+    })?;
     println!(
         "  {:<24} {:8.2} s for up to {} bytes",
         "together",
         start.elapsed().as_secs_f64(),
-        at.capacity()
+        scan::capacity(at)
     );
     Ok(out)
 }

@@ -140,7 +140,10 @@ impl Failure for Error {
             Self::NotBytes => remedy::WRONG_KEY,
             Self::Misfit(misfit) => misfit.remedy(),
             Self::NoLayouts | Self::LayoutTwice { .. } => "name every layout once",
-            Self::TooDeep { .. } => "choose a set with more levels left, or more --levels-left",
+            Self::TooDeep { .. } | Self::TooNoisy { .. } | Self::NoKey { .. } => {
+                "choose a set with more levels left, or more --levels-left"
+            }
+            Self::NoOperands => "give at least one",
             Self::OtherShape { .. } => remedy::OTHER_SET,
             Self::Eval(_) => "choose a parameter set with more levels, or make the keys anew",
             _ => remedy::ANEW,

@@ -32,7 +32,8 @@ const MIN_CAPACITY_BITS: f64 = 4.0;
 pub struct Evaluator<'k> {
     key: &'k EvalKey,
     meter: Arc<Meter>,
-    /// looked at before every product of AES (of bits: before each is relinearised), and before every column of its linear layer
+    /// looked at before every product of AES (of bits: before each is relinearised), before every column of its linear layer, and at every
+    /// operand of users' circuits
     pub(crate) cancel: Cancel,
 }
 
@@ -44,6 +45,13 @@ impl<'k> Evaluator<'k> {
             meter: Arc::default(),
             cancel: Cancel::new(),
         }
+    }
+
+    /// The same, unless `cancel` is thrown: operations of users' circuits then return [`Error::Cancelled`], after one key switch at most.
+    #[must_use]
+    pub fn until(self, cancel: &Cancel) -> Self {
+        let cancel = cancel.clone();
+        Self { cancel, ..self }
     }
 
     /// The parameters.
@@ -91,6 +99,7 @@ impl<'k> Evaluator<'k> {
 
     /// `a` with its bound.
     pub(crate) fn entered(&self, a: &Ciphertext) -> Result<Ciphertext> {
+        self.cancel.check()?;
         a.check(self.params(), self.key.id)?;
         Ok(Ciphertext {
             history: History::Known(a.bound(self.params())),

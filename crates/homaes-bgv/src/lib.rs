@@ -84,6 +84,7 @@ mod params;
 mod plan;
 pub mod quality;
 mod row_constant;
+pub mod scan;
 pub mod sets;
 pub mod stability;
 mod three_way;

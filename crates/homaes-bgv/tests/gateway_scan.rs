@@ -1,13 +1,14 @@
 //! The scan of `examples/gateway_scan.rs` on a toy set: signatures at awkward places, and messages without any.
 
 use homaes_aes::{Layout, RoundKeys, clear, mode};
+use homaes_bgv::scan::{Placement, Scanner};
 use homaes_bgv::{Aes, Circuit, EvalKey, Params, SecretKey, WrappedKey, Wrapping, sets};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 
 #[path = "../examples/gateway_scan/scan.rs"]
 mod scan;
-use scan::{Placement, Scanner, Signature};
+use scan::Signature;
 
 /// Few, so that the test is quick; the seeds are fixed, so that it is not left to chance.
 const ROWS: usize = 2;
@@ -43,9 +44,9 @@ fn scanned(message: &[u8], signatures: &[Signature], seed: u8) -> Outcome {
     let ciphertext: Vec<u8> = message.iter().zip(pads).map(|(x, pad)| x ^ pad).collect();
 
     let aes = Aes::new(&eval, &wrapped, Layout::Sliced)?;
-    let lengths = scan::lengths(signatures);
-    let longest = *lengths.last().ok_or("no signatures")?;
-    let at = Placement::new(&params, message.len(), longest).ok_or("too long")?;
+    let longest = scan::longest(signatures);
+    let at = Placement::new(&params, longest).ok_or("too long")?;
+    assert!(message.len() <= scan::capacity(&at));
     let state = scan::transcipher(&aes, &at, iv, &ciphertext)?;
     let alphas = (0..ROWS).map(|_| {
         let mut row = vec![0; longest];
@@ -53,20 +54,20 @@ fn scanned(message: &[u8], signatures: &[Signature], seed: u8) -> Outcome {
         row
     });
     let scanner = Scanner::new(Circuit::new(aes.evaluator()), alphas.collect());
-    let stream = scanner.stream(&state, 15 + longest)?;
-    let sums = scanner.sums(&stream, &lengths)?;
-    let found = signatures.iter().map(|s| {
-        let mut pairs = lengths.iter().zip(&sums);
-        let of_length = pairs.find(|p| *p.0 == s.bytes.len());
-        let verdict = scanner.verdict(of_length.ok_or("no such length")?.1, &s.bytes)?;
-        let line = verdict.packed[0].summary(&params);
-        let (found, margin) = scan::open(&secret, &at, &verdict, s.bytes.len())?;
+    for wrong in [&[][..], &vec![0; longest + 1]] {
+        assert!(scanner.scan(&state, &[wrong]).is_err());
+    }
+    let verdicts = scanner.scan(&state, &scan::patterns(signatures))?;
+    let found = signatures.iter().zip(&verdicts).map(|(s, verdict)| {
+        let line = verdict[0].summary(&params);
+        let lengths = (s.bytes.len(), message.len());
+        let (found, margin) = scan::open(&secret, &at, verdict, lengths)?;
         assert!(
             margin > 3.0 && line.room_bits > 1.0 && line.failure_log2 <= -64.0,
             "{}: {margin}, {line}",
             s.name
         );
-        let bits = scan::tightness(&secret, &params, &verdict);
+        let bits = scan::tightness(&secret, &params, verdict);
         println!("{}: noise {bits:.1} bits below its bound; {line}", s.name);
         assert!((0.0..=12.0).contains(&bits), "{}: {bits}, {line}", s.name);
         Ok(found)
@@ -129,13 +130,19 @@ fn finds_nothing_in_a_message_of_wrong_copies() {
 #[test]
 fn what_does_not_fit_is_refused() {
     let params = Params::new(&sets::TOY_4369).unwrap();
-    let at = Placement::new(&params, 1, 68).unwrap();
-    assert_eq!(at.capacity(), 2 * 123 * 16);
-    assert!(Placement::new(&params, at.capacity() + 1, 68).is_none());
-    assert!(Placement::new(&params, 1, 1 << 20).is_none());
-    let short = Placement::new(&Params::new(&sets::TOY_255).unwrap(), 1, 2);
+    let at = Placement::new(&params, 68).unwrap();
+    assert_eq!(scan::capacity(&at), 2 * 123 * 16);
+    assert!(Placement::new(&params, 1 << 20).is_none());
+    assert!(Placement::new(&params, usize::MAX).is_none());
+    let short = Placement::new(&Params::new(&sets::TOY_255).unwrap(), 2);
     assert!(
         short.is_none(),
         "a run of one block has no room for overlap"
+    );
+    // slots are counted on: the second batch goes on where the first one ends
+    assert_eq!(at.block_of(256), 246);
+    assert_eq!(
+        (at.start(256, 3), at.start(255, 3)),
+        (Some(246 * 16 + 3), None)
     );
 }

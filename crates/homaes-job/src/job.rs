@@ -5,7 +5,7 @@ use crate::manifest::{FORMAT, MAX_BYTES, Manifest, resolve};
 use homaes::{Cancel, Layout, Merge, Output, RunId, Shard, ShardName};
 use homaes_store::{Location, Store, StoreError};
 use std::io::{self, Write};
-use std::ops::Range;
+use std::ops::{Deref, Range};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -390,13 +390,20 @@ impl Job {
     }
 
     fn results_unchecked(&self) -> Result<Merge<'_>> {
-        self.merge_of(Box::new(|number| {
-            let path = PathBuf::from(self.describe(number));
+        Self::merge_by(self)
+    }
+
+    /// What the shards of `job` make.
+    fn merge_by<'j>(job: impl Deref<Target = Self> + Send + 'j) -> Result<Merge<'j>> {
+        let plan = &job.manifest;
+        let (front, run, batches) = (plan.front.0.clone(), job.id(), plan.shard_batches);
+        let fetch = move |number| {
+            let path = PathBuf::from(job.describe(number));
             let error = |source| homaes::Error::Io {
                 path: path.clone(),
                 source,
             };
-            match self.read(number) {
+            match job.read(number) {
                 Ok(Some(bytes)) => Ok((bytes, path)),
                 Ok(None) => Err(error(io::ErrorKind::NotFound.into())),
                 Err(JobError::Work(wrong)) => Err(wrong),
@@ -406,7 +413,8 @@ impl Job {
                     other.to_string(),
                 ))),
             }
-        }))
+        };
+        Ok(Merge::new(front, run, batches, Box::new(fetch))?)
     }
 
     /// The file of results, which its shards make: the bytes of a run on one machine that is [`reproducible`](homaes::Transcipher::reproducible).
@@ -414,15 +422,28 @@ impl Job {
     /// # Errors
     /// [`JobError::Incomplete`] if shards are missing.
     pub fn results(&self) -> Result<Merge<'_>> {
-        let missing = self.status()?.missing();
-        if missing > 0 {
-            return Err(JobError::Incomplete {
+        self.check_complete()?;
+        self.results_unchecked()
+    }
+
+    /// As [`results`](Self::results), of a job that they share.
+    ///
+    /// # Errors
+    /// As [`results`](Self::results).
+    pub fn shared_results(job: &Arc<Self>) -> Result<Merge<'static>> {
+        job.check_complete()?;
+        Self::merge_by(job.clone())
+    }
+
+    fn check_complete(&self) -> Result<()> {
+        match self.status()?.missing() {
+            0 => Ok(()),
+            missing => Err(JobError::Incomplete {
                 job: self.location.to_string(),
                 missing,
                 shards: self.shards(),
-            });
+            }),
         }
-        self.results_unchecked()
     }
 
     /// Writes the file of results, until `cancel` is thrown.

@@ -1,11 +1,12 @@
 //! Results: in a file, in memory, or of a job.
 
-use crate::errors::raise;
+use crate::batches::Batches;
+use crate::errors::{raise, refuse};
 use crate::place::{Place, Shared};
 use crate::wait;
 use homaes::{
     Cancel, Ciphertexts, DecryptOptions, DecryptReport, Error, Inspection, Meta, Mode, Output,
-    Quality, Source, Step,
+    Quality, Source, Step, ValueMeta,
 };
 use homaes_job::{Job, JobError, Location};
 use pyo3::prelude::*;
@@ -113,6 +114,13 @@ impl Held {
         Ok(out)
     }
 
+    /// The batches, in order.
+    fn batches(&self, py: Python<'_>) -> PyResult<Batches> {
+        let (held, never) = (self.clone(), Cancel::new());
+        let open = move || Ok::<_, JobError>(held.open(&never)?.into_iter());
+        wait::run(py, &Cancel::new(), false, open).map(Batches::new)
+    }
+
     /// Write it to a file.
     #[pyo3(signature = (path, /, *, force=false))]
     pub(crate) fn save(&self, py: Python<'_>, path: PathBuf, force: bool) -> PyResult<()> {
@@ -163,6 +171,17 @@ impl Held {
         }
     }
 
+    /// The file that they are in.
+    pub(crate) fn into_place(self) -> PyResult<Place> {
+        match self.0 {
+            Results::File(place) => Ok(place),
+            Results::Job(_) => Err(refuse(
+                "the results of a job, expected computed values (.hcv)",
+                "write them with homaes.save_values",
+            )),
+        }
+    }
+
     pub(crate) fn file(path: PathBuf) -> Self {
         Self(Results::File(Place::Path(path)))
     }
@@ -191,7 +210,7 @@ impl Held {
     }
 
     /// Reads their front; `cancel` ends reading.
-    fn open(&self, cancel: &Cancel) -> Result<Ciphertexts<'_>, JobError> {
+    pub(crate) fn open(&self, cancel: &Cancel) -> Result<Ciphertexts<'static>, JobError> {
         let cancel = cancel.clone();
         Ok(match &self.0 {
             Results::File(Place::Path(path)) => {
@@ -203,7 +222,7 @@ impl Held {
                 Ciphertexts::of_source(Cancellable { inner, cancel })?
             }
             Results::Job(job) => {
-                let inner = job.results()?;
+                let inner = Job::shared_results(job)?;
                 let name = job.location().to_string();
                 Ciphertexts::of_read(Cancellable { inner, cancel }, name)?
             }
@@ -310,6 +329,9 @@ pub(crate) fn inspection_dict<'py>(
     out.set_item("is_protected", found.protection.is_some())?;
     out.set_item("messages", None::<()>)?;
     out.set_item("wrapped", None::<()>)?;
+    let values = found.values.iter().flatten();
+    let values = values.map(|value| value_dict(py, value));
+    out.set_item("values", values.collect::<PyResult<Vec<_>>>()?)?;
     if let Some(messages) = &found.messages {
         let one = meta_dict(py, &messages.meta)?;
         let quality = messages.quality;
@@ -327,5 +349,16 @@ pub(crate) fn inspection_dict<'py>(
         one.set_item("layouts", layouts)?;
         out.set_item("wrapped", one)?;
     }
+    Ok(out)
+}
+
+/// What a file says about a value.
+fn value_dict<'py>(py: Python<'py>, meta: &ValueMeta) -> PyResult<Bound<'py, PyDict>> {
+    let out = PyDict::new(py);
+    out.set_item("label", &meta.label)?;
+    out.set_item("form", &meta.form)?;
+    out.set_item("count", meta.count)?;
+    out.set_item("width", meta.width)?;
+    out.set_item("ciphertexts", meta.ciphertexts)?;
     Ok(out)
 }

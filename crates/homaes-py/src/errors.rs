@@ -1,5 +1,6 @@
 //! Errors of the library as exceptions of `homaes.errors`; those of the operating system as `OSError`.
 
+use crate::details::{Details, details, of_bgv};
 use homaes::{Error, SchemeError};
 use homaes_scheme::Misfit;
 use homaes_wire::WireError;
@@ -18,22 +19,6 @@ pub(crate) trait Raise {
 /// The exception of an error.
 pub(crate) fn raise(error: impl Raise) -> PyErr {
     error.raise()
-}
-
-/// What was found, or expected.
-#[derive(IntoPyObject)]
-pub(crate) enum Field {
-    Text(String),
-    Number(u64),
-    Real(f64),
-}
-
-/// What an exception has beside its message.
-#[derive(Default)]
-pub(crate) struct Details<'e> {
-    pub(crate) path: Option<&'e Path>,
-    pub(crate) found: Option<Field>,
-    pub(crate) expected: Option<Field>,
 }
 
 /// An exception in the making.
@@ -73,6 +58,12 @@ pub(crate) fn finish(made: Made<'_>, remedy: &str, temporary: bool) -> PyErr {
 /// What the program did wrong by itself.
 pub(crate) fn fault(what: &str) -> PyErr {
     PyRuntimeError::new_err(format!("fault of the program: {what}; please report it"))
+}
+
+/// A `ParametersError` that this package finds by itself.
+pub(crate) fn refuse(message: &str, remedy: &str) -> PyErr {
+    let made = Made::Own("ParametersError", message.to_owned(), Details::default());
+    finish(made, remedy, false)
 }
 
 /// An exception of `homaes.errors`.
@@ -189,9 +180,10 @@ fn class(error: &Error) -> &'static str {
         | Error::Protected { .. }
         | Error::NotProtected { .. }
         | Error::WrongPassphrase { .. } => "KeyMismatchError",
-        Error::ClientKey { .. } | Error::UnknownSetInFile { .. } | Error::SeenDamaged { .. } => {
-            "FileFormatError"
-        }
+        Error::ClientKey { .. }
+        | Error::UnknownSetInFile { .. }
+        | Error::SeenDamaged { .. }
+        | Error::Wide { .. } => "FileFormatError",
         Error::Params(_)
         | Error::UnknownSet { .. }
         | Error::Range { .. }
@@ -205,6 +197,8 @@ fn class(error: &Error) -> &'static str {
         | Error::ManyParts { .. }
         | Error::NoParts { .. }
         | Error::NoPart { .. }
+        | Error::Value { .. }
+        | Error::OtherState { .. }
         | Error::Crossing { .. } => "ParametersError",
         Error::Noise { .. } | Error::NoisyValue { .. } => "NoiseError",
         Error::Tag { .. }
@@ -230,6 +224,10 @@ fn of_wire(error: &WireError) -> &'static str {
 }
 
 fn of_scheme(error: &SchemeError, other: &'static str) -> &'static str {
+    use homaes_bgv::Error as Bgv;
+    if let Some(Bgv::TooDeep { .. } | Bgv::TooNoisy { .. }) = of_bgv(error) {
+        return "NoiseError";
+    }
     match error {
         SchemeError::Misfit(Misfit::OtherSet { .. } | Misfit::OtherKey { .. }) => {
             "KeyMismatchError"
@@ -241,178 +239,6 @@ fn of_scheme(error: &SchemeError, other: &'static str) -> &'static str {
     }
 }
 
-/// What the fields of an error are in Python.
-fn details(error: &Error) -> Details<'_> {
-    let words = |path, found: String, expected: String| Details {
-        path,
-        found: Some(Field::Text(found)),
-        expected: Some(Field::Text(expected)),
-    };
-    let numbers = |path, found, expected| Details {
-        path,
-        found: Some(Field::Number(found)),
-        expected: Some(Field::Number(expected)),
-    };
-    match error {
-        Error::File { path, source } => Details {
-            path: Some(path),
-            ..of_file(source)
-        },
-        Error::OtherRun {
-            path,
-            found,
-            expected,
-        }
-        | Error::Unexpected {
-            path,
-            found,
-            expected,
-            ..
-        } => words(Some(path), found.clone(), expected.clone()),
-        Error::UnfinishedOfSet {
-            path,
-            found,
-            expected,
-        } => words(Some(path), found.clone(), (*expected).to_owned()),
-        Error::UnknownSet { found, expected } => words(None, found.clone(), expected.clone()),
-        Error::UnknownSetInFile {
-            path,
-            found,
-            expected,
-        } => words(Some(path), found.clone(), expected.clone()),
-        Error::MessageLength {
-            path,
-            found,
-            expected,
-            ..
-        } => Details {
-            path: Some(path),
-            found: Some(Field::Number(*found)),
-            expected: Some(Field::Text((*expected).to_owned())),
-        },
-        Error::AesKeySize {
-            path,
-            found,
-            expected,
-        } => numbers(Some(path), *found as u64, *expected as u64),
-        Error::Aad {
-            found, expected, ..
-        } => numbers(None, *found as u64, *expected as u64),
-        Error::AesKey { path, found, .. } => Details {
-            path: Some(path),
-            found: Some(Field::Number(*found as u64)),
-            expected: Some(Field::Text("16, 24 or 32 bytes".to_owned())),
-        },
-        Error::Noise {
-            path,
-            found,
-            expected,
-            ..
-        } => Details {
-            path: path.as_deref(),
-            found: Some(Field::Real(*found)),
-            expected: Some(Field::Real(*expected)),
-        },
-        Error::NoisyValue {
-            path,
-            found,
-            expected,
-            ..
-        } => Details {
-            path: Some(path),
-            found: Some(Field::Real(*found)),
-            expected: Some(Field::Real(*expected)),
-        },
-        Error::Ciphertext { path, source, .. } => Details {
-            path: Some(path),
-            ..of_misfit(source)
-        },
-        Error::Content { path, source } => Details {
-            path: Some(path),
-            ..of_misfit(source)
-        },
-        Error::Batch { path, source, .. } => Details {
-            path: path.as_deref(),
-            ..of_misfit(source)
-        },
-        Error::Keys(source) => of_misfit(source),
-        error => Details {
-            path: path_alone(error),
-            ..Details::default()
-        },
-    }
-}
-
-/// The path of an error that has it and nothing else that an exception has.
-fn path_alone(error: &Error) -> Option<&Path> {
-    match error {
-        Error::Shard { path, .. }
-        | Error::Journal { path }
-        | Error::ClientKey { path }
-        | Error::Range { path, .. }
-        | Error::AlmostHex { path }
-        | Error::NotOfMode { path, .. }
-        | Error::Tag { path }
-        | Error::NoAesKey { path }
-        | Error::SeenUnchecked { path }
-        | Error::Seen { path, .. }
-        | Error::SeenDamaged { path, .. }
-        | Error::SeenIsOutput { path }
-        | Error::Padding { path }
-        | Error::Passphrase { path, .. }
-        | Error::Protected { path }
-        | Error::NotProtected { path }
-        | Error::WrongPassphrase { path }
-        | Error::Locked { path }
-        | Error::HalfReplaced { path }
-        | Error::ManyParts { path, .. }
-        | Error::NoParts { path }
-        | Error::NoPart { path, .. } => Some(path),
-        _ => None,
-    }
-}
-
-fn of_file(error: &WireError) -> Details<'static> {
-    let numbers = |found, expected| (Field::Number(found), Field::Number(expected));
-    let words = |found: String, expected: String| (Field::Text(found), Field::Text(expected));
-    let (found, expected) = match error {
-        WireError::TooShort { found, expected }
-        | WireError::Truncated { found, expected }
-        | WireError::TrailingBytes { found, expected }
-        | WireError::RecordCount { found, expected } => numbers(*found, *expected),
-        WireError::NewerVersion { found, expected } => {
-            numbers(u64::from(*found), u64::from(*expected))
-        }
-        WireError::WrongKind { found, expected } => words(found.to_string(), expected.to_string()),
-        WireError::OtherSet { found, expected } => words(found.clone(), expected.clone()),
-        WireError::OtherKey { found, expected } => words(found.to_string(), expected.to_string()),
-        _ => return Details::default(),
-    };
-    Details {
-        path: None,
-        found: Some(found),
-        expected: Some(expected),
-    }
-}
-
-fn of_misfit(error: &SchemeError) -> Details<'static> {
-    let words = |found: String, expected: String| Details {
-        path: None,
-        found: Some(Field::Text(found)),
-        expected: Some(Field::Text(expected)),
-    };
-    match error {
-        SchemeError::Misfit(Misfit::OtherSet {
-            found, expected, ..
-        }) => words((*found).to_owned(), (*expected).to_owned()),
-        SchemeError::Misfit(Misfit::OtherKey {
-            found, expected, ..
-        }) => words(found.to_string(), expected.to_string()),
-        SchemeError::Wire(error) => of_file(error),
-        _ => Details::default(),
-    }
-}
-
 /// What to do, in words of Python where those of the library are options of the command.
 pub(crate) fn remedy(error: &Error) -> &'static str {
     use homaes::Direction;
@@ -420,6 +246,9 @@ pub(crate) fn remedy(error: &Error) -> &'static str {
         Error::AlreadyExists { .. } => "choose another name, or pass force=True to replace it",
         Error::OtherRun { .. } | Error::Journal { .. } => {
             "choose another output, or pass force=True, which gives up what that run has done"
+        }
+        Error::Keys(source) | Error::Batch { source, .. } if out_of_levels(source) => {
+            "wrap the AES key with more levels_left, or with a set that leaves more"
         }
         Error::UnknownSet { .. } => "homaes.sets() lists the sets",
         Error::Direction { found, .. } => match found {
@@ -441,4 +270,13 @@ pub(crate) fn remedy(error: &Error) -> &'static str {
         Error::PartNames { .. } => "give the parts other names",
         error => error.remedy(),
     }
+}
+
+/// Whether a circuit of BGV lacks levels.
+fn out_of_levels(error: &SchemeError) -> bool {
+    use homaes_bgv::Error as Bgv;
+    matches!(
+        of_bgv(error),
+        Some(Bgv::TooDeep { .. } | Bgv::TooNoisy { .. } | Bgv::NoKey { .. })
+    )
 }

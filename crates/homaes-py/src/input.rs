@@ -94,7 +94,8 @@ impl FilePart {
     }
 }
 
-fn part((_, data, mode, iv, tag, aad): Given<'_>) -> PyResult<Part> {
+/// A part, whatever its name.
+pub(crate) fn part((_, data, mode, iv, tag, aad): Given<'_>) -> PyResult<Part> {
     let mode = mode_of(&mode, &iv)?;
     let made = match (buffer(&data)?, tag) {
         (Some(buffer), tag) => {

@@ -1,6 +1,7 @@
 //! Errors of jobs and stores as exceptions.
 
-use crate::errors::{Details, Field, Made, Raise, finish, missing, raise, refused};
+use crate::details::Details;
+use crate::errors::{Made, Raise, finish, missing, raise, refused};
 use homaes::Error;
 use homaes_job::{JobError, StoreError};
 use pyo3::PyErr;
@@ -14,15 +15,8 @@ impl Raise for JobError {
             Self::Work(Error::Io { path, source }) => match source.get_ref() {
                 Some(inner) if inner.is::<StoreError>() => {
                     let message = source.to_string();
-                    let details = Details {
-                        path: Some(&path),
-                        ..Details::default()
-                    };
-                    finish(
-                        Made::Own("StoreError", message, details),
-                        store(temporary),
-                        temporary,
-                    )
+                    let made = Made::Own("StoreError", message, Details::at(&path));
+                    finish(made, store(temporary), temporary)
                 }
                 _ => raise(Error::Io { path, source }),
             },
@@ -37,43 +31,19 @@ impl Raise for JobError {
 }
 
 impl Raise for StoreError {
+    #[rustfmt::skip] // a table
     fn raise(self) -> PyErr {
         let temporary = self.is_temporary();
+        let own = |class, details| Made::Own(class, self.to_string(), details);
         let made = match &self {
             Self::Io { name, source } => Made::System(refused(source, Path::new(name))),
-            Self::Missing { name } => {
-                Made::System(missing("there is no such object".into(), Path::new(name)))
-            }
-            Self::Name { .. } | Self::Location { .. } => {
-                Made::Own("ParametersError", self.to_string(), Details::default())
-            }
-            Self::TooLong {
-                name,
-                found,
-                most: expected,
-            }
-            | Self::TooShort {
-                name,
-                found,
-                expected,
-            }
-            | Self::OtherLength {
-                name,
-                found,
-                expected,
-            } => {
-                let numbers = [*found, *expected].map(Field::Number);
-                Made::Own("FileFormatError", self.to_string(), with(name, numbers))
-            }
-            Self::OtherContent {
-                name,
-                found,
-                expected,
-            } => {
-                let digests = [found, expected].map(|digest| Field::Text(digest.clone()));
-                Made::Own("FileFormatError", self.to_string(), with(name, digests))
-            }
-            _ => Made::Own("StoreError", self.to_string(), Details::default()),
+            Self::Missing { name } => Made::System(missing("there is no such object".into(), Path::new(name))),
+            Self::Name { .. } | Self::Location { .. } => own("ParametersError", Details::default()),
+            Self::TooLong { name, found, most: expected }
+            | Self::TooShort { name, found, expected }
+            | Self::OtherLength { name, found, expected } => own("FileFormatError", Details::of(*found, *expected).with(name)),
+            Self::OtherContent { name, found, expected } => own("FileFormatError", Details::of(found, expected).with(name)),
+            _ => own("StoreError", Details::default()),
         };
         finish(made, store(temporary), temporary)
     }
@@ -99,49 +69,16 @@ fn class(error: &JobError) -> &'static str {
     }
 }
 
-fn at(path: &str) -> Details<'_> {
-    Details {
-        path: Some(Path::new(path)),
-        ..Details::default()
-    }
-}
-
-fn with(path: &str, [found, expected]: [Field; 2]) -> Details<'_> {
-    Details {
-        path: Some(Path::new(path)),
-        found: Some(found),
-        expected: Some(expected),
-    }
-}
-
+#[rustfmt::skip] // a table
 fn details(error: &JobError) -> Details<'_> {
     match error {
-        JobError::OtherJob {
-            job,
-            found,
-            expected,
-        } => with(job, [found, expected].map(|name| Field::Text(name.clone()))),
-        JobError::ShardBytes {
-            shard,
-            found,
-            expected,
-        } => with(shard, [*found, *expected].map(Field::Number)),
-        JobError::NoShard { job, found, last } => {
-            let expected = Field::Text(format!("0 to {last}"));
-            with(job, [Field::Number(*found), expected])
-        }
-        JobError::ShardTooLong { found, most, .. } => Details {
-            path: None,
-            found: Some(Field::Number(*found)),
-            expected: Some(Field::Number(*most)),
-        },
-        JobError::Incomplete { job, missing, .. } => with(job, [*missing, 0].map(Field::Number)),
-        JobError::NoJob { job } | JobError::Plan { job, .. } | JobError::OtherKeys { job } => {
-            at(job)
-        }
-        JobError::Input { input: path }
-        | JobError::Differs { shard: path }
-        | JobError::Path { path } => at(path),
+        JobError::OtherJob { job, found, expected } => Details::of(found, expected).with(job),
+        JobError::ShardBytes { shard, found, expected } => Details::of(*found, *expected).with(shard),
+        JobError::NoShard { job, found, last } => Details::of(*found, &format!("0 to {last}")).with(job),
+        JobError::ShardTooLong { found, most, .. } => Details::of(*found, *most),
+        JobError::Incomplete { job, missing, .. } => Details::of(*missing, 0u64).with(job),
+        JobError::NoJob { job } | JobError::Plan { job, .. } | JobError::OtherKeys { job } => Details::at(job),
+        JobError::Input { input: path } | JobError::Differs { shard: path } | JobError::Path { path } => Details::at(path),
         _ => Details::default(),
     }
 }

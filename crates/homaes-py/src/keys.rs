@@ -2,6 +2,7 @@
 
 use crate::ciphertexts::{Held, meta_mode};
 use crate::errors::raise;
+use crate::numbers::opened;
 use crate::place::{Place, Shared, buffer, path};
 use crate::wait;
 use homaes::{
@@ -179,6 +180,12 @@ impl SecretKey {
         let output = move || Output::private(path, force);
         let report = self.decrypt_into(ciphertexts, how, true, output)?;
         decrypt_report(ciphertexts.py(), &report)
+    }
+
+    /// Decrypt a `.hcv` file, or the bytes of one: arrays of numbers by their labels.
+    #[pyo3(signature = (source, /))]
+    fn open_values<'py>(&self, source: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
+        opened(source, self.0.clone())
     }
 
     /// Name of the parameter set.

@@ -3,6 +3,7 @@
 //! | module | content |
 //! |---|---|
 //! | `errors` | errors of the library as exceptions |
+//! | `details` | what exceptions have beside their messages |
 //! | `job_errors` | those of jobs and stores |
 //! | `wait` | work in a thread of its own, while the calling thread answers to signals |
 //! | `service` | a thread that keeps what was prepared, and takes one task after the other |
@@ -11,6 +12,8 @@
 //! | `input` | AES ciphertext from files and buffers |
 //! | `transcipher`, `ciphertexts` | runs, and their results |
 //! | `job` | jobs, and their workers |
+//! | `batches`, `circuit`, `values`, `numbers` | results batch by batch; computing on those of BGV, files of that, and what is in them |
+//! | `scan` | searching AES ciphertext for public patterns |
 //! | `about` | parameter sets, what is in a file, digests, the command |
 
 // Not forbidden: the macros of pyo3 write unsafe code, which allows itself. There is none by hand.
@@ -19,15 +22,21 @@
 #![allow(clippy::missing_errors_doc, reason = "exceptions stand in the stubs")]
 
 mod about;
+mod batches;
 mod ciphertexts;
+mod circuit;
+mod details;
 mod errors;
 mod input;
 mod job;
 mod job_errors;
 mod keys;
+mod numbers;
 mod place;
+mod scan;
 mod service;
 mod transcipher;
+mod values;
 mod wait;
 
 /// Fully homomorphic AES: the part of the package `homaes` that is in Rust.
@@ -36,11 +45,19 @@ mod _homaes {
     #[pymodule_export]
     use crate::about::{card, digest, inspect, run_command, set_names, version};
     #[pymodule_export]
+    use crate::batches::{Batch, Batches};
+    #[pymodule_export]
     use crate::ciphertexts::Held;
+    #[pymodule_export]
+    use crate::circuit::{Circuit, State, Vector};
     #[pymodule_export]
     use crate::job::{Job, JobWorker};
     #[pymodule_export]
     use crate::keys::{EvalKey, SecretKey, WrappedKey, keygen};
     #[pymodule_export]
+    use crate::scan::{matches, scan};
+    #[pymodule_export]
     use crate::transcipher::Runner;
+    #[pymodule_export]
+    use crate::values::save_values;
 }

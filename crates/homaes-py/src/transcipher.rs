@@ -145,16 +145,15 @@ impl Runner {
 /// More than any machine has use for.
 const MOST_THREADS: usize = 1024;
 
-/// Threads that work: as many as there are cores, unless another number is given.
+/// A number of threads; for None one for each core.
 pub(crate) fn threads_of(threads: Option<usize>) -> PyResult<NonZeroUsize> {
-    match threads {
-        None => Ok(available_parallelism().unwrap_or(NonZeroUsize::MIN)),
-        Some(threads) => NonZeroUsize::new(threads)
-            .filter(|threads| threads.get() <= MOST_THREADS)
-            .ok_or_else(|| {
-                PyValueError::new_err(format!("threads: found {threads}, expected 1 to 1024"))
-            }),
-    }
+    let Some(threads) = threads else {
+        return Ok(available_parallelism().unwrap_or(NonZeroUsize::MIN));
+    };
+    let some = NonZeroUsize::new(threads).filter(|threads| threads.get() <= MOST_THREADS);
+    some.ok_or_else(|| {
+        PyValueError::new_err(format!("threads: found {threads}, expected 1 to 1024"))
+    })
 }
 
 /// All of a run.

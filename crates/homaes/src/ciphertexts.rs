@@ -329,6 +329,18 @@ impl Batch {
         self.index
     }
 
+    /// Its parameter set.
+    #[must_use]
+    pub fn set(&self) -> &Set {
+        &self.set
+    }
+
+    /// Names the secret key that decrypts it.
+    #[must_use]
+    pub fn key_id(&self) -> KeyId {
+        self.key_id
+    }
+
     /// Where the bytes lie in the ciphertexts.
     #[must_use]
     pub fn layout(&self) -> Layout {

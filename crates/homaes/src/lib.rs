@@ -36,6 +36,7 @@
 //! | `transcipher`, `decrypt`, `inspect` | the verbs on files |
 //! | `ciphertexts` | results, batch by batch, from wherever they come: what decryption, inspection and programs read |
 //! | `computed` | files of what programs computed on results |
+//! | `scan` | searching for public patterns |
 //! | `plan`, `results`, `resume`, `shard` | what a run writes, known before it starts; runs that go on after a stop; batches evaluated apart |
 //! | `bridge`, `values`, `export` | results that leave BGV for TFHE: the key, files of LWE ciphertexts, values of the crate `tfhe` |
 //! | `gcm`, `expect`, `seen` | what is checked at decryption: the tag of a GCM message, what is expected of it, the replay log |
@@ -76,6 +77,7 @@ mod random;
 mod report;
 mod results;
 mod resume;
+mod scan;
 mod scheme;
 mod scheme_error;
 mod seen;
@@ -111,9 +113,11 @@ pub use message::{Message, Part};
 pub use meta::{MAX_AAD_BYTES, Meta, PartMeta};
 pub use output::{Buffer, Output, interrupt, interrupt_without_memory, remove_leftovers};
 pub use plan::{Plan, RunId};
+pub use pool::Pool;
 pub use quality::Quality;
 pub use report::{Measured, Progress, Report, Stages, Step};
 pub use resume::{Kept, Resume, journal_path, part_path};
+pub use scan::Scan;
 pub use scheme::{NoiseTerms, Scheme, Set, Variant, Yardstick};
 pub use scheme_error::{ParamsError, SchemeError};
 pub use shard::{Fetch, Merge, Shard, ShardName};

@@ -5,10 +5,10 @@ use rayon::{ThreadBuilder, ThreadPool, ThreadPoolBuilder};
 use std::io;
 use std::thread::{self, JoinHandle};
 
-/// A pool of threads, or the calling thread alone where no other one can be started.
+/// A pool of threads, or the calling thread alone where no other one can be started: for programs that compute on results.
 ///
 /// All parallel work of this crate runs in one: the global pool of rayon panics where it cannot start its threads.
-pub(crate) struct Pool {
+pub struct Pool {
     workers: Option<Workers>,
 }
 
@@ -34,9 +34,16 @@ fn join(handles: &mut Vec<JoinHandle<()>>) {
     }
 }
 
+impl core::fmt::Debug for Pool {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_tuple("Pool").field(&self.threads()).finish()
+    }
+}
+
 impl Pool {
     /// At most `threads` workers; for 0 one for each core, or as the environment variable `RAYON_NUM_THREADS` says.
-    pub(crate) fn new(threads: usize) -> Self {
+    #[must_use]
+    pub fn new(threads: usize) -> Self {
         Self::with(threads, |worker| {
             room_for_thread()?;
             thread::Builder::new().spawn(|| worker.run())
@@ -76,12 +83,13 @@ impl Pool {
     }
 
     /// Number of threads that work.
-    pub(crate) fn threads(&self) -> usize {
+    #[must_use]
+    pub fn threads(&self) -> usize {
         self.workers.as_ref().map_or(1, |workers| workers.threads)
     }
 
     /// Runs `work`, and all parallel work within it, on these threads.
-    pub(crate) fn install<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+    pub fn install<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         match self
             .workers
             .as_ref()

@@ -11,6 +11,7 @@ mod parts;
 mod passphrase;
 mod resume;
 mod round_trip;
+mod scan;
 mod tfhe;
 mod timing;
 mod values;

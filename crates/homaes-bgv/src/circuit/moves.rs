@@ -101,11 +101,14 @@ impl Circuit<'_, '_> {
     fn step(&self, a: &Ciphertext, axis: Axis, step: usize) -> Result<Ciphertext> {
         let mut by = [0; 3];
         by[axis as usize] = step;
-        self.eval.translate(a, by).map_err(|_| Error::NoKey {
-            what: "rotation",
-            level: a.level,
-            most: self.params().rotation_level(),
-            set: self.params().set().name.as_str(),
+        self.eval.translate(a, by).map_err(|error| match error {
+            Error::Cancelled(_) => error,
+            _ => Error::NoKey {
+                what: "rotation",
+                level: a.level,
+                most: self.params().rotation_level(),
+                set: self.params().set().name.as_str(),
+            },
         })
     }
 }

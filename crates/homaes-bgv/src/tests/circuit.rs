@@ -475,3 +475,27 @@ fn the_order_of_operations_changes_noise_only() {
     let [from, to] = [9, 8].map(|level| f.params.basis(level).len() as u64);
     assert!(eval.reading().count("transforms") < 2 * (from + to));
 }
+
+#[test]
+fn circuits_end_when_they_are_cancelled() {
+    let f = toy(29);
+    let x = vec![1; f.params.slots().count()];
+    let a = at_level(&f, &x, 12);
+    let cancel = homaes_scheme::Cancel::new();
+    let eval = Evaluator::new(&f.eval).until(&cancel);
+    let c = Circuit::new(&eval);
+    assert!(c.multiply(&a, &a).is_ok());
+    cancel.cancel();
+    let masks = [&a, &a];
+    for ended in [
+        c.add(&a, &a),
+        c.add_byte(&a, 1),
+        c.multiply(&a, &a),
+        c.equals_byte(&a, 1),
+        c.all(&masks),
+        c.conjugate(&a, 1),
+        c.rotate(&a, Axis::E5, 1),
+    ] {
+        assert!(matches!(ended, Err(Error::Cancelled(_))), "{ended:?}");
+    }
+}

@@ -1,0 +1,213 @@
+//! Searching encrypted messages for public patterns, at every byte offset.
+//!
+//! Byte i of block b is in slot b of ciphertext i. A window that starts at byte o of block b reads bytes o, o + 1, … of a stream
+//! whose byte n, from the start of the block, is ciphertext n mod 16 moved n div 16 blocks along a run of slots. For public
+//! random α_{j,p} in GF(2^8), shared by all patterns,
+//!
+//! ```text
+//! z_j = Σ_p α_{j,p} (x_{o+p} - s_p),  j < t          no level: constants and sums
+//! e   = Π_j (1 - z_j^255)                            three levels, and ⌈log2 t⌉
+//! ```
+//!
+//! is 1 where the window is the pattern s, and where it is not, with probability 2^-8t. Sixteen offsets are packed in two
+//! ciphertexts: bit i of slot b of ciphertext h says that a window at byte 8h + i of block b matches.
+//!
+//! Slots move cyclically within runs, so a run holds some blocks twice: those its last windows reach over into the next run, of
+//! the same batch or of the next one. The server chooses which block goes to which slot; nothing is masked.
+
+use crate::aes::state::State;
+use crate::ciphertext::Ciphertext;
+use crate::circuit::{Axis, Circuit};
+use crate::error::{Error, Result};
+use crate::params::Params;
+use homaes_scheme::FieldError;
+use rayon::prelude::*;
+
+/// Bytes of a block.
+const BLOCK: usize = 16;
+
+/// Which block is in which slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Placement {
+    run_len: usize,
+    runs: usize,
+    /// blocks at the end of a run that the next run holds too
+    overlap: usize,
+}
+
+impl Placement {
+    /// For patterns of up to `longest` bytes; nothing if their windows reach over more than a run of slots.
+    pub fn new(params: &Params, longest: usize) -> Option<Self> {
+        let slots = params.slots();
+        let out = Self {
+            run_len: slots.run_len(),
+            runs: slots.count() / slots.run_len(),
+            overlap: longest.saturating_add(BLOCK - 2) / BLOCK,
+        };
+        (out.overlap < out.run_len).then_some(out)
+    }
+
+    /// Blocks of a run whose windows it answers for.
+    fn own(&self) -> usize {
+        self.run_len - self.overlap
+    }
+
+    /// Blocks whose windows a batch answers for.
+    pub fn blocks_per_batch(&self) -> usize {
+        self.runs * self.own()
+    }
+
+    /// Number of the block in a slot, where slots are counted on from batch to batch. It may be past the end of the message.
+    pub fn block_of(&self, slot: usize) -> usize {
+        slot / self.run_len * self.own() + slot % self.run_len
+    }
+
+    /// Byte of the message at which the window begins that bit `offset`, 0 to 15, of a slot answers for; nothing if the next run
+    /// answers for it. Slots are counted on from batch to batch.
+    pub fn start(&self, slot: usize, offset: usize) -> Option<usize> {
+        let own = slot % self.run_len < self.own();
+        own.then(|| BLOCK * self.block_of(slot) + offset)
+    }
+}
+
+/// The encrypted answer for a pattern: bit i of slot b of ciphertext h says whether a match begins at byte 8h + i of the block in slot b.
+pub type Verdict = [Ciphertext; 2];
+
+/// Compares all windows of a batch with patterns.
+pub struct Scanner<'c> {
+    circuit: Circuit<'c, 'c>,
+    /// α_{j,p}
+    alphas: Vec<Vec<u8>>,
+}
+
+impl<'c> Scanner<'c> {
+    /// `alphas` are t rows of random bytes, as long as the longest pattern.
+    pub fn new(circuit: Circuit<'c, 'c>, alphas: Vec<Vec<u8>>) -> Self {
+        Self { circuit, alphas }
+    }
+
+    /// The answers for `patterns`, from a sliced state whose blocks are placed by [`Placement`].
+    ///
+    /// Level: below by three and ⌈log2 t⌉, and one for the noise of AES and of sums. Cost: a rotation for each byte beyond the first block that a
+    /// window reads, 16·t sums, and for each pattern 16 times t comparisons and a product of them.
+    ///
+    /// # Errors
+    /// As [`Circuit::multiply`] and [`Circuit::rotate`]; if the state is not of sixteen ciphertexts, or a pattern is empty or longer than the rows of
+    /// coefficients.
+    pub fn scan(&self, state: &State, patterns: &[&[u8]]) -> Result<Vec<Verdict>> {
+        let wrong = |what, found, expected| {
+            let (found, expected) = (found as u64, expected as u64);
+            Err(Error::Field(FieldError::new(what, found, expected)))
+        };
+        let bytes = state.ciphertexts().len();
+        if bytes != BLOCK {
+            return wrong("ciphertexts of a sliced state", bytes, BLOCK);
+        }
+        let lengths = lengths(patterns);
+        let longest = lengths.last().copied().unwrap_or(1);
+        let rows = self.alphas.iter().map(Vec::len).min().unwrap_or(0);
+        if lengths.first() == Some(&0) || longest > rows {
+            return wrong("bytes of a pattern", longest, rows);
+        }
+        let stream = self.stream(state, BLOCK - 1 + longest)?;
+        let sums = self.sums(&stream, &lengths)?;
+        let verdict = |pattern: &&[u8]| {
+            let length = lengths.binary_search(&pattern.len()).unwrap_or(0);
+            self.verdict(&sums[length], pattern)
+        };
+        patterns.iter().map(verdict).collect()
+    }
+
+    /// Bytes 0, 1, …, `count` - 1 from the start of each block: rotations by one block for every sixteen.
+    fn stream(&self, state: &State, count: usize) -> Result<Vec<Ciphertext>> {
+        let mut out = state.ciphertexts().to_vec();
+        while out.len() < count {
+            let from = out.len() - BLOCK;
+            let more = (count - out.len()).min(BLOCK);
+            let next: Vec<Ciphertext> = out[from..from + more]
+                .par_iter()
+                .map(|x| self.circuit.rotate(x, Axis::E257, 1))
+                .collect::<Result<_>>()?;
+            out.extend(next);
+        }
+        Ok(out)
+    }
+
+    /// Σ_{p < len} α_{j,p} x_{o+p} for every offset o and row j, for each of the ascending `lengths`: \[length\]\[o\]\[j\].
+    fn sums(&self, stream: &[Ciphertext], lengths: &[usize]) -> Result<Vec<Vec<Vec<Ciphertext>>>> {
+        let t = self.alphas.len();
+        // prefix sums: a longer pattern continues where the shorter one ended
+        let sums: Vec<Vec<Ciphertext>> = (0..BLOCK * t)
+            .into_par_iter()
+            .map(|k| self.prefix_sums(&stream[k / t..], &self.alphas[k % t], lengths))
+            .collect::<Result<_>>()?;
+        let at = |o: usize, j: usize, l: usize| sums[o * t + j][l].clone();
+        let by_row = |o, l| (0..t).map(|j| at(o, j, l)).collect();
+        Ok((0..lengths.len())
+            .map(|l| (0..BLOCK).map(|o| by_row(o, l)).collect())
+            .collect())
+    }
+
+    fn prefix_sums(
+        &self,
+        x: &[Ciphertext],
+        alpha: &[u8],
+        lengths: &[usize],
+    ) -> Result<Vec<Ciphertext>> {
+        let mut out: Vec<Ciphertext> = Vec::new();
+        let mut done = 0;
+        for &len in lengths {
+            let mut terms: Vec<(&Ciphertext, u8)> = x[done..len]
+                .iter()
+                .zip(alpha[done..len].iter().copied())
+                .collect();
+            if let Some(before) = out.last() {
+                terms.push((before, 1));
+            }
+            out.push(self.circuit.combine(&terms)?);
+            done = len;
+        }
+        Ok(out)
+    }
+
+    /// 1 where the window at one offset is `pattern`, from its sums.
+    fn matches(&self, sums: &[Ciphertext], pattern: &[u8]) -> Result<Ciphertext> {
+        let zeros: Vec<Ciphertext> = sums
+            .par_iter()
+            .zip(&self.alphas)
+            .map(|(sum, alpha)| self.circuit.equals_byte(sum, inner(alpha, pattern)))
+            .collect::<Result<_>>()?;
+        self.circuit.all(&zeros.iter().collect::<Vec<_>>())
+    }
+
+    /// The packed answer for `pattern`, from the sums of its length at all offsets.
+    fn verdict(&self, sums: &[Vec<Ciphertext>], pattern: &[u8]) -> Result<Verdict> {
+        let found: Vec<Ciphertext> = sums
+            .par_iter()
+            .map(|sums| self.matches(sums, pattern))
+            .collect::<Result<_>>()?;
+        let pack = |h: usize| {
+            let bits = found[8 * h..8 * h + 8].iter().enumerate();
+            let terms: Vec<(&Ciphertext, u8)> = bits.map(|(i, e)| (e, 1 << i)).collect();
+            self.circuit.combine(&terms)
+        };
+        Ok([pack(0)?, pack(1)?])
+    }
+}
+
+/// Σ α_p s_p.
+fn inner(alpha: &[u8], s: &[u8]) -> u8 {
+    let products = alpha
+        .iter()
+        .zip(s)
+        .map(|(&a, &s)| homaes_aes::gf256::mul(a, s));
+    products.fold(0, |sum, x| sum ^ x)
+}
+
+/// The lengths of `patterns`, ascending, each once.
+fn lengths(patterns: &[&[u8]]) -> Vec<usize> {
+    let mut out: Vec<usize> = patterns.iter().map(|pattern| pattern.len()).collect();
+    out.sort_unstable();
+    out.dedup();
+    out
+}

@@ -1,0 +1,53 @@
+//! Searching AES ciphertext for public patterns.
+
+use crate::ciphertexts::Held;
+use crate::errors::raise;
+use crate::input::{Given, part};
+use crate::keys::{EvalKey, WrappedKey};
+use crate::transcipher::threads_of;
+use crate::wait;
+use homaes::{Cancel, Error, Output, Pool, Scan, Set};
+use pyo3::prelude::*;
+
+type Patterns = Vec<(String, Vec<u8>)>;
+
+/// Search one part of a message, with an answer for each pattern: the bytes of a `.hcv` file.
+#[pyfunction]
+#[pyo3(signature = (given, eval_key, wrapped_key, patterns, threads, /))]
+pub(crate) fn scan(
+    py: Python<'_>,
+    given: Given<'_>,
+    eval_key: &EvalKey,
+    wrapped_key: &WrappedKey,
+    patterns: Patterns,
+    threads: Option<usize>,
+) -> PyResult<Held> {
+    let (part, threads) = (part(given)?, threads_of(threads)?);
+    let (eval, wrapped) = (eval_key.key.clone(), wrapped_key.key.clone());
+    let cancel = Cancel::new();
+    let thrown = cancel.clone();
+    let bytes = wait::run(py, &cancel, false, move || {
+        let scan = Scan::new(eval.set(), patterns)?;
+        let pool = Pool::new(threads.get());
+        let (output, buffer) = Output::memory();
+        scan.run(&eval, &wrapped, part, &pool, &thrown)?
+            .write(output)?;
+        Ok::<_, Error>(buffer.take())
+    })?;
+    Ok(Held::own(bytes))
+}
+
+/// Where the pattern of a label begins in a message of `bytes`, by the numbers of its answer.
+#[pyfunction]
+#[pyo3(signature = (set, patterns, label, numbers, bytes, /))]
+pub(crate) fn matches(
+    py: Python<'_>,
+    set: &str,
+    patterns: Patterns,
+    label: &str,
+    numbers: Vec<u64>,
+    bytes: u64,
+) -> PyResult<Vec<u64>> {
+    let find = || Scan::new(&Set::named(set)?, patterns)?.starts_of(label, &numbers, bytes);
+    py.detach(find).map_err(raise)
+}

@@ -1,0 +1,123 @@
+//! A search finds patterns wherever they begin, and what cannot be searched is refused before anything is computed.
+
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+use crate::common::KEY;
+use ctr::cipher::{KeyIvInit, StreamCipher};
+use homaes::{
+    AesKey, Cancel, Computed, Direction, Error, KeySet, Layout, Memory, Mode, Output, Part, Pool,
+    Result, Scan, Set, WrappedKey, Wrapping,
+};
+
+const SET: &str = "bgv/toy-4369";
+
+fn patterns(all: &[(&str, &[u8])]) -> Vec<(String, Vec<u8>)> {
+    let all = all.iter();
+    all.map(|(label, bytes)| ((*label).to_owned(), bytes.to_vec()))
+        .collect()
+}
+
+fn keys(set: &str) -> KeySet {
+    KeySet::generate(&Set::named(set).unwrap()).unwrap()
+}
+
+fn wrapped(keys: &KeySet, levels: usize) -> WrappedKey {
+    let wrapping = Wrapping {
+        levels_left: Some(levels),
+        ..Wrapping::default()
+    };
+    let key = AesKey::from_bytes(&KEY).unwrap();
+    WrappedKey::encrypt(&keys.secret, &key, &wrapping).unwrap()
+}
+
+fn part(message: &[u8]) -> Part {
+    let mut text = message.to_vec();
+    ctr::Ctr128BE::<aes::Aes128>::new(&KEY.into(), &[7; 16].into()).apply_keystream(&mut text);
+    Part::of(Memory::new(text, "m"), Mode::Ctr { iv: [7; 16] }).unwrap()
+}
+
+fn searched(scan: &Scan, keys: &KeySet, wrapped: &WrappedKey, part: Part) -> Result<Computed> {
+    scan.run(&keys.eval, wrapped, part, &Pool::new(0), &Cancel::new())
+}
+
+#[test]
+fn patterns_are_found_wherever_they_begin() {
+    let all: &[(&str, &[u8])] = &[("two", b"ab"), ("long", b"across a block's end")];
+    let keys = keys(SET);
+    let scan = Scan::new(keys.eval.set(), patterns(all)).unwrap();
+    let mut message = vec![b'.'; 16 * 125 + 70];
+    let end = message.len() - 20;
+    // the second run begins at block 126
+    for at in [0, 9, 16 * 126 - 5, end] {
+        message[at..at + 20].copy_from_slice(all[1].1);
+    }
+    message[40..42].copy_from_slice(b"ab");
+    message[63..65].copy_from_slice(b"ab");
+    let clear = |pattern: &[u8]| -> Vec<u64> {
+        let windows = (0..).zip(message.windows(pattern.len()));
+        windows
+            .filter(|(_, w)| *w == pattern)
+            .map(|(at, _)| at)
+            .collect()
+    };
+    let computed = searched(&scan, &keys, &wrapped(&keys, 8), part(&message)).unwrap();
+    let (output, buffer) = Output::memory();
+    computed.write(output).unwrap();
+    let values = keys.secret.open_values_of(&buffer.take()[..], "x").unwrap();
+    assert_eq!(values.len(), 2);
+    for (value, (_, pattern)) in values.iter().zip(all) {
+        let starts = scan.starts(value, message.len() as u64).unwrap();
+        assert_eq!(starts, clear(pattern));
+        assert!(starts.len() > 1);
+    }
+    let other = scan.starts_of("none", &[], 0);
+    assert!(matches!(other, Err(Error::Value { label, .. }) if label == "none"));
+}
+
+#[test]
+fn what_cannot_be_searched_is_refused() {
+    let keys = keys(SET);
+    let scan = |all: &[(&str, &[u8])]| Scan::new(keys.eval.set(), patterns(all));
+    let long = vec![1; 16 * 128];
+    for (all, expected) in [
+        (vec![], ""),
+        (vec![("a", &b"x"[..]), ("empty", b"")], "empty"),
+        (vec![("long", &long[..])], "long"),
+    ] {
+        let error = scan(&all).unwrap_err();
+        assert!(matches!(error, Error::Value { label, .. } if label == expected));
+    }
+    let twice = scan(&[("a", b"x"), ("a", b"y")]).unwrap();
+    let run = |scan: &Scan, wrapped: &WrappedKey| searched(scan, &keys, wrapped, part(b"x"));
+    let error = run(&twice, &wrapped(&keys, 8)).unwrap_err();
+    assert!(matches!(error, Error::Value { label, .. } if label == "a"));
+    let one = scan(&[("a", b"x")]).unwrap();
+    let error = run(&one, &wrapped(&keys, 2)).unwrap_err();
+    assert!(error.to_string().starts_with("out of depth: 7"), "{error}");
+    let wrapping = Wrapping {
+        direction: Direction::Decrypt,
+        levels_left: Some(8),
+        ..Wrapping::default()
+    };
+    let key = AesKey::from_bytes(&KEY).unwrap();
+    let reverse = WrappedKey::encrypt(&keys.secret, &key, &wrapping).unwrap();
+    assert!(matches!(run(&one, &reverse), Err(Error::Direction { .. })));
+    let wrapping = Wrapping {
+        layouts: vec![Layout::Bits],
+        ..Wrapping::default()
+    };
+    let small = self::keys("bgv/toy-255");
+    let bits = WrappedKey::encrypt(&small.secret, &key, &wrapping).unwrap();
+    let short = Scan::new(small.eval.set(), patterns(&[("a", b"x")])).unwrap();
+    let error = searched(&short, &small, &bits, part(b"x")).unwrap_err();
+    assert!(error.to_string().contains("round keys"), "{error}");
+    let error = searched(&one, &small, &bits, part(b"x")).unwrap_err();
+    assert!(matches!(error, Error::Keys(_)), "{error}");
+    let tfhe = Scan::new(&Set::named("tfhe/toy").unwrap(), patterns(&[("a", b"x")]));
+    assert!(matches!(tfhe, Err(Error::OtherState { .. })));
+    let cancel = Cancel::new();
+    cancel.cancel();
+    let key = wrapped(&keys, 8);
+    let ended = one.run(&keys.eval, &key, part(b"x"), &Pool::new(0), &cancel);
+    assert!(matches!(ended, Err(Error::Cancelled)));
+}

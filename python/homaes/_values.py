@@ -1,0 +1,95 @@
+"""Files of what was computed on results."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ._homaes import Circuit, EvalKey, Held, Vector, WrappedKey
+from ._homaes import matches as _matches
+from ._homaes import save_values as _save_values
+from ._homaes import scan as _scan
+from .modes import Mode, public_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+__all__ = ["Values", "matches", "save_values", "scan"]
+
+
+def save_values(
+    path: str | os.PathLike[str],
+    values: Mapping[str, Vector | Iterable[Vector]],
+    circuit: Circuit,
+    *,
+    force: bool = False,
+) -> None:
+    """Write vectors under labels to a ``.hcv`` file, for ``SecretKey.open_values`` and ``homaes decrypt --json``.
+
+    A value is a vector or several, whose slots then follow each other. All slots are in the file, also those without a block: multiply by a
+    public mask what the owner of the key must not see.
+    """
+    given = [
+        (label, [value] if isinstance(value, Vector) else list(value))
+        for label, value in values.items()
+    ]
+    _save_values(path, given, circuit, force)
+
+
+class Values:
+    """What was computed, in memory: ``SecretKey.open_values`` takes it."""
+
+    def __init__(self, held: Held) -> None:
+        self._held = held
+
+    def save(self, path: str | os.PathLike[str], /, *, force: bool = False) -> None:
+        """Write a ``.hcv`` file."""
+        self._held.save(path, force=force)
+
+    def to_bytes(self) -> bytes:
+        """All bytes of the ``.hcv`` file."""
+        return self._held.to_bytes()
+
+    def __repr__(self) -> str:
+        return f"<homaes.Values, {len(self.to_bytes())} bytes>"
+
+
+def scan(
+    data: str | os.PathLike[str] | Buffer | npt.NDArray[np.uint8],
+    mode: Mode,
+    eval_key: EvalKey,
+    wrapped_key: WrappedKey,
+    patterns: Mapping[str, Buffer],
+    *,
+    threads: int | None = None,
+) -> Values:
+    """Search AES ciphertext for public patterns at every byte offset, in BGV, without learning what is found.
+
+    A pattern that is in the message is found, whatever blocks and batches it is across; one that is not is reported at a given byte with a
+    probability of 2^-48. The AES key must be wrapped with ``levels_left=8`` in a set whose slots can be rotated, such as ``bgv/aes128+8``.
+    The owner of the key opens the answers with ``SecretKey.open_values``, and ``matches`` says where patterns begin.
+    """
+    given = (None, data, *public_of(mode))
+    return Values(_scan(given, eval_key, wrapped_key, _pairs(patterns), threads))
+
+
+def matches(
+    values: Mapping[str, npt.NDArray[np.unsignedinteger[Any]]],
+    patterns: Mapping[str, Buffer],
+    set: str,
+    bytes: int,
+) -> dict[str, list[int]]:
+    """Where each pattern begins in a message of ``bytes``, by the opened answers of ``scan`` under keys of ``set``.
+
+    ``patterns`` are those of the scan, all of them.
+    """
+    pairs = _pairs(patterns)
+    return {label: _matches(set, pairs, label, values[label].tolist(), bytes) for label in patterns}
+
+
+def _pairs(patterns: Mapping[str, Buffer]) -> list[tuple[str, bytes]]:
+    return [(label, memoryview(pattern).tobytes()) for label, pattern in patterns.items()]
