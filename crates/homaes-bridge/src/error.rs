@@ -58,6 +58,11 @@ pub enum Error {
         /// where it should
         expected: Other,
     },
+    /// Values in the format of other keys than the bridge leads to.
+    #[error(
+        "the values would have the format of other keys of the crate tfhe than those that the bridge leads to"
+    )]
+    Format,
     /// Numbers modulo another power of two.
     #[error("numbers modulo 2^{found}, expected 2^{expected}")]
     Modulus {
@@ -117,6 +122,9 @@ impl Failure for Error {
             }
             Self::UnfitKey { .. } => {
                 "make keys and bridge together by 'keygen --set … --bridge …', which draws until they fit"
+            }
+            Self::Format => {
+                "take the format of the client key that the bridge was made for, or of a server key of it"
             }
             Self::UnevenBits => "take a copy of the key",
             Self::Field(_) | Self::TooNoisy { .. } | Self::Handed { .. } => remedy::ANEW,

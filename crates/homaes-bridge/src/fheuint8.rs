@@ -42,16 +42,21 @@ impl BridgeKey {
         rng.fill_bytes(&mut id);
         let target = Target {
             id: KeyId(id),
-            other: Other::User {
-                pattern: format.pattern(),
-                tag: format.tag().to_vec(),
-            },
+            other: Other::of_user(&format),
         };
         Self::generate(secret, &bits, target, rng)
     }
 }
 
 impl Other {
+    /// Keys whose values look like this.
+    fn of_user(format: &Format) -> Self {
+        Self::User {
+            pattern: format.pattern(),
+            tag: format.tag().to_vec(),
+        }
+    }
+
     /// How values of the user look.
     ///
     /// # Errors
@@ -74,7 +79,8 @@ impl Crossing<'_> {
     /// The bytes numbered `bytes` as values of `tfhe`, in their order, marked as of nominal noise, which they have and less.
     ///
     /// # Errors
-    /// As [`lwes`](Self::lwes); if the crossing is not one of pairs; if there is more than nominal noise; if `format` is of keys of another dimension.
+    /// As [`lwes`](Self::lwes); if the crossing is not one of pairs; if there is more than nominal noise; [`Error::Format`] if `format` is not that of the keys that the
+    /// bridge leads to.
     pub fn fheuint8(
         &self,
         crossed: &Crossed,
@@ -82,6 +88,9 @@ impl Crossing<'_> {
         format: &Format,
     ) -> Result<Vec<FheUint8>> {
         self.check(Numbers::Pairs)?;
+        if self.key().target().other != Other::of_user(format) {
+            return Err(Error::Format);
+        }
         crossed.noise().nominal()?;
         let lwes = self.lwes(crossed, bytes)?;
         let values = lwes.chunks_exact(self.numbers().count() * self.words());

@@ -126,6 +126,9 @@ fn a_packed_block_becomes_values() {
     let state = aes.evaluate(&[[9; 16]]).unwrap();
     let crossed = crossing.cross(aes.evaluator(), &state).unwrap();
     let format = Format::of_server(server).unwrap();
+    let other = Format::from_parts(format.pattern(), b"another tag").unwrap();
+    let refused = crossing.fheuint8(&crossed, 0..16, &other);
+    assert!(matches!(refused, Err(Error::Format)));
     let values = crossing.fheuint8(&crossed, 0..16, &format).unwrap();
     let found: Vec<u8> = values.iter().map(|value| value.decrypt(client)).collect();
     assert_eq!(found, encrypt_block([9; 16], &keys));
