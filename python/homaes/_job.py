@@ -30,6 +30,8 @@ class JobStatus:
     present: list[range]
     #: Numbers of those that are there with another length, and that length.
     wrong: dict[int, int]
+    #: Names of files among the shards that are none.
+    others: list[str]
     #: Shards that workers are evaluating; 0 where that cannot be told, as in a bucket.
     claimed: int
     #: Of the shards that are there.

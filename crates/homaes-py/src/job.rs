@@ -147,6 +147,7 @@ impl Job {
         out.set_item("batches", status.batches)?;
         out.set_item("present", ends(&status.present))?;
         out.set_item("wrong", status.wrong.clone())?;
+        out.set_item("others", status.others)?;
         out.set_item("claimed", status.claimed)?;
         out.set_item("bytes", status.bytes)?;
         Ok(out)
