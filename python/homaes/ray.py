@@ -30,7 +30,7 @@ _SLICE = 0.2
 #: Seconds between two looks at the machines of the cluster.
 _LOOK = 2.0
 #: Seconds that workers have to end by themselves.
-_END = 0.8
+_END = 0.6
 #: Seconds until what failed for a time is tried again, at most.
 _PAUSE = 30.0
 #: Seconds without any worker after which that is said.
@@ -307,10 +307,11 @@ class _Run:
 
     def _dismiss(self) -> None:
         """Ends what is in work, and all workers."""
-        if self._busy:
-            for machine in self._machines.values():
-                machine.actor.stop.remote()
-            self._ray.wait(list(self._busy), num_returns=len(self._busy), timeout=_END)
+        at_work = {ref: machine for ref, machine in self._busy.items() if machine.is_ready}
+        for machine in at_work.values():
+            machine.actor.stop.remote()
+        if at_work:
+            self._ray.wait(list(at_work), num_returns=len(at_work), timeout=_END)
         for machine in self._machines.values():
             self._ray.kill(machine.actor)
 
