@@ -114,7 +114,8 @@ fn every_block_of_the_book_is_of_a_kind_that_is_checked() {
     assert!(count > 30, "{count} blocks");
 }
 
-/// Commands that build or install, which no test runs: each is one of README.md, or names packages, examples, tests and features that there are.
+/// Commands that build, install or measure, which no test runs: each is one of README.md, or names programs with their options, packages, examples, tests and
+/// features that there are.
 #[test]
 fn commands_that_are_not_run_name_what_exists() {
     let readme = file("README.md");
@@ -136,7 +137,9 @@ fn commands_that_are_not_run_name_what_exists() {
                     .unwrap_or_else(|| panic!("{place}: no prompt"));
                 let command = command.split(" #").next().unwrap().trim_end();
                 let plain = ["cargo build --release", "cargo test --release"];
-                if !known(command) && !plain.contains(&command) {
+                if let Some(program) = command.strip_prefix("python tools/") {
+                    check_python(program, &place);
+                } else if !known(command) && !plain.contains(&command) {
                     check_cargo(command, &place);
                 }
                 count += 1;
@@ -144,6 +147,15 @@ fn commands_that_are_not_run_name_what_exists() {
         }
     }
     assert!(count > 5, "{count} commands");
+}
+
+fn check_python(command: &str, place: &str) {
+    let mut words = command.split_whitespace();
+    let program = file(&format!("tools/{}", words.next().unwrap()));
+    for option in words.filter(|word| word.starts_with("--")) {
+        let there = program.contains(&format!("\"{option}\""));
+        assert!(there, "{place}: there is no {option}");
+    }
 }
 
 fn check_cargo(command: &str, place: &str) {
