@@ -29,6 +29,8 @@ __all__ = ["run"]
 _SLICE = 0.2
 #: Seconds between two looks at the machines of the cluster.
 _LOOK = 2.0
+#: Bytes of a key that are put into the store of objects at a time, while which nobody answers to Ctrl-C.
+_PIECE = 1 << 25
 #: Seconds that workers have to end by themselves.
 _END = 0.6
 #: Seconds until what failed for a time is tried again, at most.
@@ -103,15 +105,15 @@ class _Actor:
     def start(
         self,
         job: Job,
-        eval_key: Any,
-        wrapped_key: Any,
         threads: int,
+        count: int,
+        *pieces: Any,
     ) -> None:
-        # arrays of bytes, in memory that all workers of the machine share
+        # arrays of bytes, the first of which are the evaluation key
         self._worker = job.worker(
             threads=threads,
-            eval_key=EvalKey.load(eval_key),
-            wrapped_key=WrappedKey.load(wrapped_key),
+            eval_key=EvalKey.load(b"".join(pieces[:count])),
+            wrapped_key=WrappedKey.load(b"".join(pieces[count:])),
         )
 
     def evaluate(self, number: int) -> tuple[str, float]:
@@ -176,9 +178,8 @@ class _Run:
         there = self._done
         try:
             # once into the store of objects, which brings them to each machine once
-            self._keys = [
-                self._ray.put(np.fromfile(path, dtype=np.uint8)) for path in key_files
-            ]
+            evaluation, wrapped = (self._put(path) for path in key_files)
+            self._keys = (len(evaluation), *evaluation, *wrapped)
             while self._left or self._later or self._is_at_work():
                 self._hire()
                 self._warn()
@@ -201,6 +202,14 @@ class _Run:
             setup_seconds=self._setup or 0.0,
             failures=self._failures,
         )
+
+    def _put(self, path: str) -> list[Any]:
+        """Puts a file into the store of objects, piece by piece."""
+        pieces = []
+        with open(path, "rb") as file:
+            while piece := file.read(_PIECE):
+                pieces.append(self._ray.put(np.frombuffer(piece, dtype=np.uint8)))
+        return pieces
 
     def _is_at_work(self) -> bool:
         return any(machine.shard is not None for machine in self._machines.values())
@@ -229,7 +238,7 @@ class _Run:
             )
             machine = _Machine(name, actor.remote())
             self._machines[name] = machine
-            self._busy[machine.actor.start.remote(self._job, *self._keys, threads)] = machine
+            self._busy[machine.actor.start.remote(self._job, threads, *self._keys)] = machine
         if not self._machines:
             what = self._failures[-1] if self._failures else "the cluster has no such machine"
             raise _stopped(f"{self._job.location}: no machine can work: {what}")
