@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from operator import index
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, Union
 
@@ -101,7 +102,7 @@ Shards: TypeAlias = Union[Iterable[int], None]
 class Job:
     """A message, keys and a place for results: the work is cut into shards, which any number of workers evaluate in any order.
 
-    A place is a path, ``file:///path``, or ``s3://bucket/key``. The file of results is the same, byte for byte,
+    A place is a path, which is the same one wherever the process goes, ``file:///path``, or ``s3://bucket/key``. The file of results is the same, byte for byte,
     however many workers there were.
     """
 
@@ -126,21 +127,26 @@ class Job:
         ``data``: files or objects, not bytes: workers read them where they are. Keys are given by where they are, too, or as keys that were
         loaded from there. ``shard_batches``: batches of a shard, 8 or fewer unless it is given.
         """
+        if shard_batches is not None and not 1 <= index(shard_batches) < 1 << 64:
+            raise ValueError(f"shard_batches: found {shard_batches}, expected 1 at least")
         parts = [
             (name, given, *public_of(how)) for name, given, how in parts_of(data, mode)
         ]
-        return Job(
-            _homaes.Job.plan(
-                parts,
-                _place_of(eval_key, "eval_key"),
-                _place_of(wrapped_key, "wrapped_key"),
-                out,
-                layout,
-                shard_batches,
-                ignore_space,
-                cache,
-            )
+        keys = {"eval_key": eval_key, "wrapped_key": wrapped_key}
+        made = _homaes.Job.plan(
+            parts,
+            _place_of(eval_key, "eval_key"),
+            _place_of(wrapped_key, "wrapped_key"),
+            out,
+            layout,
+            shard_batches,
+            ignore_space,
+            cache,
         )
+        # the files that were read are those that the keys were loaded from
+        for name, key in keys.items():
+            _place_of(key, name)
+        return Job(made)
 
     @staticmethod
     def open(place: Path, /) -> Job:
@@ -345,6 +351,7 @@ class JobWorker:
 
     def evaluate(self, number: int, /) -> tuple[str, float]:
         """As ``run_shard``, with the seconds of evaluating it."""
+        asked_of(self._job, [number])
         _, outcome, seconds = self._worker.shard(number)
         return outcome, seconds
 
@@ -383,9 +390,9 @@ def asked_of(job: Job, numbers: Shards) -> list[range]:
     if numbers is None:
         return [range(job.shards)]
     ranges: list[range] = []
-    for number in sorted(set(numbers)):
-        if number < 0:
-            raise ValueError(f"shards: found {number}, expected numbers from 0 on")
+    for number in sorted({index(number) for number in numbers}):
+        if not 0 <= number < 1 << 64:
+            raise ValueError(f"shards: found {number}, expected numbers from 0 on, below 2^64")
         if ranges and ranges[-1].stop == number:
             ranges[-1] = range(ranges[-1].start, number + 1)
         else:
@@ -405,9 +412,10 @@ def missing_of(status: JobStatus, asked: list[range]) -> list[range]:
 
 
 def _place_of(key: Any, name: str) -> Any:
-    """Where a key is."""
+    """Where a key is; an error if something else than what was loaded is there."""
     if not isinstance(key, (EvalKey, WrappedKey)):
         return key
+    key._check_file()
     if key.path is None:
         raise ValueError(
             f"{name}: is in memory, and workers read it from a file: save it, and give its path"

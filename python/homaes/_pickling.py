@@ -43,8 +43,10 @@ def reduce(shared: _Shared, protocol: int) -> tuple[Any, ...]:
         if protocol >= 5:
             data = pickle.PickleBuffer(data)
         return _of_bytes, (kind, data)
-    place = os.path.abspath(path)
+    place = os.fspath(path)
     found = digest(place)
+    # what has the digest is what was opened
+    (shared._held if isinstance(shared, Ciphertexts) else shared)._check_file()
     with _LOCK:
         _OPEN.setdefault((kind, place, found), shared)
     return _of_path, (kind, place, found, shared.key_id)

@@ -81,14 +81,13 @@ def matches(
     values: Mapping[str, npt.NDArray[np.unsignedinteger[Any]]],
     patterns: Mapping[str, Buffer],
     set: str,
-    bytes: int,
 ) -> dict[str, list[int]]:
-    """Where each pattern begins in a message of ``bytes``, by the opened answers of ``scan`` under keys of ``set``.
+    """Where each pattern begins, by the opened answers of ``scan`` under keys of ``set``.
 
-    ``patterns`` are those of the scan, all of them.
+    ``patterns`` are those of the scan, all of them and in the same order; answers to others are refused.
     """
-    pairs = _pairs(patterns)
-    return {label: _matches(set, pairs, label, values[label].tolist(), bytes) for label in patterns}
+    answers = [(label, numbers.tolist()) for label, numbers in values.items()]
+    return dict(zip(patterns, _matches(set, _pairs(patterns), answers)))
 
 
 def _pairs(patterns: Mapping[str, Buffer]) -> list[tuple[str, bytes]]:

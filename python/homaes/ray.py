@@ -13,6 +13,7 @@ from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -59,9 +60,12 @@ def run(
     The keys go to each machine once. The job, and the message, are read and written by all machines where the plan says, in a shared folder or
     in a bucket.
     """
+    retries = index(retries)
     if retries < 1:
         raise ValueError(f"retries: found {retries}, expected 1 at least")
-    if threads_per_node is not None and threads_per_node < 1:
+    if isinstance(nodes, str):
+        raise TypeError("nodes: found a str, expected a sequence of ids of machines")
+    if threads_per_node is not None and index(threads_per_node) < 1:
         raise ValueError(f"threads_per_node: found {threads_per_node}, expected 1 at least")
     ray = _ray()
     if not isinstance(job, Job):

@@ -73,8 +73,8 @@ def test_the_whole_way(world: World, place: Path, expected: bytes) -> None:
 
     results = job.results()
     assert results.to_bytes() == expected
-    assert results.batches == 20 and results.job == "job" and results.path is None
-    assert "of the job at job" in repr(results)
+    assert results.batches == 20 and results.job == job.location and results.path is None
+    assert f"of the job at {place}/job" in repr(results)
     again = pickle.loads(pickle.dumps(results))
     for one in (results, again, "job", homaes.Ciphertexts.open("job")):
         assert world.keys.secret.decrypt(one) == MESSAGE
@@ -115,8 +115,11 @@ def test_one_worker_for_many_calls(world: World, place: Path, expected: bytes) -
             worker.run_shard(10)
         with pytest.raises(ValueError, match="found -1"):
             worker.run(shards=[-1])
-        with pytest.raises(OverflowError):
-            worker.run_shard(-1)
+        for wrong in (-1, 1 << 64):
+            with pytest.raises(ValueError, match=f"found {wrong}"):
+                worker.run_shard(wrong)
+        with pytest.raises(TypeError):
+            worker.run(shards=["a"])  # type: ignore[list-item]
         with pytest.raises(ValueError, match="sample"):
             worker.verify(1.5)
     with pytest.raises(ValueError, match="JobWorker is closed"):
@@ -173,8 +176,9 @@ def test_what_is_refused(world: World, place: Path) -> None:
                 out="job",
             )
         assert missing.value.filename == "none"
-    with pytest.raises(ValueError, match="shard_batches"):
-        plan(shard_batches=0)
+    for wrong in (0, -1, 1 << 70):
+        with pytest.raises(ValueError, match=f"shard_batches: found {wrong}"):
+            plan(shard_batches=wrong)
     Path("empty").write_bytes(b"")
     with pytest.raises(homaes.ParametersError, match="one byte at least"):
         homaes.Job.plan(
@@ -338,3 +342,61 @@ def test_a_job_travels_by_name(place: Path) -> None:
     plan(shard_batches=5)
     with pytest.raises(homaes.JobError, match="another job than when it was pickled"):
         pickle.loads(text)
+
+
+def test_jobs_stay_where_they_are(
+    world: World, place: Path, expected: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = plan(shard_batches=5)
+    (place / "other").mkdir()
+    monkeypatch.chdir(place / "other")
+    for name in ("c", "eval.hek", "key.hwk"):
+        os.link(place / name, name)
+    other = plan(shard_batches=4)
+    other.run()
+    assert job.run(shards=[0]).evaluated == 1 and other.verify().wrong == {}
+    job.remove()
+    assert other.status().is_complete
+    # one that is not there any more, and another one in its place
+    again = plan("../job", shard_batches=3)
+    for call in (job.run, job.remove, lambda: job.run_shard(1)):
+        with pytest.raises(homaes.JobError, match="holds another job|not those of the plan"):
+            call()
+    assert again.status().done == 0
+    assert Path(job.location, "job.json").exists()
+
+
+def test_shards_that_go_while_it_runs_are_missed(place: Path) -> None:
+    job = plan(shard_batches=2)
+
+    def follow(event: homaes.JobProgress) -> None:
+        if event.done == 5:
+            os.remove("job/shards/000001.hcs")
+
+    with pytest.raises(homaes.JobError, match="1 of 10 shards are missing"):
+        job.run(progress=follow)
+    assert job.run().evaluated == 1
+
+
+def test_keys_are_those_that_were_loaded(world: World, place: Path) -> None:
+    wrapped = homaes.WrappedKey.load("key.hwk")
+    ct = homaes.Transcipher(world.keys.eval, wrapped).run("c", MODE, "o.hct")
+    text = pickle.dumps(wrapped), pickle.dumps(ct)
+    world.keys.secret.wrap(bytes(16)).save("key.hwk", force=True)
+    Path("o.hct").write_bytes(Path("o.hct").read_bytes())
+    for call in (
+        lambda: pickle.dumps(wrapped),
+        lambda: pickle.dumps(ct),
+        lambda: world.keys.secret.decrypt(ct),
+        lambda: list(ct),
+        lambda: homaes.Job.plan("c", MODE, eval_key="eval.hek", wrapped_key=wrapped, out="j"),
+    ):
+        with pytest.raises(homaes.FileFormatError, match="another one than when it was opened"):
+            call()
+    # the one that is open in this process
+    assert pickle.loads(text[0]) is wrapped
+    # it is the same one wherever the process goes
+    again = homaes.Ciphertexts.open("o.hct")
+    os.chdir("/")
+    assert again.path is not None and os.path.isabs(again.path)
+    assert world.keys.secret.decrypt(again) == MESSAGE

@@ -74,7 +74,7 @@ def test_what_is_refused() -> None:
         ct = transcipher.run(bytes(16), modes.CTR(bytes(16)))
     with pytest.raises(homaes.ParametersError, match="bgv/toy-255") as error:
         ct.lwe(0)
-    assert (error.value.found, error.value.expected) == ("bgv/toy-255", "homaes_tfhe::state::State")
+    assert (error.value.found, error.value.expected) == ("bgv/toy-255", "a set of TFHE")
     tfhe = results(TOYS["tfhe"])
     for number in [2, -1]:
         with pytest.raises(IndexError, match="expected 0 to 1"):

@@ -36,7 +36,7 @@ def wrapped(levels: int = 8, direction: str = "encrypt") -> homaes.WrappedKey:
 def scanned(message: bytes, patterns: dict[str, bytes]) -> dict[str, list[int]]:
     keys = world_of(SET).keys
     values = homaes.scan(ctr(message), modes.CTR(bytes(16)), keys.eval, wrapped(), patterns)
-    return homaes.matches(keys.secret.open_values(values), patterns, SET, len(message))
+    return homaes.matches(keys.secret.open_values(values), patterns, SET)
 
 
 def in_the_clear(message: bytes, pattern: bytes) -> list[int]:
@@ -65,11 +65,22 @@ def test_every_place(tmp_path: Path) -> None:
     values = homaes.scan(ctr(text), modes.CTR(bytes(16)), keys.eval, wrapped(), PATTERNS)
     values.save(tmp_path / "x.hcv")
     opened = keys.secret.open_values(tmp_path / "x.hcv")
-    assert {label: (a.dtype, len(a)) for label, a in opened.items()} == {
-        label: (np.dtype(np.uint16), 2 * 256) for label in PATTERNS
-    }
-    assert [v["width"] for v in homaes.inspect(tmp_path / "x.hcv").details["values"]] == [16] * 4
-    found = homaes.matches(opened, PATTERNS, SET, len(text))
+    about, *labels = opened
+    assert about.startswith(f"homaes scan of {length} bytes, ") and len(opened[about]) == 0
+    assert labels == list(PATTERNS)
+    assert all(opened[label].dtype == np.uint16 for label in labels)
+    assert {len(opened[label]) for label in labels} == {2 * 256}
+    assert [v["width"] for v in homaes.inspect(tmp_path / "x.hcv").details["values"]] == [16] * 5
+    found = homaes.matches(opened, PATTERNS, SET)
+    # not all, others, too few numbers
+    for values, patterns in [
+        (opened, {"short": PATTERNS["short"]}),
+        (opened, {**PATTERNS, "absent": b"another"}),
+        ({label: opened[label] for label in labels}, PATTERNS),
+        ({**opened, "long": opened["long"][:9]}, PATTERNS),
+    ]:
+        with pytest.raises(homaes.ParametersError, match="all answers of one search"):
+            homaes.matches(values, patterns, SET)
     assert found["long"] == places
     assert found == {label: in_the_clear(text, pattern) for label, pattern in PATTERNS.items()}
     assert len(found["short"]) == 6 and found["nearly"] == found["absent"] == []
@@ -90,9 +101,7 @@ def test_short_messages_and_other_modes() -> None:
         threads=1,
     )
     opened = keys.secret.open_values(values.to_bytes())
-    assert homaes.matches(opened, patterns, SET, 32) == {"one": [0, 31], "longer": []}
-    # shorter than the pattern
-    assert homaes.matches(opened, {"one": b"x", "longer": b"xyz" * 9}, SET, 1)["one"] == [0]
+    assert homaes.matches(opened, patterns, SET) == {"one": [0, 31], "longer": []}
     assert "homaes.Values" in repr(values)
 
 
@@ -128,10 +137,12 @@ def test_what_is_refused() -> None:
         homaes.scan("none.aes", mode, keys.eval, wrapped(), {"a": b"x"})
     with pytest.raises(TypeError):
         scan({"a": 5})  # type: ignore[dict-item]
-    with pytest.raises(KeyError):
-        homaes.matches({}, {"a": b"x"}, SET, 1)
+    with pytest.raises(homaes.ParametersError, match="all answers of one search"):
+        homaes.matches({}, {"a": b"x"}, SET)
     with pytest.raises(homaes.ParametersError):
-        homaes.matches({"a": np.zeros(1, np.uint16)}, {"a": b"x"}, "bgv/none", 1)
+        homaes.matches({"a": np.zeros(1, np.uint16)}, {"a": b"x"}, "bgv/none")
+    with pytest.raises(homaes.ParametersError, match="does not begin with"):
+        scan({"homaes scan of 3": b"x"})
 
 
 INTERRUPTED = """

@@ -18,6 +18,9 @@ const SHARDS: &str = "shards";
 /// Bytes of a shard, at most: it is written to a bucket in one piece, and is in memory as a whole.
 pub const MAX_SHARD_BYTES: u64 = 512 << 20;
 
+/// Bytes of a plan, from its start, that have its id and how it is cut, behind two paths.
+const HEAD_BYTES: usize = 16 << 10;
+
 /// Bytes of a shard that have its header and its first record.
 const FRONT_BYTES: u64 = 512;
 
@@ -28,6 +31,8 @@ pub struct Job {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) manifest: Manifest,
     pub(crate) layout: Layout,
+    /// The first bytes of the plan, which tell it from others: whether it is still there is asked often.
+    pub(crate) head: Vec<u8>,
 }
 
 /// Which shards are there.
@@ -100,6 +105,7 @@ impl Job {
             store,
             manifest,
             layout,
+            head: head(&text),
         };
         match job.fault() {
             None => Ok(job),
@@ -290,13 +296,22 @@ impl Job {
         ranges.try_for_each(|range| self.check_number(range.end.saturating_sub(1)))
     }
 
-    /// Refuses to go on when the job was removed meanwhile.
+    /// Refuses to go on when the job was removed meanwhile, or another one is in its place.
     pub(crate) fn check_there(&self) -> Result<()> {
-        match self.store.bytes(PLAN)? {
-            Some(_) => Ok(()),
-            None => Err(JobError::NoJob {
-                job: self.location.to_string(),
+        let job = || self.location.to_string();
+        let mut found = vec![0; self.head.len()];
+        let read = match self.store.bytes(PLAN)? {
+            None => return Err(JobError::NoJob { job: job() }),
+            Some(_) => self.store.read_at(PLAN, 0, &mut found),
+        };
+        match read {
+            Ok(()) if found == self.head => Ok(()),
+            Ok(()) | Err(StoreError::TooShort { .. }) => Err(JobError::OtherJob {
+                job: job(),
+                found: "another plan".to_owned(),
+                expected: self.id().to_string(),
             }),
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -471,8 +486,9 @@ impl Job {
     /// Removes the plan, so that workers stop, and then the shards: where a file of results was written, the job is done.
     ///
     /// # Errors
-    /// [`JobError::Store`].
-    pub fn remove(self) -> Result<()> {
+    /// [`JobError::NoJob`] or [`JobError::OtherJob`] if it is not there any more; [`JobError::Store`].
+    pub fn remove(&self) -> Result<()> {
+        self.check_there()?;
         self.store.remove(PLAN)?;
         for number in 0..self.shards() {
             self.store.remove(&Self::object(number))?;
@@ -500,6 +516,11 @@ impl Job {
             .saturating_add(bytes.last_shard);
         check_disk(folder.to_owned(), all.saturating_sub(status.bytes))
     }
+}
+
+/// The first bytes of a plan.
+pub(crate) fn head(text: &[u8]) -> Vec<u8> {
+    text[..text.len().min(HEAD_BYTES)].to_vec()
 }
 
 /// Refuses to write `wanted` bytes into a folder where there is no room for them. What cannot be found out is no reason to refuse.

@@ -2,7 +2,7 @@
 
 use crate::error::{JobError, Result, check};
 use crate::input::open_source;
-use crate::job::{Job, MAX_SHARD_BYTES, PLAN};
+use crate::job::{Job, MAX_SHARD_BYTES, PLAN, head};
 use crate::manifest::{Bytes, FORMAT, Hex, KeyEntry, Lengths, Manifest, PartEntry, SetEntry, uri};
 use crate::worker::{Keys, fetched};
 use homaes::{Cancel, Layout, Message, Plan, Source, Transcipher};
@@ -93,13 +93,14 @@ impl Job {
             store,
             manifest,
             layout,
+            head: Vec::new(),
         };
         check(&planning.cancel)?;
         job.write(planning.ignore_space)
     }
 
     /// Writes the plan, unless it is there.
-    fn write(self, ignore_space: bool) -> Result<Self> {
+    fn write(mut self, ignore_space: bool) -> Result<Self> {
         if !ignore_space {
             self.check_space()?;
         }
@@ -107,6 +108,7 @@ impl Job {
             job: self.location.to_string(),
             what: error.to_string(),
         })?;
+        self.head = head(&text);
         if self.store.create(PLAN, &text)? == Created::New {
             return Ok(self);
         }

@@ -237,7 +237,7 @@ impl<'k> Worker<'k> {
     /// Evaluates those shards of `ranges` that are not there, or of all if there are no ranges, until all of them are. `each` is called with every shard that was not there at the start.
     ///
     /// # Errors
-    /// As [`shard`](Self::shard).
+    /// As [`shard`](Self::shard); [`JobError::Incomplete`] if shards were removed meanwhile.
     pub fn run(&self, ranges: &[Range<u64>], each: &mut dyn FnMut(&Done)) -> Result<()> {
         let status = self.job.status()?;
         if let Some(&(number, _)) = status.wrong.first() {
@@ -272,10 +272,25 @@ impl<'k> Worker<'k> {
                 }
             }
             if busy.is_empty() {
-                return Ok(());
+                return self.check_done(ranges);
             }
             left = busy;
             self.pause()?;
+        }
+    }
+
+    /// That the shards are there at the end: somebody may have removed some, or the folder.
+    fn check_done(&self, ranges: &[Range<u64>]) -> Result<()> {
+        self.job.check_there()?;
+        let status = self.job.status()?;
+        let numbers = ranges.iter().cloned().flatten();
+        match numbers.filter(|&number| !status.has(number)).count() as u64 {
+            0 => Ok(()),
+            missing => Err(JobError::Incomplete {
+                job: self.job.location.to_string(),
+                missing,
+                shards: status.shards,
+            }),
         }
     }
 

@@ -1,5 +1,7 @@
 //! Results batch by batch.
 
+use crate::details::Details;
+use crate::errors::{Made, finish};
 use crate::wait;
 use homaes::{Cancel, Quality};
 use pyo3::prelude::*;
@@ -111,12 +113,17 @@ impl Batch {
     /// A row is a digit, over 2^64: of sets on bits a bit times 2^63, in base 16 four bits times 2^59. Digits are in the order of bytes, the lowest of
     /// a byte first.
     fn lwe<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let set = homaes_tfhe::sets::by_name(self.set()).ok_or_else(|| {
+            let (found, expected) = (self.set(), "a set of TFHE");
+            let message = format!("results of set {found}, expected {expected}");
+            let made = Made::Own("ParametersError", message, Details::of(found, expected));
+            finish(made, "evaluate AES under keys of tfhe/p64", false)
+        })?;
         let batch = self.batch.clone();
         let read = move || batch.state::<homaes_tfhe::State>();
         let state = wait::run(py, &Cancel::new(), false, read)?;
-        let set = homaes_tfhe::sets::by_name(self.set());
-        let digits = match set.map(|set| &set.variant) {
-            Some(homaes_tfhe::Variant::Nibble(_)) => 32,
+        let digits = match set.variant {
+            homaes_tfhe::Variant::Nibble(_) => 32,
             _ => 128,
         };
         let words = state.lwes();

@@ -2,15 +2,17 @@
 
 use crate::batches::Batches;
 use crate::errors::{raise, refuse};
-use crate::place::{Place, Shared};
+use crate::fault::Fault;
+use crate::place::{Opened, Place, Shared, text_of};
 use crate::wait;
 use homaes::{
     Cancel, Ciphertexts, DecryptOptions, DecryptReport, Error, Inspection, Meta, Mode, Output,
     Quality, Source, Step, ValueMeta,
 };
-use homaes_job::{Job, JobError, Location};
+use homaes_job::{Job, Location};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
+use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -38,16 +40,24 @@ impl Held {
     #[getter]
     fn path(&self) -> Option<PathBuf> {
         match &self.0 {
-            Results::File(Place::Path(path)) => Some(path.clone()),
-            _ => None,
+            Results::File(place) => place.path(),
+            Results::Job(_) => None,
+        }
+    }
+
+    /// Refuse a file that was replaced since it was opened.
+    fn _check_file(&self) -> PyResult<()> {
+        match &self.0 {
+            Results::File(place) => place.check().map_err(raise),
+            Results::Job(_) => Ok(()),
         }
     }
 
     /// Where the job is whose shards they are; None for a file or in memory.
     #[getter]
-    fn job(&self) -> Option<String> {
+    fn job(&self) -> Option<OsString> {
         match &self.0 {
-            Results::Job(job) => Some(job.location().to_string()),
+            Results::Job(job) => Some(text_of(job.location())),
             Results::File(_) => None,
         }
     }
@@ -56,10 +66,13 @@ impl Held {
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = match self.0.clone() {
             Results::File(Place::Bytes(bytes)) => return Ok(bytes.to_python(py)),
-            Results::File(Place::Path(path)) => {
+            Results::File(Place::File(file)) => {
                 let read = move || {
+                    let path = file.path().to_owned();
                     let bytes = std::fs::read(&path);
-                    bytes.map_err(|source| Error::Io { path, source })
+                    let bytes = bytes.map_err(|source| Error::Io { path, source })?;
+                    file.check()?;
+                    Ok::<_, Fault>(bytes)
                 };
                 wait::run(py, &Cancel::new(), false, read)?
             }
@@ -82,7 +95,7 @@ impl Held {
         let opened = wait::run(py, &Cancel::new(), false, move || {
             let opened = held.open(&never)?;
             let (set, id) = (opened.set().name(), opened.key_id());
-            Ok::<_, JobError>((opened.meta().clone(), set, id))
+            Ok::<_, Fault>((opened.meta().clone(), set, id))
         })?;
         let (meta, set, id) = opened;
         let out = meta_dict(py, &meta)?;
@@ -104,7 +117,7 @@ impl Held {
                 worst = Some(worst.map_or(quality, |worst| worst.worst(quality)));
             }
             let left = worst.and_then(|worst| scheme.multiplications_left(worst.level));
-            Ok::<_, JobError>((worst, batches.steps().map(steps).unwrap_or_default(), left))
+            Ok::<_, Fault>((worst, batches.steps().map(steps).unwrap_or_default(), left))
         })?;
         let out = PyDict::new(py);
         out.set_item("multiplications_left", left)?;
@@ -117,7 +130,7 @@ impl Held {
     /// The batches, in order.
     fn batches(&self, py: Python<'_>) -> PyResult<Batches> {
         let (held, never) = (self.clone(), Cancel::new());
-        let open = move || Ok::<_, JobError>(held.open(&never)?.into_iter());
+        let open = move || Ok::<_, Fault>(held.open(&never)?.into_iter());
         wait::run(py, &Cancel::new(), false, open).map(Batches::new)
     }
 
@@ -133,18 +146,20 @@ impl Held {
                 source,
             };
             match results {
-                Results::Job(job) => return job.merge(output, &thrown),
+                Results::Job(job) => return Ok(job.merge(output, &thrown)?),
                 Results::File(Place::Bytes(bytes)) => {
                     output.write_all(bytes.as_ref()).map_err(error)?;
                 }
-                Results::File(Place::Path(from)) => {
-                    let file = std::fs::File::open(&from);
-                    let inner = file.map_err(|source| Error::Io { path: from, source })?;
+                Results::File(Place::File(from)) => {
+                    let path = from.path().to_owned();
+                    let file = std::fs::File::open(&path);
+                    let inner = file.map_err(|source| Error::Io { path, source })?;
+                    from.check()?;
                     let cancel = thrown;
                     io::copy(&mut Cancellable { inner, cancel }, &mut output).map_err(error)?;
                 }
             }
-            Ok::<_, JobError>(output.commit()?)
+            Ok::<_, Fault>(output.commit()?)
         };
         wait::run(py, &cancel, true, save)
     }
@@ -162,8 +177,8 @@ impl Held {
     /// What is at a place.
     pub(crate) fn at(py: Python<'_>, place: Place) -> PyResult<Self> {
         match &place {
-            Place::Path(path) if path.join("job.json").is_file() => {
-                let location = Location::Local(path.clone());
+            Place::File(file) if file.path().join("job.json").is_file() => {
+                let location = Location::Local(file.path().to_owned());
                 let job = py.detach(|| Job::open(location)).map_err(raise)?;
                 Ok(Self::of_job(job.into()))
             }
@@ -183,7 +198,7 @@ impl Held {
     }
 
     pub(crate) fn file(path: PathBuf) -> Self {
-        Self(Results::File(Place::Path(path)))
+        Self(Results::File(Place::File(Opened::new(&path))))
     }
 
     pub(crate) fn own(bytes: Vec<u8>) -> Self {
@@ -201,7 +216,7 @@ impl Held {
         output: Output,
         options: DecryptOptions<'_>,
         cancel: &Cancel,
-    ) -> Result<DecryptReport, JobError> {
+    ) -> Result<DecryptReport, Fault> {
         let done = secret.decrypt_from(self.open(cancel)?, output, options);
         match cancel.is_cancelled() {
             true => Err(Error::Cancelled.into()),
@@ -210,11 +225,12 @@ impl Held {
     }
 
     /// Reads their front; `cancel` ends reading.
-    pub(crate) fn open(&self, cancel: &Cancel) -> Result<Ciphertexts<'static>, JobError> {
+    pub(crate) fn open(&self, cancel: &Cancel) -> Result<Ciphertexts<'static>, Fault> {
         let cancel = cancel.clone();
         Ok(match &self.0 {
-            Results::File(Place::Path(path)) => {
-                let inner = homaes::Reopened::new(path)?;
+            Results::File(Place::File(file)) => {
+                let inner = homaes::Reopened::new(file.path())?;
+                file.check()?;
                 Ciphertexts::of_source(Cancellable { inner, cancel })?
             }
             Results::File(Place::Bytes(bytes)) => {

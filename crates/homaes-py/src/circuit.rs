@@ -3,12 +3,12 @@
 use crate::batches::{Batch, only};
 use crate::ciphertexts::Held;
 use crate::errors::{raise, refuse};
+use crate::fault::Fault;
 use crate::place::buffer;
 use crate::transcipher::threads_of;
 use crate::wait;
 use homaes::{Cancel, Error, Layout, Pool, SchemeError};
 use homaes_bgv::{Axis, Ciphertext, Evaluator, Lift, Params};
-use homaes_job::JobError;
 use homaes_scheme::Misfit;
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -102,7 +102,7 @@ impl Circuit {
     fn new(
         py: Python<'_>,
         eval_key: &crate::keys::EvalKey,
-        threads: Option<usize>,
+        threads: Option<i64>,
     ) -> PyResult<Self> {
         let threads = threads_of(threads)?;
         let key = eval_key.key.clone();
@@ -150,7 +150,7 @@ impl Circuit {
             Err(_) => {
                 let held = Held::of(batch)?;
                 let never = Cancel::new();
-                let read = move || Ok::<_, JobError>(only(held.open(&never)?)?);
+                let read = move || Ok::<_, Fault>(only(held.open(&never)?)?);
                 wait::run(py, &Cancel::new(), false, read)?.ok_or_else(|| {
                     refuse(
                         "results of another number of batches than one",

@@ -4,14 +4,15 @@ use crate::ciphertexts::Held;
 use crate::errors::raise;
 use crate::input::{FilePart, Given, location};
 use crate::keys::{EvalKey, WrappedKey, layout_of};
+use crate::place::{fixed, text_of};
 use crate::service::{Service, Start, lock};
 use crate::transcipher::threads_of;
 use crate::wait::{self, Told};
 use homaes::Cancel;
 use homaes_job::{Done, JobError, Keys, Outcome, Planning, Verified};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use std::ffi::OsString;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::mpsc::Sender;
@@ -38,11 +39,6 @@ impl Job {
         ignore_space: bool,
         cache: Option<PathBuf>,
     ) -> PyResult<Self> {
-        if shard_batches == Some(0) {
-            return Err(PyValueError::new_err(
-                "shard_batches: found 0, expected 1 at least",
-            ));
-        }
         let cancel = Cancel::new();
         let planning = Planning {
             layout: layout.map(layout_of).transpose()?,
@@ -53,7 +49,7 @@ impl Job {
             ..Planning::new(location(eval_key)?, location(wrapped_key)?)
         };
         let parts = parts.into_iter().map(FilePart::of);
-        let (place, parts) = (location(out)?, parts.collect::<PyResult<Vec<_>>>()?);
+        let (place, parts) = (fixed(location(out)?), parts.collect::<PyResult<Vec<_>>>()?);
         let plan = move || {
             let message = FilePart::message(parts, &planning.cancel)?;
             homaes_job::Job::plan(place, message, &planning)
@@ -66,7 +62,7 @@ impl Job {
     #[staticmethod]
     #[pyo3(signature = (place, /))]
     fn open(place: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let (py, place) = (place.py(), location(place)?);
+        let (py, place) = (place.py(), fixed(location(place)?));
         let open = move || homaes_job::Job::open(place);
         let job = wait::run(py, &Cancel::new(), false, open)?;
         Ok(Self(job.into()))
@@ -74,8 +70,8 @@ impl Job {
 
     /// Where it is: a path, or a URI.
     #[getter]
-    fn location(&self) -> String {
-        self.0.location().to_string()
+    fn location(&self) -> OsString {
+        text_of(self.0.location())
     }
 
     /// Names what it computes, in hex.
@@ -192,9 +188,8 @@ impl Job {
 
     /// Remove the plan and the shards.
     fn remove(&self, py: Python<'_>) -> PyResult<()> {
-        let location = self.0.location().clone();
-        let remove = || homaes_job::Job::open(location)?.remove();
-        py.detach(remove).map_err(raise)
+        let job = self.0.clone();
+        wait::run(py, &Cancel::new(), true, move || job.remove())
     }
 }
 
@@ -236,7 +231,7 @@ impl JobWorker {
         job: &Job,
         eval_key: Option<&EvalKey>,
         wrapped_key: Option<&WrappedKey>,
-        threads: Option<usize>,
+        threads: Option<i64>,
         cache: Option<PathBuf>,
     ) -> PyResult<Self> {
         let threads = Some(threads_of(threads)?);

@@ -2,8 +2,9 @@
 
 use crate::ciphertexts::{Held, meta_mode};
 use crate::errors::raise;
+use crate::fault::Fault;
 use crate::numbers::opened;
-use crate::place::{Place, Shared, buffer, path};
+use crate::place::{Opened, Place, Shared, buffer, path};
 use crate::wait;
 use homaes::{
     AesKey, Cancel, DecryptOptions, DecryptReport, Direction, Error, Expansion, KdfCost, KeyFolder,
@@ -88,10 +89,13 @@ impl SecretKey {
     ) -> PyResult<()> {
         let passphrase = passphrase.map(passphrase_of).transpose()?;
         let lock = passphrase.as_ref().map(|p| (p, KdfCost::default()));
-        let save = |eval: &[u8]| KeyFolder::open(&folder)?.save(&self.0, eval, force, lock);
+        let save = |eval: &[u8]| {
+            let folder = KeyFolder::open(&folder)?;
+            Ok::<_, Fault>(folder.save(&self.0, eval, force, lock)?)
+        };
         let saved = py.detach(|| match &eval.place {
             Place::Bytes(bytes) => save(bytes.as_ref()),
-            Place::Path(from) => save(&read(from)?),
+            Place::File(from) => save(&read(from)?),
         });
         saved.map_err(raise)
     }
@@ -306,7 +310,7 @@ impl EvalKey {
         let place = Place::of(source)?;
         let from = place.clone();
         let read = move || match &from {
-            Place::Path(path) => homaes::EvalKey::open(path),
+            Place::File(file) => homaes::EvalKey::open(file.given()),
             Place::Bytes(bytes) => homaes::EvalKey::from_bytes(bytes.as_ref()),
         };
         let key = wait::run(source.py(), &Cancel::new(), false, read)?;
@@ -317,8 +321,8 @@ impl EvalKey {
     #[pyo3(signature = (path, /, *, force=false))]
     fn save(&self, py: Python<'_>, path: PathBuf, force: bool) -> PyResult<()> {
         py.detach(|| match &self.place {
-            Place::Bytes(bytes) => write(&path, bytes.as_ref(), force),
-            Place::Path(from) => write(&path, &read(from)?, force),
+            Place::Bytes(bytes) => Ok(write(&path, bytes.as_ref(), force)?),
+            Place::File(from) => Ok::<_, Fault>(write(&path, &read(from)?, force)?),
         })
         .map_err(raise)
     }
@@ -327,20 +331,22 @@ impl EvalKey {
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         match &self.place {
             Place::Bytes(bytes) => Ok(bytes.to_python(py)),
-            Place::Path(path) => {
-                let bytes = py.detach(|| read(path)).map_err(raise)?;
+            Place::File(file) => {
+                let bytes = py.detach(|| read(file)).map_err(raise)?;
                 Ok(PyBytes::new(py, &bytes))
             }
         }
     }
 
+    /// Refuse a file that was replaced since the key was loaded from it.
+    fn _check_file(&self) -> PyResult<()> {
+        self.place.check().map_err(raise)
+    }
+
     /// The file that it was loaded from; None if it was made or loaded in memory.
     #[getter]
     fn path(&self) -> Option<PathBuf> {
-        match &self.place {
-            Place::Path(path) => Some(path.clone()),
-            Place::Bytes(_) => None,
-        }
+        self.place.path()
     }
 
     /// Name of the parameter set.
@@ -387,14 +393,14 @@ impl EvalKey {
 #[pyclass(frozen, module = "homaes", weakref)]
 pub(crate) struct WrappedKey {
     pub(crate) key: Arc<homaes::WrappedKey>,
-    path: Option<PathBuf>,
+    file: Option<Opened>,
 }
 
 impl WrappedKey {
-    fn new(key: homaes::WrappedKey, path: Option<PathBuf>) -> Self {
+    fn new(key: homaes::WrappedKey, file: Option<Opened>) -> Self {
         Self {
             key: key.into(),
-            path,
+            file,
         }
     }
 }
@@ -406,16 +412,16 @@ impl WrappedKey {
     #[pyo3(signature = (source, /))]
     fn load(source: &Bound<'_, PyAny>) -> PyResult<Self> {
         let place = Place::of(source)?;
-        let path = match &place {
-            Place::Path(path) => Some(path.clone()),
+        let file = match &place {
+            Place::File(file) => Some(file.clone()),
             Place::Bytes(_) => None,
         };
         let read = move || match &place {
-            Place::Path(path) => homaes::WrappedKey::open_alone(path),
+            Place::File(file) => homaes::WrappedKey::open_alone(file.given()),
             Place::Bytes(bytes) => homaes::WrappedKey::from_bytes_alone(bytes.as_ref()),
         };
         let key = wait::run(source.py(), &Cancel::new(), false, read)?;
-        Ok(Self::new(key, path))
+        Ok(Self::new(key, file))
     }
 
     /// Write it to a file.
@@ -431,10 +437,16 @@ impl WrappedKey {
         Ok(PyBytes::new(py, &bytes))
     }
 
+    /// Refuse a file that was replaced since the key was loaded from it.
+    fn _check_file(&self) -> PyResult<()> {
+        let file = self.file.as_ref();
+        file.map_or(Ok(()), Opened::check).map_err(raise)
+    }
+
     /// The file that it was loaded from; None if it was made or loaded in memory.
     #[getter]
     fn path(&self) -> Option<PathBuf> {
-        self.path.clone()
+        self.file.as_ref().map(|file| file.path().to_owned())
     }
 
     /// Name of the parameter set.
@@ -569,11 +581,14 @@ fn write(path: &Path, bytes: &[u8], force: bool) -> homaes::Result<()> {
     output.commit()
 }
 
-fn read(path: &Path) -> homaes::Result<Vec<u8>> {
-    fs::read(path).map_err(|source| Error::Io {
+fn read(file: &Opened) -> Result<Vec<u8>, Fault> {
+    let path = file.path();
+    let bytes = fs::read(path).map_err(|source| Error::Io {
         path: path.to_owned(),
         source,
-    })
+    })?;
+    file.check()?;
+    Ok(bytes)
 }
 
 /// Bytes that are secret, if the object has bytes.

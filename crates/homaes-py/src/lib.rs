@@ -5,6 +5,7 @@
 //! | `errors` | errors of the library as exceptions |
 //! | `details` | what exceptions have beside their messages |
 //! | `job_errors` | those of jobs and stores |
+//! | `fault` | those of files that were replaced, too |
 //! | `wait` | work in a thread of its own, while the calling thread answers to signals |
 //! | `service` | a thread that keeps what was prepared, and takes one task after the other |
 //! | `place` | what Python names a file by: a path, or bytes |
@@ -27,6 +28,7 @@ mod ciphertexts;
 mod circuit;
 mod details;
 mod errors;
+mod fault;
 mod input;
 mod job;
 mod job_errors;

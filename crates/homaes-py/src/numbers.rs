@@ -1,6 +1,7 @@
 //! Decrypted values, as arrays.
 
 use crate::ciphertexts::Held;
+use crate::fault::Fault;
 use crate::place::Place;
 use crate::wait;
 use homaes::{Cancel, Numbers};
@@ -16,8 +17,11 @@ pub(crate) fn opened<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let (py, place) = (source.py(), Held::of(source)?.into_place()?);
     let values = wait::run(py, &Cancel::new(), false, move || match &place {
-        Place::Path(path) => secret.open_values(path),
-        Place::Bytes(bytes) => secret.open_values_of(bytes.as_ref(), "<memory>"),
+        Place::File(file) => {
+            file.check()?;
+            Ok::<_, Fault>(secret.open_values(file.path())?)
+        }
+        Place::Bytes(bytes) => Ok(secret.open_values_of(bytes.as_ref(), "<memory>")?),
     })?;
     let out = PyDict::new(py);
     for value in &values {

@@ -1,18 +1,85 @@
 //! What Python names a file by: a path, or the bytes of it.
 
+use homaes_job::Location;
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use pyo3::types::PyBytes;
-use std::path::PathBuf;
+use pyo3::types::{PyBytes, PyString};
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 /// A path, or bytes.
 #[derive(Clone)]
 pub(crate) enum Place {
-    Path(PathBuf),
+    File(Opened),
     Bytes(Shared),
+}
+
+/// A file by its path, which is the same one wherever the process goes, and by which file was there when it was opened.
+#[derive(Clone)]
+pub(crate) struct Opened {
+    path: PathBuf,
+    /// As it was given.
+    given: PathBuf,
+    stamp: Option<Stamp>,
+}
+
+/// What tells a file from one that replaces it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    bytes: u64,
+    modified: Option<SystemTime>,
+    /// device, number of the file, and when its entry was changed last
+    #[cfg(unix)]
+    entry: (u64, u64, i64, i64),
+}
+
+/// The file is another one than when it was opened.
+pub(crate) struct Changed(pub(crate) PathBuf);
+
+impl Opened {
+    pub(crate) fn new(given: &Path) -> Self {
+        let path = std::path::absolute(given).unwrap_or_else(|_| given.to_owned());
+        let (stamp, given) = (Stamp::of(&path), given.to_owned());
+        Self { path, given, stamp }
+    }
+
+    /// The path as it was given, for where it is read at once.
+    pub(crate) fn given(&self) -> &Path {
+        &self.given
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether it is still the file that was opened.
+    pub(crate) fn check(&self) -> Result<(), Changed> {
+        match Stamp::of(&self.path) == self.stamp {
+            true => Ok(()),
+            false => Err(Changed(self.path.clone())),
+        }
+    }
+}
+
+impl Stamp {
+    /// Nothing if there is no file.
+    fn of(path: &Path) -> Option<Self> {
+        let found = fs::metadata(path).ok()?;
+        Some(Self {
+            bytes: found.len(),
+            modified: found.modified().ok(),
+            #[cfg(unix)]
+            entry: {
+                use std::os::unix::fs::MetadataExt;
+                (found.dev(), found.ino(), found.ctime(), found.ctime_nsec())
+            },
+        })
+    }
 }
 
 /// Bytes that several objects have.
@@ -63,13 +130,33 @@ impl Place {
             let bytes = buffer.to_vec(object.py())?;
             return Ok(Self::Bytes(Shared::Own(bytes.into())));
         }
-        path(object).map(Self::Path)
+        Ok(Self::File(Opened::new(&path(object)?)))
+    }
+
+    /// The file, if it is one.
+    pub(crate) fn path(&self) -> Option<PathBuf> {
+        match self {
+            Self::File(file) => Some(file.path.clone()),
+            Self::Bytes(_) => None,
+        }
+    }
+
+    /// Refuses a file that was replaced since it was opened.
+    pub(crate) fn check(&self) -> Result<(), Changed> {
+        match self {
+            Self::File(file) => file.check(),
+            Self::Bytes(_) => Ok(()),
+        }
     }
 }
 
 /// The path that an object is.
 pub(crate) fn path(object: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
-    object.extract().map_err(|_| {
+    object.extract().map_err(|error| {
+        if object.is_instance_of::<PyString>() {
+            // such as half of a pair of surrogates
+            return error;
+        }
         let found = object
             .get_type()
             .name()
@@ -78,4 +165,20 @@ pub(crate) fn path(object: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
             "found {found}, expected a str, an os.PathLike or bytes"
         ))
     })
+}
+
+/// A place that is the same one when the process goes to another folder.
+pub(crate) fn fixed(place: Location) -> Location {
+    match place {
+        Location::Local(path) => Location::Local(std::path::absolute(&path).unwrap_or(path)),
+        place => place,
+    }
+}
+
+/// A place as Python has it, with bytes that are no UTF-8.
+pub(crate) fn text_of(place: &Location) -> OsString {
+    match place {
+        Location::Local(path) => path.clone().into_os_string(),
+        place => place.to_string().into(),
+    }
 }

@@ -20,7 +20,7 @@ pub(crate) fn scan(
     eval_key: &EvalKey,
     wrapped_key: &WrappedKey,
     patterns: Patterns,
-    threads: Option<usize>,
+    threads: Option<i64>,
 ) -> PyResult<Held> {
     let (part, threads) = (part(given)?, threads_of(threads)?);
     let (eval, wrapped) = (eval_key.key.clone(), wrapped_key.key.clone());
@@ -37,17 +37,21 @@ pub(crate) fn scan(
     Ok(Held::own(bytes))
 }
 
-/// Where the pattern of a label begins in a message of `bytes`, by the numbers of its answer.
+/// Where each pattern begins, by the numbers of the answers under their labels.
 #[pyfunction]
-#[pyo3(signature = (set, patterns, label, numbers, bytes, /))]
+#[pyo3(signature = (set, patterns, answers, /))]
 pub(crate) fn matches(
     py: Python<'_>,
     set: &str,
     patterns: Patterns,
-    label: &str,
-    numbers: Vec<u64>,
-    bytes: u64,
-) -> PyResult<Vec<u64>> {
-    let find = || Scan::new(&Set::named(set)?, patterns)?.starts_of(label, &numbers, bytes);
+    answers: Vec<(String, Vec<u64>)>,
+) -> PyResult<Vec<Vec<u64>>> {
+    let find = || {
+        let answers: Vec<_> = answers
+            .iter()
+            .map(|(label, numbers)| (&**label, &numbers[..]))
+            .collect();
+        Scan::new(&Set::named(set)?, patterns)?.starts(&answers)
+    };
     py.detach(find).map_err(raise)
 }

@@ -42,7 +42,7 @@ impl Runner {
         py: Python<'_>,
         eval_key: &EvalKey,
         wrapped_key: &WrappedKey,
-        threads: Option<usize>,
+        threads: Option<i64>,
         layout: Option<&str>,
     ) -> PyResult<Self> {
         let threads = threads_of(threads)?;
@@ -146,11 +146,12 @@ impl Runner {
 const MOST_THREADS: usize = 1024;
 
 /// A number of threads; for None one for each core.
-pub(crate) fn threads_of(threads: Option<usize>) -> PyResult<NonZeroUsize> {
+pub(crate) fn threads_of(threads: Option<i64>) -> PyResult<NonZeroUsize> {
     let Some(threads) = threads else {
         return Ok(available_parallelism().unwrap_or(NonZeroUsize::MIN));
     };
-    let some = NonZeroUsize::new(threads).filter(|threads| threads.get() <= MOST_THREADS);
+    let some = usize::try_from(threads).ok().and_then(NonZeroUsize::new);
+    let some = some.filter(|threads| threads.get() <= MOST_THREADS);
     some.ok_or_else(|| {
         PyValueError::new_err(format!("threads: found {threads}, expected 1 to 1024"))
     })

@@ -1,6 +1,6 @@
 //! Searching AES ciphertext for public patterns, with answers that the owner of the key alone can read.
 
-use crate::computed::{Computed, Numbers};
+use crate::computed::Computed;
 use crate::keys::{EvalKey, WrappedKey};
 use crate::message::{Message, Part};
 use crate::pool::Pool;
@@ -10,6 +10,7 @@ use homaes_aes::{Block, Layout};
 use homaes_bgv::scan::{Placement, Scanner, Verdict};
 use homaes_bgv::{Aes, Circuit, Error as Bgv, Params, State};
 use homaes_scheme::Misfit;
+use homaes_wire::hex;
 use rand_core::Rng;
 use std::any::{Any, type_name};
 
@@ -18,6 +19,11 @@ const ROWS: usize = 6;
 /// Multiplications that a search needs, at least: one for the noise of AES and of sums, three for a comparison, three for a product of six.
 const LEVELS: usize = 7;
 
+/// What the label of the value begins with that says what the others are.
+const HEADER: &str = "homaes scan of ";
+
+const ANSWERS: &str = "all answers of one search, under the same set, labels and patterns";
+const OWN_LABEL: &str = "a label that does not begin with \"homaes scan of\"";
 const PATTERN: &str =
     "a pattern of at least one byte, with windows that fit a run of slots of its set";
 
@@ -33,13 +39,12 @@ const PATTERN: &str =
 /// # fn search(set: &Set, keys: &KeySet, wrapped: &WrappedKey, part: Part) -> Result<(), Box<dyn std::error::Error>> {
 /// let scan = Scan::new(set, [("eicar".to_owned(), b"EICAR-STANDARD".to_vec())])?;
 /// // server: `part` is AES ciphertext, and `wrapped` was made with `levels_left: Some(8)`
-/// let bytes = part.bytes();
 /// let answers = scan.run(&keys.eval, wrapped, part, &Pool::new(0), &Cancel::new())?;
 /// answers.write(Output::create("answers.hcv", false)?)?;
 /// // client
-/// for value in keys.secret.open_values("answers.hcv")? {
-///     println!("{}: {:?}", value.meta.label, scan.starts(&value, bytes)?);
-/// }
+/// let values = keys.secret.open_values("answers.hcv")?;
+/// let answers: Vec<_> = values.iter().map(|v| (&*v.meta.label, &v.numbers[..])).collect();
+/// println!("{:?}", scan.starts(&answers)?);
 /// # Ok(())
 /// # }
 /// ```
@@ -79,6 +84,9 @@ impl Scan {
             if of(pattern.len()).is_none() {
                 return Err(wrong(label, PATTERN));
             }
+            if label.starts_with(HEADER) {
+                return Err(wrong(label, OWN_LABEL));
+            }
         }
         let longest = patterns.iter().map(|(_, pattern)| pattern.len()).max();
         let placement = longest.and_then(of);
@@ -90,8 +98,8 @@ impl Scan {
         })
     }
 
-    /// Evaluates AES on `part` in layout sliced, and searches: a value for each pattern, whose numbers have a bit for each byte of a block.
-    /// [`starts`](Self::starts) says which.
+    /// Evaluates AES on `part` in layout sliced, and searches: a value for each pattern, whose numbers have a bit for each byte of a block, and one
+    /// without numbers, whose label names the search. [`starts`](Self::starts) says which bit is of which byte.
     ///
     /// The threads are those of `pool`. After `cancel` is thrown, it ends within a second.
     ///
@@ -115,10 +123,9 @@ impl Scan {
             labels.add::<homaes_bgv::Ciphertext>(label, 0, 16, [])?;
         }
         memory::check(self.set.memory_of_run(Layout::Sliced))?;
+        computed.add::<homaes_bgv::Ciphertext>(&self.label(part.bytes()), 0, 16, [])?;
         let message = Message::from(part);
-        let batches = message
-            .blocks()
-            .div_ceil(self.placement.blocks_per_batch() as u64);
+        let batches = self.batches(message.blocks());
         let mut answers: Vec<Vec<Verdict>> = Vec::new();
         if batches > 0 {
             let wrapped: &dyn Any = &*wrapped.key;
@@ -145,25 +152,38 @@ impl Scan {
         Ok(computed)
     }
 
-    /// Where a pattern begins in a message of `bytes`, by the opened value of its label: ascending.
+    /// Where each pattern begins, ascending, in the order of the patterns: by the opened answers, labels with their numbers.
     ///
     /// # Errors
-    /// [`Error::Value`] if there is no such pattern.
-    pub fn starts(&self, value: &Numbers, bytes: u64) -> Result<Vec<u64>> {
-        self.starts_of(&value.meta.label, &value.numbers, bytes)
+    /// [`Error::Value`] if they are not the answers of this search, all of them.
+    pub fn starts(&self, answers: &[(&str, &[u64])]) -> Result<Vec<Vec<u64>>> {
+        let wrong = |label: &str| Error::Value {
+            label: label.to_owned(),
+            expected: ANSWERS,
+        };
+        let find = |label: &str| answers.iter().find(|(own, _)| *own == label);
+        let said = answers.iter().find_map(|(label, _)| {
+            let (bytes, _) = label.strip_prefix(HEADER)?.split_once(' ')?;
+            bytes.parse().ok()
+        });
+        let bytes = said.ok_or_else(|| wrong(""))?;
+        let label = self.label(bytes);
+        find(&label).ok_or_else(|| wrong(&label))?;
+        let slots = self.set.params().blocks_per_batch(Layout::Sliced);
+        let batches = self.batches(bytes.div_ceil(16));
+        self.patterns
+            .iter()
+            .map(|(label, pattern)| {
+                let (_, numbers) = find(label).ok_or_else(|| wrong(label))?;
+                match numbers.len() as u64 == batches.saturating_mul(slots) {
+                    true => Ok(self.starts_of(numbers, pattern.len() as u64, bytes)),
+                    false => Err(wrong(label)),
+                }
+            })
+            .collect()
     }
 
-    /// As [`starts`](Self::starts), by label and numbers.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn starts_of(&self, label: &str, numbers: &[u64], bytes: u64) -> Result<Vec<u64>> {
-        let pattern = self.patterns.iter().find(|(own, _)| own == label);
-        let (_, pattern) = pattern.ok_or_else(|| Error::Value {
-            label: label.to_owned(),
-            expected: "a label of the patterns",
-        })?;
-        let length = pattern.len() as u64;
+    fn starts_of(&self, numbers: &[u64], length: u64, bytes: u64) -> Vec<u64> {
         let mut out = Vec::new();
         for (slot, bits) in numbers.iter().enumerate() {
             let set = (0..16).filter(|offset| bits >> offset & 1 == 1);
@@ -172,7 +192,25 @@ impl Scan {
         }
         out.retain(|start| start + length <= bytes);
         out.sort_unstable();
-        Ok(out)
+        out
+    }
+
+    /// The label of the value without numbers that says what the others are answers to.
+    fn label(&self, bytes: u64) -> String {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(self.set.digest());
+        for (label, pattern) in &self.patterns {
+            for part in [label.as_bytes(), pattern] {
+                hasher.update(&(part.len() as u64).to_le_bytes());
+                hasher.update(part);
+            }
+        }
+        let digest = hasher.finalize();
+        format!("{HEADER}{bytes} bytes, {}", hex(&digest.as_bytes()[..16]))
+    }
+
+    fn batches(&self, blocks: u64) -> u64 {
+        blocks.div_ceil(self.placement.blocks_per_batch() as u64)
     }
 
     /// The evaluation key, if all goes together.

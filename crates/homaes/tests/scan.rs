@@ -64,14 +64,34 @@ fn patterns_are_found_wherever_they_begin() {
     let (output, buffer) = Output::memory();
     computed.write(output).unwrap();
     let values = keys.secret.open_values_of(&buffer.take()[..], "x").unwrap();
-    assert_eq!(values.len(), 2);
-    for (value, (_, pattern)) in values.iter().zip(all) {
-        let starts = scan.starts(value, message.len() as u64).unwrap();
-        assert_eq!(starts, clear(pattern));
+    let answers: Vec<_> = values
+        .iter()
+        .map(|value| (&*value.meta.label, &value.numbers[..]))
+        .collect();
+    assert_eq!(answers.len(), 3);
+    let found = scan.starts(&answers).unwrap();
+    for (starts, (_, pattern)) in found.iter().zip(all) {
+        assert_eq!(starts, &clear(pattern));
         assert!(starts.len() > 1);
     }
-    let other = scan.starts_of("none", &[], 0);
-    assert!(matches!(other, Err(Error::Value { label, .. }) if label == "none"));
+    // answers of another search, or not all of them
+    let refused = |scan: &Scan, answers: &[(&str, &[u64])]| {
+        let error = scan.starts(answers).unwrap_err();
+        assert!(
+            error.to_string().contains("all answers of one search"),
+            "{error}"
+        );
+    };
+    for all in [&all[..1], &[all[1], all[0]], &[("two", b"aB"), all[1]]] {
+        refused(
+            &Scan::new(keys.eval.set(), patterns(all)).unwrap(),
+            &answers,
+        );
+    }
+    refused(&scan, &answers[1..]);
+    refused(&scan, &answers[..2]);
+    let cut = (answers[1].0, &answers[1].1[..9]);
+    refused(&scan, &[answers[0], cut, answers[2]]);
 }
 
 #[test]
