@@ -118,9 +118,20 @@ impl<'c> Scanner<'c> {
         patterns.iter().map(verdict).collect()
     }
 
-    /// Bytes 0, 1, …, `count` - 1 from the start of each block: rotations by one block for every sixteen.
+    /// Bytes 0, 1, …, `count` - 1 from the start of each block: rotations by one block for every sixteen, at a level that has keys for them.
     fn stream(&self, state: &State, count: usize) -> Result<Vec<Ciphertext>> {
-        let mut out = state.ciphertexts().to_vec();
+        let (eval, level) = (
+            self.circuit.evaluator(),
+            self.circuit.params().rotation_level(),
+        );
+        let bytes = state.ciphertexts().par_iter();
+        let mut out: Vec<Ciphertext> = match level {
+            // the first rotation says that there are none
+            0 => state.ciphertexts().to_vec(),
+            _ => bytes
+                .map(|x| Ok(eval.lowered(&eval.entered(x)?, level)))
+                .collect::<Result<_>>()?,
+        };
         while out.len() < count {
             let from = out.len() - BLOCK;
             let more = (count - out.len()).min(BLOCK);

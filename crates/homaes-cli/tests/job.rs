@@ -285,10 +285,33 @@ fn wrong_shards_are_removed_and_made_again() {
     fs::remove_file(world.at(path)).unwrap();
     std::os::unix::fs::symlink("nothing", world.at(path)).unwrap();
     for line in ["job status job", "job run job", "job verify job"] {
+        if line == "job status job" {
+            let run = world.ok(line);
+            let named = "shards/000017.hcs: no shard of this job";
+            assert!(run.out.contains(named), "{run:?}");
+            continue;
+        }
         world
             .run(line)
             .check_failure(1, "000017.hcs: is a symbolic link to nothing", line);
     }
+    fs::remove_file(world.at(path)).unwrap();
+    // pipes and folders beside the shards harm nothing, and are named
+    let pipe = world.at("job/shards/pipe").display().to_string();
+    let made = Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    fs::create_dir(world.at("job/shards/folder")).unwrap();
+    world.ok("job run job");
+    world.ok("job verify job");
+    assert_eq!(
+        status(&world)["others"],
+        serde_json::json!(["shards/1.hcs", "shards/folder", "shards/pipe"])
+    );
+    // a folder that has the name of a shard is not taken for one
+    fs::remove_file(world.at(path)).unwrap();
+    fs::create_dir(world.at(path)).unwrap();
+    assert_eq!(status(&world)["missing"], serde_json::json!([[17, 17]]));
+    world.fails(1, "job run job", "000017.hcs");
 }
 
 #[test]

@@ -322,7 +322,8 @@ impl Job {
     pub fn status(&self) -> Result<Status> {
         let mut numbers = Vec::new();
         let (mut wrong, mut others, mut bytes) = (Vec::new(), Vec::new(), 0);
-        for (name, found) in self.store.list(SHARDS)? {
+        let listing = self.store.list(SHARDS)?;
+        for (name, found) in listing.objects {
             let Some(number) = self.number_of(&name) else {
                 others.push(name);
                 continue;
@@ -333,6 +334,7 @@ impl Job {
             }
             bytes += found;
         }
+        others.extend(listing.others);
         numbers.sort_unstable();
         let mut present: Vec<Range<u64>> = Vec::new();
         for number in numbers {

@@ -470,7 +470,7 @@ fn jobs_in_a_bucket_make_the_same_bytes() {
     store.create("d", &bytes).unwrap();
     let keys = job.keys(Some(&cache)).unwrap();
     let worker = Worker::new(&job, &keys, one()).unwrap();
-    let shards = store.list("job/shards").unwrap();
+    let shards = store.list("job/shards").unwrap().objects;
     assert_eq!(shards.len() as u64, job.shards());
     shards
         .iter()

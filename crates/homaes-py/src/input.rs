@@ -2,7 +2,7 @@
 
 use crate::ciphertexts::Cancellable;
 use crate::errors::raise;
-use crate::place::{buffer, path};
+use crate::place::{buffer, path, path_or_bytes};
 use homaes::{Cancel, Message, Mode, Part, Reopened, Source};
 use homaes_job::{JobError, Location, open_source};
 use pyo3::buffer::PyBuffer;
@@ -107,7 +107,7 @@ pub(crate) fn part((_, data, mode, iv, tag, aad): Given<'_>) -> PyResult<Part> {
         }
         // many files may be more than the process may have open
         (None, tag) => {
-            let source = Reopened::new(path(&data)?).map_err(raise)?;
+            let source = Reopened::new(path_or_bytes(&data, true)?).map_err(raise)?;
             match tag {
                 None => Part::of(source, mode),
                 Some(tag) => Part::of(Tagged { source, tag }, mode),

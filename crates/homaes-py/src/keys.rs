@@ -4,7 +4,7 @@ use crate::ciphertexts::{Held, meta_mode};
 use crate::errors::raise;
 use crate::fault::Fault;
 use crate::numbers::opened;
-use crate::place::{Opened, Place, Shared, buffer, path};
+use crate::place::{Opened, Place, Shared, buffer, path_or_bytes};
 use crate::wait;
 use homaes::{
     AesKey, Cancel, DecryptOptions, DecryptReport, Direction, Error, Expansion, KdfCost, KeyFolder,
@@ -49,7 +49,7 @@ impl SecretKey {
         let bytes = secret_bytes(source)?;
         let path = match &bytes {
             Some(_) => PathBuf::new(),
-            None => path(source)?,
+            None => path_or_bytes(source, true)?,
         };
         let cancel = Cancel::new();
         let read = move || match (bytes, passphrase) {
@@ -73,7 +73,13 @@ impl SecretKey {
     ) -> PyResult<()> {
         let passphrase = passphrase.map(passphrase_of).transpose()?;
         let lock = passphrase.as_ref().map(|p| (p, KdfCost::default()));
-        let saved = py.detach(|| self.0.save(path, force, lock));
+        let saved = py.detach(|| {
+            let _removed = homaes::remove_leftovers(match path.parent() {
+                Some(folder) if folder != Path::new("") => folder,
+                _ => Path::new("."),
+            });
+            self.0.save(path, force, lock)
+        });
         saved.map_err(raise)
     }
 
@@ -90,6 +96,8 @@ impl SecretKey {
         let passphrase = passphrase.map(passphrase_of).transpose()?;
         let lock = passphrase.as_ref().map(|p| (p, KdfCost::default()));
         let save = |eval: &[u8]| {
+            // halves of keys that a killed process left
+            let _removed = homaes::remove_leftovers(&folder);
             let folder = KeyFolder::open(&folder)?;
             Ok::<_, Fault>(folder.save(&self.0, eval, force, lock)?)
         };

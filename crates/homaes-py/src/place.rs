@@ -130,7 +130,7 @@ impl Place {
             let bytes = buffer.to_vec(object.py())?;
             return Ok(Self::Bytes(Shared::Own(bytes.into())));
         }
-        Ok(Self::File(Opened::new(&path(object)?)))
+        Ok(Self::File(Opened::new(&path_or_bytes(object, true)?)))
     }
 
     /// The file, if it is one.
@@ -152,6 +152,11 @@ impl Place {
 
 /// The path that an object is.
 pub(crate) fn path(object: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
+    path_or_bytes(object, false)
+}
+
+/// The path that an object is, where it may be something else too.
+pub(crate) fn path_or_bytes(object: &Bound<'_, PyAny>, or_bytes: bool) -> PyResult<PathBuf> {
     object.extract().map_err(|error| {
         if object.is_instance_of::<PyString>() {
             // such as half of a pair of surrogates
@@ -161,9 +166,11 @@ pub(crate) fn path(object: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
             .get_type()
             .name()
             .map_or_else(|_| String::new(), |name| name.to_string());
-        PyTypeError::new_err(format!(
-            "found {found}, expected a str, an os.PathLike or bytes"
-        ))
+        let expected = match or_bytes {
+            true => "a str, an os.PathLike or bytes",
+            false => "a str or an os.PathLike",
+        };
+        PyTypeError::new_err(format!("found {found}, expected {expected}"))
     })
 }
 

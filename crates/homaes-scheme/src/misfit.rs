@@ -20,7 +20,7 @@ pub enum Misfit {
         expected: &'static str,
     },
     /// Two objects were made under different secret keys.
-    #[error("the {what} was made under key {found:?}, expected key {expected:?}")]
+    #[error("the {what} was made under key {found}, expected key {expected}")]
     OtherKey {
         /// Which object.
         what: &'static str,

@@ -13,7 +13,7 @@
 //! assert_eq!(store.create("shards/000017", b"first")?, Created::New);
 //! assert_eq!(store.create("shards/000017", b"second")?, Created::Existed);
 //! assert_eq!(store.read("shards/000017", 100)?.as_deref(), Some(&b"first"[..]));
-//! assert_eq!(store.list("shards")?, [("shards/000017".to_owned(), 5)]);
+//! assert_eq!(store.list("shards")?.objects, [("shards/000017".to_owned(), 5)]);
 //! # Ok(())
 //! # }
 //! ```
@@ -37,7 +37,7 @@ pub use memory::Memory;
 pub use open::open;
 #[cfg(feature = "s3")]
 pub use s3::S3;
-pub use store::{Created, Store};
+pub use store::{Created, Listing, Store};
 
 #[cfg(test)]
 mod tests;

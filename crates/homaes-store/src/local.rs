@@ -1,7 +1,7 @@
 //! Objects as files below a folder.
 
 use crate::store::{check_name, check_prefix, fits};
-use crate::{Created, Store, StoreError};
+use crate::{Created, Listing, Store, StoreError};
 use homaes_wire::{AtomicFile, OutputOptions, WireError, read_exact_at};
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Write};
@@ -134,9 +134,9 @@ impl Store for Local {
         }
     }
 
-    fn list(&self, prefix: &str) -> Result<Vec<(String, u64)>, StoreError> {
+    fn list(&self, prefix: &str) -> Result<Listing, StoreError> {
         check_prefix(prefix)?;
-        let mut found = Vec::new();
+        let mut listing = Listing::default();
         let folder = match prefix {
             "" => self.folder.clone(),
             prefix => self.path(prefix)?,
@@ -145,17 +145,22 @@ impl Store for Local {
             if homaes_wire::is_temporary_name(path.file_name().unwrap_or_default()) {
                 return Ok(());
             }
-            check_name(&name)?;
-            match self::found(path)? {
-                Some(file) if file.is_file() => found.push((name, file.len())),
-                Some(_) => return Err(irregular(path)),
+            // a name that is not UTF-8 is not that of the path
+            let no_object = check_name(&name).is_err() || self.folder.join(&name) != path;
+            match found(path) {
+                Ok(Some(file)) if file.is_file() && !no_object => {
+                    listing.objects.push((name, file.len()));
+                }
+                // a link to nothing is an error of its own
+                Ok(Some(_)) => listing.others.push(name),
+                Err(_) if path.is_symlink() => listing.others.push(name),
                 // removed meanwhile
-                None => {}
+                Ok(None) => {}
+                Err(error) => return Err(error),
             }
             Ok(())
         })?;
-        found.sort();
-        Ok(found)
+        Ok(listing.sorted())
     }
 
     fn remove(&self, name: &str) -> Result<(), StoreError> {
@@ -196,37 +201,36 @@ impl Store for Local {
     }
 }
 
-/// Calls `see` for all but folders below a folder, with the path and the name, which begins with `prefix`.
+/// Calls `see` for all below a folder but folders that are not empty, with the path and the name, which begins with `prefix`. A name that is not UTF-8
+/// is shown with U+FFFD. Gives whether anything is in the folder.
 fn visit(
     folder: &Path,
     prefix: &str,
     see: &mut impl FnMut(&Path, String) -> Result<(), StoreError>,
-) -> Result<(), StoreError> {
+) -> Result<bool, StoreError> {
     let error = |error| at(folder, error);
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
         // as in a bucket, nothing is below a name that is not there, or is an object's
-        Err(error) if is_missing(&error) => return Ok(()),
+        Err(error) if is_missing(&error) => return Ok(true),
         Err(source) => return Err(error(source)),
     };
+    let mut is_empty = true;
     for entry in entries {
+        is_empty = false;
         let entry = entry.map_err(error)?;
         let path = entry.path();
         let name = entry.file_name();
-        let name = name.to_str().ok_or_else(|| StoreError::Name {
-            name: path.to_string_lossy().into_owned(),
-            why: "it is not UTF-8",
-        })?;
         let name = match prefix {
-            "" => name.to_owned(),
-            prefix => format!("{prefix}/{name}"),
+            "" => name.to_string_lossy().into_owned(),
+            prefix => format!("{prefix}/{}", name.to_string_lossy()),
         };
-        match entry.file_type().map_err(error)?.is_dir() {
-            true => visit(&path, &name, see)?,
-            false => see(&path, name)?,
+        let is_folder = entry.file_type().map_err(error)?.is_dir();
+        if !is_folder || !visit(&path, &name, see)? {
+            see(&path, name)?;
         }
     }
-    Ok(())
+    Ok(!is_empty)
 }
 
 /// Makes a folder and those above it, each durable in the one above.

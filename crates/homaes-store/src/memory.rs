@@ -1,7 +1,7 @@
 //! Objects in memory: for tests and demonstrations.
 
 use crate::store::{check_name, check_prefix, fits};
-use crate::{Created, Store, StoreError};
+use crate::{Created, Listing, Store, StoreError};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -74,7 +74,7 @@ impl Store for Memory {
         }
     }
 
-    fn list(&self, prefix: &str) -> Result<Vec<(String, u64)>, StoreError> {
+    fn list(&self, prefix: &str) -> Result<Listing, StoreError> {
         check_prefix(prefix)?;
         let below = |name: &str| {
             let rest = name.strip_prefix(prefix);
@@ -82,9 +82,11 @@ impl Store for Memory {
         };
         let objects = self.objects();
         let found = objects.iter().filter(|(name, _)| below(name));
-        Ok(found
-            .map(|(name, bytes)| (name.clone(), bytes.len() as u64))
-            .collect())
+        let objects = found.map(|(name, bytes)| (name.clone(), bytes.len() as u64));
+        Ok(Listing {
+            objects: objects.collect(),
+            others: Vec::new(),
+        })
     }
 
     fn remove(&self, name: &str) -> Result<(), StoreError> {

@@ -1,7 +1,7 @@
 //! Objects of a bucket that speaks the S3 protocol.
 
 use crate::store::{check_name, check_prefix, fits};
-use crate::{Created, Store, StoreError};
+use crate::{Created, Listing, Store, StoreError};
 use core::fmt;
 use futures_util::TryStreamExt;
 use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey};
@@ -308,13 +308,13 @@ impl Store for S3 {
         }
     }
 
-    fn list(&self, prefix: &str) -> Result<Vec<(String, u64)>, StoreError> {
+    fn list(&self, prefix: &str) -> Result<Listing, StoreError> {
         check_prefix(prefix)?;
         let prefix = self.key_of(prefix)?;
         let found = self.client.list(Some(&prefix));
         let found = self.wait("", found.try_collect::<Vec<ObjectMeta>>())?;
         let found = found.map_err(|error| self.failed("", &error))?;
-        let mut named = Vec::with_capacity(found.len());
+        let mut listing = Listing::default();
         for object in found {
             let name = object.location.as_ref();
             let name = match &self.key[..] {
@@ -330,11 +330,13 @@ impl Store for S3 {
             if homaes_wire::is_temporary_name(file.as_ref()) {
                 continue; // copied here from a folder
             }
-            check_name(name)?;
-            named.push((name.to_owned(), object.size));
+            let name = name.to_owned();
+            match check_name(&name) {
+                Ok(()) => listing.objects.push((name, object.size)),
+                Err(_) => listing.others.push(name),
+            }
         }
-        named.sort();
-        Ok(named)
+        Ok(listing.sorted())
     }
 
     fn remove(&self, name: &str) -> Result<(), StoreError> {

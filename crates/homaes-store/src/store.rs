@@ -40,12 +40,11 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// As [`bytes`](Self::bytes).
     fn create(&self, name: &str, bytes: &[u8]) -> Result<Created, StoreError>;
 
-    /// Names and lengths of the objects below `prefix`, which is a name or empty for all, in the order of the names. Unfinished temporary files are not
-    /// among them.
+    /// What is below `prefix`, which is a name or empty for all. Unfinished temporary files are not in it.
     ///
     /// # Errors
-    /// As [`bytes`](Self::bytes); [`StoreError::Name`] also of what is found there under a name that no object can have.
-    fn list(&self, prefix: &str) -> Result<Vec<(String, u64)>, StoreError>;
+    /// As [`bytes`](Self::bytes).
+    fn list(&self, prefix: &str) -> Result<Listing, StoreError>;
 
     /// Removes an object; it is no error if there is none.
     ///
@@ -64,6 +63,23 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// As [`bytes`](Self::bytes).
     fn remove_leftovers(&self) -> Result<usize, StoreError> {
         Ok(0)
+    }
+}
+
+/// What [`Store::list`] found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Listing {
+    /// Names and lengths of objects, in the order of the names.
+    pub objects: Vec<(String, u64)>,
+    /// Names of what is there and is no object, in their order: a pipe, a link to nothing, an empty folder, or a file under a name that no object can have.
+    pub others: Vec<String>,
+}
+
+impl Listing {
+    pub(crate) fn sorted(mut self) -> Self {
+        self.objects.sort();
+        self.others.sort();
+        self
     }
 }
 

@@ -106,7 +106,7 @@ pub enum Error {
         source: SchemeError,
     },
     /// A value that cannot be written.
-    #[error("value {label:?}: expected {expected}")]
+    #[error("value {}: expected {expected}", quoted(label))]
     Value {
         /// Its label.
         label: String,
@@ -193,7 +193,7 @@ pub enum Error {
     #[error(transparent)]
     Params(ParamsError),
     /// No parameter set has this name.
-    #[error("unknown parameter set {found:?}, expected one of: {expected}")]
+    #[error("unknown parameter set {}, expected one of: {expected}", quoted(found))]
     UnknownSet {
         /// The name.
         found: String,
@@ -567,6 +567,16 @@ fn other(direction: Direction) -> Direction {
     }
 }
 
+/// A word of the caller between quotation marks, whose end is left out where it is long.
+fn quoted(word: &str) -> String {
+    const MAX_CHARS: usize = 80;
+    let shown: String = word.chars().take(MAX_CHARS).collect();
+    match shown.len() == word.len() {
+        true => format!("{word:?}"),
+        false => format!("{shown:?}... ({} bytes)", word.len()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -615,6 +625,15 @@ mod tests {
                 "a.hct: not an AES key: found 17 bytes, expected 16, 24 or 32 bytes, or 32, 48 or 64 hex digits",
             ),
         ];
+        let long = Error::UnknownSet {
+            found: "\n".repeat(1_000_000),
+            expected: "bgv/toy-255".to_owned(),
+        };
+        let text = long.to_string();
+        assert!(
+            text.len() < 300 && text.contains("... (1000000 bytes), "),
+            "{text}"
+        );
         for (error, message) in cases {
             assert_eq!(error.to_string(), message);
             assert!(!error.remedy().is_empty() && !error.remedy().ends_with('.'));

@@ -21,7 +21,7 @@ fn objects_are_files_of_their_names() {
 #[test]
 fn a_folder_that_is_not_there_is_empty() {
     let place = in_a_folder();
-    assert_eq!(place.store.list("").unwrap(), []);
+    assert_eq!(place.store.list("").unwrap().objects, []);
     assert_eq!(place.store.bytes("x").unwrap(), None);
     assert_eq!(place.store.remove_leftovers().unwrap(), 0);
     assert!(!place.store.folder().unwrap().exists());
@@ -36,7 +36,7 @@ fn an_object_does_not_go_below_another() {
     // a bucket takes both
     assert!(store.create("a/b", b"").is_err());
     assert!(store.create("b", b"").is_err());
-    assert_eq!(store.list("").unwrap().len(), 2);
+    assert_eq!(store.list("").unwrap().objects.len(), 2);
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn temporary_files_are_no_objects() {
     store.create("a/b", b"x").unwrap();
     let left = folder.path().join("a/.c.homaes-tmp-0000000000000000");
     fs::write(&left, b"half").unwrap();
-    assert_eq!(store.list("").unwrap(), [("a/b".to_owned(), 1)]);
+    assert_eq!(store.list("").unwrap().objects, [("a/b".to_owned(), 1)]);
     let held = fs::File::open(&left).unwrap();
     held.lock().unwrap();
     assert_eq!(store.remove_leftovers().unwrap(), 0, "its writer lives");
@@ -63,20 +63,19 @@ fn what_is_no_file_is_refused() {
     let store = Local::new(folder.path());
     let _socket = std::os::unix::net::UnixListener::bind(folder.path().join("socket")).unwrap();
     assert!(store.read("socket", 10).is_err());
-    assert!(store.list("").is_err(), "left out, it would be missed");
+    assert_eq!(store.list("").unwrap().others, ["socket"]);
     fs::remove_file(folder.path().join("socket")).unwrap();
     // links lead to files, and those to nothing are not replaced
     fs::write(folder.path().join("file"), b"x").unwrap();
     symlink("file", folder.path().join("link")).unwrap();
     assert_eq!(store.read("link", 1).unwrap().unwrap(), b"x");
     assert_eq!(store.create("link", b"y").unwrap(), Created::Existed);
-    assert_eq!(store.list("").unwrap().len(), 2);
+    assert_eq!(store.list("").unwrap().objects.len(), 2);
     symlink("none", folder.path().join("broken")).unwrap();
     assert_eq!(store.create("broken", b"y").unwrap(), Created::Existed);
     let errors = [
         store.bytes("broken").unwrap_err(),
         store.read("broken", 1).unwrap_err(),
-        store.list("").unwrap_err(),
     ];
     for error in errors {
         let text = error.to_string();
@@ -85,17 +84,25 @@ fn what_is_no_file_is_refused() {
             "{text}"
         );
     }
+    fs::create_dir_all(folder.path().join("folder/empty")).unwrap();
+    fs::write(folder.path().join("back\\slash"), b"x").unwrap();
+    let found = store.list("").unwrap();
+    assert_eq!(found.others, ["back\\slash", "broken", "folder/empty"]);
+    assert_eq!(found.objects.len(), 2);
+    // where an object would be, a folder is not taken for one that was there
+    assert!(store.create("folder", b"x").is_err());
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn names_that_are_not_utf8_are_refused() {
+fn names_that_are_not_utf8_are_told_from_objects() {
     use std::os::unix::ffi::OsStrExt;
     let folder = tempfile::tempdir().unwrap();
     let name = std::ffi::OsStr::from_bytes(b"a\xff");
     fs::write(folder.path().join(name), b"x").unwrap();
-    let error = Local::new(folder.path()).list("").unwrap_err();
-    assert!(matches!(error, StoreError::Name { .. }), "{error}");
+    let found = Local::new(folder.path()).list("").unwrap();
+    assert_eq!(found.objects, []);
+    assert_eq!(found.others, ["a\u{fffd}"]);
 }
 
 /// A limit of file sizes stands for a disk that is full: the write fails half-way.

@@ -47,7 +47,7 @@ suite!(s3, crate::tests::s3::in_a_bucket, ignore = "needs a server: .ci/s3 start
 
 fn objects_come_back_as_written(place: &Place) {
     let store = &*place.store;
-    assert_eq!(store.list("").unwrap(), []);
+    assert_eq!(store.list("").unwrap().objects, []);
     for (name, bytes) in [
         ("job.json", &b"{}"[..]),
         ("shards/000000.hcs", &[7; 70_000]),
@@ -62,28 +62,28 @@ fn objects_come_back_as_written(place: &Place) {
         assert_eq!(store.bytes(name).unwrap(), Some(bytes.len() as u64));
         let all = store.read(name, 1 << 20).unwrap();
         assert_eq!(all.as_deref(), Some(bytes), "{name}");
-        let listed = store.list("").unwrap();
+        let listed = store.list("").unwrap().objects;
         assert!(
             listed.contains(&(name.to_owned(), bytes.len() as u64)),
             "{listed:?}"
         );
     }
-    assert_eq!(store.list("").unwrap().len(), 5);
+    assert_eq!(store.list("").unwrap().objects.len(), 5);
     for _ in 0..2 {
         store.remove("shards/000000.hcs").unwrap();
         assert_eq!(store.bytes("shards/000000.hcs").unwrap(), None);
     }
-    assert_eq!(store.list("").unwrap().len(), 4);
+    assert_eq!(store.list("").unwrap().objects.len(), 4);
     let again = store.create("shards/000000.hcs", b"again").unwrap();
     assert_eq!(again, Created::New);
     // a folder is no object
     assert_eq!(store.bytes("shards").unwrap(), None);
     store.remove("shards").unwrap();
-    assert_eq!(store.list("shards").unwrap().len(), 1);
+    assert_eq!(store.list("shards").unwrap().objects.len(), 1);
     // nothing is below an object
     assert_eq!(store.bytes("job.json/x").unwrap(), None);
     assert_eq!(store.read("job.json/x", 10).unwrap(), None);
-    assert_eq!(store.list("job.json").unwrap(), []);
+    assert_eq!(store.list("job.json").unwrap().objects, []);
     store.remove("job.json/x").unwrap();
 }
 
@@ -149,7 +149,7 @@ fn what_is_below_a_prefix_is_listed(place: &Place) {
         store.create(name, name.as_bytes()).unwrap();
     }
     let names = |prefix| {
-        let found = store.list(prefix).unwrap();
+        let found = store.list(prefix).unwrap().objects;
         assert!(found.iter().all(|(name, len)| *len == name.len() as u64));
         found.into_iter().map(|(name, _)| name).collect::<Vec<_>>()
     };
@@ -199,7 +199,7 @@ fn wrong_names_are_refused(place: &Place) {
         }
     }
     assert!(store.create("", b"x").is_err());
-    assert_eq!(store.list("").unwrap(), []);
+    assert_eq!(store.list("").unwrap().objects, []);
 }
 
 fn one_of_eight_threads_is_first(place: &Place) {
@@ -221,7 +221,7 @@ fn one_of_eight_threads_is_first(place: &Place) {
         let found = store.read(&name, 1 << 20).unwrap();
         assert!(found == Some(content(first, number)), "not the first's");
     }
-    assert_eq!(store.list("").unwrap().len(), 8);
+    assert_eq!(store.list("").unwrap().objects.len(), 8);
     nothing_is_left(store, 8);
 }
 
@@ -249,13 +249,13 @@ fn killed_writers_leave_no_half_objects(place: &Place) {
         let mut child = start(&["create", &location, "1", "100000"]);
         // from its start on, until well into its writes
         let patience = Duration::from_millis(7 * round);
-        while round > 0 && store.list("race").unwrap().len() <= done {
+        while round > 0 && store.list("race").unwrap().objects.len() <= done {
             thread::sleep(Duration::from_millis(1));
         }
         thread::sleep(patience);
         child.kill().unwrap();
         child.wait().unwrap();
-        let objects = store.list("race").unwrap();
+        let objects = store.list("race").unwrap().objects;
         done = objects.len();
         for (name, len) in objects {
             let number: usize = name.strip_prefix("race/").unwrap().parse().unwrap();
