@@ -46,7 +46,8 @@ fn scanned(message: &[u8], signatures: &[Signature], seed: u8) -> Outcome {
     let aes = Aes::new(&eval, &wrapped, Layout::Sliced)?;
     let longest = scan::longest(signatures);
     let at = Placement::new(&params, longest).ok_or("too long")?;
-    assert!(message.len() <= scan::capacity(&at));
+    let last = params.slots().count() - 1;
+    assert!(message.len() <= 16 * (at.block_of(last) + 1));
     let state = scan::transcipher(&aes, &at, iv, &ciphertext)?;
     let alphas = (0..ROWS).map(|_| {
         let mut row = vec![0; longest];
@@ -69,7 +70,9 @@ fn scanned(message: &[u8], signatures: &[Signature], seed: u8) -> Outcome {
         );
         let bits = scan::tightness(&secret, &params, verdict);
         println!("{}: noise {bits:.1} bits below its bound; {line}", s.name);
-        assert!((0.0..=12.0).contains(&bits), "{}: {bits}, {line}", s.name);
+        // bounds of sums of many terms are further from what is measured
+        let most = if s.bytes.len() < 100 { 12.0 } else { 15.0 };
+        assert!((0.0..=most).contains(&bits), "{}: {bits}, {line}", s.name);
         Ok(found)
     });
     found.collect()
@@ -125,6 +128,20 @@ fn finds_nothing_in_a_message_of_wrong_copies() {
         scanned(&message, &signatures, 2).unwrap(),
         vec![Vec::<usize>::new(); 2]
     );
+}
+
+/// The longest pattern that slots can take: a run of them answers for one block.
+#[test]
+fn finds_a_pattern_as_long_as_a_run_of_slots() {
+    let params = Params::new(&sets::TOY_4369).unwrap();
+    assert!(Placement::new(&params, 2034).is_none());
+    assert_eq!(Placement::new(&params, 2033).unwrap().blocks_per_batch(), 2);
+    let bytes: Vec<u8> = (0..2033u32).map(|i| ((i * i) >> 5) as u8).collect();
+    let mut message = vec![0; 16 * 129];
+    message[19..19 + bytes.len()].copy_from_slice(&bytes);
+    let name = "long";
+    let found = scanned(&message, &[Signature { name, bytes }], 3);
+    assert_eq!(found.unwrap(), [[19]]);
 }
 
 #[test]
