@@ -81,6 +81,13 @@ pub(crate) struct Factors<'a> {
 }
 
 impl Factors<'_> {
+    /// Operands of the parts modulo the `at`-th source prime.
+    fn operands(&self, plan: &SwitchPlan, at: usize) -> Tensor<'_> {
+        let [x, y] = [self.x, self.y].map(|c| c.parts.each_ref().map(|p| &*p.limbs[at]));
+        let (map, scale) = (self.map, plan.scale[at]);
+        Tensor { x, y, map, scale }
+    }
+
     /// The parts modulo the `at`-th source prime.
     fn tensor(
         &self,
@@ -90,12 +97,24 @@ impl Factors<'_> {
         at: usize,
         out: &mut [Words; 4],
     ) {
-        let [x, y] = [self.x, self.y].map(|c| c.parts.each_ref().map(|p| &*p.limbs[at]));
-        let (map, scale) = (self.map, plan.scale[at]);
-        let t = Tensor { x, y, map, scale };
+        let (m, t) = (params.modulus(plan.from[at]), self.operands(plan, at));
+        let out = out.each_mut().map(|part| &mut **part);
+        meter.time(Stage::Tensor, || kernel::tensor(params.ring(), m, &t, out));
+    }
+
+    /// Those that are switched.
+    fn tensor_high(
+        &self,
+        params: &Params,
+        meter: &Meter,
+        plan: &SwitchPlan,
+        at: usize,
+        out: &mut [Words; 2],
+    ) {
+        let (m, t) = (params.modulus(plan.from[at]), self.operands(plan, at));
         let out = out.each_mut().map(|part| &mut **part);
         meter.time(Stage::Tensor, || {
-            kernel::tensor(params.ring(), params.modulus(plan.from[at]), &t, out);
+            kernel::tensor_high(params.ring(), m, &t, out);
         });
     }
 }

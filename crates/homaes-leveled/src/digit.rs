@@ -1,5 +1,6 @@
 //! Digits of ring elements: residues modulo some primes of a basis, taken to the other primes.
 
+use crate::convert::{Target, convert};
 use crate::meter::{Meter, Stage};
 use crate::pool::Pool;
 use homaes_math::halves::{self, HALF_BITS};
@@ -58,32 +59,40 @@ impl Digit {
         self.target[at].is_none()
     }
 
-    /// Its residue modulo the prime at place `at` of the extended basis, which is not its own, in evaluation form; `number` is its place in
-    /// the list that `coefficients` were prepared for. Cost: a conversion and a transform.
+    /// Its residues modulo the primes at some places of the extended basis, which are not its own, in evaluation form; `number` is its place in
+    /// the list that `coefficients` were prepared for. Cost: a conversion and a transform for each.
     ///
     /// # Panics
-    /// If the prime is its own.
+    /// If one of the primes is its own.
     pub fn extend(
         &self,
         pool: &Pool,
         meter: &Meter,
-        (at, prime): (usize, usize),
+        places: &[(usize, usize)],
         coefficients: &Coefficients,
         number: usize,
-        out: &mut Words,
+        out: &mut [&mut [u64]],
     ) {
-        let target = self.target[at].expect("a prime of another digit");
-        meter.time(Stage::Conversion, || {
-            if let Some(source) = &self.single {
+        if let Some(source) = &self.single {
+            for (&(at, prime), out) in places.iter().zip(out) {
+                assert!(!self.owns(at), "a prime of the digit");
                 let (ring, m) = (pool.ring(), pool.modulus(prime));
-                return halves::centred(ring, m, source, &coefficients.y[self.own[0]], out);
+                meter.time(Stage::Conversion, || {
+                    halves::centred(ring, m, source, &coefficients.y[self.own[0]], out);
+                });
+                meter.time(Stage::Transform, || pool.transform(prime).forward(out));
             }
-            let own = self.own.iter().map(|&j| &*coefficients.y[j]);
-            let mut ys: Vec<&[u64]> = own.collect();
-            ys.push(&coefficients.v[number]);
-            self.conversion.combine(pool.ring(), target, &ys, out);
+            return;
+        }
+        let own = self.own.iter().map(|&j| &*coefficients.y[j]);
+        let mut ys: Vec<&[u64]> = own.collect();
+        ys.push(&coefficients.v[number]);
+        let targets = places.iter().map(|&(at, prime)| Target {
+            number: self.target[at].expect("a prime of another digit"),
+            prime,
         });
-        meter.time(Stage::Transform, || pool.transform(prime).forward(out));
+        let targets: Vec<Target> = targets.collect();
+        convert(pool, meter, &self.conversion, &ys, &targets, out);
     }
 }
 

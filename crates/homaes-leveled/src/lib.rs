@@ -21,6 +21,7 @@
 #![forbid(unsafe_code)]
 
 mod centred;
+mod convert;
 mod digit;
 pub mod grouped;
 pub mod log2;

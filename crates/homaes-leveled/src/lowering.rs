@@ -1,10 +1,12 @@
 //! Modulus switching: division by the primes that are dropped, rounded to what keeps the message.
 
+use crate::convert::{Target, convert};
 use crate::meter::{Meter, Stage};
 use crate::poly::Poly;
 use crate::pool::Pool;
 use homaes_math::rns::Conversion;
 use homaes_math::{Modulus, Shoup, Words, kernel};
+use std::ops::Range;
 
 /// A modulus switch from one basis to another: `c' = (Y c + δ)/X` with X the primes dropped, Y those
 /// added, and δ ≡ -Y c mod X even (GHS12 §3.2, with added primes).
@@ -87,8 +89,9 @@ impl Lowering {
         });
     }
 
-    /// `out + (Y/X) source` modulo the `j`-th target prime, if it is in the source basis.
-    fn add_source(&self, pool: &Pool, meter: &Meter, j: usize, source: &[u64], out: &mut Words) {
+    /// Ends the division modulo the `j`-th target prime that [`Division::remainders`] began, with the source's limb there (ignored for an added prime):
+    /// `out + (Y/X) source`.
+    pub fn finish(&self, pool: &Pool, meter: &Meter, j: usize, source: &[u64], out: &mut [u64]) {
         if let Some((_, factor)) = self.kept[j] {
             let m = pool.modulus(self.to[j]);
             meter.time(Stage::Elementwise, || {
@@ -109,9 +112,11 @@ impl Lowering {
         }
         let division = Division::new(pool, meter, self, residues);
         let mut out = Poly::scratch(n, self.to.len());
-        for (j, limb) in out.limbs.iter_mut().enumerate() {
+        let mut limbs: Vec<&mut [u64]> = out.limbs.iter_mut().map(|limb| &mut **limb).collect();
+        division.remainders(pool, meter, self, 0..limbs.len(), &mut limbs);
+        for (j, limb) in limbs.into_iter().enumerate() {
             let source = self.source(j).map_or(&[][..], |at| &poly.limbs[at]);
-            division.limb(pool, meter, self, j, source, limb);
+            self.finish(pool, meter, j, source, limb);
         }
         out
     }
@@ -134,24 +139,25 @@ impl Division {
         Self { y: started, v }
     }
 
-    /// The result modulo the `j`-th target prime, from the source's limb there (ignored for an added
-    /// prime).
-    pub fn limb(
+    /// δ/X modulo the target primes `targets`, in evaluation form; [`Lowering::finish`] makes of each the result.
+    pub fn remainders(
         &self,
         pool: &Pool,
         meter: &Meter,
         lowering: &Lowering,
-        j: usize,
-        source: &[u64],
-        out: &mut Words,
+        targets: Range<usize>,
+        out: &mut [&mut [u64]],
     ) {
-        self.remainder(pool, meter, lowering, j, out);
-        let t = pool.transform(lowering.to[j]);
-        meter.time(Stage::Transform, || t.forward(out));
-        lowering.add_source(pool, meter, j, source, out);
+        let targets = targets.map(|number| Target {
+            number,
+            prime: lowering.to[number],
+        });
+        let targets: Vec<Target> = targets.collect();
+        let sources = self.sources();
+        convert(pool, meter, &lowering.conversion, &sources, &targets, out);
     }
 
-    /// As [`limb`](Self::limb), from the source's coefficients.
+    /// The result modulo the `j`-th target prime, from the source's coefficients there (ignored for an added prime).
     pub fn limb_of_coefficients(
         &self,
         pool: &Pool,
@@ -161,25 +167,18 @@ impl Division {
         source: &[u64],
         out: &mut Words,
     ) {
-        self.remainder(pool, meter, lowering, j, out);
-        lowering.add_source(pool, meter, j, source, out);
+        let sources = self.sources();
+        meter.time(Stage::Conversion, || {
+            lowering.conversion.combine(pool.ring(), j, &sources, out);
+        });
+        lowering.finish(pool, meter, j, source, out);
         let t = pool.transform(lowering.to[j]);
         meter.time(Stage::Transform, || t.forward(out));
     }
 
-    /// δ/X modulo the `j`-th target prime, in coefficients.
-    fn remainder(
-        &self,
-        pool: &Pool,
-        meter: &Meter,
-        lowering: &Lowering,
-        j: usize,
-        out: &mut Words,
-    ) {
-        let mut sources: Vec<&[u64]> = self.y.iter().map(|l| &**l).collect();
-        sources.push(&self.v);
-        meter.time(Stage::Conversion, || {
-            lowering.conversion.combine(pool.ring(), j, &sources, out);
-        });
+    /// All words and the quotient.
+    fn sources(&self) -> Vec<&[u64]> {
+        let words = self.y.iter().map(|limb| &**limb);
+        words.chain([&*self.v]).collect()
     }
 }

@@ -40,6 +40,11 @@ impl Meter {
         if stage == Stage::Transform {
             self.0.add(0, 1);
         }
+        self.part(stage, f)
+    }
+
+    /// As [`time`](Self::time), of a part of a kernel that is counted elsewhere.
+    pub(crate) fn part<T>(&self, stage: Stage, f: impl FnOnce() -> T) -> T {
         self.0.time(stage as usize, f)
     }
 

@@ -124,7 +124,15 @@ fn digits_are_centred_residues() {
                 continue;
             }
             let mut found = Words::scratch(pool.ring().n());
-            digit.extend(&pool, &meter, (at, prime), &prepared, number, &mut found);
+            let places = [(at, prime)];
+            digit.extend(
+                &pool,
+                &meter,
+                &places,
+                &prepared,
+                number,
+                &mut [&mut found[..]],
+            );
             let want = poly(&pool, &[prime], &want);
             let [found, want] = [&found, &want.limbs[0]].map(|l| coefficients(&pool, prime, l));
             assert_eq!(found, want, "digit {number} modulo prime {prime}");

@@ -302,6 +302,25 @@ pub fn tensor(ring: &Ring, m: &Modulus, t: &Tensor<'_>, out: [&mut [u64]; 4]) {
     }
 }
 
+/// The last two parts of [`tensor`] alone.
+pub fn tensor_high(ring: &Ring, m: &Modulus, t: &Tensor<'_>, mut out: [&mut [u64]; 2]) {
+    let n = ring.n();
+    assert!(t.x.iter().chain(&t.y).all(|s| s.len() == n) && out.iter().all(|o| o.len() == n));
+    if ring.vectorised() {
+        return simd::tensor_high(ring, m, t, out);
+    }
+    let mut moved = [0; BLOCK];
+    for range in blocks(ring) {
+        t.map.gather(t.y[1], range.start, &mut moved[..range.len()]);
+        for (at, i) in range.enumerate() {
+            let y1 = m.mul_shoup(moved[at], t.scale);
+            for (out, x) in out.iter_mut().zip(t.x) {
+                out[i] = reduce(m, u128::from(x[i]) * u128::from(y1));
+            }
+        }
+    }
+}
+
 /// `(x0 y0, x0 y1 + x1 y0, x1 y1 c)`: the parts under 1, s and s², lazy.
 pub fn product(ring: &Ring, m: &Modulus, [x, y]: [[&[u64]; 2]; 2], c: Shoup, out: [&mut [u64]; 3]) {
     let n = ring.n();
@@ -319,23 +338,50 @@ pub fn product(ring: &Ring, m: &Modulus, [x, y]: [[&[u64]; 2]; 2], c: Shoup, out
     }
 }
 
-/// `out = Σ_i sources_i · constants_i / R`, lazy; sources below 2^47, constants canonical, at most
-/// 16 sources.
-pub fn combine(ring: &Ring, m: &Modulus, sources: &[&[u64]], constants: &[u64], out: &mut [u64]) {
-    assert!(sources.len() <= 16 && sources.len() == constants.len());
-    assert!(sources.iter().all(|s| s.len() == ring.n()) && out.len() == ring.n());
+/// A modulus that [`combine`] goes to, and the canonical constant of each source.
+#[derive(Clone, Copy)]
+pub struct Combination<'a> {
+    /// The modulus.
+    pub modulus: &'a Modulus,
+    /// As many as there are sources.
+    pub constants: &'a [u64],
+}
+
+/// Combinations that [`combine`] makes of one reading of its sources.
+pub const AT_ONCE: usize = 4;
+
+/// For each combination `out = Σ_i sources_i · constants_i / R`, lazy; sources below 2^47, at most 16 of them, over whole rows of limbs.
+///
+/// Cost: two multiplications per product and one reduction per output word. The sources are read once for every [`AT_ONCE`] combinations.
+pub fn combine(
+    ring: &Ring,
+    combinations: &[Combination<'_>],
+    sources: &[&[u64]],
+    out: &mut [&mut [u64]],
+) {
+    let len = sources.first().map_or(0, |s| s.len());
+    assert!(sources.len() <= 16 && len.is_multiple_of(ring.lanes()));
+    assert!(combinations.len() == out.len() && out.iter().all(|o| o.len() == len));
+    assert!(sources.iter().all(|s| s.len() == len));
+    assert!(
+        combinations
+            .iter()
+            .all(|c| c.constants.len() == sources.len())
+    );
     if ring.vectorised() {
-        return simd::combine(m, sources, constants, out);
+        return simd::combine(combinations, sources, out);
     }
-    for range in blocks(ring) {
-        let mut sums = [0u128; BLOCK];
-        for (source, &c) in sources.iter().zip(constants) {
-            for (sum, &x) in sums.iter_mut().zip(&source[range.clone()]) {
-                *sum += u128::from(x) * u128::from(c);
+    for (combination, out) in combinations.iter().zip(out) {
+        for (start, out) in (0..).step_by(BLOCK).zip(out.chunks_mut(BLOCK)) {
+            let mut sums = [0u128; BLOCK];
+            for (source, &c) in sources.iter().zip(combination.constants) {
+                for (sum, &x) in sums.iter_mut().zip(&source[start..start + out.len()]) {
+                    *sum += u128::from(x) * u128::from(c);
+                }
             }
-        }
-        for (o, sum) in out[range].iter_mut().zip(sums) {
-            *o = reduce(m, sum);
+            for (o, sum) in out.iter_mut().zip(sums) {
+                *o = reduce(combination.modulus, sum);
+            }
         }
     }
 }

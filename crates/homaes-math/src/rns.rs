@@ -12,7 +12,7 @@
 //! approximate conversion would add multiples of X: digits would grow by the number of primes and
 //! a modulus switch would lose its rounding bound.
 
-use crate::kernel;
+use crate::kernel::{self, Combination};
 use crate::modulus::{Modulus, Shoup};
 use crate::ring::Ring;
 
@@ -72,8 +72,13 @@ impl Conversion {
 
     /// Coefficients modulo target `j`, stored form, from all y_i followed by v.
     pub fn combine(&self, ring: &Ring, j: usize, ys_and_v: &[&[u64]], out: &mut [u64]) {
-        let (m, c) = &self.targets[j];
-        kernel::combine(ring, m, ys_and_v, c, out);
+        kernel::combine(ring, &[self.combination(j)], ys_and_v, &mut [out]);
+    }
+
+    /// Target `j` for [`kernel::combine`], which takes all y_i followed by v to coefficients in stored form.
+    pub fn combination(&self, j: usize) -> Combination<'_> {
+        let (modulus, constants) = &self.targets[j];
+        Combination { modulus, constants }
     }
 }
 

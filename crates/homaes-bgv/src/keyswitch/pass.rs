@@ -4,8 +4,9 @@ use super::{Shape, Summands};
 use crate::params::{Params, SwitchPlan};
 use homaes_leveled::{Coefficients, Division, Meter, Poly, Stage, transposed};
 use homaes_math::Words;
-use homaes_math::kernel::{self, RowTerm, Term};
+use homaes_math::kernel::{self, AT_ONCE, RowTerm, Term};
 use rayon::prelude::*;
+use std::ops::Range;
 
 /// One pass of key switching over a group of outputs.
 pub(crate) struct Pass<'a> {
@@ -20,8 +21,8 @@ pub(crate) struct Pass<'a> {
 
 /// Working memory of a pass, reused from prime to prime.
 struct Buffers {
-    /// per output: one limb per piece and digit
-    digits: Vec<Vec<Words>>,
+    /// per prime of a group and output: one limb per piece and digit
+    digits: Vec<Vec<Vec<Words>>>,
     /// per output: the parts of a product
     local: Vec<[Words; 4]>,
     /// both sums of every output, one after the other
@@ -46,27 +47,43 @@ impl Pass<'_> {
         let prepared: Vec<Vec<Coefficients>> =
             self.outputs.iter().map(|o| self.prepare(o)).collect();
         // of all outputs, first and second parts alternating
-        let residues = self.each(down.dropped().len(), |buffers, k| {
-            let mut limbs = Poly::scratch(n, 2 * count).limbs;
-            core::mem::swap(&mut buffers.sums, &mut limbs);
-            self.sums(down.dropped()[k], &prepared, buffers, &post);
-            core::mem::swap(&mut buffers.sums, &mut limbs);
-            for limb in &mut limbs {
-                down.start(params.pool(), meter, k, limb);
-            }
-            limbs
+        let residues = self.each(down.dropped().len(), |buffers, group| {
+            let places = &down.dropped()[group.clone()];
+            self.extend(places, &prepared, buffers);
+            let limbs = group.enumerate().map(|(number, k)| {
+                let mut limbs = Poly::scratch(n, 2 * count).limbs;
+                core::mem::swap(&mut buffers.sums, &mut limbs);
+                self.sums(places[number], number, buffers, &post);
+                core::mem::swap(&mut buffers.sums, &mut limbs);
+                for limb in &mut limbs {
+                    down.start(params.pool(), meter, k, limb);
+                }
+                limbs
+            });
+            limbs.collect()
         });
         let divisions: Vec<Division> = transposed(residues, 2 * count)
             .into_iter()
             .map(|limbs| Division::new(params.pool(), meter, down, limbs))
             .collect();
-        let out = self.each(down.to().len(), |buffers, j| {
-            if let Some(at) = down.source(j) {
-                self.sums(at, &prepared, buffers, &post);
+        let out = self.each(down.to().len(), |buffers, group| {
+            let places: Vec<usize> = group.clone().filter_map(|j| down.source(j)).collect();
+            self.extend(&places, &prepared, buffers);
+            let limbs = |_| Poly::scratch(n, 2 * count).limbs;
+            let mut out: Vec<Vec<Words>> = group.clone().map(limbs).collect();
+            for (at, division) in divisions.iter().enumerate() {
+                let mut limbs: Vec<&mut [u64]> = out.iter_mut().map(|o| &mut *o[at]).collect();
+                division.remainders(params.pool(), meter, down, group.clone(), &mut limbs);
             }
-            let mut out = Poly::scratch(n, 2 * count).limbs;
-            for ((division, sum), out) in divisions.iter().zip(&buffers.sums).zip(&mut out) {
-                division.limb(params.pool(), meter, down, j, sum, out);
+            let mut numbers = 0..places.len();
+            for (j, out) in group.zip(&mut out) {
+                if let Some(at) = down.source(j) {
+                    let number = numbers.next().expect("one for each source");
+                    self.sums(at, number, buffers, &post);
+                }
+                for (sum, out) in buffers.sums.iter().zip(out) {
+                    down.finish(params.pool(), meter, j, sum, out);
+                }
             }
             out
         });
@@ -80,29 +97,43 @@ impl Pass<'_> {
             .collect()
     }
 
-    /// `task(0), …, task(count - 1)`, on all threads if the pass is to be spread.
+    /// What `task` makes of `0..count` in groups, whose primes share the reading of what is extended; on all threads if the pass is to be spread.
     fn each<T: Send>(
         &self,
         count: usize,
-        task: impl Fn(&mut Buffers, usize) -> T + Sync,
+        task: impl Fn(&mut Buffers, Range<usize>) -> Vec<T> + Sync,
     ) -> Vec<T> {
+        let at_once = match self.spread {
+            // more reading is better than threads that wait
+            true => (count / rayon::current_num_threads()).clamp(1, AT_ONCE),
+            false => AT_ONCE,
+        };
+        let groups: Vec<Range<usize>> = (0..count)
+            .step_by(at_once)
+            .map(|start| start..count.min(start + at_once))
+            .collect();
+        let buffers = || self.buffers(at_once);
         if self.spread {
-            let tasks = (0..count).into_par_iter().with_max_len(1);
-            return tasks
-                .map_init(|| self.buffers(), |buffers, k| task(buffers, k))
-                .collect();
+            let tasks = groups.into_par_iter().with_max_len(1);
+            let made: Vec<Vec<T>> = tasks.map_init(buffers, &task).collect();
+            return made.into_iter().flatten().collect();
         }
-        let mut buffers = self.buffers();
-        (0..count).map(|k| task(&mut buffers, k)).collect()
+        let mut buffers = buffers();
+        let made = groups.into_iter().map(|group| task(&mut buffers, group));
+        made.flatten().collect()
     }
 
-    fn buffers(&self) -> Buffers {
+    fn buffers(&self, at_once: usize) -> Buffers {
         let n = self.params.ring().n();
         let digits = self.plan.digits.len();
         let each = || self.outputs.iter();
         Buffers {
-            digits: each()
-                .map(|o| Poly::scratch(n, o.pieces() * digits).limbs)
+            digits: (0..at_once)
+                .map(|_| {
+                    each()
+                        .map(|o| Poly::scratch(n, o.pieces() * digits).limbs)
+                        .collect()
+                })
                 .collect(),
             local: each()
                 .map(|_| [(); 4].map(|()| Words::scratch(n)))
@@ -111,18 +142,16 @@ impl Pass<'_> {
         }
     }
 
-    /// The sums of all outputs modulo the `at`-th prime of the extended basis, to `buffers.sums`.
+    /// The sums of all outputs modulo the `at`-th prime of the extended basis, to `buffers.sums`; that prime is number `number` of those that
+    /// [`extend`](Self::extend) was called with.
     fn sums(
         &self,
         at: usize,
-        prepared: &[Vec<Coefficients>],
+        number: usize,
         buffers: &mut Buffers,
         post: &impl Fn(usize, &mut [[&mut [u64]; 2]]),
     ) {
-        let outputs = self.outputs.iter().zip(prepared);
-        let scratch = buffers.digits.iter_mut().zip(&mut buffers.local);
-        for ((output, prepared), (digits, local)) in outputs.zip(scratch) {
-            self.extend(at, prepared, digits);
+        for (output, local) in self.outputs.iter().zip(&mut buffers.local) {
             if let Summands::Product(factors) = output
                 && at < self.plan.from.len()
             {
@@ -138,7 +167,7 @@ impl Pass<'_> {
             })
             .collect();
         self.meter.time(Stage::InnerProduct, || {
-            self.inner_product(at, buffers, &mut pairs)
+            self.inner_product(at, &buffers.digits[number], &buffers.local, &mut pairs)
         });
         post(at, &mut pairs);
         buffers.sums = sums;
@@ -154,10 +183,9 @@ impl Pass<'_> {
                     pieces.iter().map(|p| p.limbs[at].clone()).collect()
                 }
                 Summands::Product(factors) => {
-                    let mut parts = [(); 4].map(|()| Words::scratch(n));
-                    factors.tensor(params, self.meter, plan, at, &mut parts);
-                    let [_, _, d2, d3] = parts;
-                    vec![d2, d3]
+                    let mut parts = [(); 2].map(|()| Words::scratch(n));
+                    factors.tensor_high(params, self.meter, plan, at, &mut parts);
+                    parts.into()
                 }
             };
             let t = params.transform(plan.from[at]);
@@ -178,30 +206,42 @@ impl Pass<'_> {
             .collect()
     }
 
-    /// All digits of one output modulo one prime of the extended basis, in evaluation form. Digits that
-    /// own the prime are left out: their piece is read itself.
-    fn extend(&self, at: usize, prepared: &[Coefficients], buffers: &mut [Words]) {
-        let (pool, prime) = (self.params.pool(), self.plan.extended[at]);
-        let mut buffers = buffers.iter_mut();
-        for coefficients in prepared {
-            for (number, digit) in self.plan.digits.iter().enumerate() {
-                let buffer = buffers.next().expect("one buffer per piece and digit");
-                if !digit.owns(at) {
-                    digit.extend(pool, self.meter, (at, prime), coefficients, number, buffer);
+    /// All digits of all outputs modulo the primes at some places of the extended basis, in evaluation form. Digits that
+    /// own a prime are left out there: their piece is read itself.
+    fn extend(&self, places: &[usize], prepared: &[Vec<Coefficients>], buffers: &mut Buffers) {
+        let (pool, plan) = (self.params.pool(), self.plan);
+        for (output, prepared) in prepared.iter().enumerate() {
+            let pieces = prepared.iter().flat_map(|coefficients| {
+                plan.digits
+                    .iter()
+                    .enumerate()
+                    .map(move |d| (coefficients, d))
+            });
+            for (at, (coefficients, (number, digit))) in pieces.enumerate() {
+                let mut limbs: Vec<&mut [u64]> = Vec::with_capacity(places.len());
+                let mut targets = Vec::with_capacity(places.len());
+                for (&place, digits) in places.iter().zip(&mut buffers.digits) {
+                    if !digit.owns(place) {
+                        targets.push((place, plan.extended[place]));
+                        limbs.push(&mut digits[output][at]);
+                    }
                 }
+                digit.extend(pool, self.meter, &targets, coefficients, number, &mut limbs);
             }
         }
     }
 
-    fn inner_product(&self, at: usize, buffers: &Buffers, out: &mut [[&mut [u64]; 2]]) {
+    fn inner_product(
+        &self,
+        at: usize,
+        digits_of: &[Vec<Words>],
+        local: &[[Words; 4]],
+        out: &mut [[&mut [u64]; 2]],
+    ) {
         let (plan, shape) = (self.plan, self.shape);
         let i = plan.extended[at];
         let digits = plan.digits.len();
-        let outputs = || {
-            self.outputs
-                .iter()
-                .zip(buffers.digits.iter().zip(&buffers.local))
-        };
+        let outputs = || self.outputs.iter().zip(digits_of.iter().zip(local));
         // per piece and digit: the limb of every output
         let sources: Vec<Vec<&[u64]>> = (0..shape.uses.len() * digits)
             .map(|k| {

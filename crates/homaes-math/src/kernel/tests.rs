@@ -252,6 +252,12 @@ fn tensor_twins() {
             unreachable!()
         };
         tensor(ring, m, &t, [a, b, c, d]);
+        let mut high = vec![vec![0; n]; 2];
+        let [e, f] = &mut high[..] else {
+            unreachable!()
+        };
+        tensor_high(ring, m, &t, [e, f]);
+        assert!(out[2..] == high);
         for i in [0, 3, n - 1] {
             let j = map.source(i);
             let product = m.mul(inputs[1][i] % p, inputs[3][j] % p);
@@ -295,8 +301,7 @@ fn elementwise_twins() {
         let a: Vec<_> = (0..8).map(|i| limb(n, 1 << 47, i)).collect();
         let sources: Vec<&[u64]> = a.iter().map(Vec::as_slice).collect();
         let constants = limb(8, p, 9);
-        let mut combined = vec![0; n];
-        combine(ring, m, &sources, &constants, &mut combined);
+        let combined = combination(ring, m, &sources, &constants);
         let lazy = limb(n, 2 * p, 3);
         let mut scaled = lazy.clone();
         scale_canonical(ring, m, m.shoup(54321), &mut scaled);
@@ -380,13 +385,58 @@ fn inner_product_of_forty_largest_terms() {
     });
 }
 
+fn combination(ring: &Ring, modulus: &Modulus, sources: &[&[u64]], constants: &[u64]) -> Vec<u64> {
+    let mut out = vec![0; ring.n()];
+    let one = Combination { modulus, constants };
+    combine(ring, &[one], sources, &mut [&mut out[..]]);
+    out
+}
+
+#[test]
+fn several_combinations_are_those_of_one_each() {
+    on_all(|ring, m| {
+        let (n, row) = (ring.n(), ring.row_len());
+        let inputs: Vec<_> = (0..7).map(|i| limb(n, 1 << 47, 40 + i)).collect();
+        let sources: Vec<&[u64]> = inputs.iter().map(Vec::as_slice).collect();
+        let mut moduli = vec![*m; 9];
+        PRIMES
+            .iter()
+            .zip(&mut moduli)
+            .for_each(|(&p, m)| *m = Modulus::new(p));
+        let constants: Vec<_> = (50..)
+            .zip(&moduli)
+            .map(|(i, m)| limb(7, m.p(), i))
+            .collect();
+        let all: Vec<Combination<'_>> = moduli
+            .iter()
+            .zip(&constants)
+            .map(|(modulus, constants)| Combination { modulus, constants })
+            .collect();
+        let each: Vec<Vec<u64>> = all
+            .iter()
+            .map(|c| combination(ring, c.modulus, &sources, c.constants))
+            .collect();
+        for count in 1..=all.len() {
+            let mut out = vec![vec![0; n]; count];
+            // one row after the other
+            for start in (0..n).step_by(row) {
+                let sources: Vec<&[u64]> = sources.iter().map(|s| &s[start..start + row]).collect();
+                let rows = out.iter_mut().map(|o| &mut o[start..start + row]);
+                let mut rows: Vec<&mut [u64]> = rows.collect();
+                combine(ring, &all[..count], &sources, &mut rows);
+            }
+            assert!(out == each[..count], "{count}");
+        }
+        each[PRIMES.len()..].to_vec()
+    });
+}
+
 #[test]
 fn combine_of_sixteen_largest_sources() {
     on_all(|ring, m| {
         let (n, p) = (ring.n(), m.p());
         let source = vec![(1 << 47) - 1; n];
-        let mut out = vec![0; n];
-        combine(ring, m, &[&source[..]; 16], &[p - 1; 16], &mut out);
+        let out = combination(ring, m, &[&source[..]; 16], &[p - 1; 16]);
         let total = 16 * ((1u128 << 47) - 1) * u128::from(p - 1);
         let want = m.from_stored((total % u128::from(p)) as u64);
         assert!(out.iter().all(|&x| m.canonical(x) == want));
@@ -402,8 +452,7 @@ fn conversions_agree_with_wide_arithmetic() {
         let inputs: Vec<_> = (0..16).map(|i| limb(n, 1 << 47, 70 + i)).collect();
         let sources: Vec<&[u64]> = inputs.iter().map(Vec::as_slice).collect();
         let constants = limb(16, p, 90);
-        let mut combined = vec![0; n];
-        combine(ring, m, &sources, &constants, &mut combined);
+        let combined = combination(ring, m, &sources, &constants);
         let any = limb(n, 1 << WORD_BITS, 91);
         let mut scaled = any.clone();
         scale_canonical(ring, m, m.shoup(constants[3]), &mut scaled);
@@ -463,8 +512,13 @@ fn lengths_are_checked_on_every_backend() {
         refuses(&mut || sums(&ring, &m, &[&short], &[vec![0]], &mut [&mut long.clone()]));
         refuses(&mut || sums(&ring, &m, &[&long], &[], &mut [&mut long.clone()]));
         refuses(&mut || quotient(&ring, &[&short], &[1.0], &mut long.clone()));
-        refuses(&mut || combine(&ring, &m, &[&short], &[1], &mut long.clone()));
-        refuses(&mut || combine(&ring, &m, &[&long], &[1, 1], &mut long.clone()));
+        let combine = |sources: &[&[u64]], constants: &[u64]| {
+            let modulus = &m;
+            let one = Combination { modulus, constants };
+            combine(&ring, &[one], sources, &mut [&mut long.clone()]);
+        };
+        refuses(&mut || combine(&[&short], &[1]));
+        refuses(&mut || combine(&[&long], &[1, 1]));
         let map = ring.frobenius(1);
         let x = [&long[..], &short];
         let (mut a, mut b, mut d, mut e) = (long.clone(), long.clone(), long.clone(), long.clone());

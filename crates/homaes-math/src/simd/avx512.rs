@@ -1,6 +1,7 @@
 //! Element-wise and multiply-accumulate kernels in AVX-512 IFMA.
 
-use crate::kernel::{self, LIMB_BITS, LIMB_MASK, RowTerm, Tensor, Term};
+use crate::kernel::{self, AT_ONCE, Combination, LIMB_BITS, LIMB_MASK, RowTerm, Tensor, Term};
+use crate::lanes::array;
 use crate::modulus::{MASK, Modulus, Shoup};
 use crate::ring::{GaloisMap, Ring};
 use core::arch::x86_64::*;
@@ -270,12 +271,36 @@ unsafe fn inner_product_group<const J: usize>(
 /// The processor must have AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
 pub(super) unsafe fn tensor(ring: &Ring, m: &Modulus, t: &Tensor<'_>, out: [&mut [u64]; 4]) {
+    // SAFETY: as the caller vouches.
+    unsafe { tensor_of::<4>(ring, m, t, out) }
+}
+
+/// # Safety
+/// The processor must have AVX-512 F, DQ and IFMA.
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+pub(super) unsafe fn tensor_high(ring: &Ring, m: &Modulus, t: &Tensor<'_>, out: [&mut [u64]; 2]) {
+    // SAFETY: as the caller vouches.
+    unsafe { tensor_of::<2>(ring, m, t, out) }
+}
+
+/// All four parts of a product, or the last two.
+///
+/// # Safety
+/// The processor must have AVX-512 F, DQ and IFMA.
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+unsafe fn tensor_of<const PARTS: usize>(
+    ring: &Ring,
+    m: &Modulus,
+    t: &Tensor<'_>,
+    mut out: [&mut [u64]; PARTS],
+) {
     let n = ring.n();
     let inputs = [t.x[0], t.x[1], t.y[0], t.y[1]];
     assert!(inputs.iter().all(|s| s.len() == n) && out.iter().all(|o| o.len() == n));
-    assert!(ring.lanes() == 8);
+    assert!(ring.lanes() == 8 && PARTS >= 2);
     let (rows, cols) = (ring.rows(), ring.cols());
-    let out = out.map(|o| o.as_mut_ptr());
+    let out = out.each_mut().map(|o| o.as_mut_ptr());
     // SAFETY: row < rows and col < cols keep every access within the n words checked above.
     unsafe {
         let k = Consts::new(m);
@@ -285,17 +310,15 @@ pub(super) unsafe fn tensor(ring: &Ring, m: &Modulus, t: &Tensor<'_>, out: [&mut
             for col in 0..cols {
                 let here = (row * cols + col) * 8;
                 let at = map.row(row, rows, cols) + map.column(col, cols);
-                let (x0, x1) = (
-                    load(t.x[0].as_ptr().add(here)),
-                    load(t.x[1].as_ptr().add(here)),
-                );
-                let y0 = map.load(t.y[0].as_ptr().add(at));
-                let y1 = map.load(t.y[1].as_ptr().add(at));
-                store(out[0].add(here), k.mul(x0, y0));
-                store(out[1].add(here), k.mul(x1, y0));
-                let y1 = k.shoup(y1, w, q);
-                store(out[2].add(here), k.mul(x0, y1));
-                store(out[3].add(here), k.mul(x1, y1));
+                let x = t.x.map(|x| load(x.as_ptr().add(here)));
+                if PARTS == 4 {
+                    let y0 = map.load(t.y[0].as_ptr().add(at));
+                    store(out[0].add(here), k.mul(x[0], y0));
+                    store(out[1].add(here), k.mul(x[1], y0));
+                }
+                let y1 = k.shoup(map.load(t.y[1].as_ptr().add(at)), w, q);
+                store(out[PARTS - 2].add(here), k.mul(x[0], y1));
+                store(out[PARTS - 1].add(here), k.mul(x[1], y1));
             }
         }
     }
@@ -515,38 +538,82 @@ pub(super) unsafe fn add(m: &Modulus, a: &[u64], b: &[u64], out: &mut [u64]) {
 /// # Safety
 /// The processor must have AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
-pub(super) unsafe fn combine(m: &Modulus, sources: &[&[u64]], constants: &[u64], out: &mut [u64]) {
-    let n = out.len();
-    assert!(n.is_multiple_of(8) && sources.len() == constants.len());
-    assert!(sources.iter().all(|s| s.len() == n));
-    const W: usize = 4;
-    // SAFETY: `v + i` stays below n/8 in both loops; lengths were checked above.
-    unsafe {
-        let k = Consts::new(m);
-        let zero = _mm512_setzero_si512();
-        let tiles = n / (8 * W) * W;
-        for v in (0..tiles).step_by(W) {
-            let (mut lo, mut hi) = ([zero; W], [zero; W]);
-            for (s, &c) in sources.iter().zip(constants) {
-                let c = set1(c);
-                for i in 0..W {
-                    let x = load(s.as_ptr().add(8 * (v + i)));
-                    lo[i] = _mm512_madd52lo_epu64(lo[i], x, c);
-                    hi[i] = _mm512_madd52hi_epu64(hi[i], x, c);
-                }
-            }
-            for i in 0..W {
-                store(out.as_mut_ptr().add(8 * (v + i)), k.reduce(lo[i], hi[i]));
+pub(super) unsafe fn combine(
+    combinations: &[Combination<'_>],
+    sources: &[&[u64]],
+    out: &mut [&mut [u64]],
+) {
+    let len = sources.first().map_or(0, |s| s.len());
+    assert!(len.is_multiple_of(8) && sources.iter().all(|s| s.len() == len));
+    assert!(combinations.len() == out.len() && out.iter().all(|o| o.len() == len));
+    assert!(
+        combinations
+            .iter()
+            .all(|c| c.constants.len() == sources.len())
+    );
+    let all = combinations.chunks(AT_ONCE).zip(out.chunks_mut(AT_ONCE));
+    for (combinations, out) in all {
+        // SAFETY: the processor has the features, and lengths were checked above; a chunk has one to four entries.
+        unsafe {
+            match combinations.len() {
+                1 => combine_of::<1, 4>(combinations, sources, out),
+                2 => combine_of::<2, 2>(combinations, sources, out),
+                3 => combine_of::<3, 2>(combinations, sources, out),
+                _ => combine_of::<AT_ONCE, 2>(combinations, sources, out),
             }
         }
-        for v in tiles..n / 8 {
-            let (mut lo, mut hi) = (zero, zero);
-            for (s, &c) in sources.iter().zip(constants) {
-                let x = load(s.as_ptr().add(8 * v));
-                lo = _mm512_madd52lo_epu64(lo, x, set1(c));
-                hi = _mm512_madd52hi_epu64(hi, x, set1(c));
+    }
+}
+
+/// [`combine`] of G combinations, W vectors at a time: all sums of these stay in registers.
+///
+/// # Safety
+/// The processor must have AVX-512 F, DQ and IFMA, there must be G combinations and outputs, with as many constants as sources, and all slices must have one
+/// length, a multiple of 8.
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+unsafe fn combine_of<const G: usize, const W: usize>(
+    combinations: &[Combination<'_>],
+    sources: &[&[u64]],
+    out: &mut [&mut [u64]],
+) {
+    // SAFETY: `v + i` stays below a length that the caller vouches for, and so for the constants.
+    unsafe {
+        let k: [Consts; G] = array!(G, Consts::new(combinations[0].modulus), |g| Consts::new(
+            combinations[g].modulus
+        ));
+        let out: [*mut u64; G] = array!(G, out[0].as_mut_ptr(), |g| out[g].as_mut_ptr());
+        let zero = _mm512_setzero_si512();
+        let vectors = sources.first().map_or(0, |s| s.len()) / 8;
+        let tiles = vectors / W * W;
+        for v in (0..tiles).step_by(W) {
+            let (mut lo, mut hi) = ([[zero; W]; G], [[zero; W]; G]);
+            for (at, s) in sources.iter().enumerate() {
+                let x = array!(W, zero, |i| load(s.as_ptr().add(8 * (v + i))));
+                for g in 0..G {
+                    let c = set1(*combinations.get_unchecked(g).constants.get_unchecked(at));
+                    for i in 0..W {
+                        lo[g][i] = _mm512_madd52lo_epu64(lo[g][i], x[i], c);
+                        hi[g][i] = _mm512_madd52hi_epu64(hi[g][i], x[i], c);
+                    }
+                }
             }
-            store(out.as_mut_ptr().add(8 * v), k.reduce(lo, hi));
+            for g in 0..G {
+                for i in 0..W {
+                    store(out[g].add(8 * (v + i)), k[g].reduce(lo[g][i], hi[g][i]));
+                }
+            }
+        }
+        for v in tiles..vectors {
+            for g in 0..G {
+                let (mut lo, mut hi) = (zero, zero);
+                for (s, &c) in sources.iter().zip(combinations[g].constants) {
+                    let x = load(s.as_ptr().add(8 * v));
+                    lo = _mm512_madd52lo_epu64(lo, x, set1(c));
+                    hi = _mm512_madd52hi_epu64(hi, x, set1(c));
+                }
+                store(out[g].add(8 * v), k[g].reduce(lo, hi));
+            }
         }
     }
 }

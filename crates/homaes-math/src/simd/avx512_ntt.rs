@@ -20,6 +20,21 @@ struct Consts {
     offset: [__m512i; 4],
 }
 
+impl Consts {
+    #[inline(always)]
+    unsafe fn new(m: &Modulus) -> Self {
+        let p = m.p();
+        // SAFETY: inlined into functions compiled for AVX-512; register arithmetic only.
+        unsafe {
+            Self {
+                neg_p: set1((1 << 52) - p),
+                mask: set1(MASK),
+                offset: [set1(2 * p), set1(4 * p), set1(8 * p), set1(16 * p)],
+            }
+        }
+    }
+}
+
 #[inline(always)]
 unsafe fn set1(x: u64) -> __m512i {
     // SAFETY: inlined into functions compiled for AVX-512.
@@ -122,24 +137,39 @@ unsafe fn lanes(k: &Consts, t: &Tables, a: __m512i) -> __m512i {
 /// The processor must have AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
 pub(super) unsafe fn transform(m: &Modulus, t: &Tables, a: &mut [u64]) {
-    assert_eq!(a.len(), t.rows * t.cols * 8);
-    let p = m.p();
-    // SAFETY: register arithmetic in a function with the features.
-    let k = unsafe {
-        Consts {
-            neg_p: set1((1 << 52) - p),
-            mask: set1(MASK),
-            offset: [set1(2 * p), set1(4 * p), set1(8 * p), set1(16 * p)],
-        }
-    };
+    // SAFETY: as the caller vouches.
+    unsafe {
+        rows(m, t, a);
+        columns(m, t, a);
+    }
+}
+
+/// The first half of [`transform`]: the axis of 257, of some rows.
+///
+/// # Safety
+/// The processor must have AVX-512 F, DQ and IFMA.
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+pub(super) unsafe fn rows(m: &Modulus, t: &Tables, rows: &mut [u64]) {
+    assert!(rows.len().is_multiple_of(t.cols * 8));
     if t.cols == 256 {
-        for row in a.chunks_exact_mut(256 * 8) {
+        // SAFETY: the processor has the features.
+        let k = unsafe { Consts::new(m) };
+        for row in rows.chunks_exact_mut(256 * 8) {
             // SAFETY: `row` has 256 vectors, the tables 256 entries.
             unsafe { axis257(&k, t, row) }
         }
     }
-    // SAFETY: `a` has rows × cols vectors, asserted above.
-    unsafe { axis17_and_lanes(&k, t, a) }
+}
+
+/// The second half of [`transform`]: the axis of 17 and the lanes.
+///
+/// # Safety
+/// The processor must have AVX-512 F, DQ and IFMA.
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+pub(super) unsafe fn columns(m: &Modulus, t: &Tables, a: &mut [u64]) {
+    assert_eq!(a.len(), t.rows * t.cols * 8);
+    // SAFETY: the processor has the features, and `a` has rows × cols vectors.
+    unsafe { axis17_and_lanes(&Consts::new(m), t, a) }
 }
 
 /// One row: the axis of 257, in three passes through the first-level cache.

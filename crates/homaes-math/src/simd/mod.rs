@@ -17,7 +17,7 @@ mod lanes;
 
 pub use fourier::Vectors;
 
-use crate::kernel::{RowTerm, Tensor, Term};
+use crate::kernel::{Combination, RowTerm, Tensor, Term};
 use crate::modulus::{Modulus, Shoup};
 use crate::ring::{GaloisMap, Ring};
 use crate::transform::Kernels;
@@ -151,6 +151,10 @@ macro_rules! dispatch {
 dispatch! {
     /// In-place transform with the tables of either direction.
     avx512_ntt::transform(m: &Modulus, t: &Tables, a: &mut [u64]);
+    /// The first half of it, the axis of 257, of some rows.
+    avx512_ntt::rows(m: &Modulus, t: &Tables, rows: &mut [u64]);
+    /// The second half, all other axes.
+    avx512_ntt::columns(m: &Modulus, t: &Tables, a: &mut [u64]);
     /// See [`crate::kernel::inner_product`].
     avx512::inner_product(ring: &Ring, m: &Modulus, terms: &[Term<'_>], rows: &[RowTerm<'_>], out: &mut [[&mut [u64]; 2]]);
     /// See [`crate::kernel::row_sums`].
@@ -159,6 +163,8 @@ dispatch! {
     avx512_rows::to_torus(m: &Modulus, x: &[u64], constants: [u64; 2], out: &mut [u64]);
     /// See [`crate::kernel::tensor`].
     avx512::tensor(ring: &Ring, m: &Modulus, t: &Tensor<'_>, out: [&mut [u64]; 4]);
+    /// See [`crate::kernel::tensor_high`].
+    avx512::tensor_high(ring: &Ring, m: &Modulus, t: &Tensor<'_>, out: [&mut [u64]; 2]);
     /// See [`crate::kernel::product`].
     avx512::product(m: &Modulus, factors: [[&[u64]; 2]; 2], c: Shoup, out: [&mut [u64]; 3]);
     /// See [`crate::kernel::dot`].
@@ -180,7 +186,7 @@ dispatch! {
     /// See [`crate::halves::sums`].
     avx512_halves::sums_of_halves(m: &Modulus, sources: &[&[u64]], rows: &[Vec<u16>], out: &mut [&mut [u64]]);
     /// See [`crate::kernel::combine`].
-    avx512::combine(m: &Modulus, sources: &[&[u64]], constants: &[u64], out: &mut [u64]);
+    avx512::combine(combinations: &[Combination<'_>], sources: &[&[u64]], out: &mut [&mut [u64]]);
     /// See [`crate::kernel::sums`].
     avx512::sums(m: &Modulus, sources: &[&[u64]], rows: &[Vec<u16>], out: &mut [&mut [u64]]);
     /// See [`crate::kernel::quotient`].

@@ -2,7 +2,8 @@
 
 use super::wide::{BLOCK, EXCESS, LIMB_BITS, Wide, WideModulus, limbs};
 use homaes_leveled::{Meter, Pool, Stage};
-use homaes_math::{Shoup, Words, kernel};
+use homaes_math::kernel::{self, Combination};
+use homaes_math::{Shoup, Words};
 use num_bigint::BigUint;
 use zeroize::Zeroize;
 
@@ -38,13 +39,16 @@ impl Reduction {
             let mut sum = Words::scratch(ring.n());
             for (at, (limbs, powers)) in parts.enumerate() {
                 let limbs: Vec<&[u64]> = limbs.iter().map(|l| &l[..]).collect();
-                let powers = &powers[..limbs.len()];
+                let one = Combination {
+                    modulus: m,
+                    constants: &powers[..limbs.len()],
+                };
                 if at == 0 {
-                    kernel::combine(ring, m, &limbs, powers, out);
+                    kernel::combine(ring, &[one], &limbs, &mut [&mut out[..]]);
                     continue;
                 }
                 let mut part = Words::scratch(ring.n());
-                kernel::combine(ring, m, &limbs, powers, &mut part);
+                kernel::combine(ring, &[one], &limbs, &mut [&mut part[..]]);
                 kernel::add(ring, m, &part, out, &mut sum);
                 core::mem::swap(&mut sum, out);
             }

@@ -81,7 +81,8 @@ impl Job<'_> {
                 self.sum(at, &mut buffers, &mut sum);
             }
             let mut out = Words::scratch(n);
-            division.limb(pool, meter, down, j, &sum, &mut out);
+            division.remainders(pool, meter, down, j..j + 1, &mut [&mut out[..]]);
+            down.finish(pool, meter, j, &sum, &mut out);
             Limb::of(self.rns.variant, pool.ring(), pool.modulus(i), out)
         });
         Residues {
@@ -98,8 +99,9 @@ impl Job<'_> {
             for (buffer, &number) in buffers.iter_mut().zip(numbers) {
                 let digit = &plan.digits[number];
                 if !digit.owns(at) {
-                    let place = (at, prime);
-                    digit.extend(pool, self.meter, place, &self.coefficients, number, buffer);
+                    let places = [(at, prime)];
+                    let out = &mut [&mut buffer[..]];
+                    digit.extend(pool, self.meter, &places, &self.coefficients, number, out);
                 }
             }
             let terms = buffers.iter().zip(numbers).map(|(buffer, &number)| {
