@@ -6,12 +6,14 @@ pub(crate) mod linear;
 pub(crate) mod maps;
 pub(crate) mod packed;
 pub(crate) mod placement;
+pub(crate) mod reuse;
 pub(crate) mod sliced;
 pub(crate) mod state;
 pub(crate) mod subbytes;
 pub(crate) mod wrapped;
 
 use crate::aes::packed::PackedAes;
+use crate::aes::reuse::Origin;
 use crate::aes::sliced::SlicedAes;
 use crate::aes::state::State;
 use crate::aes::wrapped::{Part, WrappedKey, before_inversion, slope};
@@ -161,7 +163,10 @@ impl<'k> Aes<'k> {
             }
             (_, Direction::Encrypt) => blocks,
         };
-        let state = State::public(self.params(), plan.layout, input, at)?;
+        let mut state = State::public(self.params(), plan.layout, input, at)?;
+        if plan.layout == Layout::Sliced {
+            state.origin = Origin::of_counter(input);
+        }
         let keys = &self.part.rounds;
         let cancel = cancel.clone();
         let mut out = match self.circuit.clone() {

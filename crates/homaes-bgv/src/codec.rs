@@ -586,6 +586,7 @@ pub fn decode_batch(
         ciphertexts,
         slope: 0,
         finished: true,
+        origin: None,
     })
 }
 

@@ -380,9 +380,7 @@ impl<'k> Evaluator<'k> {
         let mut pieces: Vec<&Poly> = p.parts.iter().collect();
         let addends = pieces.drain(..2).collect();
         let output = [Summands::Stored { pieces, addends }];
-        let pass = self.pass(plan, &shape, &output);
-        let spread = pass.spread && count < rayon::current_num_threads();
-        let pass = Pass { spread, ..pass };
+        let pass = self.pass(plan, &shape, &output, count);
         let pieces = shape.uses.len();
         let mut out = self.finish(plan, pass.run(|_, _| ()), &[p.noise], pieces);
         let mut c = out.pop().expect("one product in, one ciphertext out");
@@ -423,13 +421,12 @@ impl<'k> Evaluator<'k> {
             .map(|(x, y)| Summands::Product(Factors { x, y, map }))
             .collect();
         let noises: Vec<Noise> = pairs().map(|(x, y)| x.noise.times(y.noise)).collect();
-        let spread = outputs.len() < rayon::current_num_threads();
         let sums = outputs
             .par_chunks(1) // a pass of its own for every output
             .map(|output| {
                 self.cancel.check()?;
-                let pass = self.pass(plan, &shape, output);
-                Ok(Pass { spread, ..pass }.run(|_, _| ()))
+                let pass = self.pass(plan, &shape, output, outputs.len());
+                Ok(pass.run(|_, _| ()))
             })
             .collect::<Result<Vec<_>>>()?;
         let sums = sums.into_iter().flatten().collect();
@@ -462,11 +459,13 @@ impl<'k> Evaluator<'k> {
         })
     }
 
+    /// A pass, one of `passes` side by side: where these do not keep all threads busy, each is spread over threads.
     pub(crate) fn pass<'a>(
         &'a self,
         plan: &'a SwitchPlan,
         shape: &'a Shape<'a>,
         outputs: &'a [Summands<'a>],
+        passes: usize,
     ) -> Pass<'a> {
         Pass {
             params: self.params(),
@@ -474,7 +473,7 @@ impl<'k> Evaluator<'k> {
             plan,
             shape,
             outputs,
-            spread: outputs.len() == 1 && rayon::current_num_threads() > 1,
+            spread: passes < rayon::current_num_threads(),
         }
     }
 

@@ -91,7 +91,7 @@ impl Evaluator<'_> {
         let params = self.params();
         self.key().key_at(target, plan, a.level)?;
         let image = Image::new(self.key(), target, vec![0], &self.cancel)?;
-        let mut out = self.sum_of_images(plan, &[image], &[a], 1.0, |_, _| ());
+        let mut out = self.sum_of_images(plan, &[image], &[a], 1.0, 1, |_, _| ());
         let mut out = out.pop().expect("one input, one output");
         let galois = params.ring().exponent(target.map(params).source(0));
         out.history = a.history.one(|b| image_bound(params, plan, b, galois));
@@ -100,7 +100,7 @@ impl Evaluator<'_> {
 
     /// Σ_i c_i σ_i(x) for every x of `inputs`, switched by `plan`; the inputs share every pass over the
     /// keys. `post(at, sums)` may change the sums modulo the `at`-th prime of the plan's extended basis
-    /// before the division: they are P_l times the result.
+    /// before the division: they are P_l times the result. The call is one of `calls` side by side.
     ///
     /// Noise: times `power`, the mean of Σ|c_i|² (and of what `post` does); plus key switching. Cost: see
     /// [`Pass::run`](crate::keyswitch::Pass::run).
@@ -110,6 +110,7 @@ impl Evaluator<'_> {
         images: &[Image<'_>],
         inputs: &[&Ciphertext],
         power: f64,
+        calls: usize,
         post: impl Fn(usize, &mut [[&mut [u64]; 2]]) + Sync,
     ) -> Vec<Ciphertext> {
         let special: Vec<Vec<Vec<u64>>> = images
@@ -143,7 +144,7 @@ impl Evaluator<'_> {
                     .collect(),
             })
             .collect();
-        let parts = self.pass(plan, &shape, &outputs).run(post);
+        let parts = self.pass(plan, &shape, &outputs, calls).run(post);
         let noises: Vec<Noise> = inputs.iter().map(|c| c.noise.scaled(power)).collect();
         // every switched image is multiplied by its constant, by `power` in all: as much noise as that many pieces without constants
         self.finish(plan, parts, &noises, power.ceil() as usize)

@@ -41,7 +41,7 @@ use crate::error::{Error, Result};
 use crate::evaluate::{Evaluator, out_of_depth, row_powers};
 use crate::images::Image;
 use crate::keys::{SecretKey, Target};
-use crate::keyswitch::{Pass, Summands};
+use crate::keyswitch::Summands;
 use crate::noise::Noise;
 use crate::params::{Params, SwitchPlan};
 use homaes_aes::gf256;
@@ -120,7 +120,7 @@ impl Evaluator<'_> {
             let target = Target::Frobenius(k);
             self.key().key_at(target, plan, level)?;
             let image = Image::new(self.key(), target, vec![0], &self.cancel)?;
-            let mut out = self.sum_of_images(plan, &[image], &[a], 1.0, |_, _| ());
+            let mut out = self.sum_of_images(plan, &[image], &[a], 1.0, BITS - 1, |_, _| ());
             Ok(Cow::Owned(out.pop().expect("one input, one output")))
         });
         let images = images.collect::<Result<Vec<_>>>()?;
@@ -192,7 +192,6 @@ impl Evaluator<'_> {
         let level = first.level();
         let special = self.special_constants(plan.special(), &plan.from, &[0]);
         let shape = self.product_shape(0, plan, level, &special)?;
-        let spread = inputs.len() < rayon::current_num_threads();
         let squares = inputs.par_iter().with_max_len(1).map(|x| {
             self.cancel.check()?;
             let left = self.quarter(x);
@@ -200,8 +199,8 @@ impl Evaluator<'_> {
             let mut pieces: Vec<&Poly> = product.parts.iter().collect();
             let addends = pieces.drain(..2).collect();
             let output = [Summands::Stored { pieces, addends }];
-            let pass = self.pass(plan, &shape, &output);
-            let parts = Pass { spread, ..pass }.run(|_, _| ());
+            let pass = self.pass(plan, &shape, &output, inputs.len());
+            let parts = pass.run(|_, _| ());
             let mut out = self.finish(plan, parts, &[product.noise], 1);
             Ok(Lifted {
                 ciphertext: out.pop().expect("one product in, one ciphertext out"),

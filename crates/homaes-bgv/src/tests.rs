@@ -212,6 +212,7 @@ fn fips_197_vector_through_the_fused_and_the_generic_circuit() {
             ciphertexts: got.to_vec(),
             slope: 0,
             finished: true,
+            origin: None,
         };
         let got = f.secret.decrypt_blocks(&state).unwrap().blocks[0];
         assert_eq!(

@@ -72,7 +72,7 @@ impl Evaluator<'_> {
             addends: vec![&r0, &r1],
         }];
         let noise = x.noise.times(y.noise).times(z.noise);
-        let parts = self.pass(&plan, &shape, &output).run(|_, _| ());
+        let parts = self.pass(&plan, &shape, &output, 1).run(|_, _| ());
         let mut out = self.finish(&plan, parts, &[noise], PIECES);
         let mut out = out.pop().expect("one product in, one ciphertext out");
         let [x, y, z] = [x, y, z].map(|c| c.bound(params));

@@ -193,16 +193,28 @@ impl Rounds for BitsAes<'_> {
 
     fn add(&self, s: &State, key: &Vec<Ciphertext>) -> Result<State> {
         let ciphertexts = self.folded().add(&s.ciphertexts, key)?;
-        Ok(State { ciphertexts, ..*s })
+        Ok(State {
+            ciphertexts,
+            origin: None,
+            ..*s
+        })
     }
 
     fn round(&self, dir: Direction, s: &State, key: &Vec<Ciphertext>) -> Result<State> {
         let ciphertexts = self.folded().round(dir, &s.ciphertexts, key)?;
-        Ok(State { ciphertexts, ..*s })
+        Ok(State {
+            ciphertexts,
+            origin: None,
+            ..*s
+        })
     }
 
     fn last_round(&self, dir: Direction, s: &State, key: &Vec<Ciphertext>) -> Result<State> {
         let ciphertexts = self.folded().last_round(dir, &s.ciphertexts, key)?;
-        Ok(State { ciphertexts, ..*s })
+        Ok(State {
+            ciphertexts,
+            origin: None,
+            ..*s
+        })
     }
 }

@@ -65,7 +65,7 @@ impl PackedAes<'_> {
         mix: bool,
     ) -> Result<State> {
         let eval = &self.eval;
-        let c127 = eval.power_127(&s.ciphertexts)?;
+        let c127 = eval.power_127(&[&s.ciphertexts[0]])?;
         let level = c127[0].level;
         let keys: Vec<&Ciphertext> = key.iter().collect();
         check_level(level, &keys)?;
@@ -86,16 +86,17 @@ impl PackedAes<'_> {
         };
         let between = first.map(|(images, power)| {
             let plan = eval.params().staying(level);
-            eval.sum_of_images(plan, images, &[&c127[0]], power, |_, _| ())
+            eval.sum_of_images(plan, images, &[&c127[0]], power, 1, |_, _| ())
         });
         let input = between.as_ref().unwrap_or(&c127);
         let plan = eval.params().switching(level);
         let (images, power) = last;
         Ok(State {
-            ciphertexts: eval.sum_of_images(plan, images, &[&input[0]], power, |at, sums| {
+            ciphertexts: eval.sum_of_images(plan, images, &[&input[0]], power, 1, |at, sums| {
                 eval.add_keys(plan, at, sums, &keys);
             }),
             slope,
+            origin: None,
             ..*s
         })
     }

@@ -20,11 +20,12 @@
 //! product of 7d + 9 terms per word, for d digits: 7d with keys, 8 first parts and 1 second part.
 //!
 //! Products are one rayon task per byte, the linear layer one per output column, whose four bytes share
-//! every pass over its keys. All threads go through the steps together, so that the keys of a step are
+//! every pass over its keys; more threads than that share the primes of a pass. All threads go through the steps together, so that the keys of a step are
 //! read from memory once for all of them.
 
 use crate::aes::linear::LinearLayer;
 use crate::aes::maps::byte_map;
+use crate::aes::reuse::Reuse;
 use crate::aes::state::{State, check_level};
 use crate::ciphertext::{Ciphertext, History};
 use crate::error::{Error, Result};
@@ -39,8 +40,9 @@ use homaes_leveled::Stage;
 use homaes_math::kernel::{self, RowTerm};
 use homaes_scheme::Cancel;
 use rayon::prelude::*;
+use std::sync::Arc;
 
-/// The byte-sliced circuit under one evaluation key. Cheap to clone.
+/// The byte-sliced circuit under one evaluation key, for one AES key. Cheap to clone; clones share what batches have in common.
 #[derive(Clone)]
 pub(crate) struct SlicedAes<'k> {
     pub(crate) eval: Evaluator<'k>,
@@ -49,6 +51,7 @@ pub(crate) struct SlicedAes<'k> {
     bytes: Vec<Image<'k>>,
     /// σ: all that the last decrypting round does to x^127
     square: [Image<'k>; 1],
+    reuse: Arc<Reuse>,
 }
 
 impl<'k> SlicedAes<'k> {
@@ -63,15 +66,17 @@ impl<'k> SlicedAes<'k> {
             bytes: byte_map(key, &linear, cancel)?,
             square: [Image::new(key, Target::Frobenius(1), vec![0], cancel)?],
             linear,
+            reuse: Arc::default(),
         })
     }
 
-    /// The linear layer of one column; `mix` is false in the last round.
+    /// The linear layer of one column, of `columns` side by side; `mix` is false in the last round.
     fn linear_layer(
         &self,
         c127: [&Ciphertext; 4],
         keys: [&Ciphertext; 4],
         mix: bool,
+        columns: usize,
     ) -> Result<Vec<Ciphertext>> {
         let (eval, level) = (&self.eval, c127[0].level);
         check_level(level, &keys)?;
@@ -80,18 +85,22 @@ impl<'k> SlicedAes<'k> {
         let [bytes, _, both] = self.linear.mean_powers();
         Ok(match (self.linear.direction, mix) {
             (Direction::Encrypt, true) => {
-                eval.sum_of_images(plan, &self.bytes, &c127, both, |at, sums| {
+                eval.sum_of_images(plan, &self.bytes, &c127, both, columns, |at, sums| {
                     self.mix_sums(plan.extended[at], sums);
                     add(at, sums);
                 })
             }
-            (Direction::Encrypt, false) => eval.sum_of_images(plan, &self.bytes, &c127, bytes, add),
+            (Direction::Encrypt, false) => {
+                eval.sum_of_images(plan, &self.bytes, &c127, bytes, columns, add)
+            }
             (Direction::Decrypt, true) => {
                 let mixed = self.mix_ciphertexts(c127);
                 let mixed: Vec<&Ciphertext> = mixed.iter().collect();
-                eval.sum_of_images(plan, &self.bytes, &mixed, bytes, add)
+                eval.sum_of_images(plan, &self.bytes, &mixed, bytes, columns, add)
             }
-            (Direction::Decrypt, false) => eval.sum_of_images(plan, &self.square, &c127, 1.0, add),
+            (Direction::Decrypt, false) => {
+                eval.sum_of_images(plan, &self.square, &c127, 1.0, columns, add)
+            }
         })
     }
 
@@ -169,19 +178,24 @@ impl SlicedAes<'_> {
         key: &[Ciphertext],
         mix: bool,
     ) -> Result<State> {
-        let c127 = self.eval.power_127(&s.ciphertexts)?;
-        let columns: Vec<Vec<Ciphertext>> = (0..4usize)
-            .into_par_iter()
-            .map(|col| {
-                let out = |row: usize| row + 4 * col;
-                let input = core::array::from_fn(|row| &c127[shift_source(dir, out(row))]);
-                let keys = core::array::from_fn(|row| &key[out(row)]);
+        let origin = s.origin.as_ref();
+        let c127 = self.reuse.inversions(origin, |bytes| {
+            let bytes: Vec<&Ciphertext> = bytes.iter().map(|&i| &s.ciphertexts[i]).collect();
+            self.eval.power_127(&bytes)
+        })?;
+        let sources = |col: usize| core::array::from_fn(|row| shift_source(dir, row + 4 * col));
+        let (ciphertexts, origin) = self.reuse.columns(origin, sources, |missing| {
+            let columns = missing.par_iter().map(|&col| {
+                let input = sources(col).map(|at| &*c127[at]);
+                let keys = core::array::from_fn(|row| &key[row + 4 * col]);
                 self.eval.cancel.check()?;
-                self.linear_layer(input, keys, mix)
-            })
-            .collect::<Result<_>>()?;
+                self.linear_layer(input, keys, mix, missing.len())
+            });
+            columns.collect()
+        })?;
         Ok(State {
-            ciphertexts: columns.into_iter().flatten().collect(),
+            ciphertexts,
+            origin,
             ..*s
         })
     }

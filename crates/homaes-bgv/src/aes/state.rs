@@ -1,6 +1,7 @@
 //! The state of one batch of blocks.
 
 use crate::aes::placement::{from_slots, packed_slot, to_slots};
+use crate::aes::reuse::Origin;
 use crate::ciphertext::{Ciphertext, History, MODE_SUMMANDS};
 use crate::encrypt::from_file;
 use crate::error::{Error, Result};
@@ -21,6 +22,8 @@ pub struct State {
     pub(crate) slope: usize,
     /// whether it is the result of AES, not a state between rounds
     pub(crate) finished: bool,
+    /// what it was made from, if the first rounds of other batches may have the same bytes
+    pub(crate) origin: Option<Origin>,
 }
 
 impl State {
@@ -83,6 +86,7 @@ impl State {
                 .collect(),
             slope,
             finished: false,
+            origin: None,
         })
     }
 
@@ -144,6 +148,7 @@ impl State {
         let sums = self.ciphertexts.iter().zip(key);
         Self {
             ciphertexts: sums.map(|(a, b)| eval.sum(a, b)).collect(),
+            origin: self.origin.clone(),
             ..*self
         }
     }

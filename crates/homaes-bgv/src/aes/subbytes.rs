@@ -18,9 +18,11 @@ use rayon::prelude::*;
 
 impl Evaluator<'_> {
     /// x^127 of every slot; from level 3r to level 3r - 2, with product noise.
-    pub(crate) fn power_127(&self, c: &[Ciphertext]) -> Result<Vec<Ciphertext>> {
-        let c: Vec<&Ciphertext> = c.iter().collect();
-        let c3 = self.multiply_many(&c, &c, 1, true)?;
+    pub(crate) fn power_127(&self, c: &[&Ciphertext]) -> Result<Vec<Ciphertext>> {
+        if c.is_empty() {
+            return Ok(Vec::new());
+        }
+        let c3 = self.multiply_many(c, c, 1, true)?;
         let c3: Vec<&Ciphertext> = c3.iter().collect();
         let copies: Vec<Ciphertext> = c
             .par_iter()

@@ -190,3 +190,58 @@ fn every_secure_set_at_full_size() {
         full_size(set, &packed(size));
     }
 }
+
+/// The bytes of the first rounds that batches of a counter run have in common are computed once, and the results are those of a run of its own, bit for bit.
+#[test]
+fn batches_of_a_counter_run_share_their_first_rounds() {
+    let mut f = toy(31);
+    let keys = RoundKeys::expand(&random_bytes(&mut f.rng, 16)).unwrap();
+    let how = wrapping(layouts(Layout::Sliced), Direction::Encrypt);
+    let wrapped = WrappedKey::encrypt(&f.secret, &keys, how, &mut f.rng).unwrap();
+    let count = f.params.blocks_per_batch(Layout::Sliced);
+    let aes = || Aes::new(&f.eval, &wrapped, Layout::Sliced).unwrap();
+    let counter = |nonce: u8, start: u32| -> Vec<Block> {
+        let block = |i: u32| -> Block {
+            let mut block = [nonce; 16];
+            block[12..].copy_from_slice(&(start + i).to_be_bytes());
+            block
+        };
+        (0..count as u32).map(block).collect()
+    };
+    let random = (0..count).map(|_| random_bytes(&mut f.rng, 16).try_into().unwrap());
+    let random: Vec<Block> = random.collect();
+    let after = counter(7, 0x0102_0400 + count as u32);
+    let batches = [
+        (counter(7, 0x0102_0400), 1.0),
+        (after.clone(), 0.75),
+        (random, 1.0),
+        // the same bytes as two batches before
+        (after.clone(), 0.7),
+        (after[1..].to_vec(), 1.0),
+        (counter(7, 0x0102_0400), 1.0),
+        // other bytes 0 to 11
+        (counter(8, 0x0102_0400), 0.98),
+        (counter(8, 0x0102_0400), 0.7),
+    ];
+    let shared = aes();
+    let mut before = 0;
+    for (number, (blocks, share)) in batches.into_iter().enumerate() {
+        let alone = aes();
+        let want = alone.evaluate(&blocks).unwrap();
+        let found = shared.evaluate(&blocks).unwrap();
+        let bytes = [&want, &found].map(|state| encode_batch(&f.params, state).unwrap());
+        assert!(bytes[0] == bytes[1], "batch {number}");
+        let transforms = shared.meter().count("transforms") - before;
+        before += transforms;
+        let all = alone.meter().count("transforms");
+        let expected = share * all as f64;
+        assert!(
+            transforms as f64 <= expected,
+            "batch {number}: {transforms} of {all}"
+        );
+        assert!(
+            share < 1.0 || transforms == all,
+            "batch {number}: {transforms} of {all}"
+        );
+    }
+}

@@ -416,7 +416,7 @@ fn constants_in_keys_and_sums_before_switching_gain() {
         crate::aes::maps::byte_map(&f.eval, &linear, &homaes_scheme::Cancel::new()).unwrap();
     let [power, ..] = linear.mean_powers();
     let plan = f.params.switching(7);
-    let mut sum = once.sum_of_images(plan, &images, &[&a], power, |_, _| ());
+    let mut sum = once.sum_of_images(plan, &images, &[&a], power, 1, |_, _| ());
     let sum = sum.pop().unwrap();
 
     let each = Evaluator::new(&f.eval);
