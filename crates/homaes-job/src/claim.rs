@@ -19,7 +19,8 @@ impl Claim {
         let folder = folder.join(CLAIMS);
         let path = folder.join(format!("{number:06}"));
         let open = || {
-            fs::create_dir_all(&folder).ok()?;
+            // nothing where the job is gone
+            let _ = fs::create_dir(&folder);
             // links would lead to files that are not the job's
             let is_own = fs::symlink_metadata(&folder).is_ok_and(|found| found.is_dir());
             let is_free = fs::symlink_metadata(&path).is_err() || is_claim(&path);

@@ -38,7 +38,8 @@ impl Log {
         line["host"] = json!(self.host);
         line["process"] = json!(std::process::id());
         let open = || {
-            fs::create_dir_all(path.parent()?).ok()?;
+            // nothing where the job is gone
+            let _ = fs::create_dir(path.parent()?);
             File::options().create(true).append(true).open(path).ok()
         };
         self.file = self.file.take().or_else(open);

@@ -485,3 +485,15 @@ fn jobs_in_a_bucket_make_the_same_bytes() {
         Err(JobError::NoJob { .. })
     ));
 }
+
+#[test]
+fn a_worker_makes_nothing_where_its_job_is_gone() {
+    let world = World::new();
+    let job = world.plan("job", 2);
+    let keys = job.keys(None).unwrap();
+    let worker = Worker::new(&job, &keys, one()).unwrap();
+    fs::rename(world.at("job"), world.at("moved")).unwrap();
+    let error = worker.run(&[], &mut |_| ()).unwrap_err();
+    assert!(matches!(error, JobError::NoJob { .. }), "{error}");
+    assert!(!world.at("job").exists());
+}

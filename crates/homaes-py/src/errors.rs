@@ -267,7 +267,13 @@ pub(crate) fn remedy(error: &Error) -> &'static str {
         Error::ManyParts { .. } => "choose one with part, or decrypt each by its name",
         Error::NoParts { .. } => "leave part out",
         Error::NoPart { .. } => "Ciphertexts.parts lists the parts",
-        Error::PartNames { .. } => "give the parts other names",
+        Error::PartNames { .. } => "give the parts other names, with Message.of_parts",
+        Error::Keys(SchemeError::Misfit(Misfit::Levels { most: None, .. })) => {
+            "choose a set for this size of AES key; homaes.sets() lists the sets"
+        }
+        Error::Keys(SchemeError::Misfit(Misfit::Levels { .. })) => {
+            "choose a set with more levels, a shorter AES key, or fewer levels_left"
+        }
         error => error.remedy(),
     }
 }

@@ -409,8 +409,13 @@ pub enum Error {
         path: PathBuf,
     },
     /// Names of parts that they cannot have.
-    #[error("parts of a message, expected {expected}")]
+    #[error(
+        "parts of a message{}, expected {expected}",
+        name.as_ref().map_or_else(String::new, |name| format!(": {}", quoted(name)))
+    )]
     PartNames {
+        /// The first one, if it is about one.
+        name: Option<String>,
         /// What they must be.
         expected: &'static str,
     },

@@ -375,15 +375,15 @@ impl Message {
         let names = message.parts.iter().filter_map(|part| part.name.as_deref());
         let checked = check_names(names);
         let bytes: usize = message.parts.iter().map(Part::table_bytes).sum();
-        let expected = match checked {
-            Err(expected) => expected,
-            Ok(()) if message.parts.is_empty() => "at least one part",
+        let (name, expected) = match checked {
+            Err((name, expected)) => (Some(name.to_owned()), expected),
+            Ok(()) if message.parts.is_empty() => (None, "at least one part"),
             Ok(()) if bytes as u64 > MAX_PARTS_BYTES => {
-                "names and associated data of 256 MiB at most"
+                (None, "names and associated data of 256 MiB at most")
             }
             Ok(()) => return Ok(message),
         };
-        Err(Error::PartNames { expected })
+        Err(Error::PartNames { name, expected })
     }
 
     /// What is written of the parts.

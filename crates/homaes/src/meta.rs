@@ -262,7 +262,7 @@ impl Meta {
         }
         decoder.finish("table of parts")?;
         let names = self.parts.iter().filter_map(|part| part.name.as_deref());
-        check_names(names).map_err(|expected| malformed("name of a part", expected))?;
+        check_names(names).map_err(|(_, expected)| malformed("name of a part", expected))?;
         let last = self.parts.last().map_or(0, |part| part.bytes);
         // what the last part misses of its last block
         let missing = last.wrapping_neg() % 16;
@@ -433,19 +433,25 @@ fn part(
 pub(crate) const MAX_NAME_BYTES: usize = 1024;
 
 /// What names of parts must be, unless they are: each one a path below a folder, and none of them below another.
-pub(crate) fn check_names<'n>(names: impl Iterator<Item = &'n str>) -> Result<(), &'static str> {
+///
+/// # Errors
+/// The name, and what it must be.
+pub(crate) fn check_names<'n>(
+    names: impl Iterator<Item = &'n str>,
+) -> Result<(), (&'n str, &'static str)> {
     let mut all: Vec<&str> = names.collect();
     let is_path = |name: &str| {
         let within = |part: &str| !matches!(part, "" | "." | "..");
         let plain = |c: char| !c.is_control() && c != '\\';
         name.len() <= MAX_NAME_BYTES && name.split('/').all(within) && name.chars().all(plain)
     };
-    if !all.iter().all(|name| is_path(name)) {
-        return Err("a path of at most 1024 bytes below a folder, with / between folders");
+    if let Some(name) = all.iter().find(|name| !is_path(name)) {
+        let expected = "a path of at most 1024 bytes below a folder, with / between folders";
+        return Err((name, expected));
     }
     all.sort_unstable();
-    if all.windows(2).any(|pair| pair[0] == pair[1]) {
-        return Err("another name for each part");
+    if let Some(pair) = all.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err((pair[0], "another name for each part"));
     }
     let folders = all.iter().flat_map(|name| {
         let ends = name.match_indices('/').map(|(end, _)| end);
@@ -453,9 +459,9 @@ pub(crate) fn check_names<'n>(names: impl Iterator<Item = &'n str>) -> Result<()
     });
     let mut folders: Vec<&str> = folders.collect();
     folders.sort_unstable();
-    match all.iter().any(|name| folders.binary_search(name).is_ok()) {
-        true => Err("no part that is a folder of another"),
-        false => Ok(()),
+    match all.iter().find(|name| folders.binary_search(name).is_ok()) {
+        Some(name) => Err((name, "no part that is a folder of another")),
+        None => Ok(()),
     }
 }
 

@@ -265,10 +265,23 @@ fn names_are_checked_before_any_work() {
         let parts = names.iter().map(|name| ((*name).to_owned(), part(())));
         Message::of_parts(parts).unwrap_err()
     };
-    for names in [&[][..], &["../a"], &["a", "a"], &["a", "a/b"]] {
-        assert!(
-            matches!(refused(names), Error::PartNames { .. }),
-            "{names:?}"
-        );
+    for (names, text) in [
+        (&[][..], "parts of a message, expected at least one part"),
+        (
+            &["b", "../a"],
+            "parts of a message: \"../a\", expected a path",
+        ),
+        (
+            &["b", "a", "a"],
+            "parts of a message: \"a\", expected another name for each part",
+        ),
+        (
+            &["a/b", "a"],
+            "parts of a message: \"a\", expected no part that is a folder",
+        ),
+    ] {
+        let error = refused(names);
+        assert!(matches!(error, Error::PartNames { .. }), "{names:?}");
+        assert!(error.to_string().starts_with(text), "{names:?}: {error}");
     }
 }
