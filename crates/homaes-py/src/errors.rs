@@ -271,6 +271,7 @@ pub(crate) fn remedy(error: &Error) -> &'static str {
         Error::Keys(SchemeError::Misfit(Misfit::Levels { most: None, .. })) => {
             "choose a set for this size of AES key; homaes.sets() lists the sets"
         }
+        Error::Keys(SchemeError::Misfit(Misfit::TooMany { .. })) => "give as many at most",
         Error::Keys(SchemeError::Misfit(Misfit::Levels { .. })) => {
             "choose a set with more levels, a shorter AES key, or fewer levels_left"
         }

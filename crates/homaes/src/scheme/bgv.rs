@@ -223,7 +223,7 @@ fn checked<'w>(
                 most,
                 set,
             };
-            return Err(homaes_bgv::Error::from(error).into());
+            return Err(error.into());
         }
     }
     Ok(homaes_bgv::Wrapping {
