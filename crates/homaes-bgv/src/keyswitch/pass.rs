@@ -103,11 +103,13 @@ impl Pass<'_> {
         count: usize,
         task: impl Fn(&mut Buffers, Range<usize>) -> Vec<T> + Sync,
     ) -> Vec<T> {
-        let at_once = match self.spread {
-            // more reading is better than threads that wait
-            true => (count / rayon::current_num_threads()).clamp(1, AT_ONCE),
-            false => AT_ONCE,
+        let threads = match self.spread {
+            true => rayon::current_num_threads(),
+            false => 1,
         };
+        // as many groups for every thread, rather than large ones and threads that wait
+        let rounds = count.div_ceil(AT_ONCE * threads).max(1);
+        let at_once = count.div_ceil(rounds * threads).max(1);
         let groups: Vec<Range<usize>> = (0..count)
             .step_by(at_once)
             .map(|start| start..count.min(start + at_once))
