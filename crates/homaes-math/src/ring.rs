@@ -94,9 +94,18 @@ impl Ring {
         self.backend
     }
 
-    /// Whether the vector kernels' layout applies: eight lanes to a register.
+    /// The backend, or the portable one where the vector kernels' layout does not apply: eight lanes.
+    pub(crate) fn vectors(&self) -> Backend {
+        if self.lanes() == 8 {
+            self.backend
+        } else {
+            Backend::Portable
+        }
+    }
+
+    /// Whether the kernels of AVX-512 IFMA apply.
     pub(crate) fn vectorised(&self) -> bool {
-        self.backend == Backend::Avx512Ifma && self.lanes() == 8
+        self.vectors() == Backend::Avx512Ifma
     }
 
     /// Multiplicative order of 2 modulo m: the degree of the slots of F_2\[X\]/Φ_m.

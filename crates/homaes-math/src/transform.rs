@@ -42,7 +42,7 @@ pub struct Transform {
     inverse: [Axis; 4],
     /// ω_17^(k 3^row) at \[row\]\[k\]
     powers_17: Vec<[u64; 17]>,
-    fast: Option<(simd::Tables, simd::Tables)>,
+    fast: Option<(simd::VectorTables, simd::VectorTables)>,
 }
 
 impl Transform {
@@ -59,14 +59,15 @@ impl Transform {
         let modulus = Modulus::new(p);
         let forward = axes(ring, &modulus, Direction::Forward);
         let inverse = axes(ring, &modulus, Direction::Inverse);
-        // the vector twin needs a long axis
-        let fast = (ring.vectorised() && ring.n() > 8).then(|| {
+        // the vector twins need a long axis
+        let fast = if ring.n() > 8 {
             let table = |dir| {
-                let k = short_kernels(ring, &modulus, dir);
-                simd::Tables::new(ring, &modulus, &k)
+                simd::VectorTables::new(ring, &modulus, || short_kernels(ring, &modulus, dir))
             };
-            (table(Direction::Forward), table(Direction::Inverse))
-        });
+            table(Direction::Forward).zip(table(Direction::Inverse))
+        } else {
+            None
+        };
         Some(Self {
             ring: ring.clone(),
             modulus,
@@ -460,5 +461,32 @@ mod tests {
         assert!(Transform::new(&ring, 1_000_003).is_none()); // prime, wrong class
         assert!(Transform::new(&ring, 4081 * 4080 + 1).is_none());
         assert!(Transform::new(&ring, (1 << 50) + 1).is_none());
+    }
+
+    /// Prints medians of alternating runs.
+    #[test]
+    #[ignore = "a measurement"]
+    fn times_of_the_backends() {
+        use std::time::Instant;
+        let transforms: Vec<Transform> = Backend::available()
+            .map(|b| Transform::new(&Ring::with_backend(65535, b).unwrap(), SPECIAL).unwrap())
+            .collect();
+        let mut a = pseudo(transforms[0].ring.n(), SPECIAL);
+        let mut times = vec![Vec::new(); transforms.len()];
+        for _ in 0..101 {
+            for (t, times) in transforms.iter().zip(&mut times) {
+                let start = Instant::now();
+                t.forward(&mut a);
+                times.push(start.elapsed());
+            }
+        }
+        for (b, times) in Backend::available().zip(&mut times) {
+            times.sort();
+            println!(
+                "{b:?}: median {:?}, least {:?}",
+                times[times.len() / 2],
+                times[0]
+            );
+        }
     }
 }

@@ -131,20 +131,7 @@ unsafe fn lanes(k: &Consts, t: &Tables, a: __m512i) -> __m512i {
     }
 }
 
-/// In-place transform of `16 × 256`, `16 × 1` or `1 × 256` vectors.
-///
-/// # Safety
-/// The processor must have AVX-512 F, DQ and IFMA.
-#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
-pub(super) unsafe fn transform(m: &Modulus, t: &Tables, a: &mut [u64]) {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        rows(m, t, a);
-        columns(m, t, a);
-    }
-}
-
-/// The first half of [`transform`]: the axis of 257, of some rows.
+/// The first half of the transform of `16 × 256`, `16 × 1` or `1 × 256` vectors: the axis of 257, of some rows.
 ///
 /// # Safety
 /// The processor must have AVX-512 F, DQ and IFMA.
@@ -161,7 +148,7 @@ pub(super) unsafe fn rows(m: &Modulus, t: &Tables, rows: &mut [u64]) {
     }
 }
 
-/// The second half of [`transform`]: the axis of 17 and the lanes.
+/// The second half: the axis of 17 and the lanes.
 ///
 /// # Safety
 /// The processor must have AVX-512 F, DQ and IFMA.

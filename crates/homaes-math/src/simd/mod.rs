@@ -3,6 +3,8 @@
 //! Every kernel here has a portable twin (in [`crate::transform`], [`crate::kernel`], [`crate::fourier`] and [`crate::integer`]) and a test that compares the two.
 
 #[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
 mod avx512;
 #[cfg(target_arch = "x86_64")]
 mod avx512_halves;
@@ -10,6 +12,8 @@ mod avx512_halves;
 mod avx512_ntt;
 #[cfg(target_arch = "x86_64")]
 mod avx512_rows;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod double;
 pub(crate) mod fourier;
 pub(crate) mod integer;
 #[cfg(target_arch = "x86_64")]
@@ -27,27 +31,52 @@ use crate::transform::Kernels;
 pub enum Backend {
     /// 64-bit integer arithmetic in plain Rust.
     Portable,
+    /// AVX2 and FMA: four products in double precision at once.
+    Avx2,
     /// AVX-512 F, DQ and IFMA: eight 52-bit products at once.
     Avx512Ifma,
 }
 
 impl Backend {
-    /// The best backend of this processor; the environment variable `HOMAES_BACKEND=portable`
-    /// overrules the detection.
+    /// The best backend of this processor; the environment variable `HOMAES_BACKEND`, set to `portable` or `avx2`, overrules the
+    /// detection.
     pub fn detect() -> Self {
-        let forced = std::env::var_os("HOMAES_BACKEND").is_some_and(|v| v == "portable");
-        if !forced && has_avx512() {
-            Self::Avx512Ifma
-        } else {
-            Self::Portable
-        }
+        let most = match std::env::var_os("HOMAES_BACKEND") {
+            Some(v) if v == "portable" => 1,
+            Some(v) if v == "avx2" => 2,
+            _ => 3,
+        };
+        let best = Self::ALL
+            .into_iter()
+            .take(most)
+            .rfind(|&b| b.is_available());
+        best.unwrap_or(Self::Portable)
     }
 
-    /// All backends of this processor, for tests that compare them.
+    /// All backends of this processor, the best last, for tests that compare them.
     pub fn available() -> impl Iterator<Item = Self> {
-        [Self::Portable, Self::Avx512Ifma]
-            .into_iter()
-            .filter(|&b| b == Self::Portable || has_avx512())
+        Self::ALL.into_iter().filter(|&b| b.is_available())
+    }
+
+    const ALL: [Self; 3] = [Self::Portable, Self::Avx2, Self::Avx512Ifma];
+
+    fn is_available(self) -> bool {
+        match self {
+            Self::Portable => true,
+            Self::Avx2 => has_avx2(),
+            Self::Avx512Ifma => has_avx512(),
+        }
+    }
+}
+
+fn has_avx2() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    {
+        is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        false
     }
 }
 
@@ -130,6 +159,73 @@ impl Tables {
     }
 }
 
+/// Tables of one direction for the kernels that read them.
+#[derive(Clone, Debug)]
+#[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "x86 only"))]
+pub(crate) enum VectorTables {
+    /// 52-bit integers
+    Ifma(Tables),
+    /// doubles
+    #[cfg(target_arch = "x86_64")]
+    Avx2(double::Tables),
+}
+
+impl VectorTables {
+    /// Tables for a ring with both of 3 and 5 (eight lanes) and at least one longer axis; none for the portable backend.
+    pub(crate) fn new(ring: &Ring, m: &Modulus, k: impl Fn() -> Kernels) -> Option<Self> {
+        match ring.vectors() {
+            Backend::Portable => None,
+            #[cfg(target_arch = "x86_64")]
+            Backend::Avx2 => Some(Self::Avx2(double::Tables::new(
+                m,
+                &Tables::new(ring, m, &k()),
+            ))),
+            #[cfg(not(target_arch = "x86_64"))]
+            Backend::Avx2 => None,
+            Backend::Avx512Ifma => Some(Self::Ifma(Tables::new(ring, m, &k()))),
+        }
+    }
+}
+
+macro_rules! transforms {
+    ($($(#[$doc:meta])* $name:ident;)*) => {$(
+        $(#[$doc])*
+        #[cfg(target_arch = "x86_64")]
+        pub(crate) fn $name(m: &Modulus, t: &VectorTables, a: &mut [u64]) {
+            match t {
+                VectorTables::Ifma(t) => {
+                    assert!(has_avx512(), "vector kernel on a processor without it");
+                    // SAFETY: the processor has the features, just checked; the kernels check all slice lengths before they touch memory.
+                    unsafe { avx512_ntt::$name(m, t, a) }
+                }
+                VectorTables::Avx2(t) => {
+                    assert!(has_avx2(), "vector kernel on a processor without it");
+                    // SAFETY: as above.
+                    unsafe { avx2::$name(m, t, a) }
+                }
+            }
+        }
+        $(#[$doc])*
+        #[cfg(not(target_arch = "x86_64"))]
+        pub(crate) fn $name(_: &Modulus, _: &VectorTables, _: &mut [u64]) {
+            unreachable!("vector backends are never selected on this architecture")
+        }
+    )*};
+}
+
+transforms! {
+    /// The first half of the transform, the axis of 257, of some rows.
+    rows;
+    /// The second half, all other axes.
+    columns;
+}
+
+/// In-place transform with the tables of either direction.
+pub(crate) fn transform(m: &Modulus, t: &VectorTables, a: &mut [u64]) {
+    rows(m, t, a);
+    columns(m, t, a);
+}
+
 macro_rules! dispatch {
     ($($(#[$doc:meta])* $path:ident :: $name:ident ( $($arg:ident : $ty:ty),* $(,)? );)*) => {$(
         $(#[$doc])*
@@ -149,12 +245,6 @@ macro_rules! dispatch {
 }
 
 dispatch! {
-    /// In-place transform with the tables of either direction.
-    avx512_ntt::transform(m: &Modulus, t: &Tables, a: &mut [u64]);
-    /// The first half of it, the axis of 257, of some rows.
-    avx512_ntt::rows(m: &Modulus, t: &Tables, rows: &mut [u64]);
-    /// The second half, all other axes.
-    avx512_ntt::columns(m: &Modulus, t: &Tables, a: &mut [u64]);
     /// See [`crate::kernel::inner_product`].
     avx512::inner_product(ring: &Ring, m: &Modulus, terms: &[Term<'_>], rows: &[RowTerm<'_>], out: &mut [[&mut [u64]; 2]]);
     /// See [`crate::kernel::row_sums`].
