@@ -409,13 +409,10 @@ pub enum Error {
         path: PathBuf,
     },
     /// Names of parts that they cannot have.
-    #[error(
-        "parts of a message{}, expected {expected}",
-        name.as_ref().map_or_else(String::new, |name| format!(": {}", quoted(name)))
-    )]
+    #[error("parts of a message: found {found}, expected {expected}")]
     PartNames {
-        /// The first one, if it is about one.
-        name: Option<String>,
+        /// The first one that is wrong, in quotes, or how many there are.
+        found: String,
         /// What they must be.
         expected: &'static str,
     },
@@ -573,7 +570,7 @@ fn other(direction: Direction) -> Direction {
 }
 
 /// A word of the caller between quotation marks, whose end is left out where it is long.
-fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     const MAX_CHARS: usize = 80;
     let shown: String = word.chars().take(MAX_CHARS).collect();
     match shown.len() == word.len() {

@@ -1,5 +1,6 @@
 //! The input of a run, checked before any work starts: a message of one part, or of many that share batches.
 
+use crate::error::quoted;
 use crate::meta::{MAX_AAD_BYTES, MAX_PARTS_BYTES, PartMeta, check_names};
 use crate::source::{FileSource, Held, Source};
 use crate::split::Split;
@@ -375,15 +376,16 @@ impl Message {
         let names = message.parts.iter().filter_map(|part| part.name.as_deref());
         let checked = check_names(names);
         let bytes: usize = message.parts.iter().map(Part::table_bytes).sum();
-        let (name, expected) = match checked {
-            Err((name, expected)) => (Some(name.to_owned()), expected),
-            Ok(()) if message.parts.is_empty() => (None, "at least one part"),
+        let (found, expected) = match checked {
+            Err((name, expected)) => (quoted(name), expected),
+            Ok(()) if message.parts.is_empty() => ("none".to_owned(), "at least one part"),
             Ok(()) if bytes as u64 > MAX_PARTS_BYTES => {
-                (None, "names and associated data of 256 MiB at most")
+                let found = format!("{bytes} bytes of names and associated data");
+                (found, "256 MiB at most")
             }
             Ok(()) => return Ok(message),
         };
-        Err(Error::PartNames { name, expected })
+        Err(Error::PartNames { found, expected })
     }
 
     /// What is written of the parts.

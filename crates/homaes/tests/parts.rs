@@ -266,18 +266,21 @@ fn names_are_checked_before_any_work() {
         Message::of_parts(parts).unwrap_err()
     };
     for (names, text) in [
-        (&[][..], "parts of a message, expected at least one part"),
+        (
+            &[][..],
+            "parts of a message: found none, expected at least one part",
+        ),
         (
             &["b", "../a"],
-            "parts of a message: \"../a\", expected a path",
+            "parts of a message: found \"../a\", expected a path",
         ),
         (
             &["b", "a", "a"],
-            "parts of a message: \"a\", expected another name for each part",
+            "parts of a message: found \"a\", expected another name for each part",
         ),
         (
             &["a/b", "a"],
-            "parts of a message: \"a\", expected no part that is a folder",
+            "parts of a message: found \"a\", expected no part that is a folder",
         ),
     ] {
         let error = refused(names);
