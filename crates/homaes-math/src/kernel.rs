@@ -72,8 +72,8 @@ pub fn inner_product(
     for t in rows {
         assert!(fit(t.sources) && t.by_row.len() == ring.rows());
     }
-    if ring.vectorised() {
-        return simd::inner_product(ring, m, terms, rows, out);
+    if let Some(backend) = ring.vectorised() {
+        return simd::inner_product(backend, ring, m, terms, rows, out);
     }
     let mut moved = [0; BLOCK];
     for (output, [out0, out1]) in out.iter_mut().enumerate() {
@@ -121,8 +121,8 @@ pub fn row_sums(
     assert!(ring.rows() == 1 && x.len().is_multiple_of(n) && x.len() / n <= MAX_TERMS);
     assert!(keys.iter().all(|k| k.len() == x.len()) && maps.len() == out.len());
     assert!(out.iter().flatten().all(|o| o.len() == n));
-    if ring.vectorised() {
-        return simd::row_sums(ring, m, x, keys, maps, out);
+    if let Some(backend) = ring.vectorised() {
+        return simd::row_sums(backend, ring, m, x, keys, maps, out);
     }
     let mut moved = [0; BLOCK];
     for (map, outs) in maps.iter().zip(out) {
@@ -154,10 +154,16 @@ pub fn to_torus(ring: &Ring, m: &Modulus, x: &[u64], out: &mut [u64]) {
         52 - m.bits(),
         (1u128 << (51 + m.bits())) / u128::from(m.p()),
     );
-    let factor = factor as u64;
-    if ring.vectorised() {
-        return simd::to_torus(m, x, [u64::from(shift), factor], out);
+    let constants = [u64::from(shift), factor as u64];
+    if let Some(backend) = ring.vectorised() {
+        return simd::to_torus(backend, m, x, constants, out);
     }
+    to_torus_words(m, x, constants, out);
+}
+
+/// [`to_torus`], compiled as part of its caller, and so for the caller's vectors.
+#[inline(always)]
+pub(crate) fn to_torus_words(m: &Modulus, x: &[u64], [shift, factor]: [u64; 2], out: &mut [u64]) {
     for (o, &x) in out.iter_mut().zip(x) {
         let product = u128::from(m.canonical(x) << shift) * u128::from(factor);
         // half of what is cut off
@@ -171,8 +177,8 @@ pub fn to_torus(ring: &Ring, m: &Modulus, x: &[u64], out: &mut [u64]) {
 pub fn dot(ring: &Ring, m: &Modulus, terms: &[[&[u64]; 2]], add: bool, out: &mut [u64]) {
     assert!(2 * terms.len() <= MAX_TERMS && out.len() == ring.n());
     assert!(terms.iter().flatten().all(|s| s.len() == out.len()));
-    if ring.vectorised() {
-        return simd::dot(m, terms, add, out);
+    if let Some(backend) = ring.vectorised() {
+        return simd::dot(backend, m, terms, add, out);
     }
     dot_words(m, terms, add, out);
 }
@@ -199,8 +205,8 @@ pub fn dots(
     );
     assert!(next.len() == y.len() && next.iter().all(|s| s.len() == len));
     assert!(x.iter().all(|x| x.len() == y.len()));
-    if ring.vectorised() {
-        return simd::dots(m, x, [y, next], add, out);
+    if let Some(backend) = ring.vectorised() {
+        return simd::dots(backend, m, x, [y, next], add, out);
     }
     for (x, out) in x.iter().zip(out) {
         let terms = x.iter().zip(y).map(|(x, y)| [*x, *y]);
@@ -217,10 +223,16 @@ pub fn limb_sums(ring: &Ring, y: &[&[u64]], constants: &[Vec<u64>], out: &mut [&
     assert!(y.len() <= 64 && y.len() == constants.len() && limbs + 2 <= out.len());
     assert!(len.is_multiple_of(RANGE) && out.iter().all(|o| o.len() == len));
     assert!(y.iter().all(|y| y.len() == len) && constants.iter().all(|c| c.len() == limbs));
-    if ring.vectorised() {
-        return simd::limb_sums(y, constants, out);
+    if let Some(backend) = ring.vectorised() {
+        return simd::limb_sums(backend, y, constants, out);
     }
-    let mut carried = vec![0u128; len];
+    limb_sums_words(y, constants, out);
+}
+
+/// [`limb_sums`], compiled as part of its caller, and so for the caller's vectors.
+#[inline(always)]
+pub(crate) fn limb_sums_words(y: &[&[u64]], constants: &[Vec<u64>], out: &mut [&mut [u64]]) {
+    let mut carried = vec![0u128; out[0].len()];
     for (k, out) in out.iter_mut().enumerate() {
         for (y, c) in y.iter().zip(constants) {
             let c = c.get(k).copied().unwrap_or(0);
@@ -284,8 +296,8 @@ fn reduce(m: &Modulus, sum: u128) -> u64 {
 pub fn tensor(ring: &Ring, m: &Modulus, t: &Tensor<'_>, out: [&mut [u64]; 4]) {
     let n = ring.n();
     assert!(t.x.iter().chain(&t.y).all(|s| s.len() == n) && out.iter().all(|o| o.len() == n));
-    if ring.vectorised() {
-        return simd::tensor(ring, m, t, out);
+    if let Some(backend) = ring.vectorised() {
+        return simd::tensor(backend, ring, m, t, out);
     }
     let [o0, o1, o2, o3] = out;
     let mul = |x: u64, y: u64| reduce(m, u128::from(x) * u128::from(y));
@@ -306,8 +318,8 @@ pub fn tensor(ring: &Ring, m: &Modulus, t: &Tensor<'_>, out: [&mut [u64]; 4]) {
 pub fn tensor_high(ring: &Ring, m: &Modulus, t: &Tensor<'_>, mut out: [&mut [u64]; 2]) {
     let n = ring.n();
     assert!(t.x.iter().chain(&t.y).all(|s| s.len() == n) && out.iter().all(|o| o.len() == n));
-    if ring.vectorised() {
-        return simd::tensor_high(ring, m, t, out);
+    if let Some(backend) = ring.vectorised() {
+        return simd::tensor_high(backend, ring, m, t, out);
     }
     let mut moved = [0; BLOCK];
     for range in blocks(ring) {
@@ -325,8 +337,8 @@ pub fn tensor_high(ring: &Ring, m: &Modulus, t: &Tensor<'_>, mut out: [&mut [u64
 pub fn product(ring: &Ring, m: &Modulus, [x, y]: [[&[u64]; 2]; 2], c: Shoup, out: [&mut [u64]; 3]) {
     let n = ring.n();
     assert!(x.iter().chain(&y).all(|s| s.len() == n) && out.iter().all(|o| o.len() == n));
-    if ring.vectorised() {
-        return simd::product(m, [x, y], c, out);
+    if let Some(backend) = ring.vectorised() {
+        return simd::product(backend, m, [x, y], c, out);
     }
     let [o0, o1, o2] = out;
     let mul = |x: u64, y: u64| u128::from(x) * u128::from(y);
@@ -368,8 +380,8 @@ pub fn combine(
             .iter()
             .all(|c| c.constants.len() == sources.len())
     );
-    if ring.vectorised() {
-        return simd::combine(combinations, sources, out);
+    if let Some(backend) = ring.vectorised() {
+        return simd::combine(backend, combinations, sources, out);
     }
     for (combination, out) in combinations.iter().zip(out) {
         for (start, out) in (0..).step_by(BLOCK).zip(out.chunks_mut(BLOCK)) {
@@ -393,8 +405,8 @@ pub fn combine(
 pub fn quotient(ring: &Ring, sources: &[&[u64]], inverses: &[f64], out: &mut [u64]) {
     assert_eq!(sources.len(), inverses.len());
     assert!(sources.iter().all(|s| s.len() == ring.n()) && out.len() == ring.n());
-    if ring.vectorised() {
-        return simd::quotient(sources, inverses, out);
+    if let Some(backend) = ring.vectorised() {
+        return simd::quotient(backend, sources, inverses, out);
     }
     for (i, o) in out.iter_mut().enumerate() {
         let sum = sources
@@ -416,8 +428,8 @@ fn whole(x: f64) -> u64 {
 /// `a = a · c`, canonical.
 pub fn scale_canonical(ring: &Ring, m: &Modulus, c: Shoup, a: &mut [u64]) {
     assert_eq!(a.len(), ring.n());
-    if ring.vectorised() {
-        return simd::scale_canonical(m, c, a);
+    if let Some(backend) = ring.vectorised() {
+        return simd::scale_canonical(backend, m, c, a);
     }
     for x in a {
         *x = m.scale(*x, c);
@@ -427,8 +439,8 @@ pub fn scale_canonical(ring: &Ring, m: &Modulus, c: Shoup, a: &mut [u64]) {
 /// `out = a + b`, lazy.
 pub fn add(ring: &Ring, m: &Modulus, a: &[u64], b: &[u64], out: &mut [u64]) {
     assert!([a.len(), b.len(), out.len()] == [ring.n(); 3]);
-    if ring.vectorised() {
-        return simd::add(m, a, b, out);
+    if let Some(backend) = ring.vectorised() {
+        return simd::add(backend, m, a, b, out);
     }
     add_words(m, a, b, out);
 }
@@ -444,8 +456,8 @@ pub(crate) fn add_words(m: &Modulus, a: &[u64], b: &[u64], out: &mut [u64]) {
 /// `out += a · c`, lazy.
 pub fn scale_add(ring: &Ring, m: &Modulus, a: &[u64], c: Shoup, out: &mut [u64]) {
     assert!(a.len() == ring.n() && out.len() == ring.n());
-    if ring.vectorised() {
-        return simd::scale_add(m, a, c, out);
+    if let Some(backend) = ring.vectorised() {
+        return simd::scale_add(backend, m, a, c, out);
     }
     for (o, &x) in out.iter_mut().zip(a) {
         *o = Modulus::sub_if_ge(*o + m.mul_shoup(x, c), 2 * m.p());
@@ -469,8 +481,8 @@ pub fn sums(
     let n = ring.n();
     assert!(sources.len() <= 1024 && rows.len() == out.len());
     assert!(sources.iter().all(|s| s.len() == n) && out.iter().all(|o| o.len() == n));
-    if ring.vectorised() {
-        return simd::sums(m, sources, rows, out);
+    if let Some(backend) = ring.vectorised() {
+        return simd::sums(backend, m, sources, rows, out);
     }
     sums_of_rows(m, sources, rows, out);
 }
@@ -530,8 +542,8 @@ pub(crate) fn sums_of_rows(
 /// "2" is the element of Z\[ζ_17\] with the given values (one per row) and 3s = 2s + s.
 pub fn mix_column(ring: &Ring, m: &Modulus, two_by_row: &[Shoup], s: [&mut [u64]; 4]) {
     assert!(s.iter().all(|s| s.len() == ring.n()) && two_by_row.len() == ring.rows());
-    if ring.vectorised() {
-        return simd::mix_column(ring, m, two_by_row, s);
+    if let Some(backend) = ring.vectorised() {
+        return simd::mix_column(backend, ring, m, two_by_row, s);
     }
     let (row_len, one) = (ring.row_len(), m.shoup(1));
     for i in 0..ring.n() {

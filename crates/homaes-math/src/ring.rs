@@ -103,9 +103,9 @@ impl Ring {
         }
     }
 
-    /// Whether the kernels of AVX-512 IFMA apply.
-    pub(crate) fn vectorised(&self) -> bool {
-        self.vectors() == Backend::Avx512Ifma
+    /// The backend, where it has kernels of its own.
+    pub(crate) fn vectorised(&self) -> Option<Backend> {
+        Some(self.vectors()).filter(|&b| b != Backend::Portable)
     }
 
     /// Multiplicative order of 2 modulo m: the degree of the slots of F_2\[X\]/Φ_m.

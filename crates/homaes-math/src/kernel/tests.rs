@@ -18,7 +18,7 @@ fn limb(n: usize, bound: u64, seed: u64) -> Vec<u64> {
         .collect()
 }
 
-/// Runs `f` on every backend for m = 255 and m = 65535 and all primes, and compares the results.
+/// Runs `f` on every backend for m = 255 and m = 65535 and all primes, and compares the results: lazy words of integer kernels, and canonical ones of all.
 fn on_all(f: impl Fn(&Ring, &Modulus) -> Vec<Vec<u64>>) {
     for m in [255, 65535] {
         for p in PRIMES {
@@ -27,6 +27,10 @@ fn on_all(f: impl Fn(&Ring, &Modulus) -> Vec<Vec<u64>>) {
                 .map(|b| f(&Ring::with_backend(m, b).unwrap(), &modulus))
                 .collect();
             assert!(outs.iter().flatten().flatten().all(|&x| x < 2 * p));
+            let with_integers = Backend::available().zip(&outs);
+            let mut integers = with_integers.filter(|(b, _)| *b != Backend::Avx2);
+            let portable = integers.next();
+            assert!(integers.all(|(_, out)| Some(out) == portable.map(|p| p.1)));
             let canonical = outs.iter().map(|limbs| {
                 let words = limbs.iter().flatten();
                 words.map(|&x| modulus.canonical(x)).collect()

@@ -20,7 +20,7 @@ use core::ops::{Add, Mul, Sub};
 
 /// Numbers of 1.5 · 2^52 and somewhat above or below are integers.
 const MAGIC: f64 = 6_755_399_441_055_744.0;
-const TWO_52: f64 = 4_503_599_627_370_496.0;
+pub(super) const TWO_52: f64 = 4_503_599_627_370_496.0;
 
 /// A register of doubles, H of them for eight lanes.
 ///
@@ -29,6 +29,14 @@ const TWO_52: f64 = 4_503_599_627_370_496.0;
 pub(super) trait Doubles<const H: usize>:
     Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self>
 {
+    /// Lanes of one register out of eight.
+    type Map: Copy;
+    /// Those that lanes `source` go to in register `h`: translations on the axes of 3 and 5.
+    unsafe fn map(source: &[u64; 8], h: usize) -> Self::Map;
+    /// Lanes of the eight words at `from`.
+    unsafe fn load_mapped(from: *const f64, map: Self::Map) -> Self;
+    /// Fetches a line of the cache; any address will do.
+    unsafe fn prefetch(at: *const u64);
     unsafe fn splat(x: f64) -> Self;
     unsafe fn load(from: *const f64) -> Self;
     unsafe fn store(self, to: *mut f64);
@@ -40,6 +48,11 @@ pub(super) trait Doubles<const H: usize>:
     unsafe fn mul_sub(self, b: Self, c: Self) -> Self;
     unsafe fn or(self, b: Self) -> Self;
     unsafe fn xor(self, b: Self) -> Self;
+    /// The low and the high 32 bits of each word.
+    unsafe fn halves(self) -> [Self; 2];
+    unsafe fn floor(self) -> Self;
+    /// self + b where self is negative
+    unsafe fn add_if_negative(self, b: Self) -> Self;
     /// Of eight lanes e3·4 + e5, those of the other e3.
     unsafe fn other(x: [Self; H]) -> [Self; H];
     /// Lanes of e5 + 2.
@@ -52,7 +65,7 @@ pub(super) trait Doubles<const H: usize>:
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub(super) struct Factor {
-    w: f64,
+    pub(super) w: f64,
     q: f64,
 }
 
@@ -103,18 +116,18 @@ impl Tables {
 }
 
 #[derive(Clone, Copy)]
-struct Consts<V> {
-    p: V,
-    magic: V,
-    two_52: V,
+pub(super) struct Consts<V> {
+    pub(super) p: V,
+    pub(super) magic: V,
+    pub(super) two_52: V,
     /// 2^52 + p
-    lift: V,
-    inverse: V,
+    pub(super) lift: V,
+    pub(super) inverse: V,
 }
 
 impl<V> Consts<V> {
     #[inline(always)]
-    unsafe fn new<const H: usize>(m: &Modulus) -> Self
+    pub(super) unsafe fn new<const H: usize>(m: &Modulus) -> Self
     where
         V: Doubles<H>,
     {
@@ -147,7 +160,7 @@ impl<V> Consts<V> {
     }
 
     #[inline(always)]
-    unsafe fn mul_const<const H: usize>(&self, x: V, c: &Factor) -> V
+    pub(super) unsafe fn mul_const<const H: usize>(&self, x: V, c: &Factor) -> V
     where
         V: Doubles<H>,
     {
@@ -157,7 +170,7 @@ impl<V> Consts<V> {
 
     /// x mod p for |x| ≤ 2^52: within 5p/8, as the product by 1.
     #[inline(always)]
-    unsafe fn reduce<const H: usize>(&self, x: V) -> V
+    pub(super) unsafe fn reduce<const H: usize>(&self, x: V) -> V
     where
         V: Doubles<H>,
     {
@@ -167,7 +180,7 @@ impl<V> Consts<V> {
 
     /// Words below 2^52.
     #[inline(always)]
-    unsafe fn load<const H: usize>(&self, from: *const u64) -> V
+    pub(super) unsafe fn load<const H: usize>(&self, from: *const u64) -> V
     where
         V: Doubles<H>,
     {
@@ -177,7 +190,7 @@ impl<V> Consts<V> {
 
     /// A reduced value as lazy words.
     #[inline(always)]
-    unsafe fn store<const H: usize>(&self, x: V, to: *mut u64)
+    pub(super) unsafe fn store<const H: usize>(&self, x: V, to: *mut u64)
     where
         V: Doubles<H>,
     {

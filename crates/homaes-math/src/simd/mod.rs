@@ -18,6 +18,8 @@ pub(crate) mod fourier;
 pub(crate) mod integer;
 #[cfg(target_arch = "x86_64")]
 mod lanes;
+#[cfg(target_arch = "x86_64")]
+mod products;
 
 pub use fourier::Vectors;
 
@@ -230,15 +232,20 @@ macro_rules! dispatch {
     ($($(#[$doc:meta])* $path:ident :: $name:ident ( $($arg:ident : $ty:ty),* $(,)? );)*) => {$(
         $(#[$doc])*
         #[cfg(target_arch = "x86_64")]
-        pub(crate) fn $name($($arg: $ty),*) {
-            assert!(has_avx512(), "vector kernel on a processor without it");
+        pub(crate) fn $name(backend: Backend, $($arg: $ty),*) {
+            assert!(backend != Backend::Portable && backend.is_available(), "vector kernel on a processor without it");
             // SAFETY: the processor has the features the kernel is compiled for, just checked; the
             // kernels check all slice lengths before they touch memory.
-            unsafe { $path::$name($($arg),*) }
+            unsafe {
+                match backend {
+                    Backend::Avx512Ifma => $path::$name($($arg),*),
+                    _ => avx2::$name($($arg),*),
+                }
+            }
         }
         $(#[$doc])*
         #[cfg(not(target_arch = "x86_64"))]
-        pub(crate) fn $name($(_: $ty),*) {
+        pub(crate) fn $name(_: Backend, $(_: $ty),*) {
             unreachable!("vector backends are never selected on this architecture")
         }
     )*};

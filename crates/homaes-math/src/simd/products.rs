@@ -1,0 +1,770 @@
+//! Element-wise and multiply-accumulate kernels in double precision, on the numbers of [`super::double`].
+//!
+//! Lazy words are loaded as x - p, within p. A sum of products x·y is kept in two doubles ([`Sum`]). The first begins at [`WIDE`] = 1.5 · 2^100, so that adding a
+//! product in one rounding leaves a multiple of 2^48; the second collects what the roundings left off:
+//!
+//! ```text
+//! t = x·y + high    low = low + (x·y - (t - high))    high = t
+//! ```
+//!
+//! For at most [`TERMS`] = 24 products, each below 2^94: the sum of all is below 2^98.6, so that high stays within 2^100 … 2^101, t - high is exact, and the
+//! rounding of t left off an integer of at most 2^47. These sum to at most 2^51.6. For factors within p, the sum over p is at most 24p < 2^51.6 besides, and the even
+//! number q nearest to (high - WIDE)/p, as computed, is off by 1.5 at most. So high - WIDE - q·p + low is exact and below 2^51.6 + 1.5 · 2^47 < 2^52.
+//!
+//! A product of two numbers alone, |x| ≤ p and |y| ≤ 3p/4, is reduced as one by a constant, but with the quotient of h: x·y/p is below 2^47, and q off
+//! by 1/2 + 2^-4 at most, whence |r| ≤ 5p/8.
+//!
+//! The factor 1/R of the Montgomery products of integer kernels is in a constant here, or one product per sum.
+
+#![expect(
+    clippy::needless_range_loop,
+    reason = "iterators would push sums to memory"
+)]
+
+use super::double::{Consts, Doubles, Factor};
+use crate::halves::HALF_BITS;
+use crate::kernel::{AT_ONCE, Combination, RowTerm, Tensor, Term};
+use crate::lanes::array;
+use crate::modulus::{Modulus, Shoup};
+use crate::ring::{GaloisMap, Ring};
+use core::ops::Range;
+
+/// Numbers near it are multiples of 2^48: 1.5 · 2^100.
+const WIDE: f64 = 1.5 * (1u128 << 100) as f64;
+/// Products that a [`Sum`] holds.
+const TERMS: usize = 24;
+/// Words between a load and its prefetch in the key inner products.
+const AHEAD: usize = 8 * 8;
+
+/// A sum of products, exact.
+#[derive(Clone, Copy)]
+struct Sum<V> {
+    high: V,
+    low: V,
+}
+
+impl<V> Sum<V> {
+    #[inline(always)]
+    unsafe fn new<const H: usize>() -> Self
+    where
+        V: Doubles<H>,
+    {
+        // SAFETY: as the caller vouches; so in all functions here.
+        unsafe {
+            Self {
+                high: V::splat(WIDE),
+                low: V::splat(0.0),
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn add<const H: usize>(&mut self, x: V, y: V)
+    where
+        V: Doubles<H>,
+    {
+        // SAFETY: see `new`.
+        unsafe {
+            let high = x.mul_add(y, self.high);
+            self.low = self.low + x.mul_sub(y, high - self.high);
+            self.high = high;
+        }
+    }
+
+    /// The sum mod p, within 2^52.
+    #[inline(always)]
+    unsafe fn reduce<const H: usize>(self, k: &Consts<V>) -> V
+    where
+        V: Doubles<H>,
+    {
+        // SAFETY: see `new`.
+        unsafe {
+            let high = self.high - V::splat(WIDE);
+            let even = k.magic + k.magic;
+            let q = high.mul_add(k.inverse, even) - even;
+            q.neg_mul_add(k.p, high) + self.low
+        }
+    }
+}
+
+/// x·y mod p, within 5p/8.
+#[inline(always)]
+unsafe fn mul<V: Doubles<H>, const H: usize>(k: &Consts<V>, x: V, y: V) -> V {
+    // SAFETY: see `Sum::new`.
+    unsafe {
+        let h = x * y;
+        let q = h.mul_add(k.inverse, k.magic) - k.magic;
+        q.neg_mul_add(k.p, h) + x.mul_sub(y, h)
+    }
+}
+
+/// Lazy words less p.
+#[inline(always)]
+unsafe fn centred_words<V: Doubles<H>, const H: usize>(k: &Consts<V>, from: *const u64) -> V {
+    // SAFETY: see `Sum::new`.
+    unsafe { V::load(from.cast()).or(k.two_52) - k.lift }
+}
+
+/// An automorphism as the kernels read it.
+#[derive(Clone, Copy)]
+struct VectorMap<M, const H: usize> {
+    row_shift: usize,
+    col_shift: usize,
+    lanes: [M; H],
+}
+
+impl<M: Copy, const H: usize> VectorMap<M, H> {
+    #[inline(always)]
+    unsafe fn new<V: Doubles<H, Map = M>>(map: &GaloisMap) -> Self {
+        // SAFETY: see `Sum::new`.
+        unsafe {
+            let lanes = array!(H, V::map(&map.lane_source, 0), |h| V::map(
+                &map.lane_source,
+                h
+            ));
+            Self {
+                row_shift: map.row_shift,
+                col_shift: map.col_shift,
+                lanes,
+            }
+        }
+    }
+
+    /// First word of the source of eight lanes; `rows` and `cols` are powers of two.
+    #[inline(always)]
+    fn source(&self, row: usize, col: usize, rows: usize, cols: usize) -> usize {
+        let row = (row + self.row_shift) & (rows - 1);
+        (row * cols + ((col + self.col_shift) & (cols - 1))) * 8
+    }
+}
+
+/// A term with the pointers of one group of `J` outputs.
+struct Pointers<M, const J: usize, const H: usize> {
+    map: VectorMap<M, H>,
+    sources: [*const u64; J],
+    key: [*const u64; 2],
+}
+
+/// A row term likewise.
+struct RowPointers<'a, M, const J: usize, const H: usize> {
+    map: VectorMap<M, H>,
+    sources: [*const u64; J],
+    by_row: &'a [u64],
+    /// the constant of the row in work
+    constant: f64,
+    second: bool,
+}
+
+/// See [`crate::kernel::inner_product`].
+#[inline(always)]
+pub(super) unsafe fn inner_product<V: Doubles<H>, const H: usize>(
+    ring: &Ring,
+    m: &Modulus,
+    terms: &[Term<'_>],
+    rows: &[RowTerm<'_>],
+    out: &mut [[&mut [u64]; 2]],
+) {
+    let (n, outputs) = (ring.n(), out.len());
+    let fit = |s: &[&[u64]]| s.len() == outputs && s.iter().all(|s| s.len() == n);
+    assert!(ring.lanes() == 8 && out.iter().flatten().all(|o| o.len() == n));
+    for t in terms {
+        assert!(fit(t.sources) && t.key.iter().all(|k| k.len() == n));
+    }
+    for t in rows {
+        assert!(fit(t.sources) && t.by_row.len() == ring.rows());
+    }
+    let mut first = 0;
+    // SAFETY: all lengths were checked above; every group lies within the outputs.
+    unsafe {
+        while first < outputs {
+            first += if outputs - first == 1 {
+                inner_product_group::<V, 1, H>(ring, m, terms, rows, out, first)
+            } else {
+                inner_product_group::<V, 2, H>(ring, m, terms, rows, out, first)
+            };
+        }
+    }
+}
+
+/// The terms and row terms of each sum.
+fn parts(terms: usize, rows: usize) -> Vec<[Range<usize>; 2]> {
+    let total = terms + rows;
+    (0..total)
+        .step_by(TERMS)
+        .map(|start| {
+            let end = total.min(start + TERMS);
+            let rows = start.max(terms) - terms..end.max(terms) - terms;
+            [start.min(terms)..end.min(terms), rows]
+        })
+        .collect()
+}
+
+/// The outputs `first .. first + J`; returns J. All sums stay in registers over the terms.
+#[inline(always)]
+unsafe fn inner_product_group<V: Doubles<H>, const J: usize, const H: usize>(
+    ring: &Ring,
+    m: &Modulus,
+    terms: &[Term<'_>],
+    rows: &[RowTerm<'_>],
+    out: &mut [[&mut [u64]; 2]],
+    first: usize,
+) -> usize {
+    let (nrows, cols) = (ring.rows(), ring.cols());
+    let mut outs = [[core::ptr::null_mut(); 2]; J];
+    for (pointers, out) in outs.iter_mut().zip(&mut out[first..]) {
+        *pointers = out.each_mut().map(|o| o.as_mut_ptr());
+    }
+    let parts = parts(terms.len(), rows.len());
+    // SAFETY: see `Sum::new`; row < nrows and col < cols, so every access lies within the n words whose presence the caller checked; the outputs are exclusive
+    // borrows.
+    unsafe {
+        let mut pointers: Vec<Pointers<V::Map, J, H>> = Vec::with_capacity(terms.len());
+        for t in terms {
+            pointers.push(Pointers {
+                map: VectorMap::new::<V>(t.map),
+                sources: array!(J, t.sources[first].as_ptr(), |j| t.sources[first + j]
+                    .as_ptr()),
+                key: t.key.map(<[u64]>::as_ptr),
+            });
+        }
+        let mut row_pointers: Vec<RowPointers<'_, V::Map, J, H>> = Vec::with_capacity(rows.len());
+        for t in rows {
+            row_pointers.push(RowPointers {
+                map: VectorMap::new::<V>(t.map),
+                sources: array!(J, t.sources[first].as_ptr(), |j| t.sources[first + j]
+                    .as_ptr()),
+                by_row: t.by_row,
+                constant: 0.0,
+                second: t.second,
+            });
+        }
+        let k = Consts::<V>::new(m);
+        let unstore = Factor::new(m, m.from_stored(1));
+        for row in 0..nrows {
+            for t in &mut row_pointers {
+                t.constant = Factor::new(m, t.by_row[row]).w;
+            }
+            for place in 0..cols * H {
+                let (col, h) = (place / H, place % H);
+                let here = (row * cols + col) * 8 + h * (8 / H);
+                let zero = V::splat(0.0);
+                let mut totals = [[zero; J]; 2];
+                for [part, row_part] in &parts {
+                    let mut sums = [[Sum::<V>::new(); J]; 2];
+                    for t in pointers.get_unchecked(part.clone()) {
+                        let at = t.map.source(row, col, nrows, cols);
+                        let y0 = centred_words(&k, t.key[0].add(here));
+                        let y1 = centred_words(&k, t.key[1].add(here));
+                        for key in t.key {
+                            V::prefetch(key.wrapping_add(here + AHEAD));
+                        }
+                        for j in 0..J {
+                            V::prefetch(t.sources[j].wrapping_add(at + AHEAD));
+                            let x = V::load_mapped(t.sources[j].add(at).cast(), t.map.lanes[h]);
+                            let x = x.or(k.two_52) - k.lift;
+                            sums[0][j].add(x, y0);
+                            sums[1][j].add(x, y1);
+                        }
+                    }
+                    for t in row_pointers.get_unchecked(row_part.clone()) {
+                        let at = t.map.source(row, col, nrows, cols);
+                        let y = V::splat(t.constant);
+                        for j in 0..J {
+                            let x = V::load_mapped(t.sources[j].add(at).cast(), t.map.lanes[h]);
+                            let x = x.or(k.two_52) - k.lift;
+                            // spelled out: an index by `second` would push the sums to memory
+                            if t.second {
+                                sums[1][j].add(x, y);
+                            } else {
+                                sums[0][j].add(x, y);
+                            }
+                        }
+                    }
+                    for c in 0..2 {
+                        for j in 0..J {
+                            let sum = k.mul_const(sums[c][j].reduce(&k), &unstore);
+                            totals[c][j] = totals[c][j] + sum;
+                        }
+                    }
+                }
+                for c in 0..2 {
+                    for j in 0..J {
+                        k.store(k.reduce(totals[c][j]), outs[j][c].add(here));
+                    }
+                }
+            }
+        }
+    }
+    J
+}
+
+/// See [`crate::kernel::row_sums`].
+#[inline(always)]
+pub(super) unsafe fn row_sums<V: Doubles<H>, const H: usize>(
+    ring: &Ring,
+    m: &Modulus,
+    x: &[u64],
+    keys: [&[u64]; 2],
+    maps: &[&GaloisMap],
+    out: &mut [[&mut [u64]; 2]],
+) {
+    let n = ring.n();
+    for (map, out) in maps.iter().zip(out.chunks_mut(1)) {
+        let sources: Vec<[&[u64]; 1]> = x.chunks_exact(n).map(|x| [x]).collect();
+        let rows = sources.iter().enumerate();
+        let terms = rows.map(|(row, sources)| Term {
+            sources,
+            map,
+            key: keys.map(|key| &key[row * n..][..n]),
+        });
+        let terms: Vec<Term<'_>> = terms.collect();
+        // SAFETY: as the caller vouches; lengths are checked there.
+        unsafe { inner_product::<V, H>(ring, m, &terms, &[], out) };
+        for x in out.iter_mut().flatten().flat_map(|o| o.iter_mut()) {
+            *x = m.canonical(*x);
+        }
+    }
+}
+
+/// See [`crate::kernel::tensor`].
+#[inline(always)]
+pub(super) unsafe fn tensor<V: Doubles<H>, const H: usize>(
+    ring: &Ring,
+    m: &Modulus,
+    t: &Tensor<'_>,
+    out: [&mut [u64]; 4],
+) {
+    // SAFETY: as the caller vouches.
+    unsafe { tensor_of::<V, 4, H>(ring, m, t, out) }
+}
+
+/// See [`crate::kernel::tensor_high`].
+#[inline(always)]
+pub(super) unsafe fn tensor_high<V: Doubles<H>, const H: usize>(
+    ring: &Ring,
+    m: &Modulus,
+    t: &Tensor<'_>,
+    out: [&mut [u64]; 2],
+) {
+    // SAFETY: as the caller vouches.
+    unsafe { tensor_of::<V, 2, H>(ring, m, t, out) }
+}
+
+/// All four parts of a product, or the last two.
+#[inline(always)]
+unsafe fn tensor_of<V: Doubles<H>, const PARTS: usize, const H: usize>(
+    ring: &Ring,
+    m: &Modulus,
+    t: &Tensor<'_>,
+    mut out: [&mut [u64]; PARTS],
+) {
+    let n = ring.n();
+    let inputs = [t.x[0], t.x[1], t.y[0], t.y[1]];
+    assert!(inputs.iter().all(|s| s.len() == n) && out.iter().all(|o| o.len() == n));
+    assert!(ring.lanes() == 8 && PARTS >= 2);
+    let (rows, cols) = (ring.rows(), ring.cols());
+    let out = out.each_mut().map(|o| o.as_mut_ptr());
+    // SAFETY: see `Sum::new`; row < rows and col < cols keep every access within the n words checked above.
+    unsafe {
+        let k = Consts::<V>::new(m);
+        let map = VectorMap::new::<V>(t.map);
+        let unstore = Factor::new(m, m.from_stored(1));
+        let scale = Factor::new(m, m.from_stored(t.scale.w));
+        for row in 0..rows {
+            for col in 0..cols {
+                let at = map.source(row, col, rows, cols);
+                for h in 0..H {
+                    let here = (row * cols + col) * 8 + h * (8 / H);
+                    let x = [
+                        centred_words(&k, t.x[0].as_ptr().add(here)),
+                        centred_words(&k, t.x[1].as_ptr().add(here)),
+                    ];
+                    let load = |y: &[u64]| {
+                        let y = V::load_mapped(y.as_ptr().add(at).cast(), map.lanes[h]);
+                        y.or(k.two_52) - k.lift
+                    };
+                    if PARTS == 4 {
+                        let y0 = k.mul_const(load(t.y[0]), &unstore);
+                        k.store(mul(&k, x[0], y0), out[0].add(here));
+                        k.store(mul(&k, x[1], y0), out[1].add(here));
+                    }
+                    let y1 = k.mul_const(load(t.y[1]), &scale);
+                    k.store(mul(&k, x[0], y1), out[PARTS - 2].add(here));
+                    k.store(mul(&k, x[1], y1), out[PARTS - 1].add(here));
+                }
+            }
+        }
+    }
+}
+
+/// See [`crate::kernel::product`].
+#[inline(always)]
+pub(super) unsafe fn product<V: Doubles<H>, const H: usize>(
+    m: &Modulus,
+    [x, y]: [[&[u64]; 2]; 2],
+    c: Shoup,
+    out: [&mut [u64]; 3],
+) {
+    let n = x[0].len();
+    assert!(n.is_multiple_of(8) && x.iter().chain(&y).all(|s| s.len() == n));
+    assert!(out.iter().all(|o| o.len() == n));
+    let out = out.map(|o| o.as_mut_ptr());
+    // SAFETY: see `Sum::new`; positions stay below n, and lengths were checked above.
+    unsafe {
+        let k = Consts::<V>::new(m);
+        let unstore = Factor::new(m, m.from_stored(1));
+        let scale = Factor::new(m, c.w);
+        for at in (0..n).step_by(8 / H) {
+            let load = |s: &[u64]| centred_words(&k, s.as_ptr().add(at));
+            let (x0, x1) = (load(x[0]), load(x[1]));
+            let y0 = k.mul_const(load(y[0]), &unstore);
+            let y1 = k.mul_const(load(y[1]), &unstore);
+            k.store(mul(&k, x0, y0), out[0].add(at));
+            let cross = mul(&k, x0, y1) + mul(&k, x1, y0);
+            k.store(k.reduce(cross), out[1].add(at));
+            k.store(mul(&k, x1, k.mul_const(y1, &scale)), out[2].add(at));
+        }
+    }
+}
+
+/// See [`crate::kernel::dot`].
+#[inline(always)]
+pub(super) unsafe fn dot<V: Doubles<H>, const H: usize>(
+    m: &Modulus,
+    terms: &[[&[u64]; 2]],
+    add: bool,
+    out: &mut [u64],
+) {
+    assert!(out.len().is_multiple_of(8) && terms.iter().flatten().all(|s| s.len() == out.len()));
+    let [x, y] = [0, 1].map(|i| terms.iter().map(|t| t[i]).collect::<Vec<&[u64]>>());
+    // SAFETY: as the caller vouches; lengths were checked above.
+    unsafe { dots_of::<V, 1, H, H>(m, &[&x], [&y, &[]], add, &mut [out]) }
+}
+
+/// See [`crate::kernel::dots`].
+#[inline(always)]
+pub(super) unsafe fn dots<V: Doubles<H>, const H: usize>(
+    m: &Modulus,
+    x: &[&[&[u64]]],
+    [y, next]: [&[&[u64]]; 2],
+    add: bool,
+    out: &mut [&mut [u64]],
+) {
+    let len = out.first().map_or(0, |o| o.len());
+    assert!(len.is_multiple_of(32) && out.iter().all(|o| o.len() == len));
+    assert!(y.iter().all(|y| y.len() == len) && x.len() == out.len());
+    assert!(
+        x.iter()
+            .all(|x| x.len() == y.len() && x.iter().all(|x| x.len() == len))
+    );
+    // SAFETY: as the caller vouches; lengths were checked above.
+    unsafe {
+        let (x, more_x) = x.as_chunks::<4>();
+        let (out, more_out) = out.as_chunks_mut::<4>();
+        for (x, out) in x.iter().zip(out) {
+            dots_of::<V, 4, 1, H>(m, x, [y, next], add, out);
+        }
+        let (x, more_x) = more_x.as_chunks::<2>();
+        let (out, more_out) = more_out.as_chunks_mut::<2>();
+        for (x, out) in x.iter().zip(out) {
+            dots_of::<V, 2, 2, H>(m, x, [y, next], add, out);
+        }
+        let (x, _) = more_x.as_chunks::<1>();
+        let (out, _) = more_out.as_chunks_mut::<1>();
+        for (x, out) in x.iter().zip(out) {
+            dots_of::<V, 1, 4, H>(m, x, [y, next], add, out);
+        }
+    }
+}
+
+/// [`dots`] of E elements, W registers of each at a time.
+///
+/// # Safety
+/// All slices must have one length, a multiple of W registers, and every `x[e]` the length of `y`.
+#[inline(always)]
+unsafe fn dots_of<V: Doubles<H>, const E: usize, const W: usize, const H: usize>(
+    m: &Modulus,
+    x: &[&[&[u64]]; E],
+    [y, next]: [&[&[u64]]; 2],
+    add: bool,
+    out: &mut [&mut [u64]; E],
+) {
+    let step = 8 / H;
+    // SAFETY: see `Sum::new`; positions are below the length of all slices, which the caller vouches for.
+    unsafe {
+        let k = Consts::<V>::new(m);
+        let unstore = Factor::new(m, m.from_stored(1));
+        for at in (0..out[0].len()).step_by(step * W) {
+            let mut totals = [[V::splat(0.0); W]; E];
+            for start in (0..y.len()).step_by(TERMS) {
+                let mut sums = [[Sum::<V>::new(); W]; E];
+                for t in start..y.len().min(start + TERMS) {
+                    let next = next.get(t);
+                    for w in 0..W {
+                        let at = at + step * w;
+                        if let Some(next) = next {
+                            V::prefetch(next.as_ptr().add(at));
+                        }
+                        let y = centred_words(&k, y.get_unchecked(t).as_ptr().add(at));
+                        for e in 0..E {
+                            let x = centred_words(&k, x[e].get_unchecked(t).as_ptr().add(at));
+                            sums[e][w].add(x, y);
+                        }
+                    }
+                }
+                for e in 0..E {
+                    for w in 0..W {
+                        let sum = k.mul_const(sums[e][w].reduce(&k), &unstore);
+                        totals[e][w] = totals[e][w] + sum;
+                    }
+                }
+            }
+            for e in 0..E {
+                for w in 0..W {
+                    let o = out[e].as_mut_ptr().add(at + step * w);
+                    let mut sum = totals[e][w];
+                    if add {
+                        sum = sum + centred_words(&k, o);
+                    }
+                    k.store(k.reduce(sum), o);
+                }
+            }
+        }
+    }
+}
+
+/// See [`crate::kernel::combine`].
+#[inline(always)]
+pub(super) unsafe fn combine<V: Doubles<H>, const H: usize>(
+    combinations: &[Combination<'_>],
+    sources: &[&[u64]],
+    out: &mut [&mut [u64]],
+) {
+    let len = sources.first().map_or(0, |s| s.len());
+    assert!(sources.len() <= SOURCES && len.is_multiple_of(8));
+    assert!(sources.iter().all(|s| s.len() == len));
+    assert!(combinations.len() == out.len() && out.iter().all(|o| o.len() == len));
+    assert!(
+        combinations
+            .iter()
+            .all(|c| c.constants.len() == sources.len())
+    );
+    let all = combinations.chunks(AT_ONCE).zip(out.chunks_mut(AT_ONCE));
+    for (combinations, out) in all {
+        // SAFETY: as the caller vouches; lengths were checked above, and a chunk has one to four entries.
+        unsafe {
+            match combinations.len() {
+                1 => combine_of::<V, 1, H>(combinations, sources, out),
+                2 => combine_of::<V, 2, H>(combinations, sources, out),
+                3 => combine_of::<V, 3, H>(combinations, sources, out),
+                _ => combine_of::<V, AT_ONCE, H>(combinations, sources, out),
+            }
+        }
+    }
+}
+
+/// Sources of a combination.
+const SOURCES: usize = 16;
+
+/// [`combine`] of G combinations, whose sums stay in registers.
+///
+/// Sources are below 2^47 and constants, which take the factor 1/R here, within p/2; so the sum over p is within 2^50, and at most p·2^50 < 2^97.
+///
+/// # Safety
+/// There must be G combinations and outputs, with as many constants as sources, at most [`SOURCES`], and all slices must have one length, a multiple of 8.
+#[inline(always)]
+unsafe fn combine_of<V: Doubles<H>, const G: usize, const H: usize>(
+    combinations: &[Combination<'_>],
+    sources: &[&[u64]],
+    out: &mut [&mut [u64]],
+) {
+    let mut constants = [[0.0; SOURCES]; G];
+    for (to, from) in constants.iter_mut().zip(combinations) {
+        let m = from.modulus;
+        for (to, &c) in to.iter_mut().zip(from.constants) {
+            *to = Factor::new(m, m.from_stored(c)).w;
+        }
+    }
+    // SAFETY: see `Sum::new`; positions stay below a length that the caller vouches for.
+    unsafe {
+        let k: [Consts<V>; G] = array!(G, Consts::new(combinations[0].modulus), |g| Consts::new(
+            combinations[g].modulus
+        ));
+        let out: [*mut u64; G] = array!(G, out[0].as_mut_ptr(), |g| out[g].as_mut_ptr());
+        let len = sources.first().map_or(0, |s| s.len());
+        for at in (0..len).step_by(8 / H) {
+            let mut sums = [Sum::<V>::new(); G];
+            for (i, s) in sources.iter().enumerate() {
+                let x = k[0].load(s.as_ptr().add(at));
+                for g in 0..G {
+                    sums[g].add(x, V::splat(*constants[g].get_unchecked(i)));
+                }
+            }
+            for g in 0..G {
+                k[g].store(k[g].reduce(sums[g].reduce(&k[g])), out[g].add(at));
+            }
+        }
+    }
+}
+
+/// See [`crate::kernel::quotient`].
+#[inline(always)]
+pub(super) unsafe fn quotient<V: Doubles<H>, const H: usize>(
+    sources: &[&[u64]],
+    inverses: &[f64],
+    out: &mut [u64],
+) {
+    let n = out.len();
+    assert!(n.is_multiple_of(8) && sources.len() == inverses.len());
+    assert!(sources.iter().all(|s| s.len() == n));
+    // SAFETY: see `Sum::new`; positions stay below n, and lengths were checked above.
+    unsafe {
+        let two_52 = V::splat(super::double::TWO_52);
+        for at in (0..n).step_by(8 / H) {
+            let mut sum = V::splat(0.5);
+            for (s, &inverse) in sources.iter().zip(inverses) {
+                let x = V::load(s.as_ptr().add(at).cast()).or(two_52) - two_52;
+                // product and sum rounded apart, as the portable twin does
+                sum = sum + x * V::splat(inverse);
+            }
+            let word = (sum.floor() + two_52).xor(two_52);
+            word.store(out.as_mut_ptr().add(at).cast());
+        }
+    }
+}
+
+/// See [`crate::kernel::scale_canonical`].
+#[inline(always)]
+pub(super) unsafe fn scale_canonical<V: Doubles<H>, const H: usize>(
+    m: &Modulus,
+    c: Shoup,
+    a: &mut [u64],
+) {
+    assert!(a.len().is_multiple_of(8));
+    // SAFETY: see `Sum::new`; positions stay below the length.
+    unsafe {
+        let k = Consts::<V>::new(m);
+        let c = Factor::new(m, c.w);
+        for at in (0..a.len()).step_by(8 / H) {
+            let a = a.as_mut_ptr().add(at);
+            let x = k.mul_const(k.load(a), &c).add_if_negative(k.p);
+            (x + k.two_52).xor(k.two_52).store(a.cast());
+        }
+    }
+}
+
+/// See [`crate::kernel::scale_add`].
+#[inline(always)]
+pub(super) unsafe fn scale_add<V: Doubles<H>, const H: usize>(
+    m: &Modulus,
+    a: &[u64],
+    c: Shoup,
+    out: &mut [u64],
+) {
+    assert!(a.len() == out.len() && a.len().is_multiple_of(8));
+    // SAFETY: see `Sum::new`; positions stay below the length of both.
+    unsafe {
+        let k = Consts::<V>::new(m);
+        let c = Factor::new(m, c.w);
+        for at in (0..a.len()).step_by(8 / H) {
+            let o = out.as_mut_ptr().add(at);
+            let x = k.mul_const(k.load(a.as_ptr().add(at)), &c);
+            k.store(k.reduce(x + centred_words(&k, o)), o);
+        }
+    }
+}
+
+/// See [`crate::kernel::mix_column`].
+#[inline(always)]
+pub(super) unsafe fn mix_column<V: Doubles<H>, const H: usize>(
+    ring: &Ring,
+    m: &Modulus,
+    two_by_row: &[Shoup],
+    s: [&mut [u64]; 4],
+) {
+    let (n, len) = (ring.n(), ring.row_len());
+    assert!(s.iter().all(|s| s.len() == n) && two_by_row.len() == ring.rows());
+    assert!(ring.lanes() == 8);
+    let s = s.map(|s| s.as_mut_ptr());
+    // SAFETY: see `Sum::new`; positions stay below rows · len = n; the slices are exclusive borrows.
+    unsafe {
+        let k = Consts::<V>::new(m);
+        for (row, two) in two_by_row.iter().enumerate() {
+            let two = Factor::new(m, two.w);
+            for at in (row * len..(row + 1) * len).step_by(8 / H) {
+                let x = array!(4, k.p, |i| centred_words(&k, s[i].add(at)));
+                let d = array!(4, k.p, |i| k.mul_const(x[i], &two));
+                let sum = (x[0] + x[1]) + (x[2] + x[3]);
+                for i in 0..4 {
+                    let y = (sum - x[i]) + (d[i] + d[(i + 1) % 4]);
+                    k.store(k.reduce(y), s[i].add(at));
+                }
+            }
+        }
+    }
+}
+
+/// See [`crate::halves::centred`].
+#[inline(always)]
+pub(super) unsafe fn centred<V: Doubles<H>, const H: usize>(
+    m: &Modulus,
+    source: &Modulus,
+    halves: &[u64],
+    out: &mut [u64],
+) {
+    let words = halves.len();
+    assert!(words.is_multiple_of(8) && out.len() == 2 * words && source.bits() <= HALF_BITS);
+    // SAFETY: see `Sum::new`; positions stay below `words`, and `out` holds twice as many.
+    unsafe {
+        let (k, source) = (Consts::<V>::new(m), Consts::<V>::new(source));
+        let r = Factor::new(m, m.r());
+        for at in (0..words).step_by(8 / H) {
+            let parts = V::load(halves.as_ptr().add(at).cast()).halves();
+            for (i, y) in parts.into_iter().enumerate() {
+                // of least size: y over the odd source is 2^-33 away from a half, and its product by the inverse off by 2^-52
+                let y = source.reduce(y.or(k.two_52) - k.two_52);
+                k.store(k.mul_const(y, &r), out.as_mut_ptr().add(i * words + at));
+            }
+        }
+    }
+}
+
+/// See [`crate::halves::dot`].
+#[inline(always)]
+pub(super) unsafe fn dot_halves<V: Doubles<H>, const H: usize>(
+    m: &Modulus,
+    terms: &[[&[u64]; 2]],
+    add: bool,
+    out: &mut [u64],
+) {
+    let words = out.len() / 2;
+    assert!(words.is_multiple_of(8) && out.len() == 2 * words && terms.len() <= TERMS);
+    assert!(
+        terms
+            .iter()
+            .all(|[x, h]| x.len() == out.len() && h.len() == words)
+    );
+    // SAFETY: see `Sum::new`; positions stay below `words`, and words have twice as many, which was checked above.
+    unsafe {
+        let k = Consts::<V>::new(m);
+        let unstore = Factor::new(m, m.from_stored(1));
+        for at in (0..words).step_by(8 / H) {
+            let mut sums = [Sum::<V>::new(); 2];
+            for [x, halves] in terms {
+                let y = V::load(halves.as_ptr().add(at).cast()).halves();
+                for i in 0..2 {
+                    let x = centred_words(&k, x.as_ptr().add(i * words + at));
+                    sums[i].add(x, y[i].or(k.two_52) - k.two_52);
+                }
+            }
+            for i in 0..2 {
+                let o = out.as_mut_ptr().add(i * words + at);
+                let mut sum = k.mul_const(sums[i].reduce(&k), &unstore);
+                if add {
+                    sum = sum + centred_words(&k, o);
+                }
+                k.store(k.reduce(sum), o);
+            }
+        }
+    }
+}
