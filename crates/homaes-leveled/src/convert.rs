@@ -2,11 +2,8 @@
 
 use crate::meter::{Meter, Stage};
 use crate::pool::Pool;
-use homaes_math::kernel::{self, AT_ONCE, Combination};
+use homaes_math::kernel::{self, AT_ONCE, Combination, MAX_SOURCES};
 use homaes_math::rns::Conversion;
-
-/// Most words and quotients of a conversion.
-const MAX_SOURCES: usize = 16;
 
 /// A target of a conversion: its number there, and its prime.
 #[derive(Clone, Copy)]

@@ -62,16 +62,7 @@ pub fn inner_product(
     rows: &[RowTerm<'_>],
     out: &mut [[&mut [u64]; 2]],
 ) {
-    assert!(terms.len() + rows.len() <= MAX_TERMS);
-    let (n, outputs) = (ring.n(), out.len());
-    assert!(out.iter().flatten().all(|o| o.len() == n));
-    let fit = |sources: &[&[u64]]| sources.len() == outputs && sources.iter().all(|s| s.len() == n);
-    for t in terms {
-        assert!(fit(t.sources) && t.key.iter().all(|k| k.len() == n));
-    }
-    for t in rows {
-        assert!(fit(t.sources) && t.by_row.len() == ring.rows());
-    }
+    check_inner_product(ring, terms, rows, out);
     if let Some(backend) = ring.vectorised() {
         return simd::inner_product(backend, ring, m, terms, rows, out);
     }
@@ -103,6 +94,42 @@ pub fn inner_product(
             }
         }
     }
+}
+
+/// Asserts that all limbs of an inner product have n words, and that no reduction holds more products than it can.
+pub(crate) fn check_inner_product(
+    ring: &Ring,
+    terms: &[Term<'_>],
+    rows: &[RowTerm<'_>],
+    out: &[[&mut [u64]; 2]],
+) {
+    assert!(terms.len() + rows.len() <= MAX_TERMS);
+    let (n, outputs) = (ring.n(), out.len());
+    assert!(out.iter().flatten().all(|o| o.len() == n));
+    let fit = |sources: &[&[u64]]| sources.len() == outputs && sources.iter().all(|s| s.len() == n);
+    for t in terms {
+        assert!(fit(t.sources) && t.key.iter().all(|k| k.len() == n));
+    }
+    for t in rows {
+        assert!(fit(t.sources) && t.by_row.len() == ring.rows());
+    }
+}
+
+/// Asserts that sources and outputs of combinations have one length, which it gives, and that there is a constant for each source.
+pub(crate) fn check_combine(
+    combinations: &[Combination<'_>],
+    sources: &[&[u64]],
+    out: &[&mut [u64]],
+) -> usize {
+    let len = sources.first().map_or(0, |s| s.len());
+    assert!(sources.len() <= MAX_SOURCES && sources.iter().all(|s| s.len() == len));
+    assert!(combinations.len() == out.len() && out.iter().all(|o| o.len() == len));
+    assert!(
+        combinations
+            .iter()
+            .all(|c| c.constants.len() == sources.len())
+    );
+    len
 }
 
 /// Sums over the rows of a larger ring, whose rows are limbs of this one: for each σ of `maps`, `out_c = Σ_r σ(x_r) · key_c,r`, canonical; at most
@@ -362,7 +389,10 @@ pub struct Combination<'a> {
 /// Combinations that [`combine`] makes of one reading of its sources.
 pub const AT_ONCE: usize = 4;
 
-/// For each combination `out = Σ_i sources_i · constants_i / R`, lazy; sources below 2^47, at most 16 of them, over whole rows of limbs.
+/// Sources that [`combine`] may sum.
+pub const MAX_SOURCES: usize = 16;
+
+/// For each combination `out = Σ_i sources_i · constants_i / R`, lazy; sources below 2^47, at most [`MAX_SOURCES`], over whole rows of limbs.
 ///
 /// Cost: two multiplications per product and one reduction per output word. The sources are read once for every [`AT_ONCE`] combinations.
 pub fn combine(
@@ -371,15 +401,8 @@ pub fn combine(
     sources: &[&[u64]],
     out: &mut [&mut [u64]],
 ) {
-    let len = sources.first().map_or(0, |s| s.len());
-    assert!(sources.len() <= 16 && len.is_multiple_of(ring.lanes()));
-    assert!(combinations.len() == out.len() && out.iter().all(|o| o.len() == len));
-    assert!(sources.iter().all(|s| s.len() == len));
-    assert!(
-        combinations
-            .iter()
-            .all(|c| c.constants.len() == sources.len())
-    );
+    let len = check_combine(combinations, sources, out);
+    assert!(len.is_multiple_of(ring.lanes()));
     if let Some(backend) = ring.vectorised() {
         return simd::combine(backend, combinations, sources, out);
     }

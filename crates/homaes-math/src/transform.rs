@@ -462,31 +462,4 @@ mod tests {
         assert!(Transform::new(&ring, 4081 * 4080 + 1).is_none());
         assert!(Transform::new(&ring, (1 << 50) + 1).is_none());
     }
-
-    /// Prints medians of alternating runs.
-    #[test]
-    #[ignore = "a measurement"]
-    fn times_of_the_backends() {
-        use std::time::Instant;
-        let transforms: Vec<Transform> = Backend::available()
-            .map(|b| Transform::new(&Ring::with_backend(65535, b).unwrap(), SPECIAL).unwrap())
-            .collect();
-        let mut a = pseudo(transforms[0].ring.n(), SPECIAL);
-        let mut times = vec![Vec::new(); transforms.len()];
-        for _ in 0..101 {
-            for (t, times) in transforms.iter().zip(&mut times) {
-                let start = Instant::now();
-                t.forward(&mut a);
-                times.push(start.elapsed());
-            }
-        }
-        for (b, times) in Backend::available().zip(&mut times) {
-            times.sort();
-            println!(
-                "{b:?}: median {:?}, least {:?}",
-                times[times.len() / 2],
-                times[0]
-            );
-        }
-    }
 }

@@ -1,7 +1,8 @@
-//! The kernels of [`super::double`] for AVX2 with FMA.
+//! The kernels in double precision for AVX2 with FMA.
 
-use super::double::{self, Doubles, Tables};
-use super::products;
+use super::double::Doubles;
+use super::double_ntt::{self, Tables};
+use super::{double_products, double_words};
 use crate::halves;
 use crate::kernel::{self, Combination, RowTerm, Tensor, Term};
 use crate::modulus::{Modulus, Shoup};
@@ -181,22 +182,22 @@ macro_rules! kernels {
 }
 
 kernels! {
-    double::rows(m: &Modulus, t: &Tables, rows: &mut [u64]);
-    double::columns(m: &Modulus, t: &Tables, a: &mut [u64]);
-    products::inner_product(ring: &Ring, m: &Modulus, terms: &[Term<'_>], rows: &[RowTerm<'_>], out: &mut [[&mut [u64]; 2]]);
-    products::row_sums(ring: &Ring, m: &Modulus, x: &[u64], keys: [&[u64]; 2], maps: &[&GaloisMap], out: &mut [[&mut [u64]; 2]]);
-    products::tensor(ring: &Ring, m: &Modulus, t: &Tensor<'_>, out: [&mut [u64]; 4]);
-    products::tensor_high(ring: &Ring, m: &Modulus, t: &Tensor<'_>, out: [&mut [u64]; 2]);
-    products::product(m: &Modulus, factors: [[&[u64]; 2]; 2], c: Shoup, out: [&mut [u64]; 3]);
-    products::dot(m: &Modulus, terms: &[[&[u64]; 2]], add: bool, out: &mut [u64]);
-    products::dots(m: &Modulus, x: &[&[&[u64]]], y: [&[&[u64]]; 2], add: bool, out: &mut [&mut [u64]]);
-    products::centred(m: &Modulus, source: &Modulus, halves: &[u64], out: &mut [u64]);
-    products::dot_halves(m: &Modulus, terms: &[[&[u64]; 2]], add: bool, out: &mut [u64]);
-    products::combine(combinations: &[Combination<'_>], sources: &[&[u64]], out: &mut [&mut [u64]]);
-    products::quotient(sources: &[&[u64]], inverses: &[f64], out: &mut [u64]);
-    products::scale_canonical(m: &Modulus, c: Shoup, a: &mut [u64]);
-    products::scale_add(m: &Modulus, a: &[u64], c: Shoup, out: &mut [u64]);
-    products::mix_column(ring: &Ring, m: &Modulus, two_by_row: &[Shoup], s: [&mut [u64]; 4]);
+    double_ntt::rows(m: &Modulus, t: &Tables, rows: &mut [u64]);
+    double_ntt::columns(m: &Modulus, t: &Tables, a: &mut [u64]);
+    double_products::inner_product(ring: &Ring, m: &Modulus, terms: &[Term<'_>], rows: &[RowTerm<'_>], out: &mut [[&mut [u64]; 2]]);
+    double_products::row_sums(ring: &Ring, m: &Modulus, x: &[u64], keys: [&[u64]; 2], maps: &[&GaloisMap], out: &mut [[&mut [u64]; 2]]);
+    double_products::tensor(ring: &Ring, m: &Modulus, t: &Tensor<'_>, out: [&mut [u64]; 4]);
+    double_products::tensor_high(ring: &Ring, m: &Modulus, t: &Tensor<'_>, out: [&mut [u64]; 2]);
+    double_products::product(m: &Modulus, factors: [[&[u64]; 2]; 2], c: Shoup, out: [&mut [u64]; 3]);
+    double_products::dot(m: &Modulus, terms: &[[&[u64]; 2]], add: bool, out: &mut [u64]);
+    double_products::dots(m: &Modulus, x: &[&[&[u64]]], y: [&[&[u64]]; 2], add: bool, out: &mut [&mut [u64]]);
+    double_words::centred(m: &Modulus, source: &Modulus, halves: &[u64], out: &mut [u64]);
+    double_products::dot_halves(m: &Modulus, terms: &[[&[u64]; 2]], add: bool, out: &mut [u64]);
+    double_products::combine(combinations: &[Combination<'_>], sources: &[&[u64]], out: &mut [&mut [u64]]);
+    double_words::quotient(sources: &[&[u64]], inverses: &[f64], out: &mut [u64]);
+    double_words::scale_canonical(m: &Modulus, c: Shoup, a: &mut [u64]);
+    double_words::scale_add(m: &Modulus, a: &[u64], c: Shoup, out: &mut [u64]);
+    double_words::mix_column(ring: &Ring, m: &Modulus, two_by_row: &[Shoup], s: [&mut [u64]; 4]);
 }
 
 macro_rules! compiled {

@@ -162,15 +162,9 @@ pub(super) unsafe fn inner_product(
     rows: &[RowTerm<'_>],
     out: &mut [[&mut [u64]; 2]],
 ) {
-    let (n, outputs) = (ring.n(), out.len());
-    let fit = |s: &[&[u64]]| s.len() == outputs && s.iter().all(|s| s.len() == n);
-    assert!(ring.lanes() == 8 && out.iter().flatten().all(|o| o.len() == n));
-    for t in terms {
-        assert!(fit(t.sources) && t.key.iter().all(|k| k.len() == n));
-    }
-    for t in rows {
-        assert!(fit(t.sources) && t.by_row.len() == ring.rows());
-    }
+    kernel::check_inner_product(ring, terms, rows, out);
+    assert!(ring.lanes() == 8);
+    let outputs = out.len();
     let mut first = 0;
     // SAFETY: all lengths were checked above; every group lies within the outputs.
     unsafe {
@@ -543,14 +537,8 @@ pub(super) unsafe fn combine(
     sources: &[&[u64]],
     out: &mut [&mut [u64]],
 ) {
-    let len = sources.first().map_or(0, |s| s.len());
-    assert!(len.is_multiple_of(8) && sources.iter().all(|s| s.len() == len));
-    assert!(combinations.len() == out.len() && out.iter().all(|o| o.len() == len));
-    assert!(
-        combinations
-            .iter()
-            .all(|c| c.constants.len() == sources.len())
-    );
+    let len = kernel::check_combine(combinations, sources, out);
+    assert!(len.is_multiple_of(8));
     let all = combinations.chunks(AT_ONCE).zip(out.chunks_mut(AT_ONCE));
     for (combinations, out) in all {
         // SAFETY: the processor has the features, and lengths were checked above; a chunk has one to four entries.

@@ -13,13 +13,17 @@ mod avx512_ntt;
 #[cfg(target_arch = "x86_64")]
 mod avx512_rows;
 #[cfg(target_arch = "x86_64")]
-pub(crate) mod double;
+mod double;
+#[cfg(target_arch = "x86_64")]
+mod double_ntt;
+#[cfg(target_arch = "x86_64")]
+mod double_products;
+#[cfg(target_arch = "x86_64")]
+mod double_words;
 pub(crate) mod fourier;
 pub(crate) mod integer;
 #[cfg(target_arch = "x86_64")]
 mod lanes;
-#[cfg(target_arch = "x86_64")]
-mod products;
 
 pub use fourier::Vectors;
 
@@ -169,7 +173,7 @@ pub(crate) enum VectorTables {
     Ifma(Tables),
     /// doubles
     #[cfg(target_arch = "x86_64")]
-    Avx2(double::Tables),
+    Avx2(double_ntt::Tables),
 }
 
 impl VectorTables {
@@ -178,7 +182,7 @@ impl VectorTables {
         match ring.vectors() {
             Backend::Portable => None,
             #[cfg(target_arch = "x86_64")]
-            Backend::Avx2 => Some(Self::Avx2(double::Tables::new(
+            Backend::Avx2 => Some(Self::Avx2(double_ntt::Tables::new(
                 m,
                 &Tables::new(ring, m, &k()),
             ))),

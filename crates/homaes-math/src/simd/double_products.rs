@@ -1,4 +1,4 @@
-//! Element-wise and multiply-accumulate kernels in double precision, on the numbers of [`super::double`].
+//! Multiply-accumulate kernels in double precision, on the numbers of [`super::double`].
 //!
 //! Lazy words are loaded as x - p, within p. A sum of products x·y is kept in two doubles ([`Sum`]). The first begins at [`WIDE`] = 1.5 · 2^100, so that adding a
 //! product in one rounding leaves a multiple of 2^48; the second collects what the roundings left off:
@@ -21,9 +21,8 @@
     reason = "iterators would push sums to memory"
 )]
 
-use super::double::{Consts, Doubles, Factor};
-use crate::halves::HALF_BITS;
-use crate::kernel::{AT_ONCE, Combination, RowTerm, Tensor, Term};
+use super::double::{Consts, Doubles, Factor, centred_words};
+use crate::kernel::{self, AT_ONCE, Combination, MAX_SOURCES, RowTerm, Tensor, Term};
 use crate::lanes::array;
 use crate::modulus::{Modulus, Shoup};
 use crate::ring::{GaloisMap, Ring};
@@ -98,13 +97,6 @@ unsafe fn mul<V: Doubles<H>, const H: usize>(k: &Consts<V>, x: V, y: V) -> V {
     }
 }
 
-/// Lazy words less p.
-#[inline(always)]
-unsafe fn centred_words<V: Doubles<H>, const H: usize>(k: &Consts<V>, from: *const u64) -> V {
-    // SAFETY: see `Sum::new`.
-    unsafe { V::load(from.cast()).or(k.two_52) - k.lift }
-}
-
 /// An automorphism as the kernels read it.
 #[derive(Clone, Copy)]
 struct VectorMap<M, const H: usize> {
@@ -164,15 +156,9 @@ pub(super) unsafe fn inner_product<V: Doubles<H>, const H: usize>(
     rows: &[RowTerm<'_>],
     out: &mut [[&mut [u64]; 2]],
 ) {
-    let (n, outputs) = (ring.n(), out.len());
-    let fit = |s: &[&[u64]]| s.len() == outputs && s.iter().all(|s| s.len() == n);
-    assert!(ring.lanes() == 8 && out.iter().flatten().all(|o| o.len() == n));
-    for t in terms {
-        assert!(fit(t.sources) && t.key.iter().all(|k| k.len() == n));
-    }
-    for t in rows {
-        assert!(fit(t.sources) && t.by_row.len() == ring.rows());
-    }
+    kernel::check_inner_product(ring, terms, rows, out);
+    assert!(ring.lanes() == 8);
+    let outputs = out.len();
     let mut first = 0;
     // SAFETY: all lengths were checked above; every group lies within the outputs.
     unsafe {
@@ -540,15 +526,8 @@ pub(super) unsafe fn combine<V: Doubles<H>, const H: usize>(
     sources: &[&[u64]],
     out: &mut [&mut [u64]],
 ) {
-    let len = sources.first().map_or(0, |s| s.len());
-    assert!(sources.len() <= SOURCES && len.is_multiple_of(8));
-    assert!(sources.iter().all(|s| s.len() == len));
-    assert!(combinations.len() == out.len() && out.iter().all(|o| o.len() == len));
-    assert!(
-        combinations
-            .iter()
-            .all(|c| c.constants.len() == sources.len())
-    );
+    let len = kernel::check_combine(combinations, sources, out);
+    assert!(len.is_multiple_of(8));
     let all = combinations.chunks(AT_ONCE).zip(out.chunks_mut(AT_ONCE));
     for (combinations, out) in all {
         // SAFETY: as the caller vouches; lengths were checked above, and a chunk has one to four entries.
@@ -563,22 +542,19 @@ pub(super) unsafe fn combine<V: Doubles<H>, const H: usize>(
     }
 }
 
-/// Sources of a combination.
-const SOURCES: usize = 16;
-
 /// [`combine`] of G combinations, whose sums stay in registers.
 ///
 /// Sources are below 2^47 and constants, which take the factor 1/R here, within p/2; so the sum over p is within 2^50, and at most p·2^50 < 2^97.
 ///
 /// # Safety
-/// There must be G combinations and outputs, with as many constants as sources, at most [`SOURCES`], and all slices must have one length, a multiple of 8.
+/// There must be G combinations and outputs, with as many constants as sources, at most [`MAX_SOURCES`], and all slices must have one length, a multiple of 8.
 #[inline(always)]
 unsafe fn combine_of<V: Doubles<H>, const G: usize, const H: usize>(
     combinations: &[Combination<'_>],
     sources: &[&[u64]],
     out: &mut [&mut [u64]],
 ) {
-    let mut constants = [[0.0; SOURCES]; G];
+    let mut constants = [[0.0; MAX_SOURCES]; G];
     for (to, from) in constants.iter_mut().zip(combinations) {
         let m = from.modulus;
         for (to, &c) in to.iter_mut().zip(from.constants) {
@@ -602,128 +578,6 @@ unsafe fn combine_of<V: Doubles<H>, const G: usize, const H: usize>(
             }
             for g in 0..G {
                 k[g].store(k[g].reduce(sums[g].reduce(&k[g])), out[g].add(at));
-            }
-        }
-    }
-}
-
-/// See [`crate::kernel::quotient`].
-#[inline(always)]
-pub(super) unsafe fn quotient<V: Doubles<H>, const H: usize>(
-    sources: &[&[u64]],
-    inverses: &[f64],
-    out: &mut [u64],
-) {
-    let n = out.len();
-    assert!(n.is_multiple_of(8) && sources.len() == inverses.len());
-    assert!(sources.iter().all(|s| s.len() == n));
-    // SAFETY: see `Sum::new`; positions stay below n, and lengths were checked above.
-    unsafe {
-        let two_52 = V::splat(super::double::TWO_52);
-        for at in (0..n).step_by(8 / H) {
-            let mut sum = V::splat(0.5);
-            for (s, &inverse) in sources.iter().zip(inverses) {
-                let x = V::load(s.as_ptr().add(at).cast()).or(two_52) - two_52;
-                // product and sum rounded apart, as the portable twin does
-                sum = sum + x * V::splat(inverse);
-            }
-            let word = (sum.floor() + two_52).xor(two_52);
-            word.store(out.as_mut_ptr().add(at).cast());
-        }
-    }
-}
-
-/// See [`crate::kernel::scale_canonical`].
-#[inline(always)]
-pub(super) unsafe fn scale_canonical<V: Doubles<H>, const H: usize>(
-    m: &Modulus,
-    c: Shoup,
-    a: &mut [u64],
-) {
-    assert!(a.len().is_multiple_of(8));
-    // SAFETY: see `Sum::new`; positions stay below the length.
-    unsafe {
-        let k = Consts::<V>::new(m);
-        let c = Factor::new(m, c.w);
-        for at in (0..a.len()).step_by(8 / H) {
-            let a = a.as_mut_ptr().add(at);
-            let x = k.mul_const(k.load(a), &c).add_if_negative(k.p);
-            (x + k.two_52).xor(k.two_52).store(a.cast());
-        }
-    }
-}
-
-/// See [`crate::kernel::scale_add`].
-#[inline(always)]
-pub(super) unsafe fn scale_add<V: Doubles<H>, const H: usize>(
-    m: &Modulus,
-    a: &[u64],
-    c: Shoup,
-    out: &mut [u64],
-) {
-    assert!(a.len() == out.len() && a.len().is_multiple_of(8));
-    // SAFETY: see `Sum::new`; positions stay below the length of both.
-    unsafe {
-        let k = Consts::<V>::new(m);
-        let c = Factor::new(m, c.w);
-        for at in (0..a.len()).step_by(8 / H) {
-            let o = out.as_mut_ptr().add(at);
-            let x = k.mul_const(k.load(a.as_ptr().add(at)), &c);
-            k.store(k.reduce(x + centred_words(&k, o)), o);
-        }
-    }
-}
-
-/// See [`crate::kernel::mix_column`].
-#[inline(always)]
-pub(super) unsafe fn mix_column<V: Doubles<H>, const H: usize>(
-    ring: &Ring,
-    m: &Modulus,
-    two_by_row: &[Shoup],
-    s: [&mut [u64]; 4],
-) {
-    let (n, len) = (ring.n(), ring.row_len());
-    assert!(s.iter().all(|s| s.len() == n) && two_by_row.len() == ring.rows());
-    assert!(ring.lanes() == 8);
-    let s = s.map(|s| s.as_mut_ptr());
-    // SAFETY: see `Sum::new`; positions stay below rows · len = n; the slices are exclusive borrows.
-    unsafe {
-        let k = Consts::<V>::new(m);
-        for (row, two) in two_by_row.iter().enumerate() {
-            let two = Factor::new(m, two.w);
-            for at in (row * len..(row + 1) * len).step_by(8 / H) {
-                let x = array!(4, k.p, |i| centred_words(&k, s[i].add(at)));
-                let d = array!(4, k.p, |i| k.mul_const(x[i], &two));
-                let sum = (x[0] + x[1]) + (x[2] + x[3]);
-                for i in 0..4 {
-                    let y = (sum - x[i]) + (d[i] + d[(i + 1) % 4]);
-                    k.store(k.reduce(y), s[i].add(at));
-                }
-            }
-        }
-    }
-}
-
-/// See [`crate::halves::centred`].
-#[inline(always)]
-pub(super) unsafe fn centred<V: Doubles<H>, const H: usize>(
-    m: &Modulus,
-    source: &Modulus,
-    halves: &[u64],
-    out: &mut [u64],
-) {
-    let words = halves.len();
-    assert!(words.is_multiple_of(8) && out.len() == 2 * words && source.bits() <= HALF_BITS);
-    // SAFETY: see `Sum::new`; positions stay below `words`, and `out` holds twice as many.
-    unsafe {
-        let (k, source) = (Consts::<V>::new(m), Consts::<V>::new(source));
-        let r = Factor::new(m, m.r());
-        for at in (0..words).step_by(8 / H) {
-            let parts = V::load(halves.as_ptr().add(at).cast()).halves();
-            for (i, y) in parts.into_iter().enumerate() {
-                // of least size: y over the odd source is 2^-33 away from a half, and its product by the inverse off by 2^-52
-                let y = source.reduce(y.or(k.two_52) - k.two_52);
-                k.store(k.mul_const(y, &r), out.as_mut_ptr().add(i * words + at));
             }
         }
     }
