@@ -177,7 +177,7 @@ mod tests {
             assert_eq!(error.remedy(), "use files of one parameter set");
         }
         let error = check("wrapped key", (set("bgv/toy-255", &a), two), here).unwrap_err();
-        let message = format!("the wrapped key was made under key {two:?}, expected key {one:?}");
+        let message = format!("the wrapped key was made under key {two}, expected key {one}");
         assert_eq!(error.to_string(), message);
         assert_eq!(error.remedy(), "use files made with one secret key");
     }
