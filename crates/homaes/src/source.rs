@@ -1,10 +1,11 @@
 //! Where AES ciphertext comes from: bytes that are read by their place.
 
 use crate::{Error, Result};
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 /// Bytes that are read by their place, and whose number is known: a file, a part of memory, an object of a store.
 ///
@@ -22,7 +23,8 @@ pub trait Source: Send + Sync {
     /// [`io::ErrorKind::UnexpectedEof`] if there are not as many.
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()>;
 
-    /// Whether there are still as many bytes as at the start; asked at the end of a run.
+    /// Whether nothing has changed since the start, as far as that can be told: the number of bytes, of a file also the time of its last modification. Asked
+    /// at the end of a run.
     ///
     /// # Errors
     /// If that cannot be found out.
@@ -36,7 +38,24 @@ pub trait Source: Send + Sync {
 pub(crate) struct FileSource {
     file: File,
     path: PathBuf,
+    stamp: Stamp,
+}
+
+/// By which a file is told from what it is after somebody has written to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp {
     bytes: u64,
+    /// Nothing where the system has no such time.
+    modified: Option<SystemTime>,
+}
+
+impl Stamp {
+    fn of(found: &Metadata) -> Self {
+        Self {
+            bytes: found.len(),
+            modified: found.modified().ok(),
+        }
+    }
 }
 
 impl FileSource {
@@ -58,7 +77,7 @@ impl FileSource {
             true => Ok(Self {
                 file,
                 path: path.to_owned(),
-                bytes: data.len(),
+                stamp: Stamp::of(&data),
             }),
             false => Err(not_regular(path)),
         }
@@ -76,7 +95,7 @@ impl Source for FileSource {
     }
 
     fn bytes(&self) -> u64 {
-        self.bytes
+        self.stamp.bytes
     }
 
     /// Batches are read one at a time, where the system moves the place of a file for it.
@@ -85,7 +104,7 @@ impl Source for FileSource {
     }
 
     fn is_whole(&self) -> io::Result<bool> {
-        Ok(self.file.metadata()?.len() == self.bytes)
+        Ok(Stamp::of(&self.file.metadata()?) == self.stamp)
     }
 }
 
@@ -93,7 +112,7 @@ impl Source for FileSource {
 #[derive(Debug, Clone)]
 pub struct Reopened {
     path: PathBuf,
-    bytes: u64,
+    stamp: Stamp,
 }
 
 impl Reopened {
@@ -103,8 +122,8 @@ impl Reopened {
     /// [`Error::Io`] if it is no regular file, or cannot be read.
     pub fn new(path: impl Into<PathBuf>) -> Result<Self> {
         let path = path.into();
-        let bytes = FileSource::open(&path)?.bytes();
-        Ok(Self { path, bytes })
+        let stamp = FileSource::open(&path)?.stamp;
+        Ok(Self { path, stamp })
     }
 }
 
@@ -114,17 +133,15 @@ impl Source for Reopened {
     }
 
     fn bytes(&self) -> u64 {
-        self.bytes
+        self.stamp.bytes
     }
 
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
-        let (file, path) = (File::open(&self.path)?, self.path.clone());
-        let bytes = self.bytes;
-        FileSource { file, path, bytes }.read_at(offset, into)
+        homaes_wire::read_exact_at(&File::open(&self.path)?, into, offset)
     }
 
     fn is_whole(&self) -> io::Result<bool> {
-        Ok(fs::metadata(&self.path)?.len() == self.bytes)
+        Ok(Stamp::of(&fs::metadata(&self.path)?) == self.stamp)
     }
 }
 
@@ -224,6 +241,12 @@ mod tests {
         let source = FileSource::open(file.path()).unwrap();
         let reopened = Reopened::new(file.path()).unwrap();
         fs::write(file.path(), b"shorter than it was").unwrap();
+        assert!(!source.is_whole().unwrap() && !reopened.is_whole().unwrap());
+        // other bytes, as many as before
+        let source = FileSource::open(file.path()).unwrap();
+        let reopened = Reopened::new(file.path()).unwrap();
+        let later = SystemTime::now() + std::time::Duration::from_secs(1);
+        file.as_file().set_modified(later).unwrap();
         assert!(!source.is_whole().unwrap() && !reopened.is_whole().unwrap());
         assert!(FileSource::open(&std::env::temp_dir()).is_err());
     }
