@@ -47,8 +47,8 @@ pub enum Error {
     },
     /// A user's circuit multiplies more often than its inputs allow.
     #[error(
-        "out of depth: {needed} more multiplications needed, {left} left; wrap the AES key with more to spare \
-         (--levels-left), or with a set that leaves more than {set}"
+        "out of depth: {needed} more multiplications needed, {left} left; wrap the AES key with more levels left, or \
+         with a set that leaves more than {set}"
     )]
     TooDeep {
         /// multiplications the operation needs, at least
@@ -84,7 +84,7 @@ pub enum Error {
         if *most == 0 {
             "it leaves no multiplications after AES; use a set that does, such as bgv/aes128+8".to_owned()
         } else {
-            format!("there are keys up to level {most}; switch down first, or wrap the AES key with fewer --levels-left")
+            format!("there are keys up to level {most}; switch down first, or wrap the AES key with fewer levels left")
         }
     )]
     NoKey {

@@ -244,21 +244,10 @@ fn remove_leftovers(folder: &Path) {
     }
 }
 
-/// Refuses an output that is one of the command's own inputs: even with `--force` that destroys what is read, a secret
-/// key among it.
+/// Refuses an output that is one of the command's own inputs, unless it goes to standard output.
 pub(crate) fn refuse_own_input(out: &Path, inputs: &[&Path]) -> Result<(), Failure> {
-    if is_stream(out) {
-        return Ok(());
-    }
-    let Ok(out_file) = out.canonicalize() else {
-        return Ok(()); // it does not exist yet
-    };
-    let same = |input: &&&Path| input.canonicalize().is_ok_and(|i| i == out_file);
-    match inputs.iter().find(same) {
-        None => Ok(()),
-        Some(_) => Err(Failure::Work(format!(
-            "{}: is the output and also read by this command; choose another name for the output",
-            out.display()
-        ))),
+    match is_stream(out) {
+        true => Ok(()),
+        false => Ok(homaes::refuse_own_input(out, inputs.iter().copied())?),
     }
 }

@@ -179,7 +179,7 @@ fn keys_without_a_bridge_are_named_and_kept() {
     world.fails(
         1,
         "keygen --set bgv/toy-4369 --out t --bridge t/secret.hsk --accept-insecure --force",
-        "is the output and also read by this command",
+        "is the output and also read",
     );
     assert_eq!(world.read("t/secret.hsk"), secret);
     world.fails(

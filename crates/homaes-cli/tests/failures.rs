@@ -204,7 +204,7 @@ fn outputs_in_a_folder_that_is_read() {
     let found = world.ok("inspect in/out.hct").out;
     assert!(found.contains("parts        2\n"), "{found}");
     let line = transcipher("keys/eval.hek", "key.hwk", "in", "in/a");
-    world.fails(1, &format!("{line} --force"), "also read by this command");
+    world.fails(1, &format!("{line} --force"), "also read");
     assert_eq!(world.read("in/a"), [7; 40]);
 }
 
@@ -285,7 +285,7 @@ pub(crate) fn outputs_never_replace_what_is_read() {
     ];
     let before = inputs.map(|name| world.read(name));
     for line in &lines {
-        world.fails(1, &format!("{line} --force"), "also read by this command");
+        world.fails(1, &format!("{line} --force"), "also read");
     }
     assert_eq!(inputs.map(|name| world.read(name)), before);
 }

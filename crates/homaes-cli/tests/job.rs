@@ -284,17 +284,7 @@ fn wrong_shards_are_removed_and_made_again() {
     // a link to nothing has the name of a shard, which cannot be written
     fs::remove_file(world.at(path)).unwrap();
     std::os::unix::fs::symlink("nothing", world.at(path)).unwrap();
-    for line in ["job status job", "job run job", "job verify job"] {
-        if line == "job status job" {
-            let run = world.ok(line);
-            let named = "shards/000017.hcs: no shard of this job";
-            assert!(run.out.contains(named), "{run:?}");
-            continue;
-        }
-        world
-            .run(line)
-            .check_failure(1, "000017.hcs: is a symbolic link to nothing", line);
-    }
+    no_file_is_named(&world, path);
     fs::remove_file(world.at(path)).unwrap();
     // pipes and folders beside the shards harm nothing, and are named
     let pipe = world.at("job/shards/pipe").display().to_string();
@@ -307,11 +297,46 @@ fn wrong_shards_are_removed_and_made_again() {
         status(&world)["others"],
         serde_json::json!(["shards/1.hcs", "shards/folder", "shards/pipe"])
     );
-    // a folder that has the name of a shard is not taken for one
+    // in the place of a shard they are wrong, whatever else is missing
+    let pipe = world.at(path).display().to_string();
     fs::remove_file(world.at(path)).unwrap();
     fs::create_dir(world.at(path)).unwrap();
-    assert_eq!(status(&world)["missing"], serde_json::json!([[17, 17]]));
-    world.fails(1, "job run job", "000017.hcs");
+    no_file_is_named(&world, path);
+    fs::remove_dir(world.at(path)).unwrap();
+    assert!(
+        Command::new("mkfifo")
+            .arg(&pipe)
+            .status()
+            .unwrap()
+            .success()
+    );
+    no_file_is_named(&world, path);
+    fs::remove_file(world.at(path)).unwrap();
+    world.ok("job run job");
+}
+
+/// What is in the place of a shard and is no file: status, run and verify name it, and say what to do.
+fn no_file_is_named(world: &World, path: &str) {
+    let found = status(world);
+    assert_eq!(found["missing"], serde_json::json!([[17, 17]]));
+    assert_eq!(
+        found["wrong"],
+        serde_json::json!([{ "shard": 17, "bytes": 0 }])
+    );
+    let run = world.ok("job status job");
+    assert!(
+        run.out.contains(&format!("{path}, 0 bytes: remove it")),
+        "{run:?}"
+    );
+    let named = "000017.hcs: a shard must be a file, and this is none; remove it";
+    world
+        .run("job run job")
+        .check_failure(1, named, "job run job");
+    world
+        .run("job run-shard job 17")
+        .check_failure(1, named, "job run-shard job 17");
+    let verify = world.run("job verify job");
+    verify.check_failure(1, "wrong shards: 17; the first one: ", "job verify job");
 }
 
 #[test]
@@ -411,6 +436,14 @@ fn nothing_but_the_job_is_touched() {
         );
         let line = format!("decrypt --secret keys/secret.hsk job -o {out} --force");
         world.fails(1, &line, words);
+    }
+    // what the job is made from
+    for out in ["c", "./keys/eval.hek", "key.hwk"] {
+        let (words, before) = ("is the output and also read", world.read(out));
+        world.fails(1, &format!("job merge job -o {out} --force"), words);
+        let line = format!("decrypt --secret keys/secret.hsk job -o {out} --force");
+        world.fails(1, &line, words);
+        assert!(world.read(out) == before);
     }
     world.ok("job merge job -o job.hct --remove-shards");
     world.ok("job merge other -o other.hct --remove-shards");

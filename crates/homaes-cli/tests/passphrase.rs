@@ -199,7 +199,7 @@ fn passphrases_come_from_standard_input_too() {
     world.fails(
         1,
         &format!("{DECRYPT} --passphrase-file pass").replace("-o q", "-o pass"),
-        "also read by this command",
+        "also read",
     );
 }
 

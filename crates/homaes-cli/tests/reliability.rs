@@ -584,7 +584,7 @@ fn paths_are_checked_before_keys_are_read() {
     }
     for (out, report) in [("c", "x"), ("x", "c"), ("./key.hwk", "x"), ("x", "key.hwk")] {
         let line = transcipher(out) + &format!(" --force --report {report}");
-        world.fails(1, &line, "is the output and also read by this command");
+        world.fails(1, &line, "is the output and also read");
     }
 }
 

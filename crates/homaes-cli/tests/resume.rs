@@ -177,6 +177,11 @@ fn outputs_in_a_folder_that_is_read_and_reports() {
     }
     child.kill().unwrap();
     child.wait().unwrap();
+    // a run of another kind makes all of it, and says what is there
+    let run = world.ok(&line.replace(" --resume", " --force"));
+    let left = "in/.o.hct.homaes-journal: left by a run with --resume that was stopped";
+    assert!(run.err.contains(left), "{}", run.err);
+    fs::remove_file(world.at("in/o.hct")).unwrap();
     let run = world.ok(&line);
     assert!(
         run.out.contains("of the batches by earlier runs"),

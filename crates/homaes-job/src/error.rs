@@ -3,6 +3,7 @@
 use homaes::Cancel;
 use homaes_store::StoreError;
 use std::io;
+use std::path::PathBuf;
 
 /// Result of this crate.
 pub type Result<T, E = JobError> = core::result::Result<T, E>;
@@ -68,6 +69,18 @@ pub enum JobError {
         found: u64,
         /// The length of all shards of its number of batches.
         expected: u64,
+    },
+    /// What is in the place of a shard is no file.
+    #[error("{shard}: a shard must be a file, and this is none")]
+    NoFile {
+        /// The shard.
+        shard: String,
+    },
+    /// The output is in the folder of the job.
+    #[error("{}: is in the job that is read", path.display())]
+    Inside {
+        /// The output.
+        path: PathBuf,
     },
     /// The job has no such shard.
     #[error("{job}: there is no shard {found}, expected 0 to {last}")]
@@ -145,7 +158,8 @@ impl JobError {
             Self::Differs { .. } => {
                 "one of two machines computes wrongly, or the shard was forged: evaluate it on a third machine, and remove the wrong one"
             }
-            Self::ShardBytes { .. } => "remove it and run the same command",
+            Self::Inside { .. } => "choose another place for the output",
+            Self::ShardBytes { .. } | Self::NoFile { .. } => "remove it and run the same command",
             Self::NoShard { .. } => "'homaes job status' shows the shards",
             Self::Empty => "give a file that is not empty",
             Self::ShardTooLong { .. } => "give fewer with --shard-batches",

@@ -4,9 +4,10 @@ use crate::error::{JobError, Result, check};
 use crate::manifest::{FORMAT, MAX_BYTES, Manifest, resolve};
 use homaes::{Cancel, Layout, Merge, Output, RunId, Shard, ShardName};
 use homaes_store::{Location, Store, StoreError};
+use std::fs;
 use std::io::{self, Write};
 use std::ops::{Deref, Range};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The object that has the plan.
@@ -45,7 +46,7 @@ pub struct Status {
     pub batches: u64,
     /// Those shards that are there, of the right length.
     pub present: Vec<Range<u64>>,
-    /// Those that are there with another length, and that length.
+    /// Those that are there with another length, and that length; 0 for what is no file.
     pub wrong: Vec<(u64, u64)>,
     /// Names of what is among the shards and is none of this job: nothing uses it.
     pub others: Vec<String>,
@@ -258,11 +259,30 @@ impl Job {
         resolve(uri, &self.location)
     }
 
+    /// Refuses what has the name of a shard in a folder, and is no file: a folder, a pipe, or a link to nothing.
+    fn check_file(&self, number: u64) -> Result<()> {
+        let Some(folder) = self.store.folder() else {
+            return Ok(());
+        };
+        let path = folder.join(Self::object(number));
+        let is_file = match fs::metadata(&path) {
+            Ok(found) => found.is_file(),
+            Err(_) => !path.is_symlink(),
+        };
+        match is_file {
+            true => Ok(()),
+            false => Err(JobError::NoFile {
+                shard: self.describe(number),
+            }),
+        }
+    }
+
     /// Whether shard `number` is there, by its length and its first record. Its checksums are verified by [`check`](Self::check), and where it is read.
     ///
     /// # Errors
-    /// [`JobError::ShardBytes`] if it is there and is not whole; [`homaes::Error::Shard`] if it is of another run, or another shard.
+    /// [`JobError::ShardBytes`] if it is there and is not whole; [`JobError::NoFile`]; [`homaes::Error::Shard`] if it is of another run, or another shard.
     pub fn has(&self, number: u64) -> Result<bool> {
+        self.check_file(number)?;
         let (object, expected) = (Self::object(number), self.shard_bytes(number));
         match self.store.bytes(&object)? {
             None => return Ok(false),
@@ -334,7 +354,14 @@ impl Job {
             }
             bytes += found;
         }
-        others.extend(listing.others);
+        for name in listing.others {
+            match self.number_of(&name) {
+                // a folder, a pipe or the like, in the place of the shard
+                Some(number) => wrong.push((number, 0)),
+                None => others.push(name),
+            }
+        }
+        wrong.sort_unstable();
         numbers.sort_unstable();
         let mut present: Vec<Range<u64>> = Vec::new();
         for number in numbers {
@@ -364,6 +391,7 @@ impl Job {
 
     /// The bytes of shard `number`; `None` if it is not there.
     pub(crate) fn read(&self, number: u64) -> Result<Option<Vec<u8>>> {
+        self.check_file(number)?;
         let expected = self.shard_bytes(number);
         let bytes = match self.store.read(&Self::object(number), expected) {
             Err(StoreError::TooLong { found, .. }) => Err(found),
@@ -463,13 +491,45 @@ impl Job {
         }
     }
 
+    /// Refuses an output that would replace what the job needs, or that is in its folder and would go with it.
+    ///
+    /// # Errors
+    /// [`JobError::Inside`]; [`homaes::Error::OwnInput`].
+    pub fn refuse_output(&self, out: &Path) -> Result<()> {
+        let plan = &self.manifest;
+        let parts = plan.parts.iter().map(|part| &part.uri);
+        for uri in [&plan.eval_key.uri, &plan.wrapped_key.uri]
+            .into_iter()
+            .chain(parts)
+        {
+            if let Location::Local(input) = self.resolve(uri)? {
+                homaes::refuse_own_input(out, [&*input])?;
+            }
+        }
+        let folder = self
+            .store
+            .folder()
+            .and_then(|folder| folder.canonicalize().ok());
+        // of a path that is not there yet, what of it is
+        let there = std::path::absolute(out).ok();
+        let there = there.as_deref().map(Path::ancestors).into_iter().flatten();
+        let there = there.filter_map(|path| path.canonicalize().ok()).next();
+        match (there, folder) {
+            (Some(there), Some(folder)) if there.starts_with(&folder) => Err(JobError::Inside {
+                path: out.to_owned(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
     /// Writes the file of results, until `cancel` is thrown.
     ///
     /// # Errors
-    /// As [`results`](Self::results); what is wrong with a shard; [`homaes::Error::Cancelled`]: `output` then does not appear.
+    /// As [`results`](Self::results) and [`refuse_output`](Self::refuse_output); what is wrong with a shard; [`homaes::Error::Cancelled`]: `output` then does not appear.
     pub fn merge(&self, mut output: Output, cancel: &Cancel) -> Result<()> {
         let mut merge = self.results()?;
         if output.is_file() {
+            self.refuse_output(output.path())?;
             let path = output.path().parent().unwrap_or(output.path()).to_owned();
             check_disk(path, self.output_bytes())?;
         }
@@ -497,8 +557,8 @@ impl Job {
         }
         if let Some(folder) = self.store.folder() {
             crate::claim::remove_all(folder);
-            let _ = std::fs::remove_dir(folder.join(SHARDS));
-            let _ = std::fs::remove_dir(folder);
+            let _ = fs::remove_dir(folder.join(SHARDS));
+            let _ = fs::remove_dir(folder);
         }
         Ok(())
     }

@@ -17,7 +17,7 @@ use homaes_wire::{Contents, Decoder, Encoder, Header, KeyId, Kind, Reader, WireE
 use std::any::{Any, type_name};
 use std::collections::HashSet;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
 /// Longest label.
@@ -124,6 +124,8 @@ impl ValueMeta {
 pub struct Computed {
     set: Set,
     key: KeyId,
+    /// Where the evaluation key was read from.
+    key_path: PathBuf,
     values: Vec<ValueMeta>,
     /// Bytes of the table so far.
     table_bytes: u64,
@@ -146,6 +148,7 @@ impl Computed {
         Self {
             set: eval.set().clone(),
             key: eval.key_id(),
+            key_path: eval.path().to_owned(),
             values: Vec::new(),
             table_bytes: 8,
             records: Vec::new(),
@@ -216,8 +219,9 @@ impl Computed {
     /// Writes all of them to a file.
     ///
     /// # Errors
-    /// [`Error::AlreadyExists`] or [`Error::Io`].
+    /// [`Error::AlreadyExists`], [`Error::Io`], or [`Error::OwnInput`] where the output is the evaluation key.
     pub fn write(&self, output: Output) -> Result<()> {
+        output.refuse_own_input([&*self.key_path])?;
         let table = encode(&self.values);
         let contents = Contents::default().record(table.len() as u64);
         let lengths = self.records.iter().map(|record| record.len() as u64);

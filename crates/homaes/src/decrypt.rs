@@ -89,7 +89,8 @@ impl SecretKey {
     /// # Errors
     /// As [`decrypt`](Self::decrypt); [`Error::NotOfMode`] or [`Error::AesKeySize`] if an option does not go with the
     /// file; [`Error::Tag`], [`Error::Padding`], [`Error::Unexpected`] or [`Error::Seen`] if a check fails;
-    /// [`Error::SeenDamaged`], [`Error::SeenUnchecked`] or [`Error::SeenIsOutput`] if the replay log cannot be used.
+    /// [`Error::SeenDamaged`], [`Error::SeenUnchecked`] or [`Error::SeenIsOutput`] if the replay log cannot be used;
+    /// [`Error::OwnInput`] if `output` is the file that is read.
     pub fn decrypt_with(
         &self,
         path: impl AsRef<Path>,
@@ -113,6 +114,7 @@ impl SecretKey {
         let (path, meta) = (ciphertexts.path().to_owned(), ciphertexts.meta());
         let part = meta.chosen(&path, options.part)?.clone();
         options.expect.check(&path, &part, options.unpad)?;
+        output.refuse_own_input([&*path])?;
         let about = (&*path, meta.key_size, self.id());
         let mut sink = Sink::new(output, about, &part, options)?;
         let start = 16 * part.first_block;
@@ -290,6 +292,7 @@ impl Files<'_> {
                 self.made.push(Folder::create(parent)?);
             }
             let output = Output::private(&path, self.force)?;
+            output.refuse_own_input([self.about.0])?;
             let options = DecryptOptions {
                 aes_key: self.options.aes_key.filter(|_| part.tag.is_some()),
                 unpad: self.options.unpad && part.mode.whole_blocks(),

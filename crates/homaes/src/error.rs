@@ -89,6 +89,12 @@ pub enum Error {
         /// The output.
         path: PathBuf,
     },
+    /// The output would replace what is read.
+    #[error("{}: is the output and also read", path.display())]
+    OwnInput {
+        /// The output.
+        path: PathBuf,
+    },
     /// A file is damaged or belongs elsewhere.
     #[error("{}: {source}", path.display())]
     File {

@@ -33,7 +33,7 @@ use std::any::Any;
 use std::fs::File;
 use std::io::Read;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
@@ -467,6 +467,8 @@ pub struct EvalKey {
     /// The last one of its file.
     checksum: [u8; CHECKSUM_BYTES],
     set: Set,
+    /// Where it was read from.
+    path: PathBuf,
 }
 
 impl EvalKey {
@@ -502,7 +504,13 @@ impl EvalKey {
             header,
             checksum,
             set,
+            path: fixed(path),
         })
+    }
+
+    /// Where it was read from, which no output may replace.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Its parameter set.
@@ -567,6 +575,11 @@ impl fmt::Debug for EvalKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         debug("EvalKey", &self.set, self.key_id(), f)
     }
+}
+
+/// A path that is the same one when the process goes to another folder.
+fn fixed(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
 fn debug(what: &str, set: &Set, id: KeyId, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -111,12 +111,14 @@ pub use keys::{
 pub use memory::check_keys as check_memory;
 pub use message::{Message, Part};
 pub use meta::{MAX_AAD_BYTES, Meta, PartMeta};
-pub use output::{Buffer, Output, interrupt, interrupt_without_memory, remove_leftovers};
+pub use output::{
+    Buffer, Output, interrupt, interrupt_without_memory, refuse_own_input, remove_leftovers,
+};
 pub use plan::{Plan, RunId};
 pub use pool::Pool;
 pub use quality::Quality;
 pub use report::{Measured, Progress, Report, Stages, Step};
-pub use resume::{Kept, Resume, journal_path, part_path};
+pub use resume::{Kept, Resume, journal_path, part_path, unfinished};
 pub use scan::Scan;
 pub use scheme::{NoiseTerms, Scheme, Set, Variant, Yardstick};
 pub use scheme_error::{ParamsError, SchemeError};

@@ -6,6 +6,7 @@ use crate::source::{FileSource, Held, Source};
 use crate::split::Split;
 use crate::{Error, Result};
 use homaes_aes::{Block, Mode};
+use std::collections::HashSet;
 use std::fmt;
 use std::fs::File;
 use std::io;
@@ -406,6 +407,26 @@ impl Message {
     /// [`Error::Io`].
     pub fn digests(&self) -> Result<Vec<[u8; 32]>> {
         self.parts.iter().map(Part::digest).collect()
+    }
+
+    /// Where its parts are read from.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.parts.iter().map(Part::path)
+    }
+
+    /// Whether two parts have the same counter block, as files have that are encrypted under one nonce: whoever sees their AES ciphertexts learns how
+    /// the messages differ.
+    #[must_use]
+    pub fn shares_counters(&self) -> bool {
+        let counts = |mode: &Mode| {
+            matches!(
+                mode,
+                Mode::Ctr { .. } | Mode::Counter { .. } | Mode::Gcm { .. }
+            )
+        };
+        let mut modes = self.parts.iter().map(Part::mode).filter(counts);
+        let mut seen = HashSet::new();
+        modes.any(|mode| !seen.insert(mode))
     }
 
     /// The parts in their order.

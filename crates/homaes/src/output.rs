@@ -92,6 +92,27 @@ fn spare_secret_key(path: &Path, force: bool) -> Result<()> {
     }
 }
 
+/// Refuses an output that is one of the files that are read: to replace it, even by `force`, destroys what is read.
+///
+/// # Errors
+/// [`Error::OwnInput`].
+pub fn refuse_own_input<'p>(
+    out: impl AsRef<Path>,
+    inputs: impl IntoIterator<Item = &'p Path>,
+) -> Result<()> {
+    let out = out.as_ref();
+    let Ok(file) = out.canonicalize() else {
+        return Ok(()); // it does not exist yet
+    };
+    let mut inputs = inputs.into_iter();
+    match inputs.any(|input| input.canonicalize().is_ok_and(|input| input == file)) {
+        true => Err(Error::OwnInput {
+            path: out.to_owned(),
+        }),
+        false => Ok(()),
+    }
+}
+
 /// Runs `complete`, which gives `count` outputs their names: together, as far as an [`interrupt`] is concerned.
 pub(crate) fn completing<T, E>(
     count: usize,
@@ -245,6 +266,17 @@ impl Output {
         match (absolute(&self.path), absolute(path)) {
             (Some(own), Some(other)) => own == other,
             _ => false,
+        }
+    }
+
+    /// As [`refuse_own_input`]; what is no file replaces none.
+    pub(crate) fn refuse_own_input<'p>(
+        &self,
+        inputs: impl IntoIterator<Item = &'p Path>,
+    ) -> Result<()> {
+        match self.is_file() {
+            true => refuse_own_input(&self.path, inputs),
+            false => Ok(()),
         }
     }
 

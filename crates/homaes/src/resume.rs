@@ -12,7 +12,7 @@
 //! a line whose checksum it finds there, and nothing that another run wrote. `steps` is the record of steps so far.
 
 use crate::meta::encode_steps;
-use crate::output::folder_of;
+use crate::output::{folder_of, refuse_own_input};
 use crate::plan::{Plan, RunId};
 use crate::report::worst;
 use crate::results::Results;
@@ -45,6 +45,12 @@ pub fn part_path(target: &Path) -> PathBuf {
 #[must_use]
 pub fn journal_path(target: &Path) -> PathBuf {
     hidden(target, "journal")
+}
+
+/// The journal that a run that was stopped has left of the output `target`, if there is one.
+#[must_use]
+pub fn unfinished(target: &Path) -> Option<PathBuf> {
+    Some(journal_path(target)).filter(|journal| journal.is_file())
 }
 
 fn hidden(target: &Path, what: &str) -> PathBuf {
@@ -91,7 +97,9 @@ impl Transcipher<'_> {
         kept: &mut (dyn FnMut(Kept) + Send),
     ) -> Result<Report> {
         let plan = self.plan(message)?;
-        let (path, id) = (path.as_ref(), plan.id()?);
+        let path = path.as_ref();
+        refuse_own_input(path, self.inputs(&plan))?;
+        let id = plan.id()?;
         if let Some(report) = self.finished(path, &plan, id)? {
             return Ok(report);
         }

@@ -20,6 +20,7 @@ use std::any::Any;
 use std::cmp::Reverse;
 use std::num::NonZeroUsize;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread::available_parallelism;
 use std::time::Instant;
@@ -214,10 +215,11 @@ impl<'k> Transcipher<'k> {
     ///
     /// # Errors
     /// The first thing that went wrong: those of [`plan`](Self::plan),
-    /// [`Error::Memory`] if there is not enough memory, [`Error::Disk`] if there is no room for the file;
-    /// `output` then does not appear.
+    /// [`Error::OwnInput`] if `output` is a file of the message or of a key, [`Error::Memory`] if there is not enough memory,
+    /// [`Error::Disk`] if there is no room for the file; `output` then does not appear.
     pub fn run(&self, message: impl Into<Message>, output: Output) -> Result<Report> {
         let plan = self.plan(message)?;
+        output.refuse_own_input(self.inputs(&plan))?;
         memory::check(self.set().memory_of_run(plan.layout))?;
         if output.is_file() {
             disk::check(folder_of(output.path()), plan.file_bytes(), 0)?;
@@ -228,6 +230,12 @@ impl<'k> Transcipher<'k> {
         file.steps(&report.steps, !self.reproducible)?;
         file.commit()?;
         Ok(report)
+    }
+
+    /// The files that a run reads.
+    pub(crate) fn inputs<'p>(&'p self, plan: &'p Plan) -> impl Iterator<Item = &'p Path> {
+        let keys = [self.eval.path(), self.wrapped.path()];
+        plan.message.paths().chain(keys)
     }
 
     /// Encrypts or decrypts `input`, at most one batch, and measures the noise after the key addition and after every round. For figures: nobody has

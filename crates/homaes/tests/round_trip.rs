@@ -6,8 +6,8 @@ use crate::common::{KEY, World};
 use crate::is_rounded;
 use ctr::cipher::{KeyIvInit, StreamCipher};
 use homaes::{
-    AesKey, Block, Direction, Error, EvalKey, Expansion, KeySet, Layout, Mode, Output, Part,
-    Progress, SecretKey, Set, Transcipher, WrappedKey, Wrapping, inspect,
+    AesKey, Block, Computed, Direction, Error, EvalKey, Expansion, KeySet, Layout, Mode, Output,
+    Part, Progress, Resume, SecretKey, Set, Transcipher, WrappedKey, Wrapping, inspect,
 };
 use std::fs;
 use std::num::NonZeroUsize;
@@ -132,6 +132,40 @@ fn the_result_does_not_depend_on_the_number_of_threads() {
         file.truncate(file.len() - (18 + 11 * 26 + 16));
     }
     assert!(files[0] == files[1]);
+}
+
+#[test]
+fn what_is_read_is_not_replaced() {
+    let world = World::with_files();
+    let eval = EvalKey::open(world.at("keys/eval.hek")).unwrap();
+    let wrapped = WrappedKey::open(world.at("key.hwk"), &eval).unwrap();
+    let transcipher = Transcipher::new(&eval, &wrapped).unwrap();
+    let refused = |run: homaes::Result<()>| {
+        let error = run.unwrap_err();
+        assert!(matches!(error, Error::OwnInput { .. }), "{error}");
+    };
+    let part = || world.job(&message(100));
+    part();
+    for name in ["c", "keys/eval.hek", "key.hwk", "keys/../key.hwk"] {
+        let before = fs::read(world.at(name)).unwrap();
+        refused(transcipher.run(part(), world.output(name)).map(drop));
+        let how = Resume {
+            force: true,
+            ..Resume::default()
+        };
+        let resumed = transcipher.resume(part(), world.at(name), how, &mut |_| ());
+        refused(resumed.map(drop));
+        assert!(fs::read(world.at(name)).unwrap() == before);
+    }
+    transcipher.run(part(), world.output("o.hct")).unwrap();
+    let secret = &world.keys.secret;
+    let own = secret.decrypt(world.at("o.hct"), world.output("o.hct"));
+    refused(own.map(drop));
+    refused(Computed::new(&eval).write(world.output("keys/eval.hek")));
+    // in memory, and where nothing was
+    let (output, _) = Output::memory();
+    transcipher.run(part(), output).unwrap();
+    transcipher.run(part(), world.output("new.hct")).unwrap();
 }
 
 #[test]

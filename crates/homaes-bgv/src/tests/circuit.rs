@@ -377,7 +377,7 @@ fn errors_say_what_to_do() {
     let text = |e: Result<Ciphertext>| e.unwrap_err().to_string();
     let deep = text(c.all_slots(&low, &Axis::ALL).and_then(|x| c.is_zero(&x)));
     assert!(
-        deep.contains("--levels-left") && deep.contains("bgv/toy-255"),
+        deep.contains("with more levels left") && deep.contains("bgv/toy-255"),
         "{deep}"
     );
     assert!(text(c.rotate(&high, Axis::E5, 1)).contains("up to level 12"));

@@ -1,6 +1,5 @@
 //! `homaes decrypt`
 
-use super::job::refuse_in_job;
 use super::{
     STANDARD_INPUT, STANDARD_OUTPUT, one_standard_input, open_secret, read_aad, read_aes_key,
     refuse_own_input, reserve_private,
@@ -33,7 +32,7 @@ pub(crate) fn run(args: &Decrypt) -> Result<(), Failure> {
     if let Some(job) = &job
         && !is_stream(args.out())
     {
-        refuse_in_job(args.out(), job.location())?;
+        job.refuse_output(args.out())?;
     }
     let ciphertexts = open(&args.input, job.as_ref())?;
     let parts = match &ciphertexts {

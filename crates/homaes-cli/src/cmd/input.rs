@@ -6,7 +6,6 @@ use crate::console::{self, Failure};
 use homaes::{Error, Message, Part, Reopened, unhex};
 use homaes_job::{Location, open_source};
 use serde_json::Value;
-use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -124,13 +123,7 @@ fn is_own(path: &Path, own: &[PathBuf]) -> bool {
 
 /// Says so if two parts have one counter block, as files of a folder have under one `--iv`.
 fn warn_of_shared_counters(message: &Message) {
-    let counts = |mode: &homaes::Mode| {
-        use homaes::Mode::{Counter, Ctr, Gcm};
-        matches!(mode, Ctr { .. } | Counter { .. } | Gcm { .. })
-    };
-    let modes = message.parts().iter().map(Part::mode).filter(counts);
-    let mut seen = HashSet::new();
-    if modes.map(|mode| seen.insert(mode)).any(|new| !new) {
+    if message.shares_counters() {
         console::warn(
             "several parts have the same counter block: whoever sees their AES ciphertexts learns how the messages differ; encrypt each file with an IV of its own",
         );

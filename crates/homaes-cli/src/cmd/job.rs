@@ -12,7 +12,6 @@ use homaes_job::{Done, Job, JobError, Keys, Location, Outcome, Planning, Status,
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::ops::Range;
-use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -382,28 +381,9 @@ fn verify(args: &JobVerify) -> Result<(), Failure> {
     console::print(&format!("{}: {right}{evaluated}{missing}\n", args.job))
 }
 
-/// Refuses an output in the folder of a job that is read: it would replace what the job needs, or go with it.
-pub(crate) fn refuse_in_job(out: &Path, job: &Location) -> Result<(), Failure> {
-    let Location::Local(folder) = job else {
-        return Ok(());
-    };
-    let folder = folder.canonicalize().ok();
-    // of a path that is not there yet, what of it is
-    let there = std::path::absolute(out).ok();
-    let there = there.as_deref().map(Path::ancestors).into_iter().flatten();
-    let there = there.filter_map(|path| path.canonicalize().ok()).next();
-    match (there, folder) {
-        (Some(there), Some(folder)) if there.starts_with(&folder) => Err(Failure::Work(format!(
-            "{}: is in the job that is read; choose another place for the output",
-            out.display()
-        ))),
-        _ => Ok(()),
-    }
-}
-
 fn merge(args: JobMerge) -> Result<(), Failure> {
     let job = Job::open(args.job)?;
-    refuse_in_job(&args.out, job.location())?;
+    job.refuse_output(&args.out)?;
     let output = reserve(&args.out, args.force)?;
     spin("merging", || job.merge(output, &Cancel::new()))?;
     let bytes = table::count(job.output_bytes(), "byte", "bytes");

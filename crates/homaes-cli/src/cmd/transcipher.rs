@@ -59,13 +59,10 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
         refuse_own_input(out, &inputs)?;
     }
     let how = input::How::new(&args.message)?;
-    let own = match args.resume {
-        true => vec![
-            homaes::part_path(&args.out),
-            homaes::journal_path(&args.out),
-        ],
-        false => Vec::new(),
-    };
+    let own = [
+        homaes::part_path(&args.out),
+        homaes::journal_path(&args.out),
+    ];
     // Before outputs are there, which may be in a folder that is read.
     let message = input::message(&args.message, &how, &own)?;
     for out in outs.into_iter().flatten() {
@@ -173,6 +170,12 @@ fn outputs(args: &args::Transcipher) -> Result<(Option<Output>, Option<Output>),
         true => Output::stream(STANDARD_OUTPUT, io::stdout()),
         false => reserve(&args.out, args.force)?,
     };
+    if let Some(journal) = homaes::unfinished(&args.out) {
+        console::warn(&format!(
+            "{}: left by a run with --resume that was stopped; add --resume to go on with it, or remove it and what is beside it",
+            journal.display()
+        ));
+    }
     let report = report.map(|path| reserve(path, args.force)).transpose()?;
     if report
         .as_ref()

@@ -17,6 +17,7 @@ impl Error {
             }
             Self::Shard { .. } => "remove it, and run its number again",
             Self::HoldsSecretKey { .. } => "choose another name, or remove the key by hand",
+            Self::OwnInput { .. } => "choose another name for the output",
             Self::ClientKey { .. } => "write the key with tfhe::safe_serialization::safe_serialize",
             Self::Range { .. } => "give bytes that the message has, the smaller number first",
             Self::File { source, .. } => source.remedy(),
@@ -97,16 +98,22 @@ impl Error {
             }
             Self::NoParts { .. } => "leave --part out, and give a file as output",
             Self::NoPart { .. } => "'homaes inspect' lists the parts",
-            Self::Crossing { needed: 1, .. } => {
-                "wrap the key with --levels-left 1, under a set that leaves one: bgv/bridge128 for AES-128, bgv/aes192+5 for AES-192, bgv/aes256+2 for AES-256"
-            }
-            Self::Crossing { .. } => {
-                "wrap the key with --levels-left 5, under bgv/bridge128 for AES-128 or bgv/aes192+5 for AES-192; AES-256 crosses to a secret key of tfhe/p64 alone"
-            }
+            Self::Crossing { needed, .. } => crossing_remedy(*needed),
             Self::Disk { .. } => "free space, or choose a folder on another disk",
             Self::Memory { .. } => {
                 "raise the memory limit, or use a machine with more memory or a smaller parameter set"
             }
+        }
+    }
+}
+
+fn crossing_remedy(needed: usize) -> &'static str {
+    match needed {
+        1 => {
+            "wrap the key with --levels-left 1, under a set that leaves one: bgv/bridge128 for AES-128, bgv/aes192+5 for AES-192, bgv/aes256+2 for AES-256"
+        }
+        _ => {
+            "wrap the key with --levels-left 5, under bgv/bridge128 for AES-128 or bgv/aes192+5 for AES-192; AES-256 crosses to a secret key of tfhe/p64 alone"
         }
     }
 }

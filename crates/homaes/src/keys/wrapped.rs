@@ -1,7 +1,7 @@
 //! AES keys under FHE.
 
 use super::{
-    AesKey, EvalKey, MEMORY, SecretKey, WRAPPED_KEY, debug, in_memory, last_checksum, open,
+    AesKey, EvalKey, MEMORY, SecretKey, WRAPPED_KEY, debug, fixed, in_memory, last_checksum, open,
     read_key, write, write_watched,
 };
 use crate::{Error, Output, Result, SchemeError, Set, Wrapped, Wrapping, memory, random, scheme};
@@ -10,7 +10,7 @@ use homaes_aes::{Direction, KeySize, Layout};
 use homaes_scheme::{Expansion, Misfit, SetId, misfit};
 use homaes_wire::{CHECKSUM_BYTES, Header, KeyId, Kind, Reader};
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 impl Wrapping {
@@ -49,6 +49,8 @@ pub struct WrappedKey {
     /// The last one of its file.
     checksum: [u8; CHECKSUM_BYTES],
     set: Set,
+    /// Where it was read from; of one that was made, nothing.
+    path: PathBuf,
 }
 
 impl WrappedKey {
@@ -174,7 +176,13 @@ impl WrappedKey {
             header,
             checksum,
             set,
+            path: fixed(path),
         })
+    }
+
+    /// Where it was read from, which no output may replace.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Its parameter set.

@@ -241,7 +241,7 @@ fn held_ciphertext_is_what_its_digest_is_of() {
             (number.to_string(), Part::of(part, mode).unwrap())
         });
         let message = Message::of_parts(parts).unwrap();
-        let mut digests = std::collections::HashSet::new();
+        let mut digests = HashSet::new();
         for blocks in [0..10, 0..1, 1..2, 3..7, 4..6, 9..10, 5..5] {
             let (held, digest) = message.held(blocks.clone()).unwrap();
             assert_eq!(digest, message.digest_of(blocks.clone()).unwrap());
