@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import os
 from collections.abc import Iterator
+from operator import index
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, Any
 
@@ -170,6 +171,7 @@ class Ciphertexts:
         """
         if isinstance(batch, Batch):
             return batch.lwe()
+        batch = index(batch)
         if not 0 <= batch < self.batches:
             raise IndexError(f"batch: found {batch}, expected 0 to {self.batches - 1}")
         return next(found for found in self if found.number == batch).lwe()

@@ -6,6 +6,8 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import Buffer, Self
 
+from .modes import Mode
+
 _Path: TypeAlias = str | os.PathLike[str]
 _Bytes: TypeAlias = Buffer | npt.NDArray[np.uint8]
 _Given: TypeAlias = tuple[str | None, _Path | Buffer | npt.NDArray[np.uint8], str, bytes, bytes | None, bytes]
@@ -95,6 +97,9 @@ class SecretKey:
         unpad: bool = False,
         part: str | None = None,
         unauthenticated: bool = False,
+        expect: Mode | None = None,
+        expect_bytes: int | None = None,
+        seen: _Path | None = None,
     ) -> bytes: ...
     def decrypt_to(
         self,
@@ -106,8 +111,22 @@ class SecretKey:
         unpad: bool = False,
         part: str | None = None,
         unauthenticated: bool = False,
+        expect: Mode | None = None,
+        expect_bytes: int | None = None,
+        seen: _Path | None = None,
         force: bool = False,
     ) -> Any: ...
+    def decrypt_parts(
+        self,
+        ciphertexts: object,
+        folder: _Path,
+        /,
+        *,
+        aes_key: Buffer | None = None,
+        unpad: bool = False,
+        unauthenticated: bool = False,
+        force: bool = False,
+    ) -> dict[str, Any]: ...
     def open_values(self, source: object, /) -> dict[str, npt.NDArray[np.unsignedinteger[Any]]]: ...
     @property
     def set(self) -> str: ...

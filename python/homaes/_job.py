@@ -14,9 +14,9 @@ from . import _homaes
 from ._ciphertexts import Ciphertexts
 from ._homaes import EvalKey, WrappedKey
 from ._progress import FollowShards, JobProgress, shards_follower_of
-from ._transcipher import Message, Path, parts_of
+from ._transcipher import Message, Path, given_of
 from .errors import JobError
-from .modes import Mode, public_of
+from .modes import Mode
 
 __all__ = ["Job", "JobReport", "JobStatus", "JobVerified", "JobWorker"]
 
@@ -129,9 +129,7 @@ class Job:
         """
         if shard_batches is not None and not 1 <= index(shard_batches) < 1 << 64:
             raise ValueError(f"shard_batches: found {shard_batches}, expected 1 at least")
-        parts = [
-            (name, given, *public_of(how)) for name, given, how in parts_of(data, mode)
-        ]
+        parts = given_of(data, mode)
         keys = {"eval_key": eval_key, "wrapped_key": wrapped_key}
         made = _homaes.Job.plan(
             parts,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, Any, TypeAlias, Union
-
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -40,12 +40,12 @@ class Message:
     @staticmethod
     def of_files(files: Iterable[tuple[Path, Mode]]) -> Message:
         """One message of many files, each with its mode. A file's name, without its folder, names its part."""
-        return Message([(os.path.basename(path), path, mode) for path, mode in files])
+        return Message([(_name_of(path), path, mode) for path, mode in _rows(files, 2)])
 
     @staticmethod
     def of_parts(parts: Iterable[tuple[str, Path | Bytes, Mode]]) -> Message:
         """One message of files and buffers, each with its name and its mode."""
-        return Message([(name, data, mode) for name, data, mode in parts])
+        return Message([(name, data, mode) for name, data, mode in _rows(parts, 3)])
 
 
 Data: TypeAlias = Union[Path, Bytes, Message]
@@ -90,15 +90,13 @@ class Transcipher:
     ) -> Ciphertexts:
         """Evaluate AES on ``data``, encrypted in ``mode``, into the file ``out``, or in memory.
 
-        Bytes are read where they are, without a copy of all of them. ``resume``: keep what is done beside ``out``,
+        ``force``: replace a file that is there, but none that is read, and no secret key. Bytes are read where they are, without a copy of all of them. ``resume``: keep what is done beside ``out``,
         and go on from there. ``reproducible``: the same bytes in every run. ``progress``: True for a bar, or what is
         to be called, in this thread, after every step of AES of every batch; an exception from it ends the run.
         """
         if resume and out is None:
             raise ValueError("resume: there is no file to go on with, expected out")
-        parts = [
-            (name, given, *public_of(how)) for name, given, how in parts_of(data, mode)
-        ]
+        parts = given_of(data, mode)
         follower = follower_of(progress)
         step = None if follower is None else follower.step
         kept = None if follower is None else follower.kept
@@ -131,7 +129,20 @@ class Transcipher:
         return f"<homaes.Transcipher under {self.set}, {self.threads} threads>"
 
 
-def parts_of(data: Data, mode: Mode | None) -> list[_Given]:
+def given_of(data: Data, mode: Mode | None) -> list[tuple[Any, ...]]:
+    """The parts of a message as the extension takes them; a warning if several have the same counter block."""
+    parts = [(name, given, *public_of(how)) for name, given, how in _parts_of(data, mode)]
+    counters = [(part[2], part[3]) for part in parts if part[2] not in ("ecb", "cbc", "cfb")]
+    if len(set(counters)) < len(counters):
+        warnings.warn(
+            "several parts have the same counter block: whoever sees their AES ciphertexts learns how the messages differ;"
+            " encrypt each file with a nonce of its own",
+            stacklevel=3,
+        )
+    return parts
+
+
+def _parts_of(data: Data, mode: Mode | None) -> list[_Given]:
     if isinstance(data, Message):
         if mode is not None:
             raise TypeError("mode: a Message has the mode of each part, expected None")
@@ -139,3 +150,22 @@ def parts_of(data: Data, mode: Mode | None) -> list[_Given]:
     if mode is None:
         raise TypeError("mode: found None, expected one of homaes.modes")
     return [(None, data, mode)]
+
+
+def _rows(given: Iterable[Any], fields: int) -> list[tuple[Any, ...]]:
+    """Tuples of so many fields each."""
+    expected = "(path, mode)" if fields == 2 else "(name, path or bytes, mode)"
+    rows = []
+    for row in given:
+        if not isinstance(row, (tuple, list)) or len(row) != fields:
+            raise TypeError(f"parts: found {type(row).__name__}, expected {expected} for each")
+        rows.append(tuple(row))
+    return rows
+
+
+def _name_of(path: Any) -> str:
+    try:
+        return os.fsdecode(os.path.basename(path))
+    except TypeError:
+        found = type(path).__name__
+        raise TypeError(f"parts: found {found}, expected a str or an os.PathLike") from None

@@ -91,4 +91,10 @@ def matches(
 
 
 def _pairs(patterns: Mapping[str, Buffer]) -> list[tuple[str, bytes]]:
+    if not isinstance(patterns, Mapping):
+        found = type(patterns).__name__
+        raise TypeError(f"patterns: found {found}, expected a dict of labels and bytes")
+    for label, pattern in patterns.items():
+        if not isinstance(label, str) or isinstance(pattern, str):
+            raise TypeError(f"pattern {label!r}: expected a str as label, and bytes")
     return [(label, memoryview(pattern).tobytes()) for label, pattern in patterns.items()]

@@ -24,6 +24,19 @@ __all__ = [
 ]
 
 
+def _check(mode: object, name: str, expected: int | None) -> None:
+    """Makes the bytes of a mode its own, and refuses what has another length."""
+    found = getattr(mode, name)
+    try:
+        found = memoryview(found).tobytes()
+    except TypeError:
+        raise TypeError(f"{name}: found {type(found).__name__}, expected bytes") from None
+    if expected is not None and len(found) != expected:
+        kind = type(mode).__name__
+        raise ValueError(f"{kind}: found {len(found)} bytes of {name}, expected {expected}")
+    object.__setattr__(mode, name, found)
+
+
 @dataclass(frozen=True)
 class ECB:
     """Electronic codebook."""
@@ -35,6 +48,9 @@ class CBC:
 
     iv: bytes
 
+    def __post_init__(self) -> None:
+        _check(self, "iv", 16)
+
 
 @dataclass(frozen=True)
 class CFB:
@@ -42,12 +58,18 @@ class CFB:
 
     iv: bytes
 
+    def __post_init__(self) -> None:
+        _check(self, "iv", 16)
+
 
 @dataclass(frozen=True)
 class CTR:
     """Counter mode in 128 bits, big-endian, as in OpenSSL; the nonce is the first counter block, 16 bytes."""
 
     nonce: bytes
+
+    def __post_init__(self) -> None:
+        _check(self, "nonce", 16)
 
 
 @dataclass(frozen=True)
@@ -86,6 +108,12 @@ class GCM:
     tag: bytes | None = None
     aad: bytes = field(default=b"", repr=False)
 
+    def __post_init__(self) -> None:
+        _check(self, "nonce", 12)
+        if self.tag is not None:
+            _check(self, "tag", 16)
+        _check(self, "aad", None)
+
 
 @runtime_checkable
 class Named(Protocol):
@@ -115,14 +143,13 @@ def public_of(mode: Mode) -> Public:
     if isinstance(mode, ECB):
         return "ecb", b"", None, b""
     if isinstance(mode, CBC):
-        return "cbc", bytes(mode.iv), None, b""
+        return "cbc", mode.iv, None, b""
     if isinstance(mode, CFB):
-        return "cfb", bytes(mode.iv), None, b""
+        return "cfb", mode.iv, None, b""
     if isinstance(mode, GCM):
-        tag = None if mode.tag is None else bytes(mode.tag)
-        return "gcm", bytes(mode.nonce), tag, bytes(mode.aad)
+        return "gcm", mode.nonce, mode.tag, mode.aad
     if isinstance(mode, CTR):
-        return _COUNTERS[type(mode)], bytes(mode.nonce), None, b""
+        return _COUNTERS[type(mode)], mode.nonce, None, b""
     return _of_other(mode)
 
 

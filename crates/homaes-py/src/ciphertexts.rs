@@ -137,15 +137,16 @@ impl Held {
     /// Write it to a file.
     #[pyo3(signature = (path, /, *, force=false))]
     pub(crate) fn save(&self, py: Python<'_>, path: PathBuf, force: bool) -> PyResult<()> {
-        let (results, cancel) = (self.0.clone(), Cancel::new());
+        let (held, cancel) = (self.clone(), Cancel::new());
         let thrown = cancel.clone();
         let save = move || {
+            held.refuse_output(&path)?;
             let mut output = Output::create(&path, force)?;
             let error = |source| Error::Io {
                 path: path.clone(),
                 source,
             };
-            match results {
+            match held.0 {
                 Results::Job(job) => return Ok(job.merge(output, &thrown)?),
                 Results::File(Place::Bytes(bytes)) => {
                     output.write_all(bytes.as_ref()).map_err(error)?;
@@ -217,10 +218,38 @@ impl Held {
         options: DecryptOptions<'_>,
         cancel: &Cancel,
     ) -> Result<DecryptReport, Fault> {
+        if output.is_file() {
+            self.refuse_output(output.path())?;
+        }
         let done = secret.decrypt_from(self.open(cancel)?, output, options);
         match cancel.is_cancelled() {
             true => Err(Error::Cancelled.into()),
             false => Ok(done?),
+        }
+    }
+
+    /// Decrypts their parts into files below a folder, of which none appears any more once `cancel` is thrown; `force` allows to replace files.
+    pub(crate) fn decrypt_parts(
+        &self,
+        secret: &homaes::SecretKey,
+        (folder, force): (&Path, bool),
+        options: DecryptOptions<'_>,
+        cancel: &Cancel,
+    ) -> Result<Vec<(String, DecryptReport)>, Fault> {
+        self.refuse_output(folder)?;
+        let done = secret.decrypt_parts_from(self.open(cancel)?, folder, force, options);
+        match cancel.is_cancelled() {
+            true => Err(Error::Cancelled.into()),
+            false => Ok(done?),
+        }
+    }
+
+    /// Refuses an output that would replace what they are read from.
+    fn refuse_output(&self, path: &Path) -> Result<(), Fault> {
+        match &self.0 {
+            Results::File(Place::File(file)) => Ok(homaes::refuse_own_input(path, [file.path()])?),
+            Results::File(Place::Bytes(_)) => Ok(()),
+            Results::Job(job) => Ok(job.refuse_output(path)?),
         }
     }
 

@@ -122,6 +122,7 @@ pub(crate) fn details(error: &Error) -> Details<'_> {
 fn path_alone(error: &Error) -> Option<&Path> {
     match error {
         Error::Shard { path, .. }
+        | Error::OwnInput { path }
         | Error::Journal { path }
         | Error::ClientKey { path }
         | Error::Range { path, .. }

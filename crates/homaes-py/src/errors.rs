@@ -3,7 +3,7 @@
 use crate::details::{Details, details, of_bgv};
 use homaes::{Error, SchemeError};
 use homaes_scheme::Misfit;
-use homaes_wire::WireError;
+use homaes_wire::{Kind, WireError};
 use pyo3::exceptions::{PyMemoryError, PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -133,6 +133,7 @@ fn system(error: &Error) -> Option<PyErr> {
 const ENOENT: i32 = 2;
 const EIO: i32 = 5;
 const EACCES: i32 = 13;
+const EBUSY: i32 = 16;
 const EEXIST: i32 = 17;
 const ENOTDIR: i32 = 20;
 const EISDIR: i32 = 21;
@@ -151,6 +152,7 @@ fn number(error: &io::Error, path: &Path) -> i32 {
         Kind::InvalidInput if path.is_dir() => EISDIR,
         Kind::InvalidInput => EINVAL,
         Kind::StorageFull => ENOSPC,
+        Kind::ResourceBusy => EBUSY,
         _ => EIO,
     })
 }
@@ -197,6 +199,7 @@ fn class(error: &Error) -> &'static str {
         | Error::ManyParts { .. }
         | Error::NoParts { .. }
         | Error::NoPart { .. }
+        | Error::OwnInput { .. }
         | Error::Value { .. }
         | Error::OtherState { .. }
         | Error::Crossing { .. } => "ParametersError",
@@ -251,6 +254,20 @@ pub(crate) fn remedy(error: &Error) -> &'static str {
             "wrap the AES key with more levels_left, or with a set that leaves more"
         }
         Error::UnknownSet { .. } => "homaes.sets() lists the sets",
+        Error::File {
+            source: WireError::WrongKind { found, .. },
+            ..
+        } => of_kind(*found),
+        Error::Keys(SchemeError::NoLevels { .. }) => "leave levels_left out",
+        Error::Keys(SchemeError::ClientExpands { .. }) => {
+            "leave expand out, or choose a set whose server can expand the key"
+        }
+        Error::Keys(SchemeError::Misfit(Misfit::NoLayout { .. })) => {
+            "choose a layout that the set offers; homaes.sets() lists the sets"
+        }
+        Error::Value { .. } => "give what is expected",
+        Error::SeenUnchecked { .. } => "pass the aes_key of a GCM message, or decrypt without seen",
+        Error::HoldsSecretKey { .. } => "choose another name, or remove the key by hand",
         Error::Direction { found, .. } => match found {
             Direction::Encrypt => "wrap the AES key with direction=\"decrypt\"",
             Direction::Decrypt => "wrap the AES key with direction=\"encrypt\"",
@@ -276,6 +293,18 @@ pub(crate) fn remedy(error: &Error) -> &'static str {
             "choose a set with more levels, a shorter AES key, or fewer levels_left"
         }
         error => error.remedy(),
+    }
+}
+
+/// What a file is for that was given for another one.
+fn of_kind(found: Kind) -> &'static str {
+    match found {
+        Kind::SecretKey => "SecretKey.load reads it",
+        Kind::EvalKey => "EvalKey.load reads it",
+        Kind::WrappedKey => "WrappedKey.load reads it",
+        Kind::Ciphertext => "Ciphertexts.open reads it",
+        Kind::Computed => "SecretKey.open_values reads it",
+        _ => "the command homaes reads it; see 'homaes --help'",
     }
 }
 

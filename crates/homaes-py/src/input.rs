@@ -127,7 +127,7 @@ pub(crate) fn location(object: &Bound<'_, PyAny>) -> PyResult<Location> {
 }
 
 /// The mode of a name with its nonce or IV.
-fn mode_of(name: &str, iv: &[u8]) -> PyResult<Mode> {
+pub(crate) fn mode_of(name: &str, iv: &[u8]) -> PyResult<Mode> {
     Mode::with_vector(name, iv).ok_or_else(|| {
         let found = iv.len();
         let expected = match name {

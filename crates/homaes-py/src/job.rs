@@ -307,8 +307,8 @@ impl JobWorker {
     }
 
     /// Take no further work, and free what is prepared once the last one has ended.
-    fn close(&self, py: Python<'_>) {
-        self.service.close(py);
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.service.close(py)
     }
 }
 

@@ -59,11 +59,14 @@ fn store(temporary: bool) -> &'static str {
 
 fn class(error: &JobError) -> &'static str {
     match error {
-        JobError::Differs { .. } | JobError::ShardBytes { .. } => "ShardMismatchError",
+        JobError::Differs { .. } | JobError::ShardBytes { .. } | JobError::NoFile { .. } => {
+            "ShardMismatchError"
+        }
         JobError::OtherKeys { .. } => "KeyMismatchError",
         JobError::NoShard { .. }
         | JobError::Empty
         | JobError::ShardTooLong { .. }
+        | JobError::Inside { .. }
         | JobError::Path { .. } => "ParametersError",
         _ => "JobError",
     }
@@ -78,7 +81,8 @@ fn details(error: &JobError) -> Details<'_> {
         JobError::ShardTooLong { found, most, .. } => Details::of(*found, *most),
         JobError::Incomplete { job, missing, .. } => Details::of(*missing, 0u64).with(job),
         JobError::NoJob { job } | JobError::Plan { job, .. } | JobError::OtherKeys { job } => Details::at(job),
-        JobError::Input { input: path } | JobError::Differs { shard: path } | JobError::Path { path } => Details::at(path),
+        JobError::Inside { path } => Details::at(path),
+        JobError::Input { input: path } | JobError::Differs { shard: path } | JobError::NoFile { shard: path } | JobError::Path { path } => Details::at(path),
         _ => Details::default(),
     }
 }
@@ -87,7 +91,7 @@ fn details(error: &JobError) -> Details<'_> {
 fn remedy(error: &JobError) -> &'static str {
     match error {
         JobError::NoJob { .. } => "check the location, or make a job with Job.plan",
-        JobError::ShardBytes { .. } => "remove it and run the job again",
+        JobError::ShardBytes { .. } | JobError::NoFile { .. } => "remove it and run the job again",
         JobError::NoShard { .. } => "Job.shards is their number",
         JobError::ShardTooLong { .. } => "give fewer shard_batches",
         JobError::Incomplete { .. } => "evaluate them with Job.run",

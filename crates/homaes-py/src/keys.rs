@@ -1,14 +1,16 @@
 //! The three keys.
 
 use crate::ciphertexts::{Held, meta_mode};
-use crate::errors::raise;
+use crate::details::Details;
+use crate::errors::{Made, finish, raise};
 use crate::fault::Fault;
+use crate::input::mode_of;
 use crate::numbers::opened;
 use crate::place::{Opened, Place, Shared, buffer, path_or_bytes};
 use crate::wait;
 use homaes::{
-    AesKey, Cancel, DecryptOptions, DecryptReport, Direction, Error, Expansion, KdfCost, KeyFolder,
-    KeySet, Layout, Output, Passphrase, Set, Wrapping,
+    AesKey, Cancel, DecryptOptions, DecryptReport, Direction, Error, Expansion, Expect, KdfCost,
+    KeyFolder, KeySet, Layout, Mode, Output, Passphrase, Set, Wrapping,
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -127,8 +129,8 @@ impl SecretKey {
         &self,
         aes_key: &Bound<'_, PyAny>,
         direction: &str,
-        layouts: Option<Vec<String>>,
-        levels_left: Option<usize>,
+        layouts: Option<&Bound<'_, PyAny>>,
+        levels_left: Option<i64>,
         expand: Option<&str>,
     ) -> PyResult<WrappedKey> {
         let (py, aes_key) = (aes_key.py(), aes_key_of(aes_key)?);
@@ -143,12 +145,16 @@ impl SecretKey {
             Some("server") => Some(Expansion::Server),
             Some(other) => return Err(choice("expand", other, "client or server")),
         };
-        let layouts = layouts.unwrap_or_default();
-        let layouts = layouts.iter().map(|name| layout_of(name));
+        let levels_left = levels_left.map(|levels| {
+            let wrong = |_| {
+                PyValueError::new_err(format!("levels_left: found {levels}, expected 0 or more"))
+            };
+            usize::try_from(levels).map_err(wrong)
+        });
         let wrapping = Wrapping {
             direction,
-            layouts: layouts.collect::<PyResult<_>>()?,
-            levels_left,
+            layouts: layouts.map_or_else(|| Ok(Vec::new()), layouts_of)?,
+            levels_left: levels_left.transpose()?,
             expansion,
         };
         let (cancel, secret) = (Cancel::new(), self.0.clone());
@@ -158,7 +164,8 @@ impl SecretKey {
     }
 
     /// Decrypt results: Ciphertexts, a path or bytes.
-    #[pyo3(signature = (ciphertexts, /, *, aes_key=None, unpad=false, part=None, unauthenticated=false))]
+    #[pyo3(signature = (ciphertexts, /, *, aes_key=None, unpad=false, part=None, unauthenticated=false, expect=None, expect_bytes=None, seen=None))]
+    #[allow(clippy::too_many_arguments, reason = "named in Python")]
     fn decrypt<'py>(
         &self,
         ciphertexts: &Bound<'py, PyAny>,
@@ -166,9 +173,17 @@ impl SecretKey {
         unpad: bool,
         part: Option<String>,
         unauthenticated: bool,
+        expect: Option<&Bound<'py, PyAny>>,
+        expect_bytes: Option<u64>,
+        seen: Option<PathBuf>,
     ) -> PyResult<Bound<'py, PyBytes>> {
         let plain = Plain::default();
-        let how = How::new(aes_key, unpad, part, unauthenticated)?;
+        let how = How {
+            part,
+            expect: Expected::of(expect, expect_bytes)?,
+            seen,
+            ..How::new(aes_key, unpad, unauthenticated)?
+        };
         let taken = plain.clone();
         let output = move || Ok(Output::held("<memory>", taken));
         self.decrypt_into(ciphertexts, how, false, output)?;
@@ -176,7 +191,7 @@ impl SecretKey {
     }
 
     /// Decrypt results into a file that the owner alone can read.
-    #[pyo3(signature = (ciphertexts, path, /, *, aes_key=None, unpad=false, part=None, unauthenticated=false, force=false))]
+    #[pyo3(signature = (ciphertexts, path, /, *, aes_key=None, unpad=false, part=None, unauthenticated=false, expect=None, expect_bytes=None, seen=None, force=false))]
     #[allow(clippy::too_many_arguments, reason = "named in Python")]
     fn decrypt_to<'py>(
         &self,
@@ -186,12 +201,46 @@ impl SecretKey {
         unpad: bool,
         part: Option<String>,
         unauthenticated: bool,
+        expect: Option<&Bound<'py, PyAny>>,
+        expect_bytes: Option<u64>,
+        seen: Option<PathBuf>,
         force: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let how = How::new(aes_key, unpad, part, unauthenticated)?;
+        let how = How {
+            part,
+            expect: Expected::of(expect, expect_bytes)?,
+            seen,
+            ..How::new(aes_key, unpad, unauthenticated)?
+        };
         let output = move || Output::private(path, force);
         let report = self.decrypt_into(ciphertexts, how, true, output)?;
         decrypt_report(ciphertexts.py(), &report)
+    }
+
+    /// Decrypt every part of results into a file of its name below a folder.
+    #[pyo3(signature = (ciphertexts, folder, /, *, aes_key=None, unpad=false, unauthenticated=false, force=false))]
+    #[allow(clippy::too_many_arguments, reason = "named in Python")]
+    fn decrypt_parts<'py>(
+        &self,
+        ciphertexts: &Bound<'py, PyAny>,
+        folder: PathBuf,
+        aes_key: Option<&Bound<'py, PyAny>>,
+        unpad: bool,
+        unauthenticated: bool,
+        force: bool,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let how = How::new(aes_key, unpad, unauthenticated)?;
+        let (py, held) = (ciphertexts.py(), Held::of(ciphertexts)?);
+        let (secret, cancel) = (self.0.clone(), Cancel::new());
+        let thrown = cancel.clone();
+        let done = wait::run(py, &cancel, true, move || {
+            held.decrypt_parts(&secret, (&folder, force), how.options(), &thrown)
+        })?;
+        let out = PyDict::new(py);
+        for (name, report) in &done {
+            out.set_item(name, decrypt_report(py, report)?)?;
+        }
+        Ok(out)
     }
 
     /// Decrypt a `.hcv` file, or the bytes of one: arrays of numbers by their labels.
@@ -249,21 +298,80 @@ struct How {
     unpad: bool,
     part: Option<String>,
     unauthenticated: bool,
+    expect: Expected,
+    seen: Option<PathBuf>,
 }
 
 impl How {
+    /// All of a message, whatever it is.
     fn new(
         aes_key: Option<&Bound<'_, PyAny>>,
         unpad: bool,
-        part: Option<String>,
         unauthenticated: bool,
     ) -> PyResult<Self> {
         Ok(Self {
             aes_key: aes_key.map(aes_key_of).transpose()?,
             unpad,
-            part,
+            part: None,
             unauthenticated,
+            expect: Expected::default(),
+            seen: None,
         })
+    }
+
+    fn options(&self) -> DecryptOptions<'_> {
+        DecryptOptions {
+            aes_key: self.aes_key.as_ref(),
+            unauthenticated: self.unauthenticated,
+            unpad: self.unpad,
+            expect: self.expect.borrow(),
+            part: self.part.as_deref(),
+            seen: self.seen.as_deref(),
+        }
+    }
+}
+
+/// What a message must be.
+#[derive(Default)]
+struct Expected {
+    mode: Option<Mode>,
+    /// Of GCM.
+    aad: Option<Vec<u8>>,
+    bytes: Option<u64>,
+}
+
+impl Expected {
+    /// By its mode, with all that is public about it, and its length.
+    fn of(mode: Option<&Bound<'_, PyAny>>, bytes: Option<u64>) -> PyResult<Self> {
+        let Some(mode) = mode else {
+            return Ok(Self {
+                bytes,
+                ..Self::default()
+            });
+        };
+        let public = mode.py().import("homaes.modes")?.getattr("public_of")?;
+        let (name, iv, tag, aad): (String, Vec<u8>, Option<Vec<u8>>, Vec<u8>) =
+            public.call1((mode,))?.extract()?;
+        if tag.is_some() {
+            return Err(PyValueError::new_err(
+                "expect: found a mode with a tag, expected one without: aes_key checks the tag",
+            ));
+        }
+        Ok(Self {
+            mode: Some(mode_of(&name, &iv)?),
+            aad: (name == "gcm").then_some(aad),
+            bytes,
+        })
+    }
+
+    fn borrow(&self) -> Expect<'_> {
+        let mode = self.mode.as_ref();
+        Expect {
+            mode: mode.map(Mode::name),
+            nonce: mode.map(Mode::iv).filter(|iv| !iv.is_empty()),
+            aad: self.aad.as_deref(),
+            bytes: self.bytes,
+        }
     }
 }
 
@@ -280,14 +388,7 @@ impl SecretKey {
         let (secret, cancel) = (self.0.clone(), Cancel::new());
         let thrown = cancel.clone();
         wait::run(ciphertexts.py(), &cancel, writes, move || {
-            let options = DecryptOptions {
-                aes_key: how.aes_key.as_ref(),
-                unauthenticated: how.unauthenticated,
-                unpad: how.unpad,
-                part: how.part.as_deref(),
-                ..DecryptOptions::default()
-            };
-            held.decrypt(&secret, output()?, options, &thrown)
+            held.decrypt(&secret, output()?, how.options(), &thrown)
         })
     }
 }
@@ -627,7 +728,40 @@ fn aes_key_of(object: &Bound<'_, PyAny>) -> PyResult<AesKey> {
             "AES key: expected its 16, 24 or 32 bytes",
         ));
     };
-    AesKey::from_bytes(&bytes).map_err(raise)
+    let digits = bytes.len();
+    let wrong = |what: &str| {
+        let message =
+            format!("not an AES key: found {digits} {what}, expected its 16, 24 or 32 bytes");
+        let details = Details::of(digits, "16, 24 or 32 bytes");
+        let made = Made::Own("ParametersError", message, details);
+        Err(finish(
+            made,
+            "give the key itself: bytes.fromhex makes it of hex digits",
+            false,
+        ))
+    };
+    // all of them, so that time tells nothing but whether it is a text, which is refused
+    let is_hex = bytes
+        .iter()
+        .fold(true, |all, byte| all & byte.is_ascii_hexdigit());
+    match digits {
+        32 | 48 | 64 if is_hex => wrong("hex digits"),
+        16 | 24 | 32 => AesKey::from_bytes(&bytes).map_err(raise),
+        _ => wrong("bytes"),
+    }
+}
+
+/// The layouts of a list of names.
+fn layouts_of(names: &Bound<'_, PyAny>) -> PyResult<Vec<Layout>> {
+    let names: Vec<String> = names.extract().map_err(|_| {
+        PyTypeError::new_err("layouts: expected a list of str, such as [\"packed\", \"sliced\"]")
+    })?;
+    match names.is_empty() {
+        true => Err(PyValueError::new_err(
+            "layouts: found none, expected one at least, or None for those of the set",
+        )),
+        false => names.iter().map(|name| layout_of(name)).collect(),
+    }
 }
 
 /// The layout of a name.

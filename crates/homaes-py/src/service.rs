@@ -9,11 +9,19 @@ use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::thread::{self, ThreadId};
+
+/// A thread: where tasks are sent to, and what is closed when it has ended.
+struct Thread<T> {
+    tasks: Sender<T>,
+    ended: Receiver<()>,
+}
 
 /// The thread, to which tasks `T` are sent.
 pub(crate) struct Service<T> {
-    thread: Mutex<Option<(Sender<T>, JoinHandle<()>)>>,
+    thread: Mutex<Option<Thread<T>>>,
+    /// Threads of Python that wait for a task, which may call back into Python.
+    waiting: Mutex<Vec<ThreadId>>,
     /// The process that has the thread: one that it forks has none of its threads.
     process: u32,
     /// What Python calls it.
@@ -29,8 +37,12 @@ impl<T: Send + 'static> Service<T> {
     ) -> PyResult<(Self, R)> {
         let (sender, tasks) = channel();
         let (told, ready) = channel();
+        let (running, ended) = channel();
         let thread = thread::Builder::new().name("homaes runs".into());
-        let thread = thread.spawn(move || body(told, tasks))?;
+        thread.spawn(move || {
+            let _running: Sender<()> = running;
+            body(told, tasks);
+        })?;
         let ready = Mutex::new(ready);
         let ready = loop {
             match py.detach(|| lock(&ready).recv_timeout(SLICE)) {
@@ -41,7 +53,11 @@ impl<T: Send + 'static> Service<T> {
             }
         };
         let service = Self {
-            thread: Mutex::new(Some((sender, thread))),
+            thread: Mutex::new(Some(Thread {
+                tasks: sender,
+                ended,
+            })),
+            waiting: Mutex::default(),
             process: process::id(),
             class,
         };
@@ -61,9 +77,7 @@ impl<T: Send + 'static> Service<T> {
                 "was made before this process was forked, and its threads are in the other one; make another one here",
             );
         }
-        let sender = lock(&self.thread)
-            .as_ref()
-            .map(|(sender, _)| sender.clone());
+        let sender = lock(&self.thread).as_ref().map(|one| one.tasks.clone());
         match sender {
             Some(sender) => Ok(sender),
             None => refused("is closed; make another one"),
@@ -84,19 +98,32 @@ impl<T: Send + 'static> Service<T> {
         let task = task(start.clone(), sender);
         jobs.send(task).map_err(|_| fault("a run before ended"))?;
         let joined = || start.0.load(Ordering::Acquire);
-        Waiter::new(receiver).wait(py, cancel, joined, take)
+        let own = thread::current().id();
+        lock(&self.waiting).push(own);
+        let done = Waiter::new(receiver).wait(py, cancel, joined, take);
+        let mut waiting = lock(&self.waiting);
+        if let Some(place) = waiting.iter().position(|&id| id == own) {
+            waiting.swap_remove(place);
+        }
+        done
     }
 
-    /// Lets no further task begin, and frees what is prepared once the last one has ended.
-    pub(crate) fn close(&self, py: Python<'_>) {
-        let thread = lock(&self.thread).take();
-        if let Some((tasks, thread)) = thread
-            && self.process == process::id()
-        {
-            drop(tasks);
-            // a panic was told by the run
-            let _ = py.detach(|| thread.join());
+    /// Lets no further task begin, and waits until the last one has ended and what is prepared is freed: not inside of a task's own callback, after which the
+    /// task goes on.
+    pub(crate) fn close(&self, py: Python<'_>) -> PyResult<()> {
+        let Some(Thread { tasks, ended }) = lock(&self.thread).take() else {
+            return Ok(());
+        };
+        drop(tasks);
+        let own = thread::current().id();
+        if self.process != process::id() || lock(&self.waiting).contains(&own) {
+            return Ok(());
         }
+        let ended = Mutex::new(ended);
+        while let Err(RecvTimeoutError::Timeout) = py.detach(|| lock(&ended).recv_timeout(SLICE)) {
+            py.check_signals()?;
+        }
+        Ok(())
     }
 }
 

@@ -7,9 +7,10 @@ use crate::keys::{EvalKey, WrappedKey, layout_of};
 use crate::service::{Service, Start};
 use crate::wait::Told;
 use homaes::{Cancel, Kept, Message, Output, Progress, Report, Resume, Transcipher};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use std::ffi::CString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::mpsc::Sender;
@@ -86,8 +87,8 @@ impl Runner {
     }
 
     /// Lets no further run begin, and frees what is prepared once the last one has ended.
-    fn close(&self, py: Python<'_>) {
-        self.service.close(py);
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.service.close(py)
     }
 
     /// Evaluate the message of these parts, into the file `out` or in memory.
@@ -106,6 +107,14 @@ impl Runner {
     ) -> PyResult<(Held, Bound<'py, PyDict>)> {
         self.service.check()?;
         let message = message(parts)?;
+        if !resume && let Some(journal) = out.as_deref().and_then(homaes::unfinished) {
+            let what = format!(
+                "{}: left by a run with resume=True that was stopped; pass resume=True to go on with it, or remove it and what is beside it",
+                journal.display()
+            );
+            let category = py.get_type::<PyUserWarning>();
+            PyErr::warn(py, &category, &CString::new(what)?, 2)?;
+        }
         let cancel = Cancel::new();
         let (place, thrown) = (out.clone(), cancel.clone());
         let watched = step.is_some();

@@ -1,0 +1,243 @@
+"""What is refused, or warned of, and that nothing is lost by it."""
+
+from __future__ import annotations
+
+import errno
+import threading
+import warnings
+from pathlib import Path
+from typing import Any
+
+import homaes
+import pytest
+from conftest import AES_KEY, World, ctr, encrypt
+from cryptography.hazmat.primitives.ciphers import modes as aes_modes
+from homaes import modes
+
+CTR = modes.CTR(bytes(16))
+
+
+def kept(path: Path, call: Any, word: str = "is the output and also read") -> None:
+    """The call is refused, and the file stays as it is."""
+    before = path.read_bytes()
+    with pytest.raises(homaes.ParametersError, match=word):
+        call()
+    assert path.read_bytes() == before
+
+
+def files_of(world: World, folder: Path) -> tuple[Path, Path, Path]:
+    """A message and keys in files."""
+    data, eval_key, wrapped = folder / "m", folder / "keys" / "eval.hek", folder / "key.hwk"
+    world.keys.save(folder / "keys")
+    world.wrapped.save(wrapped)
+    data.write_bytes(ctr(b"of the client" * 100))
+    return data, eval_key, wrapped
+
+
+def test_what_is_read_is_not_replaced(world: World, tmp_path: Path) -> None:
+    data, eval_key, wrapped = files_of(world, tmp_path)
+    secret = world.keys.secret
+    with homaes.Transcipher(
+        homaes.EvalKey.load(eval_key), homaes.WrappedKey.load(wrapped)
+    ) as t:
+        for path in (data, eval_key, wrapped):
+            for resume in (False, True):
+                kept(path, lambda: t.run(data, CTR, path, force=True, resume=resume))
+        part = homaes.Message.of_files([(data, CTR)])
+        kept(data, lambda: t.run(part, out=data, force=True))
+        out = tmp_path / "o.hct"
+        ct = t.run(data, CTR, out)
+    kept(out, lambda: secret.decrypt_to(out, out, force=True))
+    kept(out, lambda: secret.decrypt_to(ct, out, force=True))
+    kept(out, lambda: ct.save(out, force=True))
+    circuit = homaes.bgv.Circuit(homaes.EvalKey.load(eval_key))
+    kept(eval_key, lambda: homaes.save_values(eval_key, {}, circuit, force=True))
+    # a part with the name of the results
+    named = homaes.Message.of_parts([("o.hct", data, CTR)])
+    with homaes.Transcipher(world.keys.eval, world.wrapped) as t:
+        t.run(named, out=out, force=True)
+    kept(out, lambda: secret.decrypt_parts(out, tmp_path, force=True))
+    assert secret.decrypt_parts(out, tmp_path / "parts")["o.hct"].bytes == 1300
+    assert (tmp_path / "parts" / "o.hct").read_bytes() == b"of the client" * 100
+
+
+def test_what_a_job_needs_is_not_replaced(world: World, tmp_path: Path) -> None:
+    data, eval_key, wrapped = files_of(world, tmp_path)
+    job = homaes.Job.plan(
+        data, CTR, eval_key=eval_key, wrapped_key=wrapped, out=tmp_path / "job"
+    )
+    job.run()
+    for path in (data, eval_key, wrapped):
+        kept(path, lambda: job.merge(path, force=True))
+        kept(path, lambda: job.results().save(path, force=True))
+        kept(path, lambda: world.keys.secret.decrypt_to(job.results(), path, force=True))
+    inside = "is in the job that is read"
+    shard = next((tmp_path / "job" / "shards").iterdir())
+    for path in (shard, tmp_path / "job" / "job.json"):
+        kept(path, lambda: job.merge(path, force=True), inside)
+        kept(path, lambda: world.keys.secret.decrypt_to(tmp_path / "job", path, force=True), inside)
+    # what has the name of a shard and is none
+    shard.unlink()
+    shard.mkdir()
+    assert job.status().wrong == {0: 0} and not job.status().is_complete
+    for call in (job.run, lambda: job.run_shard(0)):
+        with pytest.raises(homaes.ShardMismatchError, match="must be a file") as caught:
+            call()
+        assert caught.value.remedy == "remove it and run the job again"
+    assert "must be a file" in job.verify().wrong[0]
+
+
+def test_closing_while_it_works(world: World) -> None:
+    data = ctr(bytes(3000))
+    t = homaes.Transcipher(world.keys.eval, world.wrapped)
+    done: list[object] = []
+
+    def run() -> None:
+        done.append(t.run(data, CTR, progress=lambda p: t.close()))
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(60)
+    assert len(done) == 1
+    with pytest.raises(ValueError, match="is closed"):
+        t.run(data, CTR)
+    # from another thread it waits
+    t = homaes.Transcipher(world.keys.eval, world.wrapped)
+    begun = threading.Event()
+    ended: list[float] = []
+    thread = threading.Thread(
+        target=lambda: ended.append(t.run(data, CTR, progress=lambda p: begun.set()).bytes)
+    )
+    thread.start()
+    assert begun.wait(60)
+    t.close()
+    thread.join(60)
+    assert ended == [3000]
+
+
+def test_keys_are_bytes(world: World) -> None:
+    secret = world.keys.secret
+    for key in (AES_KEY, bytes(24), bytes(32)):
+        with pytest.raises(homaes.ParametersError, match=f"found {2 * len(key)} hex digits") as caught:
+            secret.wrap(key.hex().encode())
+        assert "bytes.fromhex" in str(caught.value.remedy)
+    for length in (0, 15, 33, 48, 64):
+        with pytest.raises(homaes.ParametersError, match=f"found {length} bytes, expected its 16"):
+            secret.wrap(bytes(range(128, 128 + length)))
+    # digits that are not all hex are a key
+    assert secret.wrap(b"g" * 32).key_bits == 256
+
+
+def test_counters_that_are_shared(world: World, tmp_path: Path) -> None:
+    data = ctr(b"one")
+    shared = homaes.Message.of_parts([("a", data, CTR), ("b", data, CTR)])
+    own = homaes.Message.of_parts([("a", data, CTR), ("b", data, modes.CTR(bytes([1]) * 16))])
+    same_iv = homaes.Message.of_parts([("a", data, modes.CFB(bytes(16))), ("b", data, modes.CFB(bytes(16)))])
+    with homaes.Transcipher(world.keys.eval, world.wrapped) as t:
+        with pytest.warns(UserWarning, match="same counter block") as caught:
+            t.run(shared)
+        assert caught[0].filename == __file__
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            t.run(own)
+            t.run(same_iv)
+    path, eval_key, wrapped = files_of(world, tmp_path)
+    files = homaes.Message.of_parts([("a", path, CTR), ("b", path, CTR)])
+    with pytest.warns(UserWarning, match="same counter block"):
+        homaes.Job.plan(files, eval_key=eval_key, wrapped_key=wrapped, out=tmp_path / "job")
+
+
+def test_expectations(world: World, tmp_path: Path) -> None:
+    secret, nonce = world.keys.secret, bytes(range(12))
+    data, tag = encrypt(aes_modes.GCM(nonce), b"authentic", b"header")
+    right = modes.GCM(nonce, aad=b"header")
+    with homaes.Transcipher(world.keys.eval, world.wrapped) as t:
+        ct = t.run(data + tag, right)
+        plain = t.run(data, CTR)
+    log = tmp_path / "log"
+    how: dict[str, Any] = {"aes_key": AES_KEY, "expect": right}
+    assert secret.decrypt(ct, **how, expect_bytes=9) == b"authentic"
+    assert secret.decrypt_to(ct, tmp_path / "p", **how, seen=log).bytes == 9
+    with pytest.raises(homaes.AuthenticationError, match="not accepted before"):
+        secret.decrypt(ct, **how, seen=log)
+    for other, word in [
+        (modes.GCM(bytes(12), aad=b"header"), "nonce or IV"),
+        (modes.GCM(nonce, aad=b"other"), "associated data"),
+        (modes.GCM(nonce), "associated data"),
+        (CTR, "mode"),
+        (modes.ECB(), "mode"),
+        (aes_modes.CTR(bytes(16)), "mode"),
+    ]:
+        with pytest.raises(homaes.AuthenticationError, match=f"{word}: found"):
+            secret.decrypt_to(ct, tmp_path / "q", aes_key=AES_KEY, expect=other)
+        assert not (tmp_path / "q").exists()
+    with pytest.raises(homaes.AuthenticationError, match="length of the message"):
+        secret.decrypt(plain, expect_bytes=8)
+    with pytest.raises(homaes.AuthenticationError, match="no checked tag") as caught:
+        secret.decrypt(plain, seen=log)
+    assert "--" not in str(caught.value.remedy)
+    with pytest.raises(ValueError, match="expected one without"):
+        secret.decrypt(ct, aes_key=AES_KEY, expect=modes.GCM(nonce, tag, b"header"))
+
+
+def test_arguments_of_a_wrong_kind(world: World) -> None:
+    secret, data = world.keys.secret, ctr(b"x")
+    calls: list[tuple[type[Exception], str, Any]] = [
+        (ValueError, "levels_left: found -1", lambda: secret.wrap(AES_KEY, levels_left=-1)),
+        (TypeError, "layouts: expected a list", lambda: secret.wrap(AES_KEY, layouts="sliced")),  # type: ignore[arg-type]
+        (ValueError, "layouts: found none", lambda: secret.wrap(AES_KEY, layouts=[])),
+        (TypeError, r"expected \(path, mode\)", lambda: homaes.Message.of_files(["x"])),  # type: ignore[list-item]
+        (TypeError, "expected a str or an os", lambda: homaes.Message.of_files([(5, CTR)])),  # type: ignore[list-item]
+        (TypeError, r"expected \(name", lambda: homaes.Message.of_parts([("a", data)])),  # type: ignore[list-item]
+        (TypeError, "dict of labels", lambda: homaes.matches({}, [b"x"], world.set)),  # type: ignore[arg-type]
+        (homaes.ParametersError, "at least one pattern", lambda: homaes.matches({}, {}, world.set)),
+        (TypeError, "expected a str as label", lambda: homaes.matches({}, {"a": "text"}, world.set)),  # type: ignore[dict-item]
+    ]
+    for mode in (modes.CTR, modes.CTR32_LE, modes.CBC, modes.CFB):
+        calls.append((ValueError, "found 12 bytes of", lambda mode=mode: mode(bytes(12))))
+        calls.append((TypeError, "found str, expected bytes", lambda mode=mode: mode("0" * 16)))
+    calls.append((ValueError, "found 16 bytes of nonce, expected 12", lambda: modes.GCM(bytes(16))))
+    calls.append((ValueError, "found 4 bytes of tag, expected 16", lambda: modes.GCM(bytes(12), bytes(4))))
+    for kind, word, call in calls:
+        with pytest.raises(kind, match=word):
+            call()
+    with pytest.raises(homaes.FileFormatError) as caught:
+        homaes.EvalKey.load(world.wrapped.to_bytes())
+    assert caught.value.remedy == "WrappedKey.load reads it"
+    with homaes.Transcipher(world.keys.eval, world.wrapped) as t:
+        ct = t.run(data, CTR)
+    with pytest.raises(TypeError):
+        ct.lwe("a")  # type: ignore[arg-type]
+
+
+def test_what_a_stopped_run_left(world: World, tmp_path: Path) -> None:
+    data, out = ctr(bytes(5000)), tmp_path / "o.hct"
+    path = tmp_path / "m"
+    path.write_bytes(data)
+
+    class Stop(Exception):
+        pass
+
+    def stop(progress: Any) -> None:
+        if progress.batch:
+            raise Stop
+
+    with homaes.Transcipher(world.keys.eval, world.wrapped) as t:
+        with pytest.raises(Stop):
+            t.run(path, CTR, out, resume=True, progress=stop)
+        with pytest.warns(UserWarning, match="pass resume=True to go on"):
+            t.run(path, CTR, out)
+        # as long as one run is at work, another one on its output is told so
+        out.unlink()
+        found: list[OSError] = []
+
+        def again(progress: Any) -> None:
+            if not found:
+                with homaes.Transcipher(world.keys.eval, world.wrapped) as other:
+                    with pytest.raises(OSError) as caught:
+                        other.run(path, CTR, out, resume=True)
+                    found.append(caught.value)
+
+        t.run(path, CTR, out, resume=True, progress=again)
+    assert found[0].errno == errno.EBUSY
+    assert world.keys.secret.decrypt(out) == bytes(5000)
