@@ -17,8 +17,7 @@ pub(crate) use pass::Pass;
 
 use crate::ciphertext::Ciphertext;
 use crate::params::{Params, SwitchPlan};
-use homaes_leveled::Poly;
-use homaes_leveled::{Meter, Stage};
+use homaes_leveled::{Axes, Meter, Poly, Stage};
 use homaes_math::kernel::{self, Tensor};
 use homaes_math::{GaloisMap, Words};
 
@@ -73,6 +72,16 @@ pub(crate) enum Summands<'a> {
     Product(Factors<'a>),
 }
 
+impl Summands<'_> {
+    /// As far as digits go before they meet the keys: those of a product in the kernel where they do.
+    fn axes(&self) -> Axes {
+        match self {
+            Self::Stored { .. } => Axes::All,
+            Self::Product(_) => Axes::First,
+        }
+    }
+}
+
 /// Of the product x·σ(y), σ not the identity, whose parts under σ(s) and s·σ(s) are the pieces, and those under 1 and s the addends.
 pub(crate) struct Factors<'a> {
     pub(crate) x: &'a Ciphertext,
@@ -88,21 +97,7 @@ impl Factors<'_> {
         Tensor { x, y, map, scale }
     }
 
-    /// The parts modulo the `at`-th source prime.
-    fn tensor(
-        &self,
-        params: &Params,
-        meter: &Meter,
-        plan: &SwitchPlan,
-        at: usize,
-        out: &mut [Words; 4],
-    ) {
-        let (m, t) = (params.modulus(plan.from[at]), self.operands(plan, at));
-        let out = out.each_mut().map(|part| &mut **part);
-        meter.time(Stage::Tensor, || kernel::tensor(params.ring(), m, &t, out));
-    }
-
-    /// Those that are switched.
+    /// The parts that are switched, modulo the `at`-th source prime.
     fn tensor_high(
         &self,
         params: &Params,
@@ -124,21 +119,6 @@ impl Summands<'_> {
         match self {
             Self::Stored { pieces, .. } => pieces.len(),
             Self::Product(_) => 2,
-        }
-    }
-
-    /// Piece k modulo the `at`-th source prime; `local` holds a product's parts there.
-    fn piece<'b>(&'b self, k: usize, at: usize, local: &'b [Words; 4]) -> &'b [u64] {
-        match self {
-            Self::Stored { pieces, .. } => &pieces[k].limbs[at],
-            Self::Product(_) => &local[2 + k],
-        }
-    }
-
-    fn addend<'b>(&'b self, k: usize, at: usize, local: &'b [Words; 4]) -> &'b [u64] {
-        match self {
-            Self::Stored { addends, .. } => &addends[k].limbs[at],
-            Self::Product(_) => &local[k],
         }
     }
 }

@@ -12,7 +12,16 @@ pub(crate) struct Target {
     pub(crate) prime: usize,
 }
 
-/// What `sources`, all words and the quotient of a conversion, are modulo each target, in evaluation form.
+/// How much of the transform is done where residues are extended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Axes {
+    /// All of it: to evaluation form.
+    All,
+    /// The first half, [`Transform::forward_rows`](homaes_math::Transform::forward_rows); the kernel that reads them does the rest.
+    First,
+}
+
+/// What `sources`, all words and the quotient of a conversion, are modulo each target, after these axes of the transform.
 ///
 /// A row of the sources is read from memory once for [`AT_ONCE`] targets, and theirs go through the first axis of the transforms while they are in the
 /// cache.
@@ -21,7 +30,7 @@ pub(crate) fn convert(
     meter: &Meter,
     conversion: &Conversion,
     sources: &[&[u64]],
-    targets: &[Target],
+    (targets, axes): (&[Target], Axes),
     out: &mut [&mut [u64]],
 ) {
     assert!(sources.len() <= MAX_SOURCES && targets.len() == out.len());
@@ -56,7 +65,10 @@ pub(crate) fn convert(
         }
         for (out, target) in out.iter_mut().zip(targets) {
             let t = pool.transform(target.prime);
-            meter.time(Stage::Transform, || t.forward_columns(out));
+            match axes {
+                Axes::All => meter.time(Stage::Transform, || t.forward_columns(out)),
+                Axes::First => meter.transform(),
+            }
         }
     }
 }

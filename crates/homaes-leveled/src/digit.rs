@@ -1,6 +1,6 @@
 //! Digits of ring elements: residues modulo some primes of a basis, taken to the other primes.
 
-use crate::convert::{Target, convert};
+use crate::convert::{Axes, Target, convert};
 use crate::meter::{Meter, Stage};
 use crate::pool::Pool;
 use homaes_math::halves::{self, HALF_BITS};
@@ -59,7 +59,7 @@ impl Digit {
         self.target[at].is_none()
     }
 
-    /// Its residues modulo the primes at some places of the extended basis, which are not its own, in evaluation form; `number` is its place in
+    /// Its residues modulo the primes at some places of the extended basis, which are not its own, after these axes of the transform; `number` is its place in
     /// the list that `coefficients` were prepared for. Cost: a conversion and a transform for each.
     ///
     /// # Panics
@@ -68,7 +68,7 @@ impl Digit {
         &self,
         pool: &Pool,
         meter: &Meter,
-        places: &[(usize, usize)],
+        (places, axes): (&[(usize, usize)], Axes),
         coefficients: &Coefficients,
         number: usize,
         out: &mut [&mut [u64]],
@@ -80,7 +80,10 @@ impl Digit {
                 meter.time(Stage::Conversion, || {
                     halves::centred(ring, m, source, &coefficients.y[self.own[0]], out);
                 });
-                meter.time(Stage::Transform, || pool.transform(prime).forward(out));
+                meter.time(Stage::Transform, || match axes {
+                    Axes::All => pool.transform(prime).forward(out),
+                    Axes::First => pool.transform(prime).forward_rows(out),
+                });
             }
             return;
         }
@@ -92,7 +95,7 @@ impl Digit {
             prime,
         });
         let targets: Vec<Target> = targets.collect();
-        convert(pool, meter, &self.conversion, &ys, &targets, out);
+        convert(pool, meter, &self.conversion, &ys, (&targets, axes), out);
     }
 }
 

@@ -34,6 +34,7 @@ pub mod stability;
 mod switching;
 
 pub use centred::centred;
+pub use convert::Axes;
 pub use digit::{Coefficients, Digit};
 pub use lowering::{Division, Lowering};
 pub use meter::{Meter, Stage};

@@ -1,6 +1,6 @@
 //! Modulus switching: division by the primes that are dropped, rounded to what keeps the message.
 
-use crate::convert::{Target, convert};
+use crate::convert::{Axes, Target, convert};
 use crate::meter::{Meter, Stage};
 use crate::poly::Poly;
 use crate::pool::Pool;
@@ -154,7 +154,14 @@ impl Division {
         });
         let targets: Vec<Target> = targets.collect();
         let sources = self.sources();
-        convert(pool, meter, &lowering.conversion, &sources, &targets, out);
+        convert(
+            pool,
+            meter,
+            &lowering.conversion,
+            &sources,
+            (&targets, Axes::All),
+            out,
+        );
     }
 
     /// The result modulo the `j`-th target prime, from the source's coefficients there (ignored for an added prime).

@@ -10,7 +10,7 @@ pub enum Stage {
     Transform,
     /// Between bases.
     Conversion,
-    /// Of digits with keys.
+    /// Of digits with keys; for products with what is done on the way to them: the last axes of the digits' transforms, and their parts.
     InnerProduct,
     /// Unrelinearised products.
     Tensor,
@@ -38,9 +38,14 @@ impl Meter {
     /// Runs `f` and books its time; a kernel takes tens of microseconds.
     pub fn time<T>(&self, stage: Stage, f: impl FnOnce() -> T) -> T {
         if stage == Stage::Transform {
-            self.0.add(0, 1);
+            self.transform();
         }
         self.part(stage, f)
+    }
+
+    /// Counts a transform whose time is booked in parts, or with the kernel that does the last of it.
+    pub fn transform(&self) {
+        self.0.add(0, 1);
     }
 
     /// As [`time`](Self::time), of a part of a kernel that is counted elsewhere.

@@ -125,14 +125,15 @@ fn digits_are_centred_residues() {
             }
             let mut found = Words::scratch(pool.ring().n());
             let places = [(at, prime)];
-            digit.extend(
-                &pool,
-                &meter,
-                &places,
-                &prepared,
-                number,
-                &mut [&mut found[..]],
-            );
+            let extend = |axes, found: &mut Words| {
+                let out = &mut [&mut found[..]];
+                digit.extend(&pool, &meter, (&places, axes), &prepared, number, out);
+            };
+            let mut by_halves = Words::scratch(pool.ring().n());
+            extend(Axes::First, &mut by_halves);
+            pool.transform(prime).forward_columns(&mut by_halves);
+            extend(Axes::All, &mut found);
+            assert!(found[..] == by_halves[..]);
             let want = poly(&pool, &[prime], &want);
             let [found, want] = [&found, &want.limbs[0]].map(|l| coefficients(&pool, prime, l));
             assert_eq!(found, want, "digit {number} modulo prime {prime}");

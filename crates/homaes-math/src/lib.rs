@@ -6,6 +6,7 @@
 //! | ring, Galois group | [`ring`] | normal basis labelled by G | automorphism: a permutation |
 //! | coefficients <-> values | [`transform`] | one word per coefficient or embedding | 30 butterfly levels |
 //! | products, key inner products | [`kernel`] | limbs | two multiplications per product |
+//! | key switching of a product | [`product`] | limbs | half a transform for each digit, and the products |
 //! | limbs at rest, two residues to a word | [`halves`] | packed | copies |
 //! | residue systems | [`rns`] | one limb per prime | exact centred base conversion |
 //! | F_2\[X\]/Φ_m ⊃ GF(2^8)^ℓ | [`slots`] | bits <-> bytes | 2 M table look-ups |
@@ -35,6 +36,7 @@ pub mod memcheck;
 pub mod memory;
 pub mod modulus;
 pub mod prime;
+pub mod product;
 pub mod ring;
 pub mod rns;
 pub mod sample;

@@ -110,6 +110,12 @@ impl Transform {
         }
     }
 
+    /// Tables of the way forward for kernels with 52-bit integers, where these are in use.
+    pub(crate) fn integer_tables(&self) -> Option<&simd::Tables> {
+        let (forward, _) = self.fast.as_ref()?;
+        forward.integers()
+    }
+
     /// Values (lazy) to coefficients (lazy), in place.
     pub fn inverse(&self, a: &mut [u64]) {
         assert_eq!(a.len(), self.ring.n());

@@ -1,10 +1,11 @@
 //! One pass of key switching over the inputs of many outputs, prime by prime.
 
-use super::{Shape, Summands};
+use super::{Factors, Shape, Summands};
 use crate::params::{Params, SwitchPlan};
 use homaes_leveled::{Coefficients, Division, Meter, Poly, Stage, transposed};
 use homaes_math::Words;
 use homaes_math::kernel::{self, AT_ONCE, RowTerm, Term};
+use homaes_math::product::{Factor, ProductSums, product_sums};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -14,6 +15,7 @@ pub(crate) struct Pass<'a> {
     pub(crate) meter: &'a Meter,
     pub(crate) plan: &'a SwitchPlan,
     pub(crate) shape: &'a Shape<'a>,
+    /// those of a product, alone, or others
     pub(crate) outputs: &'a [Summands<'a>],
     /// whether to spread the primes over threads: for when there are fewer passes than threads
     pub(crate) spread: bool,
@@ -23,8 +25,6 @@ pub(crate) struct Pass<'a> {
 struct Buffers {
     /// per prime of a group and output: one limb per piece and digit
     digits: Vec<Vec<Vec<Words>>>,
-    /// per output: the parts of a product
-    local: Vec<[Words; 4]>,
     /// both sums of every output, one after the other
     sums: Vec<Words>,
 }
@@ -137,9 +137,6 @@ impl Pass<'_> {
                         .collect()
                 })
                 .collect(),
-            local: each()
-                .map(|_| [(); 4].map(|()| Words::scratch(n)))
-                .collect(),
             sums: Poly::scratch(n, 2 * self.outputs.len()).limbs,
         }
     }
@@ -153,14 +150,7 @@ impl Pass<'_> {
         buffers: &mut Buffers,
         post: &impl Fn(usize, &mut [[&mut [u64]; 2]]),
     ) {
-        for (output, local) in self.outputs.iter().zip(&mut buffers.local) {
-            if let Summands::Product(factors) = output
-                && at < self.plan.from.len()
-            {
-                factors.tensor(self.params, self.meter, self.plan, at, local);
-            }
-        }
-        let mut sums = core::mem::take(&mut buffers.sums);
+        let Buffers { digits, sums } = buffers;
         let mut pairs: Vec<[&mut [u64]; 2]> = sums
             .chunks_exact_mut(2)
             .map(|pair| {
@@ -168,11 +158,57 @@ impl Pass<'_> {
                 [&mut a[0][..], &mut b[0][..]]
             })
             .collect();
-        self.meter.time(Stage::InnerProduct, || {
-            self.inner_product(at, &buffers.digits[number], &buffers.local, &mut pairs)
+        self.meter.time(Stage::InnerProduct, || match self.outputs {
+            [Summands::Product(factors)] => {
+                let [out] = &mut pairs[..] else {
+                    unreachable!("a pair for each output")
+                };
+                let out = out.each_mut().map(|limb| &mut **limb);
+                self.product_sums(at, factors, &mut digits[number][0], out);
+            }
+            _ => self.inner_product(at, &digits[number], &mut pairs),
         });
         post(at, &mut pairs);
-        buffers.sums = sums;
+    }
+
+    /// The sums of a product.
+    fn product_sums(
+        &self,
+        at: usize,
+        factors: &Factors<'_>,
+        digits: &mut [Words],
+        out: [&mut [u64]; 2],
+    ) {
+        let (plan, shape) = (self.plan, self.shape);
+        let i = plan.extended[at];
+        let mut extended: Vec<&mut [u64]> = Vec::with_capacity(digits.len());
+        let mut terms: Vec<(Factor, [&[u64]; 2])> = Vec::with_capacity(digits.len());
+        let parts = shape.uses.iter().zip([Factor::Third, Factor::Fourth]);
+        let parts = parts.flat_map(|(uses, part)| plan.digits.iter().map(move |d| (uses, part, d)));
+        for ((uses, part, digit), limb) in parts.zip(digits) {
+            let factor = match digit.owns(at) {
+                true => part,
+                false => {
+                    extended.push(limb);
+                    Factor::Digit(extended.len() - 1)
+                }
+            };
+            for (_, key) in uses {
+                let key = key.digits(plan)[digit.number].each_ref();
+                terms.push((factor, key.map(|p| &*p.limbs[i])));
+            }
+        }
+        let is_source = at < plan.from.len();
+        let sums = ProductSums {
+            tensor: is_source.then(|| factors.operands(plan, at)),
+            by_row: match &shape.addends[..] {
+                [first, ..] if is_source => &first.by_row[at],
+                _ => &[],
+            },
+            terms: &terms,
+        };
+        let transform = self.params.transform(i);
+        product_sums(self.params.ring(), transform, &sums, &mut extended, out);
     }
 
     /// Coefficients of an output's pieces, as the conversions of all digits want them.
@@ -222,39 +258,44 @@ impl Pass<'_> {
             for (at, (coefficients, (number, digit))) in pieces.enumerate() {
                 let mut limbs: Vec<&mut [u64]> = Vec::with_capacity(places.len());
                 let mut targets = Vec::with_capacity(places.len());
+                let axes = self.outputs[output].axes();
                 for (&place, digits) in places.iter().zip(&mut buffers.digits) {
                     if !digit.owns(place) {
                         targets.push((place, plan.extended[place]));
                         limbs.push(&mut digits[output][at]);
                     }
                 }
-                digit.extend(pool, self.meter, &targets, coefficients, number, &mut limbs);
+                digit.extend(
+                    pool,
+                    self.meter,
+                    (&targets, axes),
+                    coefficients,
+                    number,
+                    &mut limbs,
+                );
             }
         }
     }
 
-    fn inner_product(
-        &self,
-        at: usize,
-        digits_of: &[Vec<Words>],
-        local: &[[Words; 4]],
-        out: &mut [[&mut [u64]; 2]],
-    ) {
+    fn inner_product(&self, at: usize, digits_of: &[Vec<Words>], out: &mut [[&mut [u64]; 2]]) {
         let (plan, shape) = (self.plan, self.shape);
         let i = plan.extended[at];
         let digits = plan.digits.len();
-        let outputs = || self.outputs.iter().zip(digits_of.iter().zip(local));
+        let outputs = || {
+            let stored = self.outputs.iter().map(|output| match output {
+                Summands::Stored { pieces, addends } => (pieces, addends),
+                Summands::Product(_) => unreachable!("a product has a pass of its own"),
+            });
+            stored.zip(digits_of)
+        };
         // per piece and digit: the limb of every output
         let sources: Vec<Vec<&[u64]>> = (0..shape.uses.len() * digits)
             .map(|k| {
                 let own = plan.digits[k % digits].owns(at);
                 outputs()
-                    .map(|(output, (digit, local))| {
-                        if own {
-                            output.piece(k / digits, at, local)
-                        } else {
-                            &*digit[k]
-                        }
+                    .map(|((pieces, _), digit)| match own {
+                        true => &*pieces[k / digits].limbs[at],
+                        false => &*digit[k],
                     })
                     .collect()
             })
@@ -279,7 +320,7 @@ impl Pass<'_> {
         let added: Vec<Vec<&[u64]>> = (0..count)
             .map(|k| {
                 outputs()
-                    .map(|(output, (_, local))| output.addend(k, at, local))
+                    .map(|((_, addends), _)| &*addends[k].limbs[at])
                     .collect()
             })
             .collect();

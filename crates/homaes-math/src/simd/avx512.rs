@@ -76,7 +76,7 @@ impl Consts {
 
     /// x·y·2^-52 mod p, lazy, for lazy x and y.
     #[inline(always)]
-    unsafe fn mul(&self, x: __m512i, y: __m512i) -> __m512i {
+    pub(super) unsafe fn mul(&self, x: __m512i, y: __m512i) -> __m512i {
         // SAFETY: as in `shoup`.
         unsafe {
             let zero = _mm512_setzero_si512();
@@ -116,7 +116,7 @@ impl VectorMap {
 
     /// First word of the source row of `row`; `rows` and `cols` are powers of two.
     #[inline(always)]
-    fn row(&self, row: usize, rows: usize, cols: usize) -> usize {
+    pub(super) fn row(&self, row: usize, rows: usize, cols: usize) -> usize {
         ((row + self.row_shift) & (rows - 1)) * cols * 8
     }
 
@@ -130,7 +130,14 @@ impl VectorMap {
     #[inline(always)]
     pub(super) unsafe fn load(&self, p: *const u64) -> __m512i {
         // SAFETY: the caller passes a pointer to eight readable words.
-        unsafe { _mm512_permutexvar_epi64(self.lanes, load(p)) }
+        unsafe { self.permuted(load(p)) }
+    }
+
+    /// Its lanes permuted.
+    #[inline(always)]
+    pub(super) unsafe fn permuted(&self, x: __m512i) -> __m512i {
+        // SAFETY: inlined into functions compiled for AVX-512.
+        unsafe { _mm512_permutexvar_epi64(self.lanes, x) }
     }
 }
 

@@ -155,8 +155,9 @@ pub(super) unsafe fn rows(m: &Modulus, t: &Tables, rows: &mut [u64]) {
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
 pub(super) unsafe fn columns(m: &Modulus, t: &Tables, a: &mut [u64]) {
     assert_eq!(a.len(), t.rows * t.cols * 8);
+    let base = a.as_mut_ptr();
     // SAFETY: the processor has the features, and `a` has rows × cols vectors.
-    unsafe { axis17_and_lanes(&Consts::new(m), t, a) }
+    unsafe { axis17_and_lanes(&Consts::new(m), t, t.cols, (base, t.cols), (base, t.cols)) }
 }
 
 /// One row: the axis of 257, in three passes through the first-level cache.
@@ -209,26 +210,57 @@ unsafe fn axis257(k: &Consts, t: &Tables, row: &mut [u64]) {
     }
 }
 
-/// All columns: the axis of 17 and the lanes, in registers.
+/// The second half for the columns from `start` on of the limb `a`, as many as `out` holds, where they are a narrower limb.
+///
+/// # Safety
+/// The processor must have AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
-unsafe fn axis17_and_lanes(k: &Consts, t: &Tables, a: &mut [u64]) {
-    let base = a.as_mut_ptr();
-    // SAFETY: vector index i·cols + c with i < rows and c < cols is below rows·cols = a.len()/8, as the
-    // caller asserted. One exclusive borrow underlies all accesses.
+pub(super) unsafe fn some_columns(
+    m: &Modulus,
+    t: &Tables,
+    a: &[u64],
+    start: usize,
+    out: &mut [u64],
+) {
+    let width = out.len() / (8 * t.rows);
+    assert!(a.len() == t.rows * t.cols * 8 && out.len() == t.rows * width * 8);
+    assert!(start + width <= t.cols);
+    let (from, to) = (a.as_ptr(), out.as_mut_ptr());
+    // SAFETY: the processor has the features; columns start to start + width are within the limb, and those from 0 to width within `out`.
     unsafe {
-        let at = |v: usize| base.add(8 * v).cast::<__m512i>();
+        let from = (from.add(8 * start), t.cols);
+        axis17_and_lanes(&Consts::new(m), t, width, from, (to, width));
+    }
+}
+
+/// The axis of 17 and the lanes of `count` columns, in registers, from one limb to another or to the same one: each by its first column, and by the number of vectors from
+/// row to row.
+///
+/// # Safety
+/// The processor must have AVX-512 F, DQ and IFMA; both must have these columns in all rows, of which those of `to` may be written.
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+unsafe fn axis17_and_lanes(
+    k: &Consts,
+    t: &Tables,
+    count: usize,
+    (from, from_step): (*const u64, usize),
+    (to, to_step): (*mut u64, usize),
+) {
+    // SAFETY: the caller vouches for vector i·step + c with i < rows and c < count.
+    unsafe {
+        let load = |v: usize| _mm512_loadu_si512(from.add(8 * v).cast());
+        let store = |v: usize, x| _mm512_storeu_si512(to.add(8 * v).cast(), x);
         let one_q = set1(t.one.q);
         if t.rows == 1 {
-            for c in 0..t.cols {
-                let x = _mm512_loadu_si512(at(c));
-                _mm512_storeu_si512(at(c), lanes(k, t, x));
+            for c in 0..count {
+                store(c, lanes(k, t, load(c)));
             }
             return;
         }
         let mut x = [_mm512_setzero_si512(); 16];
-        for c in 0..t.cols {
+        for c in 0..count {
             for (i, x) in x.iter_mut().enumerate() {
-                *x = _mm512_loadu_si512(at(i * t.cols + c));
+                *x = load(i * from_step + c);
             }
             dft16(k, &t.root16[1], &mut x);
             let mut y = x;
@@ -238,7 +270,7 @@ unsafe fn axis17_and_lanes(k: &Consts, t: &Tables, a: &mut [u64]) {
             dft16(k, &t.root16[1], &mut y);
             for i in 0..16 {
                 let z = lanes(k, t, reduce(k, y[REV[i]], one_q));
-                _mm512_storeu_si512(at(i * t.cols + c), z);
+                store(i * to_step + c, z);
             }
         }
     }

@@ -11,6 +11,8 @@ mod avx512_halves;
 #[cfg(target_arch = "x86_64")]
 mod avx512_ntt;
 #[cfg(target_arch = "x86_64")]
+mod avx512_product;
+#[cfg(target_arch = "x86_64")]
 mod avx512_rows;
 #[cfg(target_arch = "x86_64")]
 mod double;
@@ -29,6 +31,7 @@ pub use fourier::Vectors;
 
 use crate::kernel::{Combination, RowTerm, Tensor, Term};
 use crate::modulus::{Modulus, Shoup};
+use crate::product::ProductSums;
 use crate::ring::{GaloisMap, Ring};
 use crate::transform::Kernels;
 
@@ -224,6 +227,39 @@ transforms! {
     rows;
     /// The second half, all other axes.
     columns;
+}
+
+/// See [`crate::product::product_sums`].
+pub(crate) fn product_sums(
+    ring: &Ring,
+    m: &Modulus,
+    t: &Tables,
+    sums: &ProductSums<'_>,
+    digits: &mut [&mut [u64]],
+    out: [&mut [u64]; 2],
+) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        assert!(has_avx512(), "vector kernel on a processor without it");
+        // SAFETY: the processor has the features, just checked; the kernel checks all slice lengths before it touches memory.
+        unsafe { avx512_product::product_sums(ring, m, t, sums, digits, out) }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        let _ = (ring, m, t, sums, digits, out);
+        unreachable!("vector backends are never selected on this architecture")
+    }
+}
+
+impl VectorTables {
+    /// Those of the kernels with integers.
+    pub(crate) fn integers(&self) -> Option<&Tables> {
+        match self {
+            Self::Ifma(tables) => Some(tables),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2(_) => None,
+        }
+    }
 }
 
 /// In-place transform with the tables of either direction.

@@ -8,7 +8,7 @@
 
 use super::{Residues, Rns};
 use crate::rns::limb::Limb;
-use homaes_leveled::{Coefficients, Division, Meter, Stage, SwitchPlan};
+use homaes_leveled::{Axes, Coefficients, Division, Meter, Stage, SwitchPlan};
 use homaes_math::{Words, kernel};
 
 /// Digits extended at a time: their words and the sum stay in the second-level cache.
@@ -101,7 +101,8 @@ impl Job<'_> {
                 if !digit.owns(at) {
                     let places = [(at, prime)];
                     let out = &mut [&mut buffer[..]];
-                    digit.extend(pool, self.meter, &places, &self.coefficients, number, out);
+                    let places = (&places[..], Axes::All);
+                    digit.extend(pool, self.meter, places, &self.coefficients, number, out);
                 }
             }
             let terms = buffers.iter().zip(numbers).map(|(buffer, &number)| {

@@ -1,0 +1,128 @@
+//! Key switching of a product in AVX-512 IFMA: some columns of all digits go through their last axes to the second-level cache, and from there into the
+//! sums, row by row.
+
+use super::avx512::{Consts, VectorMap, load, set1, store, sub_if_ge};
+use super::{Tables, avx512_ntt};
+use crate::aligned::Words;
+use crate::modulus::Modulus;
+use crate::product::{Factor, ProductSums};
+use crate::ring::Ring;
+use core::arch::x86_64::*;
+
+/// Columns at a time. A row of them has two kilobytes of every limb, which the processor fetches ahead; those of six digits are 400 kilobytes.
+const COLUMNS: usize = 32;
+
+/// Words between a load and its prefetch.
+const AHEAD: usize = 8 * 8;
+
+/// Both halves of two sums of products.
+#[derive(Clone, Copy)]
+struct Sums {
+    lo: [__m512i; 2],
+    hi: [__m512i; 2],
+}
+
+impl Sums {
+    #[inline(always)]
+    unsafe fn zero() -> Self {
+        // SAFETY: inlined into functions compiled for AVX-512.
+        let zero = unsafe { _mm512_setzero_si512() };
+        Self {
+            lo: [zero; 2],
+            hi: [zero; 2],
+        }
+    }
+
+    /// Adds x·y to sum c.
+    #[inline(always)]
+    unsafe fn add(&mut self, c: usize, x: __m512i, y: __m512i) {
+        // SAFETY: inlined into functions compiled for AVX-512 IFMA; register arithmetic only.
+        unsafe {
+            self.lo[c] = _mm512_madd52lo_epu64(self.lo[c], x, y);
+            self.hi[c] = _mm512_madd52hi_epu64(self.hi[c], x, y);
+        }
+    }
+}
+
+/// Loads a vector of a stream, and fetches a later one.
+#[inline(always)]
+unsafe fn stream(p: *const u64) -> __m512i {
+    // SAFETY: the caller passes a pointer to eight readable words; a prefetch may go anywhere.
+    unsafe {
+        _mm_prefetch::<_MM_HINT_T0>(p.wrapping_add(AHEAD).cast());
+        load(p)
+    }
+}
+
+/// # Safety
+/// The processor must have AVX-512 F, DQ and IFMA.
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+pub(super) unsafe fn product_sums(
+    ring: &Ring,
+    m: &Modulus,
+    t: &Tables,
+    sums: &ProductSums<'_>,
+    digits: &mut [&mut [u64]],
+    out: [&mut [u64]; 2],
+) {
+    let (rows, cols) = (ring.rows(), ring.cols());
+    let n = rows * cols * 8;
+    let fit = |limb: &[u64]| limb.len() == n;
+    assert!(ring.lanes() == 8 && digits.iter().all(|d| fit(d)) && out.iter().all(|o| fit(o)));
+    assert!(sums.terms.iter().all(|(_, key)| key.iter().all(|k| fit(k))));
+    if let Some(t) = &sums.tensor {
+        assert!(t.x.iter().chain(&t.y).all(|s| fit(s)) && sums.by_row.len() == rows);
+    }
+    let width = COLUMNS.min(cols);
+    assert!(cols.is_multiple_of(width));
+    let len = rows * width * 8;
+    let mut moved = Words::scratch(digits.len() * len);
+    let out = out.map(|o| o.as_mut_ptr());
+    // SAFETY: column < cols and row < rows keep every access within the n words of a limb, whose presence was checked; `moved` has len words for each digit, and
+    // terms name digits that there are, as `number` asserts. The outputs are exclusive borrows.
+    unsafe {
+        let k = Consts::new(m);
+        for start in (0..cols).step_by(width) {
+            for (digit, moved) in digits.iter().zip(moved.chunks_exact_mut(len)) {
+                avx512_ntt::some_columns(m, t, digit, start, moved);
+            }
+            for row in 0..rows {
+                let from = |number: usize| {
+                    assert!(number < digits.len());
+                    moved.as_ptr().add(number * len + row * width * 8)
+                };
+                let line = (row * cols + start) * 8;
+                for column in 0..width {
+                    let here = line + 8 * column;
+                    let mut sum = Sums::zero();
+                    let mut parts = [_mm512_setzero_si512(); 2];
+                    if let Some(t) = &sums.tensor {
+                        let map = VectorMap::new(t.map);
+                        let at = map.row(row, rows, cols) + map.column(start + column, cols);
+                        let x = t.x.map(|x| stream(x.as_ptr().add(here)));
+                        let y = t.y.map(|y| map.permuted(stream(y.as_ptr().add(at))));
+                        let by_row = set1(*sums.by_row.get_unchecked(row));
+                        sum.add(0, k.mul(x[0], y[0]), by_row);
+                        sum.add(1, k.mul(x[1], y[0]), by_row);
+                        let y1 = k.shoup(y[1], set1(t.scale.w), set1(t.scale.q));
+                        parts = x.map(|x| k.mul(x, y1));
+                    }
+                    for &(factor, key) in sums.terms {
+                        let x = match factor {
+                            Factor::Digit(number) => load(from(number).add(8 * column)),
+                            Factor::Third => parts[0],
+                            Factor::Fourth => parts[1],
+                        };
+                        for (c, key) in key.into_iter().enumerate() {
+                            sum.add(c, x, stream(key.as_ptr().add(here)));
+                        }
+                    }
+                    for (c, out) in out.iter().enumerate() {
+                        let r = sub_if_ge(k.reduce(sum.lo[c], sum.hi[c]), k.p2);
+                        store(out.add(here), r);
+                    }
+                }
+            }
+        }
+    }
+}
