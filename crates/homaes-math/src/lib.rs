@@ -29,7 +29,10 @@ pub mod integer;
 pub mod kernel;
 mod lanes;
 #[doc(hidden)]
-#[expect(unsafe_code, reason = "valgrind is told by instructions")]
+#[cfg_attr(
+    target_arch = "x86_64",
+    expect(unsafe_code, reason = "valgrind is told by instructions")
+)]
 pub mod memcheck;
 #[expect(unsafe_code, reason = "an allocator")]
 pub mod memory;
@@ -38,7 +41,10 @@ pub mod prime;
 pub mod ring;
 pub mod rns;
 pub mod sample;
-#[expect(unsafe_code, reason = "vector intrinsics")]
+#[cfg_attr(
+    target_arch = "x86_64",
+    expect(unsafe_code, reason = "vector intrinsics")
+)]
 mod simd;
 pub mod slots;
 pub mod torus;
