@@ -42,7 +42,7 @@ pub mod ring;
 pub mod rns;
 pub mod sample;
 #[cfg_attr(
-    target_arch = "x86_64",
+    any(target_arch = "x86_64", target_arch = "aarch64"),
     expect(unsafe_code, reason = "vector intrinsics")
 )]
 mod simd;
@@ -54,5 +54,5 @@ pub use aligned::{Reals, Words};
 pub use fourier::Fourier;
 pub use modulus::{Modulus, Shoup};
 pub use ring::{GaloisMap, Ring};
-pub use simd::{Backend, Vectors};
+pub use simd::{BACKEND_NAMES, BACKEND_VARIABLE, Backend, Vectors};
 pub use transform::Transform;
