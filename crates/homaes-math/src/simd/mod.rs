@@ -28,6 +28,8 @@ pub(crate) mod integer;
 mod lanes;
 #[cfg(target_arch = "aarch64")]
 mod neon;
+#[cfg(target_arch = "aarch64")]
+mod neon_lanes;
 
 pub use fourier::Vectors;
 
