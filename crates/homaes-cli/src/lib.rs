@@ -126,11 +126,15 @@ fn stop(makes_files: bool, keeps: Option<fn() -> String>) {
 
 /// Refuses an environment variable that would be ignored.
 fn backend() -> Result<(), Failure> {
-    let name = "HOMAES_BACKEND";
+    let (name, known) = (homaes_math::BACKEND_VARIABLE, homaes_math::BACKEND_NAMES);
     match std::env::var_os(name) {
-        Some(value) if value != "portable" && value != "avx2" => Err(Failure::Usage(format!(
-            "environment variable {name}: found {value:?}, expected \"portable\" or \"avx2\"; unset it for the best kernels"
-        ))),
+        Some(value) if known.iter().all(|&k| value != k) => {
+            let known = known.iter().map(|k| format!("{k:?}")).collect::<Vec<_>>();
+            let known = known.join(" or ");
+            Err(Failure::Usage(format!(
+                "environment variable {name}: found {value:?}, expected {known}; unset it for the best kernels"
+            )))
+        }
         _ => Ok(()),
     }
 }

@@ -32,9 +32,9 @@ pub(crate) fn prime(rng: &mut ChaCha20Rng, bits: usize, backend: Backend) -> Sec
     loop {
         let together: [Secret; TOGETHER] = core::array::from_fn(|_| candidate(rng, bits));
         let passed = match backend {
-            // the library is faster, and finds the same primes
-            Backend::Portable | Backend::Avx2 => [true; TOGETHER],
             Backend::Avx512Ifma => pass_fermat(together.each_ref().map(|n| &n[..]), bits, backend),
+            // the library is faster, and finds the same primes
+            Backend::Portable | Backend::Neon | Backend::Avx2 => [true; TOGETHER],
         };
         let mut passed = together
             .into_iter()

@@ -30,7 +30,10 @@ pub mod integer;
 pub mod kernel;
 mod lanes;
 #[doc(hidden)]
-#[expect(unsafe_code, reason = "valgrind is told by instructions")]
+#[cfg_attr(
+    target_arch = "x86_64",
+    expect(unsafe_code, reason = "valgrind is told by instructions")
+)]
 pub mod memcheck;
 #[expect(unsafe_code, reason = "an allocator")]
 pub mod memory;
@@ -40,7 +43,10 @@ pub mod product;
 pub mod ring;
 pub mod rns;
 pub mod sample;
-#[expect(unsafe_code, reason = "vector intrinsics")]
+#[cfg_attr(
+    any(target_arch = "x86_64", target_arch = "aarch64"),
+    expect(unsafe_code, reason = "vector intrinsics")
+)]
 mod simd;
 pub mod slots;
 pub mod torus;
@@ -50,5 +56,5 @@ pub use aligned::{Reals, Words};
 pub use fourier::Fourier;
 pub use modulus::{Modulus, Shoup};
 pub use ring::{GaloisMap, Ring};
-pub use simd::{Backend, Vectors};
+pub use simd::{BACKEND_NAMES, BACKEND_VARIABLE, Backend, Vectors};
 pub use transform::Transform;

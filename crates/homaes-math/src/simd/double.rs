@@ -54,8 +54,8 @@ pub(super) trait Doubles<const H: usize>:
     unsafe fn add_if_negative(self, b: Self) -> Self;
     /// Of eight lanes e3·4 + e5, those of the other e3.
     unsafe fn other(x: [Self; H]) -> [Self; H];
-    /// Lanes of e5 + 2.
-    unsafe fn opposite(self) -> Self;
+    /// Those of e5 + 2.
+    unsafe fn opposite(x: [Self; H]) -> [Self; H];
     /// Lanes of e5 ± 1, of vectors with equal lanes at e5 and e5 + 2 but for the sign.
     unsafe fn next(self) -> Self;
 }

@@ -95,9 +95,9 @@ unsafe fn lanes<V: Doubles<H>, const H: usize>(k: &Consts<V>, t: &Tables, a: [V;
         let other = V::other(a);
         let y = array!(H, a[0], |i| k.mul_const(a[i] - other[i], &t.three)
             - other[i]);
+        let opposite = V::opposite(y);
         array!(H, a[0], |i| {
-            let opposite = y[i].opposite();
-            let (u, v) = (y[i] + opposite, y[i] - opposite);
+            let (u, v) = (y[i] + opposite[i], y[i] - opposite[i]);
             let (u_next, v_next) = (u.next(), v.next());
             let even = k.mul_const(u - u_next, &t.five_even) - u_next;
             let at = i * (8 / H);

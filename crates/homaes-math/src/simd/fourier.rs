@@ -1,5 +1,6 @@
 //! Selection of the [`Lanes`](crate::lanes::Lanes) for the Fourier kernels.
 
+use super::allowed;
 use crate::fourier::{Digits, Fourier, kernel};
 use crate::lanes::Portable;
 
@@ -8,6 +9,8 @@ use crate::lanes::Portable;
 pub enum Vectors {
     /// plain Rust; slow where the processor has no fused multiply-add
     Portable,
+    /// NEON
+    Neon,
     /// AVX2 and FMA
     Avx2,
     /// AVX-512 F
@@ -15,31 +18,25 @@ pub enum Vectors {
 }
 
 impl Vectors {
-    /// The best of this processor; the environment variable `HOMAES_BACKEND`, set to `portable` or `avx2`, overrules the
+    /// The best of this processor; the environment variable `HOMAES_BACKEND`, set to one of [`BACKEND_NAMES`](crate::BACKEND_NAMES), overrules the
     /// detection.
     pub fn detect() -> Self {
-        let most = match std::env::var_os("HOMAES_BACKEND") {
-            Some(v) if v == "portable" => 1,
-            Some(v) if v == "avx2" => 2,
-            _ => 3,
-        };
-        Self::available()
-            .take(most)
-            .last()
-            .unwrap_or(Self::Portable)
+        let mut allowed = Self::ALL.into_iter().take(allowed());
+        allowed.rfind(|&v| has(v)).unwrap_or(Self::Portable)
     }
 
     /// All that this processor has, the best last.
     pub fn available() -> impl Iterator<Item = Self> {
-        [Self::Portable, Self::Avx2, Self::Avx512]
-            .into_iter()
-            .filter(|&v| has(v))
+        Self::ALL.into_iter().filter(|&v| has(v))
     }
+
+    const ALL: [Self; 4] = [Self::Portable, Self::Neon, Self::Avx2, Self::Avx512];
 
     /// The word in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Portable => "portable",
+            Self::Neon => "neon",
             Self::Avx2 => "avx2",
             Self::Avx512 => "avx512",
         }
@@ -50,13 +47,19 @@ impl Vectors {
 fn has(vectors: Vectors) -> bool {
     match vectors {
         Vectors::Portable => true,
+        Vectors::Neon => false,
         Vectors::Avx2 => is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma"),
         // the order in `available` wants it to be better than AVX2
         Vectors::Avx512 => has(Vectors::Avx2) && is_x86_feature_detected!("avx512f"),
     }
 }
 
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(target_arch = "aarch64")]
+fn has(vectors: Vectors) -> bool {
+    matches!(vectors, Vectors::Portable | Vectors::Neon)
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 fn has(vectors: Vectors) -> bool {
     vectors == Vectors::Portable
 }
@@ -84,12 +87,16 @@ macro_rules! kernels {
                     assert!(has(vectors), "vector kernel on a processor without it");
                 }
                 match vectors {
-                    Vectors::Portable => {}
+                    Vectors::Portable | Vectors::Neon => {}
                     // SAFETY: the processor has the features, just checked.
                     Vectors::Avx2 => return unsafe { avx2(f, $($arg),*) },
                     // SAFETY: as above.
                     Vectors::Avx512 => return unsafe { avx512(f, $($arg),*) },
                 }
+            }
+            #[cfg(target_arch = "aarch64")]
+            if f.vectors() == Vectors::Neon {
+                return kernel::$name::<super::neon_lanes::Neon>(f, $($arg),*);
             }
             kernel::$name::<Portable>(f, $($arg),*)
         }

@@ -1,12 +1,12 @@
-//! Selection of the [`Lanes`] for the kernels of large integers, and those of AVX-512 IFMA.
+//! Selection of the [`Lanes`](crate::integer::lanes::Lanes) for the kernels of large integers, and those of AVX-512 IFMA.
 //!
 //! Sound because values of [`Ifma`] are only made inside the `target_feature` functions below, which run after the processor was found to have the
-//! features; all accesses go through references to arrays, but for [`Lanes::load_bytes`], which compares lengths.
+//! features; all accesses go through references to arrays, but for `load_bytes`, which compares lengths.
 
-use super::{Backend, has_avx512};
+use super::Backend;
 use crate::integer::fermat::Test;
 use crate::integer::kernel::{Garner, Tables};
-use crate::integer::lanes::{LANES, Lanes, Portable};
+use crate::integer::lanes::{LANES, Portable};
 use crate::integer::{fermat, kernel, rows};
 use crate::modulus::{Modulus, Shoup};
 
@@ -17,7 +17,8 @@ pub(crate) struct Ifma(core::arch::x86_64::__m512i);
 
 #[cfg(target_arch = "x86_64")]
 mod ifma {
-    use super::{Ifma, LANES, Lanes};
+    use super::Ifma;
+    use crate::integer::lanes::{LANES, Lanes};
     use core::arch::x86_64::*;
 
     // SAFETY, for every block of the implementation: the features are there, see the module's text; loads and stores are unaligned ones through
@@ -132,14 +133,14 @@ macro_rules! kernels {
         $(#[$doc])*
         pub(crate) fn $name(backend: Backend, $($arg: $ty),*) {
             match backend {
-                Backend::Portable | Backend::Avx2 => $module::$name::<Portable>($($arg),*),
+                Backend::Portable | Backend::Neon | Backend::Avx2 => $module::$name::<Portable>($($arg),*),
                 #[cfg(target_arch = "x86_64")]
                 Backend::Avx512Ifma => {
                     #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
                     fn ifma($($arg: $ty),*) {
                         $module::$name::<Ifma>($($arg),*)
                     }
-                    assert!(has_avx512(), "vector kernel on a processor without it");
+                    assert!(backend.is_available(), "vector kernel on a processor without it");
                     // SAFETY: the processor has the features, just checked.
                     unsafe { ifma($($arg),*) }
                 }

@@ -14,18 +14,24 @@ mod avx512_ntt;
 mod avx512_product;
 #[cfg(target_arch = "x86_64")]
 mod avx512_rows;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod double;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod double_kernels;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod double_ntt;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod double_products;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod double_words;
 pub(crate) mod fourier;
 pub(crate) mod integer;
 #[cfg(target_arch = "x86_64")]
 mod lanes;
+#[cfg(target_arch = "aarch64")]
+mod neon;
+#[cfg(target_arch = "aarch64")]
+mod neon_lanes;
 
 pub use fourier::Vectors;
 
@@ -34,32 +40,54 @@ use crate::modulus::{Modulus, Shoup};
 use crate::product::ProductSums;
 use crate::ring::{GaloisMap, Ring};
 use crate::transform::Kernels;
+#[cfg(target_arch = "x86_64")]
+use avx2 as doubles;
+#[cfg(target_arch = "aarch64")]
+use neon as doubles;
 
 /// Which instructions the kernels use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backend {
     /// 64-bit integer arithmetic in plain Rust.
     Portable,
+    /// NEON: two products in double precision at once.
+    Neon,
     /// AVX2 and FMA: four products in double precision at once.
     Avx2,
     /// AVX-512 F, DQ and IFMA: eight 52-bit products at once.
     Avx512Ifma,
 }
 
+/// The environment variable that overrules the detection of vector instructions.
+pub const BACKEND_VARIABLE: &str = "HOMAES_BACKEND";
+
+/// What [`BACKEND_VARIABLE`] can be set to on this architecture.
+pub const BACKEND_NAMES: &[&str] = if cfg!(target_arch = "x86_64") {
+    &["portable", "avx2"]
+} else if cfg!(target_arch = "aarch64") {
+    &["portable", "neon"]
+} else {
+    &["portable"]
+};
+
+/// How many of portable, NEON, AVX2 and AVX-512 kernels, in this order, [`BACKEND_VARIABLE`] allows.
+fn allowed() -> usize {
+    match std::env::var_os(BACKEND_VARIABLE) {
+        Some(v) if v == "portable" => 1,
+        Some(v) if v == "neon" => 2,
+        Some(v) if v == "avx2" => 3,
+        _ => 4,
+    }
+}
+
 impl Backend {
-    /// The best backend of this processor; the environment variable `HOMAES_BACKEND`, set to `portable` or `avx2`, overrules the
+    /// The best backend of this processor; the environment variable `HOMAES_BACKEND`, set to one of [`BACKEND_NAMES`], overrules the
     /// detection.
     pub fn detect() -> Self {
-        let most = match std::env::var_os("HOMAES_BACKEND") {
-            Some(v) if v == "portable" => 1,
-            Some(v) if v == "avx2" => 2,
-            _ => 3,
-        };
-        let best = Self::ALL
-            .into_iter()
-            .take(most)
-            .rfind(|&b| b.is_available());
-        best.unwrap_or(Self::Portable)
+        let mut allowed = Self::ALL.into_iter().take(allowed());
+        allowed
+            .rfind(|&b| b.is_available())
+            .unwrap_or(Self::Portable)
     }
 
     /// All backends of this processor, the best last, for tests that compare them.
@@ -67,11 +95,12 @@ impl Backend {
         Self::ALL.into_iter().filter(|&b| b.is_available())
     }
 
-    const ALL: [Self; 3] = [Self::Portable, Self::Avx2, Self::Avx512Ifma];
+    const ALL: [Self; 4] = [Self::Portable, Self::Neon, Self::Avx2, Self::Avx512Ifma];
 
     fn is_available(self) -> bool {
         match self {
             Self::Portable => true,
+            Self::Neon => cfg!(target_arch = "aarch64"),
             Self::Avx2 => has_avx2(),
             Self::Avx512Ifma => has_avx512(),
         }
@@ -104,7 +133,10 @@ fn has_avx512() -> bool {
 
 /// One direction of the vector transform, all constants broadcast-ready.
 #[derive(Clone, Debug)]
-#[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "x86 only"))]
+#[cfg_attr(
+    not(target_arch = "x86_64"),
+    expect(dead_code, reason = "some of it is for AVX-512 alone")
+)]
 pub(crate) struct Tables {
     rows: usize,
     cols: usize,
@@ -170,28 +202,32 @@ impl Tables {
 
 /// Tables of one direction for the kernels that read them.
 #[derive(Clone, Debug)]
-#[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "x86 only"))]
 pub(crate) enum VectorTables {
     /// 52-bit integers
-    Ifma(Tables),
-    /// doubles
     #[cfg(target_arch = "x86_64")]
-    Avx2(double_ntt::Tables),
+    Ifma(Tables),
+    /// doubles, for the kernels of one backend
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    Doubles(Backend, double_ntt::Tables),
 }
 
 impl VectorTables {
     /// Tables for a ring with both of 3 and 5 (eight lanes) and at least one longer axis; none for the portable backend.
+    #[cfg_attr(
+        not(any(target_arch = "x86_64", target_arch = "aarch64")),
+        expect(unused_variables, reason = "no vector kernels")
+    )]
     pub(crate) fn new(ring: &Ring, m: &Modulus, k: impl Fn() -> Kernels) -> Option<Self> {
+        let tables = || Tables::new(ring, m, &k());
         match ring.vectors() {
-            Backend::Portable => None,
             #[cfg(target_arch = "x86_64")]
-            Backend::Avx2 => Some(Self::Avx2(double_ntt::Tables::new(
-                m,
-                &Tables::new(ring, m, &k()),
-            ))),
-            #[cfg(not(target_arch = "x86_64"))]
-            Backend::Avx2 => None,
-            Backend::Avx512Ifma => Some(Self::Ifma(Tables::new(ring, m, &k()))),
+            Backend::Avx512Ifma => Some(Self::Ifma(tables())),
+            #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+            backend @ (Backend::Neon | Backend::Avx2) => Some(Self::Doubles(
+                backend,
+                double_ntt::Tables::new(m, &tables()),
+            )),
+            _ => None,
         }
     }
 }
@@ -199,23 +235,24 @@ impl VectorTables {
 macro_rules! transforms {
     ($($(#[$doc:meta])* $name:ident;)*) => {$(
         $(#[$doc])*
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
         pub(crate) fn $name(m: &Modulus, t: &VectorTables, a: &mut [u64]) {
             match t {
+                #[cfg(target_arch = "x86_64")]
                 VectorTables::Ifma(t) => {
                     assert!(has_avx512(), "vector kernel on a processor without it");
                     // SAFETY: the processor has the features, just checked; the kernels check all slice lengths before they touch memory.
                     unsafe { avx512_ntt::$name(m, t, a) }
                 }
-                VectorTables::Avx2(t) => {
-                    assert!(has_avx2(), "vector kernel on a processor without it");
+                VectorTables::Doubles(backend, t) => {
+                    assert!(backend.is_available(), "vector kernel on a processor without it");
                     // SAFETY: as above.
-                    unsafe { avx2::$name(m, t, a) }
+                    unsafe { doubles::$name(m, t, a) }
                 }
             }
         }
         $(#[$doc])*
-        #[cfg(not(target_arch = "x86_64"))]
+        #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
         pub(crate) fn $name(_: &Modulus, _: &VectorTables, _: &mut [u64]) {
             unreachable!("vector backends are never selected on this architecture")
         }
@@ -253,12 +290,19 @@ pub(crate) fn product_sums(
 
 impl VectorTables {
     /// Those of the kernels with integers.
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     pub(crate) fn integers(&self) -> Option<&Tables> {
         match self {
-            Self::Ifma(tables) => Some(tables),
             #[cfg(target_arch = "x86_64")]
-            Self::Avx2(_) => None,
+            Self::Ifma(tables) => Some(tables),
+            Self::Doubles(..) => None,
         }
+    }
+
+    /// There are none.
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    pub(crate) fn integers(&self) -> Option<&Tables> {
+        None
     }
 }
 
@@ -271,20 +315,21 @@ pub(crate) fn transform(m: &Modulus, t: &VectorTables, a: &mut [u64]) {
 macro_rules! dispatch {
     ($($(#[$doc:meta])* $path:ident :: $name:ident ( $($arg:ident : $ty:ty),* $(,)? );)*) => {$(
         $(#[$doc])*
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
         pub(crate) fn $name(backend: Backend, $($arg: $ty),*) {
             assert!(backend != Backend::Portable && backend.is_available(), "vector kernel on a processor without it");
             // SAFETY: the processor has the features the kernel is compiled for, just checked; the
             // kernels check all slice lengths before they touch memory.
             unsafe {
                 match backend {
+                    #[cfg(target_arch = "x86_64")]
                     Backend::Avx512Ifma => $path::$name($($arg),*),
-                    _ => avx2::$name($($arg),*),
+                    _ => doubles::$name($($arg),*),
                 }
             }
         }
         $(#[$doc])*
-        #[cfg(not(target_arch = "x86_64"))]
+        #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
         pub(crate) fn $name(_: Backend, $(_: $ty),*) {
             unreachable!("vector backends are never selected on this architecture")
         }

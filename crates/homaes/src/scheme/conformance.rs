@@ -10,7 +10,7 @@
 //! | `records_are_the_file` | a key's records are always the same, as many and as long as its header says; what is read back is the same key |
 //! | `every_round_is_right` | all layouts, key sizes, directions: the state after every round, the mask, the noise figures |
 //! | `threads_change_no_bit` | the same keys and blocks give the same files and the same record with one thread and with three |
-//! | `kernels_change_no_bit` | the same on the portable kernels, and on those for AVX2 |
+//! | `kernels_change_no_bit` | the same on the portable kernels, and on those for AVX2 or NEON |
 //! | `other_keys_are_refused` | keys of another set or secret make no circuit and decrypt nothing |
 //! | `damage_is_found` | a changed, cut or lengthened file of any kind is refused |
 

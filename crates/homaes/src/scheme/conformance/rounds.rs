@@ -251,11 +251,11 @@ fn digests_of_records() {
 fn kernels_change_no_bit() {
     let own = digests();
     assert!(own.lines().count() >= 3);
-    for kernels in ["portable", "avx2"] {
+    for kernels in homaes_math::BACKEND_NAMES {
         let test = "scheme::conformance::rounds::digests_of_records";
         let child = Command::new(env::current_exe().unwrap())
             .args([test, "--exact", "--ignored", "--nocapture"])
-            .env("HOMAES_BACKEND", kernels)
+            .env(homaes_math::BACKEND_VARIABLE, kernels)
             .output()
             .unwrap();
         let out = String::from_utf8(child.stdout).unwrap();
