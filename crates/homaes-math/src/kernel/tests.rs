@@ -2,8 +2,8 @@
 use super::*;
 use crate::simd::Backend;
 
-/// The last one is the largest prime of the shipped sets, 2^47.
-const PRIMES: [u64; 3] = [16_776_961, 131_311_739_216_641, SPECIAL];
+/// From the smallest one that moduli may be to the largest prime of the shipped sets, below 2^47.
+const PRIMES: [u64; 4] = [65_537, 16_776_961, 131_311_739_216_641, SPECIAL];
 const SPECIAL: u64 = 140_737_437_991_681;
 
 fn limb(n: usize, bound: u64, seed: u64) -> Vec<u64> {
@@ -331,7 +331,7 @@ fn elementwise_twins() {
                 let ys: Vec<&[u64]> = ys.iter().map(Vec::as_slice).collect();
                 let mut v = vec![0; ring.n()];
                 quotient(&ring, &ys, &PRIMES.map(|p| 1.0 / p as f64), &mut v);
-                assert!(v.iter().all(|&x| x <= 3));
+                assert!(v.iter().all(|&x| x <= PRIMES.len() as u64));
                 v
             })
             .collect();
