@@ -127,8 +127,6 @@ class Job:
         ``data``: files or objects, not bytes: workers read them where they are. Keys are given by where they are, too, or as keys that were
         loaded from there. ``shard_batches``: batches of a shard, 8 or fewer unless it is given.
         """
-        if shard_batches is not None and not 1 <= index(shard_batches) < 1 << 64:
-            raise ValueError(f"shard_batches: found {shard_batches}, expected 1 at least")
         parts = given_of(data, mode)
         keys = {"eval_key": eval_key, "wrapped_key": wrapped_key}
         made = _homaes.Job.plan(

@@ -184,6 +184,10 @@ def test_arguments_of_a_wrong_kind(world: World) -> None:
     secret, data = world.keys.secret, ctr(b"x")
     calls: list[tuple[type[Exception], str, Any]] = [
         (ValueError, "levels_left: found -1", lambda: secret.wrap(AES_KEY, levels_left=-1)),
+        (ValueError, "levels_left: found", lambda: secret.wrap(AES_KEY, levels_left=2**200)),
+        (ValueError, "expect_bytes: found -1", lambda: secret.decrypt(b"", expect_bytes=-1)),
+        (ValueError, "threads: found", lambda: homaes.Transcipher(world.keys.eval, world.wrapped, threads=2**70)),
+        (homaes.ParametersError, "expected a set of BGV", lambda: homaes.matches({}, {"a": b"b"}, "tfhe/toy")),
         (TypeError, "layouts: expected a list", lambda: secret.wrap(AES_KEY, layouts="sliced")),  # type: ignore[arg-type]
         (ValueError, "layouts: found none", lambda: secret.wrap(AES_KEY, layouts=[])),
         (TypeError, r"expected \(path, mode\)", lambda: homaes.Message.of_files(["x"])),  # type: ignore[list-item]

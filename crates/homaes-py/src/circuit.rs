@@ -2,6 +2,7 @@
 
 use crate::batches::{Batch, only};
 use crate::ciphertexts::Held;
+use crate::counts::Number;
 use crate::errors::{raise, refuse};
 use crate::fault::Fault;
 use crate::place::buffer;
@@ -102,7 +103,7 @@ impl Circuit {
     fn new(
         py: Python<'_>,
         eval_key: &crate::keys::EvalKey,
-        threads: Option<i64>,
+        threads: Option<Number>,
     ) -> PyResult<Self> {
         let threads = threads_of(threads)?;
         let key = eval_key.key.clone();

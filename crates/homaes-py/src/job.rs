@@ -1,6 +1,7 @@
 //! Jobs, and their workers.
 
 use crate::ciphertexts::Held;
+use crate::counts::Number;
 use crate::errors::raise;
 use crate::input::{FilePart, Given, location};
 use crate::keys::{EvalKey, WrappedKey, layout_of};
@@ -35,14 +36,15 @@ impl Job {
         wrapped_key: &Bound<'_, PyAny>,
         out: &Bound<'_, PyAny>,
         layout: Option<&str>,
-        shard_batches: Option<u64>,
+        shard_batches: Option<Number>,
         ignore_space: bool,
         cache: Option<PathBuf>,
     ) -> PyResult<Self> {
+        let shard_batches = shard_batches.map(|count| count.of("shard_batches", 1..=u64::MAX));
         let cancel = Cancel::new();
         let planning = Planning {
             layout: layout.map(layout_of).transpose()?,
-            shard_batches,
+            shard_batches: shard_batches.transpose()?,
             ignore_space,
             cache,
             cancel: cancel.clone(),
@@ -231,7 +233,7 @@ impl JobWorker {
         job: &Job,
         eval_key: Option<&EvalKey>,
         wrapped_key: Option<&WrappedKey>,
-        threads: Option<i64>,
+        threads: Option<Number>,
         cache: Option<PathBuf>,
     ) -> PyResult<Self> {
         let threads = Some(threads_of(threads)?);

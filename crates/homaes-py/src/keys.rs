@@ -1,6 +1,7 @@
 //! The three keys.
 
 use crate::ciphertexts::{Held, meta_mode};
+use crate::counts::Number;
 use crate::details::Details;
 use crate::errors::{Made, finish, raise};
 use crate::fault::Fault;
@@ -130,7 +131,7 @@ impl SecretKey {
         aes_key: &Bound<'_, PyAny>,
         direction: &str,
         layouts: Option<&Bound<'_, PyAny>>,
-        levels_left: Option<i64>,
+        levels_left: Option<Number>,
         expand: Option<&str>,
     ) -> PyResult<WrappedKey> {
         let (py, aes_key) = (aes_key.py(), aes_key_of(aes_key)?);
@@ -145,16 +146,11 @@ impl SecretKey {
             Some("server") => Some(Expansion::Server),
             Some(other) => return Err(choice("expand", other, "client or server")),
         };
-        let levels_left = levels_left.map(|levels| {
-            let wrong = |_| {
-                PyValueError::new_err(format!("levels_left: found {levels}, expected 0 or more"))
-            };
-            usize::try_from(levels).map_err(wrong)
-        });
+        let levels_left = levels_left.map(|levels| levels.of("levels_left", 0..=u64::MAX));
         let wrapping = Wrapping {
             direction,
             layouts: layouts.map_or_else(|| Ok(Vec::new()), layouts_of)?,
-            levels_left: levels_left.transpose()?,
+            levels_left: levels_left.transpose()?.map(|levels| levels as usize),
             expansion,
         };
         let (cancel, secret) = (Cancel::new(), self.0.clone());
@@ -174,7 +170,7 @@ impl SecretKey {
         part: Option<String>,
         unauthenticated: bool,
         expect: Option<&Bound<'py, PyAny>>,
-        expect_bytes: Option<u64>,
+        expect_bytes: Option<Number>,
         seen: Option<PathBuf>,
     ) -> PyResult<Bound<'py, PyBytes>> {
         let plain = Plain::default();
@@ -202,7 +198,7 @@ impl SecretKey {
         part: Option<String>,
         unauthenticated: bool,
         expect: Option<&Bound<'py, PyAny>>,
-        expect_bytes: Option<u64>,
+        expect_bytes: Option<Number>,
         seen: Option<PathBuf>,
         force: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
@@ -342,7 +338,9 @@ struct Expected {
 
 impl Expected {
     /// By its mode, with all that is public about it, and its length.
-    fn of(mode: Option<&Bound<'_, PyAny>>, bytes: Option<u64>) -> PyResult<Self> {
+    fn of(mode: Option<&Bound<'_, PyAny>>, bytes: Option<Number>) -> PyResult<Self> {
+        let bytes = bytes.map(|bytes| bytes.of("expect_bytes", 0..=u64::MAX));
+        let bytes = bytes.transpose()?;
         let Some(mode) = mode else {
             return Ok(Self {
                 bytes,

@@ -26,6 +26,7 @@ mod about;
 mod batches;
 mod ciphertexts;
 mod circuit;
+mod counts;
 mod details;
 mod errors;
 mod fault;

@@ -1,6 +1,7 @@
 //! Searching AES ciphertext for public patterns.
 
 use crate::ciphertexts::Held;
+use crate::counts::Number;
 use crate::errors::raise;
 use crate::input::{Given, part};
 use crate::keys::{EvalKey, WrappedKey};
@@ -20,7 +21,7 @@ pub(crate) fn scan(
     eval_key: &EvalKey,
     wrapped_key: &WrappedKey,
     patterns: Patterns,
-    threads: Option<i64>,
+    threads: Option<Number>,
 ) -> PyResult<Held> {
     let (part, threads) = (part(given)?, threads_of(threads)?);
     let (eval, wrapped) = (eval_key.key.clone(), wrapped_key.key.clone());

@@ -1,13 +1,14 @@
 //! Runs: a thread that keeps a prepared circuit, and takes one message after the other.
 
 use crate::ciphertexts::{Held, steps};
+use crate::counts::Number;
 use crate::errors::raise;
 use crate::input::{Given, message};
 use crate::keys::{EvalKey, WrappedKey, layout_of};
 use crate::service::{Service, Start};
 use crate::wait::Told;
 use homaes::{Cancel, Kept, Message, Output, Progress, Report, Resume, Transcipher};
-use pyo3::exceptions::{PyUserWarning, PyValueError};
+use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::ffi::CString;
@@ -43,7 +44,7 @@ impl Runner {
         py: Python<'_>,
         eval_key: &EvalKey,
         wrapped_key: &WrappedKey,
-        threads: Option<i64>,
+        threads: Option<Number>,
         layout: Option<&str>,
     ) -> PyResult<Self> {
         let threads = threads_of(threads)?;
@@ -152,18 +153,15 @@ impl Runner {
 }
 
 /// More than any machine has use for.
-const MOST_THREADS: usize = 1024;
+const MOST_THREADS: u64 = 1024;
 
 /// A number of threads; for None one for each core.
-pub(crate) fn threads_of(threads: Option<i64>) -> PyResult<NonZeroUsize> {
+pub(crate) fn threads_of(threads: Option<Number>) -> PyResult<NonZeroUsize> {
     let Some(threads) = threads else {
         return Ok(available_parallelism().unwrap_or(NonZeroUsize::MIN));
     };
-    let some = usize::try_from(threads).ok().and_then(NonZeroUsize::new);
-    let some = some.filter(|threads| threads.get() <= MOST_THREADS);
-    some.ok_or_else(|| {
-        PyValueError::new_err(format!("threads: found {threads}, expected 1 to 1024"))
-    })
+    let threads = threads.of("threads", 1..=MOST_THREADS)? as usize;
+    Ok(NonZeroUsize::new(threads).unwrap_or(NonZeroUsize::MIN))
 }
 
 /// All of a run.

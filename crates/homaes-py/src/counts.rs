@@ -1,0 +1,39 @@
+//! Numbers that are arguments, of any size.
+
+use pyo3::exceptions::{PyOverflowError, PyValueError};
+use pyo3::prelude::*;
+use std::ops::RangeInclusive;
+
+/// A Python integer, or the largest that fits in its place, so that who takes it says what is expected.
+#[derive(Clone, Copy)]
+pub(crate) struct Number(i128);
+
+impl<'py> FromPyObject<'_, 'py> for Number {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        match object.extract() {
+            Ok(number) => Ok(Self(number)),
+            Err(error) if error.is_instance_of::<PyOverflowError>(object.py()) => {
+                Ok(Self(i128::MAX))
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Number {
+    /// The number, if it is one of those that the argument `what` may be.
+    pub(crate) fn of(self, what: &str, expected: RangeInclusive<u64>) -> PyResult<u64> {
+        let number = u64::try_from(self.0).ok();
+        let number = number.filter(|number| expected.contains(number));
+        number.ok_or_else(|| {
+            let (found, first) = (self.0, expected.start());
+            let expected = match expected.end() {
+                &u64::MAX => format!("{first} or more, below 2^64"),
+                last => format!("{first} to {last}"),
+            };
+            PyValueError::new_err(format!("{what}: found {found}, expected {expected}"))
+        })
+    }
+}
