@@ -436,6 +436,19 @@ mod tests {
         }
     }
 
+    /// As many transforms as the environment variable `HOMAES_TRANSFORMS` says, on the kernels that `HOMAES_BACKEND` says.
+    #[test]
+    #[ignore = "run by tools/measure/instructions.py"]
+    fn transforms_to_count() {
+        let count = std::env::var("HOMAES_TRANSFORMS").unwrap();
+        let ring = Ring::new(65535).unwrap();
+        let t = Transform::new(&ring, SPECIAL).unwrap();
+        let mut a = vec![1; ring.n()];
+        for _ in 0..count.parse().unwrap() {
+            t.forward(core::hint::black_box(&mut a));
+        }
+    }
+
     #[test]
     fn the_twins_agree_at_the_edges_of_the_range() {
         for m in [255u64, 3855, 65535] {
