@@ -40,6 +40,11 @@ pub(crate) trait Lanes:
     fn mul_add(self, b: Self, c: Self) -> Self;
     /// c - self · b
     fn neg_mul_add(self, b: Self, c: Self) -> Self;
+    /// self · b - c
+    #[inline(always)]
+    fn mul_sub(self, b: Self, c: Self) -> Self {
+        self.mul_add(b, Self::splat(-0.0) - c)
+    }
     /// Element j of vector i becomes element i of vector j.
     fn transpose(x: [Self; LANES]) -> [Self; LANES];
 

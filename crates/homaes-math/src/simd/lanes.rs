@@ -67,6 +67,11 @@ impl Lanes for Avx512 {
     }
 
     #[inline(always)]
+    fn mul_sub(self, b: Self, c: Self) -> Self {
+        Self(vector!(_mm512_fmsub_pd(self.0, b.0, c.0)))
+    }
+
+    #[inline(always)]
     fn transpose(x: [Self; LANES]) -> [Self; LANES] {
         vector!({
             // pairs of rows interleaved, then 128-bit quarters moved twice
@@ -227,6 +232,11 @@ impl Lanes for Avx2 {
     #[inline(always)]
     fn neg_mul_add(self, b: Self, c: Self) -> Self {
         Self(pair!(_mm256_fnmadd_pd, self.0, b.0, c.0))
+    }
+
+    #[inline(always)]
+    fn mul_sub(self, b: Self, c: Self) -> Self {
+        Self(pair!(_mm256_fmsub_pd, self.0, b.0, c.0))
     }
 
     #[inline(always)]

@@ -121,16 +121,13 @@ pub(super) fn fine_digits<V: Lanes>(
     }
 }
 
-/// Adds x modulo 1, rounded to 2^-51, to the words.
+/// Adds x · scale modulo 1, rounded to 2^-51, to the words; `scale` is a power of two.
 #[inline(always)]
-pub(super) fn add_torus<V: Lanes>(x: V, words: &mut [u64; LANES]) {
-    let rounder = V::splat(ROUNDER);
-    let fraction = x - ((x + rounder) - rounder);
-    // numbers from 2 to 4 have units of 2^-51
-    let word = V::sub_word(
-        (fraction + V::splat(3.0)).to_bits(),
-        V::splat_word(3f64.to_bits()),
-    );
-    let word = V::shl_word(word, V::splat_word(13));
+pub(super) fn add_torus<V: Lanes>(x: V, scale: V, words: &mut [u64; LANES]) {
+    let integer = x.mul_add(scale, V::splat(ROUNDER));
+    // the fraction plus 3, rounded once: numbers from 2 to 4 have units of 2^-51, and the shift drops exponent and 3
+    let integer_less_3 = integer - V::splat(ROUNDER + 3.0);
+    let fraction = x.mul_sub(scale, integer_less_3);
+    let word = V::shl_word(fraction.to_bits(), V::splat_word(13));
     V::store_word(V::add_word(V::load_word(words), word), words);
 }

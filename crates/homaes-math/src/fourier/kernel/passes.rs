@@ -60,18 +60,24 @@ fn pass<V: Lanes>(work: &mut [[f64; GROUP]], step: usize, powers: &[Root]) {
     }
 }
 
-/// The last pass: within eight vectors at a time, to groups `place`, `place + count`, … of `out`.
+/// The last pass: within eight vectors at a time, to groups `place`, `place + count`, … of `out`. With `BOTH` the pass before it, across the same
+/// eight vectors and with `powers`, is done first, in registers.
 #[inline(always)]
-fn last_pass<V: Lanes>(
+fn last_pass<V: Lanes, const BOTH: bool>(
     f: &Fourier,
     work: &[[f64; GROUP]],
+    powers: &[Root],
     out: &mut [[f64; GROUP]],
     (place, count): (usize, usize),
 ) {
-    let (twiddles, _) = f.lane_twiddles.as_chunks::<GROUP>();
-    let tiles = work.chunks_exact(8).zip(twiddles.chunks_exact(7));
-    for ((tile, twiddle), out) in tiles.zip(out.chunks_exact_mut(8 * count)) {
-        let x = array!(8, Complex::<V>::zero(), |b| Complex::load(&tile[b]));
+    let (lane_twiddles, _) = f.lane_twiddles.as_chunks::<GROUP>();
+    let tiles = work.chunks_exact(8).zip(lane_twiddles.chunks_exact(7));
+    for (t, ((tile, twiddle), out)) in tiles.zip(out.chunks_exact_mut(8 * count)).enumerate() {
+        let mut x = array!(8, Complex::<V>::zero(), |b| Complex::load(&tile[b]));
+        if BOTH {
+            let before: [Complex<V>; 8] = twiddles(&powers[7 * t..][..7]);
+            butterfly(x, &before, |a, y| x[a] = y);
+        }
         let re = V::transpose(array!(8, x[0].re, |b| x[b].re));
         let im = V::transpose(array!(8, x[0].im, |b| x[b].im));
         let mut y = array!(8, x[0], |a| Complex {
@@ -103,7 +109,7 @@ fn transform<V: Lanes>(
     }
     let mut used = f.radices[0] - 1;
     let mut blocks = f.radices[0];
-    for _ in &f.radices[1..] {
+    while 8 * blocks < work.len() {
         pass::<V>(
             work,
             work.len() / (8 * blocks),
@@ -113,7 +119,12 @@ fn transform<V: Lanes>(
         blocks *= 8;
     }
     let (out, _) = out.as_chunks_mut::<GROUP>();
-    last_pass::<V>(f, work, out, at);
+    let powers = &f.twiddles[used..];
+    if powers.is_empty() {
+        last_pass::<V, false>(f, work, powers, out, at);
+    } else {
+        last_pass::<V, true>(f, work, powers, out, at);
+    }
 }
 
 #[inline(always)]
@@ -164,10 +175,16 @@ pub(crate) fn inverse_add<V: Lanes>(
 ) {
     let (work, _) = work[..f.degree].as_chunks_mut::<GROUP>();
     let (spectra, _) = spectra.as_chunks::<GROUP>();
-    inverse_last_pass::<V>(f, spectra, (place, count), work);
     let mut used = f.twiddles.len();
     let mut blocks = f.degree / GROUP;
-    for _ in &f.radices[1..] {
+    if f.radices.len() > 1 {
+        blocks /= 8;
+        used -= 7 * blocks;
+        inverse_last_pass::<V, true>(f, spectra, (place, count), &f.twiddles[used..], work);
+    } else {
+        inverse_last_pass::<V, false>(f, spectra, (place, count), &[], work);
+    }
+    while blocks > f.radices[0] {
         blocks /= 8;
         used -= 7 * blocks;
         inverse_pass::<V>(
@@ -184,16 +201,18 @@ pub(crate) fn inverse_add<V: Lanes>(
     }
 }
 
+/// See [`last_pass`].
 #[inline(always)]
-fn inverse_last_pass<V: Lanes>(
+fn inverse_last_pass<V: Lanes, const BOTH: bool>(
     f: &Fourier,
     spectra: &[[f64; GROUP]],
     (place, count): (usize, usize),
+    powers: &[Root],
     work: &mut [[f64; GROUP]],
 ) {
-    let (twiddles, _) = f.lane_twiddles.as_chunks::<GROUP>();
-    let tiles = work.chunks_exact_mut(8).zip(twiddles.chunks_exact(7));
-    for ((tile, twiddle), spectra) in tiles.zip(spectra.chunks_exact(8 * count)) {
+    let (lane_twiddles, _) = f.lane_twiddles.as_chunks::<GROUP>();
+    let tiles = work.chunks_exact_mut(8).zip(lane_twiddles.chunks_exact(7));
+    for (t, ((tile, twiddle), spectra)) in tiles.zip(spectra.chunks_exact(8 * count)).enumerate() {
         let x = array!(8, Complex::<V>::zero(), |i| Complex::load(
             &spectra[i * count + place]
         ));
@@ -203,11 +222,18 @@ fn inverse_last_pass<V: Lanes>(
         }
         let re = V::transpose(array!(8, y[0].re, |a| y[a].re));
         let im = V::transpose(array!(8, y[0].im, |a| y[a].im));
-        for (b, out) in tile.iter_mut().enumerate() {
-            let x = Complex {
-                re: re[b],
-                im: im[b],
-            };
+        let mut x = array!(8, y[0], |b| Complex {
+            re: re[b],
+            im: im[b],
+        });
+        if BOTH {
+            let after: [Complex<V>; 8] = twiddles(&powers[7 * t..][..7]);
+            x = inverse_dft(x);
+            for a in 1..8 {
+                x[a] = x[a].times_conj(after[a]);
+            }
+        }
+        for (x, out) in x.into_iter().zip(tile) {
             x.store(out);
         }
     }
@@ -246,8 +272,8 @@ fn inverse_first_pass<V: Lanes, const R: usize>(
         ));
         for (a, y) in inverse_dft(x).into_iter().enumerate() {
             let y = if a == 0 { y } else { y.times_conj(twiddle[a]) };
-            add_torus(y.re * scale, &mut poly[a * step + j]);
-            add_torus(y.im * scale, &mut poly[vectors + a * step + j]);
+            add_torus(y.re, scale, &mut poly[a * step + j]);
+            add_torus(y.im, scale, &mut poly[vectors + a * step + j]);
         }
     }
 }
