@@ -1,7 +1,8 @@
 //! Key switching of a product modulo one prime: the last axes of its digits' transforms, the product itself, and the inner product with the key.
 //!
-//! The key's automorphisms are folded into it ([`Tensor`] applies that of the product), so word i of the sums needs word i of the digits alone, and the
-//! vector twin goes through some columns at a time: neither transformed digits nor parts of the product are written to memory.
+//! The automorphism of a product is applied to one of its factors ([`Tensor`]) and none to its digits, so a word of the sums needs the words in its place of
+//! digits and keys alone. The vector twin therefore goes through some columns at a time: neither transformed digits nor parts of the product are written
+//! to memory.
 
 use crate::aligned::Words;
 use crate::kernel::{self, MAX_TERMS, RowTerm, Tensor, Term};
@@ -120,7 +121,7 @@ mod tests {
     use super::*;
     use crate::simd::Backend;
 
-    /// Both twins on every backend, on whole words and on random ones: the same words, from digits as the first axis leaves them.
+    /// On every backend both twins give the same words, of digits up to the edge of what the first axis leaves.
     #[test]
     fn sums_by_columns_are_those_by_limbs() {
         for m in [255, 771, 3855, 4369, 65535] {
