@@ -133,7 +133,7 @@ macro_rules! kernels {
         $(#[$doc])*
         pub(crate) fn $name(backend: Backend, $($arg: $ty),*) {
             match backend {
-                Backend::Portable | Backend::Neon | Backend::Avx2 => $module::$name::<Portable>($($arg),*),
+                Backend::Portable | Backend::Neon | Backend::Avx2 | Backend::Avx512 => $module::$name::<Portable>($($arg),*),
                 #[cfg(target_arch = "x86_64")]
                 Backend::Avx512Ifma => {
                     #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]

@@ -7,6 +7,8 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 #[cfg(target_arch = "x86_64")]
+mod avx512_doubles;
+#[cfg(target_arch = "x86_64")]
 mod avx512_halves;
 #[cfg(target_arch = "x86_64")]
 mod avx512_ntt;
@@ -54,6 +56,8 @@ pub enum Backend {
     Neon,
     /// AVX2 and FMA: four products in double precision at once.
     Avx2,
+    /// AVX-512 F: eight products in double precision at once.
+    Avx512,
     /// AVX-512 F, DQ and IFMA: eight 52-bit products at once.
     Avx512Ifma,
 }
@@ -63,20 +67,21 @@ pub const BACKEND_VARIABLE: &str = "HOMAES_BACKEND";
 
 /// What [`BACKEND_VARIABLE`] can be set to on this architecture.
 pub const BACKEND_NAMES: &[&str] = if cfg!(target_arch = "x86_64") {
-    &["portable", "avx2"]
+    &["portable", "avx2", "avx512"]
 } else if cfg!(target_arch = "aarch64") {
     &["portable", "neon"]
 } else {
     &["portable"]
 };
 
-/// How many of portable, NEON, AVX2 and AVX-512 kernels, in this order, [`BACKEND_VARIABLE`] allows.
+/// How many of portable, NEON, AVX2, AVX-512 F and AVX-512 IFMA kernels, in this order, [`BACKEND_VARIABLE`] allows.
 fn allowed() -> usize {
     match std::env::var_os(BACKEND_VARIABLE) {
         Some(v) if v == "portable" => 1,
         Some(v) if v == "neon" => 2,
         Some(v) if v == "avx2" => 3,
-        _ => 4,
+        Some(v) if v == "avx512" => 4,
+        _ => 5,
     }
 }
 
@@ -95,13 +100,20 @@ impl Backend {
         Self::ALL.into_iter().filter(|&b| b.is_available())
     }
 
-    const ALL: [Self; 4] = [Self::Portable, Self::Neon, Self::Avx2, Self::Avx512Ifma];
+    const ALL: [Self; 5] = [
+        Self::Portable,
+        Self::Neon,
+        Self::Avx2,
+        Self::Avx512,
+        Self::Avx512Ifma,
+    ];
 
     fn is_available(self) -> bool {
         match self {
             Self::Portable => true,
             Self::Neon => cfg!(target_arch = "aarch64"),
             Self::Avx2 => has_avx2(),
+            Self::Avx512 => has_avx512f(),
             Self::Avx512Ifma => has_avx512(),
         }
     }
@@ -111,6 +123,17 @@ fn has_avx2() -> bool {
     #[cfg(target_arch = "x86_64")]
     {
         is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        false
+    }
+}
+
+fn has_avx512f() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    {
+        is_x86_feature_detected!("avx512f")
     }
     #[cfg(not(target_arch = "x86_64"))]
     {
@@ -223,7 +246,7 @@ impl VectorTables {
             #[cfg(target_arch = "x86_64")]
             Backend::Avx512Ifma => Some(Self::Ifma(tables())),
             #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-            backend @ (Backend::Neon | Backend::Avx2) => Some(Self::Doubles(
+            backend @ (Backend::Neon | Backend::Avx2 | Backend::Avx512) => Some(Self::Doubles(
                 backend,
                 double_ntt::Tables::new(m, &tables()),
             )),
@@ -246,8 +269,13 @@ macro_rules! transforms {
                 }
                 VectorTables::Doubles(backend, t) => {
                     assert!(backend.is_available(), "vector kernel on a processor without it");
-                    // SAFETY: as above.
-                    unsafe { doubles::$name(m, t, a) }
+                    match backend {
+                        // SAFETY: as above.
+                        #[cfg(target_arch = "x86_64")]
+                        Backend::Avx512 => unsafe { avx512_doubles::$name(m, t, a) },
+                        // SAFETY: as above.
+                        _ => unsafe { doubles::$name(m, t, a) },
+                    }
                 }
             }
         }
@@ -324,6 +352,8 @@ macro_rules! dispatch {
                 match backend {
                     #[cfg(target_arch = "x86_64")]
                     Backend::Avx512Ifma => $path::$name($($arg),*),
+                    #[cfg(target_arch = "x86_64")]
+                    Backend::Avx512 => avx512_doubles::$name($($arg),*),
                     _ => doubles::$name($($arg),*),
                 }
             }
