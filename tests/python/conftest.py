@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import signal
 from functools import lru_cache
 
 import homaes
@@ -12,6 +13,9 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 from cryptography.hazmat.primitives.ciphers import modes as aes_modes
 
 AES_KEY = bytes(range(16))
+
+# where the tests were started in the background of a shell, processes that they start would ignore Ctrl-C
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Ray listens on more than the loopback interface: nobody but these tests has the token
 os.environ["RAY_AUTH_MODE"] = "token"
