@@ -56,6 +56,7 @@ mod book;
 mod bridge;
 mod ciphertexts;
 mod computed;
+mod counters;
 mod decrypt;
 mod disk;
 mod error;
@@ -112,7 +113,8 @@ pub use memory::check_keys as check_memory;
 pub use message::{Message, Part};
 pub use meta::{MAX_AAD_BYTES, Meta, PartMeta};
 pub use output::{
-    Buffer, Output, interrupt, interrupt_without_memory, refuse_own_input, remove_leftovers,
+    Buffer, Output, interrupt, interrupt_without_memory, is_unfinished_name, refuse_own_input,
+    remove_leftovers,
 };
 pub use plan::{Plan, RunId};
 pub use pool::Pool;

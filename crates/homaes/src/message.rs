@@ -1,12 +1,12 @@
 //! The input of a run, checked before any work starts: a message of one part, or of many that share batches.
 
+use crate::counters::overlap;
 use crate::error::quoted;
 use crate::meta::{MAX_AAD_BYTES, MAX_PARTS_BYTES, PartMeta, check_names};
 use crate::source::{FileSource, Held, Source};
 use crate::split::Split;
 use crate::{Error, Result};
 use homaes_aes::{Block, Mode};
-use std::collections::HashSet;
 use std::fmt;
 use std::fs::File;
 use std::io;
@@ -414,19 +414,11 @@ impl Message {
         self.parts.iter().map(Part::path)
     }
 
-    /// Whether two parts have the same counter block, as files have that are encrypted under one nonce: whoever sees their AES ciphertexts learns how
-    /// the messages differ.
+    /// Whether two parts put the same counter block into the cipher, or the same IV of CFB, as files do that are encrypted under one nonce, or whose nonces are
+    /// closer than they are long: whoever sees their AES ciphertexts learns how the messages differ.
     #[must_use]
     pub fn shares_counters(&self) -> bool {
-        let counts = |mode: &Mode| {
-            matches!(
-                mode,
-                Mode::Ctr { .. } | Mode::Counter { .. } | Mode::Gcm { .. }
-            )
-        };
-        let mut modes = self.parts.iter().map(Part::mode).filter(counts);
-        let mut seen = HashSet::new();
-        modes.any(|mode| !seen.insert(mode))
+        overlap(self.parts.iter().map(|part| (part.mode(), part.blocks())))
     }
 
     /// The parts in their order.

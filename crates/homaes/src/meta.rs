@@ -9,6 +9,7 @@
 //! tag 3, index 0   per step of AES: level (2) ‖ noise bits (8) ‖ capacity bits (8) ‖ seconds (8); empty without batches
 //! ```
 
+use crate::output::is_unfinished_name;
 use crate::scheme::Shape;
 use crate::split::Split;
 use crate::{Error, Quality, Step};
@@ -449,6 +450,11 @@ pub(crate) fn check_names<'n>(
         let expected = "a path of at most 1024 bytes below a folder, with / between folders";
         return Err((name, expected));
     }
+    let is_unfinished =
+        |name: &str| is_unfinished_name(name.rsplit('/').next().unwrap_or(name).as_ref());
+    if let Some(name) = all.iter().find(|name| is_unfinished(name)) {
+        return Err((name, "a name that no unfinished output has"));
+    }
     all.sort_unstable();
     if let Some(pair) = all.windows(2).find(|pair| pair[0] == pair[1]) {
         return Err((pair[0], "another name for each part"));
@@ -565,6 +571,11 @@ mod tests {
             &["a", "b", "a"],
             &["a/b", "a-b", "a"],
             &["a/b/c", "a/b"],
+            // later runs would remove or replace them
+            &["b", ".a.homaes-tmp-0123456789abcdef"],
+            &["b/.homaes-tmp-0123456789abcdef"],
+            &[".o.hct.homaes-part"],
+            &["b/.o.hct.homaes-journal"],
         ] {
             assert!(check_names(names.iter().copied()).is_err(), "{names:?}");
         }

@@ -6,8 +6,9 @@
 use crate::{Error, Result};
 use homaes_wire::{
     AtomicFile, CHECKSUM_BYTES, Front, Header, Kind, OutputOptions, Reader, Registry, WireError,
-    Writer, unfinished_path,
+    Writer, is_temporary_name, unfinished_path,
 };
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -65,6 +66,19 @@ pub fn interrupt_without_memory() {
 #[must_use]
 pub fn remove_leftovers(folder: &Path) -> Vec<PathBuf> {
     homaes_wire::remove_leftovers(folder).unwrap_or_default()
+}
+
+/// What names end with of what runs that go on have beside their outputs.
+pub(crate) const PART: &str = ".homaes-part";
+pub(crate) const JOURNAL: &str = ".homaes-journal";
+
+/// Whether a file has the name of an output in the making, or of what a run that goes on has beside it. Such files are no messages: later runs remove or replace
+/// them.
+#[must_use]
+pub fn is_unfinished_name(name: &OsStr) -> bool {
+    let bytes = name.as_encoded_bytes();
+    let beside = |end: &str| bytes.starts_with(b".") && bytes.ends_with(end.as_bytes());
+    is_temporary_name(name) || beside(PART) || beside(JOURNAL)
 }
 
 /// What files of client keys of the crate `tfhe` have in their first bytes, after the versions of the format.

@@ -12,7 +12,7 @@
 //! a line whose checksum it finds there, and nothing that another run wrote. `steps` is the record of steps so far.
 
 use crate::meta::encode_steps;
-use crate::output::{folder_of, refuse_own_input};
+use crate::output::{JOURNAL, PART, folder_of, refuse_own_input};
 use crate::plan::{Plan, RunId};
 use crate::report::worst;
 use crate::results::Results;
@@ -38,13 +38,13 @@ const DISK_MARGIN: (u64, u64) = (2, 100);
 /// Where a run that can go on keeps what there is of its output.
 #[must_use]
 pub fn part_path(target: &Path) -> PathBuf {
-    hidden(target, "part")
+    hidden(target, PART)
 }
 
 /// Where it keeps its journal.
 #[must_use]
 pub fn journal_path(target: &Path) -> PathBuf {
-    hidden(target, "journal")
+    hidden(target, JOURNAL)
 }
 
 /// The journal that a run that was stopped has left of the output `target`, if there is one.
@@ -53,11 +53,10 @@ pub fn unfinished(target: &Path) -> Option<PathBuf> {
     Some(journal_path(target)).filter(|journal| journal.is_file())
 }
 
-fn hidden(target: &Path, what: &str) -> PathBuf {
+fn hidden(target: &Path, end: &str) -> PathBuf {
     let mut name = std::ffi::OsString::from(".");
     name.push(target.file_name().unwrap_or_default());
-    name.push(".homaes-");
-    name.push(what);
+    name.push(end);
     target.with_file_name(name)
 }
 

@@ -121,7 +121,7 @@ fn is_own(path: &Path, own: &[PathBuf]) -> bool {
     own.iter().any(below)
 }
 
-/// Says so if two parts have one counter block, as files of a folder have under one `--iv`.
+/// Says so if two parts have a counter block in common, as files of a folder have under one `--iv`.
 fn warn_of_shared_counters(message: &Message) {
     if message.shares_counters() {
         console::warn(
@@ -142,7 +142,7 @@ fn file_name(path: &Path) -> String {
         .map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }
 
-/// Every regular file below a folder with its path there, in the order of their names. Links are followed to files, not to folders.
+/// Every regular file below a folder with its path there, in the order of their names, but what runs have left unfinished. Links are followed to files, not to folders.
 fn files_below(
     folder: &Path,
     below: &str,
@@ -157,6 +157,9 @@ fn files_below(
     entries.sort_by_key(fs::DirEntry::file_name);
     for entry in entries {
         let name = entry.file_name();
+        if homaes::is_unfinished_name(&name) {
+            continue;
+        }
         let Some(name) = name.to_str() else {
             return Err(Failure::Work(format!(
                 "{}: its name is no UTF-8; rename it, or give it a name with --files-from",

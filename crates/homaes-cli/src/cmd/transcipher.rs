@@ -59,12 +59,8 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
         refuse_own_input(out, &inputs)?;
     }
     let how = input::How::new(&args.message)?;
-    let own = [
-        homaes::part_path(&args.out),
-        homaes::journal_path(&args.out),
-    ];
     // Before outputs are there, which may be in a folder that is read.
-    let message = input::message(&args.message, &how, &own)?;
+    let message = input::message(&args.message, &how, &[])?;
     for out in outs.into_iter().flatten() {
         let parts: Vec<_> = message.parts().iter().map(Part::path).collect();
         refuse_own_input(out, &parts)?;

@@ -3,6 +3,7 @@
 use super::*;
 use crate::Memory;
 use homaes_aes::mode::MAX_GCM_BYTES;
+use std::collections::HashSet;
 use std::fs;
 use std::io::{Seek, SeekFrom};
 

@@ -1,0 +1,140 @@
+//! Which blocks parts of a message put into the cipher by their mode alone.
+
+use homaes_aes::{Block, Counter, Mode};
+
+/// Whether two of some messages, each by its mode and its number of blocks, put one block into the cipher: the same counter block, or the IV of CFB. Blocks that
+/// are counted in different orders of bytes are not compared.
+pub(crate) fn overlap(messages: impl Iterator<Item = (Mode, u64)>) -> bool {
+    let mut ranges: Vec<(Order, u128, u128)> = Vec::new();
+    for (mode, blocks) in messages {
+        let Some((order, bits)) = counting(&mode) else {
+            continue;
+        };
+        let last = match bits {
+            // what follows the IV is ciphertext
+            0 => blocks.min(1),
+            _ => blocks,
+        };
+        let Some(last) = last.checked_sub(1) else {
+            continue;
+        };
+        let number = |index: u64| order.number(mode.input(index, None, &[[0; 16]])[0]);
+        let (first, last) = (number(0), number(last));
+        if first <= last {
+            ranges.push((order, first, last));
+        } else {
+            // around, within the bits that count
+            let counted = 1u128.checked_shl(bits).map_or(u128::MAX, |end| end - 1);
+            ranges.push((order, first, first | counted));
+            ranges.push((order, last & !counted, last));
+        }
+    }
+    ranges.sort_unstable();
+    ranges
+        .windows(2)
+        .any(|pair| pair[0].0 == pair[1].0 && pair[1].1 <= pair[0].2)
+}
+
+/// The order of bytes in which a block is a number.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Order {
+    Big,
+    Little,
+}
+
+impl Order {
+    fn number(self, block: Block) -> u128 {
+        match self {
+            Self::Big => u128::from_be_bytes(block),
+            Self::Little => u128::from_le_bytes(block),
+        }
+    }
+}
+
+/// How a mode counts, and in how many of the lowest bits; nothing for a mode whose blocks are the ciphertext.
+fn counting(mode: &Mode) -> Option<(Order, u32)> {
+    Some(match mode {
+        Mode::Cfb { .. } => (Order::Big, 0),
+        Mode::Ctr { .. } => (Order::Big, 128),
+        Mode::Gcm { .. } => (Order::Big, 32),
+        Mode::Counter { counter, .. } => match counter {
+            Counter::Big64 => (Order::Big, 64),
+            Counter::Big32 => (Order::Big, 32),
+            Counter::Little128 => (Order::Little, 128),
+            Counter::Little64 => (Order::Little, 64),
+            Counter::Little32 => (Order::Little, 32),
+        },
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ctr(first: u128) -> Mode {
+        let iv = first.to_be_bytes();
+        Mode::Ctr { iv }
+    }
+
+    fn with(iv: Block, counter: Counter) -> Mode {
+        Mode::Counter { iv, counter }
+    }
+
+    #[test]
+    fn one_block_in_common_is_found() {
+        let nonce = [9; 12];
+        let mut in_gcm = [9; 16];
+        in_gcm[12..].copy_from_slice(&5u32.to_be_bytes());
+        let in_gcm = u128::from_be_bytes(in_gcm);
+        let iv = 7u128.to_be_bytes();
+        for (a, b, shared) in [
+            ((ctr(0), 7), (ctr(7), 7), false),
+            ((ctr(0), 8), (ctr(7), 7), true),
+            ((ctr(7), 1), (ctr(7), 1), true),
+            ((ctr(7), 0), (ctr(7), 9), false),
+            // around the end
+            ((ctr(u128::MAX), 3), (ctr(1), 1), true),
+            ((ctr(u128::MAX), 2), (ctr(1), 1), false),
+            // counters of GCM begin with 2
+            ((Mode::Gcm { nonce }, 4), (ctr(in_gcm), 1), true),
+            ((Mode::Gcm { nonce }, 3), (ctr(in_gcm), 1), false),
+            (
+                (Mode::Gcm { nonce }, 1),
+                (Mode::Gcm { nonce: [8; 12] }, 1),
+                false,
+            ),
+            // within 32 and 64 bits
+            (
+                (with([0xff; 16], Counter::Big32), 2),
+                (ctr(u128::MAX << 32), 1),
+                true,
+            ),
+            ((with([0xff; 16], Counter::Big32), 2), (ctr(0), 1), false),
+            (
+                (with([0xff; 16], Counter::Big64), 2),
+                (ctr(u128::MAX << 64), 1),
+                true,
+            ),
+            (
+                (with([0xff; 16], Counter::Little64), 2),
+                (with([0xff; 16], Counter::Little128), 1),
+                true,
+            ),
+            (
+                (with([1; 16], Counter::Little32), 9),
+                (with([1; 16], Counter::Little64), 1),
+                true,
+            ),
+            // the IV alone
+            ((Mode::Cfb { iv }, 9), (Mode::Cfb { iv }, 1), true),
+            ((Mode::Cfb { iv }, 9), (ctr(8), 1), false),
+            ((Mode::Cfb { iv }, 9), (ctr(6), 2), true),
+            ((Mode::Ecb, 9), (Mode::Ecb, 9), false),
+            ((Mode::Cbc { iv }, 9), (Mode::Cbc { iv }, 9), false),
+        ] {
+            assert_eq!(overlap([a, b].into_iter()), shared, "{a:?}, {b:?}");
+            assert_eq!(overlap([b, a].into_iter()), shared, "{b:?}, {a:?}");
+        }
+    }
+}
