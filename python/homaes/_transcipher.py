@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from types import TracebackType
@@ -130,16 +129,8 @@ class Transcipher:
 
 
 def given_of(data: Data, mode: Mode | None) -> list[tuple[Any, ...]]:
-    """The parts of a message as the extension takes them; a warning if several have the same counter block."""
-    parts = [(name, given, *public_of(how)) for name, given, how in _parts_of(data, mode)]
-    counters = [(part[2], part[3]) for part in parts if part[2] not in ("ecb", "cbc", "cfb")]
-    if len(set(counters)) < len(counters):
-        warnings.warn(
-            "several parts have the same counter block: whoever sees their AES ciphertexts learns how the messages differ;"
-            " encrypt each file with a nonce of its own",
-            stacklevel=3,
-        )
-    return parts
+    """The parts of a message as the extension takes them."""
+    return [(name, given, *public_of(how)) for name, given, how in _parts_of(data, mode)]
 
 
 def _parts_of(data: Data, mode: Mode | None) -> list[_Given]:

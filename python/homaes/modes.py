@@ -149,8 +149,13 @@ def public_of(mode: Mode) -> Public:
     if isinstance(mode, GCM):
         return "gcm", mode.nonce, mode.tag, mode.aad
     if isinstance(mode, CTR):
-        return _COUNTERS[type(mode)], mode.nonce, None, b""
+        return _counter_of(mode), mode.nonce, None, b""
     return _of_other(mode)
+
+
+def _counter_of(mode: CTR) -> str:
+    """The name of a counter mode; of a class that is derived from one, that one's."""
+    return next(_COUNTERS[kind] for kind in type(mode).__mro__ if kind in _COUNTERS)
 
 
 def _of_other(mode: object) -> Public:

@@ -87,6 +87,56 @@ def test_what_a_job_needs_is_not_replaced(world: World, tmp_path: Path) -> None:
     assert "must be a file" in job.verify().wrong[0]
 
 
+def test_what_killed_runs_left_is_removed(world: World, tmp_path: Path) -> None:
+    with homaes.Transcipher(world.keys.eval, world.wrapped) as t:
+        ct = t.run(ctr(b"text"), CTR)
+        left = tmp_path / ".p.homaes-tmp-0123456789abcdef"
+        for write in (
+            lambda: world.keys.secret.decrypt_to(ct, tmp_path / "p"),
+            lambda: t.run(ctr(b"text"), CTR, tmp_path / "o.hct"),
+            lambda: ct.save(tmp_path / "s.hct"),
+            lambda: world.wrapped.save(tmp_path / "key.hwk"),
+            lambda: world.keys.eval.save(tmp_path / "eval.hek"),
+        ):
+            left.write_bytes(b"half of a secret")
+            write()
+            assert not left.exists()
+        # so no part of a message has such a name
+        for name in (left.name, "a/.o.hct.homaes-part", ".o.hct.homaes-journal"):
+            with pytest.raises(homaes.ParametersError, match="no unfinished output"):
+                t.run(homaes.Message.of_parts([(name, ctr(b"text"), CTR)]))
+        with pytest.raises(homaes.ParametersError) as caught:
+            t.run(homaes.Message.of_files([]))
+    assert caught.value.remedy == "give a file, or bytes, at least"
+
+
+def test_keys_are_not_saved_onto_themselves(world: World, tmp_path: Path) -> None:
+    _, eval_key, wrapped = files_of(world, tmp_path)
+    loaded, other = homaes.EvalKey.load(eval_key), homaes.WrappedKey.load(wrapped)
+    kept(eval_key, lambda: loaded.save(eval_key, force=True))
+    kept(wrapped, lambda: other.save(wrapped, force=True))
+    loaded.save(tmp_path / "copy.hek")
+    assert (tmp_path / "copy.hek").read_bytes() == eval_key.read_bytes()
+
+
+def test_python_does_not_look_into_vectors(world: World) -> None:
+    with homaes.Transcipher(world.keys.eval, world.wrapped) as t:
+        ct = t.run(ctr(bytes(16)), CTR)
+    state = homaes.bgv.Circuit(world.keys.eval).load(ct)
+    v, w = state[0], state[1]
+    for wrong in (
+        lambda: v and w,
+        lambda: not v,
+        lambda: v == w,
+        lambda: v != 1,
+        lambda: v < w,
+        lambda: all([v, w]),
+        lambda: v in [w],
+    ):
+        with pytest.raises(TypeError, match="encrypted vector"):
+            wrong()
+
+
 def test_closing_while_it_works(world: World) -> None:
     data = ctr(bytes(3000))
     t = homaes.Transcipher(world.keys.eval, world.wrapped)
@@ -140,7 +190,13 @@ def test_counters_that_are_shared(world: World, tmp_path: Path) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             t.run(own)
-            t.run(same_iv)
+        # closer than they are long; the IV of CFB enters the cipher too
+        near = homaes.Message.of_parts(
+            [(str(i), ctr(bytes(40)), modes.CTR(i.to_bytes(16, "big"))) for i in range(2)]
+        )
+        for message in (near, same_iv):
+            with pytest.warns(UserWarning, match="same counter block"):
+                t.run(message)
     path, eval_key, wrapped = files_of(world, tmp_path)
     files = homaes.Message.of_parts([("a", path, CTR), ("b", path, CTR)])
     with pytest.warns(UserWarning, match="same counter block"):
@@ -200,6 +256,11 @@ def test_arguments_of_a_wrong_kind(world: World) -> None:
     for mode in (modes.CTR, modes.CTR32_LE, modes.CBC, modes.CFB):
         calls.append((ValueError, "found 12 bytes of", lambda mode=mode: mode(bytes(12))))
         calls.append((TypeError, "found str, expected bytes", lambda mode=mode: mode("0" * 16)))
+    class Own(modes.CTR):
+        pass
+
+    with homaes.Transcipher(world.keys.eval, world.wrapped) as t:
+        assert secret.decrypt(t.run(data, Own(bytes(16)))) == b"x"
     calls.append((ValueError, "found 16 bytes of nonce, expected 12", lambda: modes.GCM(bytes(16))))
     calls.append((ValueError, "found 4 bytes of tag, expected 16", lambda: modes.GCM(bytes(12), bytes(4))))
     for kind, word, call in calls:

@@ -11,6 +11,7 @@ use crate::wait;
 use homaes::{Cancel, Error, Layout, Pool, SchemeError};
 use homaes_bgv::{Axis, Ciphertext, Evaluator, Lift, Params};
 use homaes_scheme::Misfit;
+use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
@@ -431,6 +432,20 @@ impl Vector {
     /// 1 - v of a mask.
     fn __invert__(&self, py: Python<'_>) -> PyResult<Self> {
         self.circuit().not_(py, self)
+    }
+
+    /// Refused: what it holds is encrypted, so that "and", "or", "not" and "if" would look at nothing.
+    fn __bool__(&self) -> PyResult<bool> {
+        Err(PyTypeError::new_err(
+            "an encrypted vector is neither true nor false: combine masks with *, ~, Circuit.all and Circuit.any",
+        ))
+    }
+
+    /// Refused, as Python would compare objects and not what they hold.
+    fn __richcmp__(&self, _other: &Bound<'_, PyAny>, _op: CompareOp) -> PyResult<bool> {
+        Err(PyTypeError::new_err(
+            "encrypted vectors are not compared by Python: Circuit.is_zero(v ^ w) is a mask of the slots in which they are equal",
+        ))
     }
 
     /// Every byte to the power 2^k, k modulo 8.

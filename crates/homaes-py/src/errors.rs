@@ -284,6 +284,7 @@ pub(crate) fn remedy(error: &Error) -> &'static str {
         Error::ManyParts { .. } => "choose one with part, or decrypt each by its name",
         Error::NoParts { .. } => "leave part out",
         Error::NoPart { .. } => "Ciphertexts.parts lists the parts",
+        Error::PartNames { found, .. } if found == "none" => "give a file, or bytes, at least",
         Error::PartNames { .. } => "give the parts other names, with Message.of_parts",
         Error::Keys(SchemeError::Misfit(Misfit::Levels { most: None, .. })) => {
             "choose a set for this size of AES key; homaes.sets() lists the sets"

@@ -6,7 +6,7 @@ use crate::place::{buffer, path, path_or_bytes};
 use homaes::{Cancel, Message, Mode, Part, Reopened, Source};
 use homaes_job::{JobError, Location, open_source};
 use pyo3::buffer::PyBuffer;
-use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyBufferError, PyTypeError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyMemoryView, PySlice};
 use std::io;
@@ -29,6 +29,12 @@ pub(crate) fn message(given: Vec<Given<'_>>) -> PyResult<Message> {
         Ok((name, part(given)?))
     });
     joined(parts.collect::<PyResult<Vec<_>>>()?).map_err(raise)
+}
+
+/// Warns of parts that share counter blocks, at the place in Python from where the method was called whose body is in Python.
+pub(crate) fn warn_of_shared_counters(py: Python<'_>) -> PyResult<()> {
+    let what = c"several parts have the same counter block: whoever sees their AES ciphertexts learns how the messages differ; encrypt each file with a nonce of its own";
+    PyErr::warn(py, &py.get_type::<PyUserWarning>(), what, 2)
 }
 
 /// The message of parts, the only one of which may have no name.

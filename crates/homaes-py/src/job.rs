@@ -3,7 +3,7 @@
 use crate::ciphertexts::Held;
 use crate::counts::Number;
 use crate::errors::raise;
-use crate::input::{FilePart, Given, location};
+use crate::input::{FilePart, Given, location, warn_of_shared_counters};
 use crate::keys::{EvalKey, WrappedKey, layout_of};
 use crate::place::{fixed, text_of};
 use crate::service::{Service, Start, lock};
@@ -54,9 +54,13 @@ impl Job {
         let (place, parts) = (fixed(location(out)?), parts.collect::<PyResult<Vec<_>>>()?);
         let plan = move || {
             let message = FilePart::message(parts, &planning.cancel)?;
-            homaes_job::Job::plan(place, message, &planning)
+            let shared = message.shares_counters();
+            homaes_job::Job::plan(place, message, &planning).map(|job| (job, shared))
         };
-        let job = wait::run(py, &cancel, true, plan)?;
+        let (job, shared) = wait::run(py, &cancel, true, plan)?;
+        if shared {
+            warn_of_shared_counters(py)?;
+        }
         Ok(Self(job.into()))
     }
 

@@ -1,17 +1,16 @@
 //! The three keys.
 
-use crate::ciphertexts::{Held, meta_mode};
+use crate::ciphertexts::Held;
 use crate::counts::Number;
-use crate::details::Details;
-use crate::errors::{Made, finish, raise};
+use crate::decrypt::{Expected, How, Plain, aes_key_of, decrypt_report, secret_bytes};
+use crate::errors::raise;
 use crate::fault::Fault;
-use crate::input::mode_of;
 use crate::numbers::opened;
-use crate::place::{Opened, Place, Shared, buffer, path_or_bytes};
+use crate::place::{Opened, Place, Shared, clear_beside, path_or_bytes};
 use crate::wait;
 use homaes::{
-    AesKey, Cancel, DecryptOptions, DecryptReport, Direction, Error, Expansion, Expect, KdfCost,
-    KeyFolder, KeySet, Layout, Mode, Output, Passphrase, Set, Wrapping,
+    Cancel, DecryptReport, Direction, Error, Expansion, KdfCost, KeyFolder, KeySet, Layout, Output,
+    Passphrase, Set, Wrapping,
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -77,10 +76,7 @@ impl SecretKey {
         let passphrase = passphrase.map(passphrase_of).transpose()?;
         let lock = passphrase.as_ref().map(|p| (p, KdfCost::default()));
         let saved = py.detach(|| {
-            let _removed = homaes::remove_leftovers(match path.parent() {
-                Some(folder) if folder != Path::new("") => folder,
-                _ => Path::new("."),
-            });
+            clear_beside(&path);
             self.0.save(path, force, lock)
         });
         saved.map_err(raise)
@@ -174,12 +170,8 @@ impl SecretKey {
         seen: Option<PathBuf>,
     ) -> PyResult<Bound<'py, PyBytes>> {
         let plain = Plain::default();
-        let how = How {
-            part,
-            expect: Expected::of(expect, expect_bytes)?,
-            seen,
-            ..How::new(aes_key, unpad, unauthenticated)?
-        };
+        let expect = Expected::of(expect, expect_bytes)?;
+        let how = How::new(aes_key, unpad, unauthenticated)?.of_one(part, expect, seen);
         let taken = plain.clone();
         let output = move || Ok(Output::held("<memory>", taken));
         self.decrypt_into(ciphertexts, how, false, output)?;
@@ -202,13 +194,12 @@ impl SecretKey {
         seen: Option<PathBuf>,
         force: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let how = How {
-            part,
-            expect: Expected::of(expect, expect_bytes)?,
-            seen,
-            ..How::new(aes_key, unpad, unauthenticated)?
+        let expect = Expected::of(expect, expect_bytes)?;
+        let how = How::new(aes_key, unpad, unauthenticated)?.of_one(part, expect, seen);
+        let output = move || {
+            clear_beside(&path);
+            Output::private(path, force)
         };
-        let output = move || Output::private(path, force);
         let report = self.decrypt_into(ciphertexts, how, true, output)?;
         decrypt_report(ciphertexts.py(), &report)
     }
@@ -230,6 +221,7 @@ impl SecretKey {
         let (secret, cancel) = (self.0.clone(), Cancel::new());
         let thrown = cancel.clone();
         let done = wait::run(py, &cancel, true, move || {
+            let _removed = homaes::remove_leftovers(&folder);
             held.decrypt_parts(&secret, (&folder, force), how.options(), &thrown)
         })?;
         let out = PyDict::new(py);
@@ -285,91 +277,6 @@ impl SecretKey {
         Err(PyTypeError::new_err(
             "a SecretKey is not pickled, so that it travels only where it was meant to: save it with SecretKey.save, and load it where it is needed",
         ))
-    }
-}
-
-/// How to decrypt.
-struct How {
-    aes_key: Option<AesKey>,
-    unpad: bool,
-    part: Option<String>,
-    unauthenticated: bool,
-    expect: Expected,
-    seen: Option<PathBuf>,
-}
-
-impl How {
-    /// All of a message, whatever it is.
-    fn new(
-        aes_key: Option<&Bound<'_, PyAny>>,
-        unpad: bool,
-        unauthenticated: bool,
-    ) -> PyResult<Self> {
-        Ok(Self {
-            aes_key: aes_key.map(aes_key_of).transpose()?,
-            unpad,
-            part: None,
-            unauthenticated,
-            expect: Expected::default(),
-            seen: None,
-        })
-    }
-
-    fn options(&self) -> DecryptOptions<'_> {
-        DecryptOptions {
-            aes_key: self.aes_key.as_ref(),
-            unauthenticated: self.unauthenticated,
-            unpad: self.unpad,
-            expect: self.expect.borrow(),
-            part: self.part.as_deref(),
-            seen: self.seen.as_deref(),
-        }
-    }
-}
-
-/// What a message must be.
-#[derive(Default)]
-struct Expected {
-    mode: Option<Mode>,
-    /// Of GCM.
-    aad: Option<Vec<u8>>,
-    bytes: Option<u64>,
-}
-
-impl Expected {
-    /// By its mode, with all that is public about it, and its length.
-    fn of(mode: Option<&Bound<'_, PyAny>>, bytes: Option<Number>) -> PyResult<Self> {
-        let bytes = bytes.map(|bytes| bytes.of("expect_bytes", 0..=u64::MAX));
-        let bytes = bytes.transpose()?;
-        let Some(mode) = mode else {
-            return Ok(Self {
-                bytes,
-                ..Self::default()
-            });
-        };
-        let public = mode.py().import("homaes.modes")?.getattr("public_of")?;
-        let (name, iv, tag, aad): (String, Vec<u8>, Option<Vec<u8>>, Vec<u8>) =
-            public.call1((mode,))?.extract()?;
-        if tag.is_some() {
-            return Err(PyValueError::new_err(
-                "expect: found a mode with a tag, expected one without: aes_key checks the tag",
-            ));
-        }
-        Ok(Self {
-            mode: Some(mode_of(&name, &iv)?),
-            aad: (name == "gcm").then_some(aad),
-            bytes,
-        })
-    }
-
-    fn borrow(&self) -> Expect<'_> {
-        let mode = self.mode.as_ref();
-        Expect {
-            mode: mode.map(Mode::name),
-            nonce: mode.map(Mode::iv).filter(|iv| !iv.is_empty()),
-            aad: self.aad.as_deref(),
-            bytes: self.bytes,
-        }
     }
 }
 
@@ -429,7 +336,10 @@ impl EvalKey {
     fn save(&self, py: Python<'_>, path: PathBuf, force: bool) -> PyResult<()> {
         py.detach(|| match &self.place {
             Place::Bytes(bytes) => Ok(write(&path, bytes.as_ref(), force)?),
-            Place::File(from) => Ok::<_, Fault>(write(&path, &read(from)?, force)?),
+            Place::File(from) => {
+                homaes::refuse_own_input(&path, [from.path()])?;
+                Ok::<_, Fault>(write(&path, &read(from)?, force)?)
+            }
         })
         .map_err(raise)
     }
@@ -534,7 +444,12 @@ impl WrappedKey {
     /// Write it to a file.
     #[pyo3(signature = (path, /, *, force=false))]
     fn save(&self, py: Python<'_>, path: PathBuf, force: bool) -> PyResult<()> {
-        let save = || self.key.save(Output::create(path, force)?);
+        let own = self.file.as_ref().map(Opened::path);
+        let save = || {
+            homaes::refuse_own_input(&path, own)?;
+            clear_beside(&path);
+            self.key.save(Output::create(&path, force)?)
+        };
         py.detach(save).map_err(raise)
     }
 
@@ -627,58 +542,8 @@ impl WrappedKey {
     }
 }
 
-/// Where a decrypted message is when all of it is there and checked. Overwritten when dropped.
-#[derive(Clone, Default)]
-struct Plain(Arc<std::sync::Mutex<Zeroizing<Vec<u8>>>>);
-
-impl Plain {
-    fn take<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        let plain = self.0.lock();
-        let plain = plain.unwrap_or_else(std::sync::PoisonError::into_inner);
-        PyBytes::new(py, &plain)
-    }
-}
-
-impl Write for Plain {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        let plain = self.0.lock();
-        let mut plain = plain.unwrap_or_else(std::sync::PoisonError::into_inner);
-        // a larger one, by hand, so that what is left behind is overwritten
-        let len = plain.len() + bytes.len();
-        if len > plain.capacity() {
-            let mut larger = Zeroizing::new(Vec::new());
-            larger.try_reserve_exact(len.max(2 * plain.len()))?;
-            larger.extend_from_slice(&plain);
-            *plain = larger;
-        }
-        plain.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-fn decrypt_report<'py>(py: Python<'py>, report: &DecryptReport) -> PyResult<Bound<'py, PyAny>> {
-    let out = PyDict::new(py);
-    out.set_item("bytes", report.bytes)?;
-    out.set_item("margin_bits", report.margin_bits)?;
-    let tag = match report.tag {
-        homaes::Tag::None => "none",
-        homaes::Tag::Unchecked => "unchecked",
-        homaes::Tag::Verified => "verified",
-    };
-    out.set_item("tag", tag)?;
-    let (mode, iv) = meta_mode(&report.mode);
-    out.set_item("mode", mode)?;
-    out.set_item("iv", PyBytes::new(py, &iv))?;
-    out.set_item("aad_bytes", report.aad_bytes)?;
-    let class = py.import("homaes._report")?.getattr("DecryptReport")?;
-    class.call((), Some(&out))
-}
-
 fn write(path: &Path, bytes: &[u8], force: bool) -> homaes::Result<()> {
+    clear_beside(path);
     let mut output = Output::create(path, force)?;
     let written = output.write_all(bytes);
     written.map_err(|source| Error::Io {
@@ -698,16 +563,6 @@ fn read(file: &Opened) -> Result<Vec<u8>, Fault> {
     Ok(bytes)
 }
 
-/// Bytes that are secret, if the object has bytes.
-fn secret_bytes(object: &Bound<'_, PyAny>) -> PyResult<Option<Zeroizing<Vec<u8>>>> {
-    let Some(buffer) = buffer(object)? else {
-        return Ok(None);
-    };
-    let mut bytes = Zeroizing::new(vec![0; buffer.len_bytes()]);
-    buffer.copy_to_slice(object.py(), &mut bytes)?;
-    Ok(Some(bytes))
-}
-
 /// A passphrase, of text or bytes.
 fn passphrase_of(object: &Bound<'_, PyAny>) -> PyResult<Passphrase> {
     if let Ok(text) = object.extract::<String>() {
@@ -716,36 +571,6 @@ fn passphrase_of(object: &Bound<'_, PyAny>) -> PyResult<Passphrase> {
     match secret_bytes(object)? {
         Some(bytes) => Passphrase::new(&bytes).map_err(raise),
         None => Err(PyTypeError::new_err("passphrase: expected a str or bytes")),
-    }
-}
-
-/// An AES key: its 16, 24 or 32 bytes.
-fn aes_key_of(object: &Bound<'_, PyAny>) -> PyResult<AesKey> {
-    let Some(bytes) = secret_bytes(object)? else {
-        return Err(PyTypeError::new_err(
-            "AES key: expected its 16, 24 or 32 bytes",
-        ));
-    };
-    let digits = bytes.len();
-    let wrong = |what: &str| {
-        let message =
-            format!("not an AES key: found {digits} {what}, expected its 16, 24 or 32 bytes");
-        let details = Details::of(digits, "16, 24 or 32 bytes");
-        let made = Made::Own("ParametersError", message, details);
-        Err(finish(
-            made,
-            "give the key itself: bytes.fromhex makes it of hex digits",
-            false,
-        ))
-    };
-    // all of them, so that time tells nothing but whether it is a text, which is refused
-    let is_hex = bytes
-        .iter()
-        .fold(true, |all, byte| all & byte.is_ascii_hexdigit());
-    match digits {
-        32 | 48 | 64 if is_hex => wrong("hex digits"),
-        16 | 24 | 32 => AesKey::from_bytes(&bytes).map_err(raise),
-        _ => wrong("bytes"),
     }
 }
 

@@ -27,6 +27,7 @@ mod batches;
 mod ciphertexts;
 mod circuit;
 mod counts;
+mod decrypt;
 mod details;
 mod errors;
 mod fault;

@@ -174,6 +174,12 @@ pub(crate) fn path_or_bytes(object: &Bound<'_, PyAny>, or_bytes: bool) -> PyResu
     })
 }
 
+/// Removes what killed runs have left in the folder of an output, as the command does: it may be a part of a secret.
+pub(crate) fn clear_beside(output: &Path) {
+    let folder = output.parent().filter(|folder| *folder != Path::new(""));
+    let _removed = homaes::remove_leftovers(folder.unwrap_or(Path::new(".")));
+}
+
 /// A place that is the same one when the process goes to another folder.
 pub(crate) fn fixed(place: Location) -> Location {
     match place {

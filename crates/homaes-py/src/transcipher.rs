@@ -3,8 +3,9 @@
 use crate::ciphertexts::{Held, steps};
 use crate::counts::Number;
 use crate::errors::raise;
-use crate::input::{Given, message};
+use crate::input::{Given, message, warn_of_shared_counters};
 use crate::keys::{EvalKey, WrappedKey, layout_of};
+use crate::place::clear_beside;
 use crate::service::{Service, Start};
 use crate::wait::Told;
 use homaes::{Cancel, Kept, Message, Output, Progress, Report, Resume, Transcipher};
@@ -108,6 +109,9 @@ impl Runner {
     ) -> PyResult<(Held, Bound<'py, PyDict>)> {
         self.service.check()?;
         let message = message(parts)?;
+        if message.shares_counters() {
+            warn_of_shared_counters(py)?;
+        }
         if !resume && let Some(journal) = out.as_deref().and_then(homaes::unfinished) {
             let what = format!(
                 "{}: left by a run with resume=True that was stopped; pass resume=True to go on with it, or remove it and what is beside it",
@@ -202,6 +206,7 @@ impl Run {
             let report = transcipher.run(self.message, output)?;
             return Ok((Some(buffer.take()), report));
         };
+        clear_beside(&path);
         if !self.resume {
             let output = Output::create(path, self.force)?;
             return Ok((None, transcipher.run(self.message, output)?));

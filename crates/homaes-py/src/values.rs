@@ -1,6 +1,7 @@
 //! Files of what was computed on results.
 
 use crate::circuit::Circuit;
+use crate::place::clear_beside;
 use crate::wait;
 use homaes::{Cancel, Computed, Error, Output};
 use pyo3::prelude::*;
@@ -24,6 +25,7 @@ pub(crate) fn save_values(
     let (slots, key, cancel) = (circuit.slots()?, circuit.key(), Cancel::new());
     let thrown = cancel.clone();
     wait::run(py, &cancel, true, move || {
+        clear_beside(&path);
         let output = Output::create(path, force)?;
         let mut computed = Computed::new(&key);
         for (label, vectors) in &values {

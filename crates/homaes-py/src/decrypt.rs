@@ -1,0 +1,210 @@
+//! How results are decrypted, and what comes of it.
+
+use crate::ciphertexts::meta_mode;
+use crate::counts::Number;
+use crate::details::Details;
+use crate::errors::{Made, finish, raise};
+use crate::input::mode_of;
+use crate::place::buffer;
+use homaes::{AesKey, DecryptOptions, DecryptReport, Expect, Mode};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+use zeroize::Zeroizing;
+
+/// How to decrypt.
+pub(crate) struct How {
+    aes_key: Option<AesKey>,
+    unpad: bool,
+    part: Option<String>,
+    unauthenticated: bool,
+    expect: Expected,
+    seen: Option<PathBuf>,
+}
+
+impl How {
+    /// All of a message, whatever it is.
+    pub(crate) fn new(
+        aes_key: Option<&Bound<'_, PyAny>>,
+        unpad: bool,
+        unauthenticated: bool,
+    ) -> PyResult<Self> {
+        Ok(Self {
+            aes_key: aes_key.map(aes_key_of).transpose()?,
+            unpad,
+            part: None,
+            unauthenticated,
+            expect: Expected::default(),
+            seen: None,
+        })
+    }
+
+    /// One message, or one part of many, that must be as expected and must not have been accepted before.
+    pub(crate) fn of_one(
+        self,
+        part: Option<String>,
+        expect: Expected,
+        seen: Option<PathBuf>,
+    ) -> Self {
+        Self {
+            part,
+            expect,
+            seen,
+            ..self
+        }
+    }
+
+    pub(crate) fn options(&self) -> DecryptOptions<'_> {
+        DecryptOptions {
+            aes_key: self.aes_key.as_ref(),
+            unauthenticated: self.unauthenticated,
+            unpad: self.unpad,
+            expect: self.expect.borrow(),
+            part: self.part.as_deref(),
+            seen: self.seen.as_deref(),
+        }
+    }
+}
+
+/// What a message must be.
+#[derive(Default)]
+pub(crate) struct Expected {
+    mode: Option<Mode>,
+    /// Of GCM.
+    aad: Option<Vec<u8>>,
+    bytes: Option<u64>,
+}
+
+impl Expected {
+    /// By its mode, with all that is public about it, and its length.
+    pub(crate) fn of(mode: Option<&Bound<'_, PyAny>>, bytes: Option<Number>) -> PyResult<Self> {
+        let bytes = bytes.map(|bytes| bytes.of("expect_bytes", 0..=u64::MAX));
+        let bytes = bytes.transpose()?;
+        let Some(mode) = mode else {
+            return Ok(Self {
+                bytes,
+                ..Self::default()
+            });
+        };
+        let public = mode.py().import("homaes.modes")?.getattr("public_of")?;
+        let (name, iv, tag, aad): (String, Vec<u8>, Option<Vec<u8>>, Vec<u8>) =
+            public.call1((mode,))?.extract()?;
+        if tag.is_some() {
+            return Err(PyValueError::new_err(
+                "expect: found a mode with a tag, expected one without: aes_key checks the tag",
+            ));
+        }
+        Ok(Self {
+            mode: Some(mode_of(&name, &iv)?),
+            aad: (name == "gcm").then_some(aad),
+            bytes,
+        })
+    }
+
+    fn borrow(&self) -> Expect<'_> {
+        let mode = self.mode.as_ref();
+        Expect {
+            mode: mode.map(Mode::name),
+            nonce: mode.map(Mode::iv).filter(|iv| !iv.is_empty()),
+            aad: self.aad.as_deref(),
+            bytes: self.bytes,
+        }
+    }
+}
+
+/// Where a decrypted message is when all of it is there and checked. Overwritten when dropped.
+#[derive(Clone, Default)]
+pub(crate) struct Plain(Arc<std::sync::Mutex<Zeroizing<Vec<u8>>>>);
+
+impl Plain {
+    pub(crate) fn take<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        let plain = self.0.lock();
+        let plain = plain.unwrap_or_else(std::sync::PoisonError::into_inner);
+        PyBytes::new(py, &plain)
+    }
+}
+
+impl Write for Plain {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let plain = self.0.lock();
+        let mut plain = plain.unwrap_or_else(std::sync::PoisonError::into_inner);
+        // a larger one, by hand, so that what is left behind is overwritten
+        let len = plain.len() + bytes.len();
+        if len > plain.capacity() {
+            let mut larger = Zeroizing::new(Vec::new());
+            larger.try_reserve_exact(len.max(2 * plain.len()))?;
+            larger.extend_from_slice(&plain);
+            *plain = larger;
+        }
+        plain.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+pub(crate) fn decrypt_report<'py>(
+    py: Python<'py>,
+    report: &DecryptReport,
+) -> PyResult<Bound<'py, PyAny>> {
+    let out = PyDict::new(py);
+    out.set_item("bytes", report.bytes)?;
+    out.set_item("margin_bits", report.margin_bits)?;
+    let tag = match report.tag {
+        homaes::Tag::None => "none",
+        homaes::Tag::Unchecked => "unchecked",
+        homaes::Tag::Verified => "verified",
+    };
+    out.set_item("tag", tag)?;
+    let (mode, iv) = meta_mode(&report.mode);
+    out.set_item("mode", mode)?;
+    out.set_item("iv", PyBytes::new(py, &iv))?;
+    out.set_item("aad_bytes", report.aad_bytes)?;
+    let class = py.import("homaes._report")?.getattr("DecryptReport")?;
+    class.call((), Some(&out))
+}
+
+/// Bytes that are secret, if the object has bytes.
+pub(crate) fn secret_bytes(object: &Bound<'_, PyAny>) -> PyResult<Option<Zeroizing<Vec<u8>>>> {
+    let Some(buffer) = buffer(object)? else {
+        return Ok(None);
+    };
+    let mut bytes = Zeroizing::new(vec![0; buffer.len_bytes()]);
+    buffer.copy_to_slice(object.py(), &mut bytes)?;
+    Ok(Some(bytes))
+}
+
+/// An AES key: its 16, 24 or 32 bytes.
+pub(crate) fn aes_key_of(object: &Bound<'_, PyAny>) -> PyResult<AesKey> {
+    let Some(bytes) = secret_bytes(object)? else {
+        return Err(PyTypeError::new_err(
+            "AES key: expected its 16, 24 or 32 bytes",
+        ));
+    };
+    let digits = bytes.len();
+    let wrong = |what: &str| {
+        let message =
+            format!("not an AES key: found {digits} {what}, expected its 16, 24 or 32 bytes");
+        let details = Details::of(digits, "16, 24 or 32 bytes");
+        let made = Made::Own("ParametersError", message, details);
+        Err(finish(
+            made,
+            "give the key itself: bytes.fromhex makes it of hex digits",
+            false,
+        ))
+    };
+    // all of them, so that time tells nothing but whether it is a text, which is refused
+    let is_hex = bytes
+        .iter()
+        .fold(true, |all, byte| all & byte.is_ascii_hexdigit());
+    match digits {
+        32 | 48 | 64 if is_hex => wrong("hex digits"),
+        16 | 24 | 32 => AesKey::from_bytes(&bytes).map_err(raise),
+        _ => wrong("bytes"),
+    }
+}
