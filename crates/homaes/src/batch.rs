@@ -1,8 +1,9 @@
 //! Batches of a message: blocks 0, 1, 2, … in runs of as many as a batch of the set holds.
 
-use crate::Result;
 use crate::message::{Message, PublicBlocks};
 use crate::split::Split;
+use crate::{Cancel, Error, Result};
+use std::collections::VecDeque;
 use std::ops::Range;
 
 /// One batch of a message.
@@ -14,43 +15,124 @@ pub(crate) struct Batch {
     pub(crate) blocks: PublicBlocks,
 }
 
+/// Digests of a message that are kept, at most: 256 KiB.
+const GROUPS: u64 = 8192;
+
 /// Reads batches of a message, one after the other.
+///
+/// What a run reads must be what it began with: a file that somebody writes to, or a buffer, would give results of neither content, and a run that is resumed
+/// would take them for those of the old one. So all of it is read before the first batch is evaluated, and each group of batches again, into memory, before
+/// its first batch is handed out: their digests must be the same.
 pub(crate) struct Batches<'m> {
     message: &'m Message,
     split: Split,
     left: Range<u64>,
+    /// Batches that are read at once.
+    at_once: u64,
+    /// Of each group that is left, the last one first.
+    digests: Vec<blake3::Hash>,
+    /// Batches of a group that are not handed out yet.
+    read: VecDeque<Batch>,
 }
 
 impl<'m> Batches<'m> {
-    /// Those numbered `range`.
-    pub(crate) fn new(message: &'m Message, split: Split, range: Range<u64>) -> Self {
-        let left = range;
-        Self {
+    /// Those numbered `range`; `cancel` ends reading them.
+    pub(crate) fn new(
+        message: &'m Message,
+        split: Split,
+        range: Range<u64>,
+        cancel: &Cancel,
+    ) -> Result<Self> {
+        let count = range.end - range.start;
+        let mut batches = Self {
             message,
             split,
-            left,
-        }
+            left: range,
+            at_once: count.div_ceil(GROUPS).max(1),
+            digests: Vec::new(),
+            read: VecDeque::new(),
+        };
+        let groups = batches.groups().map(|group| {
+            if cancel.is_cancelled() {
+                return Err(Error::Cancelled);
+            }
+            Ok(batches.group(group)?.1)
+        });
+        batches.digests = groups.rev().collect::<Result<_>>()?;
+        Ok(batches)
     }
 
-    /// Up to `count` further batches; none at the end. Memory is taken for these only.
-    pub(crate) fn window(&mut self, count: usize) -> Result<Vec<Batch>> {
-        let batches = self.left.by_ref().take(count).map(|index| {
+    /// The groups that are left.
+    fn groups(&self) -> impl DoubleEndedIterator<Item = Range<u64>> + use<> {
+        let (Range { start, end }, at_once) = (self.left.clone(), self.at_once);
+        let groups = 0..(end - start).div_ceil(at_once);
+        groups.map(move |group| {
+            let first = start + group * at_once;
+            first..end.min(first + at_once)
+        })
+    }
+
+    /// Reads a group, and its digest.
+    fn group(&self, group: Range<u64>) -> Result<(VecDeque<Batch>, blake3::Hash)> {
+        let mut hasher = blake3::Hasher::new();
+        let batches = group.map(|index| {
             let (first, count) = (
                 self.split.first_block(index),
                 self.split.batch_blocks(index),
             );
             let blocks = self.message.read(first, count as usize)?;
+            for part in [&blocks.input, &blocks.mask] {
+                hasher.update(&(part.len() as u64).to_le_bytes());
+                hasher.update(part.as_flattened());
+            }
             Ok(Batch { index, blocks })
         });
-        batches.collect()
+        let batches = batches.collect::<Result<_>>()?;
+        Ok((batches, hasher.finalize()))
+    }
+
+    /// Reads the next group, which must be as it was.
+    fn read_on(&mut self) -> Result<()> {
+        let Some(group) = self.groups().next() else {
+            return Ok(());
+        };
+        let (batches, found) = self.group(group.clone())?;
+        if self.digests.pop() != Some(found) {
+            let blocks = self.split.first_block(group.start)..self.split.first_block(group.end);
+            return Err(self.message.changed(blocks));
+        }
+        self.left.start = group.end;
+        self.read = batches;
+        Ok(())
+    }
+
+    /// Up to `count` further batches; none at the end. Memory is taken for these and for the group that the last one is in.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the message has changed.
+    pub(crate) fn window(&mut self, count: usize) -> Result<Vec<Batch>> {
+        let mut window = Vec::new();
+        while window.len() < count {
+            if self.read.is_empty() {
+                self.read_on()?;
+            }
+            match self.read.pop_front() {
+                Some(batch) => window.push(batch),
+                None => break,
+            }
+        }
+        Ok(window)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::Memory;
+    use crate::source::{Memory, Source};
     use crate::{Mode, Part};
+    use std::io;
+    use std::path::Path;
+    use std::sync::{Arc, Mutex};
 
     fn message(bytes: &[u8], mode: Mode) -> Message {
         Part::of(Memory::new(bytes.to_vec(), "m"), mode)
@@ -66,7 +148,8 @@ mod tests {
             let message = message(&text, mode);
             let split = message.split(2);
             assert_eq!(split.bytes, bytes);
-            let mut batches = Batches::new(&message, split, 0..split.batches());
+            let mut batches =
+                Batches::new(&message, split, 0..split.batches(), &Cancel::new()).unwrap();
             let mut read = Vec::new();
             loop {
                 let window = batches.window(3).unwrap();
@@ -90,11 +173,53 @@ mod tests {
                     back.push(*mask);
                 }
                 // any batch by itself is the same
-                let mut alone = Batches::new(&message, split, batch.index..batch.index + 1);
+                let own = batch.index..batch.index + 1;
+                let mut alone = Batches::new(&message, split, own, &Cancel::new()).unwrap();
                 assert_eq!(&alone.window(9).unwrap()[0], batch);
             }
             assert_eq!(back.as_flattened()[..text.len()], text);
             assert!(back.as_flattened()[text.len()..].iter().all(|&x| x == 0));
         }
+    }
+
+    /// Bytes that somebody writes to.
+    #[derive(Clone, Default)]
+    struct Changing(Arc<Mutex<Vec<u8>>>);
+
+    impl Source for Changing {
+        fn name(&self) -> &Path {
+            Path::new("changing")
+        }
+
+        fn bytes(&self) -> u64 {
+            self.0.lock().unwrap().len() as u64
+        }
+
+        fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+            let bytes = self.0.lock().unwrap();
+            into.copy_from_slice(&bytes[offset as usize..][..into.len()]);
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn bytes_that_change_are_not_handed_out() {
+        let blocks = 2 * GROUPS as usize + 100;
+        let source = Changing(Arc::new(Mutex::new(vec![7; 16 * blocks])));
+        let mode = Mode::Ctr { iv: [0; 16] };
+        let message = Message::from(Part::of(source.clone(), mode).unwrap());
+        let all = 0..blocks as u64;
+        let mut batches = Batches::new(&message, message.split(1), all, &Cancel::new()).unwrap();
+        // three batches a group: the first one is read
+        assert_eq!(batches.window(1).unwrap().len(), 1);
+        // one that is in memory, and one that is not
+        for (at, handed_out) in [(2, 2), (100, 96)] {
+            source.0.lock().unwrap()[16 * at + 5] ^= 1;
+            let window = batches.window(handed_out).unwrap();
+            let same = |batch: &Batch| batch.blocks.mask == [[7; 16]];
+            assert!(window.len() == handed_out && window.iter().all(same));
+        }
+        let error = batches.window(1).unwrap_err().to_string();
+        assert!(error.contains("changing: it changed"), "{error}");
     }
 }

@@ -508,6 +508,17 @@ impl Message {
         Ok((held, digest))
     }
 
+    /// That blocks, some of `blocks`, are not what they were.
+    pub(crate) fn changed(&self, blocks: Range<u64>) -> Error {
+        let parts = &self.parts[self.parts_of(blocks)];
+        let wrong = parts.iter().find_map(|part| part.finish().err());
+        let named = || match parts {
+            [one] => one.error(changed()),
+            _ => Error::io(Path::new("one of the files"), changed()),
+        };
+        wrong.unwrap_or_else(named)
+    }
+
     /// Checks that the sources that are read end as they did.
     pub(crate) fn finish(&self) -> Result<()> {
         let parts = &self.parts[self.read.clone()];
@@ -552,10 +563,7 @@ impl fmt::Debug for Part {
 }
 
 fn changed() -> io::Error {
-    io::Error::new(
-        io::ErrorKind::InvalidData,
-        "the file changed while it was read",
-    )
+    io::Error::new(io::ErrorKind::InvalidData, "it changed while it was read")
 }
 
 fn length(path: &Path, mode: &'static str, found: u64, expected: &'static str) -> Error {

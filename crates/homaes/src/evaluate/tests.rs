@@ -84,12 +84,12 @@ fn run(text: &[u8], mode: Mode, window: usize, clear: &Clear) -> Result<Vec<u8>>
     let part = Part::of(Memory::new([text, tag].concat(), "m"), mode);
     let message = Message::from(part.unwrap());
     assert_eq!(message.split(2), split);
-    let mut input = Batches::new(&message, split, 0..split.batches());
     let watch = |batch, round, step: Step| {
         assert_eq!(step.quality, clear.quality);
         events.lock().unwrap().push((batch, round));
     };
     let cancel = Cancel::new();
+    let mut input = Batches::new(&message, split, 0..split.batches(), &cancel)?;
     transcipher(clear, &cancel, &mut input, window, &watch, |batch| {
         assert_eq!(batch.index as usize * 32, out.len());
         assert_eq!(batch.steps.len(), 11);
