@@ -15,6 +15,9 @@ pub enum JobError {
     /// The work itself failed.
     #[error(transparent)]
     Work(#[from] homaes::Error),
+    /// A shard is damaged, or no shard of this job.
+    #[error(transparent)]
+    Shard(Box<homaes::Error>),
     /// The store of the job, of its keys or of its input failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -75,6 +78,12 @@ pub enum JobError {
     NoFile {
         /// The shard.
         shard: String,
+    },
+    /// What would be removed is behind a link, and may be another's.
+    #[error("{}: is a symbolic link", path.display())]
+    Linked {
+        /// The link.
+        path: PathBuf,
     },
     /// The output is in the folder of the job.
     #[error("{}: is in the job that is read", path.display())]
@@ -159,7 +168,10 @@ impl JobError {
                 "one of two machines computes wrongly, or the shard was forged: evaluate it on a third machine, and remove the wrong one"
             }
             Self::Inside { .. } => "choose another place for the output",
-            Self::ShardBytes { .. } | Self::NoFile { .. } => "remove it and run the same command",
+            Self::Shard(_) | Self::ShardBytes { .. } | Self::NoFile { .. } => {
+                "remove it, and evaluate it again with 'homaes job run'"
+            }
+            Self::Linked { .. } => "remove the files of the job by hand",
             Self::NoShard { .. } => "'homaes job status' shows the shards",
             Self::Empty => "give a file that is not empty",
             Self::ShardTooLong { .. } => "give fewer with --shard-batches",
@@ -179,5 +191,13 @@ pub(crate) fn check(cancel: &Cancel) -> Result<()> {
     match cancel.is_cancelled() {
         true => Err(homaes::Error::Cancelled.into()),
         false => Ok(()),
+    }
+}
+
+/// An error of reading a shard.
+pub(crate) fn in_shard(error: homaes::Error) -> JobError {
+    match error {
+        homaes::Error::Cancelled | homaes::Error::Io { .. } => error.into(),
+        error => JobError::Shard(error.into()),
     }
 }

@@ -1,6 +1,6 @@
 //! A job that is there: its plan, which shards it has, and the file of results that they make.
 
-use crate::error::{JobError, Result, check};
+use crate::error::{JobError, Result, check, in_shard};
 use crate::manifest::{FORMAT, MAX_BYTES, Manifest, resolve};
 use homaes::{Cancel, Layout, Merge, Output, RunId, Shard, ShardName};
 use homaes_store::{Location, Store, StoreError};
@@ -298,11 +298,11 @@ impl Job {
         let mut front = vec![0; expected.min(FRONT_BYTES) as usize];
         self.store.read_at(&object, 0, &mut front)?;
         let path = PathBuf::from(self.describe(number));
-        match Shard::name_of(&front, &path)? == self.shard(number) {
+        match Shard::name_of(&front, &path).map_err(in_shard)? == self.shard(number) {
             true => Ok(true),
             false => {
                 let what = "run or number";
-                Err(homaes::Error::Shard { path, what }.into())
+                Err(JobError::Shard(homaes::Error::Shard { path, what }.into()))
             }
         }
     }
@@ -344,13 +344,16 @@ impl Job {
         let (mut wrong, mut others, mut bytes) = (Vec::new(), Vec::new(), 0);
         let listing = self.store.list(SHARDS)?;
         for (name, found) in listing.objects {
-            let Some(number) = self.number_of(&name) else {
-                others.push(name);
-                continue;
-            };
-            match found == self.shard_bytes(number) {
-                true => numbers.push(number),
-                false => wrong.push((number, found)),
+            match self.number_of(&name) {
+                Some(number) if found == self.shard_bytes(number) => numbers.push(number),
+                Some(number) => wrong.push((number, found)),
+                None => {
+                    // in a folder that has the place of a shard
+                    let end = name.match_indices('/').nth(1).map_or(0, |(end, _)| end);
+                    wrong.extend(self.number_of(&name[..end]).map(|number| (number, 0)));
+                    others.push(name);
+                    continue;
+                }
             }
             bytes += found;
         }
@@ -362,6 +365,7 @@ impl Job {
             }
         }
         wrong.sort_unstable();
+        wrong.dedup();
         numbers.sort_unstable();
         let mut present: Vec<Range<u64>> = Vec::new();
         for number in numbers {
@@ -418,9 +422,10 @@ impl Job {
             return Ok(false);
         };
         let path = PathBuf::from(self.describe(number));
-        let shard = Shard::read(bytes, &path)?;
+        let shard = Shard::read(bytes, &path).map_err(in_shard)?;
         let merge = self.results_unchecked()?;
-        shard.check(&self.shard(number), merge.header(), &path)?;
+        let checked = shard.check(&self.shard(number), merge.header(), &path);
+        checked.map_err(in_shard)?;
         Ok(true)
     }
 
@@ -452,6 +457,7 @@ impl Job {
                 Ok(Some(bytes)) => Ok((bytes, path)),
                 Ok(None) => Err(error(io::ErrorKind::NotFound.into())),
                 Err(JobError::Work(wrong)) => Err(wrong),
+                Err(JobError::Shard(wrong)) => Err(*wrong),
                 Err(JobError::Store(wrong)) => Err(error(io::Error::other(wrong))),
                 Err(other) => Err(error(io::Error::new(
                     io::ErrorKind::InvalidData,
@@ -481,7 +487,12 @@ impl Job {
     }
 
     fn check_complete(&self) -> Result<()> {
-        match self.status()?.missing() {
+        let status = self.status()?;
+        if let Some(&(number, _)) = status.wrong.first() {
+            // says what is wrong with it
+            self.has(number)?;
+        }
+        match status.missing() {
             0 => Ok(()),
             missing => Err(JobError::Incomplete {
                 job: self.location.to_string(),
@@ -533,7 +544,7 @@ impl Job {
             let path = output.path().parent().unwrap_or(output.path()).to_owned();
             check_disk(path, self.output_bytes())?;
         }
-        while let Some(bytes) = merge.next_bytes()? {
+        while let Some(bytes) = merge.next_bytes().map_err(in_shard)? {
             check(cancel)?;
             let written = output.write_all(&bytes);
             written.map_err(|source| homaes::Error::Io {
@@ -545,18 +556,25 @@ impl Job {
         Ok(output.commit()?)
     }
 
-    /// Removes the plan, so that workers stop, and then the shards: where a file of results was written, the job is done.
+    /// Removes the plan, so that workers stop, and then the shards, and the logs of workers: where a file of results was written, the job is done. Other files in its
+    /// folder stay.
     ///
     /// # Errors
-    /// [`JobError::NoJob`] or [`JobError::OtherJob`] if it is not there any more; [`JobError::Store`].
+    /// [`JobError::NoJob`] or [`JobError::OtherJob`] if it is not there any more; [`JobError::Linked`] if its shards are behind a link; [`JobError::Store`].
     pub fn remove(&self) -> Result<()> {
         self.check_there()?;
+        if let Some(path) = self.store.folder().map(|folder| folder.join(SHARDS))
+            && path.is_symlink()
+        {
+            return Err(JobError::Linked { path });
+        }
         self.store.remove(PLAN)?;
         for number in 0..self.shards() {
             self.store.remove(&Self::object(number))?;
         }
         if let Some(folder) = self.store.folder() {
             crate::claim::remove_all(folder);
+            crate::log::remove_all(folder);
             let _ = fs::remove_dir(folder.join(SHARDS));
             let _ = fs::remove_dir(folder);
         }

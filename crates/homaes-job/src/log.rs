@@ -6,6 +6,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+const LOGS: &str = "log";
+const END: &str = "ndjson";
+
 /// The log of this process in a job's folder.
 pub(crate) struct Log {
     path: Option<PathBuf>,
@@ -21,9 +24,9 @@ impl Log {
         let allowed = |c: &char| c.is_ascii_alphanumeric() || *c == '-';
         let host: String = host.unwrap_or_default().chars().filter(allowed).collect();
         let process = std::process::id();
-        let name = format!("{host}-{process}-{}.ndjson", now());
+        let name = format!("{host}-{process}-{}.{END}", now());
         Self {
-            path: folder.map(|folder| folder.join("log").join(name)),
+            path: folder.map(|folder| folder.join(LOGS).join(name)),
             file: None,
             host,
         }
@@ -39,7 +42,10 @@ impl Log {
         line["process"] = json!(std::process::id());
         let open = || {
             // nothing where the job is gone
-            let _ = fs::create_dir(path.parent()?);
+            let folder = path.parent()?;
+            let _ = fs::create_dir(folder);
+            // a link would lead out of the job
+            is_folder(folder).then_some(())?;
             File::options().create(true).append(true).open(path).ok()
         };
         self.file = self.file.take().or_else(open);
@@ -47,6 +53,24 @@ impl Log {
             let _ = file.write_all(format!("{line}\n").as_bytes());
         }
     }
+}
+
+/// Whether it is a folder, and no link to one.
+fn is_folder(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
+}
+
+/// Removes the logs of all workers, when the job is done, and their folder if nothing else is in it.
+pub(crate) fn remove_all(folder: &Path) {
+    let folder = folder.join(LOGS);
+    let entries = is_folder(&folder).then(|| fs::read_dir(&folder).ok());
+    for entry in entries.flatten().into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.extension().is_some_and(|end| end == END) && path.is_file() {
+            let _ = fs::remove_file(path);
+        }
+    }
+    let _ = fs::remove_dir(folder);
 }
 
 /// Seconds since 1970.
