@@ -1,5 +1,5 @@
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NoReturn, TypeAlias, final
 
 import numpy as np
@@ -125,6 +125,9 @@ class SecretKey:
         aes_key: Buffer | None = None,
         unpad: bool = False,
         unauthenticated: bool = False,
+        expect: Mapping[str, Mode] | None = None,
+        expect_bytes: Mapping[str, int] | None = None,
+        seen: _Path | None = None,
         force: bool = False,
     ) -> dict[str, Any]: ...
     def open_values(self, source: object, /) -> dict[str, npt.NDArray[np.unsignedinteger[Any]]]: ...

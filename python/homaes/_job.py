@@ -107,6 +107,8 @@ class Job:
     """
 
     def __init__(self, job: _homaes.Job) -> None:
+        if not isinstance(job, _homaes.Job):
+            raise TypeError("a Job is made by Job.plan, or opened by Job.open(place)")
         self._job = job
 
     @staticmethod
@@ -277,7 +279,10 @@ class Job:
         return Ciphertexts.open(path)
 
     def remove(self) -> None:
-        """Remove the plan, so that workers stop, and the shards. Where results were written, the job is done."""
+        """Remove the plan, so that workers stop, the shards and the logs of workers. Where results were written, the job is done.
+
+        What else is in its folder stays.
+        """
         self._job.remove()
 
     def __eq__(self, other: object) -> bool:
@@ -319,7 +324,7 @@ class JobWorker:
         return self._worker.threads
 
     def run(self, *, shards: Shards = None, progress: FollowShards = None) -> JobReport:
-        """As ``Job.run``."""
+        """As ``Job.run``. A call of this worker inside of ``progress`` waits until this one has ended."""
         start = time.monotonic()
         asked = asked_of(self._job, shards)
         status = self._job.status()
@@ -353,8 +358,8 @@ class JobWorker:
 
     def verify(self, sample: float, /) -> JobVerified:
         """As ``Job.verify``."""
-        if not 0 <= sample <= 1:
-            raise ValueError(f"sample: found {sample}, expected a share from 0 to 1")
+        if not 0 < sample <= 1:
+            raise ValueError(f"sample: found {sample}, expected a share above 0, up to 1")
         return _verified(self._worker.verify(sample))
 
     def cancel(self) -> None:
@@ -385,6 +390,8 @@ def asked_of(job: Job, numbers: Shards) -> list[range]:
     """Numbers of shards as ranges, in order and each once; all of them for None."""
     if numbers is None:
         return [range(job.shards)]
+    if isinstance(numbers, (str, bytes, bytearray)):
+        raise TypeError(f"shards: found {type(numbers).__name__}, expected numbers of shards")
     ranges: list[range] = []
     for number in sorted({index(number) for number in numbers}):
         if not 0 <= number < 1 << 64:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import threading
 import warnings
 from pathlib import Path
@@ -83,7 +84,7 @@ def test_what_a_job_needs_is_not_replaced(world: World, tmp_path: Path) -> None:
     for call in (job.run, lambda: job.run_shard(0)):
         with pytest.raises(homaes.ShardMismatchError, match="must be a file") as caught:
             call()
-        assert caught.value.remedy == "remove it and run the job again"
+        assert caught.value.remedy == "remove it, and evaluate it again with Job.run"
     assert "must be a file" in job.verify().wrong[0]
 
 
@@ -306,3 +307,180 @@ def test_what_a_stopped_run_left(world: World, tmp_path: Path) -> None:
         t.run(path, CTR, out, resume=True, progress=again)
     assert found[0].errno == errno.EBUSY
     assert world.keys.secret.decrypt(out) == bytes(5000)
+
+
+def parts_of(world: World, nonces: dict[str, int]) -> tuple[homaes.Ciphertexts, dict[str, modes.Mode]]:
+    """Results of GCM parts with these first bytes of their nonces, and what each must be."""
+    parts, expected = [], {}
+    for name, first in nonces.items():
+        nonce = bytes([first]) * 12
+        text, tag = encrypt(aes_modes.GCM(nonce), b"of " + name.encode())
+        expected[name] = modes.GCM(nonce)
+        parts.append((name, text + tag, expected[name]))
+    with homaes.Transcipher(world.keys.eval, world.wrapped) as t:
+        return t.run(homaes.Message.of_parts(parts)), expected
+
+
+def test_what_parts_must_be(world: World, tmp_path: Path) -> None:
+    secret, log = world.keys.secret, tmp_path / "log"
+    ct, expected = parts_of(world, {"a": 1, "in/b": 2})
+    exchanged, _ = parts_of(world, {"a": 2, "in/b": 1})
+    lengths = {"a": 4, "in/b": 7}
+
+    def decrypt(ct: homaes.Ciphertexts, folder: str, **how: Any) -> dict[str, Any]:
+        return secret.decrypt_parts(ct, tmp_path / folder, aes_key=AES_KEY, **how)
+
+    def refused(word: str, ct: homaes.Ciphertexts, **how: Any) -> None:
+        with pytest.raises(homaes.AuthenticationError, match=word):
+            decrypt(ct, "refused", **how)
+        assert not (tmp_path / "refused").exists()
+
+    done = decrypt(ct, "right", expect=expected, expect_bytes=lengths, seen=log)
+    assert {name: report.bytes for name, report in done.items()} == lengths
+    assert (tmp_path / "right" / "in" / "b").read_bytes() == b"of in/b"
+    refused("part a: expected a message that was not accepted before", ct, seen=log)
+    # recorded one by one
+    one, _ = parts_of(world, {"in/b": 2})
+    refused("not accepted before", one, seen=log)
+    assert len(log.read_text().splitlines()) == 3
+    refused("part a: nonce or IV", exchanged, expect=expected)
+    decrypt(exchanged, "exchanged")
+    refused('found "in/b", expected no part of this name', ct, expect={"a": expected["a"]})
+    refused('found no part "c", expected one', ct, expect_bytes=lengths | {"c": 1})
+    refused("part in/b: length of the message", ct, expect=expected, expect_bytes={"a": 4, "in/b": 8})
+    refused("part a: mode", ct, expect=expected | {"a": CTR})
+    for wrong in ([], "a", CTR):
+        with pytest.raises(TypeError, match="expect: expected a mapping by names of parts"):
+            decrypt(ct, "refused", expect=wrong)
+    with homaes.Transcipher(world.keys.eval, world.wrapped) as t:
+        plain = t.run(ctr(b"one"), CTR)
+    with pytest.raises(homaes.ParametersError):
+        secret.decrypt_parts(plain, tmp_path / "refused", expect={})
+
+
+def test_what_changes_in_the_run(world: World, tmp_path: Path) -> None:
+    """What is read must be what the run began with, whatever times say."""
+    text = bytearray(ctr(bytes(4096)))
+    data, out = tmp_path / "data", tmp_path / "o.hct"
+    data.write_bytes(text)
+    times = (data.stat().st_atime_ns, data.stat().st_mtime_ns)
+
+    def change(progress: Any) -> None:
+        if progress.batch == 1:
+            with data.open("r+b") as file:
+                file.seek(4000)
+                file.write(b"changed")
+            os.utime(data, ns=times)
+            text[4000:4007] = b"changed"
+
+    with homaes.Transcipher(world.keys.eval, world.wrapped, threads=1) as t:
+        for given, place in ((data, out), (text, None)):
+            data.write_bytes(ctr(bytes(4096)))
+            os.utime(data, ns=times)
+            text[:] = ctr(bytes(4096))
+            with pytest.raises(OSError, match="changed while it was read"):
+                t.run(given, CTR, place, progress=change)
+            assert not out.exists()
+        # a run that goes on took the first batches of the right bytes
+        data.write_bytes(ctr(bytes(4096)))
+        os.utime(data, ns=times)
+        with pytest.raises(OSError, match="changed while it was read"):
+            t.run(data, CTR, out, resume=True, progress=change)
+        data.write_bytes(ctr(bytes(4096)))
+        t.run(data, CTR, out, resume=True)
+    assert world.keys.secret.decrypt(out) == bytes(4096)
+
+
+def test_a_secret_key_that_comes_in_the_run_stays(world: World, tmp_path: Path) -> None:
+    out = tmp_path / "o.hct"
+
+    def put(_: Any) -> None:
+        if not out.exists():
+            world.keys.secret.save(out)
+
+    with homaes.Transcipher(world.keys.eval, world.wrapped) as t:
+        with pytest.raises(FileExistsError, match="holds a secret key"):
+            t.run(ctr(b"one"), CTR, out, force=True, progress=put)
+    assert homaes.SecretKey.load(out).key_id == world.keys.secret.key_id
+    assert [entry.name for entry in tmp_path.iterdir()] == ["o.hct"]
+
+
+def job_of(world: World, folder: Path) -> homaes.Job:
+    folder.mkdir(exist_ok=True)
+    data, eval_key, wrapped = files_of(world, folder)
+    how: dict[str, Any] = {"eval_key": eval_key, "wrapped_key": wrapped, "shard_batches": 1}
+    job = homaes.Job.plan(data, CTR, **how, out=folder / "job")
+    job.run()
+    return job
+
+
+def test_wrong_shards_are_to_be_removed(world: World, tmp_path: Path) -> None:
+    job = job_of(world, tmp_path)
+    shard = tmp_path / "job" / "shards" / "000001.hcs"
+    whole = shard.read_bytes()
+    for wrong in (bytes(len(whole)), whole[:-1] + b"x", whole[:-1]):
+        shard.write_bytes(wrong)
+        for call in (lambda: job.merge(tmp_path / "o"), lambda: job.results().save(tmp_path / "o")):
+            with pytest.raises(homaes.HomaesError) as error:
+                call()
+            assert "000001.hcs" in str(error.value)
+            if "results" not in call.__code__.co_names or wrong == whole[:-1]:
+                assert error.value.remedy == "remove it, and evaluate it again with Job.run"
+    shard.unlink()
+    (shard / "in").mkdir(parents=True)
+    (shard / "in" / "x").write_bytes(b"x")
+    assert job.status().wrong == {1: 0}
+    with pytest.raises(homaes.JobError, match="000001.hcs: a shard must be a file"):
+        job.run()
+
+
+def test_jobs_are_removed_whole_and_nothing_else(world: World, tmp_path: Path) -> None:
+    job = job_of(world, tmp_path)
+    folder = tmp_path / "job"
+    elsewhere = tmp_path / "elsewhere"
+    (folder / "shards").rename(elsewhere)
+    (folder / "shards").symlink_to(elsewhere)
+    with pytest.raises(homaes.JobError, match="shards: is a symbolic link"):
+        job.remove()
+    assert job.status().is_complete
+    (folder / "shards").unlink()
+    elsewhere.rename(folder / "shards")
+    (folder / "mine").write_bytes(b"x")
+    job.remove()
+    assert [entry.name for entry in folder.iterdir()] == ["mine"]
+    (folder / "mine").unlink()
+    folder.rmdir()
+    job_of(world, tmp_path / "again").remove()
+    assert not (tmp_path / "again" / "job").exists()
+
+
+def test_arguments_of_other_kinds(world: World, tmp_path: Path) -> None:
+    job = job_of(world, tmp_path)
+    secret = world.keys.secret
+    with homaes.Transcipher(world.keys.eval, world.wrapped) as t:
+        ct = t.run(ctr(b"one"), CTR)
+        calls: list[tuple[type[Exception], str, Any]] = [
+            (TypeError, "found int, expected a str or an os.PathLike", lambda: t.run(b"", CTR, 1)),
+            (TypeError, "found bytes, expected a str or an os.PathLike", lambda: t.run(b"", CTR, b"o")),
+            (TypeError, "found bytes, expected a str or an os.PathLike", lambda: ct.save(b"o")),
+            (TypeError, "found int, expected a str or an os.PathLike", lambda: secret.decrypt_to(ct, 1)),
+            (TypeError, "found list, expected a str or an os.PathLike", lambda: secret.decrypt(ct, seen=[])),
+            (TypeError, "'bool' object cannot be interpreted", lambda: secret.decrypt(ct, expect_bytes=True)),
+            (TypeError, "a Job is made by Job.plan, or opened by Job.open", lambda: homaes.Job("x")),
+            (TypeError, "shards: found str, expected numbers of shards", lambda: job.run(shards="")),
+            (ValueError, "sample: found 0, expected a share above 0", lambda: job.verify(sample=0)),
+        ]
+        for kind, word, call in calls:
+            with pytest.raises(kind, match=word):
+                call()
+    secret_names = ["secret.hsk.replaced", "a/secret.hsk.replaced", "ab"]
+    for name in secret_names:
+        with pytest.raises(homaes.ParametersError) as error:
+            homaes.Message.of_parts([(name, b"", CTR)])
+            with homaes.Transcipher(world.keys.eval, world.wrapped) as t:
+                t.run(homaes.Message.of_parts([(name, b"", CTR)]))
+        word = "control characters" if "" in name else "no unfinished output"
+        assert word in str(error.value)
+    for pattern, found in ((b"", "found 0 bytes, expected 1 to"), (bytes(1 << 20), "found 1048576 bytes")):
+        with pytest.raises(homaes.ParametersError, match=f'pattern "p": {found}'):
+            homaes.scan(ctr(b"one"), CTR, world.keys.eval, world.wrapped, {"p": pattern})

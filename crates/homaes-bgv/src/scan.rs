@@ -47,6 +47,11 @@ impl Placement {
         (out.overlap < out.run_len).then_some(out)
     }
 
+    /// Bytes of the longest pattern of which there are placements.
+    pub fn longest(params: &Params) -> usize {
+        BLOCK * params.slots().run_len() - (BLOCK - 1)
+    }
+
     /// Blocks of a run whose windows it answers for.
     fn own(&self) -> usize {
         self.run_len - self.overlap

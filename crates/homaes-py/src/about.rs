@@ -2,6 +2,7 @@
 
 use crate::ciphertexts::inspection_dict;
 use crate::errors::raise;
+use crate::place::path;
 use crate::wait;
 use homaes::{Cancel, Error, Set};
 use pyo3::prelude::*;
@@ -48,7 +49,10 @@ pub(crate) fn card<'py>(py: Python<'py>, set: &str) -> PyResult<Bound<'py, PyDic
 /// What a file of any kind says about itself, every checksum verified.
 #[pyfunction]
 #[pyo3(signature = (path, /))]
-pub(crate) fn inspect(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyDict>> {
+pub(crate) fn inspect(
+    py: Python<'_>,
+    #[pyo3(from_py_with = path)] path: PathBuf,
+) -> PyResult<Bound<'_, PyDict>> {
     let read = move || homaes::inspect(path);
     let found = wait::run(py, &Cancel::new(), false, read)?;
     inspection_dict(py, &found)
@@ -57,7 +61,10 @@ pub(crate) fn inspect(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyDic
 /// BLAKE3 of a file.
 #[pyfunction]
 #[pyo3(signature = (path, /))]
-pub(crate) fn digest(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyBytes>> {
+pub(crate) fn digest(
+    py: Python<'_>,
+    #[pyo3(from_py_with = path)] path: PathBuf,
+) -> PyResult<Bound<'_, PyBytes>> {
     let read = move || {
         let mut hasher = blake3::Hasher::new();
         let file = std::fs::File::open(&path);

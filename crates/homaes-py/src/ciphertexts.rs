@@ -3,7 +3,7 @@
 use crate::batches::Batches;
 use crate::errors::{raise, refuse};
 use crate::fault::Fault;
-use crate::place::{Opened, Place, Shared, clear_beside, text_of};
+use crate::place::{Opened, Place, Shared, clear_beside, path, text_of};
 use crate::wait;
 use homaes::{
     Cancel, Ciphertexts, DecryptOptions, DecryptReport, Error, Inspection, Meta, Mode, Output,
@@ -136,7 +136,12 @@ impl Held {
 
     /// Write it to a file.
     #[pyo3(signature = (path, /, *, force=false))]
-    pub(crate) fn save(&self, py: Python<'_>, path: PathBuf, force: bool) -> PyResult<()> {
+    pub(crate) fn save(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = path)] path: PathBuf,
+        force: bool,
+    ) -> PyResult<()> {
         let (held, cancel) = (self.clone(), Cancel::new());
         let thrown = cancel.clone();
         let save = move || {

@@ -1,10 +1,11 @@
 //! Numbers that are arguments, of any size.
 
-use pyo3::exceptions::{PyOverflowError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyBool;
 use std::ops::RangeInclusive;
 
-/// A Python integer, or the largest that fits in its place, so that who takes it says what is expected.
+/// A Python integer, and no truth value, or the largest that fits in its place, so that who takes it says what is expected.
 #[derive(Clone, Copy)]
 pub(crate) struct Number(i128);
 
@@ -12,6 +13,10 @@ impl<'py> FromPyObject<'_, 'py> for Number {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if object.is_instance_of::<PyBool>() {
+            let message = "'bool' object cannot be interpreted as an integer";
+            return Err(PyTypeError::new_err(message));
+        }
         match object.extract() {
             Ok(number) => Ok(Self(number)),
             Err(error) if error.is_instance_of::<PyOverflowError>(object.py()) => {

@@ -9,7 +9,8 @@ use crate::place::buffer;
 use homaes::{AesKey, DecryptOptions, DecryptReport, Expect, Mode};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::{PyBytes, PyDict, PyMapping};
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,6 +23,7 @@ pub(crate) struct How {
     part: Option<String>,
     unauthenticated: bool,
     expect: Expected,
+    parts: Option<BTreeMap<String, Expected>>,
     seen: Option<PathBuf>,
 }
 
@@ -38,6 +40,7 @@ impl How {
             part: None,
             unauthenticated,
             expect: Expected::default(),
+            parts: None,
             seen: None,
         })
     }
@@ -57,15 +60,36 @@ impl How {
         }
     }
 
-    pub(crate) fn options(&self) -> DecryptOptions<'_> {
-        DecryptOptions {
+    /// Every part of a message, each of which must be as expected and must not have been accepted before.
+    pub(crate) fn of_parts(
+        self,
+        parts: Option<BTreeMap<String, Expected>>,
+        seen: Option<PathBuf>,
+    ) -> Self {
+        Self {
+            parts,
+            seen,
+            ..self
+        }
+    }
+
+    /// Calls `decrypt` with the options of the library.
+    pub(crate) fn with<T>(&self, decrypt: impl FnOnce(DecryptOptions<'_>) -> T) -> T {
+        let parts = self.parts.as_ref().map(|parts| {
+            let parts = parts.iter();
+            parts
+                .map(|(name, part)| (name.clone(), part.borrow()))
+                .collect()
+        });
+        decrypt(DecryptOptions {
             aes_key: self.aes_key.as_ref(),
             unauthenticated: self.unauthenticated,
             unpad: self.unpad,
             expect: self.expect.borrow(),
+            parts: parts.as_ref(),
             part: self.part.as_deref(),
             seen: self.seen.as_deref(),
-        }
+        })
     }
 }
 
@@ -104,6 +128,27 @@ impl Expected {
         })
     }
 
+    /// Of each part, by its name: those with a mode, and those with a length.
+    pub(crate) fn of_parts(
+        modes: Option<&Bound<'_, PyAny>>,
+        bytes: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Option<BTreeMap<String, Self>>> {
+        let modes = modes.map(|modes| by_name("expect", modes)).transpose()?;
+        let bytes = bytes
+            .map(|bytes| by_name("expect_bytes", bytes))
+            .transpose()?;
+        if modes.is_none() && bytes.is_none() {
+            return Ok(None);
+        }
+        let [modes, bytes] = [modes, bytes].map(Option::unwrap_or_default);
+        let names = modes.keys().chain(bytes.keys());
+        let parts = names.map(|name| {
+            let bytes = bytes.get(name).map(|bytes| bytes.extract()).transpose()?;
+            Ok((name.clone(), Self::of(modes.get(name), bytes)?))
+        });
+        parts.collect::<PyResult<_>>().map(Some)
+    }
+
     fn borrow(&self) -> Expect<'_> {
         let mode = self.mode.as_ref();
         Expect {
@@ -113,6 +158,21 @@ impl Expected {
             bytes: self.bytes,
         }
     }
+}
+
+/// What a mapping has for each name of a part; `argument` names it in errors.
+fn by_name<'py>(
+    argument: &str,
+    mapping: &Bound<'py, PyAny>,
+) -> PyResult<BTreeMap<String, Bound<'py, PyAny>>> {
+    let Ok(mapping) = mapping.cast::<PyMapping>() else {
+        return Err(PyTypeError::new_err(format!(
+            "{argument}: expected a mapping by names of parts, such as {{'a.txt': …}}"
+        )));
+    };
+    let items = mapping.items()?;
+    let items = items.iter().map(|item| item.extract());
+    items.collect()
 }
 
 /// Where a decrypted message is when all of it is there and checked. Overwritten when dropped.

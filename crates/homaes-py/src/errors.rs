@@ -31,12 +31,17 @@ pub(crate) enum Made<'e> {
 
 impl Raise for Error {
     fn raise(self) -> PyErr {
-        let made = match system(&self) {
-            Some(made) => Made::System(made),
-            None => Made::Own(class(&self), self.to_string(), details(&self)),
-        };
-        finish(made, remedy(&self), self.is_temporary())
+        raise_with(&self, remedy(&self))
     }
+}
+
+/// The exception of an error for which something else than its own remedy is to be done.
+pub(crate) fn raise_with(error: &Error, remedy: &str) -> PyErr {
+    let made = match system(error) {
+        Some(made) => Made::System(made),
+        None => Made::Own(class(error), error.to_string(), details(error)),
+    };
+    finish(made, remedy, error.is_temporary())
 }
 
 /// The exception, with what to do, and with whether the same call may succeed later.
@@ -201,6 +206,7 @@ fn class(error: &Error) -> &'static str {
         | Error::NoPart { .. }
         | Error::OwnInput { .. }
         | Error::Value { .. }
+        | Error::Pattern { .. }
         | Error::OtherState { .. }
         | Error::Crossing { .. } => "ParametersError",
         Error::Noise { .. } | Error::NoisyValue { .. } => "NoiseError",

@@ -5,7 +5,7 @@ use crate::counts::Number;
 use crate::errors::raise;
 use crate::input::{FilePart, Given, location, warn_of_shared_counters};
 use crate::keys::{EvalKey, WrappedKey, layout_of};
-use crate::place::{fixed, text_of};
+use crate::place::{fixed, optional_path, path, text_of};
 use crate::service::{Service, Start, lock};
 use crate::transcipher::threads_of;
 use crate::wait::{self, Told};
@@ -38,7 +38,7 @@ impl Job {
         layout: Option<&str>,
         shard_batches: Option<Number>,
         ignore_space: bool,
-        cache: Option<PathBuf>,
+        #[pyo3(from_py_with = optional_path)] cache: Option<PathBuf>,
     ) -> PyResult<Self> {
         let shard_batches = shard_batches.map(|count| count.of("shard_batches", 1..=u64::MAX));
         let cancel = Cancel::new();
@@ -163,7 +163,11 @@ impl Job {
 
     /// The files of its evaluation key and of its wrapped key; of those in a bucket, copies.
     #[pyo3(signature = (cache, /))]
-    fn key_files(&self, py: Python<'_>, cache: Option<PathBuf>) -> PyResult<[PathBuf; 2]> {
+    fn key_files(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = optional_path)] cache: Option<PathBuf>,
+    ) -> PyResult<[PathBuf; 2]> {
         let job = self.0.clone();
         let files = move || job.key_files(cache.as_deref());
         wait::run(py, &Cancel::new(), false, files)
@@ -188,7 +192,12 @@ impl Job {
 
     /// Write the file of results.
     #[pyo3(signature = (path, force, /))]
-    fn merge(&self, py: Python<'_>, path: PathBuf, force: bool) -> PyResult<()> {
+    fn merge(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = path)] path: PathBuf,
+        force: bool,
+    ) -> PyResult<()> {
         Held::of_job(self.0.clone()).save(py, path, force)
     }
 
@@ -238,7 +247,7 @@ impl JobWorker {
         eval_key: Option<&EvalKey>,
         wrapped_key: Option<&WrappedKey>,
         threads: Option<Number>,
-        cache: Option<PathBuf>,
+        #[pyo3(from_py_with = optional_path)] cache: Option<PathBuf>,
     ) -> PyResult<Self> {
         let threads = Some(threads_of(threads)?);
         let given = eval_key.zip(wrapped_key).map(|(eval, wrapped)| Keys {

@@ -1,7 +1,7 @@
 //! Errors of jobs and stores as exceptions.
 
 use crate::details::Details;
-use crate::errors::{Made, Raise, finish, missing, raise, refused};
+use crate::errors::{Made, Raise, finish, missing, raise, raise_with, refused};
 use homaes::Error;
 use homaes_job::{JobError, StoreError};
 use pyo3::PyErr;
@@ -21,6 +21,7 @@ impl Raise for JobError {
                 _ => raise(Error::Io { path, source }),
             },
             Self::Work(error) => raise(error),
+            Self::Shard(error) => raise_with(&error, REMOVE_SHARD),
             Self::Store(error) => raise(error),
             error => {
                 let made = Made::Own(class(&error), error.to_string(), details(&error));
@@ -48,6 +49,8 @@ impl Raise for StoreError {
         finish(made, store(temporary), temporary)
     }
 }
+
+const REMOVE_SHARD: &str = "remove it, and evaluate it again with Job.run";
 
 /// What to do about a store.
 fn store(temporary: bool) -> &'static str {
@@ -81,7 +84,7 @@ fn details(error: &JobError) -> Details<'_> {
         JobError::ShardTooLong { found, most, .. } => Details::of(*found, *most),
         JobError::Incomplete { job, missing, .. } => Details::of(*missing, 0u64).with(job),
         JobError::NoJob { job } | JobError::Plan { job, .. } | JobError::OtherKeys { job } => Details::at(job),
-        JobError::Inside { path } => Details::at(path),
+        JobError::Inside { path } | JobError::Linked { path } => Details::at(path),
         JobError::Input { input: path } | JobError::Differs { shard: path } | JobError::NoFile { shard: path } | JobError::Path { path } => Details::at(path),
         _ => Details::default(),
     }
@@ -91,7 +94,7 @@ fn details(error: &JobError) -> Details<'_> {
 fn remedy(error: &JobError) -> &'static str {
     match error {
         JobError::NoJob { .. } => "check the location, or make a job with Job.plan",
-        JobError::ShardBytes { .. } | JobError::NoFile { .. } => "remove it and run the job again",
+        JobError::ShardBytes { .. } | JobError::NoFile { .. } => REMOVE_SHARD,
         JobError::NoShard { .. } => "Job.shards is their number",
         JobError::ShardTooLong { .. } => "give fewer shard_batches",
         JobError::Incomplete { .. } => "evaluate them with Job.run",

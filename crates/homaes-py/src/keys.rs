@@ -6,7 +6,7 @@ use crate::decrypt::{Expected, How, Plain, aes_key_of, decrypt_report, secret_by
 use crate::errors::raise;
 use crate::fault::Fault;
 use crate::numbers::opened;
-use crate::place::{Opened, Place, Shared, clear_beside, path_or_bytes};
+use crate::place::{Opened, Place, Shared, clear_beside, optional_path, path, path_or_bytes};
 use crate::wait;
 use homaes::{
     Cancel, DecryptReport, Direction, Error, Expansion, KdfCost, KeyFolder, KeySet, Layout, Output,
@@ -69,7 +69,7 @@ impl SecretKey {
     fn save(
         &self,
         py: Python<'_>,
-        path: PathBuf,
+        #[pyo3(from_py_with = path)] path: PathBuf,
         passphrase: Option<&Bound<'_, PyAny>>,
         force: bool,
     ) -> PyResult<()> {
@@ -87,7 +87,7 @@ impl SecretKey {
     fn _save_with(
         &self,
         py: Python<'_>,
-        folder: PathBuf,
+        #[pyo3(from_py_with = path)] folder: PathBuf,
         eval: &EvalKey,
         passphrase: Option<&Bound<'_, PyAny>>,
         force: bool,
@@ -167,7 +167,7 @@ impl SecretKey {
         unauthenticated: bool,
         expect: Option<&Bound<'py, PyAny>>,
         expect_bytes: Option<Number>,
-        seen: Option<PathBuf>,
+        #[pyo3(from_py_with = optional_path)] seen: Option<PathBuf>,
     ) -> PyResult<Bound<'py, PyBytes>> {
         let plain = Plain::default();
         let expect = Expected::of(expect, expect_bytes)?;
@@ -184,14 +184,14 @@ impl SecretKey {
     fn decrypt_to<'py>(
         &self,
         ciphertexts: &Bound<'py, PyAny>,
-        path: PathBuf,
+        #[pyo3(from_py_with = path)] path: PathBuf,
         aes_key: Option<&Bound<'py, PyAny>>,
         unpad: bool,
         part: Option<String>,
         unauthenticated: bool,
         expect: Option<&Bound<'py, PyAny>>,
         expect_bytes: Option<Number>,
-        seen: Option<PathBuf>,
+        #[pyo3(from_py_with = optional_path)] seen: Option<PathBuf>,
         force: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         let expect = Expected::of(expect, expect_bytes)?;
@@ -205,24 +205,28 @@ impl SecretKey {
     }
 
     /// Decrypt every part of results into a file of its name below a folder.
-    #[pyo3(signature = (ciphertexts, folder, /, *, aes_key=None, unpad=false, unauthenticated=false, force=false))]
+    #[pyo3(signature = (ciphertexts, folder, /, *, aes_key=None, unpad=false, unauthenticated=false, expect=None, expect_bytes=None, seen=None, force=false))]
     #[allow(clippy::too_many_arguments, reason = "named in Python")]
     fn decrypt_parts<'py>(
         &self,
         ciphertexts: &Bound<'py, PyAny>,
-        folder: PathBuf,
+        #[pyo3(from_py_with = path)] folder: PathBuf,
         aes_key: Option<&Bound<'py, PyAny>>,
         unpad: bool,
         unauthenticated: bool,
+        expect: Option<&Bound<'py, PyAny>>,
+        expect_bytes: Option<&Bound<'py, PyAny>>,
+        #[pyo3(from_py_with = optional_path)] seen: Option<PathBuf>,
         force: bool,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let how = How::new(aes_key, unpad, unauthenticated)?;
+        let parts = Expected::of_parts(expect, expect_bytes)?;
+        let how = How::new(aes_key, unpad, unauthenticated)?.of_parts(parts, seen);
         let (py, held) = (ciphertexts.py(), Held::of(ciphertexts)?);
         let (secret, cancel) = (self.0.clone(), Cancel::new());
         let thrown = cancel.clone();
         let done = wait::run(py, &cancel, true, move || {
             let _removed = homaes::remove_leftovers(&folder);
-            held.decrypt_parts(&secret, (&folder, force), how.options(), &thrown)
+            how.with(|options| held.decrypt_parts(&secret, (&folder, force), options, &thrown))
         })?;
         let out = PyDict::new(py);
         for (name, report) in &done {
@@ -293,7 +297,8 @@ impl SecretKey {
         let (secret, cancel) = (self.0.clone(), Cancel::new());
         let thrown = cancel.clone();
         wait::run(ciphertexts.py(), &cancel, writes, move || {
-            held.decrypt(&secret, output()?, how.options(), &thrown)
+            let output = output()?;
+            how.with(|options| held.decrypt(&secret, output, options, &thrown))
         })
     }
 }
@@ -333,7 +338,12 @@ impl EvalKey {
 
     /// Write it to a file.
     #[pyo3(signature = (path, /, *, force=false))]
-    fn save(&self, py: Python<'_>, path: PathBuf, force: bool) -> PyResult<()> {
+    fn save(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = path)] path: PathBuf,
+        force: bool,
+    ) -> PyResult<()> {
         py.detach(|| match &self.place {
             Place::Bytes(bytes) => Ok(write(&path, bytes.as_ref(), force)?),
             Place::File(from) => {
@@ -443,7 +453,12 @@ impl WrappedKey {
 
     /// Write it to a file.
     #[pyo3(signature = (path, /, *, force=false))]
-    fn save(&self, py: Python<'_>, path: PathBuf, force: bool) -> PyResult<()> {
+    fn save(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = path)] path: PathBuf,
+        force: bool,
+    ) -> PyResult<()> {
         let own = self.file.as_ref().map(Opened::path);
         let save = || {
             homaes::refuse_own_input(&path, own)?;

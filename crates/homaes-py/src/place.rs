@@ -155,6 +155,14 @@ pub(crate) fn path(object: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
     path_or_bytes(object, false)
 }
 
+/// The path that an object is, if it is not None.
+pub(crate) fn optional_path(object: &Bound<'_, PyAny>) -> PyResult<Option<PathBuf>> {
+    match object.is_none() {
+        true => Ok(None),
+        false => path(object).map(Some),
+    }
+}
+
 /// The path that an object is, where it may be something else too.
 pub(crate) fn path_or_bytes(object: &Bound<'_, PyAny>, or_bytes: bool) -> PyResult<PathBuf> {
     object.extract().map_err(|error| {

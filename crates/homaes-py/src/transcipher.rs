@@ -5,7 +5,7 @@ use crate::counts::Number;
 use crate::errors::raise;
 use crate::input::{Given, message, warn_of_shared_counters};
 use crate::keys::{EvalKey, WrappedKey, layout_of};
-use crate::place::clear_beside;
+use crate::place::{clear_beside, optional_path};
 use crate::service::{Service, Start};
 use crate::wait::Told;
 use homaes::{Cancel, Kept, Message, Output, Progress, Report, Resume, Transcipher};
@@ -100,7 +100,7 @@ impl Runner {
         &self,
         py: Python<'py>,
         parts: Vec<Given<'py>>,
-        out: Option<PathBuf>,
+        #[pyo3(from_py_with = optional_path)] out: Option<PathBuf>,
         force: bool,
         step: Option<&Bound<'py, PyAny>>,
         kept: Option<&Bound<'py, PyAny>>,

@@ -1,7 +1,7 @@
 //! Files of what was computed on results.
 
 use crate::circuit::Circuit;
-use crate::place::clear_beside;
+use crate::place::{clear_beside, path};
 use crate::wait;
 use homaes::{Cancel, Computed, Error, Output};
 use pyo3::prelude::*;
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 #[pyo3(signature = (path, values, circuit, force, /))]
 pub(crate) fn save_values(
     py: Python<'_>,
-    path: PathBuf,
+    #[pyo3(from_py_with = path)] path: PathBuf,
     values: Vec<(String, Vec<Bound<'_, PyAny>>)>,
     circuit: &Circuit,
     force: bool,

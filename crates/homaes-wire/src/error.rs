@@ -226,7 +226,7 @@ impl WireError {
                 "use the version of homaes that made the file, or make it anew"
             }
             Self::OtherKey { .. } => "use files made with one secret key",
-            Self::Changed { .. } => "leave the file as it is, and run again",
+            Self::Changed { .. } => "leave the file as it is while it is used, and load it again",
             _ => "copy the file again, or make it anew",
         }
     }

@@ -5,6 +5,7 @@
 //! never appear.
 
 use crate::error::TAG_TO_CHECK;
+use crate::expect;
 use crate::gcm::TagCheck;
 use crate::meta::{Meta, PartMeta};
 use crate::output::{Folder, folder_of};
@@ -13,6 +14,7 @@ use crate::seen::Seen;
 use crate::{AesKey, Ciphertexts, Error, Expect, Output, Result, SecretKey};
 use homaes_aes::{KeySize, Mode};
 use homaes_wire::{KeyId, Kind, Reader};
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::ops::Range;
 use std::path::Path;
@@ -34,11 +36,13 @@ pub struct DecryptOptions<'k> {
     pub unpad: bool,
     /// What the message must be.
     pub expect: Expect<'k>,
+    /// What each part must be, by its name, if the message has parts: one that is missing or not named here is refused, as is a message without parts.
+    pub parts: Option<&'k BTreeMap<String, Expect<'k>>>,
     /// The part to decrypt, by its name, of a message with parts.
     pub part: Option<&'k str>,
     /// A replay log, made if it is missing: a message in it is refused, and one that is accepted is recorded when the output is in
-    /// place. Needs `aes_key`, for without a checked tag nothing tells which message it is. A file beside it, its name with `.lock`
-    /// added, lets runs that share it take turns.
+    /// place, each part by itself if all are decrypted. Needs `aes_key`, for without a checked tag nothing tells which message it is. A file beside it, its name
+    /// with `.lock` added, lets runs that share it take turns.
     pub seen: Option<&'k Path>,
 }
 
@@ -113,6 +117,7 @@ impl SecretKey {
         ciphertexts.check(&self.set, self.id())?;
         let (path, meta) = (ciphertexts.path().to_owned(), ciphertexts.meta());
         let part = meta.chosen(&path, options.part)?.clone();
+        check_parts(options, meta, &path)?;
         options.expect.check(&path, &part, options.unpad)?;
         output.refuse_own_input([&*path])?;
         let about = (&*path, meta.key_size, self.id());
@@ -128,10 +133,12 @@ impl SecretKey {
     }
 
     /// Decrypts every part of the `.hct` file `path` into a file of its name below `folder`, which is made if it is missing; `force` allows to replace files. Each appears
-    /// when it is whole and its tag right, one after the other: if one fails, those before it are there. `options` apply to the parts that they can apply to.
+    /// when it is whole and its tag right, one after the other: if one fails, those before it are there, and in the replay log. The AES key and the removal of
+    /// padding apply to the parts that they can apply to.
     ///
     /// # Errors
-    /// As [`decrypt_with`](Self::decrypt_with); [`Error::NoParts`] if the message has none, [`Error::ManyParts`] for options about one message.
+    /// As [`decrypt_with`](Self::decrypt_with), whose path then names the part too; [`Error::NoParts`] if the message has none, [`Error::ManyParts`] for
+    /// [`expect`](DecryptOptions::expect) and [`part`](DecryptOptions::part), which are about one message.
     pub fn decrypt_parts(
         &self,
         path: impl AsRef<Path>,
@@ -159,17 +166,18 @@ impl SecretKey {
         if !meta.has_parts() {
             return Err(Error::NoParts { path });
         }
-        let of_one = options.part.is_some() || options.seen.is_some();
-        if of_one || options.expect != Expect::default() {
+        if options.part.is_some() || options.expect != Expect::default() {
             return Err(meta.many(&path));
         }
+        check_parts(options, meta, &path)?;
         let _made = Folder::create(folder)?;
         let all = 0..meta.split.bytes;
         let mut files = Files {
             folder,
             force,
             options,
-            about: (&path, meta.key_size, self.id()),
+            input: &path,
+            about: (meta.key_size, self.id()),
             parts: meta.parts.clone().into_iter(),
             current: None,
             made: Vec::new(),
@@ -242,7 +250,28 @@ pub fn describe(path: impl AsRef<Path>) -> Result<Meta> {
     Ok(Ciphertexts::open(path)?.meta().clone())
 }
 
-/// Of a message with parts: the file, the size of its AES key, and its FHE key.
+/// Holds what is expected of parts against those of a message, before anything is decrypted.
+fn check_parts(options: DecryptOptions<'_>, meta: &Meta, path: &Path) -> Result<()> {
+    let Some(expected) = options.parts else {
+        return Ok(());
+    };
+    if !meta.has_parts() {
+        return Err(Error::NoParts {
+            path: path.to_owned(),
+        });
+    }
+    let names = meta.parts.iter().filter_map(|part| part.name.as_deref());
+    expect::check_names(path, expected, names)?;
+    for part in &meta.parts {
+        if let Some(expect) = part.name.as_ref().and_then(|name| expected.get(name)) {
+            let unpad = options.unpad && part.mode.whole_blocks();
+            expect.check(&part.place(path), part, unpad)?;
+        }
+    }
+    Ok(())
+}
+
+/// Of a message: the file, the size of its AES key, and its FHE key.
 type About<'p> = (&'p Path, KeySize, KeyId);
 
 /// Parts of a message, each on its way to a file of its own.
@@ -250,7 +279,8 @@ struct Files<'k> {
     folder: &'k Path,
     force: bool,
     options: DecryptOptions<'k>,
-    about: About<'k>,
+    input: &'k Path,
+    about: (KeySize, KeyId),
     /// Those to come.
     parts: std::vec::IntoIter<PartMeta>,
     current: Option<(PartMeta, Sink<'k>)>,
@@ -292,13 +322,18 @@ impl Files<'_> {
                 self.made.push(Folder::create(parent)?);
             }
             let output = Output::private(&path, self.force)?;
-            output.refuse_own_input([self.about.0])?;
+            output.refuse_own_input([self.input])?;
+            let expect = self.options.parts.zip(part.name.as_ref());
+            let expect = expect.and_then(|(parts, name)| parts.get(name));
             let options = DecryptOptions {
                 aes_key: self.options.aes_key.filter(|_| part.tag.is_some()),
                 unpad: self.options.unpad && part.mode.whole_blocks(),
+                expect: expect.copied().unwrap_or_default(),
                 ..self.options
             };
-            let sink = Sink::new(output, self.about, &part, options)?;
+            let (key_size, key) = self.about;
+            let about = (&*part.place(self.input), key_size, key);
+            let sink = Sink::new(output, about, &part, options)?;
             let empty = part.bytes == 0;
             self.current = Some((part, sink));
             if !empty {
@@ -312,7 +347,7 @@ impl Files<'_> {
     /// Lets the file of this part appear.
     fn finish(&mut self) -> Result<()> {
         if let Some((part, sink)) = self.current.take() {
-            let report = sink.finish(self.about.0, &part, None)?;
+            let report = sink.finish(&part.place(self.input), &part, None)?;
             self.done.push((part.name.unwrap_or_default(), report));
         }
         Ok(())

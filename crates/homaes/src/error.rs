@@ -119,6 +119,16 @@ pub enum Error {
         /// What it must have.
         expected: &'static str,
     },
+    /// A pattern of a search is empty, or its windows reach over more than a run of slots of the set.
+    #[error("pattern {}: found {found} bytes, expected 1 to {most}", quoted(label))]
+    Pattern {
+        /// Its label.
+        label: String,
+        /// Its bytes.
+        found: usize,
+        /// The most that the set has room for.
+        most: usize,
+    },
     /// A ciphertext of a value cannot be read or decrypted.
     #[error("{}: value {label:?}: {source}", path.display())]
     Ciphertext {

@@ -2,6 +2,7 @@
 
 use crate::{Error, PartMeta, Result};
 use homaes_wire::hex;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// What the client knows of the message that it asked for. What is `None` may be anything.
@@ -84,6 +85,32 @@ impl Expect<'_> {
             }),
             _ => Ok(()),
         }
+    }
+}
+
+/// Checks that a message of many parts has those that are expected, and no others.
+pub(crate) fn check_names<'p>(
+    path: &Path,
+    expected: &BTreeMap<String, Expect<'_>>,
+    found: impl Iterator<Item = &'p str>,
+) -> Result<()> {
+    let refuse = |found: String, expected: &str| {
+        Err(Error::Unexpected {
+            path: path.to_owned(),
+            what: "parts",
+            found,
+            expected: expected.to_owned(),
+        })
+    };
+    let mut missing: BTreeSet<&str> = expected.keys().map(String::as_str).collect();
+    for name in found {
+        if !missing.remove(name) {
+            return refuse(format!("{name:?}"), "no part of this name");
+        }
+    }
+    match missing.first() {
+        Some(name) => refuse(format!("no part {name:?}"), "one"),
+        None => Ok(()),
     }
 }
 

@@ -11,8 +11,7 @@ mod wrapped;
 
 pub use aes::{AesKey, MAX_AES_KEY_FILE_BYTES};
 pub use folder::{
-    FolderInspection, KeyFile, KeyFolder, KeyStep, KeyTick, Pair, REPLACED_KEY_FILE, Repair,
-    inspect_folder,
+    FolderInspection, KeyFile, KeyFolder, KeyStep, KeyTick, Pair, Repair, inspect_folder,
 };
 pub(crate) use protect::Protection;
 pub use protect::{KdfCost, MAX_PASSPHRASE_BYTES, Passphrase};

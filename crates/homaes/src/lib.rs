@@ -106,15 +106,14 @@ pub use inspect::{End, Inspection, Messages, inspect};
 pub use keys::{
     AesKey, BRIDGE_KEY_FILE, EVAL_KEY_FILE, EvalKey, Fits, FolderInspection, KdfCost, KeyFile,
     KeyFolder, KeySet, KeyStep, KeyTick, MAX_AES_KEY_FILE_BYTES, MAX_PASSPHRASE_BYTES, Pair,
-    Passphrase, REPLACED_KEY_FILE, Repair, SECRET_KEY_FILE, SecretKey, WrappedKey, inspect_folder,
-    is_exposed,
+    Passphrase, Repair, SECRET_KEY_FILE, SecretKey, WrappedKey, inspect_folder, is_exposed,
 };
 pub use memory::check_keys as check_memory;
 pub use message::{Message, Part};
 pub use meta::{MAX_AAD_BYTES, Meta, PartMeta};
 pub use output::{
-    Buffer, Output, interrupt, interrupt_without_memory, is_unfinished_name, refuse_own_input,
-    remove_leftovers,
+    Buffer, Output, REPLACED_KEY_FILE, interrupt, interrupt_without_memory, is_unfinished_name,
+    refuse_own_input, remove_leftovers,
 };
 pub use plan::{Plan, RunId};
 pub use pool::Pool;

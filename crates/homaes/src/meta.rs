@@ -16,7 +16,7 @@ use crate::{Error, Quality, Step};
 use homaes_aes::{Block, KeySize, Layout, Mode};
 use homaes_wire::{Decoder, Encoder, WireError};
 use sha2::{Digest, Sha256};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Longest associated data that a run carries: 1 MiB.
 pub const MAX_AAD_BYTES: usize = 1 << 20;
@@ -106,6 +106,16 @@ impl PartMeta {
     #[must_use]
     pub fn aad_sha256(&self) -> [u8; 32] {
         sha256(&self.aad)
+    }
+
+    /// How errors name it: the file that it is in, and its name.
+    pub(crate) fn place(&self, file: &Path) -> PathBuf {
+        let mut place = file.as_os_str().to_owned();
+        if let Some(name) = &self.name {
+            place.push(": part ");
+            place.push(name);
+        }
+        place.into()
     }
 
     /// AES blocks; the last one may be partial.
@@ -447,7 +457,7 @@ pub(crate) fn check_names<'n>(
         name.len() <= MAX_NAME_BYTES && name.split('/').all(within) && name.chars().all(plain)
     };
     if let Some(name) = all.iter().find(|name| !is_path(name)) {
-        let expected = "a path of at most 1024 bytes below a folder, with / between folders";
+        let expected = "a path of at most 1024 bytes below a folder, with / between folders, without backslashes and control characters";
         return Err((name, expected));
     }
     let is_unfinished =

@@ -72,13 +72,16 @@ pub fn remove_leftovers(folder: &Path) -> Vec<PathBuf> {
 pub(crate) const PART: &str = ".homaes-part";
 pub(crate) const JOURNAL: &str = ".homaes-journal";
 
-/// Whether a file has the name of an output in the making, or of what a run that goes on has beside it. Such files are no messages: later runs remove or replace
-/// them.
+/// Name of the secret key that is being replaced, within the folder of a pair of keys.
+pub const REPLACED_KEY_FILE: &str = "secret.hsk.replaced";
+
+/// Whether a file has the name of an output in the making, or of what a run that goes on has beside it, or of a secret key that is being replaced. Such files are
+/// no messages: later runs remove or replace them.
 #[must_use]
 pub fn is_unfinished_name(name: &OsStr) -> bool {
     let bytes = name.as_encoded_bytes();
     let beside = |end: &str| bytes.starts_with(b".") && bytes.ends_with(end.as_bytes());
-    is_temporary_name(name) || beside(PART) || beside(JOURNAL)
+    is_temporary_name(name) || beside(PART) || beside(JOURNAL) || name == REPLACED_KEY_FILE
 }
 
 /// What files of client keys of the crate `tfhe` have in their first bytes, after the versions of the format.
@@ -145,6 +148,8 @@ pub(crate) fn completing<T, E>(
 pub struct Output {
     path: PathBuf,
     sink: Sink,
+    /// Whether it must not take the place of a secret key.
+    spares: bool,
 }
 
 /// Where the bytes go.
@@ -189,8 +194,7 @@ impl Output {
     /// [`Error::AlreadyExists`], [`Error::HoldsSecretKey`] or [`Error::Io`].
     pub fn create(path: impl AsRef<Path>, force: bool) -> Result<Self> {
         let private = false;
-        spare_secret_key(path.as_ref(), force)?;
-        Self::with(path.as_ref(), OutputOptions { force, private })
+        Self::sparing(path.as_ref(), OutputOptions { force, private })
     }
 
     /// As [`create`](Self::create), readable and writable by the owner alone (mode 0600 on Unix) from the first byte on: for
@@ -199,8 +203,16 @@ impl Output {
     /// # Errors
     /// As [`create`](Self::create).
     pub fn private(path: impl AsRef<Path>, force: bool) -> Result<Self> {
-        spare_secret_key(path.as_ref(), force)?;
-        Self::replacing(path.as_ref(), force)
+        let private = true;
+        Self::sparing(path.as_ref(), OutputOptions { force, private })
+    }
+
+    fn sparing(path: &Path, options: OutputOptions) -> Result<Self> {
+        spare_secret_key(path, options.force)?;
+        Ok(Self {
+            spares: true,
+            ..Self::with(path, options)?
+        })
     }
 
     /// As [`private`](Self::private), for a secret key, which may replace another.
@@ -219,6 +231,7 @@ impl Output {
                 parts: Vec::new(),
                 writer,
             }),
+            spares: false,
         }
     }
 
@@ -229,6 +242,7 @@ impl Output {
         let output = Self {
             path: "<memory>".into(),
             sink: Sink::Memory(Vec::new(), buffer.clone()),
+            spares: false,
         };
         (output, buffer)
     }
@@ -239,6 +253,7 @@ impl Output {
         Self {
             path: name.into(),
             sink: Sink::Stream(Box::new(writer)),
+            spares: false,
         }
     }
 
@@ -254,6 +269,7 @@ impl Output {
             Ok(file) => Ok(Self {
                 path: file.target().to_owned(),
                 sink: Sink::File(file),
+                spares: false,
             }),
             Err(source) => Err(Error::output(path, source)),
         }
@@ -321,7 +337,16 @@ impl Output {
         Ok(Self {
             path: file.target().to_owned(),
             sink: Sink::File(file),
+            spares: !private,
         })
+    }
+
+    /// Refuses to take the place of a secret key that has come to be there meanwhile.
+    fn spare(&self) -> Result<()> {
+        match &self.sink {
+            Sink::File(file) if self.spares => spare_secret_key(&self.path, file.replaces()),
+            _ => Ok(()),
+        }
     }
 
     /// The file and its path, unless it is held in memory.
@@ -406,9 +431,10 @@ impl Output {
     /// Gives the file its name, or hands over what was held: it is complete.
     ///
     /// # Errors
-    /// [`Error::AlreadyExists`] if it has come to be there meanwhile, [`Error::Io`].
+    /// [`Error::AlreadyExists`] or [`Error::HoldsSecretKey`] if something has come to be there meanwhile, [`Error::Io`].
     pub fn commit(self) -> Result<()> {
-        let Self { path, sink } = self;
+        self.spare()?;
+        let Self { path, sink, .. } = self;
         match sink {
             Sink::File(file) => {
                 let committed = completing(1, || file.commit());
@@ -436,6 +462,8 @@ impl Output {
             self.commit()?;
             return second.commit();
         }
+        self.spare()?;
+        second.spare()?;
         let (first, path) = self.into_file()?;
         let (second, second_path) = second.into_file()?;
         completing(2, || {

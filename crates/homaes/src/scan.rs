@@ -24,8 +24,6 @@ const HEADER: &str = "homaes scan of ";
 
 const ANSWERS: &str = "all answers of one search, under the same set, labels and patterns";
 const OWN_LABEL: &str = "a label that does not begin with \"homaes scan of\"";
-const PATTERN: &str =
-    "a pattern of at least one byte, with windows that fit a run of slots of its set";
 
 /// A search for public patterns at every byte offset of a message, in BGV.
 ///
@@ -67,7 +65,8 @@ impl Scan {
     /// A search for patterns by their labels, with keys of `set`.
     ///
     /// # Errors
-    /// [`Error::OtherState`] if the set is not of BGV; [`Error::Value`] if there is no pattern, or one is empty or too long for the set.
+    /// [`Error::OtherState`] if the set is not of BGV; [`Error::Value`] if there is no pattern; [`Error::Pattern`] if one is empty or too long for
+    /// the set.
     pub fn new(set: &Set, patterns: impl IntoIterator<Item = (String, Vec<u8>)>) -> Result<Self> {
         let patterns: Vec<_> = patterns.into_iter().collect();
         let params = set.params();
@@ -82,7 +81,11 @@ impl Scan {
         };
         for (label, pattern) in &patterns {
             if of(pattern.len()).is_none() {
-                return Err(wrong(label, PATTERN));
+                return Err(Error::Pattern {
+                    label: label.clone(),
+                    found: pattern.len(),
+                    most: Placement::longest(params),
+                });
             }
             if label.starts_with(HEADER) {
                 return Err(wrong(label, OWN_LABEL));

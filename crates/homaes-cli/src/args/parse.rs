@@ -64,8 +64,8 @@ pub(super) fn parse_shards(text: &str) -> Result<Shards, String> {
 /// A share of a whole.
 pub(super) fn parse_share(text: &str) -> Result<f64, String> {
     let share = text.parse().ok();
-    let share = share.filter(|share| (0.0..=1.0).contains(share));
-    share.ok_or_else(|| "expected a number from 0 to 1, such as 0.02".to_owned())
+    let share = share.filter(|&share| share > 0.0 && share <= 1.0);
+    share.ok_or_else(|| "expected a number above 0, up to 1, such as 0.02".to_owned())
 }
 
 /// Whether a path stands for standard input or output.

@@ -59,6 +59,7 @@ pub(crate) fn run(args: &Decrypt) -> Result<(), Failure> {
             bytes: args.expect_bytes,
         },
         part: args.part.as_deref(),
+        parts: None,
         seen: args.seen.as_deref(),
     };
     let Some(output) = output else {
@@ -162,8 +163,17 @@ fn tell_parts(args: &Decrypt, done: &[(String, DecryptReport)]) -> Result<(), Fa
     let bytes = done.iter().map(|(_, report)| report.bytes).sum();
     let bytes = table::count(bytes, "byte", "bytes");
     let left = table::noise_left(done.first().and_then(|(_, report)| report.margin_bits));
+    let recorded = match (
+        &args.seen,
+        done.last().and_then(|(_, report)| report.recorded),
+    ) {
+        (Some(log), Some(number)) => {
+            format!(", messages up to number {number} in {}", log.display())
+        }
+        _ => String::new(),
+    };
     console::print_done(&format!(
-        "{}: {parts}, {bytes}, noise left: {left} above the largest measured, {} with a right tag, {} without one\n",
+        "{}: {parts}, {bytes}, noise left: {left} above the largest measured, {} with a right tag, {} without one{recorded}\n",
         args.out().display(),
         of(Tag::Verified),
         of(Tag::None)

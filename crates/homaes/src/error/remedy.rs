@@ -25,6 +25,9 @@ impl Error {
             Self::Ciphertext { source, .. } => source.remedy(),
             Self::Keys(source) | Self::Unfit(source) => source.remedy(),
             Self::Value { .. } => "correct what the program says of it",
+            Self::Pattern { .. } => {
+                "search for as many bytes at most, or use a set with more slots"
+            }
             Self::NoisyValue { .. } | Self::Wide { .. } => {
                 "compute it anew, and trust none of its numbers"
             }
@@ -94,7 +97,7 @@ impl Error {
             }
             Self::PartNames { .. } => "rename them, or give names with --files-from",
             Self::ManyParts { .. } => {
-                "choose one with --part, or decrypt all into a folder, without --seen and what is expected of one message"
+                "choose one with --part, or decrypt all into a folder, without what is expected of one message"
             }
             Self::NoParts { .. } => "leave --part out, and give a file as output",
             Self::NoPart { .. } => "'homaes inspect' lists the parts",
@@ -132,7 +135,7 @@ fn io_remedy(error: &io::Error) -> &'static str {
         Kind::ResourceBusy => "wait for it to end, or give this run another output",
         Kind::InvalidInput | Kind::IsADirectory => "give a regular file",
         Kind::InvalidData | Kind::UnexpectedEof => {
-            "let nothing write to the file while it is used, and try again"
+            "let nothing write to it while it is used, and try again"
         }
         _ => "check the file, the disk and their permissions, and try again",
     }

@@ -23,7 +23,7 @@ use super::{
     BRIDGE_KEY_FILE, EVAL_KEY_FILE, Fits, KdfCost, Passphrase, SECRET_KEY_FILE, SecretKey,
     readable_by_others, write_secret, write_watched,
 };
-use crate::output::{Folder, completing};
+use crate::output::{Folder, REPLACED_KEY_FILE, completing};
 use crate::{Error, Output, Result, Set, disk, random};
 use homaes_wire::{
     AtomicFile, KeyId, Kind, Reader, Temporary, WireError, is_one_file, unfinished_path,
@@ -32,9 +32,6 @@ use rand_core::Rng;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-
-/// Name of the secret key that is being replaced, within the folder of a pair of keys.
-pub const REPLACED_KEY_FILE: &str = "secret.hsk.replaced";
 
 /// A folder for a pair of keys, locked against other processes that make keys or change a passphrase there.
 pub struct KeyFolder {
