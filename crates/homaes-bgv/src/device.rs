@@ -6,6 +6,7 @@
 use crate::error::Result;
 use crate::params::Params;
 use homaes_leveled::{Lowering, Meter, Poly};
+use rayon::prelude::*;
 
 pub use crate::keyswitch::{Addend, Factors, Pass, Post, Shape, Summands, SwitchKey};
 pub use crate::plan::SwitchPlan;
@@ -20,8 +21,9 @@ pub trait Device: Send + Sync {
     /// [`Error::Cancelled`](crate::Error::Cancelled).
     fn pass(&self, pass: &Pass<'_>) -> Result<Vec<[Poly; 2]>>;
 
-    /// A modulus switch.
-    fn mod_down(&self, params: &Params, meter: &Meter, plan: &Lowering, a: &Poly) -> Poly;
+    /// A modulus switch of each of several polynomials.
+    fn mod_down(&self, params: &Params, meter: &Meter, plan: &Lowering, all: &[&Poly])
+    -> Vec<Poly>;
 
     /// Adds `b` to `a`, over the primes `basis`.
     fn add(&self, params: &Params, basis: &[usize], a: &mut Poly, b: &Poly);
@@ -42,8 +44,17 @@ impl Device for Processor {
         pass.run()
     }
 
-    fn mod_down(&self, params: &Params, meter: &Meter, plan: &Lowering, a: &Poly) -> Poly {
-        plan.apply(params.pool(), meter, a)
+    fn mod_down(
+        &self,
+        params: &Params,
+        meter: &Meter,
+        plan: &Lowering,
+        all: &[&Poly],
+    ) -> Vec<Poly> {
+        let switched = all.par_iter().with_max_len(1);
+        switched
+            .map(|a| plan.apply(params.pool(), meter, a))
+            .collect()
     }
 
     fn add(&self, params: &Params, basis: &[usize], a: &mut Poly, b: &Poly) {

@@ -219,22 +219,29 @@ impl<'k> Evaluator<'k> {
         if a.level > level + hop {
             return self.lowered(&self.lowered(a, a.level - hop), level);
         }
-        self.down(a, level)
+        let mut out = self.down(&[a], level);
+        out.pop().expect("one in, one out")
     }
 
-    /// One switch to `level`.
-    fn down(&self, a: &Ciphertext, level: usize) -> Ciphertext {
+    /// One switch to `level` of ciphertexts of one level.
+    fn down(&self, all: &[&Ciphertext], level: usize) -> Vec<Ciphertext> {
+        let Some(first) = all.first() else {
+            return Vec::new();
+        };
         let params = self.params();
-        let plan = params.lowering(a.level, level);
-        let down = |p| self.device.mod_down(params, &self.meter, plan, p);
+        let plan = params.lowering(first.level, level);
+        let parts: Vec<&Poly> = all.iter().flat_map(|a| &a.parts).collect();
+        let down = self.device.mod_down(params, &self.meter, plan, &parts);
+        let mut down = down.into_iter();
         let drop = plan.log2_drop();
-        Ciphertext {
+        let switched = all.iter().map(|a| Ciphertext {
             owner: a.owner,
             level,
-            parts: a.parts.each_ref().map(down),
+            parts: [(); 2].map(|()| down.next().expect("one for each part")),
             noise: a.noise.switched(drop, params.noise()),
             history: a.history.one(|b| lowered_bound(params, b, drop)),
-        }
+        });
+        switched.collect()
     }
 
     /// To the level below.
@@ -245,16 +252,18 @@ impl<'k> Evaluator<'k> {
     /// # Errors
     /// At level 1; [`Error::TooNoisy`]; if `a` belongs to another set or key.
     pub fn mod_switch(&self, a: &Ciphertext) -> Result<Ciphertext> {
-        let out = self.one_down(&self.entered(a)?)?;
+        let mut out = self.one_down(&[&self.entered(a)?])?;
+        let out = out.pop().expect("one in, one out");
         self.checked("modulus switch", out)
     }
 
     /// [`Evaluator::mod_switch`] without looking at the result, as [`Evaluator::sum`].
-    pub(crate) fn one_down(&self, a: &Ciphertext) -> Result<Ciphertext> {
-        if a.level <= 1 {
-            return Err(out_of_depth(1, 0));
+    pub(crate) fn one_down(&self, all: &[&Ciphertext]) -> Result<Vec<Ciphertext>> {
+        match all.first() {
+            Some(a) if a.level <= 1 => Err(out_of_depth(1, 0)),
+            Some(a) => Ok(self.down(all, a.level - 1)),
+            None => Ok(Vec::new()),
         }
-        Ok(self.down(a, a.level - 1))
     }
 
     /// Both operands at the lower of their levels.

@@ -146,7 +146,7 @@ impl Evaluator<'_> {
                 history: History::AES,
             };
             Ok(Lifted {
-                ciphertext: self.one_down(&sum)?,
+                ciphertext: self.one_down(&[&sum])?.pop().expect("one in, one out"),
                 log2_t: 1,
                 carried_log2,
             })

@@ -119,11 +119,17 @@ impl Device for Cuda {
         self.run(pass)
     }
 
-    fn mod_down(&self, params: &Params, meter: &Meter, plan: &Lowering, a: &Poly) -> Poly {
+    fn mod_down(
+        &self,
+        params: &Params,
+        meter: &Meter,
+        plan: &Lowering,
+        all: &[&Poly],
+    ) -> Vec<Poly> {
         if !self.is_for(params) {
-            return Processor.mod_down(params, meter, plan, a);
+            return Processor.mod_down(params, meter, plan, all);
         }
-        self.lower(params, plan, a)
+        self.lower(params, plan, all)
     }
 
     fn add(&self, params: &Params, basis: &[usize], a: &mut Poly, b: &Poly) {

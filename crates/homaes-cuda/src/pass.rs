@@ -169,29 +169,32 @@ impl Cuda {
     }
 
     /// See [`Device::mod_down`](homaes_bgv::device::Device::mod_down).
-    pub(crate) fn lower(&self, params: &Params, plan: &Lowering, a: &Poly) -> Poly {
-        let held = self.held(&a.limbs);
+    pub(crate) fn lower(&self, params: &Params, plan: &Lowering, all: &[&Poly]) -> Vec<Poly> {
+        let held: Vec<Held> = all.iter().map(|a| self.held(&a.limbs)).collect();
         let mut tables = Tables::default();
         let at = lowering_tables(params, plan, &mut tables);
-        let sources = tables.words([held.at()]);
+        let sources = tables.words(held.iter().map(Held::at));
         let tables = Buffer::of(&self.gpu.driver, &tables.0);
-        let out = self.divide(plan, &tables, &at, (sources, 1));
-        self.poly(&out, 0, plan.to().len())
+        let (dropped, elements) = (plan.dropped().len(), all.len());
+        let work = Buffer::new(&self.gpu.driver, elements * (dropped + 1) * self.gpu.n());
+        let out = self.divide(plan, &tables, &at, (sources, elements), work.at(0));
+        let (n, to) = (self.gpu.n(), plan.to().len());
+        let poly = |k: usize| self.poly(&out, k * to * n, to);
+        (0..elements).map(poly).collect()
     }
 
-    /// Switches elements by `plan`; the addresses of their limbs are in the tables.
+    /// Switches elements by `plan`; the addresses of their limbs are in the tables. At `work` there is room for the limbs dropped, and for one more of each element.
     fn divide(
         &self,
         plan: &Lowering,
         tables: &Buffer,
         at: &LoweringTables,
         (sources, elements): (usize, usize),
+        work: u64,
     ) -> Arc<Buffer> {
         let gpu = &self.gpu;
         let (n, dropped, to) = (gpu.n(), plan.dropped().len(), plan.to().len());
-        let buffer = |limbs: usize| Buffer::new(&gpu.driver, limbs * n);
-        let (ys, vs) = (buffer(elements * dropped), buffer(elements));
-        let out = Arc::new(buffer(elements * to));
+        let out = Arc::new(Buffer::new(&gpu.driver, elements * to * n));
         let digits = Digits {
             count: 1,
             places: tables.at(at.order),
@@ -201,7 +204,7 @@ impl Cuda {
             inverses: tables.at(at.inverses),
             limbs: dropped,
         };
-        let (y, v) = (ys.at(0), vs.at(0));
+        let (y, v) = (work, work + 8 * (elements * dropped * n) as u64);
         let primes = tables.at(at.dropped);
         let from = [primes, tables.at(at.places), tables.at(sources), y];
         gpu.rows_inverse([dropped, elements], from);
@@ -226,22 +229,46 @@ struct Switching<'a> {
     /// what the addresses below are of, while it is in use
     held: Vec<Held>,
     tables: Tables,
+    /// of all that follows
+    _work: Buffer,
     /// both sums of every output, over the extended basis
-    sums: Arc<Buffer>,
+    sums: u64,
     /// digits of all pieces, over the extended basis
-    extended: Buffer,
+    extended: u64,
     /// words of all pieces, and quotients of their digits
-    words: Buffer,
-    quotients: Buffer,
+    words: u64,
+    quotients: u64,
+    /// pieces times the plan's scale
+    scaled: u64,
+    /// of the division
+    division: u64,
 }
 
 impl<'a> Switching<'a> {
     fn new(cuda: &'a Cuda, pass: &'a Pass<'a>, outputs: &'a [Summands<'a>], first: usize) -> Self {
         let plan: &SwitchPlan = pass.plan;
         let n = cuda.gpu.n();
-        let buffer = |limbs: usize| Buffer::new(&cuda.gpu.driver, limbs * n);
-        let elements = outputs.len() * pass.shape.uses.len();
+        let (sums, elements) = (2 * outputs.len(), outputs.len() * pass.shape.uses.len());
         let (from, extended, digits) = (plan.from.len(), plan.extended.len(), plan.digits.len());
+        let scaled = match pass.shape.unscaled && !plan.all_special {
+            true => elements * from,
+            false => 0,
+        };
+        let limbs = [
+            sums * extended,
+            elements * digits * extended,
+            elements * from,
+            elements * digits,
+            scaled,
+            sums * (plan.down.dropped().len() + 1),
+        ];
+        let work = Buffer::new(&cuda.gpu.driver, limbs.iter().sum::<usize>() * n);
+        let mut used = 0;
+        let [sums, extended, words, quotients, scaled, division] = limbs.map(|limbs| {
+            let at = work.at(used);
+            used += limbs * n;
+            at
+        });
         Self {
             cuda,
             pass,
@@ -249,10 +276,13 @@ impl<'a> Switching<'a> {
             first,
             held: Vec::new(),
             tables: Tables::default(),
-            sums: Arc::new(buffer(2 * outputs.len() * extended)),
-            extended: buffer(elements * digits * extended),
-            words: buffer(elements * from),
-            quotients: buffer(elements * digits),
+            _work: work,
+            sums,
+            extended,
+            words,
+            quotients,
+            scaled,
+            division,
         }
     }
 
@@ -281,7 +311,7 @@ impl<'a> Switching<'a> {
         let at = switch_tables(params, plan, &mut self.tables);
         let down = lowering_tables(params, &plan.down, &mut self.tables);
         let n = self.cuda.gpu.n();
-        let item = |k: usize| self.sums.at(k * plan.extended.len() * n);
+        let item = |k: usize| self.sums + 8 * (k * plan.extended.len() * n) as u64;
         let sums: Vec<u64> = (0..2 * self.outputs.len()).map(item).collect();
         let sources = self.tables.words(sums);
         let factors: Vec<&Factors<'_>> = self
@@ -298,9 +328,13 @@ impl<'a> Switching<'a> {
             self.products(&at, &factors)
         };
         let elements = 2 * self.outputs.len();
-        let out = self
-            .cuda
-            .divide(&plan.down, &tables, &down, (sources, elements));
+        let out = self.cuda.divide(
+            &plan.down,
+            &tables,
+            &down,
+            (sources, elements),
+            self.division,
+        );
         let to = plan.down.to().len();
         let poly = |k: usize| self.cuda.poly(&out, k * to * n, to);
         (0..self.outputs.len())
@@ -321,12 +355,12 @@ impl<'a> Switching<'a> {
             limbs: plan.from.len(),
         };
         let elements = self.elements();
-        let (y, v) = (self.words.at(0), self.quotients.at(0));
+        let (y, v) = (self.words, self.quotients);
         let args = [tables.at(at.from), tables.at(at.words), y];
         gpu.columns_scale([plan.from.len(), elements], args);
         gpu.quotient(elements, &digits, [y, v]);
         let size = [plan.extended.len(), elements];
-        let to = [y, v, self.extended.at(0)];
+        let to = [y, v, self.extended];
         gpu.rows_combine(size, tables.at(at.extended), &digits, to);
         digits
     }
@@ -357,21 +391,21 @@ impl<'a> Switching<'a> {
         let sigma = map(factors[0].map);
         let (from, extended) = (plan.from.len(), plan.extended.len());
         let args = [at.from, at.unstored_scale, xs, second].map(|at| tables.at(at));
-        gpu.rows_product([from, self.elements()], args, sigma, self.words.at(0));
+        gpu.rows_product([from, self.elements()], args, sigma, self.words);
         self.extend(&tables, at);
         let args = [
             At(tables.at(at.extended)),
             Int(from),
             At(tables.at(at.own)),
             Int(plan.digits.len()),
-            At(self.extended.at(0)),
+            At(self.extended),
             At(tables.at(xs)),
             At(tables.at(ys)),
             Map(sigma),
             At(tables.at(at.unstored_scale)),
             At(tables.at(by_row)),
             At(tables.at(keys)),
-            At(self.sums.at(0)),
+            At(self.sums),
         ];
         gpu.product_columns([extended, self.outputs.len()], &args);
         tables
@@ -404,12 +438,11 @@ impl<'a> Switching<'a> {
         let n = self.cuda.gpu.n();
         let (from, extended) = (plan.from.len(), plan.extended.len());
         let unscaled = pass.shape.unscaled && !plan.all_special;
-        // pieces times the plan's scale
-        let scaled = unscaled.then(|| Buffer::new(&self.cuda.gpu.driver, pieces.len() * from * n));
         let as_given = self.tables.words(pieces.iter().copied());
-        let stored = match &scaled {
-            Some(scaled) => (0..pieces.len()).map(|k| scaled.at(k * from * n)).collect(),
-            None => pieces,
+        let scaled = |k: usize| self.scaled + 8 * (k * from * n) as u64;
+        let stored = match unscaled {
+            true => (0..pieces.len()).map(scaled).collect(),
+            false => pieces,
         };
         let stored = self.tables.words(stored);
         let added = self.tables.words(added);
@@ -427,31 +460,31 @@ impl<'a> Switching<'a> {
         let post = self.post_tables();
         let tables = Buffer::of(&self.cuda.gpu.driver, &self.tables.0);
         let gpu = &self.cuda.gpu;
-        if let Some(scaled) = &scaled {
+        if unscaled {
             let args = [at.from, at.scale, as_given].map(|at| tables.at(at));
             let [primes, scale, sources] = args;
             gpu.scale_limbs(
                 [from, self.elements()],
-                [primes, scale, sources, scaled.at(0)],
+                [primes, scale, sources, self.scaled],
             );
         }
         let args = [at.from, at.order, stored].map(|at| tables.at(at));
         let [primes, order, sources] = args;
         gpu.rows_inverse(
             [from, self.elements()],
-            [primes, order, sources, self.words.at(0)],
+            [primes, order, sources, self.words],
         );
         let digits = self.extend(&tables, at);
         let primes = tables.at(at.extended);
         let size = [extended, self.elements()];
-        gpu.columns_forward(size, primes, &digits, self.extended.at(0));
+        gpu.columns_forward(size, primes, &digits, self.extended);
         let args = [
             At(primes),
             Int(from),
             At(tables.at(at.own)),
             Int(plan.digits.len()),
             Int(self.pieces()),
-            At(self.extended.at(0)),
+            At(self.extended),
             At(tables.at(stored)),
             At(tables.at(terms)),
             Int(term_count),
@@ -460,7 +493,7 @@ impl<'a> Switching<'a> {
             At(tables.at(added)),
             At(tables.at(by_row)),
             Int(self.outputs.len()),
-            At(self.sums.at(0)),
+            At(self.sums),
         ];
         gpu.inner_product([extended, self.outputs.len().div_ceil(GROUP)], &args);
         self.post(&tables, primes, post);
@@ -517,7 +550,7 @@ impl<'a> Switching<'a> {
         let (gpu, plan) = (&self.cuda.gpu, &self.pass.plan.switch);
         let (from, extended) = (plan.from.len(), plan.extended.len());
         let [two, p, keys] = at.map(|at| tables.at(at));
-        let sums = self.sums.at(0);
+        let sums = self.sums;
         match self.pass.post {
             Post::None => {}
             Post::Keys(_) => {

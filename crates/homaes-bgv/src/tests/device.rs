@@ -38,8 +38,15 @@ impl Device for Elsewhere {
         Ok(parts.map(|pair| pair.map(|part| self.keep(part))).collect())
     }
 
-    fn mod_down(&self, params: &Params, meter: &Meter, plan: &Lowering, a: &Poly) -> Poly {
-        self.keep(Processor.mod_down(params, meter, plan, a))
+    fn mod_down(
+        &self,
+        params: &Params,
+        meter: &Meter,
+        plan: &Lowering,
+        all: &[&Poly],
+    ) -> Vec<Poly> {
+        let switched = Processor.mod_down(params, meter, plan, all).into_iter();
+        switched.map(|poly| self.keep(poly)).collect()
     }
 
     fn add(&self, params: &Params, basis: &[usize], a: &mut Poly, b: &Poly) {
