@@ -18,6 +18,7 @@ use crate::aes::sliced::SlicedAes;
 use crate::aes::state::State;
 use crate::aes::wrapped::{Part, WrappedKey, before_inversion, slope};
 use crate::ciphertext::History;
+use crate::device::Device;
 use crate::error::Result;
 use crate::evaluate::Evaluator;
 use crate::keys::EvalKey;
@@ -25,6 +26,7 @@ use crate::params::Params;
 use bits::BitsAes;
 use homaes_aes::{Block, Direction, Layout, cipher_observed};
 use homaes_scheme::{Cancel, Reading, misfit};
+use std::sync::Arc;
 
 /// AES under one wrapped key, in one layout.
 pub struct Aes<'k> {
@@ -74,6 +76,18 @@ impl<'k> Aes<'k> {
                 Layout::Bits => ByLayout::Bits(BitsAes::new(key)),
             },
         })
+    }
+
+    /// The same, on another device than the processor. What is kept of earlier batches stays.
+    #[must_use]
+    pub fn on(mut self, device: &Arc<dyn Device>) -> Self {
+        let eval = match &mut self.circuit {
+            ByLayout::Sliced(c) => &mut c.eval,
+            ByLayout::Packed(c) => &mut c.eval,
+            ByLayout::Bits(c) => &mut c.0.0,
+        };
+        *eval = eval.clone().on(device.clone());
+        self
     }
 
     /// The parameters.

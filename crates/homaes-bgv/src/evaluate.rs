@@ -5,10 +5,11 @@
 
 use crate::bound::{Bound, Scalar, lowered_bound, product_bound, relinearized_bound};
 use crate::ciphertext::{Ciphertext, History, Product};
+use crate::device::{Device, Processor};
 use crate::encrypt::{encode, largest_embedding_log2, padded, plain_coefficients, trivial};
 use crate::error::{Error, Result};
 use crate::keys::{EvalKey, Target};
-use crate::keyswitch::{Addend, Factors, Pass, Shape, Summands};
+use crate::keyswitch::{Addend, Factors, Pass, Post, Shape, Summands};
 use crate::noise::Noise;
 use crate::params::{Params, SwitchPlan};
 use crate::row_constant;
@@ -19,7 +20,6 @@ use homaes_math::kernel::{self, Tensor};
 use homaes_scheme::FieldError;
 use homaes_scheme::{Cancel, Owner, Reading};
 use homaes_wire::KeyId;
-use rayon::prelude::*;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -32,6 +32,7 @@ const MIN_CAPACITY_BITS: f64 = 4.0;
 pub struct Evaluator<'k> {
     key: &'k EvalKey,
     meter: Arc<Meter>,
+    device: Arc<dyn Device>,
     /// looked at before every product of AES (of bits: before each is relinearised), before every column of its linear layer, and at every
     /// operand of users' circuits
     pub(crate) cancel: Cancel,
@@ -43,6 +44,7 @@ impl<'k> Evaluator<'k> {
         Self {
             key,
             meter: Arc::default(),
+            device: Arc::new(Processor),
             cancel: Cancel::new(),
         }
     }
@@ -52,6 +54,12 @@ impl<'k> Evaluator<'k> {
     pub fn until(self, cancel: &Cancel) -> Self {
         let cancel = cancel.clone();
         Self { cancel, ..self }
+    }
+
+    /// The same, on another device than the processor.
+    #[must_use]
+    pub fn on(self, device: Arc<dyn Device>) -> Self {
+        Self { device, ..self }
     }
 
     /// The parameters.
@@ -131,7 +139,7 @@ impl<'k> Evaluator<'k> {
         let params = self.params();
         let basis = params.basis(out.level);
         for (x, y) in out.parts.iter_mut().zip(&other.parts) {
-            x.add_assign(params.pool(), basis, y);
+            self.device.add(params, basis, x, y);
         }
         out.owner = out.owner.with(other.owner);
         out.noise = out.noise.plus_dependent(other.noise);
@@ -211,22 +219,29 @@ impl<'k> Evaluator<'k> {
         if a.level > level + hop {
             return self.lowered(&self.lowered(a, a.level - hop), level);
         }
-        self.down(a, level)
+        let mut out = self.down(&[a], level);
+        out.pop().expect("one in, one out")
     }
 
-    /// One switch to `level`.
-    fn down(&self, a: &Ciphertext, level: usize) -> Ciphertext {
+    /// One switch to `level` of ciphertexts of one level.
+    fn down(&self, all: &[&Ciphertext], level: usize) -> Vec<Ciphertext> {
+        let Some(first) = all.first() else {
+            return Vec::new();
+        };
         let params = self.params();
-        let plan = params.lowering(a.level, level);
-        let down = |p| plan.apply(params.pool(), &self.meter, p);
+        let plan = params.lowering(first.level, level);
+        let parts: Vec<&Poly> = all.iter().flat_map(|a| &a.parts).collect();
+        let down = self.device.mod_down(params, &self.meter, plan, &parts);
+        let mut down = down.into_iter();
         let drop = plan.log2_drop();
-        Ciphertext {
+        let switched = all.iter().map(|a| Ciphertext {
             owner: a.owner,
             level,
-            parts: a.parts.each_ref().map(down),
+            parts: [(); 2].map(|()| down.next().expect("one for each part")),
             noise: a.noise.switched(drop, params.noise()),
             history: a.history.one(|b| lowered_bound(params, b, drop)),
-        }
+        });
+        switched.collect()
     }
 
     /// To the level below.
@@ -237,16 +252,18 @@ impl<'k> Evaluator<'k> {
     /// # Errors
     /// At level 1; [`Error::TooNoisy`]; if `a` belongs to another set or key.
     pub fn mod_switch(&self, a: &Ciphertext) -> Result<Ciphertext> {
-        let out = self.one_down(&self.entered(a)?)?;
+        let mut out = self.one_down(&[&self.entered(a)?])?;
+        let out = out.pop().expect("one in, one out");
         self.checked("modulus switch", out)
     }
 
     /// [`Evaluator::mod_switch`] without looking at the result, as [`Evaluator::sum`].
-    pub(crate) fn one_down(&self, a: &Ciphertext) -> Result<Ciphertext> {
-        if a.level <= 1 {
-            return Err(out_of_depth(1, 0));
+    pub(crate) fn one_down(&self, all: &[&Ciphertext]) -> Result<Vec<Ciphertext>> {
+        match all.first() {
+            Some(a) if a.level <= 1 => Err(out_of_depth(1, 0)),
+            Some(a) => Ok(self.down(all, a.level - 1)),
+            None => Ok(Vec::new()),
         }
-        Ok(self.down(a, a.level - 1))
     }
 
     /// Both operands at the lower of their levels.
@@ -380,9 +397,9 @@ impl<'k> Evaluator<'k> {
         let mut pieces: Vec<&Poly> = p.parts.iter().collect();
         let addends = pieces.drain(..2).collect();
         let output = [Summands::Stored { pieces, addends }];
-        let pass = self.pass(plan, &shape, &output, count);
+        let parts = self.pass(plan, &shape, &output, Post::None, count)?;
         let pieces = shape.uses.len();
-        let mut out = self.finish(plan, pass.run(|_, _| ()), &[p.noise], pieces);
+        let mut out = self.finish(plan, parts, &[p.noise], pieces);
         let mut c = out.pop().expect("one product in, one ciphertext out");
         c.history = p
             .history
@@ -398,8 +415,7 @@ impl<'k> Evaluator<'k> {
     }
 
     /// The products x_i·σ_k(y_i) of ciphertexts of one level, k at least 1, relinearised with or without
-    /// the switch to the level below. One rayon task each: threads work on the same key at the same
-    /// time, so that what one has fetched the others find in the shared cache.
+    /// the switch to the level below.
     pub(crate) fn multiply_many(
         &self,
         x: &[&Ciphertext],
@@ -418,18 +434,13 @@ impl<'k> Evaluator<'k> {
         let map = params.frobenius(k);
         let pairs = || x.iter().zip(y);
         let outputs: Vec<Summands<'_>> = pairs()
-            .map(|(x, y)| Summands::Product(Factors { x, y, map }))
+            .map(|(x, y)| {
+                let (x, y) = (&x.parts, &y.parts);
+                Summands::Product(Factors { x, y, map })
+            })
             .collect();
         let noises: Vec<Noise> = pairs().map(|(x, y)| x.noise.times(y.noise)).collect();
-        let sums = outputs
-            .par_chunks(1) // a pass of its own for every output
-            .map(|output| {
-                self.cancel.check()?;
-                let pass = self.pass(plan, &shape, output, outputs.len());
-                Ok(pass.run(|_, _| ()))
-            })
-            .collect::<Result<Vec<_>>>()?;
-        let sums = sums.into_iter().flatten().collect();
+        let sums = self.pass(plan, &shape, &outputs, Post::None, 1)?;
         Ok(self.finish(plan, sums, &noises, shape.uses.len()))
     }
 
@@ -456,25 +467,29 @@ impl<'k> Evaluator<'k> {
         Ok(Shape {
             uses: uses.collect::<Result<_>>()?,
             addends: vec![addend(false), addend(true)],
+            unscaled: false,
         })
     }
 
-    /// A pass, one of `passes` side by side: where these do not keep all threads busy, each is spread over threads.
-    pub(crate) fn pass<'a>(
-        &'a self,
-        plan: &'a SwitchPlan,
-        shape: &'a Shape<'a>,
-        outputs: &'a [Summands<'a>],
-        passes: usize,
-    ) -> Pass<'a> {
-        Pass {
+    /// The outputs of a pass, one of `calls` side by side.
+    pub(crate) fn pass(
+        &self,
+        plan: &SwitchPlan,
+        shape: &Shape<'_>,
+        outputs: &[Summands<'_>],
+        post: Post<'_>,
+        calls: usize,
+    ) -> Result<Vec<[Poly; 2]>> {
+        self.device.pass(&Pass {
             params: self.params(),
             meter: &self.meter,
+            cancel: &self.cancel,
             plan,
             shape,
             outputs,
-            spread: passes < rayon::current_num_threads(),
-        }
+            post,
+            calls,
+        })
     }
 
     /// The product of the first `special` special primes times Σ ζ_17^k over `exponents`, per prime of
@@ -554,20 +569,6 @@ impl<'k> Evaluator<'k> {
             Err(_) => Target::Rotate(step),
         };
         self.image(&a, target, self.params().staying(a.level))
-    }
-
-    /// `poly` times the plan's scale.
-    pub(crate) fn scaled(&self, plan: &SwitchPlan, poly: &Poly) -> Poly {
-        let params = self.params();
-        let mut out = poly.clone();
-        if !plan.all_special {
-            for ((limb, &i), &c) in out.limbs.iter_mut().zip(&plan.from).zip(&plan.scale) {
-                self.meter.time(Stage::Elementwise, || {
-                    kernel::scale_canonical(params.ring(), params.modulus(i), c, limb);
-                });
-            }
-        }
-        out
     }
 }
 

@@ -9,11 +9,11 @@ use crate::ciphertext::Ciphertext;
 use crate::error::Result;
 use crate::evaluate::Evaluator;
 use crate::keys::{EvalKey, Target};
-use crate::keyswitch::{Addend, Shape, Summands, SwitchKey};
+use crate::keyswitch::{Addend, Post, Shape, Summands, SwitchKey};
 use crate::noise::Noise;
 use crate::params::{Params, SwitchPlan};
 use homaes_leveled::Poly;
-use homaes_math::{GaloisMap, kernel};
+use homaes_math::GaloisMap;
 use homaes_scheme::Cancel;
 use std::sync::Arc;
 
@@ -91,7 +91,7 @@ impl Evaluator<'_> {
         let params = self.params();
         self.key().key_at(target, plan, a.level)?;
         let image = Image::new(self.key(), target, vec![0], &self.cancel)?;
-        let mut out = self.sum_of_images(plan, &[image], &[a], 1.0, 1, |_, _| ());
+        let mut out = self.sum_of_images(plan, &[image], &[a], 1.0, 1, Post::None)?;
         let mut out = out.pop().expect("one input, one output");
         let galois = params.ring().exponent(target.map(params).source(0));
         out.history = a.history.one(|b| image_bound(params, plan, b, galois));
@@ -99,11 +99,10 @@ impl Evaluator<'_> {
     }
 
     /// Σ_i c_i σ_i(x) for every x of `inputs`, switched by `plan`; the inputs share every pass over the
-    /// keys. `post(at, sums)` may change the sums modulo the `at`-th prime of the plan's extended basis
-    /// before the division: they are P_l times the result. The call is one of `calls` side by side.
+    /// keys. `post` is done to the sums, which are P_l times the result, before the division. The call is one of `calls` side by side.
     ///
     /// Noise: times `power`, the mean of Σ|c_i|² (and of what `post` does); plus key switching. Cost: see
-    /// [`Pass::run`](crate::keyswitch::Pass::run).
+    /// `keyswitch/pass.rs`.
     pub(crate) fn sum_of_images(
         &self,
         plan: &SwitchPlan,
@@ -111,8 +110,8 @@ impl Evaluator<'_> {
         inputs: &[&Ciphertext],
         power: f64,
         calls: usize,
-        post: impl Fn(usize, &mut [[&mut [u64]; 2]]) + Sync,
-    ) -> Vec<Ciphertext> {
+        post: Post<'_>,
+    ) -> Result<Vec<Ciphertext>> {
         let special: Vec<Vec<Vec<u64>>> = images
             .iter()
             .map(|i| self.special_constants(plan.special(), &plan.from, &i.constant))
@@ -128,50 +127,22 @@ impl Evaluator<'_> {
         let shape = Shape {
             uses: vec![keyed.collect()],
             addends: firsts.chain(keyless().map(|k| addend(k, true))).collect(),
+            unscaled: true,
         };
-        let scaled: Vec<Poly> = inputs
-            .iter()
-            .map(|c| self.scaled(plan, &c.parts[1]))
-            .collect();
         let outputs: Vec<Summands<'_>> = inputs
             .iter()
-            .zip(&scaled)
-            .map(|(c, scaled)| Summands::Stored {
-                pieces: vec![scaled],
+            .map(|c| Summands::Stored {
+                pieces: vec![&c.parts[1]],
                 addends: vec![&c.parts[0]; images.len()]
                     .into_iter()
                     .chain(keyless().map(|_| &c.parts[1]))
                     .collect(),
             })
             .collect();
-        let parts = self.pass(plan, &shape, &outputs, calls).run(post);
+        let parts = self.pass(plan, &shape, &outputs, post, calls)?;
         let noises: Vec<Noise> = inputs.iter().map(|c| c.noise.scaled(power)).collect();
         // every switched image is multiplied by its constant, by `power` in all: as much noise as that many pieces without constants
-        self.finish(plan, parts, &noises, power.ceil() as usize)
-    }
-
-    /// Adds P_l times `keys` to the sums modulo the `at`-th source prime of `plan`.
-    pub(crate) fn add_keys(
-        &self,
-        plan: &SwitchPlan,
-        at: usize,
-        sums: &mut [[&mut [u64]; 2]],
-        keys: &[&Ciphertext],
-    ) {
-        if at >= plan.from.len() {
-            return;
-        }
-        let params = self.params();
-        let i = plan.from[at];
-        let m = params.modulus(i);
-        let p = m.shoup(params.special_product(plan.special(), i));
-        for (sum, key) in sums.iter_mut().zip(keys) {
-            for (s, k) in sum.iter_mut().zip(&key.parts) {
-                self.meter().time(homaes_leveled::Stage::Elementwise, || {
-                    kernel::scale_add(params.ring(), m, &k.limbs[at], p, s);
-                });
-            }
-        }
+        Ok(self.finish(plan, parts, &noises, power.ceil() as usize))
     }
 }
 

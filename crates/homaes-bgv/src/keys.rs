@@ -534,6 +534,8 @@ pub(crate) fn uniform_poly(params: &Params, seed: &Seed, stream: u64, basis: &[u
             sample::uniform(seed, stream << 8 | i as u64, params.modulus(i), &mut limb);
             limb
         })
-        .collect();
-    Poly { limbs }
+        .collect::<Vec<_>>();
+    Poly {
+        limbs: limbs.into(),
+    }
 }

@@ -13,9 +13,8 @@
 
 mod pass;
 
-pub(crate) use pass::Pass;
+pub use pass::Pass;
 
-use crate::ciphertext::Ciphertext;
 use crate::params::{Params, SwitchPlan};
 use homaes_leveled::{Axes, Meter, Poly, Stage};
 use homaes_math::kernel::{self, Tensor};
@@ -24,13 +23,13 @@ use homaes_math::{GaloisMap, Words};
 /// By tail, pairs (b_i, a_i) for the digits i, canonical limbs over all primes (empty for primes that the part does not
 /// hold).
 #[derive(Clone)]
-pub(crate) struct SwitchKey {
+pub struct SwitchKey {
     pub(crate) parts: [Vec<[Poly; 2]>; 3],
 }
 
 impl SwitchKey {
-    /// The pairs that `plan` reads.
-    fn digits(&self, plan: &SwitchPlan) -> &[[Poly; 2]] {
+    /// The pairs that `plan` reads, per digit of the gadget.
+    pub fn digits(&self, plan: &SwitchPlan) -> &[[Poly; 2]] {
         &self.parts[plan.tail as usize]
     }
 
@@ -43,32 +42,38 @@ impl SwitchKey {
 }
 
 /// What all outputs of one pass have in common: the keys their pieces meet, and how addends enter.
-pub(crate) struct Shape<'a> {
-    /// per piece d, each (σ, key) of `Σ σ(d)·key`
-    pub(crate) uses: Vec<Vec<(&'a GaloisMap, &'a SwitchKey)>>,
-    pub(crate) addends: Vec<Addend<'a>>,
+pub struct Shape<'a> {
+    /// Per piece d, each (σ, key) of `Σ σ(d)·key`.
+    pub uses: Vec<Vec<(&'a GaloisMap, &'a SwitchKey)>>,
+    /// How each addend enters.
+    pub addends: Vec<Addend<'a>>,
+    /// Whether pieces are still to be multiplied by the plan's `scale`.
+    pub unscaled: bool,
 }
 
 /// How a polynomial is added without a key: its image under `map` times a constant of Z\[ζ_17\]; nothing modulo special primes,
 /// because the constants contain P_l.
 #[derive(Clone, Copy)]
-pub(crate) struct Addend<'a> {
-    pub(crate) map: &'a GaloisMap,
-    /// stored constants per row, per prime of the source basis
-    pub(crate) by_row: &'a [Vec<u64>],
-    /// whether to the second polynomial of the output
-    pub(crate) second: bool,
+pub struct Addend<'a> {
+    /// The automorphism.
+    pub map: &'a GaloisMap,
+    /// Stored constants per row, per prime of the source basis.
+    pub by_row: &'a [Vec<u64>],
+    /// Whether to the second polynomial of the output.
+    pub second: bool,
 }
 
 /// The polynomials that one output of a pass is summed from, over the plan's source basis: digits of the pieces times keys, and addends times
 /// constants.
-pub(crate) enum Summands<'a> {
-    /// pieces, already multiplied by the plan's `scale`, and addends
+pub enum Summands<'a> {
+    /// Polynomials.
     Stored {
+        /// multiplied by the plan's `scale`, unless the shape says that they are not
         pieces: Vec<&'a Poly>,
+        /// added as they are
         addends: Vec<&'a Poly>,
     },
-    /// those of a product, which are computed one prime at a time, twice, rather than written to memory and read back
+    /// Those of a product, which are computed one prime at a time, twice, rather than written to memory and read back.
     Product(Factors<'a>),
 }
 
@@ -83,16 +88,19 @@ impl Summands<'_> {
 }
 
 /// Of the product x·σ(y), σ not the identity, whose parts under σ(s) and s·σ(s) are the pieces, and those under 1 and s the addends.
-pub(crate) struct Factors<'a> {
-    pub(crate) x: &'a Ciphertext,
-    pub(crate) y: &'a Ciphertext,
-    pub(crate) map: &'a GaloisMap,
+pub struct Factors<'a> {
+    /// Decrypts under (1, s).
+    pub x: &'a [Poly; 2],
+    /// Likewise, before the automorphism.
+    pub y: &'a [Poly; 2],
+    /// σ.
+    pub map: &'a GaloisMap,
 }
 
 impl Factors<'_> {
     /// Operands of the parts modulo the `at`-th source prime.
     fn operands(&self, plan: &SwitchPlan, at: usize) -> Tensor<'_> {
-        let [x, y] = [self.x, self.y].map(|c| c.parts.each_ref().map(|p| &*p.limbs[at]));
+        let [x, y] = [self.x, self.y].map(|parts| parts.each_ref().map(|p| &*p.limbs[at]));
         let (map, scale) = (self.map, plan.scale[at]);
         Tensor { x, y, map, scale }
     }
@@ -112,6 +120,17 @@ impl Factors<'_> {
             kernel::tensor_high(params.ring(), m, &t, out);
         });
     }
+}
+
+/// What is done to the sums of a pass before its division.
+#[derive(Clone, Copy)]
+pub enum Post<'a> {
+    /// Nothing.
+    None,
+    /// P_l times a ciphertext of the source level is added to each output.
+    Keys(&'a [&'a [Poly; 2]]),
+    /// The four outputs go through MixColumns, with these exponents of ζ_17 that sum to "2"; then as `Keys`.
+    MixKeys(&'a [u8], &'a [&'a [Poly; 2]]),
 }
 
 impl Summands<'_> {

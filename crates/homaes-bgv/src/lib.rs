@@ -72,6 +72,7 @@ mod chain;
 mod ciphertext;
 mod circuit;
 mod codec;
+pub mod device;
 mod encrypt;
 mod error;
 mod evaluate;

@@ -41,7 +41,7 @@ use crate::error::{Error, Result};
 use crate::evaluate::{Evaluator, out_of_depth, row_powers};
 use crate::images::Image;
 use crate::keys::{SecretKey, Target};
-use crate::keyswitch::Summands;
+use crate::keyswitch::{Post, Summands};
 use crate::noise::Noise;
 use crate::params::{Params, SwitchPlan};
 use homaes_aes::gf256;
@@ -120,7 +120,7 @@ impl Evaluator<'_> {
             let target = Target::Frobenius(k);
             self.key().key_at(target, plan, level)?;
             let image = Image::new(self.key(), target, vec![0], &self.cancel)?;
-            let mut out = self.sum_of_images(plan, &[image], &[a], 1.0, BITS - 1, |_, _| ());
+            let mut out = self.sum_of_images(plan, &[image], &[a], 1.0, BITS - 1, Post::None)?;
             Ok(Cow::Owned(out.pop().expect("one input, one output")))
         });
         let images = images.collect::<Result<Vec<_>>>()?;
@@ -146,7 +146,7 @@ impl Evaluator<'_> {
                 history: History::AES,
             };
             Ok(Lifted {
-                ciphertext: self.one_down(&sum)?,
+                ciphertext: self.one_down(&[&sum])?.pop().expect("one in, one out"),
                 log2_t: 1,
                 carried_log2,
             })
@@ -199,8 +199,7 @@ impl Evaluator<'_> {
             let mut pieces: Vec<&Poly> = product.parts.iter().collect();
             let addends = pieces.drain(..2).collect();
             let output = [Summands::Stored { pieces, addends }];
-            let pass = self.pass(plan, &shape, &output, inputs.len());
-            let parts = pass.run(|_, _| ());
+            let parts = self.pass(plan, &shape, &output, Post::None, inputs.len())?;
             let mut out = self.finish(plan, parts, &[product.noise], 1);
             Ok(Lifted {
                 ciphertext: out.pop().expect("one product in, one ciphertext out"),

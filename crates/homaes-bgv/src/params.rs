@@ -293,7 +293,7 @@ impl Params {
     }
 
     /// Ring and primes.
-    pub(crate) fn pool(&self) -> &Pool {
+    pub fn pool(&self) -> &Pool {
         &self.pool
     }
 
@@ -511,7 +511,7 @@ impl Params {
     }
 
     /// Product of the first `count` special primes modulo pool prime `i`.
-    pub(crate) fn special_product(&self, count: usize, i: usize) -> u64 {
+    pub fn special_product(&self, count: usize, i: usize) -> u64 {
         let from = self.special_from();
         self.product(self.modulus(i), from..from + count)
     }

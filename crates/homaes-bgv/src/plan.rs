@@ -4,8 +4,9 @@ use crate::chain::Tail;
 use core::ops::Deref;
 
 /// Key switching at one level, followed by the switch back to a basis without special primes.
-pub(crate) struct SwitchPlan {
-    pub(crate) switch: homaes_leveled::SwitchPlan,
+pub struct SwitchPlan {
+    /// Without what concerns keys and levels.
+    pub switch: homaes_leveled::SwitchPlan,
     /// the part of every key that holds the primes of the level
     pub(crate) tail: Tail,
     /// level of the result

@@ -13,6 +13,7 @@ use std::sync::Arc;
 mod aes;
 mod bounds;
 mod circuit;
+mod device;
 mod embeddings;
 mod lift;
 mod memcheck;

@@ -15,7 +15,7 @@ use crate::ciphertext::{Ciphertext, History};
 use crate::error::{Error, Result};
 use crate::evaluate::Evaluator;
 use crate::keys::Target;
-use crate::keyswitch::{Addend, Shape, Summands};
+use crate::keyswitch::{Addend, Post, Shape, Summands};
 use crate::params::{Params, SwitchPlan};
 use homaes_leveled::Poly;
 use homaes_leveled::Stage;
@@ -66,13 +66,14 @@ impl Evaluator<'_> {
                 vec![(id, self.key().key(Target::Cube)?)],
             ],
             addends: vec![addend(false), addend(true)],
+            unscaled: false,
         };
         let output = [Summands::Stored {
             pieces: vec![&r2, &r3],
             addends: vec![&r0, &r1],
         }];
         let noise = x.noise.times(y.noise).times(z.noise);
-        let parts = self.pass(&plan, &shape, &output, 1).run(|_, _| ());
+        let parts = self.pass(&plan, &shape, &output, Post::None, 1)?;
         let mut out = self.finish(&plan, parts, &[noise], PIECES);
         let mut out = out.pop().expect("one product in, one ciphertext out");
         let [x, y, z] = [x, y, z].map(|c| c.bound(params));

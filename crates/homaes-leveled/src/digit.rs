@@ -54,6 +54,16 @@ impl Digit {
         }
     }
 
+    /// From its primes to all others of the extended basis.
+    pub fn conversion(&self) -> &Conversion {
+        &self.conversion
+    }
+
+    /// Number among the conversion's targets of the prime at place `at` of the extended basis; nothing for its own.
+    pub fn target(&self, at: usize) -> Option<usize> {
+        self.target[at]
+    }
+
     /// Whether the prime at place `at` of the extended basis is one of its own: its residue there is the element's.
     pub fn owns(&self, at: usize) -> bool {
         self.target[at].is_none()

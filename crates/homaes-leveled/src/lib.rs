@@ -5,6 +5,7 @@
 //! |---|---|
 //! | a ring and the primes of a parameter set | `pool.rs` |
 //! | a ring element modulo some of them | `poly.rs` |
+//! | its limbs, in memory or on a device | `limbs.rs` |
 //! | division by primes that are dropped (GHS12 §3.2) | `lowering.rs` |
 //! | key switching with such a division | `switching.rs` |
 //! | digits of a ring element modulo further primes (GHS12 §3.1) | `digit.rs` |
@@ -24,6 +25,7 @@ mod centred;
 mod convert;
 mod digit;
 pub mod grouped;
+mod limbs;
 pub mod log2;
 mod lowering;
 mod meter;
@@ -36,6 +38,7 @@ mod switching;
 pub use centred::centred;
 pub use convert::Axes;
 pub use digit::{Coefficients, Digit};
+pub use limbs::{Limbs, Resident};
 pub use lowering::{Division, Lowering};
 pub use meter::{Meter, Stage};
 pub use poly::{Poly, SecretPoly, transposed};

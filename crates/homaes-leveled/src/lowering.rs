@@ -60,6 +60,21 @@ impl Lowering {
         &self.dropped
     }
 
+    /// The primes there.
+    pub fn dropped_primes(&self) -> &[usize] {
+        &self.dropped_primes
+    }
+
+    /// From the primes dropped to those of the target.
+    pub fn conversion(&self) -> &Conversion {
+        &self.conversion
+    }
+
+    /// Y/X modulo the `j`-th target prime, if it is in the source basis.
+    pub fn factor(&self, j: usize) -> Option<Shoup> {
+        self.kept[j].map(|(_, factor)| factor)
+    }
+
     /// Primes of the target basis.
     pub fn to(&self) -> &[usize] {
         &self.to

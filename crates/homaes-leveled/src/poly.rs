@@ -1,5 +1,6 @@
 //! A ring element in evaluation form: one limb per prime of its basis.
 
+use crate::limbs::Limbs;
 use crate::pool::Pool;
 use core::ops::{Deref, DerefMut};
 use homaes_math::{Words, kernel};
@@ -11,7 +12,7 @@ use zeroize::Zeroize;
 #[derive(Clone)]
 pub struct Poly {
     /// One per prime of the basis.
-    pub limbs: Vec<Words>,
+    pub limbs: Limbs,
 }
 
 impl Poly {

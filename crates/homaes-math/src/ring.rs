@@ -262,6 +262,11 @@ impl GaloisMap {
         }
     }
 
+    /// What is added to rows and to columns, and where each of eight lanes comes from.
+    pub fn shifts(&self) -> ([usize; 2], [u64; 8]) {
+        ([self.row_shift, self.col_shift], self.lane_source)
+    }
+
     /// Where position `i` of the image of a coefficient-form polynomial comes from.
     pub fn coefficient_source(&self, ring: &Ring, i: usize) -> usize {
         let mut e = ring.coordinates(i);

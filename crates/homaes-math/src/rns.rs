@@ -60,6 +60,16 @@ impl Conversion {
         }
     }
 
+    /// The constant that words y_i of each source are made with, from coefficients in stored form.
+    pub fn scales(&self) -> &[Shoup] {
+        &self.scale
+    }
+
+    /// The inverses of the sources, which make the quotient.
+    pub fn inverses(&self) -> &[f64] {
+        &self.inverses
+    }
+
     /// Words y_i of source `i`, in place of its coefficients in stored form.
     pub fn prepare_in_place(&self, ring: &Ring, i: usize, coefficients: &mut [u64]) {
         kernel::scale_canonical(ring, &self.sources[i], self.scale[i], coefficients);

@@ -33,6 +33,27 @@ struct Axis {
     roots: Vec<Shoup>,
 }
 
+/// Constants of one way of the transform on eight lanes: first the axis of 257, as four times a DFT of length 16, then that of 17 as two, then those of 3 and 5.
+#[derive(Clone, Debug)]
+pub struct Constants {
+    /// w^0 … w^7 for the root of a DFT of length 16 on the axis of 257, then of 17
+    pub root16: [[u64; 8]; 2],
+    /// between two DFTs of one direction on the axis of 257, at 16 j + k
+    pub twiddle: Vec<u64>,
+    /// between the directions, at 16 k1 + k2
+    pub middle257: Vec<u64>,
+    /// between the directions on the axis of 17
+    pub middle17: [u64; 16],
+    /// kernel value of the axis of 3
+    pub three: u64,
+    /// K(0) + K(2) of the axis of 5
+    pub five_even: u64,
+    /// ±(K(0) - K(2)) by lane
+    pub five_odd: [u64; 8],
+    /// K(1) - K(3)
+    pub five_swap: u64,
+}
+
 /// Tables of the transform modulo one prime.
 #[derive(Clone, Debug)]
 pub struct Transform {
@@ -108,6 +129,17 @@ impl Transform {
             Some((fwd, _)) => simd::columns(&self.modulus, fwd, a),
             None => self.portable(&self.forward, a),
         }
+    }
+
+    /// The constants of both ways, forward first, for kernels on eight lanes elsewhere; none for other rings.
+    pub fn constants(&self) -> Option<[Constants; 2]> {
+        if self.ring.lanes() != 8 || self.ring.n() == 8 {
+            return None;
+        }
+        Some([Direction::Forward, Direction::Inverse].map(|dir| {
+            let kernels = short_kernels(&self.ring, &self.modulus, dir);
+            simd::Tables::new(&self.ring, &self.modulus, &kernels).constants()
+        }))
     }
 
     /// Tables of the way forward for kernels with 52-bit integers, where these are in use.

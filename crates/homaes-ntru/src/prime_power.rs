@@ -425,7 +425,7 @@ impl Arithmetic for PrimePower {
         let tasks = (0..products[0].limbs.len()).into_par_iter().with_max_len(1);
         let limbs = tasks.map(|i| {
             let sources: Vec<&[u64]> = products.iter().map(|p| &p.limbs[i][..]).collect();
-            let mut out = Poly::scratch(n, rows.len()).limbs;
+            let mut out = Poly::scratch(n, rows.len()).limbs.into_words();
             let mut sums: Vec<&mut [u64]> = out.iter_mut().map(|o| &mut o[..]).collect();
             meter.time(Stage::Elementwise, || {
                 kernel::sums(
@@ -439,7 +439,10 @@ impl Arithmetic for PrimePower {
             out
         });
         let sums = transposed(limbs.collect(), rows.len()).into_iter();
-        sums.map(|limbs| Poly { limbs }).collect()
+        sums.map(|limbs| Poly {
+            limbs: limbs.into(),
+        })
+        .collect()
     }
 
     fn relinearize(

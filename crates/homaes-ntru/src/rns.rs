@@ -329,12 +329,14 @@ impl Arithmetic for Rns {
         let twice = Zeroizing::new(g.iter().map(|&g| 2 * g).collect::<Vec<_>>());
         let twice = SecretPoly(Poly::from_signed(&self.pool, &all, &twice));
         f.make_canonical(&self.pool, &all);
-        let quotients = f.limbs.par_iter().zip(&twice.limbs).zip(&all);
+        let quotients = f.limbs.par_iter().zip(&*twice.limbs).zip(&all);
         let quotients = quotients.map(|((f, g), &i)| quotient(self.pool.modulus(i), g, f));
         let limbs = quotients.collect::<Option<Vec<Words>>>()?;
         Some(Secret {
             f,
-            h: Poly { limbs },
+            h: Poly {
+                limbs: limbs.into(),
+            },
         })
     }
 

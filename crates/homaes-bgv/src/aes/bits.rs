@@ -108,7 +108,7 @@ impl BitEval for Bits<'_> {
         let limb = |task: usize| {
             let (part, at) = (task / basis.len(), task % basis.len());
             let sources: Vec<&[u64]> = products.iter().map(|p| &*p.parts[part].limbs[at]).collect();
-            let mut out = Poly::scratch(n, rows.len()).limbs;
+            let mut out = Poly::scratch(n, rows.len()).limbs.into_words();
             let mut sums: Vec<&mut [u64]> = out.iter_mut().map(|o| &mut o[..]).collect();
             self.0.meter().time(Stage::Elementwise, || {
                 kernel::sums(

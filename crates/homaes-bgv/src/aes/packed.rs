@@ -22,6 +22,7 @@ use crate::error::{Error, Result};
 use crate::evaluate::Evaluator;
 use crate::images::Image;
 use crate::keys::{EvalKey, Target};
+use crate::keyswitch::Post;
 use homaes_aes::{Direction, Rounds};
 use homaes_scheme::Cancel;
 
@@ -84,17 +85,19 @@ impl PackedAes<'_> {
             (Direction::Decrypt, true) => (Some(columns), bytes),
             (Direction::Decrypt, false) => (None, (&self.square[..], 1.0)),
         };
-        let between = first.map(|(images, power)| {
-            let plan = eval.params().staying(level);
-            eval.sum_of_images(plan, images, &[&c127[0]], power, 1, |_, _| ())
-        });
-        let input = between.as_ref().unwrap_or(&c127);
+        let input = match first {
+            Some((images, power)) => {
+                let plan = eval.params().staying(level);
+                eval.sum_of_images(plan, images, &[&c127[0]], power, 1, Post::None)?
+            }
+            None => c127,
+        };
         let plan = eval.params().switching(level);
         let (images, power) = last;
+        let keys: Vec<_> = keys.iter().map(|c| &c.parts).collect();
+        let post = Post::Keys(&keys);
         Ok(State {
-            ciphertexts: eval.sum_of_images(plan, images, &[&input[0]], power, 1, |at, sums| {
-                eval.add_keys(plan, at, sums, &keys);
-            }),
+            ciphertexts: eval.sum_of_images(plan, images, &[&input[0]], power, 1, post)?,
             slope,
             origin: None,
             ..*s

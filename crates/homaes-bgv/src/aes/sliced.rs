@@ -32,6 +32,7 @@ use crate::error::{Error, Result};
 use crate::evaluate::Evaluator;
 use crate::images::Image;
 use crate::keys::{EvalKey, Target};
+use crate::keyswitch::Post;
 use crate::row_constant;
 use homaes_aes::state::shift_source;
 use homaes_aes::{Direction, Rounds};
@@ -81,15 +82,18 @@ impl<'k> SlicedAes<'k> {
         let (eval, level) = (&self.eval, c127[0].level);
         check_level(level, &keys)?;
         let plan = eval.params().switching(level);
-        let add = |at, sums: &mut [[&mut [u64]; 2]]| eval.add_keys(plan, at, sums, &keys);
+        let keys = keys.map(|c| &c.parts);
+        let add = Post::Keys(&keys);
         let [bytes, _, both] = self.linear.mean_powers();
-        Ok(match (self.linear.direction, mix) {
-            (Direction::Encrypt, true) => {
-                eval.sum_of_images(plan, &self.bytes, &c127, both, columns, |at, sums| {
-                    self.mix_sums(plan.extended[at], sums);
-                    add(at, sums);
-                })
-            }
+        match (self.linear.direction, mix) {
+            (Direction::Encrypt, true) => eval.sum_of_images(
+                plan,
+                &self.bytes,
+                &c127,
+                both,
+                columns,
+                Post::MixKeys(&self.linear.mix[0], &keys),
+            ),
             (Direction::Encrypt, false) => {
                 eval.sum_of_images(plan, &self.bytes, &c127, bytes, columns, add)
             }
@@ -101,25 +105,6 @@ impl<'k> SlicedAes<'k> {
             (Direction::Decrypt, false) => {
                 eval.sum_of_images(plan, &self.square, &c127, 1.0, columns, add)
             }
-        })
-    }
-
-    /// MixColumns of the four sums modulo pool prime `i`.
-    fn mix_sums(&self, i: usize, sums: &mut [[&mut [u64]; 2]]) {
-        let params = self.eval.params();
-        let [s0, s1, s2, s3] = sums else { return };
-        let t = params.transform(i);
-        let m = t.modulus();
-        let two: Vec<_> = t
-            .row_values(&self.linear.mix[0])
-            .into_iter()
-            .map(|v| m.shoup(v))
-            .collect();
-        for part in 0..2 {
-            let column = [&mut *s0, &mut *s1, &mut *s2, &mut *s3].map(|s| &mut *s[part]);
-            self.eval.meter().time(Stage::Elementwise, || {
-                kernel::mix_column(params.ring(), m, &two, column);
-            });
         }
     }
 

@@ -1,24 +1,46 @@
 //! One pass of key switching over the inputs of many outputs, prime by prime.
 
-use super::{Factors, Shape, Summands};
+use super::{Factors, Post, Shape, Summands};
+use crate::error::Result;
 use crate::params::{Params, SwitchPlan};
 use homaes_leveled::{Coefficients, Division, Meter, Poly, Stage, transposed};
 use homaes_math::Words;
 use homaes_math::kernel::{self, AT_ONCE, RowTerm, Term};
 use homaes_math::product::{Factor, ProductSums, product_sums};
+use homaes_scheme::Cancel;
 use rayon::prelude::*;
 use std::ops::Range;
 
 /// One pass of key switching over a group of outputs.
-pub(crate) struct Pass<'a> {
-    pub(crate) params: &'a Params,
-    pub(crate) meter: &'a Meter,
-    pub(crate) plan: &'a SwitchPlan,
-    pub(crate) shape: &'a Shape<'a>,
-    /// those of a product, alone, or others
-    pub(crate) outputs: &'a [Summands<'a>],
-    /// whether to spread the primes over threads: for when there are fewer passes than threads
-    pub(crate) spread: bool,
+pub struct Pass<'a> {
+    /// The set.
+    pub params: &'a Params,
+    /// Counts what is done.
+    pub meter: &'a Meter,
+    /// Looked at before every output that is a product.
+    pub cancel: &'a Cancel,
+    /// What is switched from where to where.
+    pub plan: &'a SwitchPlan,
+    /// What the outputs have in common.
+    pub shape: &'a Shape<'a>,
+    /// Products alone, or none.
+    pub outputs: &'a [Summands<'a>],
+    /// What is done to the sums.
+    pub post: Post<'a>,
+    /// How many calls are side by side, this one among them.
+    pub calls: usize,
+}
+
+/// What a processor does at once: a group of outputs that share the reading of keys, or one product.
+struct Group<'a> {
+    params: &'a Params,
+    meter: &'a Meter,
+    plan: &'a SwitchPlan,
+    shape: &'a Shape<'a>,
+    outputs: &'a [Summands<'a>],
+    post: Post<'a>,
+    /// whether to spread the primes over threads: for when there are fewer groups than threads
+    spread: bool,
 }
 
 /// Working memory of a pass, reused from prime to prime.
@@ -30,18 +52,78 @@ struct Buffers {
 }
 
 impl Pass<'_> {
-    /// Makes all outputs: switches pieces, adds addends and divides by P_l, to the plan's target basis. `post(at, limbs)` may change the
-    /// sums modulo the `at`-th prime of the extended basis before the division.
+    /// Makes all outputs on the processor: switches pieces, adds addends and divides by P_l, to the plan's target basis. Where the groups side by side do not keep all
+    /// threads busy, each is spread over threads.
+    ///
+    /// # Errors
+    /// If it is cancelled.
+    pub(crate) fn run(&self) -> Result<Vec<[Poly; 2]>> {
+        let group = |outputs, groups: usize| Group {
+            params: self.params,
+            meter: self.meter,
+            plan: self.plan,
+            shape: self.shape,
+            outputs,
+            post: self.post,
+            spread: groups < rayon::current_num_threads(),
+        };
+        if let [Summands::Stored { .. }, ..] = self.outputs {
+            if !self.shape.unscaled || self.plan.all_special {
+                return Ok(group(self.outputs, self.calls).run());
+            }
+            let scaled: Vec<Vec<Poly>> = self.outputs.iter().map(|o| self.scaled(o)).collect();
+            let outputs: Vec<Summands<'_>> = self
+                .outputs
+                .iter()
+                .zip(&scaled)
+                .map(|(output, scaled)| Summands::Stored {
+                    pieces: scaled.iter().collect(),
+                    addends: match output {
+                        Summands::Stored { addends, .. } => addends.clone(),
+                        Summands::Product(_) => Vec::new(),
+                    },
+                })
+                .collect();
+            return Ok(group(&outputs, self.calls).run());
+        }
+        // a group of its own for every product: threads work on the same key at the same time, so that what one has fetched the others find in the shared cache
+        let groups = self.calls * self.outputs.len();
+        let products = self.outputs.par_chunks(1).map(|output| {
+            self.cancel.check()?;
+            Ok(group(output, groups).run())
+        });
+        let products = products.collect::<Result<Vec<_>>>()?;
+        Ok(products.into_iter().flatten().collect())
+    }
+
+    /// The pieces of an output times the plan's scale.
+    fn scaled(&self, output: &Summands<'_>) -> Vec<Poly> {
+        let (params, plan) = (self.params, self.plan);
+        let Summands::Stored { pieces, .. } = output else {
+            return Vec::new();
+        };
+        let scaled = |piece: &&Poly| {
+            let mut out = Poly::clone(piece);
+            for ((limb, &i), &c) in out.limbs.iter_mut().zip(&plan.from).zip(&plan.scale) {
+                self.meter.time(Stage::Elementwise, || {
+                    kernel::scale_canonical(params.ring(), params.modulus(i), c, limb);
+                });
+            }
+            out
+        };
+        pieces.iter().map(scaled).collect()
+    }
+}
+
+impl Group<'_> {
+    /// Makes all outputs.
     ///
     /// The primes that the division drops come first: only their limbs are kept. Every other limb goes
     /// from its sum to its final value while it is in the cache.
     ///
     /// Cost per output: digits·(L + K) transforms per piece and 2(K + dropped + target) for the division, for
     /// L source and K special primes, with the numbers of primes that are dropped and of those of the target.
-    pub(crate) fn run(
-        &self,
-        post: impl Fn(usize, &mut [[&mut [u64]; 2]]) + Sync,
-    ) -> Vec<[Poly; 2]> {
+    fn run(&self) -> Vec<[Poly; 2]> {
         let (params, meter, down) = (self.params, self.meter, &self.plan.down);
         let (n, count) = (params.ring().n(), self.outputs.len());
         let prepared: Vec<Vec<Coefficients>> =
@@ -51,9 +133,9 @@ impl Pass<'_> {
             let places = &down.dropped()[group.clone()];
             self.extend(places, &prepared, buffers);
             let limbs = group.enumerate().map(|(number, k)| {
-                let mut limbs = Poly::scratch(n, 2 * count).limbs;
+                let mut limbs = Poly::scratch(n, 2 * count).limbs.into_words();
                 core::mem::swap(&mut buffers.sums, &mut limbs);
-                self.sums(places[number], number, buffers, &post);
+                self.sums(places[number], number, buffers);
                 core::mem::swap(&mut buffers.sums, &mut limbs);
                 for limb in &mut limbs {
                     down.start(params.pool(), meter, k, limb);
@@ -69,7 +151,7 @@ impl Pass<'_> {
         let out = self.each(down.to().len(), |buffers, group| {
             let places: Vec<usize> = group.clone().filter_map(|j| down.source(j)).collect();
             self.extend(&places, &prepared, buffers);
-            let limbs = |_| Poly::scratch(n, 2 * count).limbs;
+            let limbs = |_| Poly::scratch(n, 2 * count).limbs.into_words();
             let mut out: Vec<Vec<Words>> = group.clone().map(limbs).collect();
             for (at, division) in divisions.iter().enumerate() {
                 let mut limbs: Vec<&mut [u64]> = out.iter_mut().map(|o| &mut *o[at]).collect();
@@ -79,7 +161,7 @@ impl Pass<'_> {
             for (j, out) in group.zip(&mut out) {
                 if let Some(at) = down.source(j) {
                     let number = numbers.next().expect("one for each source");
-                    self.sums(at, number, buffers, &post);
+                    self.sums(at, number, buffers);
                 }
                 for (sum, out) in buffers.sums.iter().zip(out) {
                     down.finish(params.pool(), meter, j, sum, out);
@@ -91,7 +173,7 @@ impl Pass<'_> {
         (0..count)
             .map(|_| {
                 [(); 2].map(|()| Poly {
-                    limbs: out.next().expect("two parts per output"),
+                    limbs: out.next().expect("two parts per output").into(),
                 })
             })
             .collect()
@@ -133,23 +215,17 @@ impl Pass<'_> {
             digits: (0..at_once)
                 .map(|_| {
                     each()
-                        .map(|o| Poly::scratch(n, o.pieces() * digits).limbs)
+                        .map(|o| Poly::scratch(n, o.pieces() * digits).limbs.into_words())
                         .collect()
                 })
                 .collect(),
-            sums: Poly::scratch(n, 2 * self.outputs.len()).limbs,
+            sums: Poly::scratch(n, 2 * self.outputs.len()).limbs.into_words(),
         }
     }
 
     /// The sums of all outputs modulo the `at`-th prime of the extended basis, to `buffers.sums`; that prime is number `number` of those that
     /// [`extend`](Self::extend) was called with.
-    fn sums(
-        &self,
-        at: usize,
-        number: usize,
-        buffers: &mut Buffers,
-        post: &impl Fn(usize, &mut [[&mut [u64]; 2]]),
-    ) {
+    fn sums(&self, at: usize, number: usize, buffers: &mut Buffers) {
         let Buffers { digits, sums } = buffers;
         let mut pairs: Vec<[&mut [u64]; 2]> = sums
             .chunks_exact_mut(2)
@@ -168,7 +244,50 @@ impl Pass<'_> {
             }
             _ => self.inner_product(at, &digits[number], &mut pairs),
         });
-        post(at, &mut pairs);
+        self.post(at, &mut pairs);
+    }
+
+    fn post(&self, at: usize, sums: &mut [[&mut [u64]; 2]]) {
+        match self.post {
+            Post::None => {}
+            Post::Keys(keys) => self.add_keys(at, sums, keys),
+            Post::MixKeys(two, keys) => {
+                self.mix(at, sums, two);
+                self.add_keys(at, sums, keys);
+            }
+        }
+    }
+
+    /// MixColumns of four sums.
+    fn mix(&self, at: usize, sums: &mut [[&mut [u64]; 2]], two: &[u8]) {
+        let [s0, s1, s2, s3] = sums else { return };
+        let t = self.params.transform(self.plan.extended[at]);
+        let m = t.modulus();
+        let two: Vec<_> = t.row_values(two).into_iter().map(|v| m.shoup(v)).collect();
+        for part in 0..2 {
+            let column = [&mut *s0, &mut *s1, &mut *s2, &mut *s3].map(|s| &mut *s[part]);
+            self.meter.time(Stage::Elementwise, || {
+                kernel::mix_column(self.params.ring(), m, &two, column);
+            });
+        }
+    }
+
+    /// Adds P_l times `keys` modulo primes of the source basis.
+    fn add_keys(&self, at: usize, sums: &mut [[&mut [u64]; 2]], keys: &[&[Poly; 2]]) {
+        let (params, plan) = (self.params, self.plan);
+        if at >= plan.from.len() {
+            return;
+        }
+        let i = plan.from[at];
+        let m = params.modulus(i);
+        let p = m.shoup(params.special_product(plan.special(), i));
+        for (sum, key) in sums.iter_mut().zip(keys) {
+            for (s, k) in sum.iter_mut().zip(*key) {
+                self.meter.time(Stage::Elementwise, || {
+                    kernel::scale_add(params.ring(), m, &k.limbs[at], p, s);
+                });
+            }
+        }
     }
 
     /// The sums of a product.

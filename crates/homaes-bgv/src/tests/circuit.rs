@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::circuit::{Axis, Circuit, Lift};
+use crate::keyswitch::Post;
 use homaes_scheme::Misfit;
 
 /// An encryption at `level`.
@@ -416,7 +417,9 @@ fn constants_in_keys_and_sums_before_switching_gain() {
         crate::aes::maps::byte_map(&f.eval, &linear, &homaes_scheme::Cancel::new()).unwrap();
     let [power, ..] = linear.mean_powers();
     let plan = f.params.switching(7);
-    let mut sum = once.sum_of_images(plan, &images, &[&a], power, 1, |_, _| ());
+    let mut sum = once
+        .sum_of_images(plan, &images, &[&a], power, 1, Post::None)
+        .unwrap();
     let sum = sum.pop().unwrap();
 
     let each = Evaluator::new(&f.eval);

@@ -41,7 +41,7 @@ use crate::kernel::{Combination, RowTerm, Tensor, Term};
 use crate::modulus::{Modulus, Shoup};
 use crate::product::ProductSums;
 use crate::ring::{GaloisMap, Ring};
-use crate::transform::Kernels;
+use crate::transform::{Constants, Kernels};
 #[cfg(target_arch = "x86_64")]
 use avx2 as doubles;
 #[cfg(target_arch = "aarch64")]
@@ -219,6 +219,23 @@ impl Tables {
                 core::array::from_fn(|l| odd_lane(l).q),
             ],
             five_swap: m.shoup(m.sub(five[1], five[3])),
+        }
+    }
+}
+
+impl Tables {
+    /// The constants, without what comes with them for a kernel.
+    pub(crate) fn constants(&self) -> Constants {
+        let words = |table: &[Shoup]| table.iter().map(|c| c.w).collect();
+        Constants {
+            root16: self.root16.map(|roots| roots.map(|c| c.w)),
+            twiddle: words(&self.twiddle),
+            middle257: words(&self.middle257),
+            middle17: self.middle17.map(|c| c.w),
+            three: self.three.w,
+            five_even: self.five_even.w,
+            five_odd: self.five_odd[0],
+            five_swap: self.five_swap.w,
         }
     }
 }

@@ -1,0 +1,67 @@
+//! Where key switches, modulus switches and sums are computed.
+//!
+//! An [`Evaluator`](crate::Evaluator) gives its [`Device`] polynomials and gets polynomials back; it does not look into them. A device may leave results in its own memory
+//! ([`Limbs`](homaes_leveled::Limbs)): the next operation finds them there, and whatever else reads them gets a copy.
+
+use crate::error::Result;
+use crate::params::Params;
+use homaes_leveled::{Lowering, Meter, Poly};
+use rayon::prelude::*;
+
+pub use crate::keyswitch::{Addend, Factors, Pass, Post, Shape, Summands, SwitchKey};
+pub use crate::plan::SwitchPlan;
+
+/// A processor, or something beside it with a memory of its own.
+///
+/// Every operation gives the residues that [`Processor`] gives; which of the lazy words stands for one may differ.
+pub trait Device: Send + Sync {
+    /// One key switching with its division: per output of `pass`, two polynomials over the plan's target basis.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`](crate::Error::Cancelled).
+    fn pass(&self, pass: &Pass<'_>) -> Result<Vec<[Poly; 2]>>;
+
+    /// A modulus switch of each of several polynomials.
+    fn mod_down(&self, params: &Params, meter: &Meter, plan: &Lowering, all: &[&Poly])
+    -> Vec<Poly>;
+
+    /// Adds `b` to `a`, over the primes `basis`.
+    fn add(&self, params: &Params, basis: &[usize], a: &mut Poly, b: &Poly);
+
+    /// Copies `a` to the device's memory, for operations to come. They do so themselves with what is not there.
+    fn upload(&self, a: &Poly);
+
+    /// Copies `a` to memory.
+    fn download(&self, a: &Poly);
+}
+
+/// The processor that the program runs on.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Processor;
+
+impl Device for Processor {
+    fn pass(&self, pass: &Pass<'_>) -> Result<Vec<[Poly; 2]>> {
+        pass.run()
+    }
+
+    fn mod_down(
+        &self,
+        params: &Params,
+        meter: &Meter,
+        plan: &Lowering,
+        all: &[&Poly],
+    ) -> Vec<Poly> {
+        let switched = all.par_iter().with_max_len(1);
+        switched
+            .map(|a| plan.apply(params.pool(), meter, a))
+            .collect()
+    }
+
+    fn add(&self, params: &Params, basis: &[usize], a: &mut Poly, b: &Poly) {
+        a.add_assign(params.pool(), basis, b);
+    }
+
+    fn upload(&self, _: &Poly) {}
+
+    fn download(&self, _: &Poly) {}
+}

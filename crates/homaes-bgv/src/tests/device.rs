@@ -1,0 +1,93 @@
+//! Circuits on a device that keeps its results to itself.
+
+use super::*;
+use crate::device::{Device, Pass, Processor};
+use homaes_leveled::{Limbs, Lowering, Meter, Poly, Resident};
+use homaes_math::Words;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A processor whose results have to be fetched; counts how often.
+#[derive(Clone, Default)]
+struct Elsewhere {
+    made: Arc<AtomicUsize>,
+    fetched: Arc<AtomicUsize>,
+}
+
+struct Kept(Vec<Words>, Arc<AtomicUsize>);
+
+impl Resident for Kept {
+    fn download(&self) -> Vec<Words> {
+        self.1.fetch_add(1, Ordering::Relaxed);
+        self.0.clone()
+    }
+}
+
+impl Elsewhere {
+    fn keep(&self, poly: Poly) -> Poly {
+        self.made.fetch_add(1, Ordering::Relaxed);
+        let kept = Kept(poly.limbs.into_words(), self.fetched.clone());
+        Poly {
+            limbs: Limbs::on_device(Arc::new(kept)),
+        }
+    }
+}
+
+impl Device for Elsewhere {
+    fn pass(&self, pass: &Pass<'_>) -> Result<Vec<[Poly; 2]>> {
+        let parts = Processor.pass(pass)?.into_iter();
+        Ok(parts.map(|pair| pair.map(|part| self.keep(part))).collect())
+    }
+
+    fn mod_down(
+        &self,
+        params: &Params,
+        meter: &Meter,
+        plan: &Lowering,
+        all: &[&Poly],
+    ) -> Vec<Poly> {
+        let switched = Processor.mod_down(params, meter, plan, all).into_iter();
+        switched.map(|poly| self.keep(poly)).collect()
+    }
+
+    fn add(&self, params: &Params, basis: &[usize], a: &mut Poly, b: &Poly) {
+        Processor.add(params, basis, a, b);
+        *a = self.keep(a.clone());
+    }
+
+    fn upload(&self, _: &Poly) {}
+
+    fn download(&self, a: &Poly) {
+        let _ = a.limbs.len();
+    }
+}
+
+#[test]
+fn circuits_leave_results_where_they_are() {
+    let mut f = toy(77);
+    let keys = RoundKeys::expand(&random_bytes(&mut f.rng, 16)).unwrap();
+    for direction in Direction::ALL {
+        for layout in [Layout::Sliced, Layout::Bits] {
+            let wrapping = Wrapping {
+                direction,
+                layouts: &[Layout::Sliced, Layout::Bits],
+                levels_left: None,
+            };
+            let wrapped = WrappedKey::encrypt(&f.secret, &keys, wrapping, &mut f.rng).unwrap();
+            let blocks: Vec<Block> = (0..f.params.blocks_per_batch(layout))
+                .map(|_| random_bytes(&mut f.rng, 16).try_into().unwrap())
+                .collect();
+            let here = Aes::new(&f.eval, &wrapped, layout).unwrap();
+            let device = Elsewhere::default();
+            let there = Aes::new(&f.eval, &wrapped, layout).unwrap();
+            let there = there.on(&(Arc::new(device.clone()) as Arc<dyn Device>));
+            let [here, there] = [here, there].map(|aes| {
+                let state = aes.evaluate(&blocks).unwrap();
+                encode_batch(&f.params, &state).unwrap()
+            });
+            assert!(here == there, "{layout:?}, {direction:?}");
+            // every round was computed there, and what read its results fetched them
+            let [made, fetched] = [device.made, device.fetched].map(|n| n.load(Ordering::Relaxed));
+            assert!(made > 300 && fetched > 0, "{fetched} of {made}");
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! What kernels are called with: numbers, addresses, and tables in one piece of memory.
+
+use homaes_math::{GaloisMap, Modulus};
+
+/// An argument of a kernel.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Arg {
+    /// an address
+    At(u64),
+    /// `int`
+    Int(usize),
+    /// `struct Map`
+    Map([u32; 3]),
+}
+
+impl Arg {
+    /// Its bytes, the first of them first.
+    pub(crate) fn words(self) -> [u64; 2] {
+        match self {
+            Self::At(at) => [at, 0],
+            Self::Int(i) => [i as u64, 0],
+            Self::Map([a, b, c]) => [u64::from(a) | u64::from(b) << 32, u64::from(c)],
+        }
+    }
+}
+
+/// An automorphism as `struct Map`.
+pub(crate) fn map(map: &GaloisMap) -> [u32; 3] {
+    let ([row, col], lanes) = map.shifts();
+    let packed = lanes.iter().enumerate();
+    let packed = packed.fold(0, |s, (i, &l)| s | (l as u32) << (4 * i));
+    [row as u32, col as u32, packed]
+}
+
+/// A constant as its representative of least size.
+pub(crate) fn least(m: &Modulus, w: u64) -> f64 {
+    if w > m.p() / 2 {
+        -((m.p() - w) as f64)
+    } else {
+        w as f64
+    }
+}
+
+/// A constant, and its quotient by p.
+pub(crate) fn factor(m: &Modulus, w: u64) -> [f64; 2] {
+    let w = least(m, w);
+    [w, w / m.p() as f64]
+}
+
+/// Tables that go to the GPU in one copy. Each has its place in words.
+#[derive(Default)]
+pub(crate) struct Tables(pub(crate) Vec<u64>);
+
+impl Tables {
+    /// Words or addresses.
+    pub(crate) fn words(&mut self, words: impl IntoIterator<Item = u64>) -> usize {
+        // factors are read as pairs
+        self.0.resize(self.0.len().next_multiple_of(2), 0);
+        let at = self.0.len();
+        self.0.extend(words);
+        at
+    }
+
+    /// Numbers of type `double`.
+    pub(crate) fn reals(&mut self, reals: impl IntoIterator<Item = f64>) -> usize {
+        self.words(reals.into_iter().map(f64::to_bits))
+    }
+
+    /// Numbers of type `int`, two to a word.
+    pub(crate) fn ints(&mut self, ints: impl IntoIterator<Item = i32>) -> usize {
+        let ints: Vec<u32> = ints.into_iter().map(|i| i as u32).collect();
+        let pair = |pair: &[u32]| {
+            let high = pair.get(1).copied().unwrap_or(0);
+            u64::from(pair[0]) | u64::from(high) << 32
+        };
+        self.words(ints.chunks(2).map(pair))
+    }
+
+    /// Numbers of primes or places.
+    pub(crate) fn places(&mut self, places: impl IntoIterator<Item = usize>) -> usize {
+        self.ints(places.into_iter().map(|i| i as i32))
+    }
+}

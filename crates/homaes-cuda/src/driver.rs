@@ -1,0 +1,204 @@
+//! The driver: memory, copies and launches, all in the order of one stream.
+
+use crate::Error;
+use crate::args::Arg;
+use core::ffi::c_void;
+use cudarc::driver::{CudaContext, CudaStream, result, sys};
+use cudarc::nvrtc::{self, CompileOptions};
+use std::collections::HashMap;
+use std::ffi::CString;
+use std::sync::Arc;
+
+const SOURCE: &str = include_str!("kernels.cu");
+/// Entry points of the source.
+const KERNELS: [&str; 13] = [
+    "rows_inverse",
+    "rows_product",
+    "rows_combine",
+    "columns_forward",
+    "columns_scale",
+    "columns_finish",
+    "quotient",
+    "product_columns",
+    "inner_product",
+    "mix_keys",
+    "add_keys",
+    "scale_limbs",
+    "sum_limbs",
+];
+
+/// One GPU with the kernels.
+pub(crate) struct Driver {
+    context: Arc<CudaContext>,
+    stream: Arc<CudaStream>,
+    functions: HashMap<&'static str, Function>,
+}
+
+/// A handle of the driver, which may be used on any thread.
+struct Function(sys::CUfunction);
+
+// SAFETY: handles of functions belong to a context, not to a thread.
+unsafe impl Send for Function {}
+// SAFETY: as above; launches do not change it.
+unsafe impl Sync for Function {}
+
+/// Ends the operation: a device that fails once has lost what it held.
+fn checked<T>(what: &str, result: Result<T, result::DriverError>) -> T {
+    match result {
+        Ok(value) => value,
+        #[expect(clippy::panic, reason = "a fault of the device")]
+        Err(e) => panic!("the GPU failed at {what}: {e}"),
+    }
+}
+
+impl Driver {
+    /// The GPU with this number.
+    pub(crate) fn new(number: usize) -> Result<Self, Error> {
+        // SAFETY: opens libraries by name, which runs nothing but their initialisers.
+        let [driver, compiler] =
+            unsafe { [sys::is_culib_present(), nvrtc::sys::is_culib_present()] };
+        if !driver {
+            return Err(Error::Driver);
+        }
+        if !compiler {
+            return Err(Error::Compiler);
+        }
+        let device = |e: result::DriverError| Error::Device {
+            number,
+            why: e.to_string(),
+        };
+        let context = CudaContext::new(number).map_err(device)?;
+        let (major, minor) = context.compute_capability().map_err(device)?;
+        let options = CompileOptions {
+            fmad: Some(false),
+            options: vec![
+                format!("--gpu-architecture=compute_{major}{minor}"),
+                "--std=c++17".into(),
+            ],
+            ..CompileOptions::default()
+        };
+        let compiled = nvrtc::compile_ptx_with_opts(SOURCE, options);
+        let ptx = compiled.map_err(|e| Error::Kernels(e.to_string()))?;
+        let ptx = CString::new(ptx.to_src()).map_err(|e| Error::Kernels(e.to_string()))?;
+        context.bind_to_thread().map_err(device)?;
+        let stream = context.new_stream().map_err(device)?;
+        // SAFETY: the text ends with 0; the module is never unloaded, so that its functions stay.
+        let functions = unsafe {
+            let module = result::module::load_data(ptx.as_ptr().cast()).map_err(device)?;
+            let function = |name: &'static str| {
+                let c_name = CString::new(name).map_err(|e| Error::Kernels(e.to_string()))?;
+                let function = result::module::get_function(module, c_name).map_err(device)?;
+                Ok((name, Function(function)))
+            };
+            let functions = KERNELS.into_iter().map(function);
+            functions.collect::<Result<_, Error>>()?
+        };
+        keep_memory(&context).map_err(device)?;
+        Ok(Self {
+            context,
+            stream,
+            functions,
+        })
+    }
+
+    /// What the GPU is called.
+    pub(crate) fn name(&self) -> String {
+        checked("its name", self.context.name())
+    }
+
+    fn bind(&self) {
+        checked("the choice of the device", self.context.bind_to_thread());
+    }
+
+    /// Memory of any content.
+    pub(crate) fn alloc(&self, words: usize) -> u64 {
+        self.bind();
+        // SAFETY: the stream is this context's.
+        let allocated = unsafe { result::malloc_async(self.stream.cu_stream(), words * 8) };
+        checked("the allocation of memory", allocated)
+    }
+
+    /// Gives back memory after all that was launched before.
+    ///
+    /// # Safety
+    /// It must come from [`alloc`](Self::alloc), and nothing may be launched on it afterwards.
+    pub(crate) unsafe fn free(&self, at: u64) {
+        self.bind();
+        // SAFETY: as the caller vouches.
+        let freed = unsafe { result::free_async(at, self.stream.cu_stream()) };
+        checked("the return of memory", freed);
+    }
+
+    /// Copies words to the GPU.
+    ///
+    /// # Safety
+    /// There must be so many words at `to`.
+    pub(crate) unsafe fn write(&self, to: u64, from: &[u64]) {
+        self.bind();
+        // SAFETY: as the caller vouches; memory that is not pinned is copied before the call returns.
+        let written = unsafe { result::memcpy_htod_async(to, from, self.stream.cu_stream()) };
+        checked("a copy to it", written);
+    }
+
+    /// Copies words from the GPU, after all that was launched before.
+    ///
+    /// # Safety
+    /// There must be so many words at `from`.
+    pub(crate) unsafe fn read(&self, from: u64, to: &mut [u64]) {
+        self.bind();
+        // SAFETY: as the caller vouches; the stream is waited for while `to` is borrowed.
+        let read = unsafe {
+            let stream = self.stream.cu_stream();
+            result::memcpy_dtoh_async(to, from, stream)
+                .and_then(|()| result::stream::synchronize(stream))
+        };
+        checked("a copy from it", read);
+    }
+
+    /// Waits for all that was launched.
+    pub(crate) fn wait(&self) {
+        self.bind();
+        checked("its work", self.stream.synchronize());
+    }
+
+    /// Launches a kernel.
+    ///
+    /// # Safety
+    /// The arguments must be those that the source declares, and memory must hold what the kernel reads and writes in this grid.
+    pub(crate) unsafe fn launch(
+        &self,
+        kernel: &'static str,
+        grid: [usize; 3],
+        block: usize,
+        args: &[Arg],
+    ) {
+        self.bind();
+        let words: Vec<[u64; 2]> = args.iter().map(|a| a.words()).collect();
+        let mut pointers: Vec<*mut c_void> =
+            words.iter().map(|w| w.as_ptr().cast_mut().cast()).collect();
+        let [x, y, z] = grid.map(|g| g as u32);
+        // SAFETY: as the caller vouches; arguments are copied by the call.
+        let launched = unsafe {
+            result::launch_kernel(
+                self.functions[kernel].0,
+                (x, y, z),
+                (block as u32, 1, 1),
+                0,
+                self.stream.cu_stream(),
+                &mut pointers,
+            )
+        };
+        checked(kernel, launched);
+    }
+}
+
+/// Memory that was given back stays with the process, for the next allocation.
+fn keep_memory(context: &CudaContext) -> Result<(), result::DriverError> {
+    let mut most = u64::MAX;
+    let attribute = sys::CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
+    // SAFETY: the attribute is a word of 64 bits.
+    unsafe {
+        let pool = result::device::get_default_mem_pool(context.cu_device())?;
+        result::mem_pool::set_attribute(pool, attribute, (&raw mut most).cast())
+    }
+}

@@ -1,0 +1,75 @@
+//! Key switches of BGV on a GPU of NVIDIA: a [`Device`](homaes_bgv::device::Device) whose results stay in the memory of the GPU.
+//!
+//! ```no_run
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let params = homaes_bgv::Params::new(&homaes_bgv::sets::TOY_255)?;
+//! use homaes_bgv::device::Device;
+//! use std::sync::Arc;
+//!
+//! let device: Arc<dyn Device> = Arc::new(homaes_cuda::Cuda::new(&params, 0)?);
+//! // let aes = Aes::new(&eval, &wrapped, Layout::Sliced)?.on(&device);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The driver of CUDA 13 and its compiler NVRTC are opened at run time. Nothing of CUDA is needed to build.
+//!
+//! | | file |
+//! |---|---|
+//! | the kernels | `kernels.cu` |
+//! | memory, copies, launches | `driver.rs` |
+//! | the same on a processor, for tests (feature `emulator`) | `emulator.rs`, `emulator.cpp` |
+//! | arguments and tables of kernels | `args.rs` |
+//! | buffers | `memory.rs` |
+//! | tables of a parameter set, and the operations | `cuda.rs` |
+//! | a key switching, kernel by kernel | `pass.rs` |
+//!
+//! Unsafe code: launches and copies, whose addresses and lengths the compiler cannot see. `driver.rs` has the calls, `memory.rs` and `launch.rs` what they need to be right.
+#![deny(unsafe_code)]
+
+mod args;
+mod cuda;
+#[expect(unsafe_code, reason = "calls of the driver")]
+#[cfg_attr(feature = "emulator", path = "emulator.rs")]
+mod driver;
+#[expect(unsafe_code, reason = "launches of kernels")]
+mod launch;
+#[expect(unsafe_code, reason = "copies to and from buffers")]
+mod memory;
+mod pass;
+
+#[cfg(test)]
+mod tests;
+
+pub use cuda::Cuda;
+
+/// Why there is no GPU to compute on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The library of the driver is missing.
+    #[error("no driver of CUDA is installed here; it needs one for CUDA 13 or later")]
+    Driver,
+    /// The library of the compiler is missing.
+    #[error(
+        "the driver of CUDA is here, but its compiler NVRTC (libnvrtc) is not; it comes with CUDA 13"
+    )]
+    Compiler,
+    /// The driver has no such device, or cannot use it.
+    #[error("GPU {number} cannot be used: {why}")]
+    Device {
+        /// asked for
+        number: usize,
+        /// what the driver says
+        why: String,
+    },
+    /// The compiler refuses the kernels.
+    #[error("the kernels cannot be compiled for this GPU: {0}")]
+    Kernels(String),
+    /// The set has another ring.
+    #[error("{set} has no kernels on GPUs: they are for rings of conductors 255 and 65535")]
+    Ring {
+        /// name of the set
+        set: String,
+    },
+}

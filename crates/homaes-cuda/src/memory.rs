@@ -1,0 +1,108 @@
+//! Buffers on the GPU, and ring elements in them.
+
+use crate::driver::Driver;
+use homaes_leveled::Resident;
+use homaes_math::Words;
+use std::sync::Arc;
+
+/// Words on the GPU.
+pub(crate) struct Buffer {
+    driver: Arc<Driver>,
+    at: u64,
+    words: usize,
+}
+
+impl Buffer {
+    /// Of any content.
+    pub(crate) fn new(driver: &Arc<Driver>, words: usize) -> Self {
+        Self {
+            driver: driver.clone(),
+            at: driver.alloc(words.max(1)),
+            words,
+        }
+    }
+
+    /// A copy of `words`.
+    pub(crate) fn of(driver: &Arc<Driver>, words: &[u64]) -> Self {
+        let out = Self::new(driver, words.len());
+        out.write(0, words);
+        out
+    }
+
+    /// Address of a word.
+    pub(crate) fn at(&self, word: usize) -> u64 {
+        assert!(word <= self.words, "beyond a buffer");
+        self.at + 8 * word as u64
+    }
+
+    fn write(&self, start: usize, words: &[u64]) {
+        assert!(start + words.len() <= self.words);
+        // SAFETY: within the buffer, just checked.
+        unsafe { self.driver.write(self.at(start), words) }
+    }
+
+    /// Copies words from the GPU.
+    pub(crate) fn read(&self, start: usize, words: &mut [u64]) {
+        assert!(start + words.len() <= self.words);
+        // SAFETY: within the buffer, just checked.
+        unsafe { self.driver.read(self.at(start), words) }
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        // SAFETY: allocated by `new`; what is launched later cannot have the address, which borrows or owns the buffer.
+        unsafe { self.driver.free(self.at) }
+    }
+}
+
+/// Limbs of a ring element, one after the other in a buffer.
+#[derive(Clone)]
+pub(crate) struct Held {
+    pub(crate) buffer: Arc<Buffer>,
+    pub(crate) start: usize,
+    pub(crate) limbs: usize,
+    pub(crate) n: usize,
+}
+
+impl Held {
+    /// A copy of limbs of n words; the place of empty ones is left free.
+    pub(crate) fn of(driver: &Arc<Driver>, limbs: &[Words], n: usize) -> Self {
+        let buffer = Buffer::new(driver, limbs.len() * n);
+        for (i, limb) in limbs
+            .iter()
+            .enumerate()
+            .filter(|(_, limb)| !limb.is_empty())
+        {
+            assert_eq!(limb.len(), n, "a limb of another ring");
+            buffer.write(i * n, limb);
+        }
+        Self {
+            buffer: Arc::new(buffer),
+            start: 0,
+            limbs: limbs.len(),
+            n,
+        }
+    }
+
+    /// Address of the first limb.
+    pub(crate) fn at(&self) -> u64 {
+        self.buffer.at(self.start)
+    }
+
+    /// Whether it is on the GPU of `driver`.
+    pub(crate) fn is_on(&self, driver: &Arc<Driver>) -> bool {
+        Arc::ptr_eq(&self.buffer.driver, driver)
+    }
+}
+
+impl Resident for Held {
+    fn download(&self) -> Vec<Words> {
+        let limb = |i: usize| {
+            let mut limb = Words::scratch(self.n);
+            self.buffer.read(self.start + i * self.n, &mut limb);
+            limb
+        };
+        (0..self.limbs).map(limb).collect()
+    }
+}
