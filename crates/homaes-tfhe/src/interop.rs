@@ -40,7 +40,7 @@
 //! (2 rows of 2048 for each S_i) are few beside those of a server key. s is only the message, and independent of z: no
 //! circular assumption is added, unless z is encrypted under s elsewhere.
 
-use crate::bits::engine::{BYTES_PER_TASK, Engine};
+use crate::bits::engine::{Engine, bytes_per_task};
 use crate::ciphertext::{Big, Lwe};
 use crate::error::{Error, Result};
 use crate::keys::{EvalKey, SecretKey};
@@ -253,7 +253,8 @@ impl EvalKey {
         check_noise(set, export)?;
         let engine = Engine::new(set, params.fouriers(), self.spectra());
         let len = params.big_dimension() + 1;
-        let tasks = state.lwes.par_chunks(8 * BYTES_PER_TASK * len);
+        let bytes = bytes_per_task(state.lwes.len() / (8 * len));
+        let tasks = state.lwes.par_chunks(8 * bytes * len);
         let bytes = tasks.with_max_len(1).flat_map_iter(|words| {
             let lwes: Vec<Lwe<Big>> = words.chunks_exact(len).map(Lwe::from_words).collect();
             let bits = engine.refresh(&lwes.iter().collect::<Vec<_>>(), &UNITS);

@@ -1,6 +1,6 @@
 //! Programs on states of bits: results of AES, or what came over a bridge, and on without an end.
 
-use crate::bits::engine::{BYTES_PER_TASK, Engine, LweByte};
+use crate::bits::engine::{Engine, LweByte, bytes_per_task};
 use crate::bits::table::{Entry, polynomials};
 use crate::ciphertext::{Big, Lwe};
 use crate::error::{Error, Result};
@@ -31,7 +31,8 @@ impl EvalKey {
         let table = polynomials(&table, 0);
         let engine = Engine::new(set, params.fouriers(), self.spectra());
         let len = params.big_dimension() + 1;
-        let tasks = state.lwes.par_chunks(8 * BYTES_PER_TASK * len);
+        let bytes = bytes_per_task(state.lwes.len() / (8 * len));
+        let tasks = state.lwes.par_chunks(8 * bytes * len);
         let bits = tasks.with_max_len(1).flat_map_iter(|words| {
             let bytes = words.chunks_exact(8 * len).map(|words| {
                 let bits = |i| Lwe::from_words(&words[len * i..len * (i + 1)]);

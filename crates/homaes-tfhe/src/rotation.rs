@@ -9,7 +9,7 @@ use homaes_math::{Fourier, Reals};
 use homaes_scheme::Cancel;
 
 /// Accumulators whose digits meet a step's keys while these are in the second-level cache.
-const TILE: usize = 2;
+const TILE: usize = 4;
 
 /// The keys of blind rotation in their ring.
 pub(crate) struct BlindRotation<'k> {

@@ -4,7 +4,7 @@
 //! counter mode the blocks of a run of 256 differ in one byte: of round 1 they share all look-ups but one per
 //! block, of round 2 those of twelve bytes.
 
-use crate::bits::engine::{BYTES_PER_TASK, Engine, Ggsw, LweByte};
+use crate::bits::engine::{BYTES_PER_TASK, Engine, Ggsw, LweByte, bytes_per_task};
 use crate::bits::expand::expand;
 use crate::bits::table::{Entry, HALF, entries, offsets, polynomials};
 use crate::ciphertext::{Big, Glwe, Lwe};
@@ -49,7 +49,7 @@ impl<'k> BitsAes<'k> {
         };
         let bits: Vec<&Lwe<Big>> = round_keys[0].iter().collect();
         let first = bits
-            .par_chunks(8 * BYTES_PER_TASK)
+            .par_chunks(8 * bytes_per_task(bits.len() / 8))
             .flat_map_iter(|bits| engine.circuit_bootstrap(bits))
             .collect();
         let entries = entries(direction, false);

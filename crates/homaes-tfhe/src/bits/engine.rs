@@ -15,8 +15,15 @@ use homaes_math::{Fourier, Reals, Words};
 use homaes_scheme::Cancel;
 use std::sync::Arc;
 
-/// Bytes whose bits are rotated together: 16 bits make good use of one pass over the key.
-pub(crate) const BYTES_PER_TASK: usize = 2;
+/// Most bytes whose bits are rotated together. The accumulators of 32 bits (768 KiB) and the keys of two steps (720 KiB) fit
+/// a second-level cache of 2 MiB.
+pub(crate) const BYTES_PER_TASK: usize = 4;
+
+/// Bytes of a task where the threads of the pool share `bytes`.
+pub(crate) fn bytes_per_task(bytes: usize) -> usize {
+    let share = bytes.div_ceil(rayon::current_num_threads());
+    share.clamp(1, BYTES_PER_TASK)
+}
 
 /// Everything that bootstrapping needs. Cheap to clone.
 #[derive(Clone)]

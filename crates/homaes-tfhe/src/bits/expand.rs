@@ -5,7 +5,7 @@
 //! rotation, which takes it back to the noise of a single one; without it noise would add up from round to round, and with repeated sums it
 //! would multiply.
 
-use crate::bits::engine::{Engine, LweByte};
+use crate::bits::engine::{Engine, LweByte, bytes_per_task};
 use crate::bits::table::{HALF, entries, polynomials};
 use crate::ciphertext::{Big, Lwe};
 use homaes_aes::{Direction, KeySize, gf256};
@@ -148,7 +148,7 @@ impl<'e, 'k> SubWord<'e, 'k> {
     fn apply(&self, word: &[Byte; 4], variables: &mut Vec<Lwe<Big>>) -> [Byte; 4] {
         let engine = self.engine;
         let fresh: Vec<Lwe<Big>> = word
-            .par_chunks(2)
+            .par_chunks(bytes_per_task(word.len()))
             .flat_map_iter(|bytes| {
                 let bytes: Vec<LweByte> = bytes
                     .iter()

@@ -9,9 +9,17 @@ const ROUNDER: f64 = 1.5 * (1u64 << 52) as f64;
 /// Its bits, or'ed with an integer below 2^52, are those of 2^52 plus the integer.
 const TWO_52: f64 = (1u64 << 52) as f64;
 
-/// Where the first pass takes numbers from: vector j of real numbers, then of imaginary ones.
+/// Where the first pass takes numbers from.
 pub(super) trait Source<V: Lanes>: Copy {
-    fn vector(self, j: usize) -> V;
+    /// Eight numbers as they are in memory.
+    type Stored;
+
+    /// Real parts, then imaginary ones.
+    fn stored<'a>(self) -> &'a [Self::Stored]
+    where
+        Self: 'a;
+
+    fn vector(self, x: &Self::Stored) -> V;
 }
 
 /// Torus elements as fractions in [-1/2, 1/2), rounded to double precision.
@@ -21,10 +29,20 @@ pub(super) struct Torus<'a> {
 }
 
 impl<V: Lanes> Source<V> for Torus<'_> {
+    type Stored = [u64; LANES];
+
     #[inline(always)]
-    fn vector(self, j: usize) -> V {
+    fn stored<'a>(self) -> &'a [[u64; LANES]]
+    where
+        Self: 'a,
+    {
+        self.words
+    }
+
+    #[inline(always)]
+    fn vector(self, x: &[u64; LANES]) -> V {
         // the upper half, moved to be positive, and the lower one: both exact, one rounding
-        let x = V::add_word(V::load_word(&self.words[j]), V::splat_word(1 << 63));
+        let x = V::add_word(V::load_word(x), V::splat_word(1 << 63));
         let magic = V::splat_word(TWO_52.to_bits());
         let high = V::or_word(V::shr_word(x, V::splat_word(32)), magic);
         let low = V::or_word(V::and_word(x, V::splat_word(0xffff_ffff)), magic);
@@ -59,9 +77,19 @@ impl<'a, V: Lanes> RoughDigit<'a, V> {
 }
 
 impl<V: Lanes> Source<V> for RoughDigit<'_, V> {
+    type Stored = [u64; LANES];
+
     #[inline(always)]
-    fn vector(self, j: usize) -> V {
-        let x = V::add_word(V::load_word(&self.words[j]), self.offset);
+    fn stored<'a>(self) -> &'a [[u64; LANES]]
+    where
+        Self: 'a,
+    {
+        self.words
+    }
+
+    #[inline(always)]
+    fn vector(self, x: &[u64; LANES]) -> V {
+        let x = V::add_word(V::load_word(x), self.offset);
         let digit = V::and_word(V::shr_word(x, self.shift), self.mask);
         let magic = V::splat_word(TWO_52.to_bits());
         V::from_bits(V::or_word(digit, magic)) - self.middle
@@ -75,9 +103,19 @@ pub(super) struct Plain<'a> {
 }
 
 impl<V: Lanes> Source<V> for Plain<'_> {
+    type Stored = [f64; LANES];
+
     #[inline(always)]
-    fn vector(self, j: usize) -> V {
-        V::load(&self.numbers[j])
+    fn stored<'a>(self) -> &'a [[f64; LANES]]
+    where
+        Self: 'a,
+    {
+        self.numbers
+    }
+
+    #[inline(always)]
+    fn vector(self, x: &[f64; LANES]) -> V {
+        V::load(x)
     }
 }
 

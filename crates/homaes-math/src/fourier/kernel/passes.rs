@@ -6,21 +6,58 @@ use super::dft::{dft, inverse_dft};
 use super::digits::{Plain, RoughDigit, Source, Torus, add_torus, fine_digits};
 use crate::lanes::{Complex, LANES, Lanes, array};
 
+/// The first pass, with the function for this degree: `$pass::<V, R, STEP>($args)` for R blocks of STEP vectors each. Lengths that are
+/// known to the compiler spare a check before every access.
+macro_rules! first_pass {
+    ($f:ident, $pass:ident($($arg:expr),*)) => {
+        match ($f.radices[0], $f.degree / GROUP / $f.radices[0]) {
+            (8, 1) => $pass::<V, 8, 1>($($arg),*),
+            (2, 8) => $pass::<V, 2, 8>($($arg),*),
+            (4, 8) => $pass::<V, 4, 8>($($arg),*),
+            (8, 8) => $pass::<V, 8, 8>($($arg),*),
+            (2, 64) => $pass::<V, 2, 64>($($arg),*),
+            (4, 64) => $pass::<V, 4, 64>($($arg),*),
+            (8, 64) => $pass::<V, 8, 64>($($arg),*),
+            _ => unreachable!("degrees are checked"),
+        }
+    };
+}
+
+/// Vectors between those that a middle pass or the joined last ones work across.
+const STEP: usize = 8;
+
+/// R blocks of `STEP` elements.
 #[inline(always)]
-fn first_pass<V: Lanes, const R: usize>(
+fn blocks<T, const R: usize, const STEP: usize>(x: &[T]) -> &[[T; STEP]; R] {
+    let (blocks, _) = x.as_chunks();
+    blocks.first_chunk().expect("lengths are checked")
+}
+
+/// As [`blocks`].
+#[inline(always)]
+fn blocks_mut<T, const R: usize, const STEP: usize>(x: &mut [T]) -> &mut [[T; STEP]; R] {
+    let (blocks, _) = x.as_chunks_mut();
+    blocks.first_chunk_mut().expect("lengths are checked")
+}
+
+#[inline(always)]
+fn forward_first_pass<V: Lanes, const R: usize, const STEP: usize>(
     f: &Fourier,
     source: impl Source<V>,
     work: &mut [[f64; GROUP]],
 ) {
-    let vectors = f.degree / GROUP;
-    let step = vectors / R;
     let twiddle: [Complex<V>; R] = twiddles(&f.twiddles[..R - 1]);
-    for j in 0..step {
+    let (re, im) = source.stored().split_at(R * STEP);
+    let (re, im): (&[[_; STEP]; R], &[[_; STEP]; R]) = (blocks(re), blocks(im));
+    let work: &mut [[_; STEP]; R] = blocks_mut(work);
+    for j in 0..STEP {
         let x = array!(R, Complex::zero(), |a| Complex {
-            re: source.vector(a * step + j),
-            im: source.vector(vectors + a * step + j),
+            re: source.vector(&re[a][j]),
+            im: source.vector(&im[a][j]),
         });
-        butterfly(x, &twiddle, |a, y| y.store(&mut work[a * step + j]));
+        for (y, work) in dft(x, &twiddle).iter().zip(&mut *work) {
+            y.store(&mut work[j]);
+        }
     }
 }
 
@@ -32,30 +69,18 @@ fn twiddles<V: Lanes, const R: usize>(powers: &[Root]) -> [Complex<V>; R] {
     ))
 }
 
+/// A pass of radix 8 in place.
 #[inline(always)]
-fn butterfly<V: Lanes, const R: usize>(
-    mut x: [Complex<V>; R],
-    twiddle: &[Complex<V>; R],
-    mut store: impl FnMut(usize, Complex<V>),
-) {
-    for a in 1..R {
-        x[a] = x[a].times(twiddle[a]);
-    }
-    for (a, y) in dft(x).into_iter().enumerate() {
-        store(a, y);
-    }
-}
-
-/// A pass of radix 8 in place, over blocks of `8 step` vectors each.
-#[inline(always)]
-fn pass<V: Lanes>(work: &mut [[f64; GROUP]], step: usize, powers: &[Root]) {
-    for (block, powers) in work.chunks_exact_mut(8 * step).zip(powers.chunks_exact(7)) {
+fn pass<V: Lanes>(work: &mut [[f64; GROUP]], powers: &[Root]) {
+    let (powers, _) = powers.as_chunks::<7>();
+    for (block, powers) in work.chunks_exact_mut(8 * STEP).zip(powers) {
         let twiddle: [Complex<V>; 8] = twiddles(powers);
-        for j in 0..step {
-            let x = array!(8, Complex::<V>::zero(), |a| Complex::load(
-                &block[a * step + j]
-            ));
-            butterfly(x, &twiddle, |a, y| y.store(&mut block[a * step + j]));
+        let block: &mut [[_; STEP]; 8] = blocks_mut(block);
+        for j in 0..STEP {
+            let x = array!(8, Complex::<V>::zero(), |a| Complex::load(&block[a][j]));
+            for (y, block) in dft(x, &twiddle).iter().zip(&mut *block) {
+                y.store(&mut block[j]);
+            }
         }
     }
 }
@@ -70,25 +95,33 @@ fn last_pass<V: Lanes, const BOTH: bool>(
     out: &mut [[f64; GROUP]],
     (place, count): (usize, usize),
 ) {
+    assert!(place < count);
     let (lane_twiddles, _) = f.lane_twiddles.as_chunks::<GROUP>();
-    let tiles = work.chunks_exact(8).zip(lane_twiddles.chunks_exact(7));
-    for (t, ((tile, twiddle), out)) in tiles.zip(out.chunks_exact_mut(8 * count)).enumerate() {
+    let (lane_twiddles, _) = lane_twiddles.as_chunks::<7>();
+    let (tiles, _) = work.as_chunks::<8>();
+    let mut powers = powers.as_chunks::<7>().0.iter();
+    let tiles = tiles.iter().zip(lane_twiddles);
+    for ((tile, twiddle), out) in tiles.zip(out.chunks_exact_mut(8 * count)) {
         let mut x = array!(8, Complex::<V>::zero(), |b| Complex::load(&tile[b]));
         if BOTH {
-            let before: [Complex<V>; 8] = twiddles(&powers[7 * t..][..7]);
-            butterfly(x, &before, |a, y| x[a] = y);
+            let powers = powers.next().expect("as many as tiles");
+            let before: [Complex<V>; 8] = twiddles(powers);
+            x = dft(x, &before);
         }
         let re = V::transpose(array!(8, x[0].re, |b| x[b].re));
         let im = V::transpose(array!(8, x[0].im, |b| x[b].im));
-        let mut y = array!(8, x[0], |a| Complex {
+        let y = array!(8, x[0], |a| Complex {
             re: re[a],
             im: im[a],
         });
-        for a in 1..8 {
-            y[a] = y[a].times(Complex::load(&twiddle[a - 1]));
-        }
-        for (i, y) in dft(y).into_iter().enumerate() {
-            y.store(&mut out[i * count + place]);
+        let factors = array!(8, y[0], |a| if a == 0 {
+            y[0]
+        } else {
+            Complex::load(&twiddle[a - 1])
+        });
+        let y = dft(y, &factors);
+        for (y, out) in y.iter().zip(out.chunks_exact_mut(count)) {
+            y.store(&mut out[place]);
         }
     }
 }
@@ -102,19 +135,11 @@ fn transform<V: Lanes>(
     work: &mut [f64],
 ) {
     let (work, _) = work[..f.degree].as_chunks_mut::<GROUP>();
-    match f.radices[0] {
-        2 => first_pass::<V, 2>(f, source, work),
-        4 => first_pass::<V, 4>(f, source, work),
-        _ => first_pass::<V, 8>(f, source, work),
-    }
+    first_pass!(f, forward_first_pass(f, source, work));
     let mut used = f.radices[0] - 1;
     let mut blocks = f.radices[0];
     while 8 * blocks < work.len() {
-        pass::<V>(
-            work,
-            work.len() / (8 * blocks),
-            &f.twiddles[used..used + 7 * blocks],
-        );
+        pass::<V>(work, &f.twiddles[used..used + 7 * blocks]);
         used += 7 * blocks;
         blocks *= 8;
     }
@@ -187,21 +212,12 @@ pub(crate) fn inverse_add<V: Lanes>(
     while blocks > f.radices[0] {
         blocks /= 8;
         used -= 7 * blocks;
-        inverse_pass::<V>(
-            work,
-            work.len() / (8 * blocks),
-            &f.twiddles[used..used + 7 * blocks],
-        );
+        inverse_pass::<V>(work, &f.twiddles[used..used + 7 * blocks]);
     }
     let (words, _) = poly.as_chunks_mut::<LANES>();
-    match f.radices[0] {
-        2 => inverse_first_pass::<V, 2>(f, work, words),
-        4 => inverse_first_pass::<V, 4>(f, work, words),
-        _ => inverse_first_pass::<V, 8>(f, work, words),
-    }
+    first_pass!(f, inverse_first_pass(f, work, words));
 }
 
-/// See [`last_pass`].
 #[inline(always)]
 fn inverse_last_pass<V: Lanes, const BOTH: bool>(
     f: &Fourier,
@@ -210,12 +226,17 @@ fn inverse_last_pass<V: Lanes, const BOTH: bool>(
     powers: &[Root],
     work: &mut [[f64; GROUP]],
 ) {
+    assert!(place < count);
     let (lane_twiddles, _) = f.lane_twiddles.as_chunks::<GROUP>();
-    let tiles = work.chunks_exact_mut(8).zip(lane_twiddles.chunks_exact(7));
-    for (t, ((tile, twiddle), spectra)) in tiles.zip(spectra.chunks_exact(8 * count)).enumerate() {
-        let x = array!(8, Complex::<V>::zero(), |i| Complex::load(
-            &spectra[i * count + place]
-        ));
+    let (lane_twiddles, _) = lane_twiddles.as_chunks::<7>();
+    let (tiles, _) = work.as_chunks_mut::<8>();
+    let mut powers = powers.as_chunks::<7>().0.iter();
+    let tiles = tiles.iter_mut().zip(lane_twiddles);
+    for ((tile, twiddle), spectra) in tiles.zip(spectra.chunks_exact(8 * count)) {
+        let mut x = [Complex::<V>::zero(); 8];
+        for (x, spectra) in x.iter_mut().zip(spectra.chunks_exact(count)) {
+            *x = Complex::load(&spectra[place]);
+        }
         let mut y = inverse_dft(x);
         for a in 1..8 {
             y[a] = y[a].times_conj(Complex::load(&twiddle[a - 1]));
@@ -227,7 +248,8 @@ fn inverse_last_pass<V: Lanes, const BOTH: bool>(
             im: im[b],
         });
         if BOTH {
-            let after: [Complex<V>; 8] = twiddles(&powers[7 * t..][..7]);
+            let powers = powers.next().expect("as many as tiles");
+            let after: [Complex<V>; 8] = twiddles(powers);
             x = inverse_dft(x);
             for a in 1..8 {
                 x[a] = x[a].times_conj(after[a]);
@@ -240,40 +262,39 @@ fn inverse_last_pass<V: Lanes, const BOTH: bool>(
 }
 
 #[inline(always)]
-fn inverse_pass<V: Lanes>(work: &mut [[f64; GROUP]], step: usize, powers: &[Root]) {
-    for (block, powers) in work.chunks_exact_mut(8 * step).zip(powers.chunks_exact(7)) {
+fn inverse_pass<V: Lanes>(work: &mut [[f64; GROUP]], powers: &[Root]) {
+    let (powers, _) = powers.as_chunks::<7>();
+    for (block, powers) in work.chunks_exact_mut(8 * STEP).zip(powers) {
         let twiddle: [Complex<V>; 8] = twiddles(powers);
-        for j in 0..step {
-            let x = array!(8, Complex::<V>::zero(), |a| Complex::load(
-                &block[a * step + j]
-            ));
+        let block: &mut [[_; STEP]; 8] = blocks_mut(block);
+        for j in 0..STEP {
+            let x = array!(8, Complex::<V>::zero(), |a| Complex::load(&block[a][j]));
             let y = inverse_dft(x);
-            for (a, y) in y.into_iter().enumerate() {
+            for (a, (y, block)) in y.into_iter().zip(&mut *block).enumerate() {
                 let y = if a == 0 { y } else { y.times_conj(twiddle[a]) };
-                y.store(&mut block[a * step + j]);
+                y.store(&mut block[j]);
             }
         }
     }
 }
 
 #[inline(always)]
-fn inverse_first_pass<V: Lanes, const R: usize>(
+fn inverse_first_pass<V: Lanes, const R: usize, const STEP: usize>(
     f: &Fourier,
     work: &[[f64; GROUP]],
     poly: &mut [[u64; LANES]],
 ) {
-    let vectors = f.degree / GROUP;
-    let step = vectors / R;
+    let work: &[[_; STEP]; R] = blocks(work);
+    let (re, im) = poly.split_at_mut(R * STEP);
+    let (re, im): (&mut [[_; STEP]; R], &mut [[_; STEP]; R]) = (blocks_mut(re), blocks_mut(im));
     let twiddle: [Complex<V>; R] = twiddles(&f.twiddles[..R - 1]);
     let scale = V::splat(2.0 / f.degree as f64);
-    for j in 0..step {
-        let x = array!(R, Complex::<V>::zero(), |a| Complex::load(
-            &work[a * step + j]
-        ));
+    for j in 0..STEP {
+        let x = array!(R, Complex::<V>::zero(), |a| Complex::load(&work[a][j]));
         for (a, y) in inverse_dft(x).into_iter().enumerate() {
             let y = if a == 0 { y } else { y.times_conj(twiddle[a]) };
-            add_torus(y.re, scale, &mut poly[a * step + j]);
-            add_torus(y.im, scale, &mut poly[vectors + a * step + j]);
+            add_torus(y.re, scale, &mut re[a][j]);
+            add_torus(y.im, scale, &mut im[a][j]);
         }
     }
 }

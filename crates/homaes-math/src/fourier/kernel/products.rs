@@ -135,8 +135,7 @@ fn rotate_columns<V: Lanes, const K: usize, const C: usize>(
     }
 }
 
-/// One group of `B` accumulators. Complex products with three multiplications instead of four: the third sum is of
-/// (re + im)(re + im).
+/// One group of `B` accumulators, which share what is loaded of the key. `key` is by key, row and column.
 #[inline(always)]
 fn rotate_some<V: Lanes, const K: usize, const C: usize, const B: usize>(
     g: usize,
@@ -147,6 +146,7 @@ fn rotate_some<V: Lanes, const K: usize, const C: usize, const B: usize>(
     out: &mut [[f64; GROUP]],
 ) {
     let rows = key.len() / (K * C);
+    let (key, _) = key.as_chunks::<C>();
     let mut factors = [[Complex::<V>::zero(); K]; B];
     for i in 0..B {
         let tile = &monomials[K * (tiles * i + g / 8)..][..K];
@@ -154,34 +154,22 @@ fn rotate_some<V: Lanes, const K: usize, const C: usize, const B: usize>(
             factors[i][which] = monomial_less_one(&tile[which], exponents[i][which] * g);
         }
     }
+    let digits = array!(B, &digits[..0], |i| &digits[i * rows..][..rows]);
     for c in 0..C {
-        let mut sums = [[[V::splat(0.0); 3]; K]; B];
+        let mut sums = [[Complex::<V>::zero(); K]; B];
         for j in 0..rows {
-            let d = array!(B, [V::splat(0.0); 3], |i| {
-                let d = Complex::<V>::load(&digits[i * rows + j]);
-                [d.re, d.im, d.re + d.im]
-            });
+            let d = array!(B, Complex::<V>::zero(), |i| Complex::load(&digits[i][j]));
             for which in 0..K {
-                let k = Complex::<V>::load(&key[(which * rows + j) * C + c]);
-                let k = [k.re, k.im, k.re + k.im];
+                let k = Complex::load(&key[which * rows + j][c]);
                 for i in 0..B {
-                    for part in 0..3 {
-                        sums[i][which][part] = d[i][part].mul_add(k[part], sums[i][which][part]);
-                    }
+                    sums[i][which] = sums[i][which].plus_product(d[i], k);
                 }
             }
         }
         for i in 0..B {
-            let sum = array!(K, Complex::<V>::zero(), |which| {
-                let [re, im, both] = sums[i][which];
-                Complex {
-                    re: re - im,
-                    im: both - re - im,
-                }
-            });
-            let mut all = sum[0].times(factors[i][0]);
+            let mut all = sums[i][0].times(factors[i][0]);
             for which in 1..K {
-                all = all.plus_product(sum[which], factors[i][which]);
+                all = all.plus_product(sums[i][which], factors[i][which]);
             }
             all.store(&mut out[i * C + c]);
         }
