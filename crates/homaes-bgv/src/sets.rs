@@ -17,7 +17,8 @@
 //! A set with T base primes and one more carries T + 1 times three levels. A cipher of R rounds that
 //! starts at 3t ends at 3(t - R), or at 1 for t = R. The largest modulus under which anything is published is QP: last, low, base and
 //! special primes, the middle prime standing in keys of their own (module `params`). Fewer special primes mean more digits and
-//! slower, larger keys.
+//! slower, larger keys. The sets aes128, aes192 and bridge128 have seven special primes in parts of keys for the last seven rounds, which one digit holds there:
+//! 332.8 + 329.0 = 661.8 bits, less than QP ([`OneDigit`]). An eighth round would take 755.
 //!
 //! | set | h | levels | digits (base primes, first with the tail) | special | log2 QP |
 //! |---|---|---|---|---|---|
@@ -41,7 +42,7 @@
 //! above 2^47 for the same D.
 
 use crate::lift::LIFT_LEVEL;
-use crate::params::{Chain, ParamSet, Steps};
+use crate::params::{Chain, OneDigit, ParamSet, Steps};
 use homaes_aes::Layout;
 use homaes_params::{Purpose, SetName};
 
@@ -146,6 +147,16 @@ const fn chain(rounds: usize, special: &'static [u64], first_digit: usize, digit
         special,
         first_digit,
         digit,
+        one_digit: None,
+    }
+}
+
+/// The same with parts of keys for the last seven rounds, whose largest digit has 333 bits: special primes of 329 bits in all.
+const fn with_one_digit(chain: Chain) -> Chain {
+    let special = SPECIAL.split_at(7).0.split_at(chain.special.len()).1;
+    Chain {
+        one_digit: Some(OneDigit { rounds: 7, special }),
+        ..chain
     }
 }
 
@@ -170,7 +181,7 @@ const SECURE: ParamSet = ParamSet {
     security_bits_claimed: Some(128),
     m: 65535,
     weight: 256,
-    chain: chain(10, SPECIAL.split_at(5).0, 4, 5),
+    chain: with_one_digit(chain(10, SPECIAL.split_at(5).0, 4, 5)),
     spare: 0,
     layouts: &[Layout::Sliced, Layout::Packed],
 };
@@ -189,7 +200,7 @@ pub const AES128_8: ParamSet = ParamSet {
 /// AES-192, or AES-128 with up to five multiplications left.
 pub const AES192: ParamSet = ParamSet {
     name: SetName::from_static("bgv/aes192"),
-    chain: chain(12, SPECIAL.split_at(4).0, 3, 4),
+    chain: with_one_digit(chain(12, SPECIAL.split_at(4).0, 3, 4)),
     ..SECURE
 };
 
@@ -237,6 +248,7 @@ pub const BITS128: ParamSet = ParamSet {
         special: &SPECIAL_34_03,
         first_digit: 0,
         digit: 2,
+        one_digit: None,
     },
     layouts: &[Layout::Bits],
     ..SECURE
@@ -259,6 +271,7 @@ pub const TOY_255: ParamSet = ParamSet {
 pub const TOY_4369: ParamSet = ParamSet {
     name: SetName::from_static("bgv/toy-4369"),
     m: 4369,
+    chain: with_one_digit(TOY_255.chain),
     layouts: &[Layout::Sliced],
     ..TOY_255
 };
