@@ -28,6 +28,17 @@ pub struct Chain {
     pub first_digit: usize,
     /// base primes of every further digit
     pub digit: usize,
+    /// parts of keys for rounds in which one digit holds the whole polynomial; chains of three levels a round only
+    pub one_digit: Option<OneDigit>,
+}
+
+/// Parts of keys that hold the levels of the last rounds alone, in one digit: few base primes leave room for more special primes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OneDigit {
+    /// most rounds left
+    pub rounds: usize,
+    /// special primes beyond those of the other parts
+    pub special: &'static [u64],
 }
 
 pub(crate) const LAST: usize = 0;
@@ -46,8 +57,6 @@ pub(crate) enum Tail {
 }
 
 impl Tail {
-    pub(crate) const ALL: [Self; 3] = [Self::Outer, Self::Middle, Self::Low];
-
     /// That of a basis.
     pub(crate) fn of(basis: &[usize]) -> Self {
         if basis.contains(&MIDDLE) {
@@ -66,5 +75,33 @@ impl Tail {
             (Self::Middle, _) => &[MIDDLE],
             (Self::Low, _) => &[LOW],
         }
+    }
+}
+
+/// Part of a key: an encryption of its own, modulo the primes of some levels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct KeyPart {
+    pub(crate) tail: Tail,
+    /// whether for the last rounds alone, in one digit ([`OneDigit`])
+    pub(crate) one_digit: bool,
+}
+
+impl KeyPart {
+    /// All that a key may have, in the order of files.
+    pub(crate) const ALL: [Self; 5] = [
+        Self::new(Tail::Outer, false),
+        Self::new(Tail::Middle, false),
+        Self::new(Tail::Low, false),
+        Self::new(Tail::Outer, true),
+        Self::new(Tail::Middle, true),
+    ];
+
+    pub(crate) const fn new(tail: Tail, one_digit: bool) -> Self {
+        Self { tail, one_digit }
+    }
+
+    /// Its place in [`KeyPart::ALL`].
+    pub(crate) fn number(self) -> usize {
+        self.tail as usize + if self.one_digit { 3 } else { 0 }
     }
 }

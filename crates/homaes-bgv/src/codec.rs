@@ -4,7 +4,7 @@
 //! |---|---|---|---|
 //! | secret key | 1 | 0 | n residues modulo 3 (0, 1, 2 for 0, 1, -1), positions in ring layout |
 //! | evaluation key | 1 | 0 | seed, 32 bytes |
-//! | | 2 | 0, 1, 2, … | keys in order, digits in order: of each key the part without the middle prime, then that with it: first half b, modulo the part's primes in order |
+//! | | 2 | 0, 1, 2, … | keys in order, parts in order (`KeyPart::ALL`), digits in order: first half b, modulo the part's primes in order |
 //! | wrapped key | 1 | 0 | AES key bits (u16), direction (u8: 0 encrypt, 1 decrypt), layouts (u8); per layout: layout (u8: 0 sliced, 1 packed, 2 bits), starting level (u16), seed |
 //! | | 2 | 0, 1, 2, … | layouts in order, round keys in order, ciphertexts in order: first half c0, modulo the primes of its level |
 //! | ciphertexts | set by `homaes` | | 16, 1 or 128 times: level (u8), noise rms and tail (f64), both halves |
@@ -13,8 +13,8 @@
 //! Residues are canonical, in evaluation form and stored form (times 2^52 mod p), bit-packed at the
 //! modulus's length. Keys are ordered σ^1(s) … σ^7(s), s·σ^0(s) … s·σ^3(s), then those of packed columns,
 //! rotations and s³ as far as the set has them (`Target::all`). Second halves are expanded from the seed: ChaCha20 stream (key·2^16 +
-//! digit·2^8)·2^8 + prime for the evaluation key and (c·round + i)·2^8 + prime for ciphertext i of the c of a
-//! layout in the wrapped key, primes numbered last, low, middle, base, special.
+//! part·2^12 + digit·2^8)·2^8 + prime for the evaluation key and (c·round + i)·2^8 + prime for ciphertext i of the c of a
+//! layout in the wrapped key, primes numbered last, low, middle, base, special, those of parts in one digit last.
 
 use crate::aes::level_plan::{LevelPlan, offered};
 use crate::aes::state::State;
@@ -25,7 +25,7 @@ use crate::error::{Error, Result};
 use crate::keys::{EvalKey, EvalKeyFile, SecretKey, Target, key_stream, spread, uniform_poly};
 use crate::keyswitch::SwitchKey;
 use crate::noise::Noise;
-use crate::params::{Params, Tail};
+use crate::params::{KeyPart, Params};
 use homaes_aes::{Direction, KeySize, Layout};
 use homaes_leveled::Poly;
 use homaes_math::Words;
@@ -143,9 +143,9 @@ impl EvalKey {
     fn contents(params: &Params) -> Contents {
         let start = Contents::default().record(SEED_BYTES);
         Target::all(params).into_iter().fold(start, |c, target| {
-            Tail::ALL.into_iter().fold(c, |c, tail| {
-                let size = poly_bytes(params, &target.primes(params, tail));
-                c.records(target.digits(params, tail) as u64, size)
+            KeyPart::ALL.into_iter().fold(c, |c, part| {
+                let size = poly_bytes(params, &target.primes(params, part));
+                c.records(target.digits(params, part) as u64, size)
             })
         })
     }
@@ -162,21 +162,24 @@ impl EvalKey {
         let mut keys = Vec::with_capacity(targets.len());
         let mut index = 0;
         for (key, target) in targets.iter().enumerate() {
-            let mut part = |tail: Tail| {
-                let primes = target.primes(params, tail);
+            let mut pairs = |part: KeyPart| {
+                let primes = target.primes(params, part);
                 let size = poly_bytes(params, &primes);
-                let pairs = (0..target.digits(params, tail)).map(|digit| {
+                let pairs = (0..target.digits(params, part)).map(|digit| {
                     let body = record(&mut r, LIMBS, index, size)?;
                     index += 1;
                     let mut input = Decoder::new(&body);
                     let b = take_poly(params, &primes, "evaluation key", &mut input)?;
                     input.finish("evaluation key")?;
-                    let a = uniform_poly(params, &seed, key_stream(key, tail, digit), &primes);
+                    let a = uniform_poly(params, &seed, key_stream(key, part, digit), &primes);
                     Ok([b, a].map(|half| spread(params, &primes, half)))
                 });
                 pairs.collect::<Result<Vec<_>>>()
             };
-            let parts = [part(Tail::Outer)?, part(Tail::Middle)?, part(Tail::Low)?];
+            let mut parts = [const { Vec::new() }; KeyPart::ALL.len()];
+            for part in KeyPart::ALL {
+                parts[part.number()] = pairs(part)?;
+            }
             keys.push(SwitchKey { parts });
         }
         r.finish()?;

@@ -11,7 +11,7 @@ use crate::evaluate::Evaluator;
 use crate::keys::{EvalKey, Target};
 use crate::keyswitch::{Addend, Post, Shape, Summands, SwitchKey};
 use crate::noise::Noise;
-use crate::params::{Params, SwitchPlan};
+use crate::params::{KeyPart, Params, SwitchPlan, Tail};
 use homaes_leveled::Poly;
 use homaes_math::GaloisMap;
 use homaes_scheme::Cancel;
@@ -146,7 +146,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// The constant c times a switching key, row by row: the part for S0 and S2, where all sums with constants stand.
+/// The constant c times a switching key, row by row: the parts for S0 and S2, where all sums with constants stand.
 ///
 /// # Errors
 /// If `cancel` is thrown, which is looked at before every digit.
@@ -171,9 +171,10 @@ fn fold(params: &Params, key: &SwitchKey, constant: &[u8], cancel: &Cancel) -> R
         cancel.check()?;
         Ok(pair.each_ref().map(fold_poly))
     };
-    let [outer, ..] = &key.parts;
-    let outer = outer.iter().map(fold_pair).collect::<Result<_>>()?;
-    Ok(SwitchKey {
-        parts: [outer, Vec::new(), Vec::new()],
-    })
+    let mut parts = [const { Vec::new() }; KeyPart::ALL.len()];
+    for part in KeyPart::ALL.into_iter().filter(|p| p.tail == Tail::Outer) {
+        let own = key.parts[part.number()].iter();
+        parts[part.number()] = own.map(fold_pair).collect::<Result<_>>()?;
+    }
+    Ok(SwitchKey { parts })
 }

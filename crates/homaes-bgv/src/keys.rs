@@ -9,10 +9,10 @@
 //! | τ(s), steps 2^i along an axis | P·τ(s) | low levels · special primes | users' rotations |
 //! | s³ | P·s³ | low levels · special primes | users' three-way products |
 //!
-//! Every key-switching key comes in two parts, three in a set for bits alone, an encryption of its own for each [`Tail`]: levels S1 have another tail prime than S0
+//! Every key-switching key comes in two parts, three in a set for bits alone, an encryption of its own for each tail: levels S1 have another tail prime than S0
 //! and S2, and a key that held both would be published modulo their product. AES multiplies at S1 by the keys of k = 1 and 2 alone
 //! ([`crate::aes::subbytes`]). The other keys but that for s² hold S1 only at the low levels of users' circuits, unless the set offers the
-//! bit layout.
+//! bit layout. Sets with parts in one digit ([`OneDigit`](crate::params::OneDigit)) have one more for each of the two that reaches levels at which it has more digits.
 //!
 //! A set for bits alone has one key, that of s².
 //!
@@ -27,7 +27,7 @@
 
 use crate::error::{Error, Result};
 use crate::keyswitch::SwitchKey;
-use crate::params::{Params, SwitchPlan, Tail};
+use crate::params::{KeyPart, Params, SwitchPlan, Tail};
 use homaes_aes::Layout;
 use homaes_leveled::secret::{self, lots, lots_mut};
 use homaes_leveled::{Poly, SecretPoly};
@@ -111,10 +111,14 @@ impl Target {
         }
     }
 
-    /// Highest level of the key's part for `tail`; 0 if there is none.
-    fn level(self, params: &Params, tail: Tail) -> usize {
+    /// Highest level of `part` of the key; 0 if there is none.
+    fn level(self, params: &Params, part: KeyPart) -> usize {
+        if part.one_digit {
+            let usual = self.level(params, KeyPart::new(part.tail, false));
+            return params.one_digit_below(usual);
+        }
         let aes_at_middle = matches!(self, Self::Frobenius(1 | 2) | Self::Product(0..=2));
-        match (self, tail) {
+        match (self, part.tail) {
             (Self::Rotate(_) | Self::Cube, _) => params.rotation_level(),
             // no primes in chains without such levels
             (_, Tail::Outer | Tail::Low) => params.top_level(),
@@ -123,16 +127,16 @@ impl Target {
         }
     }
 
-    /// Primes of the key's part for `tail`, none if there is no such part.
-    pub(crate) fn primes(self, params: &Params, tail: Tail) -> Vec<usize> {
-        params.key_primes(self.level(params, tail), tail)
+    /// Primes of `part` of the key, none if there is no such part.
+    pub(crate) fn primes(self, params: &Params, part: KeyPart) -> Vec<usize> {
+        params.key_primes(self.level(params, part), part)
     }
 
-    /// Digits of the key's part for `tail`.
-    pub(crate) fn digits(self, params: &Params, tail: Tail) -> usize {
-        let own = self.primes(params, tail).into_iter();
+    /// Digits of `part` of the key.
+    pub(crate) fn digits(self, params: &Params, part: KeyPart) -> usize {
+        let own = self.primes(params, part).into_iter();
         let own = own.filter(|&i| !params.is_special(i));
-        own.map(|i| params.digit_of(i) + 1).max().unwrap_or(0)
+        own.map(|i| params.digit_of(part, i) + 1).max().unwrap_or(0)
     }
 }
 
@@ -268,7 +272,7 @@ impl PublicKey {
     pub fn generate(secret: &SecretKey, rng: &mut impl CryptoRng) -> Self {
         let params = secret.params().clone();
         let mut basis = params.basis(params.top_level()).to_vec();
-        basis.push(params.prime_count() - params.special_count());
+        basis.push(params.special_from());
         let mut seed = Seed::default();
         rng.fill_bytes(&mut seed);
         let a = uniform_poly(&params, &seed, 0, &basis);
@@ -329,8 +333,8 @@ impl EvalKey {
         let mut pairs = pairs.drain(..);
         let targets = Target::all(params);
         let keys = targets.iter().map(|target| SwitchKey {
-            parts: Tail::ALL.map(|tail| {
-                let digits = target.digits(params, tail);
+            parts: KeyPart::ALL.map(|part| {
+                let digits = target.digits(params, part);
                 pairs.by_ref().take(digits).collect()
             }),
         });
@@ -407,7 +411,7 @@ pub(crate) struct KeyDigit {
     target: Target,
     /// number of the target
     key: usize,
-    tail: Tail,
+    part: KeyPart,
     digit: usize,
     /// primes of the part
     pub(crate) primes: Vec<usize>,
@@ -428,12 +432,12 @@ impl<'s> EvalKeyFile<'s> {
         let params = secret.params();
         let mut digits = Vec::new();
         for (key, target) in Target::all(params).into_iter().enumerate() {
-            for tail in Tail::ALL {
-                let primes = target.primes(params, tail);
-                digits.extend((0..target.digits(params, tail)).map(|digit| KeyDigit {
+            for part in KeyPart::ALL {
+                let primes = target.primes(params, part);
+                digits.extend((0..target.digits(params, part)).map(|digit| KeyDigit {
                     target,
                     key,
-                    tail,
+                    part,
                     digit,
                     primes: primes.clone(),
                     number: 0,
@@ -460,22 +464,23 @@ impl<'s> EvalKeyFile<'s> {
     }
 
     /// Both halves: an encryption of P times what is switched from, modulo the primes of the digit, and 0 modulo the others.
-    pub(crate) fn pair(&self, part: &KeyDigit) -> [Poly; 2] {
+    pub(crate) fn pair(&self, digit: &KeyDigit) -> [Poly; 2] {
         let params = self.params();
-        let stream = key_stream(part.key, part.tail, part.digit);
-        let a = uniform_poly(params, &self.seed, stream, &part.primes);
-        let mut gadget = SecretPoly(Poly::zeroed(params.ring().n(), part.primes.len()));
-        for (limb, &i) in gadget.limbs.iter_mut().zip(&part.primes) {
-            if !params.is_special(i) && params.digit_of(i) == part.digit {
-                switched_secret(self.secret, part.target, i, limb);
+        let stream = key_stream(digit.key, digit.part, digit.digit);
+        let a = uniform_poly(params, &self.seed, stream, &digit.primes);
+        let mut gadget = SecretPoly(Poly::zeroed(params.ring().n(), digit.primes.len()));
+        let special = params.specials(digit.part).len();
+        for (limb, &i) in gadget.limbs.iter_mut().zip(&digit.primes) {
+            if !params.is_special(i) && params.digit_of(digit.part, i) == digit.digit {
+                switched_secret(self.secret, digit.target, i, limb);
                 let m = params.modulus(i);
-                let p = m.shoup(params.special_product(params.special_count(), i));
+                let p = m.shoup(params.special_product(special, i));
                 limb.iter_mut().for_each(|x| *x = m.scale(*x, p));
             }
         }
         let mut rng = ChaCha20Rng::from_seed(*self.errors);
-        rng.set_stream(part.number);
-        let b = self.secret.mask(&part.primes, &a, &gadget, &mut rng);
+        rng.set_stream(digit.number);
+        let b = self.secret.mask(&digit.primes, &a, &gadget, &mut rng);
         [b, a]
     }
 }
@@ -519,8 +524,8 @@ pub(crate) fn spread(params: &Params, primes: &[usize], poly: Poly) -> Poly {
 }
 
 /// Stream number of the uniform half of digit `digit` (below 16) of one part of key `index`.
-pub(crate) fn key_stream(index: usize, tail: Tail, digit: usize) -> u64 {
-    (index as u64) << 16 | (tail as u64) << 12 | (digit as u64) << 8
+pub(crate) fn key_stream(index: usize, part: KeyPart, digit: usize) -> u64 {
+    (index as u64) << 16 | (part.number() as u64) << 12 | (digit as u64) << 8
 }
 
 /// The uniform polynomial `stream` of `seed`: canonical values, read as stored evaluation form. The

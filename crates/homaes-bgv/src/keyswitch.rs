@@ -1,7 +1,7 @@
 //! Key switching with digits and special primes (GHS12 §3.1 and its hybrid with digit decomposition).
 //!
-//! A key from t to s holds, for every digit i of the gadget, a pair (b_i, a_i) modulo the primes of its part ([`Tail`](crate::params::Tail)) with
-//! b_i + a_i s = 2 e_i + P g_i t, where P is the product of the special primes and g_i is 1 modulo the
+//! A key from t to s holds, for every digit i of the gadget, a pair (b_i, a_i) modulo the primes of its part ([`KeyPart`]) with
+//! b_i + a_i s = 2 e_i + P g_i t, where P is the product of the part's special primes and g_i is 1 modulo the
 //! primes of digit i and 0 modulo the others. A polynomial d known modulo Q is split into centred
 //! digits d_i = \[d\]_{Q_i}; then Σ d_i·(b_i, a_i) = encryption of P·d·t modulo Q·P, which the modulus
 //! switch that follows divides by P. Using only a factor P_l of P saves limbs at low levels: with
@@ -15,22 +15,22 @@ mod pass;
 
 pub use pass::Pass;
 
-use crate::params::{Params, SwitchPlan};
+use crate::params::{KeyPart, Params, SwitchPlan};
 use homaes_leveled::{Axes, Meter, Poly, Stage};
 use homaes_math::kernel::{self, Tensor};
 use homaes_math::{GaloisMap, Words};
 
-/// By tail, pairs (b_i, a_i) for the digits i, canonical limbs over all primes (empty for primes that the part does not
+/// By part, pairs (b_i, a_i) for the digits i, canonical limbs over all primes (empty for primes that the part does not
 /// hold).
 #[derive(Clone)]
 pub struct SwitchKey {
-    pub(crate) parts: [Vec<[Poly; 2]>; 3],
+    pub(crate) parts: [Vec<[Poly; 2]>; KeyPart::ALL.len()],
 }
 
 impl SwitchKey {
     /// The pairs that `plan` reads, per digit of the gadget.
     pub fn digits(&self, plan: &SwitchPlan) -> &[[Poly; 2]] {
-        &self.parts[plan.tail as usize]
+        &self.parts[plan.part.number()]
     }
 
     /// Whether the key holds all that `plan` reads.

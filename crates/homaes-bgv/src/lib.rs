@@ -107,7 +107,7 @@ pub use homaes_scheme::Reading;
 pub use homaes_scheme::Records;
 pub use keys::{EvalKey, EvalKeyFile, PublicKey, SecretKey};
 pub use lift::{Descent, LIFT_LEVEL, LiftNoise, Lifted};
-pub use params::{Chain, ParamSet, Params, ParamsError, Steps};
+pub use params::{Chain, OneDigit, ParamSet, Params, ParamsError, Steps};
 pub use views::BgvBytes;
 
 #[cfg(test)]

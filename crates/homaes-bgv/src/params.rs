@@ -31,6 +31,10 @@
 //! then groups of `digit` base primes, b_1 first, which survives longest. Each digit is
 //! about as large as the product of the special primes, of which only as many are used as the
 //! largest digit in play needs.
+//!
+//! With few rounds left, base primes are few, and more special primes have room below the same largest modulus: a set may declare parts of
+//! keys for the last rounds alone ([`OneDigit`]), in which one digit holds the whole polynomial. They are read at the levels where the
+//! other parts take more digits.
 
 use crate::noise::NoiseModel;
 use homaes_aes::{KeySize, Layout};
@@ -47,8 +51,8 @@ use std::sync::{Arc, OnceLock};
 /// linear layer (`aes::linear`'s test `second_class_is_the_best`).
 pub(crate) const SECOND_CLASS: usize = 7;
 
-pub(crate) use crate::chain::Tail;
-pub use crate::chain::{Chain, Steps};
+pub use crate::chain::{Chain, OneDigit, Steps};
+pub(crate) use crate::chain::{KeyPart, Tail};
 use crate::chain::{LAST, LOW, MIDDLE};
 pub(crate) use crate::plan::SwitchPlan;
 
@@ -148,7 +152,7 @@ const TAIL: usize = 3;
 /// Checked parameters with all precomputation; shared by keys, ciphertexts and evaluators.
 pub struct Params {
     set: ParamSet,
-    /// last, low, middle, base…, special…
+    /// last, low, middle, base…, special…, those of parts in one digit last
     pool: Pool,
     slots: Slots,
     /// basis of every level, index 0 unused
@@ -199,7 +203,8 @@ impl Params {
         check_counts(&set.chain)?;
         check_layouts(set)?;
         let c = &set.chain;
-        let primes = [&[c.last, c.low, c.middle], c.base, c.special].concat();
+        let further = c.one_digit.map_or(&[][..], |o| o.special);
+        let primes = [&[c.last, c.low, c.middle], c.base, c.special, further].concat();
         for (i, &p) in primes.iter().enumerate() {
             if primes[..i].contains(&p) {
                 return Err(ParamsError::Repeated { p });
@@ -229,21 +234,29 @@ impl Params {
 
     /// No digit of any level may exceed the special modulus by more than [`DIGIT_EXCESS_BITS`].
     fn check_digits(&self) -> Result<(), ParamsError> {
-        let special = self.special_from();
-        let limit = self.log2(special..self.prime_count()) + DIGIT_EXCESS_BITS;
-        let digits = (1..=self.top_level()).flat_map(|level| {
-            (0..self.digits()).map(move |digit| {
-                let own = self.basis(level).iter().copied();
-                self.log2(own.filter(|&i| self.digit_of(i) == digit))
-            })
-        });
-        let largest = digits.fold(0.0, f64::max);
-        if largest > limit {
-            return Err(ParamsError::Chain {
-                what: "bits of the largest digit",
-                found: largest.ceil() as usize,
-                expected: 1..=limit as usize,
+        for (what, one_digit) in [
+            ("bits of the largest digit", false),
+            ("bits of the only digit", true),
+        ] {
+            let special = self.specials(KeyPart::new(Tail::Outer, one_digit));
+            let limit = self.log2(special) + DIGIT_EXCESS_BITS;
+            let levels = 1..=self.top_level();
+            let levels = levels.filter(|&level| !one_digit || level <= self.one_digit_level());
+            let digits = levels.flat_map(|level| {
+                let part = KeyPart::new(Tail::of(self.basis(level)), one_digit);
+                (0..self.digits_at(level, part)).map(move |digit| {
+                    let own = self.basis(level).iter().copied();
+                    self.log2(own.filter(|&i| self.digit_of(part, i) == digit))
+                })
             });
+            let largest = digits.fold(0.0, f64::max);
+            if largest > limit {
+                return Err(ParamsError::Chain {
+                    what,
+                    found: largest.ceil() as usize,
+                    expected: 1..=limit as usize,
+                });
+            }
         }
         Ok(())
     }
@@ -273,18 +286,13 @@ impl Params {
         self.pool.log2(primes)
     }
 
-    /// Digit of the gadget that the pool prime `i` belongs to.
-    pub(crate) fn digit_of(&self, i: usize) -> usize {
+    /// Digit of `part` of a key that the pool prime `i` belongs to.
+    pub(crate) fn digit_of(&self, part: KeyPart, i: usize) -> usize {
         let c = &self.set.chain;
         match i.checked_sub(TAIL + c.first_digit) {
-            None => 0,
-            Some(rest) => 1 + rest / c.digit,
+            Some(rest) if !part.one_digit => 1 + rest / c.digit,
+            _ => 0,
         }
-    }
-
-    /// Number of digits of a key.
-    pub(crate) fn digits(&self) -> usize {
-        1 + self.digit_of(self.special_from() - 1)
     }
 
     /// The declared numbers.
@@ -374,14 +382,20 @@ impl Params {
         self.log2(basis.iter().copied())
     }
 
-    /// log2 of the largest modulus that anything is published under: base and special primes with the larger tail.
+    /// log2 of the largest modulus that anything is published under.
     pub fn log2_qp(&self) -> f64 {
         self.log2_key(self.top_level())
     }
 
     /// log2 of the largest modulus of the parts of a key for all levels up to `level`.
     pub(crate) fn log2_key(&self, level: usize) -> f64 {
-        let parts = Tail::ALL.map(|tail| self.log2(self.key_primes(level, tail).into_iter()));
+        let parts = KeyPart::ALL.map(|part| {
+            let level = match part.one_digit {
+                true => self.one_digit_below(level),
+                false => level,
+            };
+            self.log2(self.key_primes(level, part).into_iter())
+        });
         parts.into_iter().fold(0.0, f64::max)
     }
 
@@ -415,9 +429,9 @@ impl Params {
         &self.levels[level]
     }
 
-    /// Numbers of the primes of all levels up to `level` that have `tail`, and of the special primes; none for level 0.
-    pub(crate) fn key_primes(&self, level: usize, tail: Tail) -> Vec<usize> {
-        let steps = self.set.chain.steps;
+    /// Numbers of the primes of all levels up to `level` that have the tail of `part`, and of its special primes; none for level 0.
+    pub(crate) fn key_primes(&self, level: usize, part: KeyPart) -> Vec<usize> {
+        let (steps, tail) = (self.set.chain.steps, part.tail);
         let base = match (steps, tail) {
             // S1 of the lowest round is level 2
             (Steps::Three, Tail::Low) => return Vec::new(),
@@ -434,7 +448,7 @@ impl Params {
         };
         let tail = tail.primes(steps).iter().copied();
         tail.chain(TAIL..TAIL + base)
-            .chain(self.special_from()..self.prime_count())
+            .chain(self.specials(part))
             .collect()
     }
 
@@ -515,11 +529,6 @@ impl Params {
         let from = self.special_from();
         self.product(self.modulus(i), from..from + count)
     }
-
-    /// Number of special primes.
-    pub(crate) fn special_count(&self) -> usize {
-        self.set.chain.special.len()
-    }
 }
 
 impl core::fmt::Debug for Params {
@@ -562,6 +571,21 @@ fn check_counts(c: &Chain) -> Result<(), ParamsError> {
     )?;
     let digits = 1 + (base - c.first_digit).div_ceil(c.digit);
     within("digits", digits, 1..=MAX_DIGITS)?;
+    if let Some(OneDigit {
+        rounds,
+        special: further,
+    }) = c.one_digit
+    {
+        let special = special + further.len();
+        within("special primes", special, 1..=CONVERSION_SOURCES - 2)?;
+        within("primes in all", TAIL + base + special, 1..=MAX_PRIMES)?;
+        let most = match c.steps {
+            // two tail primes and one base prime for each round but the last
+            Steps::Three => base.min(CONVERSION_SOURCES - 2) + 1,
+            Steps::Four => 0,
+        };
+        within("rounds in one digit", rounds, 1..=most)?;
+    }
     match c.steps {
         Steps::Three => Ok(()),
         // two a round
@@ -637,9 +661,15 @@ fn digest(set: &ParamSet) -> [u8; 32] {
                 .map(|l| l.ciphertexts() as u64)
                 .collect::<Vec<_>>(),
         );
-    match c.steps {
+    let digest = match c.steps {
         Steps::Three => digest,
         Steps::Four => digest.u64("levels of a round", 4),
+    };
+    match c.one_digit {
+        None => digest,
+        Some(OneDigit { rounds, special }) => digest
+            .u64("rounds in one digit", rounds as u64)
+            .u64_list("special for one digit", special),
     }
     .finish()
 }

@@ -1,6 +1,6 @@
 //! What key switches do at every level, worked out once per parameter set.
 
-use crate::chain::Tail;
+use crate::chain::KeyPart;
 use core::ops::Deref;
 
 /// Key switching at one level, followed by the switch back to a basis without special primes.
@@ -8,7 +8,7 @@ pub struct SwitchPlan {
     /// Without what concerns keys and levels.
     pub switch: homaes_leveled::SwitchPlan,
     /// the part of every key that holds the primes of the level
-    pub(crate) tail: Tail,
+    pub(crate) part: KeyPart,
     /// level of the result
     pub(crate) to_level: usize,
 }

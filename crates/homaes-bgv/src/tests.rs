@@ -67,6 +67,40 @@ fn check(f: &Fixture, c: &Ciphertext, want: &[u8], what: &str) {
     );
 }
 
+/// At every level: products and Frobenius maps, with measured noise, whichever part of their keys they read.
+#[test]
+fn keys_switch_in_one_digit_with_the_noise_that_is_stated() {
+    let mut f = fixture(Params::new(&sets::TOY_4369).unwrap(), 4);
+    let n = f.params.blocks_per_batch(Layout::Sliced);
+    let eval = Evaluator::new(&f.eval);
+    let x = random_bytes(&mut f.rng, n);
+    let power = |k: u32| -> Vec<u8> { x.iter().map(|&x| gf256::frobenius(x, k)).collect() };
+    let fresh = f.secret.encrypt(&x, &mut f.rng).unwrap();
+    let mut seen = 0;
+    for level in 14..=23 {
+        let a = eval.lowered(&fresh, level);
+        seen += usize::from(f.params.switching(level).part.one_digit);
+        check(&f, &eval.frobenius(&a, 1).unwrap(), &power(1), "Frobenius");
+        let product = eval.mul_frobenius(&a, &a, 1).unwrap();
+        let cube: Vec<u8> = x
+            .iter()
+            .zip(power(1))
+            .map(|(&a, b)| gf256::mul(a, b))
+            .collect();
+        check(&f, &eval.relinearize(&product).unwrap(), &cube, "cube");
+        if level % 3 != 2 {
+            check(
+                &f,
+                &eval.frobenius(&a, 7).unwrap(),
+                &power(7),
+                "Frobenius 7",
+            );
+        }
+    }
+    // six and seven rounds left
+    assert_eq!(seen, 6);
+}
+
 #[test]
 fn every_verb_agrees_with_the_clear_and_stays_below_its_noise_bound() {
     let mut f = toy(2);

@@ -1,22 +1,59 @@
 //! The plans of a parameter set.
 
 use super::{DIGIT_EXCESS_BITS, Params};
-use crate::chain::Tail;
+use crate::chain::{KeyPart, Tail};
 use crate::plan::SwitchPlan;
 use homaes_leveled::Gadget;
 
 impl Params {
     pub(crate) fn switch_plan(&self, level: usize, to_level: usize) -> SwitchPlan {
+        let [from, to] = [level, to_level].map(|level| self.basis(level));
+        let part = self.part_of(level);
         let gadget = Gadget {
-            special: self.special_from()..self.prime_count(),
-            digit_of: &|i| self.digit_of(i),
+            special: self.specials(part),
+            digit_of: &|i| self.digit_of(part, i),
             excess_bits: DIGIT_EXCESS_BITS,
         };
-        let [from, to] = [level, to_level].map(|level| self.basis(level));
         SwitchPlan {
             switch: homaes_leveled::SwitchPlan::new(self.pool(), from, to, &gadget),
-            tail: Tail::of(from),
+            part,
             to_level,
         }
+    }
+
+    /// The part of every key that is read at `level`: in one digit where that saves others, above the levels of users' circuits, at which some keys end.
+    pub(crate) fn part_of(&self, level: usize) -> KeyPart {
+        let tail = Tail::of(self.basis(level));
+        KeyPart::new(tail, level == self.one_digit_below(level))
+    }
+
+    /// Highest level of the parts in one digit; 0 if the set has none.
+    pub(crate) fn one_digit_level(&self) -> usize {
+        self.set().chain.one_digit.map_or(0, |o| 3 * o.rounds)
+    }
+
+    /// Highest level of the part in one digit of a key that otherwise reaches up to `level`; 0 if there is no such part, because no level up to there reads it.
+    pub(crate) fn one_digit_below(&self, level: usize) -> usize {
+        let usual = KeyPart::new(Tail::of(self.basis(level)), false);
+        if level <= self.rotation_level() || self.digits_at(level, usual) == 1 {
+            return 0;
+        }
+        level.min(self.one_digit_level())
+    }
+
+    /// Digits of a polynomial at `level` in `part` of a key; none at level 0.
+    pub(crate) fn digits_at(&self, level: usize, part: KeyPart) -> usize {
+        let digits = self
+            .basis(level)
+            .iter()
+            .map(|&i| self.digit_of(part, i) + 1);
+        digits.max().unwrap_or(0)
+    }
+
+    /// Numbers of the special primes of `part` of every key.
+    pub(crate) fn specials(&self, part: KeyPart) -> std::ops::Range<usize> {
+        let (from, chain) = (self.special_from(), &self.set().chain);
+        let further = chain.one_digit.filter(|_| part.one_digit);
+        from..from + chain.special.len() + further.map_or(0, |o| o.special.len())
     }
 }

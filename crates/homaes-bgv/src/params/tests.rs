@@ -100,6 +100,66 @@ fn chain_digit_against_special_modulus() {
 }
 
 #[test]
+fn parts_in_one_digit_have_room() {
+    let one =
+        |rounds, special| move |c: &mut Chain| c.one_digit = Some(OneDigit { rounds, special });
+    let further = &sets::TOY_21845.chain.special[5..];
+    for (rounds, found) in [(0, 0), (16, 16), (usize::MAX, usize::MAX)] {
+        let refused = refused_count(one(rounds, further));
+        assert_eq!(refused, ("rounds in one digit", found));
+    }
+    // eight rounds have 379 bits, seven special primes 329
+    assert_eq!(
+        refused_count(one(8, further)),
+        ("bits of the only digit", 380)
+    );
+    assert_eq!(
+        refused_count(one(7, &[1; 9])),
+        ("special primes", 14),
+        "more than a conversion takes"
+    );
+    assert_eq!(
+        refused_count(one(7, &further[..1])).0,
+        "bits of the only digit"
+    );
+    let mut bits = sets::BITS128;
+    one(1, further)(&mut bits.chain);
+    let error = Params::new(&bits).unwrap_err().to_string();
+    assert!(error.starts_with("rounds in one digit"), "{error}");
+}
+
+/// Parts in one digit are not published under a larger modulus than the others, nor do they switch with more noise.
+#[test]
+fn parts_in_one_digit_cost_no_security_and_no_noise() {
+    for set in sets::ALL {
+        if set.chain.one_digit.is_none() {
+            continue;
+        }
+        let mut other = set.clone();
+        other.chain.one_digit = None;
+        let [found, without] = [set, &other].map(|set| Params::new(set).unwrap());
+        assert_eq!(found.log2_qp(), without.log2_qp(), "{}", set.name.as_str());
+        let low = [&found, &without].map(|params| params.log2_key(params.rotation_level()));
+        assert_eq!(low[0], low[1], "{}", set.name.as_str());
+        let [a, b] = [&found, &without].map(|params| quality::model(params));
+        assert!(a.ks_switched[0] <= b.ks_switched[0] && a.ks_switched[1] <= b.ks_switched[1]);
+        assert!(a.ks_unswitched <= b.ks_unswitched && a.ks_last <= b.ks_last);
+        assert!(a.ks_worst.0[0] <= b.ks_worst.0[0] && a.ks_worst.0[1] <= b.ks_worst.0[1]);
+        assert!(a.ks_worst.1 <= b.ks_worst.1);
+        for level in 1..=found.top_level() {
+            let plans = [&found, &without].map(|params| params.switching(level));
+            let above = found.rotation_level() < level && level <= 21;
+            let one_digit = above && plans[1].digits.len() > 1;
+            assert_eq!(plans[0].part.one_digit, one_digit, "level {level}");
+            if one_digit {
+                assert_eq!(plans[0].digits.len(), 1);
+                assert!(plans[0].excesses[0] < DIGIT_EXCESS_BITS);
+            }
+        }
+    }
+}
+
+#[test]
 fn key_switching_noise_has_the_shares_that_are_stated() {
     for set in sets::ALL {
         let params = Params::new(set).unwrap();

@@ -144,6 +144,19 @@ fn toy_21845_packed() {
     every_case(&mut f, &[Layout::Packed]);
 }
 
+/// The chain of `bgv/aes128` and its parts of keys in one digit, in both directions, on a ring half as large.
+#[test]
+fn packed_over_parts_in_one_digit() {
+    let set = ParamSet {
+        chain: sets::AES128.chain,
+        ..sets::TOY_21845
+    };
+    let mut f = fixture(Params::new(&set).unwrap(), 3);
+    for dir in Direction::ALL {
+        round_by_round(&mut f, (Layout::Packed, dir, KeySize::Aes128));
+    }
+}
+
 fn full_size(set: &ParamSet, cases: &[Case]) {
     let mut f = fixture(Params::new(set).unwrap(), 1);
     for &case in cases {
