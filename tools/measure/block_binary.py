@@ -2,13 +2,13 @@
 
     python tools/measure/block_binary.py 608 -12.76
 
-The arguments are the dimension of the key of independent bits and log2 of the noise, as a fraction of the torus of 2^64 points. Attacks, all in gates by the
-cost of sieving of MATZOV's report (2022), lattices reduced as the geometric series assumption says:
+The arguments are the dimension of the key of independent bits and log2 of the noise, as a fraction of the torus of 2^64 points.
+Attacks, all in gates by the cost of sieving of MATZOV's report (2022), lattices reduced as the geometric series assumption says:
 
 - bdd: reduction and one shortest vector, with the secret's covariance scaled to 1 (that of a block has the determinant p^(b+1), p = 1/(b+1));
 - dual: the dual hybrid attack of MATZOV's report; guessed coordinates have the entropy of blocks;
-- hybrid: some blocks by a meet in the middle that always succeeds and whose memory is free, the others by reduction and Babai's algorithm. That is a lower bound
-  of the attack's cost, by some 30 bits for independent bits.
+- hybrid: some blocks by a meet in the middle that always succeeds and whose memory is free, the others by reduction and Babai's
+  algorithm. That is a lower bound of the attack's cost, by some 30 bits for independent bits.
 
 Prints, for blocks of 2 to 5, the shortest dimension at which each attack costs as much as on the key of independent bits.
 """
