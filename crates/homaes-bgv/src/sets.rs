@@ -17,8 +17,17 @@
 //! A set with T base primes and one more carries T + 1 times three levels. A cipher of R rounds that
 //! starts at 3t ends at 3(t - R), or at 1 for t = R. The largest modulus under which anything is published is QP: last, low, base and
 //! special primes, the middle prime standing in keys of their own (module `params`). Fewer special primes mean more digits and
-//! slower, larger keys. The sets aes128, aes192 and bridge128 have seven special primes in parts of keys for the last seven rounds, which one digit holds there:
-//! 332.8 + 329.0 = 661.8 bits, less than QP ([`OneDigit`]). An eighth round would take 755.
+//! slower, larger keys. Parts of keys for the last seven rounds have so many special primes that one digit holds these rounds ([`OneDigit`]); log2 of all their primes is
+//! less than QP:
+//!
+//! | set | base primes and tail | further special primes | log2 of all |
+//! |---|---|---|---|
+//! | aes128, aes192, bridge128 | 332.8 | 2, 3, 3 × 47.0 | 661.8 |
+//! | aes128+8 | 332.8 | 5 × 47.0 | 701.3 |
+//! | aes256, aes192+5 | 337.7 | 5 × 47.0 | 709.5 |
+//! | aes256+2 | 337.7 | 6 × 47.0 | 709.9 |
+//!
+//! For an eighth round, 379 bits, they would need 755 bits in all, which is more than QP of aes128 and eight bits of its security.
 //!
 //! | set | h | levels | digits (base primes, first with the tail) | special | log2 QP |
 //! |---|---|---|---|---|---|
@@ -151,11 +160,11 @@ const fn chain(rounds: usize, special: &'static [u64], first_digit: usize, digit
     }
 }
 
-/// The same with parts of keys for the last seven rounds, whose largest digit has 333 bits: special primes of 329 bits in all.
-const fn with_one_digit(chain: Chain) -> Chain {
-    let special = SPECIAL.split_at(7).0.split_at(chain.special.len()).1;
+/// The same with parts of keys for the last seven rounds, whose only digit has up to 333 bits, 338 for weight [`HEAVY`].
+const fn with_one_digit(chain: Chain, special: &'static [u64]) -> Chain {
+    let rounds = 7;
     Chain {
-        one_digit: Some(OneDigit { rounds: 7, special }),
+        one_digit: Some(OneDigit { rounds, special }),
         ..chain
     }
 }
@@ -181,7 +190,10 @@ const SECURE: ParamSet = ParamSet {
     security_bits_claimed: Some(128),
     m: 65535,
     weight: 256,
-    chain: with_one_digit(chain(10, SPECIAL.split_at(5).0, 4, 5)),
+    chain: with_one_digit(
+        chain(10, SPECIAL.split_at(5).0, 4, 5),
+        SPECIAL.split_at(5).1,
+    ),
     spare: 0,
     layouts: &[Layout::Sliced, Layout::Packed],
 };
@@ -192,7 +204,7 @@ pub const AES128: ParamSet = SECURE;
 /// AES-128 with eight multiplications left on the output, or AES-192 with two.
 pub const AES128_8: ParamSet = ParamSet {
     name: SetName::from_static("bgv/aes128+8"),
-    chain: chain(13, &SPECIAL_44_5, 1, 3),
+    chain: with_one_digit(chain(13, &SPECIAL_44_5, 1, 3), SPECIAL.split_at(5).0),
     spare: 8,
     ..SECURE
 };
@@ -200,7 +212,10 @@ pub const AES128_8: ParamSet = ParamSet {
 /// AES-192, or AES-128 with up to five multiplications left.
 pub const AES192: ParamSet = ParamSet {
     name: SetName::from_static("bgv/aes192"),
-    chain: with_one_digit(chain(12, SPECIAL.split_at(4).0, 3, 4)),
+    chain: with_one_digit(
+        chain(12, SPECIAL.split_at(4).0, 3, 4),
+        SPECIAL.split_at(4).1,
+    ),
     ..SECURE
 };
 
@@ -222,7 +237,7 @@ pub const AES192_5: ParamSet = ParamSet {
 pub const AES256_2: ParamSet = ParamSet {
     name: SetName::from_static("bgv/aes256+2"),
     weight: HEAVY,
-    chain: heavy(15, &SPECIAL_45_1, 0, 2),
+    chain: with_one_digit(heavy(15, &SPECIAL_45_1, 0, 2), SPECIAL.split_at(6).0),
     spare: 2,
     ..SECURE
 };
@@ -231,7 +246,7 @@ pub const AES256_2: ParamSet = ParamSet {
 pub const AES256: ParamSet = ParamSet {
     name: SetName::from_static("bgv/aes256"),
     weight: HEAVY,
-    chain: heavy(14, &SPECIAL_45_6, 1, 3),
+    chain: with_one_digit(heavy(14, &SPECIAL_45_6, 1, 3), SPECIAL.split_at(5).0),
     ..SECURE
 };
 
@@ -271,7 +286,7 @@ pub const TOY_255: ParamSet = ParamSet {
 pub const TOY_4369: ParamSet = ParamSet {
     name: SetName::from_static("bgv/toy-4369"),
     m: 4369,
-    chain: with_one_digit(TOY_255.chain),
+    chain: with_one_digit(TOY_255.chain, SPECIAL.split_at(5).1),
     layouts: &[Layout::Sliced],
     ..TOY_255
 };

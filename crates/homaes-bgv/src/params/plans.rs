@@ -21,11 +21,10 @@ impl Params {
         }
     }
 
-    /// The part of every key that is read at `level`: in one digit where that saves others.
+    /// The part of every key that is read at `level`: in one digit where that saves others, above the levels of users' circuits, at which some keys end.
     pub(crate) fn part_of(&self, level: usize) -> KeyPart {
-        let usual = KeyPart::new(Tail::of(self.basis(level)), false);
-        let one_digit = level <= self.one_digit_level() && self.digits_at(level, usual) > 1;
-        KeyPart { one_digit, ..usual }
+        let tail = Tail::of(self.basis(level));
+        KeyPart::new(tail, level == self.one_digit_below(level))
     }
 
     /// Highest level of the parts in one digit; 0 if the set has none.
@@ -33,13 +32,13 @@ impl Params {
         self.set().chain.one_digit.map_or(0, |o| 3 * o.rounds)
     }
 
-    /// Highest level of the part in one digit of a key that otherwise reaches up to `level`; 0 if that takes one digit there too, so that there is no such part.
+    /// Highest level of the part in one digit of a key that otherwise reaches up to `level`; 0 if there is no such part, because no level up to there reads it.
     pub(crate) fn one_digit_below(&self, level: usize) -> usize {
         let usual = KeyPart::new(Tail::of(self.basis(level)), false);
-        match self.digits_at(level, usual) {
-            0 | 1 => 0,
-            _ => level.min(self.one_digit_level()),
+        if level <= self.rotation_level() || self.digits_at(level, usual) == 1 {
+            return 0;
         }
+        level.min(self.one_digit_level())
     }
 
     /// Digits of a polynomial at `level` in `part` of a key; none at level 0.

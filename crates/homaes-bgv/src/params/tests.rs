@@ -148,7 +148,8 @@ fn parts_in_one_digit_cost_no_security_and_no_noise() {
         assert!(a.ks_worst.1 <= b.ks_worst.1);
         for level in 1..=found.top_level() {
             let plans = [&found, &without].map(|params| params.switching(level));
-            let one_digit = level <= 21 && plans[1].digits.len() > 1;
+            let above = found.rotation_level() < level && level <= 21;
+            let one_digit = above && plans[1].digits.len() > 1;
             assert_eq!(plans[0].part.one_digit, one_digit, "level {level}");
             if one_digit {
                 assert_eq!(plans[0].digits.len(), 1);
