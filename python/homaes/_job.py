@@ -297,7 +297,7 @@ class Job:
         place = self.location
         if "://" not in place:
             place = os.path.abspath(place)
-        return _reopen, (place, self.id)
+        return _reopen, (place, self.id, self.shard_batches)
 
     def __repr__(self) -> str:
         return (
@@ -358,6 +358,8 @@ class JobWorker:
 
     def verify(self, sample: float, /) -> JobVerified:
         """As ``Job.verify``."""
+        if isinstance(sample, bool) or not isinstance(sample, (int, float)):
+            raise TypeError(f"sample: found {type(sample).__name__}, expected a number")
         if not 0 < sample <= 1:
             raise ValueError(f"sample: found {sample}, expected a share above 0, up to 1")
         return _verified(self._worker.verify(sample))
@@ -390,8 +392,11 @@ def asked_of(job: Job, numbers: Shards) -> list[range]:
     """Numbers of shards as ranges, in order and each once; all of them for None."""
     if numbers is None:
         return [range(job.shards)]
-    if isinstance(numbers, (str, bytes, bytearray)):
+    if isinstance(numbers, (str, bytes, bytearray)) or not isinstance(numbers, Iterable):
         raise TypeError(f"shards: found {type(numbers).__name__}, expected numbers of shards")
+    numbers = list(numbers)
+    if any(isinstance(number, bool) for number in numbers):
+        raise TypeError("shards: found bool, expected numbers of shards")
     ranges: list[range] = []
     for number in sorted({index(number) for number in numbers}):
         if not 0 <= number < 1 << 64:
@@ -431,13 +436,17 @@ def _verified(found: tuple[int, int, int, list[tuple[int, str]]]) -> JobVerified
     return JobVerified(shards, evaluated, missing, dict(wrong))
 
 
-def _reopen(place: str, expected: str) -> Job:
+def _reopen(place: str, id: str, shard_batches: int) -> Job:
     job = Job.open(place)
-    if job.id != expected:
+    found, expected = (
+        f"{id}, {count} batches a shard"
+        for id, count in ((job.id, job.shard_batches), (id, shard_batches))
+    )
+    if found != expected:
         raise JobError(
-            f"{place}: holds another job than when it was pickled: found {job.id}, expected {expected}",
+            f"{place}: holds another job than when it was pickled: found {found}, expected {expected}",
             path=place,
-            found=job.id,
+            found=found,
             expected=expected,
             remedy="pickle the job that is there now",
         )

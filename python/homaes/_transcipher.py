@@ -38,12 +38,12 @@ class Message:
 
     @staticmethod
     def of_files(files: Iterable[tuple[Path, Mode]]) -> Message:
-        """One message of many files, each with its mode. A file's name, without its folder, names its part."""
+        """One message of many files: ``(path, mode)`` for each. A file's name, without its folder, names its part."""
         return Message([(_name_of(path), path, mode) for path, mode in _rows(files, 2)])
 
     @staticmethod
     def of_parts(parts: Iterable[tuple[str, Path | Bytes, Mode]]) -> Message:
-        """One message of files and buffers, each with its name and its mode."""
+        """One message of files and buffers: ``(name, path or bytes, mode)`` for each."""
         return Message([(name, data, mode) for name, data, mode in _rows(parts, 3)])
 
 
@@ -156,6 +156,8 @@ def _rows(given: Iterable[Any], fields: int) -> list[tuple[Any, ...]]:
 
 def _name_of(path: Any) -> str:
     try:
+        if isinstance(path, bytes):
+            raise TypeError
         return os.fsdecode(os.path.basename(path))
     except TypeError:
         found = type(path).__name__

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import pickle
 import threading
 import warnings
 from pathlib import Path
@@ -420,12 +421,15 @@ def test_wrong_shards_are_to_be_removed(world: World, tmp_path: Path) -> None:
     whole = shard.read_bytes()
     for wrong in (bytes(len(whole)), whole[:-1] + b"x", whole[:-1]):
         shard.write_bytes(wrong)
-        for call in (lambda: job.merge(tmp_path / "o"), lambda: job.results().save(tmp_path / "o")):
+        for call in (
+            lambda: job.merge(tmp_path / "o"),
+            lambda: job.results().save(tmp_path / "o"),
+            lambda: world.keys.secret.decrypt(tmp_path / "job"),
+        ):
             with pytest.raises(homaes.HomaesError) as error:
                 call()
             assert "000001.hcs" in str(error.value)
-            if "results" not in call.__code__.co_names or wrong == whole[:-1]:
-                assert error.value.remedy == "remove it, and evaluate it again with Job.run"
+            assert error.value.remedy == "remove it, and evaluate it again with Job.run"
     shard.unlink()
     (shard / "in").mkdir(parents=True)
     (shard / "in" / "x").write_bytes(b"x")
@@ -484,3 +488,148 @@ def test_arguments_of_other_kinds(world: World, tmp_path: Path) -> None:
     for pattern, found in ((b"", "found 0 bytes, expected 1 to"), (bytes(1 << 20), "found 1048576 bytes")):
         with pytest.raises(homaes.ParametersError, match=f'pattern "p": {found}'):
             homaes.scan(ctr(b"one"), CTR, world.keys.eval, world.wrapped, {"p": pattern})
+
+
+UNFINISHED = (".k.homaes-tmp-0123456789abcdef", ".k.homaes-part", ".k.homaes-journal", "secret.hsk.replaced")
+
+
+def test_outputs_and_messages_have_other_names_than_unfinished_ones(
+    world: World, tmp_path: Path
+) -> None:
+    secret = world.keys.secret
+    data = tmp_path / "data"
+    data.write_bytes(ctr(b"one"))
+    with homaes.Transcipher(world.keys.eval, world.wrapped) as t:
+        ct = t.run(data, CTR)
+        for name in UNFINISHED:
+            path = tmp_path / name
+            for call in (
+                lambda: t.run(data, CTR, path),
+                lambda: t.run(data, CTR, path, resume=True),
+                lambda: secret.save(path),
+                lambda: secret.decrypt_to(ct, path),
+                lambda: ct.save(path),
+            ):
+                with pytest.raises(OSError, match="name of an unfinished output"):
+                    call()
+            assert not path.exists()
+            path.write_bytes(ctr(b"one"))
+            with pytest.raises(OSError, match="name of an unfinished output"):
+                t.run(path, CTR)
+            assert path.exists()
+            path.unlink()
+
+
+def test_beginning_anew_spares_what_is_read(world: World, tmp_path: Path) -> None:
+    """What has the place of a part or of a journal is replaced with ``force``, but no key and no message."""
+    data, eval_key, wrapped = files_of(world, tmp_path)
+    out = tmp_path / "o.hct"
+    for ending in ("part", "journal"):
+        beside = tmp_path / f".o.hct.homaes-{ending}"
+        os.rename(wrapped, beside)
+        key = beside.read_bytes()
+        with homaes.Transcipher(homaes.EvalKey.load(eval_key), homaes.WrappedKey.load(beside)) as t:
+            kept(beside, lambda: t.run(data, CTR, out, force=True, resume=True))
+        assert beside.read_bytes() == key
+        beside.unlink()
+        beside.write_bytes((tmp_path / "keys" / "secret.hsk").read_bytes())
+        with homaes.Transcipher(world.keys.eval, world.wrapped) as t:
+            with pytest.raises(FileExistsError, match="holds a secret key"):
+                t.run(data, CTR, out, force=True, resume=True)
+        assert homaes.SecretKey.load(beside).key_id == world.keys.secret.key_id
+        beside.unlink()
+        wrapped.write_bytes(key)
+
+
+def test_a_pipe_that_takes_the_place_of_a_file(world: World, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.write_bytes(ctr(bytes(4096)))
+
+    def change(_: Any) -> None:
+        if data.is_file():
+            data.unlink()
+            os.mkfifo(data)
+
+    with homaes.Transcipher(world.keys.eval, world.wrapped, threads=1) as t:
+        with pytest.raises(OSError, match="not a regular file"):
+            t.run(homaes.Message.of_files([(data, CTR)]), progress=change)
+    world.keys.eval.save(tmp_path / "e")
+    loaded = homaes.EvalKey.load(tmp_path / "e")
+    (tmp_path / "e").unlink()
+    os.mkfifo(tmp_path / "e")
+    with pytest.raises(homaes.HomaesError):
+        loaded.to_bytes()
+    ct, _ = parts_of(world, {"a": 1})
+    os.mkfifo(tmp_path / "log.lock")
+    with pytest.raises(OSError, match="not a regular file"):
+        world.keys.secret.decrypt_parts(ct, tmp_path / "p", aes_key=AES_KEY, seen=tmp_path / "log")
+
+
+def test_parts_stop_before_the_first_one(world: World, tmp_path: Path) -> None:
+    secret, log, out = world.keys.secret, tmp_path / "log", tmp_path / "parts"
+    ct, _ = parts_of(world, {"a": 1, "b": 2})
+    old, _ = parts_of(world, {"b": 2})
+    out.mkdir()
+    (out / "b").write_bytes(b"mine")
+    with pytest.raises(FileExistsError):
+        secret.decrypt_parts(ct, out, aes_key=AES_KEY, seen=log)
+    assert [entry.name for entry in out.iterdir()] == ["b"] and not log.exists()
+    secret.decrypt(old, part="b", aes_key=AES_KEY, seen=log)
+    with pytest.raises(homaes.AuthenticationError, match="part b: expected a message that was not"):
+        secret.decrypt_parts(ct, tmp_path / "other", aes_key=AES_KEY, seen=log)
+    assert not (tmp_path / "other").exists()
+    with pytest.raises(OSError):
+        secret.decrypt_parts(ct, "", aes_key=AES_KEY)
+
+
+def test_what_a_job_reads_is_not_among_its_files(world: World, tmp_path: Path) -> None:
+    data, eval_key, wrapped = files_of(world, tmp_path)
+    how: dict[str, Any] = {"eval_key": eval_key, "wrapped_key": wrapped}
+    for folder, name in (("shards", "000000.hcs"), ("log", "m.ndjson")):
+        inside = tmp_path / "job" / folder / name
+        inside.parent.mkdir(parents=True)
+        inside.write_bytes(data.read_bytes())
+        with pytest.raises(homaes.ParametersError, match="among the files that the job makes"):
+            homaes.Job.plan(inside, CTR, out=tmp_path / "job", **how)
+        inside.write_bytes(wrapped.read_bytes())
+        with pytest.raises(homaes.ParametersError, match="among the files that the job makes"):
+            homaes.Job.plan(data, CTR, out=tmp_path / "job", eval_key=eval_key, wrapped_key=inside)
+
+
+def test_a_job_that_was_replaced_is_named(world: World, tmp_path: Path) -> None:
+    job = job_of(world, tmp_path)
+    again = pickle.dumps(job)
+    job.remove()
+    how: dict[str, Any] = {"eval_key": tmp_path / "keys" / "eval.hek", "wrapped_key": tmp_path / "key.hwk"}
+    other = homaes.Job.plan(tmp_path / "m", CTR, out=tmp_path / "job", shard_batches=2, **how)
+    other.run()
+    for call in (
+        job.status,
+        job.run,
+        job.results,
+        job.remove,
+        lambda: job.run_shard(0),
+        lambda: job.merge(tmp_path / "o"),
+        lambda: pickle.loads(again),
+    ):
+        with pytest.raises(homaes.JobError, match="holds another job"):
+            call()
+    assert other.status().is_complete
+    other.remove()
+    with pytest.raises(homaes.JobError, match="no job is here"):
+        other.status()
+
+
+def test_paths_are_not_bytes(world: World, tmp_path: Path) -> None:
+    for path in (b"m.aes", 1):
+        with pytest.raises(TypeError, match="expected a str or an os.PathLike"):
+            homaes.Message.of_files([(path, CTR)])
+    job = job_of(world, tmp_path)
+    calls: list[tuple[str, Any]] = [
+        ("shards: found int, expected numbers", lambda: job.run(shards=1)),
+        ("shards: found bool, expected numbers", lambda: job.run(shards=[True])),
+        ("sample: found str, expected a number", lambda: job.verify(sample="0.5")),
+    ]
+    for word, call in calls:
+        with pytest.raises(TypeError, match=word):
+            call()

@@ -5,7 +5,7 @@
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
-const CLAIMS: &str = "claims";
+pub(crate) const CLAIMS: &str = "claims";
 
 /// A lock on a shard, which ends with the process.
 pub(crate) struct Claim {

@@ -15,9 +15,6 @@ pub enum JobError {
     /// The work itself failed.
     #[error(transparent)]
     Work(#[from] homaes::Error),
-    /// A shard is damaged, or no shard of this job.
-    #[error(transparent)]
-    Shard(Box<homaes::Error>),
     /// The store of the job, of its keys or of its input failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -83,6 +80,20 @@ pub enum JobError {
     #[error("{}: is a symbolic link", path.display())]
     Linked {
         /// The link.
+        path: PathBuf,
+    },
+    /// Somebody works on what would be removed.
+    #[error("{job}: {claimed} of its shards are being evaluated")]
+    Busy {
+        /// The job.
+        job: String,
+        /// How many.
+        claimed: u64,
+    },
+    /// What is to be read is among the files that the job makes, and goes with them.
+    #[error("{}: is among the files that the job makes", path.display())]
+    Among {
+        /// The file.
         path: PathBuf,
     },
     /// The output is in the folder of the job.
@@ -168,9 +179,11 @@ impl JobError {
                 "one of two machines computes wrongly, or the shard was forged: evaluate it on a third machine, and remove the wrong one"
             }
             Self::Inside { .. } => "choose another place for the output",
-            Self::Shard(_) | Self::ShardBytes { .. } | Self::NoFile { .. } => {
+            Self::ShardBytes { .. } | Self::NoFile { .. } => {
                 "remove it, and evaluate it again with 'homaes job run'"
             }
+            Self::Busy { .. } => "wait for the workers, or end them",
+            Self::Among { .. } => "keep it in another folder, or choose another place for the job",
             Self::Linked { .. } => "remove the files of the job by hand",
             Self::NoShard { .. } => "'homaes job status' shows the shards",
             Self::Empty => "give a file that is not empty",
@@ -191,13 +204,5 @@ pub(crate) fn check(cancel: &Cancel) -> Result<()> {
     match cancel.is_cancelled() {
         true => Err(homaes::Error::Cancelled.into()),
         false => Ok(()),
-    }
-}
-
-/// An error of reading a shard.
-pub(crate) fn in_shard(error: homaes::Error) -> JobError {
-    match error {
-        homaes::Error::Cancelled | homaes::Error::Io { .. } => error.into(),
-        error => JobError::Shard(error.into()),
     }
 }

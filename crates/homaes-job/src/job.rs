@@ -1,6 +1,6 @@
 //! A job that is there: its plan, which shards it has, and the file of results that they make.
 
-use crate::error::{JobError, Result, check, in_shard};
+use crate::error::{JobError, Result, check};
 use crate::manifest::{FORMAT, MAX_BYTES, Manifest, resolve};
 use homaes::{Cancel, Layout, Merge, Output, RunId, Shard, ShardName};
 use homaes_store::{Location, Store, StoreError};
@@ -298,11 +298,12 @@ impl Job {
         let mut front = vec![0; expected.min(FRONT_BYTES) as usize];
         self.store.read_at(&object, 0, &mut front)?;
         let path = PathBuf::from(self.describe(number));
-        match Shard::name_of(&front, &path).map_err(in_shard)? == self.shard(number) {
+        match Shard::name_of(&front, &path).map_err(homaes::Error::in_shard)? == self.shard(number)
+        {
             true => Ok(true),
             false => {
                 let what = "run or number";
-                Err(JobError::Shard(homaes::Error::Shard { path, what }.into()))
+                Err(homaes::Error::Shard { path, what }.in_shard().into())
             }
         }
     }
@@ -338,8 +339,14 @@ impl Job {
     /// Which shards are there.
     ///
     /// # Errors
-    /// [`JobError::Store`].
+    /// [`JobError::NoJob`] or [`JobError::OtherJob`] if the job is not there any more; [`JobError::Store`].
     pub fn status(&self) -> Result<Status> {
+        self.check_there()?;
+        self.look()
+    }
+
+    /// The same, of a job whose plan may not be there yet.
+    fn look(&self) -> Result<Status> {
         let mut numbers = Vec::new();
         let (mut wrong, mut others, mut bytes) = (Vec::new(), Vec::new(), 0);
         let listing = self.store.list(SHARDS)?;
@@ -422,10 +429,10 @@ impl Job {
             return Ok(false);
         };
         let path = PathBuf::from(self.describe(number));
-        let shard = Shard::read(bytes, &path).map_err(in_shard)?;
+        let shard = Shard::read(bytes, &path).map_err(homaes::Error::in_shard)?;
         let merge = self.results_unchecked()?;
         let checked = shard.check(&self.shard(number), merge.header(), &path);
-        checked.map_err(in_shard)?;
+        checked.map_err(homaes::Error::in_shard)?;
         Ok(true)
     }
 
@@ -457,7 +464,6 @@ impl Job {
                 Ok(Some(bytes)) => Ok((bytes, path)),
                 Ok(None) => Err(error(io::ErrorKind::NotFound.into())),
                 Err(JobError::Work(wrong)) => Err(wrong),
-                Err(JobError::Shard(wrong)) => Err(*wrong),
                 Err(JobError::Store(wrong)) => Err(error(io::Error::other(wrong))),
                 Err(other) => Err(error(io::Error::new(
                     io::ErrorKind::InvalidData,
@@ -544,7 +550,7 @@ impl Job {
             let path = output.path().parent().unwrap_or(output.path()).to_owned();
             check_disk(path, self.output_bytes())?;
         }
-        while let Some(bytes) = merge.next_bytes().map_err(in_shard)? {
+        while let Some(bytes) = merge.next_bytes().map_err(homaes::Error::in_shard)? {
             check(cancel)?;
             let written = output.write_all(&bytes);
             written.map_err(|source| homaes::Error::Io {
@@ -560,13 +566,20 @@ impl Job {
     /// folder stay.
     ///
     /// # Errors
-    /// [`JobError::NoJob`] or [`JobError::OtherJob`] if it is not there any more; [`JobError::Linked`] if its shards are behind a link; [`JobError::Store`].
+    /// [`JobError::NoJob`] or [`JobError::OtherJob`] if it is not there any more; [`JobError::Linked`] if its shards are behind a link; [`JobError::Busy`] if workers are
+    /// at them; [`JobError::Store`].
     pub fn remove(&self) -> Result<()> {
         self.check_there()?;
         if let Some(path) = self.store.folder().map(|folder| folder.join(SHARDS))
             && path.is_symlink()
         {
             return Err(JobError::Linked { path });
+        }
+        if let Some(claimed) = self.store.folder().map(crate::claim::held)
+            && claimed > 0
+        {
+            let job = self.location.to_string();
+            return Err(JobError::Busy { job, claimed });
         }
         self.store.remove(PLAN)?;
         for number in 0..self.shards() {
@@ -589,12 +602,25 @@ impl Job {
         let Some(folder) = self.store.folder() else {
             return Ok(());
         };
-        let status = self.status()?;
+        let status = self.look()?;
         let Manifest { bytes, shards, .. } = &self.manifest;
         let all = (shards - 1)
             .saturating_mul(bytes.shard)
             .saturating_add(bytes.last_shard);
         check_disk(folder.to_owned(), all.saturating_sub(status.bytes))
+    }
+}
+
+/// Refuses a file that is in one of the folders of a job's own files.
+pub(crate) fn refuse_among(folder: &Path, input: &Path) -> Result<()> {
+    let Ok(input) = input.canonicalize() else {
+        return Ok(()); // said where it is opened
+    };
+    let own = [SHARDS, crate::log::LOGS, crate::claim::CLAIMS].map(|name| folder.join(name));
+    let among = |own: &PathBuf| own.canonicalize().is_ok_and(|own| input.starts_with(own));
+    match own.iter().any(among) {
+        true => Err(JobError::Among { path: input }),
+        false => Ok(()),
     }
 }
 

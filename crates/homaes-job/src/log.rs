@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-const LOGS: &str = "log";
+pub(crate) const LOGS: &str = "log";
 const END: &str = "ndjson";
 
 /// The log of this process in a job's folder.
@@ -46,6 +46,9 @@ impl Log {
             let _ = fs::create_dir(folder);
             // a link would lead out of the job
             is_folder(folder).then_some(())?;
+            // and opening a pipe would wait for a reader
+            let is_log = fs::symlink_metadata(path).map_or(true, |found| found.is_file());
+            is_log.then_some(())?;
             File::options().create(true).append(true).open(path).ok()
         };
         self.file = self.file.take().or_else(open);

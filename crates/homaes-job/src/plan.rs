@@ -2,10 +2,10 @@
 
 use crate::error::{JobError, Result, check};
 use crate::input::open_source;
-use crate::job::{Job, MAX_SHARD_BYTES, PLAN, head};
+use crate::job::{Job, MAX_SHARD_BYTES, PLAN, head, refuse_among};
 use crate::manifest::{Bytes, FORMAT, Hex, KeyEntry, Lengths, Manifest, PartEntry, SetEntry, uri};
 use crate::worker::{Keys, fetched};
-use homaes::{Cancel, Layout, Message, Plan, Source, Transcipher};
+use homaes::{Cancel, Layout, Message, Part, Plan, Source, Transcipher};
 use homaes_store::{Created, Location};
 use std::fs;
 use std::num::NonZeroUsize;
@@ -78,6 +78,14 @@ impl Job {
         }
         // paths in the plan are relative to it
         if let Some(folder) = store.folder() {
+            let keys = [&planning.eval, &planning.wrapped].into_iter();
+            let keys = keys.filter_map(|key| match key {
+                Location::Local(path) => Some(&**path),
+                Location::S3 { .. } => None,
+            });
+            let parts = plan.message().parts().iter().map(Part::path);
+            keys.chain(parts)
+                .try_for_each(|input| refuse_among(folder, input))?;
             let made = fs::create_dir_all(folder);
             made.map_err(|source| homaes::Error::Io {
                 path: folder.to_owned(),

@@ -226,6 +226,7 @@ impl<'k> Worker<'k> {
     /// store.
     pub fn shard(&self, number: u64) -> Result<Done> {
         self.job.check_number(number)?;
+        self.job.check_there()?;
         loop {
             if let Some(done) = self.attempt(number)? {
                 return Ok(done);

@@ -31,12 +31,18 @@ pub(crate) enum Made<'e> {
 
 impl Raise for Error {
     fn raise(self) -> PyErr {
-        raise_with(&self, remedy(&self))
+        match self {
+            Self::WrongShard(error) => raise_with(&error, REMOVE_SHARD),
+            error => raise_with(&error, remedy(&error)),
+        }
     }
 }
 
+/// What to do about a shard.
+pub(crate) const REMOVE_SHARD: &str = "remove it, and evaluate it again with Job.run";
+
 /// The exception of an error for which something else than its own remedy is to be done.
-pub(crate) fn raise_with(error: &Error, remedy: &str) -> PyErr {
+fn raise_with(error: &Error, remedy: &str) -> PyErr {
     let made = match system(error) {
         Some(made) => Made::System(made),
         None => Made::Own(class(error), error.to_string(), details(error)),
@@ -155,7 +161,7 @@ fn number(error: &io::Error, path: &Path) -> i32 {
         Kind::NotADirectory => ENOTDIR,
         Kind::IsADirectory => EISDIR,
         Kind::InvalidInput if path.is_dir() => EISDIR,
-        Kind::InvalidInput => EINVAL,
+        Kind::InvalidInput | Kind::InvalidFilename => EINVAL,
         Kind::StorageFull => ENOSPC,
         Kind::ResourceBusy => EBUSY,
         _ => EIO,
@@ -287,8 +293,8 @@ pub(crate) fn remedy(error: &Error) -> &'static str {
         }
         Error::Passphrase { .. } => "give a passphrase of 1 to 1024 bytes without a line end",
         Error::Protected { .. } => "pass passphrase",
-        Error::ManyParts { .. } => "choose one with part, or decrypt each by its name",
-        Error::NoParts { .. } => "leave part out",
+        Error::ManyParts { .. } => "choose one with part, or decrypt all with decrypt_parts",
+        Error::NoParts { .. } => "decrypt it with decrypt or decrypt_to, without part",
         Error::NoPart { .. } => "Ciphertexts.parts lists the parts",
         Error::PartNames { found, .. } if found == "none" => "give a file, or bytes, at least",
         Error::PartNames { .. } => "give the parts other names, with Message.of_parts",
@@ -311,6 +317,7 @@ fn of_kind(found: Kind) -> &'static str {
         Kind::WrappedKey => "WrappedKey.load reads it",
         Kind::Ciphertext => "Ciphertexts.open reads it",
         Kind::Computed => "SecretKey.open_values reads it",
+        Kind::Shard => "it is a shard: open its job with Job.open",
         _ => "the command homaes reads it; see 'homaes --help'",
     }
 }

@@ -1,7 +1,7 @@
 //! Errors of jobs and stores as exceptions.
 
 use crate::details::Details;
-use crate::errors::{Made, Raise, finish, missing, raise, raise_with, refused};
+use crate::errors::{Made, REMOVE_SHARD, Raise, finish, missing, raise, refused};
 use homaes::Error;
 use homaes_job::{JobError, StoreError};
 use pyo3::PyErr;
@@ -21,7 +21,6 @@ impl Raise for JobError {
                 _ => raise(Error::Io { path, source }),
             },
             Self::Work(error) => raise(error),
-            Self::Shard(error) => raise_with(&error, REMOVE_SHARD),
             Self::Store(error) => raise(error),
             error => {
                 let made = Made::Own(class(&error), error.to_string(), details(&error));
@@ -50,8 +49,6 @@ impl Raise for StoreError {
     }
 }
 
-const REMOVE_SHARD: &str = "remove it, and evaluate it again with Job.run";
-
 /// What to do about a store.
 fn store(temporary: bool) -> &'static str {
     match temporary {
@@ -70,6 +67,7 @@ fn class(error: &JobError) -> &'static str {
         | JobError::Empty
         | JobError::ShardTooLong { .. }
         | JobError::Inside { .. }
+        | JobError::Among { .. }
         | JobError::Path { .. } => "ParametersError",
         _ => "JobError",
     }
@@ -83,8 +81,8 @@ fn details(error: &JobError) -> Details<'_> {
         JobError::NoShard { job, found, last } => Details::of(*found, &format!("0 to {last}")).with(job),
         JobError::ShardTooLong { found, most, .. } => Details::of(*found, *most),
         JobError::Incomplete { job, missing, .. } => Details::of(*missing, 0u64).with(job),
-        JobError::NoJob { job } | JobError::Plan { job, .. } | JobError::OtherKeys { job } => Details::at(job),
-        JobError::Inside { path } | JobError::Linked { path } => Details::at(path),
+        JobError::NoJob { job } | JobError::Busy { job, .. } | JobError::Plan { job, .. } | JobError::OtherKeys { job } => Details::at(job),
+        JobError::Inside { path } | JobError::Linked { path } | JobError::Among { path } => Details::at(path),
         JobError::Input { input: path } | JobError::Differs { shard: path } | JobError::NoFile { shard: path } | JobError::Path { path } => Details::at(path),
         _ => Details::default(),
     }

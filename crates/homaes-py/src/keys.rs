@@ -570,6 +570,8 @@ fn write(path: &Path, bytes: &[u8], force: bool) -> homaes::Result<()> {
 
 fn read(file: &Opened) -> Result<Vec<u8>, Fault> {
     let path = file.path();
+    // what has taken its place may be a pipe, whose opening waits for a writer
+    file.check()?;
     let bytes = fs::read(path).map_err(|source| Error::Io {
         path: path.to_owned(),
         source,

@@ -10,7 +10,7 @@ use crate::gcm::TagCheck;
 use crate::meta::{Meta, PartMeta};
 use crate::output::{Folder, folder_of};
 use crate::pool::Pool;
-use crate::seen::Seen;
+use crate::seen::{self, Seen};
 use crate::{AesKey, Ciphertexts, Error, Expect, Output, Result, SecretKey};
 use homaes_aes::{KeySize, Mode};
 use homaes_wire::{KeyId, Kind, Reader};
@@ -170,6 +170,20 @@ impl SecretKey {
             return Err(meta.many(&path));
         }
         check_parts(options, meta, &path)?;
+        if folder.as_os_str().is_empty() {
+            let error = std::io::ErrorKind::NotFound.into();
+            return Err(Error::io(folder, error));
+        }
+        // what one of them would stop at, before any is written
+        for part in &meta.parts {
+            let own = folder.join(part.name.as_deref().unwrap_or_default());
+            if !force && own.symlink_metadata().is_ok() {
+                return Err(Error::AlreadyExists { path: own });
+            }
+            if let (Some(log), Some(tag)) = (options.seen, part.tag) {
+                seen::check(log, &part.place(&path), part, tag)?;
+            }
+        }
         let _made = Folder::create(folder)?;
         let all = 0..meta.split.bytes;
         let mut files = Files {

@@ -119,6 +119,9 @@ pub enum Error {
         /// What it must have.
         expected: &'static str,
     },
+    /// A shard is damaged, or is none of the job that is read.
+    #[error(transparent)]
+    WrongShard(Box<Error>),
     /// A pattern of a search is empty, or its windows reach over more than a run of slots of the set.
     #[error("pattern {}: found {found} bytes, expected 1 to {most}", quoted(label))]
     Pattern {

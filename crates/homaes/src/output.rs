@@ -84,6 +84,18 @@ pub fn is_unfinished_name(name: &OsStr) -> bool {
     is_temporary_name(name) || beside(PART) || beside(JOURNAL) || name == REPLACED_KEY_FILE
 }
 
+/// Refuses a file with such a name, for an output or an input: a later run, or the run itself, would remove it.
+pub(crate) fn refuse_unfinished_name(path: &Path) -> Result<()> {
+    match path.file_name().is_some_and(is_unfinished_name) {
+        true => {
+            let what = "is the name of an unfinished output, which later runs remove or replace";
+            let error = io::Error::new(io::ErrorKind::InvalidFilename, what);
+            Err(Error::io(path, error))
+        }
+        false => Ok(()),
+    }
+}
+
 /// What files of client keys of the crate `tfhe` have in their first bytes, after the versions of the format.
 const CLIENT_KEY: &[u8] = b"high_level_api::ClientKey";
 
@@ -98,7 +110,7 @@ fn is_client_key(path: &Path) -> bool {
 }
 
 /// Refuses a path at which a secret key is, which `force` would replace.
-fn spare_secret_key(path: &Path, force: bool) -> Result<()> {
+pub(crate) fn spare_secret_key(path: &Path, force: bool) -> Result<()> {
     let is_key = || Reader::open(path, Kind::SecretKey).is_ok() || is_client_key(path);
     let held = force && path.is_file() && is_key();
     match held {
@@ -264,6 +276,7 @@ impl Output {
     }
 
     fn with(path: &Path, options: OutputOptions) -> Result<Self> {
+        refuse_unfinished_name(path)?;
         let _gate = gate();
         match AtomicFile::create(path, options) {
             Ok(file) => Ok(Self {
@@ -326,6 +339,7 @@ impl Output {
         if !private {
             spare_secret_key(path, force)?;
         }
+        refuse_unfinished_name(path)?;
         let _gate = gate();
         let options = OutputOptions { force, private };
         let file = AtomicFile::resume_as(path, options, unfinished);

@@ -12,7 +12,7 @@
 //! a line whose checksum it finds there, and nothing that another run wrote. `steps` is the record of steps so far.
 
 use crate::meta::encode_steps;
-use crate::output::{JOURNAL, PART, folder_of, refuse_own_input};
+use crate::output::{JOURNAL, PART, folder_of, refuse_own_input, spare_secret_key};
 use crate::plan::{Plan, RunId};
 use crate::report::worst;
 use crate::results::Results;
@@ -98,6 +98,11 @@ impl Transcipher<'_> {
         let plan = self.plan(message)?;
         let path = path.as_ref();
         refuse_own_input(path, self.inputs(&plan))?;
+        // to begin anew takes the place of what is there
+        for beside in [part_path(path), journal_path(path)] {
+            refuse_own_input(&beside, self.inputs(&plan))?;
+            spare_secret_key(&beside, true)?;
+        }
         let id = plan.id()?;
         if let Some(report) = self.finished(path, &plan, id)? {
             return Ok(report);

@@ -20,7 +20,7 @@ use crate::{Error, Output, PartMeta, Result};
 use homaes_aes::Block;
 use homaes_wire::KeyId;
 use homaes_wire::hex;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -64,12 +64,7 @@ impl Seen {
             // the file itself, where `log` is a symbolic link to it: one lock for all its names
             log: output.path().to_owned(),
             output,
-            name: format!(
-                " gcm nonce={} aad-sha256={} tag={}",
-                hex(part.mode.iv()),
-                hex(&part.aad_sha256()),
-                hex(&tag)
-            ),
+            name: name_of(part, tag),
             note: format!(" bytes={} key={key}", part.bytes),
         };
         scan(log, path, &seen.name, |_| Ok(()))?;
@@ -103,6 +98,21 @@ impl Seen {
         drop(lock);
         Ok(end.messages + 1)
     }
+}
+
+/// Checks that a message is not in `log`, as [`Seen::open`] does.
+pub(crate) fn check(log: &Path, path: &Path, part: &PartMeta, tag: Block) -> Result<()> {
+    scan(log, path, &name_of(part, tag), |_| Ok(())).map(drop)
+}
+
+/// What names a message in its line.
+fn name_of(part: &PartMeta, tag: Block) -> String {
+    format!(
+        " gcm nonce={} aad-sha256={} tag={}",
+        hex(part.mode.iv()),
+        hex(&part.aad_sha256()),
+        hex(&tag)
+    )
 }
 
 /// The front of the hash of everything so far.
@@ -218,6 +228,13 @@ fn lock_path(log: &Path) -> PathBuf {
 
 /// Opens and locks the lock file; it stays where it is, empty.
 fn open_lock(path: &Path) -> io::Result<File> {
+    // opening a pipe would wait for a reader
+    if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "not a regular file",
+        ));
+    }
     let mut options = File::options();
     options.write(true).create(true).truncate(false);
     #[cfg(unix)]

@@ -407,8 +407,9 @@ impl<'s> Merge<'s> {
                 return self.end();
             }
             let (bytes, path) = (self.fetch)(self.next)?;
-            let shard = Shard::read(bytes, &path)?;
-            shard.check(&self.shard(self.next), &self.header, &path)?;
+            let shard = Shard::read(bytes, &path).map_err(Error::in_shard)?;
+            let checked = shard.check(&self.shard(self.next), &self.header, &path);
+            checked.map_err(Error::in_shard)?;
             worst(&mut self.steps, &shard.steps);
             self.next += 1;
             self.current = Some((shard, 0));
@@ -424,6 +425,17 @@ impl<'s> Merge<'s> {
         let written = self.writer.write_record(TAG_STEPS, 0, &steps);
         written.map_err(in_memory)?;
         Ok(Some(std::mem::take(self.writer.output())))
+    }
+}
+
+impl Error {
+    /// That what is wrong is wrong with a shard.
+    #[must_use]
+    pub fn in_shard(self) -> Self {
+        match self {
+            Self::WrongShard(_) | Self::Cancelled | Self::Io { .. } => self,
+            error => Self::WrongShard(error.into()),
+        }
     }
 }
 

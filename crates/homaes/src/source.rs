@@ -84,8 +84,10 @@ impl FileSource {
     }
 }
 
+const NOT_REGULAR: &str = "not a regular file";
+
 fn not_regular(path: &Path) -> Error {
-    let error = io::Error::new(io::ErrorKind::InvalidInput, "not a regular file");
+    let error = io::Error::new(io::ErrorKind::InvalidInput, NOT_REGULAR);
     Error::io(path, error)
 }
 
@@ -137,6 +139,10 @@ impl Source for Reopened {
     }
 
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        // opening a pipe that has taken its place would wait for a writer
+        if !fs::metadata(&self.path)?.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, NOT_REGULAR));
+        }
         homaes_wire::read_exact_at(&File::open(&self.path)?, into, offset)
     }
 

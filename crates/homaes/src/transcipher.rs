@@ -4,7 +4,7 @@ use crate::batch::Batches;
 use crate::evaluate::{Evaluated, transcipher};
 use crate::message::Message;
 use crate::meta::{Meta, TAG_META, TAG_PARTS, TAG_TARGET};
-use crate::output::folder_of;
+use crate::output::{folder_of, refuse_unfinished_name};
 use crate::plan::{Plan, contents, front_bytes, in_memory};
 use crate::pool::Pool;
 use crate::scheme::Circuit;
@@ -168,6 +168,7 @@ impl<'k> Transcipher<'k> {
             let mode = mode.name();
             return Err(Error::Direction { mode, found });
         }
+        message.paths().try_for_each(refuse_unfinished_name)?;
         let layout = self.layout_for(message.blocks())?;
         let level = self.output_level(layout)?;
         if let Some(bridge) = self.bridge {

@@ -25,6 +25,7 @@ impl Error {
             Self::Ciphertext { source, .. } => source.remedy(),
             Self::Keys(source) | Self::Unfit(source) => source.remedy(),
             Self::Value { .. } => "correct what the program says of it",
+            Self::WrongShard(_) => "remove it, and evaluate it again with 'homaes job run'",
             Self::Pattern { .. } => {
                 "search for as many bytes at most, or use a set with more slots"
             }
@@ -134,6 +135,7 @@ fn io_remedy(error: &io::Error) -> &'static str {
         Kind::NotADirectory => "check the path: a part of it is a file, not a folder",
         Kind::ResourceBusy => "wait for it to end, or give this run another output",
         Kind::InvalidInput | Kind::IsADirectory => "give a regular file",
+        Kind::InvalidFilename => "choose another name",
         Kind::InvalidData | Kind::UnexpectedEof => {
             "let nothing write to it while it is used, and try again"
         }
