@@ -1,6 +1,6 @@
 //! Results are the same wherever they are read from, and so are the errors about them.
 
-#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
 use crate::common::{KEY, World};
 use ctr::cipher::{KeyIvInit, StreamCipher};
@@ -204,10 +204,14 @@ fn a_shard_that_is_wrong_is_named_where_a_merge_is_read() {
     let merge = Merge::new(plan.front().unwrap(), id, 1, Box::new(fetch)).unwrap();
     let merge = Ciphertexts::of_read(merge, "merge").unwrap();
     let error = world.read(merge).unwrap_err();
+    let Error::WrongShard(wrong) = &error else {
+        panic!("{error:?}");
+    };
     assert!(
-        matches!(&error, Error::File { path, .. } if path == Path::new("1.hcs")),
+        matches!(&**wrong, Error::File { path, .. } if path == Path::new("1.hcs")),
         "{error:?}"
     );
+    assert!(error.remedy().starts_with("remove it"));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Runs that go on after a stop, and shards: the bytes are those of a run without either.
 
-#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
 use crate::common::{KEY, World};
 use homaes::{
@@ -349,7 +349,10 @@ fn shards_that_are_not_wanted_are_named() {
     let wrong = |change: &dyn Fn(&mut Vec<Vec<u8>>)| {
         let mut bad = good.clone();
         change(&mut bad);
-        merged(&plan, id, 5, &bad).unwrap_err()
+        match merged(&plan, id, 5, &bad).unwrap_err() {
+            Error::WrongShard(wrong) => *wrong,
+            error => panic!("{error:?}"),
+        }
     };
     let error = wrong(&|all| all.swap(0, 1));
     assert!(

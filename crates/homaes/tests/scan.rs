@@ -1,6 +1,6 @@
 //! A search finds patterns wherever they begin, and what cannot be searched is refused before anything is computed.
 
-#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
 use crate::common::KEY;
 use ctr::cipher::{KeyIvInit, StreamCipher};
@@ -102,13 +102,16 @@ fn what_cannot_be_searched_is_refused() {
     let long = vec![1; 2034];
     assert!(scan(&[("long", &long[1..])]).is_ok());
     for (all, expected) in [
-        (vec![], ""),
-        (vec![("a", &b"x"[..]), ("empty", b"")], "empty"),
-        (vec![("long", &long[..])], "long"),
+        (vec![("a", &b"x"[..]), ("empty", b"")], ("empty", 0)),
+        (vec![("long", &long[..])], ("long", 2034)),
     ] {
-        let error = scan(&all).unwrap_err();
-        assert!(matches!(error, Error::Value { label, .. } if label == expected));
+        let Error::Pattern { label, found, most } = scan(&all).unwrap_err() else {
+            panic!("{all:?}");
+        };
+        assert_eq!(((&*label, found), most), (expected, 2033));
     }
+    let error = scan(&[]).unwrap_err();
+    assert!(matches!(error, Error::Value { label, .. } if label.is_empty()));
     let twice = scan(&[("a", b"x"), ("a", b"y")]).unwrap();
     let run = |scan: &Scan, wrapped: &WrappedKey| searched(scan, &keys, wrapped, part(b"x"));
     let error = run(&twice, &wrapped(&keys, 8)).unwrap_err();
