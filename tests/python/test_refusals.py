@@ -419,7 +419,7 @@ def test_wrong_shards_are_to_be_removed(world: World, tmp_path: Path) -> None:
     job = job_of(world, tmp_path)
     shard = tmp_path / "job" / "shards" / "000001.hcs"
     whole = shard.read_bytes()
-    for wrong in (bytes(len(whole)), whole[:-1] + b"x", whole[:-1]):
+    for wrong in (bytes(len(whole)), whole[:-1] + bytes([whole[-1] ^ 1]), whole[:-1]):
         shard.write_bytes(wrong)
         for call in (
             lambda: job.merge(tmp_path / "o"),
