@@ -2,6 +2,7 @@
 //!
 //! Nothing depends on claims but time: two workers who evaluate the same shard write the same bytes.
 
+use crate::log::is_folder;
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
@@ -22,7 +23,7 @@ impl Claim {
             // nothing where the job is gone
             let _ = fs::create_dir(&folder);
             // links would lead to files that are not the job's
-            let is_own = fs::symlink_metadata(&folder).is_ok_and(|found| found.is_dir());
+            let is_own = is_folder(&folder);
             let is_free = fs::symlink_metadata(&path).is_err() || is_claim(&path);
             (is_own && is_free).then_some(())?;
             File::options().create(true).append(true).open(&path).ok()
@@ -63,7 +64,7 @@ fn remove(path: &Path) {
 /// The claims of a job.
 fn all(folder: &Path) -> impl Iterator<Item = PathBuf> {
     let folder = folder.join(CLAIMS);
-    let is_own = fs::symlink_metadata(&folder).is_ok_and(|found| found.is_dir());
+    let is_own = is_folder(&folder);
     let entries = is_own.then(|| fs::read_dir(folder).ok()).flatten();
     let paths = entries
         .into_iter()

@@ -550,7 +550,7 @@ impl Job {
             let path = output.path().parent().unwrap_or(output.path()).to_owned();
             check_disk(path, self.output_bytes())?;
         }
-        while let Some(bytes) = merge.next_bytes().map_err(homaes::Error::in_shard)? {
+        while let Some(bytes) = merge.next_bytes()? {
             check(cancel)?;
             let written = output.write_all(&bytes);
             written.map_err(|source| homaes::Error::Io {

@@ -59,7 +59,7 @@ impl Log {
 }
 
 /// Whether it is a folder, and no link to one.
-fn is_folder(path: &Path) -> bool {
+pub(crate) fn is_folder(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
 }
 

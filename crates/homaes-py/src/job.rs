@@ -233,7 +233,7 @@ type Shard = (u64, &'static str, f64);
 pub(crate) struct JobWorker {
     service: Service<Task>,
     threads: usize,
-    /// Ends all that is asked for now.
+    /// Ends the calls that are at work.
     cancel: Mutex<Cancel>,
 }
 
@@ -316,7 +316,7 @@ impl JobWorker {
         self.call(py, |()| Ok(()), verify)
     }
 
-    /// End what is asked for now, within a second, with `Cancelled`. For other threads than the one that asked.
+    /// End the calls that are at work, within a second, with `Cancelled`. For other threads than the one that asked.
     fn cancel(&self) {
         lock(&self.cancel).cancel();
     }

@@ -1,5 +1,6 @@
 //! What a client expects of a message, held against what its file says before anything is decrypted.
 
+use crate::error::quoted;
 use crate::{Error, PartMeta, Result};
 use homaes_wire::hex;
 use std::collections::{BTreeMap, BTreeSet};
@@ -105,11 +106,11 @@ pub(crate) fn check_names<'p>(
     let mut missing: BTreeSet<&str> = expected.keys().map(String::as_str).collect();
     for name in found {
         if !missing.remove(name) {
-            return refuse(format!("{name:?}"), "no part of this name");
+            return refuse(quoted(name), "no part of this name");
         }
     }
     match missing.first() {
-        Some(name) => refuse(format!("no part {name:?}"), "one"),
+        Some(name) => refuse(format!("no part {}", quoted(name)), "one"),
         None => Ok(()),
     }
 }

@@ -16,6 +16,7 @@
 //! grows with the log, by some 250 bytes for each message in it.
 
 use crate::meta::sha256;
+use crate::source::NOT_REGULAR;
 use crate::{Error, Output, PartMeta, Result};
 use homaes_aes::Block;
 use homaes_wire::KeyId;
@@ -230,10 +231,7 @@ fn lock_path(log: &Path) -> PathBuf {
 fn open_lock(path: &Path) -> io::Result<File> {
     // opening a pipe would wait for a reader
     if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "not a regular file",
-        ));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, NOT_REGULAR));
     }
     let mut options = File::options();
     options.write(true).create(true).truncate(false);

@@ -84,7 +84,7 @@ impl FileSource {
     }
 }
 
-const NOT_REGULAR: &str = "not a regular file";
+pub(crate) const NOT_REGULAR: &str = "not a regular file";
 
 fn not_regular(path: &Path) -> Error {
     let error = io::Error::new(io::ErrorKind::InvalidInput, NOT_REGULAR);
