@@ -143,7 +143,7 @@ impl Transform {
     }
 
     /// Tables of the way forward for kernels with 52-bit integers, where these are in use.
-    pub(crate) fn integer_tables(&self) -> Option<&simd::Tables> {
+    pub(crate) fn integer_tables(&self) -> Option<&simd::IntegerTables> {
         let (forward, _) = self.fast.as_ref()?;
         forward.integers()
     }

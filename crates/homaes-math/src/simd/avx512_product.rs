@@ -2,7 +2,7 @@
 //! sums, row by row.
 
 use super::avx512::{Consts, VectorMap, load, set1, store, sub_if_ge};
-use super::{Tables, avx512_ntt};
+use super::avx512_ntt::{self, Tables};
 use crate::aligned::Words;
 use crate::modulus::Modulus;
 use crate::product::{Factor, ProductSums};

@@ -42,8 +42,12 @@ use crate::modulus::{Modulus, Shoup};
 use crate::product::ProductSums;
 use crate::ring::{GaloisMap, Ring};
 use crate::transform::{Constants, Kernels};
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) use Tables as IntegerTables;
 #[cfg(target_arch = "x86_64")]
 use avx2 as doubles;
+#[cfg(target_arch = "x86_64")]
+pub(crate) use avx512_ntt::Tables as IntegerTables;
 #[cfg(target_arch = "aarch64")]
 use neon as doubles;
 
@@ -171,7 +175,6 @@ pub(crate) struct Tables {
     middle257: Vec<Shoup>,
     /// K̂(k)/16
     middle17: [Shoup; 16],
-    one: Shoup,
     /// kernel value of the axis of 3
     three: Shoup,
     /// K(0) + K(2) of the axis of 5
@@ -211,7 +214,6 @@ impl Tables {
                 .map(|i| scaled(middle[1][i / 16 + 16 * (i % 16)], !has17))
                 .collect(),
             middle17: core::array::from_fn(|i| scaled(if has17 { middle[0][i] } else { 0 }, true)),
-            one: m.shoup(1),
             three: m.shoup(k.direct[2][0]),
             five_even: m.shoup(m.add(five[0], five[2])),
             five_odd: [
@@ -245,7 +247,7 @@ impl Tables {
 pub(crate) enum VectorTables {
     /// 52-bit integers
     #[cfg(target_arch = "x86_64")]
-    Ifma(Tables),
+    Ifma(IntegerTables),
     /// doubles, for the kernels of one backend
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     Doubles(Backend, double_ntt::Tables),
@@ -258,14 +260,17 @@ impl VectorTables {
         expect(unused_variables, reason = "no vector kernels")
     )]
     pub(crate) fn new(ring: &Ring, m: &Modulus, k: impl Fn() -> Kernels) -> Option<Self> {
-        let tables = || Tables::new(ring, m, &k());
+        let tables = |k: &Kernels| Tables::new(ring, m, k);
         match ring.vectors() {
             #[cfg(target_arch = "x86_64")]
-            Backend::Avx512Ifma => Some(Self::Ifma(tables())),
+            Backend::Avx512Ifma => {
+                let k = k();
+                Some(Self::Ifma(IntegerTables::new(m, tables(&k), &k)))
+            }
             #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
             backend @ (Backend::Neon | Backend::Avx2 | Backend::Avx512) => Some(Self::Doubles(
                 backend,
-                double_ntt::Tables::new(m, &tables()),
+                double_ntt::Tables::new(m, &tables(&k())),
             )),
             _ => None,
         }
@@ -315,7 +320,7 @@ transforms! {
 pub(crate) fn product_sums(
     ring: &Ring,
     m: &Modulus,
-    t: &Tables,
+    t: &IntegerTables,
     sums: &ProductSums<'_>,
     digits: &mut [&mut [u64]],
     out: [&mut [u64]; 2],
@@ -336,7 +341,7 @@ pub(crate) fn product_sums(
 impl VectorTables {
     /// Those of the kernels with integers.
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-    pub(crate) fn integers(&self) -> Option<&Tables> {
+    pub(crate) fn integers(&self) -> Option<&IntegerTables> {
         match self {
             #[cfg(target_arch = "x86_64")]
             Self::Ifma(tables) => Some(tables),
@@ -346,7 +351,7 @@ impl VectorTables {
 
     /// There are none.
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-    pub(crate) fn integers(&self) -> Option<&Tables> {
+    pub(crate) fn integers(&self) -> Option<&IntegerTables> {
         None
     }
 }
