@@ -17,6 +17,7 @@
 //! Cost at n = 32768: as much as 30 butterfly levels, 24 of them on the axes 17 and 257 and the rest by direct sums on 3 and 5 (twice those of a power-of-two transform), but no twiddle
 //! between axes; measured against `tfhe-ntt` by `homaes bench kernels`.
 
+use crate::kernel;
 use crate::modulus::{Modulus, Shoup};
 use crate::prime::root_of_unity;
 use crate::ring::Ring;
@@ -131,6 +132,19 @@ impl Transform {
         }
     }
 
+    /// The second half of [`forward`](Self::forward), plus `c·source`, both lazy: what [`forward_columns`](Self::forward_columns) and [`scale_add`](kernel::scale_add) make, in one pass
+    /// through memory where kernels with 52-bit integers are in use.
+    pub fn forward_columns_plus(&self, source: &[u64], c: Shoup, a: &mut [u64]) {
+        assert!(a.len() == self.ring.n() && source.len() == a.len());
+        match self.integer_tables() {
+            Some(forward) => simd::columns_plus(&self.modulus, forward, source, c, a),
+            None => {
+                self.forward_columns(a);
+                kernel::scale_add(&self.ring, &self.modulus, source, c, a);
+            }
+        }
+    }
+
     /// The constants of both ways, forward first, for kernels on eight lanes elsewhere; none for other rings.
     pub fn constants(&self) -> Option<[Constants; 2]> {
         if self.ring.lanes() != 8 || self.ring.n() == 8 {
@@ -154,6 +168,20 @@ impl Transform {
         match &self.fast {
             Some((_, inv)) => simd::transform(&self.modulus, inv, a),
             None => self.portable(&self.inverse, a),
+        }
+    }
+
+    /// As [`inverse`](Self::inverse), then times c, to canonical words: what [`scale_canonical`](kernel::scale_canonical) makes of coefficients, without a pass through memory of its own where
+    /// kernels with 52-bit integers are in use.
+    pub fn inverse_scaled(&self, c: Shoup, a: &mut [u64]) {
+        assert_eq!(a.len(), self.ring.n());
+        let tables = self.fast.as_ref().and_then(|(_, inv)| inv.integers());
+        match tables {
+            Some(inverse) => simd::transform_scaled(&self.modulus, inverse, c, a),
+            None => {
+                self.inverse(a);
+                kernel::scale_canonical(&self.ring, &self.modulus, c, a);
+            }
         }
     }
 
@@ -311,7 +339,7 @@ pub(crate) enum Direction {
 }
 
 /// The correlation kernel of one prime r: W(e) = ω^(g^e), or its dual V(e) = (ω^(-g^e) - 1)/r.
-fn kernel(m: &Modulus, r: u64, g: u64, dir: Direction) -> Vec<u64> {
+fn axis_kernel(m: &Modulus, r: u64, g: u64, dir: Direction) -> Vec<u64> {
     let omega = root_of_unity(m, r, &[3, 5, 17, 257]);
     let mut exponent = 1;
     (1..r)
@@ -343,7 +371,7 @@ fn short_kernels(ring: &Ring, m: &Modulus, dir: Direction) -> Kernels {
         root: [1; 4],
     };
     for (i, r, g) in ring.factors() {
-        let k = kernel(m, r, g, dir);
+        let k = axis_kernel(m, r, g, dir);
         let len = k.len() as u64;
         let w = root_of_unity(m, len, &[2]);
         let (w_inv, n_inv) = (m.inv(w), m.inv(len));
@@ -501,6 +529,42 @@ mod tests {
                         })
                         .collect();
                     assert!(outs.windows(2).all(|w| w[0] == w[1]), "m {m} p {p}");
+                }
+            }
+        }
+    }
+
+    /// The halves that end in a sum or a product give what the whole and a kernel after it give.
+    #[test]
+    fn fused_ends_are_those_of_kernels() {
+        for m in [15u64, 17, 255, 3855, 65535] {
+            for p in [P24, P47, SPECIAL] {
+                for backend in Backend::available() {
+                    let ring = Ring::with_backend(m, backend).unwrap();
+                    let t = Transform::new(&ring, p).unwrap();
+                    let modulus = t.modulus();
+                    let inputs = [pseudo(ring.n(), 2 * p), vec![2 * p - 1; ring.n()]];
+                    let source: Vec<u64> = inputs[0].iter().rev().copied().collect();
+                    for (input, c) in inputs.iter().zip([p - 1, p / 3]) {
+                        let c = modulus.shoup(c);
+                        let (mut fused, mut plain) = (input.clone(), input.clone());
+                        for row in fused.chunks_mut(ring.row_len()) {
+                            t.forward_rows(row);
+                        }
+                        t.forward_columns_plus(&source, c, &mut fused);
+                        assert!(fused.iter().all(|&x| x < 2 * p));
+                        t.forward(&mut plain);
+                        kernel::scale_add(&ring, modulus, &source, c, &mut plain);
+                        let canonical = |a: &[u64]| -> Vec<u64> {
+                            a.iter().map(|&x| modulus.canonical(x)).collect()
+                        };
+                        assert_eq!(canonical(&fused), canonical(&plain), "m {m} p {p}");
+                        let (mut fused, mut plain) = (input.clone(), input.clone());
+                        t.inverse_scaled(c, &mut fused);
+                        t.inverse(&mut plain);
+                        kernel::scale_canonical(&ring, modulus, c, &mut plain);
+                        assert_eq!(fused, plain, "m {m} p {p}");
+                    }
                 }
             }
         }

@@ -62,16 +62,24 @@ impl Consts {
         }
     }
 
-    /// Montgomery reduction of `hi·2^52 + lo`.
+    /// Montgomery reduction of `hi·2^52 + lo`, for `lo` plus [`start`](Self::start).
+    ///
+    /// The low word of `lo + m·p` is zero: what it carries is `lo` divided by 2^52 and rounded up, so that 2^52 - 1 more in `lo` take the place of a product.
     #[inline(always)]
     pub(super) unsafe fn reduce(&self, lo: __m512i, hi: __m512i) -> __m512i {
         // SAFETY: as in `shoup`.
         unsafe {
-            let m = _mm512_madd52lo_epu64(_mm512_setzero_si512(), lo, self.neg_inv);
-            let lo = _mm512_madd52lo_epu64(lo, m, self.p);
+            // lo is short of its value modulo 2^52 by 1
+            let m = _mm512_madd52lo_epu64(self.neg_inv, lo, self.neg_inv);
             let hi = _mm512_madd52hi_epu64(hi, m, self.p);
             _mm512_add_epi64(hi, _mm512_srli_epi64::<52>(lo))
         }
+    }
+
+    /// What sums of low words begin with that [`reduce`](Self::reduce) ends: 2^52 - 1.
+    #[inline(always)]
+    pub(super) fn start(&self) -> __m512i {
+        self.mask
     }
 
     /// x·y·2^-52 mod p, lazy, for lazy x and y.
@@ -79,10 +87,9 @@ impl Consts {
     pub(super) unsafe fn mul(&self, x: __m512i, y: __m512i) -> __m512i {
         // SAFETY: as in `shoup`.
         unsafe {
-            let zero = _mm512_setzero_si512();
             self.reduce(
-                _mm512_madd52lo_epu64(zero, x, y),
-                _mm512_madd52hi_epu64(zero, x, y),
+                _mm512_madd52lo_epu64(self.start(), x, y),
+                _mm512_madd52hi_epu64(_mm512_setzero_si512(), x, y),
             )
         }
     }
@@ -223,7 +230,7 @@ unsafe fn inner_product_group<const J: usize>(
         for row in 0..nrows {
             for col in 0..cols {
                 let here = (row * cols + col) * 8;
-                let mut lo = [[zero; J]; 2];
+                let mut lo = [[k.start(); J]; 2];
                 let mut hi = [[zero; J]; 2];
                 for t in &terms {
                     let at = t.map.row(row, nrows, cols) + t.map.column(col, cols);
@@ -347,7 +354,7 @@ pub(super) unsafe fn product(
             let [[x0, x1], [y0, y1]] = [x, y].map(|f| f.map(|s| load(s.as_ptr().add(8 * v))));
             store(out[0].add(8 * v), k.mul(x0, y0));
             let (lo, hi) = (
-                _mm512_madd52lo_epu64(zero, x0, y1),
+                _mm512_madd52lo_epu64(k.start(), x0, y1),
                 _mm512_madd52hi_epu64(zero, x0, y1),
             );
             let (lo, hi) = (
@@ -384,7 +391,7 @@ pub(super) unsafe fn dot(m: &Modulus, terms: &[[&[u64]; 2]], add: bool, out: &mu
         let k = Consts::new(m);
         let (zero, keep) = (_mm512_setzero_si512(), set1(keep));
         for v in 0..n / 8 {
-            let (mut lo, mut hi) = (zero, zero);
+            let (mut lo, mut hi) = (k.start(), zero);
             for t in terms {
                 let [x, y] = t.map(|s| load(s.as_ptr().add(8 * v)));
                 lo = _mm512_madd52lo_epu64(lo, x, y);
@@ -454,7 +461,7 @@ unsafe fn dots_of<const E: usize, const V: usize>(
         let k = Consts::new(m);
         let (zero, keep) = (_mm512_setzero_si512(), set1(keep));
         for at in (0..out[0].len()).step_by(8 * V) {
-            let (mut lo, mut hi) = ([[zero; V]; E], [[zero; V]; E]);
+            let (mut lo, mut hi) = ([[k.start(); V]; E], [[zero; V]; E]);
             for (t, (y, next)) in y.iter().zip(next).enumerate() {
                 for v in 0..V {
                     _mm_prefetch::<_MM_HINT_T0>(next.as_ptr().add(at + 8 * v).cast());
@@ -582,7 +589,7 @@ unsafe fn combine_of<const G: usize, const W: usize>(
         let vectors = sources.first().map_or(0, |s| s.len()) / 8;
         let tiles = vectors / W * W;
         for v in (0..tiles).step_by(W) {
-            let (mut lo, mut hi) = ([[zero; W]; G], [[zero; W]; G]);
+            let (mut lo, mut hi) = ([[k[0].start(); W]; G], [[zero; W]; G]);
             for (at, s) in sources.iter().enumerate() {
                 let x = array!(W, zero, |i| load(s.as_ptr().add(8 * (v + i))));
                 for g in 0..G {
@@ -601,7 +608,7 @@ unsafe fn combine_of<const G: usize, const W: usize>(
         }
         for v in tiles..vectors {
             for g in 0..G {
-                let (mut lo, mut hi) = (zero, zero);
+                let (mut lo, mut hi) = (k[g].start(), zero);
                 for (s, &c) in sources.iter().zip(combinations[g].constants) {
                     let x = load(s.as_ptr().add(8 * v));
                     lo = _mm512_madd52lo_epu64(lo, x, set1(c));

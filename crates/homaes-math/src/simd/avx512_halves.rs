@@ -71,7 +71,7 @@ pub(super) unsafe fn dot_halves(m: &Modulus, terms: &[[&[u64]; 2]], add: bool, o
         let mask = set1(u64::from(u32::MAX));
         let (low, high) = (out.as_mut_ptr(), out.as_mut_ptr().add(words));
         for v in 0..words / 8 {
-            let mut lo = [zero; 2];
+            let mut lo = [k.start(); 2];
             let mut hi = [zero; 2];
             for [x, h] in terms {
                 let h = load(h.as_ptr().add(8 * v));

@@ -13,6 +13,7 @@
 //! cost five multiplications where two products cost six ([`pairs`]). On the axis of 17 the matrix is the 4 × 4 one of the lanes' axis of 5 ([`five`]).
 
 use super::Tables as Plain;
+use super::avx512::{set1, sub_if_ge};
 use crate::lanes::array;
 use crate::modulus::{MASK, Modulus, Shoup};
 use crate::transform::Kernels;
@@ -184,12 +185,6 @@ impl Arithmetic for Consts {
     }
 }
 
-#[inline(always)]
-unsafe fn set1(x: u64) -> __m512i {
-    // SAFETY: inlined into functions compiled for AVX-512.
-    unsafe { _mm512_set1_epi64(x as i64) }
-}
-
 /// x mod p, below 2p, for any 52-bit x (the product by 1, one multiplication fewer).
 #[inline(always)]
 unsafe fn reduce(k: &Consts, x: __m512i) -> __m512i {
@@ -355,18 +350,74 @@ pub(super) unsafe fn rows(m: &Modulus, t: &Tables, rows: &mut [u64]) {
 /// The processor must have AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
 pub(super) unsafe fn columns(m: &Modulus, t: &Tables, a: &mut [u64]) {
-    assert_eq!(a.len(), t.plain.rows * t.plain.cols * 8);
-    let base = a.as_mut_ptr();
-    // SAFETY: the processor has the features, and `a` has rows × cols vectors.
+    // SAFETY: the processor has the features.
     unsafe {
-        axis17_and_lanes(
-            &Consts::new(m),
-            t,
-            t.plain.cols,
-            (base, t.plain.cols),
-            (base, t.plain.cols),
-        )
+        let k = Consts::new(m);
+        whole_columns(&k, t, a, |_, x| reduce(&k, x));
     }
+}
+
+/// The second half, plus `c·source`.
+///
+/// # Safety
+/// The processor must have AVX-512 F, DQ and IFMA.
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+pub(super) unsafe fn columns_plus(
+    m: &Modulus,
+    t: &Tables,
+    source: &[u64],
+    c: Shoup,
+    a: &mut [u64],
+) {
+    assert_eq!(source.len(), a.len());
+    // SAFETY: the processor has the features, and `source` as many vectors as `a`.
+    unsafe {
+        let k = Consts::new(m);
+        let (w, q) = (set1(c.w), set1(c.q));
+        whole_columns(&k, t, a, |v, x| {
+            let y = _mm512_loadu_si512(source.as_ptr().add(8 * v).cast());
+            let quotient = _mm512_madd52hi_epu64(_mm512_setzero_si512(), x, k.one_q);
+            let quotient = _mm512_madd52hi_epu64(quotient, y, q);
+            let low = _mm512_madd52lo_epu64(x, y, w);
+            let sum = _mm512_madd52lo_epu64(low, quotient, k.neg_p);
+            sub_if_ge(_mm512_and_si512(sum, k.mask), k.multiples.p2)
+        });
+    }
+}
+
+/// The second half, times c, canonical.
+///
+/// # Safety
+/// The processor must have AVX-512 F, DQ and IFMA.
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+pub(super) unsafe fn columns_scaled(m: &Modulus, t: &Tables, c: Shoup, a: &mut [u64]) {
+    // SAFETY: the processor has the features.
+    unsafe {
+        let k = Consts::new(m);
+        let (p, w, q) = (set1(m.p()), set1(c.w), set1(c.q));
+        whole_columns(&k, t, a, |_, x| {
+            let product = k.sum(k.zero(), [[x, w, q]]);
+            sub_if_ge(_mm512_and_si512(product, k.mask), p)
+        });
+    }
+}
+
+/// [`axis17_and_lanes`] of a whole limb, in place.
+///
+/// # Safety
+/// That of `end` for every vector of the limb, and AVX-512 F, DQ and IFMA.
+#[inline(always)]
+unsafe fn whole_columns(
+    k: &Consts,
+    t: &Tables,
+    a: &mut [u64],
+    end: impl Fn(usize, __m512i) -> __m512i,
+) {
+    let (rows, cols) = (t.plain.rows, t.plain.cols);
+    assert_eq!(a.len(), rows * cols * 8);
+    let base = a.as_mut_ptr();
+    // SAFETY: `a` has rows × cols vectors.
+    unsafe { axis17_and_lanes(k, t, cols, (base, cols), (base, cols), end) }
 }
 
 /// One row: the axis of 257, in three passes through the first-level cache.
@@ -427,31 +478,33 @@ pub(super) unsafe fn some_columns(
     let (from, to) = (a.as_ptr(), out.as_mut_ptr());
     // SAFETY: the processor has the features; columns start to start + width are within the limb, and those from 0 to width within `out`.
     unsafe {
+        let k = Consts::new(m);
         let from = (from.add(8 * start), t.plain.cols);
-        axis17_and_lanes(&Consts::new(m), t, width, from, (to, width));
+        axis17_and_lanes(&k, t, width, from, (to, width), |_, x| reduce(&k, x));
     }
 }
 
 /// The axis of 17 and the lanes of `count` columns, in registers, from one limb to another or to the same one: each by its first column, and by the number of vectors from
-/// row to row.
+/// row to row. What is stored is what `end` makes of a vector's number and of its words, any 52-bit ones.
 ///
 /// # Safety
 /// The processor must have AVX-512 F, DQ and IFMA; both must have these columns in all rows, of which those of `to` may be written.
-#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+#[inline(always)]
 unsafe fn axis17_and_lanes(
     k: &Consts,
     t: &Tables,
     count: usize,
     (from, from_step): (*const u64, usize),
     (to, to_step): (*mut u64, usize),
+    end: impl Fn(usize, __m512i) -> __m512i,
 ) {
     assert_eq!(t.five.len(), t.plain.rows);
     // SAFETY: the caller vouches for vector i·step + c with i < rows and c < count.
     unsafe {
         let load = |v: usize| _mm512_loadu_si512(from.add(8 * v).cast());
-        let store = |v: usize, x| _mm512_storeu_si512(to.add(8 * v).cast(), x);
-        // below 8p to below 2p
-        let leave = |x| reduce(k, halves(k.multiples.p8, x));
+        let store = |v: usize, x| _mm512_storeu_si512(to.add(8 * v).cast(), end(v, x));
+        // below 8p to below 16p
+        let joined = |x| halves(k.multiples.p8, x);
         let [single] = &t.five[..] else {
             let (matrices, _) = t.five.as_chunks::<16>();
             assert_eq!(matrices.len(), 1);
@@ -460,14 +513,14 @@ unsafe fn axis17_and_lanes(
                 let mut x =
                     sixteen!(|i| reduce(k, halves(k.multiples.p2, load(i * from_step + c))));
                 dft16(k, w, &mut x);
-                let mut y = sixteen!(|j| leave(five(k, &matrices[j], x[REV[j]])));
+                let mut y = sixteen!(|j| reduce(k, joined(five(k, &matrices[j], x[REV[j]]))));
                 dft16(k, w, &mut y);
-                sixteen!(|i| store(i * to_step + c, reduce(k, y[REV[i]])));
+                sixteen!(|i| store(i * to_step + c, y[REV[i]]));
             }
             return;
         };
         for c in 0..count {
-            store(c, leave(five(k, single, halves(k.multiples.p2, load(c)))));
+            store(c, joined(five(k, single, halves(k.multiples.p2, load(c)))));
         }
     }
 }

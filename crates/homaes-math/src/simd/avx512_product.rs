@@ -4,7 +4,7 @@
 use super::avx512::{Consts, VectorMap, load, set1, store, sub_if_ge};
 use super::avx512_ntt::{self, Tables};
 use crate::aligned::Words;
-use crate::modulus::Modulus;
+use crate::modulus::{Modulus, Shoup};
 use crate::product::{Factor, ProductSums};
 use crate::ring::Ring;
 use core::arch::x86_64::*;
@@ -24,12 +24,11 @@ struct Sums {
 
 impl Sums {
     #[inline(always)]
-    unsafe fn zero() -> Self {
-        // SAFETY: inlined into functions compiled for AVX-512.
-        let zero = unsafe { _mm512_setzero_si512() };
+    unsafe fn new(k: &Consts) -> Self {
         Self {
-            lo: [zero; 2],
-            hi: [zero; 2],
+            lo: [k.start(); 2],
+            // SAFETY: inlined into functions compiled for AVX-512.
+            hi: [unsafe { _mm512_setzero_si512() }; 2],
         }
     }
 
@@ -73,6 +72,9 @@ pub(super) unsafe fn product_sums(
     if let Some(t) = &sums.tensor {
         assert!(t.x.iter().chain(&t.y).all(|s| fit(s)) && sums.by_row.len() == rows);
     }
+    // a sum takes their factor R back, and so x·y needs no reduction of its own
+    let by_row = sums.by_row.iter().map(|&c| m.shoup(m.from_stored(c)));
+    let by_row: Vec<Shoup> = by_row.collect();
     let width = COLUMNS.min(cols);
     assert!(cols.is_multiple_of(width));
     let len = rows * width * 8;
@@ -82,6 +84,7 @@ pub(super) unsafe fn product_sums(
     // terms name digits that there are, as `number` asserts. The outputs are exclusive borrows.
     unsafe {
         let k = Consts::new(m);
+        let tensor = sums.tensor.as_ref().map(|t| (t, VectorMap::new(t.map)));
         for start in (0..cols).step_by(width) {
             for (digit, moved) in digits.iter().zip(moved.chunks_exact_mut(len)) {
                 avx512_ntt::some_columns(m, t, digit, start, moved);
@@ -92,18 +95,18 @@ pub(super) unsafe fn product_sums(
                     moved.as_ptr().add(number * len + row * width * 8)
                 };
                 let line = (row * cols + start) * 8;
+                let by_row = by_row.get(row).copied().unwrap_or_default();
                 for column in 0..width {
                     let here = line + 8 * column;
-                    let mut sum = Sums::zero();
+                    let mut sum = Sums::new(&k);
                     let mut parts = [_mm512_setzero_si512(); 2];
-                    if let Some(t) = &sums.tensor {
-                        let map = VectorMap::new(t.map);
+                    if let Some((t, map)) = &tensor {
                         let at = map.row(row, rows, cols) + map.column(start + column, cols);
                         let x = t.x.map(|x| stream(x.as_ptr().add(here)));
                         let y = t.y.map(|y| map.permuted(stream(y.as_ptr().add(at))));
-                        let by_row = set1(*sums.by_row.get_unchecked(row));
-                        sum.add(0, k.mul(x[0], y[0]), by_row);
-                        sum.add(1, k.mul(x[1], y[0]), by_row);
+                        let y0 = k.shoup(y[0], set1(by_row.w), set1(by_row.q));
+                        sum.add(0, x[0], y0);
+                        sum.add(1, x[1], y0);
                         let y1 = k.shoup(y[1], set1(t.scale.w), set1(t.scale.q));
                         parts = x.map(|x| k.mul(x, y1));
                     }

@@ -40,7 +40,7 @@ pub(super) unsafe fn row_sums(
                     let here: [usize; PAIR] = core::array::from_fn(|i| (col + i).min(cols - 1));
                     let from = here.map(|col| map.column(col, cols));
                     let zero = _mm512_setzero_si512();
-                    let (mut lo, mut hi) = ([[zero; PAIR]; 2], [[zero; PAIR]; 2]);
+                    let (mut lo, mut hi) = ([[k.start(); PAIR]; 2], [[zero; PAIR]; 2]);
                     for row in 0..rows {
                         for i in 0..PAIR {
                             let x = map.load(x.as_ptr().add(row * n + from[i]));

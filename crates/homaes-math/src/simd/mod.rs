@@ -338,6 +338,45 @@ pub(crate) fn product_sums(
     }
 }
 
+/// See [`crate::transform::Transform::forward_columns_plus`].
+pub(crate) fn columns_plus(
+    m: &Modulus,
+    t: &IntegerTables,
+    source: &[u64],
+    c: Shoup,
+    a: &mut [u64],
+) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        assert!(has_avx512(), "vector kernel on a processor without it");
+        // SAFETY: as in `product_sums`.
+        unsafe { avx512_ntt::columns_plus(m, t, source, c, a) }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        let _ = (m, t, source, c, a);
+        unreachable!("vector backends are never selected on this architecture")
+    }
+}
+
+/// See [`crate::transform::Transform::inverse_scaled`].
+pub(crate) fn transform_scaled(m: &Modulus, t: &IntegerTables, c: Shoup, a: &mut [u64]) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        assert!(has_avx512(), "vector kernel on a processor without it");
+        // SAFETY: as in `product_sums`.
+        unsafe {
+            avx512_ntt::rows(m, t, a);
+            avx512_ntt::columns_scaled(m, t, c, a);
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        let _ = (m, t, c, a);
+        unreachable!("vector backends are never selected on this architecture")
+    }
+}
+
 impl VectorTables {
     /// Those of the kernels with integers.
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
