@@ -117,10 +117,31 @@ pub struct Coefficients {
 }
 
 impl Coefficients {
-    /// From the limbs modulo a source basis in coefficient form, for `digits`.
-    pub fn new(pool: &Pool, meter: &Meter, limbs: Vec<Words>, digits: &[Digit]) -> Self {
+    /// Takes the limb at place `at` of a source basis, modulo `prime`, from evaluation form to the words y of `digits`. Cost: a transform.
+    ///
+    /// # Panics
+    /// If no digit has this place.
+    pub fn words_of(
+        pool: &Pool,
+        meter: &Meter,
+        digits: &[Digit],
+        (at, prime): (usize, usize),
+        limb: &mut Words,
+    ) {
+        let scale = digits.iter().find_map(|digit| {
+            let number = digit.own.iter().position(|&own| own == at)?;
+            Some(digit.conversion.scales()[number])
+        });
+        let scale = scale.expect("digits of all places");
+        meter.time(Stage::Transform, || {
+            pool.transform(prime).inverse_scaled(scale, limb);
+        });
+    }
+
+    /// From the words of all limbs modulo a source basis, which [`words_of`](Self::words_of) made, for `digits`.
+    pub fn new(pool: &Pool, meter: &Meter, words: Vec<Words>, digits: &[Digit]) -> Self {
         let mut out = Self {
-            y: limbs,
+            y: words,
             v: Vec::with_capacity(digits.len()),
         };
         meter.time(Stage::Conversion, || {
@@ -138,11 +159,6 @@ impl Coefficients {
 
     fn split(&mut self, pool: &Pool, digit: &Digit) {
         let ring = pool.ring();
-        for (source, &at) in digit.own.iter().enumerate() {
-            digit
-                .conversion
-                .prepare_in_place(ring, source, &mut self.y[at]);
-        }
         if let Some(source) = &digit.single {
             let y = &mut self.y[digit.own[0]];
             let mut packed = Words::scratch(ring.n() / 2);

@@ -93,8 +93,9 @@ impl Lowering {
     /// Turns the limb of the `k`-th dropped prime into the word the conversion wants.
     pub fn start(&self, pool: &Pool, meter: &Meter, k: usize, limb: &mut Words) {
         let t = pool.transform(self.dropped_primes[k]);
-        meter.time(Stage::Transform, || t.inverse(limb));
-        self.start_coefficients(pool, meter, k, limb);
+        meter.time(Stage::Transform, || {
+            t.inverse_scaled(self.conversion.scales()[k], limb);
+        });
     }
 
     /// As [`start`](Self::start), from coefficients.
@@ -104,15 +105,14 @@ impl Lowering {
         });
     }
 
-    /// Ends the division modulo the `j`-th target prime that [`Division::remainders`] began, with the source's limb there (ignored for an added prime):
-    /// `out + (Y/X) source`.
+    /// Ends the division modulo the `j`-th target prime that [`Division::remainders`] began, with the source's limb there (ignored for an added prime): the
+    /// second half of the transform of `out`, plus (Y/X) source.
     pub fn finish(&self, pool: &Pool, meter: &Meter, j: usize, source: &[u64], out: &mut [u64]) {
-        if let Some((_, factor)) = self.kept[j] {
-            let m = pool.modulus(self.to[j]);
-            meter.time(Stage::Elementwise, || {
-                kernel::scale_add(pool.ring(), m, source, factor, out);
-            });
-        }
+        let t = pool.transform(self.to[j]);
+        meter.part(Stage::Transform, || match self.kept[j] {
+            Some((_, factor)) => t.forward_columns_plus(source, factor, out),
+            None => t.forward_columns(out),
+        });
     }
 
     /// Switches `poly` from the source basis to the target basis.
@@ -154,7 +154,7 @@ impl Division {
         Self { y: started, v }
     }
 
-    /// δ/X modulo the target primes `targets`, in evaluation form; [`Lowering::finish`] makes of each the result.
+    /// δ/X modulo the target primes `targets`, after the first half of the transform; [`Lowering::finish`] makes of each the result.
     pub fn remainders(
         &self,
         pool: &Pool,
@@ -174,7 +174,7 @@ impl Division {
             meter,
             &lowering.conversion,
             &sources,
-            (&targets, Axes::All),
+            (&targets, Axes::First),
             out,
         );
     }
@@ -193,7 +193,12 @@ impl Division {
         meter.time(Stage::Conversion, || {
             lowering.conversion.combine(pool.ring(), j, &sources, out);
         });
-        lowering.finish(pool, meter, j, source, out);
+        if let Some((_, factor)) = lowering.kept[j] {
+            let m = pool.modulus(lowering.to[j]);
+            meter.time(Stage::Elementwise, || {
+                kernel::scale_add(pool.ring(), m, source, factor, out);
+            });
+        }
         let t = pool.transform(lowering.to[j]);
         meter.time(Stage::Transform, || t.forward(out));
     }

@@ -106,11 +106,12 @@ fn digits_are_centred_residues() {
     let digits = [(0, vec![0, 1]), (1, vec![2])];
     let digits = digits.map(|(number, own)| Digit::new(&pool, number, own, &from, &extended));
     let limbs = poly(&pool, &from, &c).limbs;
-    let in_coefficients = limbs.into_iter().zip(from).map(|(mut limb, i)| {
-        pool.transform(i).inverse(&mut limb);
+    let words = limbs.into_iter().zip(from).enumerate();
+    let words = words.map(|(at, (mut limb, i))| {
+        Coefficients::words_of(&pool, &meter, &digits, (at, i), &mut limb);
         limb
     });
-    let prepared = Coefficients::new(&pool, &meter, in_coefficients.collect(), &digits);
+    let prepared = Coefficients::new(&pool, &meter, words.collect(), &digits);
     let p2 = pool.modulus(2).p() as i64;
     let centred = |x: &i64| {
         let x = x.rem_euclid(p2);

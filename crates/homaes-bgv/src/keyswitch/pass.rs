@@ -345,9 +345,9 @@ impl Group<'_> {
                     parts.into()
                 }
             };
-            let t = params.transform(plan.from[at]);
             for limb in &mut limbs {
-                self.meter.time(Stage::Transform, || t.inverse(limb));
+                let place = (at, plan.from[at]);
+                Coefficients::words_of(params.pool(), self.meter, &plan.digits, place, limb);
             }
             limbs
         };

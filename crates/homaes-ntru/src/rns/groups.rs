@@ -118,13 +118,13 @@ impl Rns {
         let (ring, auxiliary) = (pool.ring(), &groups.auxiliary);
         assert!(plan.all_special && plan.digits.len() == level);
         let digits = products.into_iter().map(|product| {
-            let limbs = product.limbs.into_iter().zip(&plan.from);
-            let limbs = limbs.map(|(limb, &i)| {
+            let limbs = product.limbs.into_iter().zip(&plan.from).enumerate();
+            let words = limbs.map(|(at, (limb, &i))| {
                 let mut limb = limb.into_words(ring);
-                meter.time(Stage::Transform, || pool.transform(i).inverse(&mut limb));
+                Coefficients::words_of(pool, meter, &plan.digits, (at, i), &mut limb);
                 limb
             });
-            Coefficients::new(pool, meter, limbs.collect(), &plan.digits)
+            Coefficients::new(pool, meter, words.collect(), &plan.digits)
         });
         let digits: Vec<Coefficients> = digits.collect();
         let digit = |element: usize, number: usize, t: usize, out: &mut Words| {

@@ -41,15 +41,13 @@ impl Rns {
                 kernel::scale_canonical(ring, self.pool.modulus(i), c, limb);
             }
         }
-        let in_coefficients = limbs.iter().zip(&plan.from).map(|(limb, &i)| {
+        let words = limbs.iter().zip(&plan.from).enumerate();
+        let words = words.map(|(at, (limb, &i))| {
             let mut limb = limb.clone();
-            meter.time(Stage::Transform, || {
-                self.pool.transform(i).inverse(&mut limb)
-            });
+            Coefficients::words_of(&self.pool, meter, &plan.digits, (at, i), &mut limb);
             limb
         });
-        let in_coefficients = in_coefficients.collect();
-        let coefficients = Coefficients::new(&self.pool, meter, in_coefficients, &plan.digits);
+        let coefficients = Coefficients::new(&self.pool, meter, words.collect(), &plan.digits);
         let job = Job {
             rns: self,
             meter,
