@@ -387,7 +387,7 @@ pub struct Combination<'a> {
 }
 
 /// Combinations that [`combine`] makes of one reading of its sources.
-pub const AT_ONCE: usize = 4;
+pub const AT_ONCE: usize = 8;
 
 /// Sources that [`combine`] may sum.
 pub const MAX_SOURCES: usize = 16;

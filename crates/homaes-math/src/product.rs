@@ -6,7 +6,6 @@
 
 use crate::aligned::Words;
 use crate::kernel::{self, MAX_TERMS, RowTerm, Tensor, Term};
-use crate::modulus::Modulus;
 use crate::ring::Ring;
 use crate::simd;
 use crate::transform::Transform;
@@ -22,66 +21,77 @@ pub enum Factor {
     Fourth,
 }
 
-/// Sums over the digits of a product's last two parts, and its first two parts.
+/// Sums over the digits of the last two parts of products, and their first two parts.
 #[derive(Clone, Copy)]
 pub struct ProductSums<'a> {
-    /// The product, where the prime is one of its own.
-    pub tensor: Option<Tensor<'a>>,
+    /// The product of every output, where the prime is one of their own; none elsewhere.
+    pub tensors: &'a [Tensor<'a>],
     /// One canonical stored constant per row, for the parts under 1 and s.
     pub by_row: &'a [u64],
     /// Each with two canonical limbs of the key.
     pub terms: &'a [(Factor, [&'a [u64]; 2])],
 }
 
-/// `out_c = Σ_terms factor·key_c + part_c·by_row`, lazy, where part 0 is that under 1 and part 1 that under s; without a product, the sum alone. At most [`MAX_TERMS`] - 2 terms.
+/// For every output `out_c = Σ_terms factor·key_c + part_c·by_row`, lazy, where part 0 is that under 1 and part 1 that under s; without products, the sum alone. At most [`MAX_TERMS`] - 2 terms.
 ///
-/// Digits went through [`Transform::forward_rows`], and are of no use afterwards. Cost: the second half of a transform for each, a [`kernel::tensor`], and an
-/// [`kernel::inner_product`].
+/// Digits, as many for each output, went through [`Transform::forward_rows`], and are of no use afterwards. Cost of an output: the second half of a transform for each
+/// digit, a [`kernel::tensor`], and an [`kernel::inner_product`]; two outputs share each load of a key word.
 ///
 /// # Panics
-/// On slices of the wrong length, and on parts of a product without a product.
+/// On slices of the wrong length, and on parts of a product without products.
 pub fn product_sums(
     ring: &Ring,
     transform: &Transform,
     sums: &ProductSums<'_>,
-    digits: &mut [&mut [u64]],
-    out: [&mut [u64]; 2],
+    digits: &mut [Vec<&mut [u64]>],
+    out: &mut [[&mut [u64]; 2]],
 ) {
     let n = ring.n();
+    let count = digits.first().map_or(0, Vec::len);
     // a product of two lazy words counts twice
-    assert!(sums.terms.len() + 2 <= MAX_TERMS && digits.iter().all(|d| d.len() == n));
+    assert!(sums.terms.len() + 2 <= MAX_TERMS && digits.len() == out.len());
+    for digits in &*digits {
+        assert!(digits.len() == count && digits.iter().all(|d| d.len() == n));
+    }
     for &(factor, key) in sums.terms {
         assert!(key.iter().all(|k| k.len() == n));
         match factor {
-            Factor::Digit(number) => assert!(number < digits.len()),
-            Factor::Third | Factor::Fourth => assert!(sums.tensor.is_some()),
+            Factor::Digit(number) => assert!(number < count),
+            Factor::Third | Factor::Fourth => assert!(!sums.tensors.is_empty()),
         }
     }
-    assert!(out.iter().all(|o| o.len() == n));
-    if let Some(t) = &sums.tensor {
+    assert!(out.iter().flatten().all(|o| o.len() == n));
+    for t in sums.tensors {
         assert!(t.x.iter().chain(&t.y).all(|s| s.len() == n) && sums.by_row.len() == ring.rows());
     }
+    assert!(sums.tensors.is_empty() || sums.tensors.len() == out.len());
     let m = transform.modulus();
     match transform.integer_tables() {
         Some(tables) => simd::product_sums(ring, m, tables, sums, digits, out),
-        None => by_limbs(ring, m, transform, sums, digits, out),
+        None => {
+            for (number, (digits, out)) in digits.iter_mut().zip(out).enumerate() {
+                let out = out.each_mut().map(|limb| &mut **limb);
+                by_limbs(ring, transform, sums, number, digits, out);
+            }
+        }
     }
 }
 
-/// The twin: one limb after the other.
+/// The twin, of one output: one limb after the other.
 fn by_limbs(
     ring: &Ring,
-    m: &Modulus,
     transform: &Transform,
     sums: &ProductSums<'_>,
+    number: usize,
     digits: &mut [&mut [u64]],
     out: [&mut [u64]; 2],
 ) {
     for digit in &mut *digits {
         transform.forward_columns(digit);
     }
+    let m = transform.modulus();
     let mut parts: Vec<Words> = Vec::new();
-    if let Some(t) = &sums.tensor {
+    if let Some(t) = sums.tensors.get(number) {
         parts.extend((0..4).map(|_| Words::scratch(ring.n())));
         let mut limbs = parts.iter_mut().map(|part| &mut **part);
         let limbs = [(); 4].map(|()| limbs.next().expect("four parts"));
@@ -146,7 +156,10 @@ mod tests {
         }
     }
 
-    type Run<'a> = dyn Fn(&mut [&mut [u64]], [&mut [u64]; 2]) + 'a;
+    /// Two that share keys, and one that does not.
+    const OUTPUTS: usize = 3;
+
+    type Run<'a> = dyn Fn(&mut [Vec<&mut [u64]>], &mut [[&mut [u64]; 2]]) + 'a;
 
     fn twins(ring: &Ring, transform: &Transform, digits: usize, product: bool) {
         let (n, m) = (ring.n(), transform.modulus());
@@ -159,14 +172,19 @@ mod tests {
             };
             (0..n as u64).map(word).collect()
         };
-        let inputs: Vec<Vec<u64>> = (0..4).map(|k| limb(2 * p, 100 + k)).collect();
+        let inputs: Vec<Vec<u64>> = (0..4 * OUTPUTS as u64)
+            .map(|k| limb(2 * p, 100 + k))
+            .collect();
         let map = ring.frobenius(3);
-        let tensor = Tensor {
-            x: [&inputs[0], &inputs[1]],
-            y: [&inputs[2], &inputs[3]],
-            map: &map,
-            scale: m.shoup(p - 2),
-        };
+        let tensors: Vec<Tensor<'_>> = inputs
+            .chunks(4)
+            .map(|inputs| Tensor {
+                x: [&inputs[0], &inputs[1]],
+                y: [&inputs[2], &inputs[3]],
+                map: &map,
+                scale: m.shoup(p - 2),
+            })
+            .collect();
         let by_row: Vec<u64> = (0..ring.rows() as u64).map(|r| p - 1 - r).collect();
         let keys: Vec<Vec<u64>> = (0..2 * digits as u64 + 4).map(|k| limb(p, k)).collect();
         let key = |k: usize| [&keys[2 * k][..], &keys[2 * k + 1][..]];
@@ -178,25 +196,36 @@ mod tests {
             terms.push((Factor::Fourth, key(digits + 1)));
         }
         let sums = ProductSums {
-            tensor: product.then_some(tensor),
+            tensors: if product { &tensors } else { &[] },
             by_row: &by_row,
             terms: &terms,
         };
         let made = |run: &Run<'_>| {
-            let mut limbs: Vec<Vec<u64>> =
-                (0..digits as u64).map(|k| limb(2 * p, 50 + k)).collect();
-            let mut limbs: Vec<&mut [u64]> = limbs.iter_mut().map(|l| &mut l[..]).collect();
-            let mut out = [vec![1; n], vec![2; n]];
-            run(&mut limbs, out.each_mut().map(|o| &mut o[..]));
-            let words = out.iter_mut().flatten();
-            for word in words {
+            let limbs = (0..OUTPUTS * digits).map(|k| limb(2 * p, 50 + k as u64));
+            let mut limbs: Vec<Vec<u64>> = limbs.collect();
+            let mut limbs = limbs.iter_mut().map(|l| &mut l[..]);
+            let mut digits: Vec<Vec<&mut [u64]>> = (0..OUTPUTS)
+                .map(|_| limbs.by_ref().take(digits).collect())
+                .collect();
+            let mut out = [(); OUTPUTS].map(|()| [vec![1; n], vec![2; n]]);
+            let mut pairs: Vec<[&mut [u64]; 2]> = out
+                .iter_mut()
+                .map(|out| out.each_mut().map(|o| &mut o[..]))
+                .collect();
+            run(&mut digits, &mut pairs);
+            for word in out.iter_mut().flatten().flatten() {
                 assert!(*word < 2 * p);
                 *word = m.canonical(*word);
             }
             out
         };
         let found = made(&|digits, out| product_sums(ring, transform, &sums, digits, out));
-        let twin = made(&|digits, out| by_limbs(ring, m, transform, &sums, digits, out));
+        let twin = made(&|digits, out| {
+            for (number, (digits, out)) in digits.iter_mut().zip(out).enumerate() {
+                let out = out.each_mut().map(|o| &mut **o);
+                by_limbs(ring, transform, &sums, number, digits, out);
+            }
+        });
         assert!(found == twin, "{digits} digits, product: {product}");
     }
 }

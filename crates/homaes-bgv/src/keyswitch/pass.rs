@@ -1,12 +1,12 @@
 //! One pass of key switching over the inputs of many outputs, prime by prime.
 
-use super::{Factors, Post, Shape, Summands};
+use super::{Post, Shape, Summands, SwitchKey};
 use crate::error::Result;
 use crate::params::{Params, SwitchPlan};
-use homaes_leveled::{Coefficients, Division, Meter, Poly, Stage, transposed};
-use homaes_math::Words;
-use homaes_math::kernel::{self, AT_ONCE, RowTerm, Term};
+use homaes_leveled::{Coefficients, Digit, Division, Meter, Poly, Stage, transposed};
+use homaes_math::kernel::{self, AT_ONCE, RowTerm, Tensor, Term};
 use homaes_math::product::{Factor, ProductSums, product_sums};
+use homaes_math::{GaloisMap, Words};
 use homaes_scheme::Cancel;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -86,9 +86,13 @@ impl Pass<'_> {
                 .collect();
             return Ok(group(&outputs, self.calls).run());
         }
-        // a group of its own for every product: threads work on the same key at the same time, so that what one has fetched the others find in the shared cache
-        let groups = self.calls * self.outputs.len();
-        let products = self.outputs.par_chunks(1).map(|output| {
+        // groups of one or two products at the same time: threads work on the same key, so that what one has fetched the others find in the shared cache. Two read
+        // each key once, where no thread does more for it.
+        let groups = |size: usize| self.calls * self.outputs.len().div_ceil(size);
+        let longest = |size: usize| size * groups(size).div_ceil(rayon::current_num_threads());
+        let size = if longest(2) <= longest(1) { 2 } else { 1 };
+        let groups = groups(size);
+        let products = self.outputs.par_chunks(size).map(|output| {
             self.cancel.check()?;
             Ok(group(output, groups).run())
         });
@@ -235,12 +239,8 @@ impl Group<'_> {
             })
             .collect();
         self.meter.time(Stage::InnerProduct, || match self.outputs {
-            [Summands::Product(factors)] => {
-                let [out] = &mut pairs[..] else {
-                    unreachable!("a pair for each output")
-                };
-                let out = out.each_mut().map(|limb| &mut **limb);
-                self.product_sums(at, factors, &mut digits[number][0], out);
+            [Summands::Product(_), ..] => {
+                self.product_sums(at, &mut digits[number], &mut pairs);
             }
             _ => self.inner_product(at, &digits[number], &mut pairs),
         });
@@ -290,26 +290,26 @@ impl Group<'_> {
         }
     }
 
-    /// The sums of a product.
-    fn product_sums(
-        &self,
-        at: usize,
-        factors: &Factors<'_>,
-        digits: &mut [Words],
-        out: [&mut [u64]; 2],
-    ) {
+    /// The sums of products.
+    fn product_sums(&self, at: usize, digits: &mut [Vec<Words>], out: &mut [[&mut [u64]; 2]]) {
         let (plan, shape) = (self.plan, self.shape);
         let i = plan.extended[at];
-        let mut extended: Vec<&mut [u64]> = Vec::with_capacity(digits.len());
-        let mut terms: Vec<(Factor, [&[u64]; 2])> = Vec::with_capacity(digits.len());
-        let parts = shape.uses.iter().zip([Factor::Third, Factor::Fourth]);
-        let parts = parts.flat_map(|(uses, part)| plan.digits.iter().map(move |d| (uses, part, d)));
-        for ((uses, part, digit), limb) in parts.zip(digits) {
+        let mut extended: Vec<Vec<&mut [u64]>> = digits
+            .iter_mut()
+            .map(|digits| {
+                let limbs = self.factors().zip(digits);
+                let limbs = limbs.filter(|((_, _, digit), _)| !digit.owns(at));
+                limbs.map(|(_, limb)| &mut limb[..]).collect()
+            })
+            .collect();
+        let mut terms: Vec<(Factor, [&[u64]; 2])> = Vec::new();
+        let mut number = 0;
+        for (uses, part, digit) in self.factors() {
             let factor = match digit.owns(at) {
                 true => part,
                 false => {
-                    extended.push(limb);
-                    Factor::Digit(extended.len() - 1)
+                    number += 1;
+                    Factor::Digit(number - 1)
                 }
             };
             for (_, key) in uses {
@@ -318,8 +318,13 @@ impl Group<'_> {
             }
         }
         let is_source = at < plan.from.len();
+        let products = self.outputs.iter().filter_map(|output| match output {
+            Summands::Product(factors) if is_source => Some(factors.operands(plan, at)),
+            _ => None,
+        });
+        let tensors: Vec<Tensor<'_>> = products.collect();
         let sums = ProductSums {
-            tensor: is_source.then(|| factors.operands(plan, at)),
+            tensors: &tensors,
             by_row: match &shape.addends[..] {
                 [first, ..] if is_source => &first.by_row[at],
                 _ => &[],
@@ -328,6 +333,15 @@ impl Group<'_> {
         };
         let transform = self.params.transform(i);
         product_sums(self.params.ring(), transform, &sums, &mut extended, out);
+    }
+
+    /// What the digits of a product's last two parts meet, in the order of [`Buffers::digits`].
+    fn factors(&self) -> impl Iterator<Item = (&[(&GaloisMap, &SwitchKey)], Factor, &Digit)> {
+        let parts = self.shape.uses.iter().zip([Factor::Third, Factor::Fourth]);
+        parts.flat_map(|(uses, part)| {
+            let digits = self.plan.digits.iter();
+            digits.map(move |digit| (&uses[..], part, digit))
+        })
     }
 
     /// Coefficients of an output's pieces, as the conversions of all digits want them.

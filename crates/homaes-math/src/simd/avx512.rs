@@ -1,6 +1,6 @@
 //! Element-wise and multiply-accumulate kernels in AVX-512 IFMA.
 
-use crate::kernel::{self, AT_ONCE, Combination, LIMB_BITS, LIMB_MASK, RowTerm, Tensor, Term};
+use crate::kernel::{self, Combination, LIMB_BITS, LIMB_MASK, RowTerm, Tensor, Term};
 use crate::lanes::array;
 use crate::modulus::{MASK, Modulus, Shoup};
 use crate::ring::{GaloisMap, Ring};
@@ -543,6 +543,9 @@ pub(super) unsafe fn add(m: &Modulus, a: &[u64], b: &[u64], out: &mut [u64]) {
     kernel::add_words(m, a, b, out);
 }
 
+/// Combinations whose sums are in registers.
+const TARGETS: usize = 4;
+
 /// # Safety
 /// The processor must have AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
@@ -553,7 +556,7 @@ pub(super) unsafe fn combine(
 ) {
     let len = kernel::check_combine(combinations, sources, out);
     assert!(len.is_multiple_of(8));
-    let all = combinations.chunks(AT_ONCE).zip(out.chunks_mut(AT_ONCE));
+    let all = combinations.chunks(TARGETS).zip(out.chunks_mut(TARGETS));
     for (combinations, out) in all {
         // SAFETY: the processor has the features, and lengths were checked above; a chunk has one to four entries.
         unsafe {
@@ -561,7 +564,7 @@ pub(super) unsafe fn combine(
                 1 => combine_of::<1, 4>(combinations, sources, out),
                 2 => combine_of::<2, 2>(combinations, sources, out),
                 3 => combine_of::<3, 2>(combinations, sources, out),
-                _ => combine_of::<AT_ONCE, 2>(combinations, sources, out),
+                _ => combine_of::<TARGETS, 2>(combinations, sources, out),
             }
         }
     }

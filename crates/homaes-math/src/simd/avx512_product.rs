@@ -4,6 +4,8 @@
 use super::avx512::{Consts, VectorMap, load, set1, store, sub_if_ge};
 use super::avx512_ntt::{self, Tables};
 use crate::aligned::Words;
+use crate::kernel::Tensor;
+use crate::lanes::array;
 use crate::modulus::{Modulus, Shoup};
 use crate::product::{Factor, ProductSums};
 use crate::ring::Ring;
@@ -61,68 +63,116 @@ pub(super) unsafe fn product_sums(
     m: &Modulus,
     t: &Tables,
     sums: &ProductSums<'_>,
-    digits: &mut [&mut [u64]],
-    out: [&mut [u64]; 2],
+    digits: &mut [Vec<&mut [u64]>],
+    out: &mut [[&mut [u64]; 2]],
+) {
+    let (mut digits, mut out, mut tensors) = (digits, out, sums.tensors);
+    assert!(digits.len() == out.len());
+    while !out.is_empty() {
+        let count = out.len().min(2);
+        let (some_digits, more_digits) = digits.split_at_mut(count);
+        let (some_out, more_out) = out.split_at_mut(count);
+        let (some_tensors, more_tensors) = tensors.split_at(count.min(tensors.len()));
+        let sums = ProductSums {
+            tensors: some_tensors,
+            ..*sums
+        };
+        // SAFETY: the processor has the features.
+        unsafe {
+            match count {
+                1 => product_sums_of::<1>(ring, m, t, &sums, some_digits, some_out),
+                _ => product_sums_of::<2>(ring, m, t, &sums, some_digits, some_out),
+            }
+        }
+        (digits, out, tensors) = (more_digits, more_out, more_tensors);
+    }
+}
+
+/// [`product_sums`] of J outputs, whose sums are in registers.
+///
+/// # Safety
+/// The processor must have AVX-512 F, DQ and IFMA.
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+unsafe fn product_sums_of<const J: usize>(
+    ring: &Ring,
+    m: &Modulus,
+    t: &Tables,
+    sums: &ProductSums<'_>,
+    digits: &mut [Vec<&mut [u64]>],
+    out: &mut [[&mut [u64]; 2]],
 ) {
     let (rows, cols) = (ring.rows(), ring.cols());
     let n = rows * cols * 8;
     let fit = |limb: &[u64]| limb.len() == n;
-    assert!(ring.lanes() == 8 && digits.iter().all(|d| fit(d)) && out.iter().all(|o| fit(o)));
+    let count = digits.first().map_or(0, Vec::len);
+    assert!(ring.lanes() == 8 && digits.len() == J && out.len() == J);
+    assert!(out.iter().flatten().all(|o| fit(o)));
+    for digits in &*digits {
+        assert!(digits.len() == count && digits.iter().all(|d| fit(d)));
+    }
     assert!(sums.terms.iter().all(|(_, key)| key.iter().all(|k| fit(k))));
-    if let Some(t) = &sums.tensor {
+    for t in sums.tensors {
         assert!(t.x.iter().chain(&t.y).all(|s| fit(s)) && sums.by_row.len() == rows);
     }
+    assert!(sums.tensors.is_empty() || sums.tensors.len() == J);
     // a sum takes their factor R back, and so x·y needs no reduction of its own
     let by_row = sums.by_row.iter().map(|&c| m.shoup(m.from_stored(c)));
     let by_row: Vec<Shoup> = by_row.collect();
     let width = COLUMNS.min(cols);
     assert!(cols.is_multiple_of(width));
     let len = rows * width * 8;
-    let mut moved = Words::scratch(digits.len() * len);
-    let out = out.map(|o| o.as_mut_ptr());
-    // SAFETY: column < cols and row < rows keep every access within the n words of a limb, whose presence was checked; `moved` has len words for each digit, and
-    // terms name digits that there are, as `number` asserts. The outputs are exclusive borrows.
+    let mut moved = Words::scratch(J * count * len);
+    let out: [[*mut u64; 2]; J] =
+        core::array::from_fn(|j| out[j].each_mut().map(|o| o.as_mut_ptr()));
+    // SAFETY: column < cols and row < rows keep every access within the n words of a limb, whose presence was checked; `moved` has len words for each digit of an
+    // output, and terms name digits that there are, as `from` asserts. The outputs are exclusive borrows.
     unsafe {
         let k = Consts::new(m);
-        let tensor = sums.tensor.as_ref().map(|t| (t, VectorMap::new(t.map)));
+        let tensors = sums.tensors.iter().map(|t| (t, VectorMap::new(t.map)));
+        let tensors: Vec<(&Tensor<'_>, VectorMap)> = tensors.collect();
         for start in (0..cols).step_by(width) {
-            for (digit, moved) in digits.iter().zip(moved.chunks_exact_mut(len)) {
+            for (digit, moved) in digits.iter().flatten().zip(moved.chunks_exact_mut(len)) {
                 avx512_ntt::some_columns(m, t, digit, start, moved);
             }
             for row in 0..rows {
-                let from = |number: usize| {
-                    assert!(number < digits.len());
-                    moved.as_ptr().add(number * len + row * width * 8)
+                let from = |output: usize, number: usize| {
+                    assert!(number < count);
+                    let digit = output * count + number;
+                    moved.as_ptr().add(digit * len + row * width * 8)
                 };
                 let line = (row * cols + start) * 8;
                 let by_row = by_row.get(row).copied().unwrap_or_default();
                 for column in 0..width {
                     let here = line + 8 * column;
-                    let mut sum = Sums::new(&k);
-                    let mut parts = [_mm512_setzero_si512(); 2];
-                    if let Some((t, map)) = &tensor {
+                    let mut sum = array!(J, Sums::new(&k), |_j| Sums::new(&k));
+                    let mut parts = [[_mm512_setzero_si512(); 2]; J];
+                    for (j, (t, map)) in tensors.iter().enumerate().take(J) {
                         let at = map.row(row, rows, cols) + map.column(start + column, cols);
                         let x = t.x.map(|x| stream(x.as_ptr().add(here)));
                         let y = t.y.map(|y| map.permuted(stream(y.as_ptr().add(at))));
                         let y0 = k.shoup(y[0], set1(by_row.w), set1(by_row.q));
-                        sum.add(0, x[0], y0);
-                        sum.add(1, x[1], y0);
+                        sum[j].add(0, x[0], y0);
+                        sum[j].add(1, x[1], y0);
                         let y1 = k.shoup(y[1], set1(t.scale.w), set1(t.scale.q));
-                        parts = x.map(|x| k.mul(x, y1));
+                        parts[j] = x.map(|x| k.mul(x, y1));
                     }
                     for &(factor, key) in sums.terms {
-                        let x = match factor {
-                            Factor::Digit(number) => load(from(number).add(8 * column)),
-                            Factor::Third => parts[0],
-                            Factor::Fourth => parts[1],
-                        };
-                        for (c, key) in key.into_iter().enumerate() {
-                            sum.add(c, x, stream(key.as_ptr().add(here)));
+                        let key = key.map(|key| stream(key.as_ptr().add(here)));
+                        for j in 0..J {
+                            let x = match factor {
+                                Factor::Digit(number) => load(from(j, number).add(8 * column)),
+                                Factor::Third => parts[j][0],
+                                Factor::Fourth => parts[j][1],
+                            };
+                            sum[j].add(0, x, key[0]);
+                            sum[j].add(1, x, key[1]);
                         }
                     }
-                    for (c, out) in out.iter().enumerate() {
-                        let r = sub_if_ge(k.reduce(sum.lo[c], sum.hi[c]), k.p2);
-                        store(out.add(here), r);
+                    for (sum, out) in sum.iter().zip(out) {
+                        for (c, out) in out.into_iter().enumerate() {
+                            let r = sub_if_ge(k.reduce(sum.lo[c], sum.hi[c]), k.p2);
+                            store(out.add(here), r);
+                        }
                     }
                 }
             }

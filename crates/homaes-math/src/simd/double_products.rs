@@ -22,7 +22,7 @@
 )]
 
 use super::double::{Consts, Doubles, Factor, centred_words};
-use crate::kernel::{self, AT_ONCE, Combination, MAX_SOURCES, RowTerm, Tensor, Term};
+use crate::kernel::{self, Combination, MAX_SOURCES, RowTerm, Tensor, Term};
 use crate::lanes::array;
 use crate::modulus::{Modulus, Shoup};
 use crate::ring::{GaloisMap, Ring};
@@ -519,6 +519,9 @@ unsafe fn dots_of<V: Doubles<H>, const E: usize, const W: usize, const H: usize>
     }
 }
 
+/// Combinations whose sums are in registers.
+const TARGETS: usize = 4;
+
 /// See [`crate::kernel::combine`].
 #[inline(always)]
 pub(super) unsafe fn combine<V: Doubles<H>, const H: usize>(
@@ -528,7 +531,7 @@ pub(super) unsafe fn combine<V: Doubles<H>, const H: usize>(
 ) {
     let len = kernel::check_combine(combinations, sources, out);
     assert!(len.is_multiple_of(8));
-    let all = combinations.chunks(AT_ONCE).zip(out.chunks_mut(AT_ONCE));
+    let all = combinations.chunks(TARGETS).zip(out.chunks_mut(TARGETS));
     for (combinations, out) in all {
         // SAFETY: as the caller vouches; lengths were checked above, and a chunk has one to four entries.
         unsafe {
@@ -536,7 +539,7 @@ pub(super) unsafe fn combine<V: Doubles<H>, const H: usize>(
                 1 => combine_of::<V, 1, H>(combinations, sources, out),
                 2 => combine_of::<V, 2, H>(combinations, sources, out),
                 3 => combine_of::<V, 3, H>(combinations, sources, out),
-                _ => combine_of::<V, AT_ONCE, H>(combinations, sources, out),
+                _ => combine_of::<V, TARGETS, H>(combinations, sources, out),
             }
         }
     }

@@ -322,8 +322,8 @@ pub(crate) fn product_sums(
     m: &Modulus,
     t: &IntegerTables,
     sums: &ProductSums<'_>,
-    digits: &mut [&mut [u64]],
-    out: [&mut [u64]; 2],
+    digits: &mut [Vec<&mut [u64]>],
+    out: &mut [[&mut [u64]; 2]],
 ) {
     #[cfg(target_arch = "x86_64")]
     {
