@@ -15,10 +15,10 @@ mod pass;
 
 pub use pass::Pass;
 
-use crate::params::{KeyPart, Params, SwitchPlan};
-use homaes_leveled::{Axes, Meter, Poly, Stage};
-use homaes_math::kernel::{self, Tensor};
-use homaes_math::{GaloisMap, Words};
+use crate::params::{KeyPart, SwitchPlan};
+use homaes_leveled::{Axes, Poly};
+use homaes_math::GaloisMap;
+use homaes_math::kernel::Tensor;
 
 /// By part, pairs (b_i, a_i) for the digits i, canonical limbs over all primes (empty for primes that the part does not
 /// hold).
@@ -103,22 +103,6 @@ impl Factors<'_> {
         let [x, y] = [self.x, self.y].map(|parts| parts.each_ref().map(|p| &*p.limbs[at]));
         let (map, scale) = (self.map, plan.scale[at]);
         Tensor { x, y, map, scale }
-    }
-
-    /// The parts that are switched, modulo the `at`-th source prime.
-    fn tensor_high(
-        &self,
-        params: &Params,
-        meter: &Meter,
-        plan: &SwitchPlan,
-        at: usize,
-        out: &mut [Words; 2],
-    ) {
-        let (m, t) = (params.modulus(plan.from[at]), self.operands(plan, at));
-        let out = out.each_mut().map(|part| &mut **part);
-        meter.time(Stage::Tensor, || {
-            kernel::tensor_high(params.ring(), m, &t, out);
-        });
     }
 }
 

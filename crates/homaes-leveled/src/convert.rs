@@ -38,6 +38,7 @@ pub(crate) fn convert(
     // a ring without the axis of 257 has short rows, and nothing is to be done for them
     let len = if ring.cols() > 1 { ring.row_len() } else { n };
     for (targets, out) in targets.chunks(AT_ONCE).zip(out.chunks_mut(AT_ONCE)) {
+        meter.converts_from(sources.len());
         let mut combinations = [conversion.combination(targets[0].number); AT_ONCE];
         for (combination, target) in combinations.iter_mut().zip(targets) {
             *combination = conversion.combination(target.number);

@@ -5,6 +5,7 @@ use crate::meter::{Meter, Stage};
 use crate::pool::Pool;
 use homaes_math::halves::{self, HALF_BITS};
 use homaes_math::rns::Conversion;
+use homaes_math::transform::Source;
 use homaes_math::{Modulus, Words};
 
 /// One digit of a decomposition: the element modulo the product of its primes, centred, as an integer polynomial of its own.
@@ -117,7 +118,7 @@ pub struct Coefficients {
 }
 
 impl Coefficients {
-    /// Takes the limb at place `at` of a source basis, modulo `prime`, from evaluation form to the words y of `digits`. Cost: a transform.
+    /// The words y of `digits` of an element at place `at` of a source basis, modulo `prime`, to `out`, from its limb in evaluation form. Cost: a transform.
     ///
     /// # Panics
     /// If no digit has this place.
@@ -126,7 +127,8 @@ impl Coefficients {
         meter: &Meter,
         digits: &[Digit],
         (at, prime): (usize, usize),
-        limb: &mut Words,
+        source: Source<'_>,
+        out: &mut Words,
     ) {
         let scale = digits.iter().find_map(|digit| {
             let number = digit.own.iter().position(|&own| own == at)?;
@@ -134,7 +136,7 @@ impl Coefficients {
         });
         let scale = scale.expect("digits of all places");
         meter.time(Stage::Transform, || {
-            pool.transform(prime).inverse_scaled(scale, limb);
+            pool.transform(prime).inverse_scaled(source, scale, out);
         });
     }
 

@@ -5,6 +5,7 @@ use crate::meter::{Meter, Stage};
 use crate::poly::Poly;
 use crate::pool::Pool;
 use homaes_math::rns::Conversion;
+use homaes_math::transform::Source;
 use homaes_math::{Modulus, Shoup, Words, kernel};
 use std::ops::Range;
 
@@ -94,7 +95,7 @@ impl Lowering {
     pub fn start(&self, pool: &Pool, meter: &Meter, k: usize, limb: &mut Words) {
         let t = pool.transform(self.dropped_primes[k]);
         meter.time(Stage::Transform, || {
-            t.inverse_scaled(self.conversion.scales()[k], limb);
+            t.inverse_scaled(Source::InPlace, self.conversion.scales()[k], limb);
         });
     }
 

@@ -6,7 +6,7 @@ use homaes_scheme::meter::Counters;
 /// Kernel groups that are timed apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Of one limb, in either direction.
+    /// Of one limb, in either direction, with the product it is made of and what its last step adds.
     Transform,
     /// Between bases.
     Conversion,
@@ -27,12 +27,19 @@ const NAMES: [&str; 5] = [
 ];
 
 /// Transforms of one limb, either direction; batches of products of bits that were relinearised together; products of bits
-/// relinearised.
-const COUNTS: [&str; 3] = ["transforms", "passes", "relinearisations"];
+/// relinearised; limbs that conversions read, and limbs of keys that inner products read, each as often as it comes from memory on the kernels for
+/// AVX-512 IFMA.
+const COUNTS: [&str; 5] = [
+    "transforms",
+    "passes",
+    "relinearisations",
+    "limbs converted from",
+    "key limbs read",
+];
 
 /// Counters shared by all threads of an evaluation.
 #[derive(Debug, Default)]
-pub struct Meter(Counters<3, 5>);
+pub struct Meter(Counters<5, 5>);
 
 impl Meter {
     /// Runs `f` and books its time; a kernel takes tens of microseconds.
@@ -57,6 +64,16 @@ impl Meter {
     pub fn pass(&self, products: usize) {
         self.0.add(1, 1);
         self.0.add(2, products);
+    }
+
+    /// Notes that a conversion reads so many limbs from memory.
+    pub(crate) fn converts_from(&self, limbs: usize) {
+        self.0.add(3, limbs);
+    }
+
+    /// Notes that an inner product reads so many limbs of keys from memory.
+    pub fn reads_keys(&self, limbs: usize) {
+        self.0.add(4, limbs);
     }
 
     /// What it stands at.

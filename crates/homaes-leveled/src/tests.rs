@@ -1,5 +1,6 @@
 use super::*;
 use homaes_math::prime::is_prime;
+use homaes_math::transform::Source;
 use homaes_math::{Ring, Words};
 
 /// The ring of conductor 255 with four primes just below 2^42.
@@ -108,7 +109,7 @@ fn digits_are_centred_residues() {
     let limbs = poly(&pool, &from, &c).limbs;
     let words = limbs.into_iter().zip(from).enumerate();
     let words = words.map(|(at, (mut limb, i))| {
-        Coefficients::words_of(&pool, &meter, &digits, (at, i), &mut limb);
+        Coefficients::words_of(&pool, &meter, &digits, (at, i), Source::InPlace, &mut limb);
         limb
     });
     let prepared = Coefficients::new(&pool, &meter, words.collect(), &digits);

@@ -96,6 +96,12 @@ pub fn inner_product(
     }
 }
 
+/// How often the vector kernels of [`inner_product`] read the keys for so many outputs: once for four, two or one of them.
+#[must_use]
+pub fn key_readings(outputs: usize) -> usize {
+    outputs / 4 + outputs % 4 / 2 + outputs % 2
+}
+
 /// Asserts that all limbs of an inner product have n words, and that no reduction holds more products than it can.
 pub(crate) fn check_inner_product(
     ring: &Ring,

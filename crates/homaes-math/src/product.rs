@@ -21,6 +21,9 @@ pub enum Factor {
     Fourth,
 }
 
+/// Outputs that share each load of a key word, on kernels with 52-bit integers; others read the key for each.
+pub const OUTPUTS_AT_ONCE: usize = 2;
+
 /// Sums over the digits of the last two parts of products, and their first two parts.
 #[derive(Clone, Copy)]
 pub struct ProductSums<'a> {
@@ -35,7 +38,7 @@ pub struct ProductSums<'a> {
 /// For every output `out_c = Σ_terms factor·key_c + part_c·by_row`, lazy, where part 0 is that under 1 and part 1 that under s; without products, the sum alone. At most [`MAX_TERMS`] - 2 terms.
 ///
 /// Digits, as many for each output, went through [`Transform::forward_rows`], and are of no use afterwards. Cost of an output: the second half of a transform for each
-/// digit, a [`kernel::tensor`], and an [`kernel::inner_product`]; two outputs share each load of a key word.
+/// digit, a [`kernel::tensor`], and an [`kernel::inner_product`]; [`OUTPUTS_AT_ONCE`] share each load of a key word.
 ///
 /// # Panics
 /// On slices of the wrong length, and on parts of a product without products.

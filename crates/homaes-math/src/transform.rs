@@ -17,7 +17,8 @@
 //! Cost at n = 32768: as much as 30 butterfly levels, 24 of them on the axes 17 and 257 and the rest by direct sums on 3 and 5 (twice those of a power-of-two transform), but no twiddle
 //! between axes; measured against `tfhe-ntt` by `homaes bench kernels`.
 
-use crate::kernel;
+use crate::aligned::Words;
+use crate::kernel::{self, Tensor};
 use crate::modulus::{Modulus, Shoup};
 use crate::prime::root_of_unity;
 use crate::ring::Ring;
@@ -53,6 +54,17 @@ pub struct Constants {
     pub five_odd: [u64; 8],
     /// K(1) - K(3)
     pub five_swap: u64,
+}
+
+/// What a transform is made of.
+#[derive(Clone, Copy)]
+pub enum Source<'a> {
+    /// The limb itself.
+    InPlace,
+    /// Another one, of lazy words.
+    Limb(&'a [u64]),
+    /// The part of a product under σ(s) (0) or s·σ(s) (1).
+    Product(&'a Tensor<'a>, usize),
 }
 
 /// Tables of the transform modulo one prime.
@@ -171,18 +183,28 @@ impl Transform {
         }
     }
 
-    /// As [`inverse`](Self::inverse), then times c, to canonical words: what [`scale_canonical`](kernel::scale_canonical) makes of coefficients, without a pass through memory of its own where
-    /// kernels with 52-bit integers are in use.
-    pub fn inverse_scaled(&self, c: Shoup, a: &mut [u64]) {
-        assert_eq!(a.len(), self.ring.n());
+    /// As [`inverse`](Self::inverse), of `source` to `out`, then times c, to canonical words: what [`scale_canonical`](kernel::scale_canonical) makes of coefficients, without passes through
+    /// memory of their own for a copy, a product and the scale where kernels with 52-bit integers are in use.
+    pub fn inverse_scaled(&self, source: Source<'_>, c: Shoup, out: &mut [u64]) {
+        assert_eq!(out.len(), self.ring.n());
         let tables = self.fast.as_ref().and_then(|(_, inv)| inv.integers());
-        match tables {
-            Some(inverse) => simd::transform_scaled(&self.modulus, inverse, c, a),
-            None => {
-                self.inverse(a);
-                kernel::scale_canonical(&self.ring, &self.modulus, c, a);
+        if let Some(inverse) = tables {
+            return simd::transform_scaled(&self.modulus, inverse, source, c, out);
+        }
+        match source {
+            Source::InPlace => {}
+            Source::Limb(source) => out.copy_from_slice(source),
+            Source::Product(product, part) => {
+                let mut other = Words::scratch(out.len());
+                let mut parts = [&mut *out, &mut *other];
+                if part == 1 {
+                    parts.reverse();
+                }
+                kernel::tensor_high(&self.ring, &self.modulus, product, parts);
             }
         }
+        self.inverse(out);
+        kernel::scale_canonical(&self.ring, &self.modulus, c, out);
     }
 
     /// The element Σ ζ_17^k over the given exponents below 17, as one canonical plain value per row;
@@ -559,11 +581,28 @@ mod tests {
                             a.iter().map(|&x| modulus.canonical(x)).collect()
                         };
                         assert_eq!(canonical(&fused), canonical(&plain), "m {m} p {p}");
-                        let (mut fused, mut plain) = (input.clone(), input.clone());
-                        t.inverse_scaled(c, &mut fused);
-                        t.inverse(&mut plain);
-                        kernel::scale_canonical(&ring, modulus, c, &mut plain);
-                        assert_eq!(fused, plain, "m {m} p {p}");
+                        let map = ring.frobenius(1);
+                        let product = Tensor {
+                            x: [input, &source],
+                            y: [&source, input],
+                            map: &map,
+                            scale: modulus.shoup(p - 5),
+                        };
+                        let mut parts = [input.clone(), input.clone()];
+                        let limbs = parts.each_mut().map(|part| &mut part[..]);
+                        kernel::tensor_high(&ring, modulus, &product, limbs);
+                        for (from, limb) in [
+                            (Source::InPlace, input),
+                            (Source::Limb(&source), &source),
+                            (Source::Product(&product, 0), &parts[0]),
+                            (Source::Product(&product, 1), &parts[1]),
+                        ] {
+                            let (mut fused, mut plain) = (input.clone(), limb.clone());
+                            t.inverse_scaled(from, c, &mut fused);
+                            t.inverse(&mut plain);
+                            kernel::scale_canonical(&ring, modulus, c, &mut plain);
+                            assert_eq!(fused, plain, "m {m} p {p}");
+                        }
                     }
                 }
             }

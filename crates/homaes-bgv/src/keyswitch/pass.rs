@@ -5,7 +5,8 @@ use crate::error::Result;
 use crate::params::{Params, SwitchPlan};
 use homaes_leveled::{Coefficients, Digit, Division, Meter, Poly, Stage, transposed};
 use homaes_math::kernel::{self, AT_ONCE, RowTerm, Tensor, Term};
-use homaes_math::product::{Factor, ProductSums, product_sums};
+use homaes_math::product::{Factor, OUTPUTS_AT_ONCE, ProductSums, product_sums};
+use homaes_math::transform::Source;
 use homaes_math::{GaloisMap, Words};
 use homaes_scheme::Cancel;
 use rayon::prelude::*;
@@ -90,7 +91,10 @@ impl Pass<'_> {
         // each key once, where no thread does more for it.
         let groups = |size: usize| self.calls * self.outputs.len().div_ceil(size);
         let longest = |size: usize| size * groups(size).div_ceil(rayon::current_num_threads());
-        let size = if longest(2) <= longest(1) { 2 } else { 1 };
+        let size = match longest(OUTPUTS_AT_ONCE) <= longest(1) {
+            true => OUTPUTS_AT_ONCE,
+            false => 1,
+        };
         let groups = groups(size);
         let products = self.outputs.par_chunks(size).map(|output| {
             self.cancel.check()?;
@@ -317,6 +321,8 @@ impl Group<'_> {
                 terms.push((factor, key.map(|p| &*p.limbs[i])));
             }
         }
+        let readings = self.outputs.len().div_ceil(OUTPUTS_AT_ONCE);
+        self.meter.reads_keys(2 * terms.len() * readings);
         let is_source = at < plan.from.len();
         let products = self.outputs.iter().filter_map(|output| match output {
             Summands::Product(factors) if is_source => Some(factors.operands(plan, at)),
@@ -348,22 +354,25 @@ impl Group<'_> {
     fn prepare(&self, output: &Summands<'_>) -> Vec<Coefficients> {
         let (params, plan) = (self.params, self.plan);
         let n = params.ring().n();
-        let coefficients = |at: usize| {
-            let mut limbs: Vec<Words> = match output {
+        let words = |at: usize, source: Source<'_>| {
+            let (place, mut words) = ((at, plan.from[at]), Words::scratch(n));
+            let pool = params.pool();
+            Coefficients::words_of(pool, self.meter, &plan.digits, place, source, &mut words);
+            words
+        };
+        let coefficients = |at: usize| -> Vec<Words> {
+            match output {
                 Summands::Stored { pieces, .. } => {
-                    pieces.iter().map(|p| p.limbs[at].clone()).collect()
+                    let pieces = pieces.iter();
+                    let limbs = pieces.map(|p| words(at, Source::Limb(&p.limbs[at])));
+                    limbs.collect()
                 }
                 Summands::Product(factors) => {
-                    let mut parts = [(); 2].map(|()| Words::scratch(n));
-                    factors.tensor_high(params, self.meter, plan, at, &mut parts);
-                    parts.into()
+                    let product = factors.operands(plan, at);
+                    let part = |part| words(at, Source::Product(&product, part));
+                    [0, 1].map(part).into()
                 }
-            };
-            for limb in &mut limbs {
-                let place = (at, plan.from[at]);
-                Coefficients::words_of(params.pool(), self.meter, &plan.digits, place, limb);
             }
-            limbs
         };
         let limbs: Vec<Vec<Words>> = if self.spread {
             let all = (0..plan.from.len()).into_par_iter();
@@ -467,6 +476,8 @@ impl Group<'_> {
                 second: a.second,
             })
             .collect();
+        let readings = kernel::key_readings(self.outputs.len());
+        self.meter.reads_keys(2 * terms.len() * readings);
         let (ring, m) = (self.params.ring(), self.params.modulus(i));
         let (first, rest) = terms.split_at(terms.len().min(kernel::MAX_TERMS - rows.len()));
         kernel::inner_product(ring, m, first, &rows, out);

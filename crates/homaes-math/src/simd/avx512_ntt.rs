@@ -13,7 +13,8 @@
 //! cost five multiplications where two products cost six ([`pairs`]). On the axis of 17 the matrix is the 4 × 4 one of the lanes' axis of 5 ([`five`]).
 
 use super::Tables as Plain;
-use super::avx512::{set1, sub_if_ge};
+use super::avx512::{VectorMap, set1, sub_if_ge};
+use crate::kernel::Tensor;
 use crate::lanes::array;
 use crate::modulus::{MASK, Modulus, Shoup};
 use crate::transform::Kernels;
@@ -333,13 +334,73 @@ unsafe fn five(k: &Consts, matrix: &[[[u64; 8]; 2]; 4], a: __m512i) -> __m512i {
 /// The processor must have AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
 pub(super) unsafe fn rows(m: &Modulus, t: &Tables, rows: &mut [u64]) {
-    assert!(rows.len().is_multiple_of(t.plain.cols * 8));
-    if t.plain.cols == 256 {
-        // SAFETY: the processor has the features.
-        let k = unsafe { Consts::new(m) };
-        for row in rows.chunks_exact_mut(256 * 8) {
-            // SAFETY: `row` has 256 vectors, the tables 256 entries.
-            unsafe { axis257(m, &k, t, row) }
+    let source = rows.as_ptr();
+    // SAFETY: the processor has the features, and a vector is read before it is written.
+    unsafe {
+        rows_of(m, t, rows, |v| _mm512_loadu_si512(source.add(8 * v).cast()));
+    }
+}
+
+/// The first half, from another limb.
+///
+/// # Safety
+/// The processor must have AVX-512 F, DQ and IFMA.
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+pub(super) unsafe fn rows_from(m: &Modulus, t: &Tables, source: &[u64], out: &mut [u64]) {
+    assert_eq!(source.len(), out.len());
+    // SAFETY: the processor has the features, and `source` as many vectors as `out`.
+    unsafe {
+        rows_of(m, t, out, |v| {
+            _mm512_loadu_si512(source.as_ptr().add(8 * v).cast())
+        });
+    }
+}
+
+/// The first half, of the part of a product under s_c·σ(s), for (1, s)_c.
+///
+/// # Safety
+/// The processor must have AVX-512 F, DQ and IFMA.
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+pub(super) unsafe fn rows_of_product(
+    m: &Modulus,
+    t: &Tables,
+    (product, c): (&Tensor<'_>, usize),
+    out: &mut [u64],
+) {
+    let (x, y, scale) = (product.x[c], product.y[1], product.scale);
+    let (rows, cols) = (t.plain.rows, t.plain.cols);
+    assert!(x.len() == out.len() && y.len() == out.len() && out.len() == rows * cols * 8);
+    // SAFETY: the processor has the features, and both factors have as many vectors as `out`, rows × cols.
+    unsafe {
+        let k = super::avx512::Consts::new(m);
+        let map = VectorMap::new(product.map);
+        let (w, q) = (set1(scale.w), set1(scale.q));
+        rows_of(m, t, out, |v| {
+            let at = map.row(v / cols, rows, cols) + map.column(v % cols, cols);
+            let y = k.shoup(map.load(y.as_ptr().add(at)), w, q);
+            k.mul(_mm512_loadu_si512(x.as_ptr().add(8 * v).cast()), y)
+        });
+    }
+}
+
+/// The first half, of what `load` gives for every vector's number, each once.
+///
+/// # Safety
+/// That of `load`, and AVX-512 F, DQ and IFMA.
+#[inline(always)]
+unsafe fn rows_of(m: &Modulus, t: &Tables, out: &mut [u64], load: impl Fn(usize) -> __m512i) {
+    assert!(out.len().is_multiple_of(t.plain.cols * 8));
+    // SAFETY: a row has 256 vectors, or all of `out` is written vector by vector.
+    unsafe {
+        if t.plain.cols == 256 {
+            let k = Consts::new(m);
+            for (number, row) in out.chunks_exact_mut(256 * 8).enumerate() {
+                axis257(m, &k, t, row, |v| load(256 * number + v));
+            }
+        } else {
+            for (v, out) in out.chunks_exact_mut(8).enumerate() {
+                _mm512_storeu_si512(out.as_mut_ptr().cast(), load(v));
+            }
         }
     }
 }
@@ -420,9 +481,18 @@ unsafe fn whole_columns(
     unsafe { axis17_and_lanes(k, t, cols, (base, cols), (base, cols), end) }
 }
 
-/// One row: the axis of 257, in three passes through the first-level cache.
-#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
-unsafe fn axis257(m: &Modulus, k: &Consts, t: &Tables, row: &mut [u64]) {
+/// One row: the axis of 257, in three passes through the first-level cache, of which the first takes what `source` gives for a vector's number.
+///
+/// # Safety
+/// That of `source`, and AVX-512 F, DQ and IFMA.
+#[inline(always)]
+unsafe fn axis257(
+    m: &Modulus,
+    k: &Consts,
+    t: &Tables,
+    row: &mut [u64],
+    source: impl Fn(usize) -> __m512i,
+) {
     let Tables {
         plain,
         pairs: matrices,
@@ -439,7 +509,7 @@ unsafe fn axis257(m: &Modulus, k: &Consts, t: &Tables, row: &mut [u64]) {
         let load = |v: usize| _mm512_loadu_si512(base.add(8 * v).cast());
         let store = |v: usize, x| _mm512_storeu_si512(base.add(8 * v).cast(), x);
         for (j, twiddles) in twiddles.iter().enumerate() {
-            let mut x = sixteen!(|i| load(16 * i + j));
+            let mut x = sixteen!(|i| source(16 * i + j));
             dft16(k, w, &mut x);
             let bias = set1(BIAS[j] * m.p());
             sixteen!(|i| store(16 * i + j, k.products(bias, [(x[REV[i]], &twiddles[i])])));

@@ -7,7 +7,7 @@ use crate::aligned::Words;
 use crate::kernel::Tensor;
 use crate::lanes::array;
 use crate::modulus::{Modulus, Shoup};
-use crate::product::{Factor, ProductSums};
+use crate::product::{Factor, OUTPUTS_AT_ONCE, ProductSums};
 use crate::ring::Ring;
 use core::arch::x86_64::*;
 
@@ -69,7 +69,7 @@ pub(super) unsafe fn product_sums(
     let (mut digits, mut out, mut tensors) = (digits, out, sums.tensors);
     assert!(digits.len() == out.len());
     while !out.is_empty() {
-        let count = out.len().min(2);
+        let count = out.len().min(OUTPUTS_AT_ONCE);
         let (some_digits, more_digits) = digits.split_at_mut(count);
         let (some_out, more_out) = out.split_at_mut(count);
         let (some_tensors, more_tensors) = tensors.split_at(count.min(tensors.len()));
@@ -81,7 +81,7 @@ pub(super) unsafe fn product_sums(
         unsafe {
             match count {
                 1 => product_sums_of::<1>(ring, m, t, &sums, some_digits, some_out),
-                _ => product_sums_of::<2>(ring, m, t, &sums, some_digits, some_out),
+                _ => product_sums_of::<OUTPUTS_AT_ONCE>(ring, m, t, &sums, some_digits, some_out),
             }
         }
         (digits, out, tensors) = (more_digits, more_out, more_tensors);

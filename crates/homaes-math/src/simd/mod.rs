@@ -41,7 +41,7 @@ use crate::kernel::{Combination, RowTerm, Tensor, Term};
 use crate::modulus::{Modulus, Shoup};
 use crate::product::ProductSums;
 use crate::ring::{GaloisMap, Ring};
-use crate::transform::{Constants, Kernels};
+use crate::transform::{Constants, Kernels, Source};
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) use Tables as IntegerTables;
 #[cfg(target_arch = "x86_64")]
@@ -360,19 +360,29 @@ pub(crate) fn columns_plus(
 }
 
 /// See [`crate::transform::Transform::inverse_scaled`].
-pub(crate) fn transform_scaled(m: &Modulus, t: &IntegerTables, c: Shoup, a: &mut [u64]) {
+pub(crate) fn transform_scaled(
+    m: &Modulus,
+    t: &IntegerTables,
+    source: Source<'_>,
+    c: Shoup,
+    a: &mut [u64],
+) {
     #[cfg(target_arch = "x86_64")]
     {
         assert!(has_avx512(), "vector kernel on a processor without it");
         // SAFETY: as in `product_sums`.
         unsafe {
-            avx512_ntt::rows(m, t, a);
+            match source {
+                Source::InPlace => avx512_ntt::rows(m, t, a),
+                Source::Limb(source) => avx512_ntt::rows_from(m, t, source, a),
+                Source::Product(product, c) => avx512_ntt::rows_of_product(m, t, (product, c), a),
+            }
             avx512_ntt::columns_scaled(m, t, c, a);
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
     {
-        let _ = (m, t, c, a);
+        let _ = (m, t, source, c, a);
         unreachable!("vector backends are never selected on this architecture")
     }
 }

@@ -13,6 +13,7 @@ use homaes_leveled::grouped::{Shape, inner_products};
 use homaes_leveled::{Coefficients, Division, Meter, Poly, Pool, Stage};
 use homaes_math::prime::largest_primes;
 use homaes_math::rns::Conversion;
+use homaes_math::transform::Source;
 use homaes_math::{Modulus, Ring, Words, halves};
 use homaes_scheme::Cancel;
 
@@ -121,7 +122,8 @@ impl Rns {
             let limbs = product.limbs.into_iter().zip(&plan.from).enumerate();
             let words = limbs.map(|(at, (limb, &i))| {
                 let mut limb = limb.into_words(ring);
-                Coefficients::words_of(pool, meter, &plan.digits, (at, i), &mut limb);
+                let from = Source::InPlace;
+                Coefficients::words_of(pool, meter, &plan.digits, (at, i), from, &mut limb);
                 limb
             });
             Coefficients::new(pool, meter, words.collect(), &plan.digits)

@@ -9,6 +9,7 @@
 use super::{Residues, Rns};
 use crate::rns::limb::Limb;
 use homaes_leveled::{Axes, Coefficients, Division, Meter, Stage, SwitchPlan};
+use homaes_math::transform::Source;
 use homaes_math::{Words, kernel};
 
 /// Digits extended at a time: their words and the sum stay in the second-level cache.
@@ -43,9 +44,9 @@ impl Rns {
         }
         let words = limbs.iter().zip(&plan.from).enumerate();
         let words = words.map(|(at, (limb, &i))| {
-            let mut limb = limb.clone();
-            Coefficients::words_of(&self.pool, meter, &plan.digits, (at, i), &mut limb);
-            limb
+            let (from, mut words) = (Source::Limb(limb), Words::scratch(ring.n()));
+            Coefficients::words_of(&self.pool, meter, &plan.digits, (at, i), from, &mut words);
+            words
         });
         let coefficients = Coefficients::new(&self.pool, meter, words.collect(), &plan.digits);
         let job = Job {
