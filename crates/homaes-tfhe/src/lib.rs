@@ -106,7 +106,7 @@ pub use homaes_scheme::Reading;
 pub use homaes_scheme::{Expansion, Records};
 pub use keys::{EvalKey, EvalKeyFile, SecretKey};
 pub use params::Params;
-pub use set::{BitsSet, Gadget, NibbleSet, ParamSet, ParamsError, Variant};
+pub use set::{BitsSet, Gadget, LweKey, NibbleSet, ParamSet, ParamsError, Variant};
 pub use state::State;
 pub use wrapped::{WrappedKey, Wrapping};
 

@@ -65,6 +65,11 @@ fn every_round_on_bits() {
 }
 
 #[test]
+fn every_round_with_a_key_in_blocks() {
+    every_size_and_direction(&sets::TOY_BLOCKS);
+}
+
+#[test]
 fn every_round_on_nibbles() {
     every_size_and_direction(&sets::NIBBLE_TOY);
 }
@@ -98,9 +103,11 @@ fn every_size_and_direction(set: &ParamSet) {
 
 #[test]
 fn every_round_at_full_size() {
-    let mut keys = Keys::new(&sets::P64, 1);
-    let key: Vec<u8> = (0..16).collect();
-    round_by_round(&mut keys, &key, wrappings()[0], &blocks(1));
+    for set in [&sets::P64, &sets::P64_BLOCKS] {
+        let mut keys = Keys::new(set, 1);
+        let key: Vec<u8> = (0..16).collect();
+        round_by_round(&mut keys, &key, wrappings()[0], &blocks(1));
+    }
 }
 
 #[test]
@@ -114,7 +121,7 @@ fn every_round_on_nibbles_at_full_size() {
 #[test]
 #[ignore = "32 blocks: minutes"]
 fn every_round_of_a_full_batch() {
-    for (set, wrapping) in [(&sets::P64, 0), (&sets::P128, 1)] {
+    for (set, wrapping) in [(&sets::P64, 0), (&sets::P128, 1), (&sets::P64_BLOCKS, 2)] {
         let mut keys = Keys::new(set, 2);
         let key: Vec<u8> = (0..16).map(|i| i * 17).collect();
         round_by_round(&mut keys, &key, wrappings()[wrapping], &blocks(32));
