@@ -127,7 +127,16 @@ pub const NIBBLE_TOY: ParamSet = ParamSet {
 };
 
 /// All sets, secure ones first.
-pub const ALL: &[&ParamSet] = &[&P64, &P128, &NIBBLE128, &NIBBLE_PAPER, &TOY, &NIBBLE_TOY];
+pub const ALL: &[&ParamSet] = &[
+    &P64,
+    &P128,
+    &P64_BLOCKS,
+    &NIBBLE128,
+    &NIBBLE_PAPER,
+    &TOY,
+    &TOY_BLOCKS,
+    &NIBBLE_TOY,
+];
 
 /// The set called `name`.
 pub fn by_name(name: &str) -> Option<&'static ParamSet> {

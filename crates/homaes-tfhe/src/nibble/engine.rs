@@ -418,4 +418,4 @@ fn blocks(poly: &mut [u64], len: usize) {
 }
 
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;

@@ -9,6 +9,7 @@ use crate::ring::Automorphism;
 use crate::sampling::{Moments, Reading, describe, judge, moment_of_digits, moments_of_digits};
 use crate::set::{LweKey, Variant};
 use crate::sets;
+use crate::tests::cpu_seconds;
 use crate::trial::Trial;
 use homaes_aes::Direction;
 use homaes_math::torus;
@@ -503,13 +504,6 @@ fn reading_p64_blocks() {
 #[ignore = "minutes"]
 fn reading_p128() {
     reading(bits(&sets::P128), 48, 64, 1 << 15);
-}
-
-/// Processor time of this thread.
-fn cpu_seconds() -> f64 {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
-    let nanos: u64 = text.split(' ').next().unwrap().parse().unwrap();
-    nanos as f64 * 1e-9
 }
 
 #[test]
