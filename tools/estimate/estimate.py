@@ -5,6 +5,7 @@ import argparse
 import csv
 import json
 import math
+import re
 import sys
 from functools import partial
 from multiprocessing import Pool
@@ -14,6 +15,9 @@ from attacks import (BDGL16, CORE_SVP, CORE_SVP_QUANTUM, INF, MATZOV, ONE, QUANT
                      hybrid_without_tables, ln_binomial, usvp)
 
 HERE = Path(__file__).resolve().parent
+sys.path.append(str(HERE.parent / "measure"))
+import block_binary  # noqa: E402
+
 DATA = HERE.parents[1] / "crates" / "homaes-params" / "data"
 
 # The ring of conductor 65535 = 3 5 17 257: 32768 = 128 blocks of the 256 powers of zeta_257 in the normal basis.
@@ -69,6 +73,12 @@ def lwe_columns(dimension, log2_sigma, degree, log2_q=64):
     }
 
 
+def block(line):
+    """The bits of a block of the secret a line is under; nothing for independent coordinates."""
+    found = re.search(r"LWE dimension \d+ in blocks of (\d+)", line["what"])
+    return int(found[1]) if found else None
+
+
 def weight(set_card):
     return int(set_card["secret_weight"].removeprefix("h="))
 
@@ -82,11 +92,13 @@ def instance(set_card, line):
             sys.exit(f"error: {set_card['name']}: only the ring of conductor 65535 with sigma {SIGMA} can be estimated")
         return "rlwe", weight(set_card), round(line["modulus_bits"], 4)
     # rounded down: the look-up asks for at least as much noise
-    return "lwe", line["dimension"], math.floor(line["log2_sigma"] * 10**4 + 1e-6) / 10**4, line["ring_degree"]
+    key = line["dimension"], math.floor(line["log2_sigma"] * 10**4 + 1e-6) / 10**4, line["ring_degree"]
+    return ("blocks", *key, block(line)) if block(line) else ("lwe", *key)
 
 
 def estimate(key):
-    return (rlwe_columns if key[0] == "rlwe" else lwe_columns)(*key[1:])
+    columns = {"rlwe": rlwe_columns, "lwe": lwe_columns, "blocks": block_binary.columns}
+    return columns[key[0]](*key[1:])
 
 
 def bits_of(columns):
@@ -99,19 +111,24 @@ def objects(sets):
     keys = sorted({key for _, _, key in lines if key}, key=str)
     with Pool() as pool:
         found = dict(zip(keys, pool.map(estimate, keys, chunksize=1)))
+    # what the formulas at the head of results.json do not give says so
+    tool = {"blocks": {"tool": "tools/measure/block_binary.py"}}
     return [
-        {"set": name, "what": what, "instance": list(key), **found[key]} for name, what, key in lines if key
+        {"set": name, "what": what, "instance": list(key), **tool.get(key[0], {}), **found[key]}
+        for name, what, key in lines
+        if key
     ]
 
 
 def write_lwe(found):
-    """The table that homaes-params reads for binary secrets."""
-    rows = {tuple(o["instance"][1:]): o for o in found if o["instance"][0] == "lwe"}
-    with open(DATA / "lwe.csv", "w", newline="") as file:
-        out = csv.writer(file, lineterminator="\n")
-        out.writerow(["dimension", "log2_sigma", "ring_degree", *COLUMNS, "attack"])
-        for key, o in sorted(rows.items()):
-            out.writerow([*key, *bits_of(o).values(), o["bits"]["attack"]])
+    """The tables that homaes-params reads for binary secrets, independent bits and blocks."""
+    for kind, name, more in (("lwe", "lwe.csv", []), ("blocks", "lwe_blocks.csv", ["block"])):
+        rows = {tuple(o["instance"][1:]): o for o in found if o["instance"][0] == kind}
+        with open(DATA / name, "w", newline="") as file:
+            out = csv.writer(file, lineterminator="\n")
+            out.writerow(["dimension", "log2_sigma", "ring_degree", *more, *COLUMNS, "attack"])
+            for key, o in sorted(rows.items()):
+                out.writerow([*key, *bits_of(o).values(), o["bits"]["attack"]])
 
 
 def hull(points):
@@ -167,7 +184,10 @@ def security_table(sets):
     for s in sets:
         rows = {}
         for p in s["published"] if s["purpose"] != "toy" else []:
-            size = f"{p['dimension']}, 2^{p['log2_sigma']:.2f}" if p["ring_degree"] != DEGREE else f"log2 q = {p['modulus_bits']:.1f}"
+            size = f"log2 q = {p['modulus_bits']:.1f}"
+            if p["ring_degree"] != DEGREE:
+                blocks = f" in blocks of {block(p)}" if block(p) else ""
+                size = f"{p['dimension']}{blocks}, 2^{p['log2_sigma']:.2f}"
             figures = " | ".join(f"{p['estimate'][c]:.1f}" for c in COLUMNS)
             rows.setdefault((size, figures), []).append(p["what"].split(", LWE dimension")[0])
         lines += [f"| `{s['name']}` | {'; '.join(whats)} ({size}) | {figures} |" for (size, figures), whats in rows.items()]
@@ -245,6 +265,8 @@ def through_estimator(path):
     worst, seen = 0, set()
     for o in json.loads((HERE / "results.json").read_text())["objects"]:
         for column in ("bits", "without_tables"):
+            if "tool" in o:
+                continue
             key, a = tuple(o["instance"]), o[column]
             if (key, column) in seen:
                 continue

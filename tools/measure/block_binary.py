@@ -1,27 +1,32 @@
 """How long an LWE key must be whose bits come in blocks with at most one 1 each, to resist as much as a key of independent bits.
 
     python tools/measure/block_binary.py 608 -12.76
+    python tools/measure/block_binary.py 735 -12.75 3 128
 
-The arguments are the dimension of the key of independent bits and log2 of the noise, as a fraction of the torus of 2^64 points.
-Attacks, all in gates by the cost of sieving of MATZOV's report (2022), lattices reduced as the geometric series assumption says:
+The arguments are the dimension of the key of independent bits and log2 of the noise, as a fraction of the torus of 2^64 points; or dimension and
+noise of a key in blocks, the bits of a block, and the degree of the ring in which it is used, for the columns of tools/estimate.
+Attacks, in gates by the cost of sieving of MATZOV's report (2022) or by another model, lattices reduced as the geometric series assumption says:
 
 - bdd: reduction and one shortest vector, with the secret's covariance scaled to 1 (that of a block has the determinant p^(b+1), p = 1/(b+1));
 - dual: the dual hybrid attack of MATZOV's report; guessed coordinates have the entropy of blocks;
 - hybrid: some blocks by a meet in the middle that always succeeds and whose memory is free, the others by reduction and Babai's
   algorithm. That is a lower bound of the attack's cost, by some 30 bits for independent bits.
 
-Prints, for blocks of 2 to 5, the shortest dimension at which each attack costs as much as on the key of independent bits.
+A unit of a ring of degree d rotates the secret: d targets for one reduction. Some of them have so many blocks of zeros at one place as d cases choose
+among, which then are known. With tables the d targets share one; otherwise the tries are not counted, to the attacker's favour.
+
+With two arguments prints, for blocks of 2 to 5, the shortest dimension at which each attack costs as much as on the key of independent bits.
 """
 
 from __future__ import annotations
 
 import math
 import sys
+from functools import partial
 from math import e, erf, log, log2, pi, sqrt
 
 MODULUS_LOG = 64.0
-# gates of a sieve in dimension x: 2^(SLOPE x + OFFSET); a progressive one takes PROGRESSIVE times the last step
-SLOPE, OFFSET = 0.29613500308205365, 20.387885985467914
+# a progressive sieve takes PROGRESSIVE times the last step
 PROGRESSIVE = 1 / (1 - 2**-0.292)
 # log2 of the gates of a product and of a sum in the guesses of the dual attack
 PRODUCT, SUM = 10, log2(160)
@@ -47,16 +52,38 @@ def total(*logs: float) -> float:
     return most + log2(sum(2 ** (x - most) for x in logs))
 
 
-def sieve(dimension: float) -> float:
-    return log2(PROGRESSIVE) + SLOPE * dimension + OFFSET
+class Matzov:
+    """Gates of a sieve in dimension x: 2^(slope x + offset)."""
+
+    slope, offset = 0.29613500308205365, 20.387885985467914
+
+    def sieve(self, dimension: float) -> float:
+        return log2(PROGRESSIVE) + self.slope * dimension + self.offset
+
+    def shortest(self, beta: int) -> float:
+        return self.sieve(beta - beta * log(4 / 3) / log(beta / (2 * pi * e)))
+
+    def reduction(self, beta: int, dimension: int) -> float:
+        return log2(PROGRESSIVE * max(dimension - beta, 1)) + self.shortest(beta)
 
 
-def shortest(beta: int) -> float:
-    return sieve(beta - beta * log(4 / 3) / log(beta / (2 * pi * e)))
+class Sieve:
+    """2^(slope beta + offset) for a call; 8 d calls, or one alone without an offset (core-SVP)."""
+
+    def __init__(self, slope: float, offset: float | None = None) -> None:
+        self.slope, self.offset = slope, offset
+
+    def sieve(self, dimension: float) -> float:
+        return self.slope * dimension + (self.offset or 0)
+
+    shortest = sieve
+
+    def reduction(self, beta: int, dimension: int) -> float:
+        return self.sieve(beta) + (0 if self.offset is None else log2(8 * dimension))
 
 
-def reduction(beta: int, dimension: int) -> float:
-    return log2(PROGRESSIVE * max(dimension - beta, 1)) + shortest(beta)
+MATZOV = Matzov()
+CORE_SVP, CORE_SVP_QUANTUM, QUANTUM = Sieve(0.292), Sieve(0.265), Sieve(0.265, 16.4)
 
 
 def lattice(n: int, noise: float, secret: Secret, delta: float) -> tuple[int, float]:
@@ -67,24 +94,31 @@ def lattice(n: int, noise: float, secret: Secret, delta: float) -> tuple[int, fl
     return dimension, (samples * MODULUS_LOG + n * scale) / dimension
 
 
-def bdd(n: int, noise: float, secret: Secret) -> float:
+def known(secret: Secret, targets: int) -> int:
+    """Coordinates that are zero in one of the targets."""
+    return secret.block * math.ceil(log2(targets) / log2(secret.block + 1))
+
+
+def bdd(n: int, noise: float, secret: Secret, model: Matzov | Sieve = MATZOV, targets: int = 1) -> float:
     def found(size: int, dimension: int, root: float, delta: float) -> bool:
         return 0.5 * log2(size) + noise <= root + (2 * size - dimension - 1) * delta
 
-    best = math.inf
+    best, n = math.inf, n - known(secret, targets)
     for beta in range(100, 900):
         delta = log_delta(beta)
         dimension, root = lattice(n, noise, secret, delta)
         sizes = range(beta, min(dimension, beta + 120))
         size = next((x for x in sizes if found(x, dimension, root, delta)), None)
         if size is not None:
-            best = min(best, total(reduction(beta, dimension), shortest(size)))
+            best = min(best, total(model.reduction(beta, dimension), model.shortest(size)))
             if size == beta:
                 return best
     return best
 
 
-def dual(n: int, noise: float, secret: Secret) -> float:
+def dual(n: int, noise: float, secret: Secret, model: Matzov | Sieve = MATZOV, targets: int = 1) -> float:
+    n -= known(secret, targets)
+
     def cost(beta: int, sieved: int, samples: int, p: int, blocks: int, transformed: int) -> float:
         guessed = blocks * secret.block
         left = n - guessed - transformed
@@ -97,7 +131,7 @@ def dual(n: int, noise: float, secret: Secret) -> float:
         vectors = 4 * 2 ** (2 * turns) + transformed / 3 * (secret.sigma * pi / p) ** 2
         vectors += log(guessed * secret.entropy + transformed * log(p) + log(2))
         vectors /= log(2)
-        sampling = max(0.0, vectors - 0.2075 * sieved) + total(reduction(beta, dimension), sieve(sieved))
+        sampling = max(0.0, vectors - 0.2075 * sieved) + total(model.reduction(beta, dimension), model.sieve(sieved))
         transform = PRODUCT + log2(max(transformed, 1)) + (transformed + 1) * log2(p)
         guessing = guessed * secret.entropy / log(2) + total(transform, 2 + SUM + vectors)
         return total(sampling, guessing)
@@ -127,15 +161,17 @@ def dual(n: int, noise: float, secret: Secret) -> float:
     return best
 
 
-def hybrid(n: int, noise: float, secret: Secret) -> float:
-    best = math.inf
-    for blocks in range(0, int(0.7 * n / secret.block), 1 + 5 // secret.block):
+def hybrid(
+    n: int, noise: float, secret: Secret, model: Matzov | Sieve = MATZOV, targets: int = 1, coarse: int = 4
+) -> float:
+    best, n = math.inf, n - known(secret, targets)
+    for blocks in range(0, int(0.7 * n / secret.block), 1 + 5 // secret.block if coarse > 1 else 1):
         left = n - blocks * secret.block
-        guesses = blocks * log2(secret.block + 1) / 2
-        for beta in range(100, 420, 4):
+        guesses = (blocks * log2(secret.block + 1) + log2(targets)) / 2
+        for beta in range(100, 600, coarse):
             delta = log_delta(beta)
             dimension, root = lattice(left, noise, secret, delta)
-            cost = total(reduction(beta, dimension), guesses + log2(dimension**2 / 2**1.06))
+            cost = total(model.reduction(beta, dimension), guesses + log2(dimension**2 / 2**1.06))
             if cost >= best:
                 break
             chance = 0.0
@@ -149,7 +185,34 @@ def hybrid(n: int, noise: float, secret: Secret) -> float:
     return best
 
 
+def columns(dimension: int, log2_sigma: float, degree: int, block: int) -> dict[str, dict[str, object]]:
+    """The columns of tools/estimate: the cheapest attack and its cost, rounded down to a tenth."""
+    noise, secret = log2_sigma + MODULUS_LOG, Secret(block)
+    fine = partial(hybrid, coarse=1)
+
+    def least(model: Matzov | Sieve, targets: int, tables: bool = True) -> dict[str, object]:
+        attacks = {"bdd": bdd, "dual_hybrid": dual, "bdd_mitm_hybrid": fine} if tables else {"bdd": bdd}
+        costs = {name: attack(dimension, noise, secret, model, targets) for name, attack in attacks.items()}
+        best = min(costs, key=costs.get)
+        return {"attack": best, "bits": math.floor(10 * costs[best]) / 10}
+
+    return {
+        "bits": least(MATZOV, 1),
+        "without_tables": least(MATZOV, 1, False),
+        "with_rotations": least(MATZOV, degree),
+        "with_rotations_without_tables": least(MATZOV, degree, False),
+        "core_svp": least(CORE_SVP, degree),
+        "core_svp_quantum": least(CORE_SVP_QUANTUM, degree),
+        "quantum": least(QUANTUM, degree),
+    }
+
+
 def main() -> None:
+    if len(sys.argv) > 3:
+        block, degree = int(sys.argv[3]), int(sys.argv[4])
+        for name, found in columns(int(sys.argv[1]), float(sys.argv[2]), degree, block).items():
+            print(name, found["attack"], found["bits"])
+        return
     dimension, noise = int(sys.argv[1]), float(sys.argv[2]) + MODULUS_LOG
     attacks = [bdd, dual, hybrid]
     wanted = [attack(dimension, noise, Secret(1)) for attack in attacks]

@@ -299,6 +299,15 @@ fn every_bit_of_every_slot_comes_across_at_full_size() {
 /// AES in counter mode on BGV, then its bits as a state of TFHE.
 #[test]
 fn a_result_of_aes_becomes_a_state_of_tfhe() {
+    becomes_a_state(&homaes_tfhe::sets::TOY);
+}
+
+#[test]
+fn a_result_of_aes_becomes_a_state_under_a_key_in_blocks() {
+    becomes_a_state(&homaes_tfhe::sets::TOY_BLOCKS);
+}
+
+fn becomes_a_state(of: &homaes_tfhe::ParamSet) {
     // a shorter chain
     let set = ParamSet {
         chain: sets::AES192.chain,
@@ -308,7 +317,7 @@ fn a_result_of_aes_becomes_a_state_of_tfhe() {
     let mut rng = ChaCha20Rng::from_seed([6; 32]);
     let secret = SecretKey::generate(&params, &mut rng).unwrap();
     let eval = EvalKey::generate(&secret, &mut rng);
-    let other = homaes_tfhe::Params::new(&homaes_tfhe::sets::TOY).unwrap();
+    let other = homaes_tfhe::Params::new(of).unwrap();
     let own = homaes_tfhe::SecretKey::generate(&other, &mut rng).unwrap();
     let own_eval = homaes_tfhe::EvalKey::generate(&own, &mut rng);
     let bridge = BridgeKey::to_tfhe(&secret, &own, &mut rng).unwrap();
@@ -344,7 +353,10 @@ fn a_result_of_aes_becomes_a_state_of_tfhe() {
     let refused = crossing.state(&crossed, 0..1, &p64).unwrap_err();
     assert_eq!(
         refused.to_string(),
-        "the bridge key leads to a key of set tfhe/toy, expected a key of set tfhe/p64"
+        format!(
+            "the bridge key leads to a key of set {}, expected a key of set tfhe/p64",
+            of.name
+        )
     );
     let pairs = Crossing::new(&bridge, Numbers::Pairs);
     let crossed = pairs.cross(aes.evaluator(), &aes.evaluate(&blocks).unwrap());

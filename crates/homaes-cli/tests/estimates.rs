@@ -135,6 +135,7 @@ fn params_agree_with_the_output_of_the_estimate() {
                 same(&line["dimension"], 1);
                 same(&line["log2_sigma"], 2);
                 same(&line["ring_degree"], 3);
+                check_blocks(set, line, found);
                 1e-9
             };
             for column in COLUMNS {
@@ -165,6 +166,34 @@ fn params_agree_with_the_output_of_the_estimate() {
     assert!(results.is_empty(), "not published: {results:?}");
 }
 
+/// The bits of a block of the key that something is published under, if it is one in blocks.
+fn block(line: &Value) -> Option<u64> {
+    let (_, rest) = line["what"]
+        .as_str()
+        .unwrap()
+        .split_once(" in blocks of ")?;
+    rest.split(',').next().unwrap().parse().ok()
+}
+
+/// What is under a key in blocks names the program that knows such keys, in the card and in the output, and nothing else does.
+fn check_blocks(set: &Value, line: &Value, found: &Value) {
+    const PROGRAM: &str = "tools/measure/block_binary.py";
+    let tool = line["estimate"]["tool"].as_str().unwrap();
+    match block(line) {
+        Some(bits) => {
+            assert_eq!(found["instance"][0], "blocks");
+            assert_eq!(found["instance"][4], bits);
+            assert_eq!(found["tool"], PROGRAM);
+            assert!(tool.starts_with(PROGRAM), "{tool}");
+            assert_eq!(set["secret_weight"], format!("LWE key in blocks of {bits}"));
+        }
+        None => {
+            assert_eq!(found["instance"][0], "lwe");
+            assert!(found["tool"].is_null() && !tool.contains(PROGRAM), "{tool}");
+        }
+    }
+}
+
 /// Every object with its figures, as the table of SECURITY.md has them.
 #[test]
 fn security_md_states_the_figures() {
@@ -178,8 +207,9 @@ fn security_md_states_the_figures() {
             let size = if in_the_ring(line) {
                 format!("log2 q = {:.1}", number(&line["modulus_bits"]))
             } else {
+                let blocks = block(line).map_or(String::new(), |b| format!(" in blocks of {b}"));
                 format!(
-                    "{}, 2^{:.2}",
+                    "{}{blocks}, 2^{:.2}",
                     line["dimension"],
                     number(&line["log2_sigma"])
                 )

@@ -52,13 +52,15 @@ pub struct Published {
     pub estimate: Option<Estimate>,
 }
 
-/// How the coefficients of a ternary secret in {-1, 0, 1} are chosen.
+/// How the coefficients of a secret are chosen: a ternary one in {-1, 0, 1}, or a binary one that is not uniform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SecretWeight {
     /// Exactly this many coefficients are not zero.
     Hamming(u32),
     /// Every coefficient is uniform.
     Ternary,
+    /// Blocks of this many bits, of which one or none is 1, all cases equally likely: the LWE key of a TFHE set, whose GLWE key is uniform bits.
+    Blocks(u32),
 }
 
 impl fmt::Display for SecretWeight {
@@ -66,6 +68,7 @@ impl fmt::Display for SecretWeight {
         match self {
             Self::Hamming(h) => write!(f, "h={h}"),
             Self::Ternary => f.write_str("ternary"),
+            Self::Blocks(bits) => write!(f, "LWE key in blocks of {bits}"),
         }
     }
 }
@@ -78,5 +81,7 @@ mod tests {
     fn weights_are_printable() {
         assert_eq!(SecretWeight::Hamming(64).to_string(), "h=64");
         assert_eq!(SecretWeight::Ternary.to_string(), "ternary");
+        let blocks = SecretWeight::Blocks(3);
+        assert_eq!(blocks.to_string(), "LWE key in blocks of 3");
     }
 }

@@ -6,6 +6,11 @@
 //! [`estimate`] reads `data/lwe.csv`, which `tools/estimate` writes for everything the sets publish. More dimensions, more
 //! noise and a smaller ring are never weaker, so an instance has at least the bits of every line below it.
 //!
+//! [`estimate_in_blocks`] reads `data/lwe_blocks.csv`, for secrets in blocks of bits of which one at most is 1. Its figures are by formulas of this
+//! project, `tools/measure/block_binary.py`, simpler than those of the other table: `bits` is a lower bound of an attack that meets in the
+//! middle with certainty. No other program counts the structure of such secrets; that nothing else breaks them is an assumption of its own (Lee,
+//! Min, Seo, Song 2023).
+//!
 //! [`curve`] is for the search of new sets: an interpolation of older results of the lattice-estimator. What is known are limits ([`LWE_LIMITS`]: the least noise `s(n)` with 128 bits) and a few stronger instances
 //! ([`LWE_POINTS`]). The rest follows so that it does not exceed what the estimator would say:
 //!
@@ -38,6 +43,14 @@ use std::sync::LazyLock;
 
 /// Lines by dimension and noise; their third key is the degree of the ring.
 static TABLE: LazyLock<Vec<Row<3>>> = LazyLock::new(|| Row::table(include_str!("../data/lwe.csv")));
+
+/// Lines of secrets in blocks; their fourth key is the bits of a block.
+static BLOCKS: LazyLock<Vec<Row<4>>> =
+    LazyLock::new(|| Row::table(include_str!("../data/lwe_blocks.csv")));
+/// Day the table of blocks was computed, by what, and how.
+const BLOCKS_DATE: &str = "2026-11-26";
+const BLOCKS_TOOL: &str = "tools/measure/block_binary.py, formulas of this project";
+const BLOCKS_MODEL: &str = "MATZOV, GSA, classical; lower bound for blocks with one 1 at most";
 
 /// The curve through a limit is followed up to here; more comes only from [`LWE_POINTS`].
 pub const MAX_EXTRAPOLATED_BITS: f64 = 143.0;
@@ -80,6 +93,40 @@ pub fn estimate(dimension: u32, log2_sigma: f64, ring_degree: u32) -> Option<Est
         .filter(below)
         .map(Row::estimate)
         .reduce(|a, b| if b.bits > a.bits { b } else { a })
+}
+
+/// The same for a binary secret in blocks of `block` bits, one of which or none is 1, all cases equally likely.
+///
+/// ```
+/// use homaes_params::lwe;
+/// let estimate = lwe::estimate_in_blocks(735, 3, -12.75, 128).unwrap();
+/// assert!(estimate.with_rotations >= 130.0 && estimate.tool.contains("block_binary.py"));
+/// assert_eq!(lwe::estimate_in_blocks(735, 4, -12.75, 128), None);
+/// ```
+#[must_use]
+pub fn estimate_in_blocks(
+    dimension: u32,
+    block: u32,
+    log2_sigma: f64,
+    ring_degree: u32,
+) -> Option<Estimate> {
+    let below = |row: &&Row<4>| {
+        row.key[0] <= f64::from(dimension)
+            && row.key[1] <= log2_sigma
+            && row.key[2] >= f64::from(ring_degree)
+            && row.key[3] == f64::from(block)
+    };
+    let best = BLOCKS
+        .iter()
+        .filter(below)
+        .map(Row::estimate)
+        .reduce(|a, b| if b.bits > a.bits { b } else { a })?;
+    Some(Estimate {
+        model: BLOCKS_MODEL,
+        tool: BLOCKS_TOOL,
+        date: BLOCKS_DATE,
+        ..best
+    })
 }
 
 /// A lower bound on the bits of the cheapest attack, for the search of sets that [`estimate`] does not know yet.
@@ -145,6 +192,31 @@ pub fn published(what: &str, dimension: u32, log2_sigma: f64, ring_degree: u32) 
         ring_degree,
         modulus_bits: MODULUS_BITS,
         estimate: estimate(dimension, log2_sigma, ring_degree),
+    }
+}
+
+/// The line of a card for something published under a secret in blocks of `block` bits, see [`estimate_in_blocks`].
+///
+/// ```
+/// use homaes_params::lwe;
+/// let line = lwe::published_in_blocks("key switching key", 735, 3, -12.75, 128);
+/// assert_eq!(line.what, "key switching key, LWE dimension 735 in blocks of 3, noise 2^-12.75");
+/// ```
+#[must_use]
+pub fn published_in_blocks(
+    what: &str,
+    dimension: u32,
+    block: u32,
+    log2_sigma: f64,
+    ring_degree: u32,
+) -> Published {
+    Published {
+        what: format!(
+            "{what}, LWE dimension {dimension} in blocks of {block}, noise 2^{log2_sigma:.2}"
+        )
+        .into(),
+        estimate: estimate_in_blocks(dimension, block, log2_sigma, ring_degree),
+        ..published(what, dimension, log2_sigma, ring_degree)
     }
 }
 

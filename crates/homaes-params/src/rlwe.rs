@@ -51,6 +51,7 @@ pub fn estimate(n: u32, secret_weight: SecretWeight, log2_qp: f64, sigma: f64) -
         SecretWeight::Hamming(_) => return None,
         // its expected weight
         SecretWeight::Ternary => n / 3 * 2,
+        SecretWeight::Blocks(_) => return None,
     };
     let end = TABLE.partition_point(|row| row.key[0] <= f64::from(h));
     let weight = TABLE[..end].last()?.key[0];

@@ -11,7 +11,7 @@
 use homaes_aes::KeySize;
 use homaes_params::lwe;
 use homaes_tfhe::noise::{self, Accounting, NoiseModel};
-use homaes_tfhe::{BitsSet, Gadget};
+use homaes_tfhe::{BitsSet, Gadget, LweKey};
 
 const RANK: usize = 2;
 const DEGREE: usize = 1024;
@@ -134,6 +134,7 @@ fn gadgets(
 fn design(tight: bool) -> BitsSet {
     BitsSet {
         lwe_dimension: if tight { 672 } else { 640 },
+        lwe_key: LweKey::Independent,
         unroll: 2,
         lwe_log2_sigma: if tight { -14.45 } else { -13.63 },
         rank: RANK,

@@ -2,9 +2,9 @@
 
 use crate::codec::{batch_bytes, file_bytes};
 use crate::params::Params;
-use crate::set::Variant;
+use crate::set::{LweKey, Variant};
 use homaes_aes::KeySize;
-use homaes_params::{Published, Purpose, SetCard, lwe};
+use homaes_params::{Published, Purpose, SecretWeight, SetCard, lwe};
 
 /// Published only with feature `tfhe-rs`, by those who ask for it, and under their own key of the crate `tfhe`.
 const EXPORT_KEY: &str = "export key to FheUint8, under the key of tfhe";
@@ -33,7 +33,10 @@ impl Params {
             ciphertext_bytes_per_batch: batch_bytes(self, blocks),
             secret_key_bytes,
             ring: None,
-            secret_weight: None,
+            secret_weight: match self.shape().lwe_key {
+                LweKey::Independent => None,
+                LweKey::Blocks => Some(SecretWeight::Blocks(self.shape().unroll as u32)),
+            },
             sigma: None,
             log2_qp: None,
             published: self.published(),
@@ -48,21 +51,26 @@ impl Params {
             Variant::Nibble(set) => (set.key_switch_degree, set.degree),
         };
         let small = |what| {
-            (
-                what,
-                shape.lwe_dimension,
-                shape.lwe_log2_sigma,
-                small_degree,
-            )
+            let (n, log2_sigma) = (shape.lwe_dimension as u32, shape.lwe_log2_sigma);
+            match shape.lwe_key {
+                LweKey::Independent => lwe::published(what, n, log2_sigma, small_degree as u32),
+                LweKey::Blocks => {
+                    let block = shape.unroll as u32;
+                    lwe::published_in_blocks(what, n, block, log2_sigma, small_degree as u32)
+                }
+            }
         };
-        let big = |what| (what, shape.big_dimension(), shape.glwe_log2_sigma, degree);
+        let under = |what, dimension: usize, log2_sigma, degree: usize| {
+            lwe::published(what, dimension as u32, log2_sigma, degree as u32)
+        };
+        let big = |what| under(what, shape.big_dimension(), shape.glwe_log2_sigma, degree);
         let lines = match self.set().variant {
             Variant::Bits(_) => vec![
                 small("key switching key"),
                 big("blind rotation keys"),
                 big("automorphism and scheme switching keys"),
                 big("wrapped AES key"),
-                (EXPORT_KEY, EXPORT_DEGREE, EXPORT_LOG2_SIGMA, EXPORT_DEGREE),
+                under(EXPORT_KEY, EXPORT_DEGREE, EXPORT_LOG2_SIGMA, EXPORT_DEGREE),
             ],
             Variant::Nibble(_) => vec![
                 small("key switching key"),
@@ -73,8 +81,7 @@ impl Params {
         let toy = self.set().purpose == Purpose::Toy;
         lines
             .into_iter()
-            .map(|(what, dimension, log2_sigma, ring_degree)| {
-                let line = lwe::published(what, dimension as u32, log2_sigma, ring_degree as u32);
+            .map(|line| {
                 let estimate = line.estimate.filter(|_| !toy);
                 Published { estimate, ..line }
             })
@@ -97,7 +104,13 @@ mod tests {
 
     #[test]
     fn keys_are_within_their_limits() {
-        for (set, most) in [(&sets::P64, 45), (&sets::P128, 45), (&sets::NIBBLE128, 45)] {
+        let all = [
+            (&sets::P64, 45),
+            (&sets::P128, 45),
+            (&sets::P64_BLOCKS, 45),
+            (&sets::NIBBLE128, 45),
+        ];
+        for (set, most) in all {
             let card = Params::new(set).unwrap().card();
             assert!(card.eval_key_bytes <= most << 20, "{}", card.eval_key_bytes);
             assert!(card.wrapped_key_bytes <= 64 << 10);

@@ -2,7 +2,7 @@
 //!
 //! | kind | tag | index | body |
 //! |---|---|---|---|
-//! | secret key | 1 | 0 | bits of the LWE key, then of the GLWE key, eight per byte |
+//! | secret key | 1 | 0 | bits of the LWE key, then of the GLWE key, eight per byte; of an LWE key in blocks every three one at most |
 //! | evaluation key | 1 | 0 | seed, 32 bytes |
 //! | | 2 | 0, 1, 2, … | parts in order (`parts::Part`): bodies of their rows, 8 bytes a word |
 //! | wrapped key | 1 | 0 | AES key bits (u16), direction (u8: 0 encrypt, 1 decrypt), expansion (u8: 0 server, 1 client), seed |
@@ -64,7 +64,13 @@ impl SecretKey {
         r.finish()?;
         let mut bits = Zeroizing::new(vec![0; len]);
         unpack_bits(&body, 1, &mut bits)?;
-        Ok(Self::from_bits(params, id, bits))
+        let key = Self::from_bits(params, id, bits);
+        match key.is_of_set() {
+            true => Ok(key),
+            false => Err(Error::NotInBlocks {
+                set: params.set().name.as_str(),
+            }),
+        }
     }
 }
 

@@ -56,6 +56,14 @@ pub enum Error {
         /// its set
         set: &'static str,
     },
+    /// A secret key is not one of a set whose LWE keys are in blocks.
+    #[error(
+        "the secret key is not in blocks of three bits with at most one 1, as keys of set {set} are: it was not made for this set"
+    )]
+    NotInBlocks {
+        /// its set
+        set: &'static str,
+    },
     /// A key of the crate `tfhe` has other parameters than blocks are made for.
     #[error(
         "{what} of the tfhe key is {found}, expected {expected}: use parameters such as PARAM_MESSAGE_2_CARRY_2_KS_PBS"

@@ -4,6 +4,8 @@ use crate::error::Result;
 use crate::params::Params;
 use crate::parts::{Part, Spectra};
 use crate::rows::Secrets;
+use crate::secret;
+use crate::set::LweKey;
 use core::fmt;
 use homaes_math::sample::Seed;
 use homaes_math::torus;
@@ -25,13 +27,21 @@ pub struct SecretKey {
 }
 
 impl SecretKey {
-    /// New uniform bits.
+    /// New bits: uniform, but for an LWE key in blocks.
     ///
     /// # Errors
     /// None so far.
     pub fn generate(params: &Arc<Params>, rng: &mut impl CryptoRng) -> Result<Self> {
         let mut bits = Zeroizing::new(vec![0; Self::len(params)]);
-        torus::binary(rng, &mut bits);
+        let shape = params.shape();
+        match shape.lwe_key {
+            LweKey::Independent => torus::binary(rng, &mut bits),
+            LweKey::Blocks => {
+                let (lwe, glwe) = bits.split_at_mut(shape.lwe_dimension);
+                secret::lwe_bits(shape.lwe_key, rng, lwe);
+                torus::binary(rng, glwe);
+            }
+        }
         let mut id = [0; 16];
         rng.fill_bytes(&mut id);
         Ok(Self::from_bits(params, KeyId(id), bits))
@@ -63,6 +73,11 @@ impl SecretKey {
         let mut out = Zeroizing::new(Vec::with_capacity(packed_len(self.bits.len(), 1)));
         pack_bits(&self.bits, 1, &mut out);
         out
+    }
+
+    /// Whether the key of blind rotation is as its set wants it.
+    pub(crate) fn is_of_set(&self) -> bool {
+        secret::is_lwe_key(self.params.shape().lwe_key, self.lwe())
     }
 
     /// Key of blind rotation.

@@ -2,7 +2,7 @@
 //!
 //! Two ways to AES, chosen by the parameter set:
 //!
-//! - **bits** (`tfhe/p64`, `tfhe/p128`): 128 LWE ciphertexts per block. Exclusive or is addition; SubBytes takes 128 circuit bootstraps,
+//! - **bits** (`tfhe/p64`, `tfhe/p128`, `tfhe/p64-blocks`): 128 LWE ciphertexts per block. Exclusive or is addition; SubBytes takes 128 circuit bootstraps,
 //!   one per bit, and a tree of CMux gates over public tables. Seconds per block.
 //! - **nibble** (`tfhe/nibble…`): Trama, Clet, Boudguiga, Sirdey, *A Homomorphic AES Evaluation in Less than 30 Seconds by Means of TFHE*
 //!   (2023; "TCBS23"): two base-16 digits per byte, look-ups by tree-based functional bootstrapping.
@@ -13,8 +13,8 @@
 //!
 //! # Encodings
 //!
-//! q = 2^64; a word x is the torus element x/2^64. Secrets are uniform bits: an LWE key of n bits for blind rotation, and
-//! k polynomials of N bits, the GLWE key, which flattened is the LWE key of states. A bit is bit · 2^63, a base-16 digit is
+//! q = 2^64; a word x is the torus element x/2^64. Secrets are uniform bits: an LWE key of n bits for blind rotation, in some sets in blocks
+//! ([`LweKey`]), and k polynomials of N bits, the GLWE key, which flattened is the LWE key of states. A bit is bit · 2^63, a base-16 digit is
 //! digit · 2^59. [`State`] says how bytes lie in ciphertexts.
 //!
 //! # A bit on its way (bits)
@@ -32,7 +32,7 @@
 //! | LWE and GLWE ciphertexts, sample extraction | `ciphertext` | Chillotti, Gama, Georgieva, Izabachène 2020 ("CGGI20") §3, §4 |
 //! | polynomials, automorphisms; parts of keys and their rows | `ring`, `parts`, `rows` | the same |
 //! | key switch in a ring | `switching` | embedding of a into polynomials; GLWE key switch |
-//! | blind rotation, by one or two key bits a step | `rotation`, [`homaes_math::Fourier::rotation_step`] | Zhou et al. 2018; Bourse et al. 2018 |
+//! | blind rotation, by one or two key bits a step, or a block | `rotation`, [`homaes_math::Fourier::rotation_step`] | Zhou et al. 2018; Bourse et al. 2018; Lee, Min, Seo, Song 2023 |
 //! | several values from one rotation | `bits::engine` | Chillotti, Ligier, Orfila, Tap 2021, PBSmanyLUT |
 //! | mean of rounding errors taken out | `rotation` (`Exponents::new`), `switching` (`centre`) | de Ruijter, D'Anvers, Verbauwhede 2025, mean compensation |
 //! | packing and trace by automorphisms | `bits::engine` (`trace`) | Chen, Dai, Kim, Song 2021 |
@@ -106,7 +106,7 @@ pub use homaes_scheme::Reading;
 pub use homaes_scheme::{Expansion, Records};
 pub use keys::{EvalKey, EvalKeyFile, SecretKey};
 pub use params::Params;
-pub use set::{BitsSet, Gadget, NibbleSet, ParamSet, ParamsError, Variant};
+pub use set::{BitsSet, Gadget, LweKey, NibbleSet, ParamSet, ParamsError, Variant};
 pub use state::State;
 pub use wrapped::{WrappedKey, Wrapping};
 

@@ -28,8 +28,7 @@ mod tail;
 pub(crate) use tail::log2_sum;
 pub use tail::{Mixture, log2_erfc, log2_tail};
 
-use crate::rotation::keys as rotation_keys;
-use crate::set::{BitsSet, Gadget};
+use crate::set::{BitsSet, Gadget, LweKey};
 use core::fmt;
 use homaes_aes::KeySize;
 
@@ -133,28 +132,26 @@ pub fn rounding(gadget: Gadget) -> f64 {
     pow2(-2.0 * f64::from(gadget.base_log) * gadget.levels as f64) / 12.0
 }
 
-/// Blind rotation in `S = n/u` steps of `u` key bits, 1 or 2, in each `K = 2^u - 1` keys, each times a binomial `X^a - 1`
-/// (`w = 2`), with `k l` digits of the mask and `l'` of the body in base `B'`.
+/// Blind rotation in `S = n/u` steps of `u` key bits, in each `K` keys, each times a binomial `X^a - 1` (`w = 2`), with `k l` digits of the
+/// mask and `l'` of the body in base `B'`. `K` is `2^u - 1` for independent bits and `u` for a block.
 ///
 /// - key: `S K w N (k l (B²+2)/12 + l' (B'²+2)/12) σ²`;
-/// - rounding: `S · (1 - 2^-u) · w · (k N/2 · B^-2l + B'^-2l')/12`: unless all its key bits are 0 a step rotates, and the error comes
-///   twice;
+/// - rounding: `S · (1 - 1/(K+1)) · w · (k N/2 · B^-2l + B'^-2l')/12`: unless all its key bits are 0, one of `K + 1` cases, a step rotates,
+///   and the error comes twice;
 /// - precision: `S K w N² (k l B² + l' B'²) 2^`[`FFT_LOG2_VARIANCE`].
 #[must_use]
 pub fn rotation(set: &BitsSet) -> Rotation {
-    let steps = steps(set.lwe_dimension, set.unroll);
+    let steps = steps(set.lwe_dimension, set.lwe_key, set.unroll);
     Ring::of(set).rotation(steps, [set.rotation_mask, set.rotation_body])
 }
 
-/// How often blind rotation adds the noise of a key, and that of rounding: `S K w` and `S (1 - 2^-u) w`.
-pub(crate) fn steps(dimension: usize, unroll: usize) -> [f64; 2] {
+/// How often blind rotation adds the noise of a key, and that of rounding: `S K w` and `S (1 - 1/(K+1)) w`.
+pub(crate) fn steps(dimension: usize, key: LweKey, unroll: usize) -> [f64; 2] {
     let steps = dimension as f64 / unroll as f64;
     let binomial = 2.0;
-    let moves = 1.0 - pow2(-(unroll as f64));
-    [
-        steps * rotation_keys(unroll) as f64 * binomial,
-        steps * moves * binomial,
-    ]
+    let keys = key.keys(unroll) as f64;
+    let moves = 1.0 - 1.0 / (keys + 1.0);
+    [steps * keys * binomial, steps * moves * binomial]
 }
 
 /// One automorphism with its key switch, in each coefficient: only the mask has digits.
@@ -272,32 +269,46 @@ pub fn key_switch(set: &BitsSet) -> f64 {
     Ring::of(set).key_switch(set.key_switch, set.lwe_log2_sigma)
 }
 
-/// Switch of the modulus to `M = 2N/2^many`: `(1 + n/4)/(12 M²)`.
+/// Switch of the modulus to `M = 2N/2^many`: `(1 + n/4)/(12 M²)` for independent key bits.
 ///
 /// Half the sum of the rounding errors is subtracted from the body beforehand; a key bit then counts as ±1/2, with
 /// second moment 1/4.
+///
+/// Of a key in blocks of `b` bits the part `p = 1/(b+1)` is subtracted. A block then counts as `b p²` if all its bits are 0, and as
+/// `(1 - p)² + (b - 1) p²` otherwise. That is `p (1 - p)` for a bit, on average over keys; keys have more and fewer blocks of zeros. What
+/// counts here is the key without any: `n/b · b (b² + b - 1)/(b (b+1)²)`, at least the variance of every key.
 ///
 /// A rounded phase stands for half a step to either side. Phases are moved by half a step beforehand, so that two values meet midway:
 /// [`BIT_THRESHOLD`] on both sides. The 1 is the rounding of the body, which then decides nothing; counting it is to the safe side.
 #[must_use]
 pub fn modulus_switch(set: &BitsSet) -> f64 {
     let modulus = 2.0 * set.degree as f64 / pow2(f64::from(set.log2_values));
-    rounded_to(modulus, set.lwe_dimension)
+    rounded_to(modulus, most_of_rounding(set))
 }
 
-/// An LWE ciphertext of `dimension` key bits, rounded to multiples of 1/`modulus`.
-pub(crate) fn rounded_to(modulus: f64, dimension: usize) -> f64 {
-    (1.0 + dimension as f64 / 4.0) / (12.0 * modulus * modulus)
+/// The largest second moment of the sum of a set's LWE key bits, less what is subtracted for them, over that of a rounding error.
+fn most_of_rounding(set: &BitsSet) -> f64 {
+    let (n, b) = (set.lwe_dimension as f64, set.unroll as f64);
+    match set.lwe_key {
+        LweKey::Independent => n / 4.0,
+        LweKey::Blocks => n / b * (b * b + b - 1.0) / ((b + 1.0) * (b + 1.0)),
+    }
+}
+
+/// An LWE ciphertext rounded to multiples of 1/`modulus`, whose key bits have `moment` as sum of their second moments.
+pub(crate) fn rounded_to(modulus: f64, moment: f64) -> f64 {
+    (1.0 + moment) / (12.0 * modulus * modulus)
 }
 
 /// The noise of AES on bits under one set: the variance of each step.
 ///
 /// ```
-/// use homaes_tfhe::{BitsSet, Gadget, noise::{Accounting, NoiseModel}};
+/// use homaes_tfhe::{BitsSet, Gadget, LweKey, noise::{Accounting, NoiseModel}};
 /// use homaes_aes::KeySize;
 /// let gadget = |base_log, levels| Gadget { base_log, levels };
 /// let set = BitsSet {
 ///     lwe_dimension: 640,
+///     lwe_key: LweKey::Independent,
 ///     unroll: 2,
 ///     lwe_log2_sigma: -13.63,
 ///     rank: 2,

@@ -198,7 +198,7 @@ impl Params {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::set::BitsSet;
+    use crate::set::{BitsSet, LweKey};
     use crate::sets;
 
     /// The set with one number changed.
@@ -227,6 +227,14 @@ mod tests {
             (
                 "key bits per step of blind rotation",
                 changed(|s| s.unroll = 3),
+            ),
+            (
+                "key bits per step of blind rotation",
+                changed(|s| s.lwe_key = LweKey::Blocks),
+            ),
+            (
+                "LWE dimension",
+                changed(|s| (s.lwe_key, s.unroll) = (LweKey::Blocks, 3)),
             ),
             ("LWE dimension", changed(|s| s.lwe_dimension = 7)),
             ("LWE dimension", changed(|s| s.lwe_dimension = 1024)),

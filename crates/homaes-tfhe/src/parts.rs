@@ -2,7 +2,7 @@
 //!
 //! | part | records | rows of a record | message of a row, times its gadget unit g |
 //! |---|---|---|---|
-//! | blind rotation | one per step | GGSW of the key bit s or, unrolled, of s1 (1 - s2), (1 - s1) s2, s1 s2 | -m s_i g (mask rows), m g (body rows) |
+//! | blind rotation | one per step | GGSW of the key bit s or, unrolled, of s1 (1 - s2), (1 - s1) s2, s1 s2; of each bit of a block | -m s_i g (mask rows), m g (body rows) |
 //! | automorphisms | one per X -> X^(2^t + 1), t = 1 … log2 N | k · levels | -ψ(s_i) g |
 //! | scheme switch | one on bits, none on digits | k GGSW, of -s_1 … -s_k | s_i s_j g, -s_i g |
 //! | key switch | one | (k N / d) · levels, in the ring of degree d | -S_i g |
@@ -10,9 +10,9 @@
 //! A row's masks come from the key's seed, so only bodies are stored and sent.
 
 use crate::ring::{Automorphism, RingSecret};
-use crate::rotation::{keys, messages};
+use crate::rotation::messages;
 use crate::rows::{self, Secrets, unit};
-use crate::set::{BitsSet, Gadget, NibbleSet};
+use crate::set::{BitsSet, Gadget, LweKey, NibbleSet};
 use homaes_math::sample::Seed;
 use homaes_math::{Fourier, Reals};
 use rand_core::CryptoRng;
@@ -25,6 +25,7 @@ pub(crate) struct Shape {
     /// n
     pub(crate) lwe_dimension: usize,
     pub(crate) lwe_log2_sigma: f64,
+    pub(crate) lwe_key: LweKey,
     /// key bits of a step of blind rotation
     pub(crate) unroll: usize,
     /// k
@@ -46,6 +47,7 @@ impl From<&BitsSet> for Shape {
         Self {
             lwe_dimension: set.lwe_dimension,
             lwe_log2_sigma: set.lwe_log2_sigma,
+            lwe_key: set.lwe_key,
             unroll: set.unroll,
             rank: set.rank,
             degree: set.degree,
@@ -65,6 +67,7 @@ impl From<&NibbleSet> for Shape {
         Self {
             lwe_dimension: set.lwe_dimension,
             lwe_log2_sigma: set.lwe_log2_sigma,
+            lwe_key: LweKey::Independent,
             unroll: set.unroll,
             rank: 1,
             degree: set.degree,
@@ -144,7 +147,7 @@ impl Part {
         match self {
             Self::Step(_) => {
                 let digits = k * shape.rotation_mask.levels + shape.rotation_body.levels;
-                keys(shape.unroll) * digits
+                shape.lwe_key.keys(shape.unroll) * digits
             }
             Self::Automorphism(_) => k * shape.automorphism.levels,
             Self::SchemeSwitch(gadget) => k * (k + 1) * gadget.levels,
@@ -205,7 +208,7 @@ impl Part {
                 let bits = &lwe[step * shape.unroll..][..shape.unroll];
                 let mut one = vec![0; n];
                 one[0] = 1;
-                for &m in Zeroizing::new(messages(bits)).iter() {
+                for &m in Zeroizing::new(messages(shape.lwe_key, bits)).iter() {
                     for i in 0..shape.rank {
                         times(glwe.poly(i), shape.rotation_mask, minus(m));
                     }

@@ -1,9 +1,11 @@
-//! Blind rotation for several accumulators in one pass over the keys: plain, by one key bit a step, or unrolled, by two.
+//! Blind rotation for several accumulators in one pass over the keys: plain, by one key bit a step, unrolled, by two, or by a block.
 //!
-//! Two bits at once take half of the transforms and three keys in place of two: faster, and half as much key again.
+//! Two independent bits at once take half of the transforms and three keys in place of two: faster, and half as much key again. Of the bits of
+//! a block one at most is 1, so a step takes all of them with a key for each.
 
 use crate::ciphertext::{Glwe, Lwe, Polynomial, Small};
-use crate::set::Gadget;
+use crate::secret::one_of_three;
+use crate::set::{Gadget, LweKey};
 use homaes_math::fourier::GROUP;
 use homaes_math::{Fourier, Reals};
 use homaes_scheme::Cancel;
@@ -16,7 +18,8 @@ pub(crate) struct BlindRotation<'k> {
     pub(crate) fourier: &'k Fourier,
     /// see [`Fourier::rotation_step`]
     pub(crate) steps: &'k [Reals],
-    /// key bits of a step, 1 or 2
+    pub(crate) lwe_key: LweKey,
+    /// key bits of a step
     pub(crate) unroll: usize,
     /// mask polynomials k of an accumulator
     pub(crate) rank: usize,
@@ -54,9 +57,10 @@ impl BlindRotation<'_> {
         };
         let mut accumulators: Vec<Glwe> = rotations.iter().map(start).collect();
         let all = &mut accumulators[..];
-        let transforms = match self.unroll {
-            1 => self.multiply(all, rotations, |mask, step| [mask[step]]),
-            2 => self.multiply(all, rotations, |mask, step| {
+        let transforms = match (self.lwe_key, self.unroll) {
+            (LweKey::Independent, 1) => self.multiply(all, rotations, bits_of_step::<1>),
+            (LweKey::Blocks, 3) => self.multiply(all, rotations, bits_of_step::<3>),
+            (LweKey::Independent, 2) => self.multiply(all, rotations, |mask, step| {
                 let (a, b) = (mask[2 * step], mask[2 * step + 1]);
                 [a, b, a + b]
             }),
@@ -124,15 +128,15 @@ impl BlindRotation<'_> {
     }
 }
 
-/// Keys of a step that takes `unroll` key bits.
-pub(crate) const fn keys(unroll: usize) -> usize {
-    (1 << unroll) - 1
+/// What a step takes of a mask, an element for every key bit.
+fn bits_of_step<const M: usize>(mask: &[usize], step: usize) -> [usize; M] {
+    core::array::from_fn(|i| mask[M * step + i])
 }
 
-/// What the keys of a step encrypt, from its one or two key bits; exactly one of them, or none, is 1.
-pub(crate) fn messages(bits: &[u64]) -> Vec<u64> {
-    match *bits {
-        [s1, s2] => vec![s1 & (s2 ^ 1), (s1 ^ 1) & s2, s1 & s2],
+/// What the keys of a step encrypt, from its key bits; exactly one of them, or none, is 1.
+pub(crate) fn messages(key: LweKey, bits: &[u64]) -> Vec<u64> {
+    match (key, bits) {
+        (LweKey::Independent, &[s1, s2]) => one_of_three([s1, s2]).to_vec(),
         _ => bits.to_vec(),
     }
 }
@@ -147,9 +151,9 @@ pub(crate) struct Exponents {
 impl Exponents {
     /// Rounded to multiples of 2^grid steps, for a ring of degree n.
     ///
-    /// What rounding takes from the mask meets key bits of mean 1/2; half of it is public and taken from the body, so that only (s_i - 1/2)
-    /// times the rounding errors is left: a quarter of their variance, in place of a half.
-    pub(crate) fn new(lwe: &Lwe<Small>, n: usize, grid: u32) -> Self {
+    /// What rounding takes from the mask meets key bits of mean 1/`per_one`, such as 1/2; this part of it is public and taken from the body,
+    /// so that only (s_i - 1/2) times the rounding errors is left: a quarter of their variance, in place of a half.
+    pub(crate) fn new(lwe: &Lwe<Small>, per_one: usize, n: usize, grid: u32) -> Self {
         // 2^64 / (2N / 2^grid)
         let shift = step_log(n) + grid;
         let round = |x: u64| x.wrapping_add(1 << (shift - 1)) >> shift;
@@ -161,7 +165,7 @@ impl Exponents {
             exponent(rounded)
         });
         let mask = each.collect();
-        let body = lwe.body().wrapping_sub((lost / 2) as u64);
+        let body = lwe.body().wrapping_sub((lost / per_one as i64) as u64);
         Self {
             mask,
             body: exponent(round(body)),

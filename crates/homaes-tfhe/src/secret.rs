@@ -1,9 +1,47 @@
-//! The arithmetic of decryption, which meets secrets.
+//! The arithmetic of keys and of decryption, which meets secrets.
 //!
 //! The machine code of these functions has no jumps but those of their loops: a test of the command reads it.
 
+use crate::set::{BLOCK, LweKey};
 use core::hint::black_box;
 use homaes_math::sample::LOT;
+use homaes_math::torus;
+use rand_core::CryptoRng;
+use zeroize::Zeroizing;
+
+/// New bits of an LWE key.
+pub(crate) fn lwe_bits(key: LweKey, rng: &mut impl CryptoRng, out: &mut [u64]) {
+    match key {
+        LweKey::Independent => torus::binary(rng, out),
+        LweKey::Blocks => {
+            // two uniform bits have as many cases as a block
+            let (blocks, _) = out.as_chunks_mut::<BLOCK>();
+            let mut cases = Zeroizing::new(vec![0; 2 * blocks.len()]);
+            torus::binary(rng, &mut cases);
+            let pairs = cases.as_chunks().0;
+            let each = blocks.iter_mut().zip(pairs);
+            each.for_each(|(block, &pair)| *block = one_of_three(pair));
+        }
+    }
+}
+
+/// s1 (1 - s2), (1 - s1) s2 and s1 s2: one of them is 1, or none.
+pub(crate) fn one_of_three([s1, s2]: [u64; 2]) -> [u64; 3] {
+    [s1 & (s2 ^ 1), (s1 ^ 1) & s2, s1 & s2]
+}
+
+/// Whether bits may be an LWE key. It depends on this result alone how long that takes.
+pub(crate) fn is_lwe_key(key: LweKey, bits: &[u64]) -> bool {
+    match key {
+        LweKey::Independent => true,
+        LweKey::Blocks => {
+            let (blocks, rest) = bits.as_chunks::<BLOCK>();
+            let more = |block: &[u64; BLOCK]| block.iter().sum::<u64>() >> 1;
+            let any = blocks.iter().fold(0, |any, block| any | more(block));
+            any == 0 && rest.is_empty()
+        }
+    }
+}
 
 /// `values`, a multiple of [`LOT`] as the dimension of every key of states is, in lots.
 pub(crate) fn lots(values: &[u64]) -> &[[u64; LOT]] {
@@ -38,6 +76,42 @@ pub(crate) fn greater(a: u64, b: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rand_chacha::ChaCha20Rng;
+    use rand_core::SeedableRng;
+
+    /// All four cases of a block are equally likely, and blocks are independent of their neighbours.
+    #[test]
+    fn blocks_are_uniform() {
+        let mut rng = ChaCha20Rng::from_seed([1; 32]);
+        let mut bits = vec![7; BLOCK << 16];
+        lwe_bits(LweKey::Blocks, &mut rng, &mut bits);
+        assert!(is_lwe_key(LweKey::Blocks, &bits));
+        let case = |block: &[u64; BLOCK]| match block {
+            [0, 0, 0] => 0,
+            [1, 0, 0] => 1,
+            [0, 1, 0] => 2,
+            [0, 0, 1] => 3,
+            _ => panic!("{block:?}"),
+        };
+        let cases: Vec<usize> = bits.as_chunks().0.iter().map(case).collect();
+        let mut pairs = [0u32; 16];
+        for pair in cases.windows(2) {
+            pairs[4 * pair[0] + pair[1]] += 1;
+        }
+        // 2^12 of each, with a deviation of 62
+        assert!(pairs.iter().all(|n| n.abs_diff(1 << 12) < 320), "{pairs:?}");
+    }
+
+    #[test]
+    fn other_keys_than_blocks_are_told() {
+        let is_key = |bits: &[u64]| is_lwe_key(LweKey::Blocks, bits);
+        assert!(is_key(&[0, 0, 1, 1, 0, 0, 0, 0, 0]));
+        for other in [[0, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1], [1, 0, 0, 1, 0, 1]] {
+            assert!(!is_key(&other), "{other:?}");
+            assert!(is_lwe_key(LweKey::Independent, &other));
+        }
+        assert!(!is_key(&[0, 0, 1, 0]));
+    }
 
     #[test]
     fn phases_are_rounded() {

@@ -21,12 +21,43 @@ impl Gadget {
     }
 }
 
+/// How the bits of the LWE key of blind rotation are distributed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LweKey {
+    /// independent, 0 and 1 equally likely
+    Independent,
+    /// in blocks of the bits that a step of blind rotation takes; one of a block or none is 1, all cases equally likely. Lee, Min, Seo, Song:
+    /// Faster TFHE Bootstrapping with Block Binary Keys (2023)
+    Blocks,
+}
+
+impl LweKey {
+    /// Keys of a step of blind rotation that takes `unroll` key bits.
+    pub(crate) const fn keys(self, unroll: usize) -> usize {
+        match self {
+            Self::Independent => (1 << unroll) - 1,
+            Self::Blocks => unroll,
+        }
+    }
+
+    /// The numbers of which one is the number of bits to every bit that is 1, on average.
+    pub(crate) const fn bits_per_one(self, unroll: usize) -> usize {
+        match self {
+            Self::Independent => 2,
+            Self::Blocks => unroll + 1,
+        }
+    }
+}
+
 /// Parameters of AES on bits, by circuit bootstrapping.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BitsSet {
     /// dimension of the LWE key of blind rotation
     pub lwe_dimension: usize,
-    /// key bits that a step of blind rotation takes: 1, plain, or 2, unrolled, which is faster with a key 1.5 times as large
+    /// how its bits are distributed
+    pub lwe_key: LweKey,
+    /// key bits that a step of blind rotation takes. Of independent bits 1, plain, or 2, unrolled, which is faster with a key 1.5 times as
+    /// large; of a key in blocks those of a block, with as many keys
     pub unroll: usize,
     /// log2 of the standard deviation of its noise, as a fraction of the torus
     pub lwe_log2_sigma: f64,
@@ -126,6 +157,9 @@ pub enum ParamsError {
 /// Largest degree: beyond it, exact products with keys would need smaller limbs.
 const MAX_DEGREE: usize = 2048;
 
+/// Bits of a block of an LWE key: as many keys as the kernel of a step takes, and four cases, which two uniform bits choose from.
+pub(crate) const BLOCK: usize = 3;
+
 impl ParamSet {
     pub(crate) fn digest(&self) -> [u8; 32] {
         let gadget = |b: DigestBuilder, label: &str, g: Gadget| {
@@ -149,7 +183,12 @@ impl ParamSet {
                 let b = gadget(b, "ggsw", set.ggsw);
                 let b = gadget(b, "trace", set.trace);
                 let b = gadget(b, "scheme switch", set.scheme_switch);
-                gadget(b, "key switch", set.key_switch).finish()
+                let b = gadget(b, "key switch", set.key_switch);
+                match set.lwe_key {
+                    LweKey::Independent => b,
+                    LweKey::Blocks => b.str("lwe key", "blocks"),
+                }
+                .finish()
             }
             Variant::Nibble(set) => {
                 let b = start
@@ -194,9 +233,12 @@ impl ParamSet {
             let good = (1..32).contains(&g.base_log) && g.levels > 0 && bits < 64;
             range(what, bits, good, "at least one digit, below 64 bits in all")
         };
-        let unroll = |bits: usize| {
+        let unroll = |key: LweKey, bits: usize| {
             let what = "key bits per step of blind rotation";
-            range(what, bits, (1..=2).contains(&bits), "1 or 2")
+            match key {
+                LweKey::Independent => range(what, bits, (1..=2).contains(&bits), "1 or 2"),
+                LweKey::Blocks => range(what, bits, bits == BLOCK, "3, the bits of a block"),
+            }
         };
         const DIMENSIONS: &str = "whole steps of blind rotation, at most 7 polynomials";
         match &self.variant {
@@ -224,7 +266,7 @@ impl ParamSet {
                 )?;
                 let n = set.lwe_dimension;
                 let columns = n.div_ceil(set.key_switch_degree) + 1;
-                unroll(set.unroll)?;
+                unroll(set.lwe_key, set.unroll)?;
                 let good = n.is_multiple_of(set.unroll) && n > 0 && columns <= 8;
                 range("LWE dimension", n, good, DIMENSIONS)?;
                 let good = 1 << set.log2_values >= set.ggsw.levels;
@@ -250,7 +292,7 @@ impl ParamSet {
                 let good = set.degree.is_multiple_of(small);
                 range("key switch degree", small, good, "a divisor of N")?;
                 let n = set.lwe_dimension;
-                unroll(set.unroll)?;
+                unroll(LweKey::Independent, set.unroll)?;
                 let good = n.is_multiple_of(set.unroll) && n > 0 && n.div_ceil(small) < 8;
                 range("LWE dimension", n, good, DIMENSIONS)?;
                 let bits = set.digit_bits as usize;

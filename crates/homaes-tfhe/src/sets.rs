@@ -1,10 +1,12 @@
 //! The declared parameter sets.
 
 use crate::nibble::params::{nibble_paper, nibble_toy, nibble128};
-use crate::set::{BitsSet, Gadget, ParamSet, Variant};
+use crate::set::{BLOCK, BitsSet, Gadget, LweKey, ParamSet, Variant};
 use homaes_params::{Purpose, SetName};
 
 const PAPER: &str = "Trama, Clet, Boudguiga, Sirdey: A Homomorphic AES Evaluation in Less than 30 Seconds by Means of TFHE (2023)";
+
+const BLOCKS_PAPER: &str = "AES as in tfhe/p64; LWE keys of Lee, Min, Seo, Song: Faster TFHE Bootstrapping with Block Binary Keys (2023)";
 
 const fn gadget(base_log: u32, levels: usize) -> Gadget {
     Gadget { base_log, levels }
@@ -13,6 +15,7 @@ const fn gadget(base_log: u32, levels: usize) -> Gadget {
 /// What the secure sets on bits share.
 const BITS: BitsSet = BitsSet {
     lwe_dimension: 608,
+    lwe_key: LweKey::Independent,
     unroll: 2,
     lwe_log2_sigma: -12.76,
     rank: 2,
@@ -26,6 +29,18 @@ const BITS: BitsSet = BitsSet {
     scheme_switch: gadget(17, 2),
     key_switch: gadget(2, 5),
     key_switch_degree: 128,
+};
+
+/// What the toy sets on bits share.
+const TOY_BITS: BitsSet = BitsSet {
+    lwe_dimension: 16,
+    lwe_log2_sigma: -30.0,
+    rank: 1,
+    degree: 256,
+    glwe_log2_sigma: -60.0,
+    trace: gadget(12, 3),
+    key_switch: gadget(4, 4),
+    ..BITS
 };
 
 /// At most 2^-64 per batch.
@@ -49,22 +64,40 @@ pub const P128: ParamSet = ParamSet {
     ..P64
 };
 
+/// As [`P64`] with an LWE key in blocks, which makes blind rotation faster and the estimate less certain: at most 2^-64 per batch.
+pub const P64_BLOCKS: ParamSet = ParamSet {
+    name: SetName::from_static("tfhe/p64-blocks"),
+    paper: BLOCKS_PAPER,
+    variant: Variant::Bits(BitsSet {
+        lwe_dimension: 735,
+        lwe_key: LweKey::Blocks,
+        unroll: BLOCK,
+        lwe_log2_sigma: -12.75,
+        ..BITS
+    }),
+    ..P64
+};
+
 /// For tests: AES-128 in tens of milliseconds.
 pub const TOY: ParamSet = ParamSet {
     name: SetName::from_static("tfhe/toy"),
     purpose: Purpose::Toy,
     security_bits_claimed: None,
-    variant: Variant::Bits(BitsSet {
-        lwe_dimension: 16,
-        lwe_log2_sigma: -30.0,
-        rank: 1,
-        degree: 256,
-        glwe_log2_sigma: -60.0,
-        trace: gadget(12, 3),
-        key_switch: gadget(4, 4),
-        ..BITS
-    }),
+    variant: Variant::Bits(TOY_BITS),
     ..P64
+};
+
+/// As [`TOY`] with an LWE key in blocks.
+pub const TOY_BLOCKS: ParamSet = ParamSet {
+    name: SetName::from_static("tfhe/toy-blocks"),
+    paper: BLOCKS_PAPER,
+    variant: Variant::Bits(BitsSet {
+        lwe_dimension: 24,
+        lwe_key: LweKey::Blocks,
+        unroll: BLOCK,
+        ..TOY_BITS
+    }),
+    ..TOY
 };
 
 /// The paper's method, re-parametrised: at most 2^-64 per batch.
@@ -94,7 +127,16 @@ pub const NIBBLE_TOY: ParamSet = ParamSet {
 };
 
 /// All sets, secure ones first.
-pub const ALL: &[&ParamSet] = &[&P64, &P128, &NIBBLE128, &NIBBLE_PAPER, &TOY, &NIBBLE_TOY];
+pub const ALL: &[&ParamSet] = &[
+    &P64,
+    &P128,
+    &P64_BLOCKS,
+    &NIBBLE128,
+    &NIBBLE_PAPER,
+    &TOY,
+    &TOY_BLOCKS,
+    &NIBBLE_TOY,
+];
 
 /// The set called `name`.
 pub fn by_name(name: &str) -> Option<&'static ParamSet> {

@@ -3,6 +3,7 @@
 use crate::ciphertext::{Big, Glwe, Lwe};
 use crate::parts::{Shape, Spectra};
 use crate::rows::Secrets;
+use crate::secret::lwe_bits;
 use homaes_math::{Fourier, torus};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
@@ -24,7 +25,7 @@ impl Trial {
         let fouriers = shape.fouriers();
         let [mut lwe, mut glwe] =
             [shape.lwe_dimension, shape.big_dimension()].map(|len| vec![0; len]);
-        torus::binary(&mut rng, &mut lwe);
+        lwe_bits(shape.lwe_key, &mut rng, &mut lwe);
         torus::binary(&mut rng, &mut glwe);
         // of the masks
         let mut public = [0; 32];

@@ -206,6 +206,28 @@ fn the_curve_agrees_with_the_table() {
     }
 }
 
+/// No figure of one kind of secret is read off for another one.
+#[test]
+fn blocks_have_a_table_of_their_own() {
+    assert!(!BLOCKS.is_empty());
+    for row in BLOCKS.iter() {
+        let [n, log2_sigma, degree, block] = row.key;
+        let found = |n: f64, log2_sigma, degree: f64, block: f64| {
+            estimate_in_blocks(n as u32, block as u32, log2_sigma, degree as u32)
+        };
+        let same = found(n, log2_sigma, degree, block).unwrap();
+        assert!(same.tool.starts_with("tools/measure/block_binary.py"));
+        assert!(same.with_rotations <= same.bits && same.bits <= same.without_tables);
+        // weaker in one number each
+        assert_eq!(found(n - 1.0, log2_sigma, degree, block), None);
+        assert_eq!(found(n, log2_sigma - 0.01, degree, block), None);
+        assert_eq!(found(n, log2_sigma, 2.0 * degree, block), None);
+        assert_eq!(found(n, log2_sigma, degree, block + 1.0), None);
+        let independent = estimate(n as u32, log2_sigma, degree as u32);
+        assert!(independent.is_none_or(|e| e.tool != same.tool));
+    }
+}
+
 proptest! {
     #[test]
     fn bits_rise_with_dimension_and_noise(n in 600u32..5000, dn in 0u32..600, x in -62.0..-0.1, dx in 0.0..10.0) {

@@ -109,7 +109,10 @@ impl<'k> Engine<'k> {
         grid: u32,
     ) -> Vec<Glwe> {
         let set = self.set;
-        let exponents = lwes.iter().map(|lwe| Exponents::new(lwe, set.degree, grid));
+        let per_one = set.lwe_key.bits_per_one(set.unroll);
+        let exponents = lwes
+            .iter()
+            .map(|lwe| Exponents::new(lwe, per_one, set.degree, grid));
         let exponents: Vec<Exponents> = exponents.collect();
         let pairs = exponents.iter().zip(tests.iter().cycle());
         let rotations = pairs.map(|(exponents, test)| Rotation {
@@ -120,6 +123,7 @@ impl<'k> Engine<'k> {
         let key = BlindRotation {
             fourier: self.fourier,
             steps: &self.key.steps,
+            lwe_key: set.lwe_key,
             unroll: set.unroll,
             rank: set.rank,
             mask: set.rotation_mask,

@@ -68,7 +68,7 @@ fn damaged<T>(good: &[u8], step: usize, read: impl Fn(&[u8]) -> Result<T>) {
 
 #[test]
 fn keys_come_back_and_damage_is_seen() {
-    for set in [&sets::TOY, &sets::NIBBLE_TOY] {
+    for set in [&sets::TOY, &sets::TOY_BLOCKS, &sets::NIBBLE_TOY] {
         keys_come_back(fixture(set));
     }
 }
@@ -119,6 +119,21 @@ fn keys_come_back(mut f: Fixture) {
         let want = blocks.map(|block| homaes_aes::clear::decrypt_block(block, &keys));
         assert_eq!(found[..], want);
     }
+}
+
+/// A secret key of independent bits in the file of one in blocks.
+#[test]
+fn keys_that_are_not_in_blocks_are_refused() {
+    let f = fixture(&sets::TOY_BLOCKS);
+    let mut bits = f.secret.bits().to_vec();
+    bits[3..6].copy_from_slice(&[0, 1, 1]);
+    let other = SecretKey::from_bits(&f.params, f.secret.id(), Zeroizing::new(bits));
+    let error = read_secret(&f.params, &file(&other)).unwrap_err();
+    assert!(matches!(error, Error::NotInBlocks { .. }), "{error:?}");
+    assert_eq!(
+        error.to_string(),
+        "the secret key is not in blocks of three bits with at most one 1, as keys of set tfhe/toy-blocks are: it was not made for this set"
+    );
 }
 
 #[test]

@@ -130,12 +130,14 @@ fn aes_to_fheuint8(set: &ParamSet, count: usize) {
 #[test]
 fn toy_states_become_values() {
     aes_to_fheuint8(&sets::TOY, 3);
+    aes_to_fheuint8(&sets::TOY_BLOCKS, 2);
 }
 
 #[test]
 #[ignore = "full size: half a minute"]
 fn full_size_states_become_values() {
     aes_to_fheuint8(&sets::P64, 2);
+    aes_to_fheuint8(&sets::P64_BLOCKS, 2);
 }
 
 #[test]

@@ -23,7 +23,7 @@ use crate::meter::{Meter, Stage};
 use crate::nibble::table::{Table, differences, ends, unit_log};
 use crate::parts::Spectra;
 use crate::rotation::{BlindRotation, Exponents, Rotation, step_log};
-use crate::set::NibbleSet;
+use crate::set::{LweKey, NibbleSet};
 use crate::switching::{Automorphisms, KeySwitch};
 use homaes_math::{Fourier, Reals};
 use homaes_scheme::Cancel;
@@ -117,7 +117,7 @@ impl<'k> Engine<'k> {
             let each = small.iter_mut().map(|lwe| {
                 let half_step = 1 << (step_log(self.set.degree) - 1);
                 lwe.add_constant(self.unit() / 2 - half_step);
-                Exponents::new(lwe, self.set.degree, 0)
+                Exponents::new(lwe, 2, self.set.degree, 0)
             });
             each.collect()
         })
@@ -129,6 +129,7 @@ impl<'k> Engine<'k> {
         let key = BlindRotation {
             fourier: self.fourier,
             steps: &self.key.steps,
+            lwe_key: LweKey::Independent,
             unroll: set.unroll,
             rank: RANK,
             mask: set.rotation,
@@ -417,4 +418,4 @@ fn blocks(poly: &mut [u64], len: usize) {
 }
 
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;

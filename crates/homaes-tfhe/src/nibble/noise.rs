@@ -12,7 +12,7 @@
 
 use crate::nibble::table::{Values, byte_tables, exclusive_or, factors, norm, sbox_tables};
 use crate::noise::{Ring, Rotation, log2_erfc, log2_sigma, log2_sum, rounded_to, steps};
-use crate::set::NibbleSet;
+use crate::set::{LweKey, NibbleSet};
 use homaes_aes::{Direction, KeySize};
 
 /// Factors by which functions of a first digit multiply the variance of its rotation.
@@ -50,12 +50,12 @@ impl NibbleNoise {
     pub(crate) fn new(set: &NibbleSet) -> Self {
         let ring = Ring::new(1, set.degree, set.glwe_log2_sigma);
         let degree = ring.degree;
-        let steps = steps(set.lwe_dimension, set.unroll);
+        let steps = steps(set.lwe_dimension, LweKey::Independent, set.unroll);
         Self {
             rotation: ring.rotation(steps, [set.rotation, set.rotation_body]),
             automorphism: ring.automorphism(set.packing),
             key_switch: ring.key_switch(set.key_switch, set.lwe_log2_sigma),
-            modulus_switch: rounded_to(2.0 * degree, set.lwe_dimension),
+            modulus_switch: rounded_to(2.0 * degree, set.lwe_dimension as f64 / 4.0),
             degree,
             threshold: (-f64::from(set.digit_bits) - 2.0).exp2(),
         }

@@ -9,6 +9,7 @@ const fn gadget(base_log: u32, levels: usize) -> Gadget {
 fn p64() -> BitsSet {
     BitsSet {
         lwe_dimension: 640,
+        lwe_key: LweKey::Independent,
         unroll: 2,
         lwe_log2_sigma: -13.63,
         rank: 2,
@@ -109,6 +110,44 @@ fn rotation_as_measured() {
     close(model, -17.52, 0.35);
 }
 
+/// The rounding of a mask meets the bits of a key: the model of a key in blocks is the mean's upper bound, and that of no key less.
+#[test]
+fn rounding_meets_the_worst_key_in_blocks() {
+    let set = BitsSet {
+        lwe_dimension: 744,
+        lwe_key: LweKey::Blocks,
+        unroll: 3,
+        ..p64()
+    };
+    let moment = |ones: f64| {
+        // of the bits less their mean of 1/4
+        ones * (0.75f64.powi(2) + 2.0 * 0.25f64.powi(2)) + (248.0 - ones) * 3.0 * 0.25f64.powi(2)
+    };
+    let steps = 512.0f64.powi(2) * 12.0;
+    close(modulus_switch(&set) * steps - 1.0, moment(248.0), 1e-9);
+    // on average over keys p (1 - p) for a bit
+    close(moment(0.75 * 248.0), 744.0 * 3.0 / 16.0, 1e-9);
+    let independent = BitsSet {
+        lwe_key: LweKey::Independent,
+        unroll: 2,
+        ..set.clone()
+    };
+    close(
+        modulus_switch(&independent) * steps - 1.0,
+        744.0 / 4.0,
+        1e-9,
+    );
+    // as many keys and cases in a step of three bits as in one of two
+    let [blocks, pairs] = [&set, &independent].map(rotation);
+    for (blocks, pairs) in [
+        (blocks.key, pairs.key),
+        (blocks.rounding, pairs.rounding),
+        (blocks.fft, pairs.fft),
+    ] {
+        close(blocks / pairs, 248.0 / 372.0, 1e-12);
+    }
+}
+
 /// The standard deviation over all coefficients, of the trace of one value and of four.
 #[test]
 fn trace_as_measured() {
@@ -135,7 +174,12 @@ fn trace_as_measured() {
 
 #[test]
 fn structured_noise_is_below_the_bound() {
-    let declared = [&crate::sets::P64, &crate::sets::P128].map(|set| match &set.variant {
+    let declared = [
+        &crate::sets::P64,
+        &crate::sets::P128,
+        &crate::sets::P64_BLOCKS,
+    ]
+    .map(|set| match &set.variant {
         crate::Variant::Bits(set) => set.clone(),
         crate::Variant::Nibble(_) => unreachable!("sets on bits"),
     });

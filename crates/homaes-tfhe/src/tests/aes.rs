@@ -1,4 +1,4 @@
-use super::Keys;
+use super::{Keys, cpu_seconds};
 use crate::{Aes, Error, Expansion, ParamSet, Variant, WrappedKey, Wrapping, sets};
 use homaes_aes::clear::{decrypt_block, encrypt_block, trace};
 use homaes_aes::{Block, Direction, RoundKeys};
@@ -65,6 +65,11 @@ fn every_round_on_bits() {
 }
 
 #[test]
+fn every_round_with_a_key_in_blocks() {
+    every_size_and_direction(&sets::TOY_BLOCKS);
+}
+
+#[test]
 fn every_round_on_nibbles() {
     every_size_and_direction(&sets::NIBBLE_TOY);
 }
@@ -98,9 +103,43 @@ fn every_size_and_direction(set: &ParamSet) {
 
 #[test]
 fn every_round_at_full_size() {
-    let mut keys = Keys::new(&sets::P64, 1);
-    let key: Vec<u8> = (0..16).collect();
-    round_by_round(&mut keys, &key, wrappings()[0], &blocks(1));
+    for set in [&sets::P64, &sets::P64_BLOCKS] {
+        let mut keys = Keys::new(set, 1);
+        let key: Vec<u8> = (0..16).collect();
+        round_by_round(&mut keys, &key, wrappings()[0], &blocks(1));
+    }
+}
+
+/// A block under a key in blocks and under one of independent bits, in turn on one thread: processor time.
+#[test]
+#[ignore = "prints times"]
+fn keys_in_blocks_in_turn() {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
+    pool.unwrap().install(|| {
+        let round_keys = RoundKeys::expand(&[7; 16]).unwrap();
+        let wrapping = Wrapping {
+            expansion: Expansion::Client,
+            ..Wrapping::default()
+        };
+        let all = [&sets::P64, &sets::P64_BLOCKS].map(|set| {
+            let mut keys = Keys::new(set, 9);
+            let wrapped =
+                WrappedKey::encrypt(&keys.secret, &round_keys, wrapping, &mut keys.rng).unwrap();
+            (keys, wrapped)
+        });
+        for i in 0..7 {
+            let times = all.each_ref().map(|(keys, wrapped)| {
+                let aes = Aes::new(&keys.eval, wrapped).unwrap();
+                let start = cpu_seconds();
+                let state = aes.evaluate(&[[i; 16]]).unwrap();
+                let time = cpu_seconds() - start;
+                let found = keys.secret.decrypt_blocks(&state).unwrap().blocks[0];
+                assert_eq!(found, encrypt_block([i; 16], &round_keys));
+                time
+            });
+            println!("{times:.3?} s: {:.3}", times[1] / times[0]);
+        }
+    });
 }
 
 #[test]
@@ -114,7 +153,7 @@ fn every_round_on_nibbles_at_full_size() {
 #[test]
 #[ignore = "32 blocks: minutes"]
 fn every_round_of_a_full_batch() {
-    for (set, wrapping) in [(&sets::P64, 0), (&sets::P128, 1)] {
+    for (set, wrapping) in [(&sets::P64, 0), (&sets::P128, 1), (&sets::P64_BLOCKS, 2)] {
         let mut keys = Keys::new(set, 2);
         let key: Vec<u8> = (0..16).map(|i| i * 17).collect();
         round_by_round(&mut keys, &key, wrappings()[wrapping], &blocks(32));

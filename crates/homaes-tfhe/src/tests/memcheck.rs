@@ -8,11 +8,11 @@ use homaes_scheme::Owner;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
-/// Key generation, wrapping and decryption of both variants, with everything secret undefined.
+/// Key generation, wrapping and decryption of both variants and of a key in blocks, with everything secret undefined.
 #[test]
 #[ignore = "run by secrets_under_memcheck"]
 fn secrets() {
-    for set in [&sets::TOY, &sets::NIBBLE_TOY] {
+    for set in [&sets::TOY, &sets::TOY_BLOCKS, &sets::NIBBLE_TOY] {
         let mut rng = Poisoned(ChaCha20Rng::from_seed([1; 32]));
         let params = Params::new(set).unwrap();
         let secret = SecretKey::generate(&params, &mut rng).unwrap();

@@ -84,7 +84,11 @@ fn what_programs_cannot_take_is_refused() {
 /// What is looked up is a sum of two results at most, and then read wrongly hardly more often than in AES.
 #[test]
 fn sums_of_two_results_are_read_rightly() {
-    for (set, most) in [(&sets::P64, -64.0), (&sets::P128, -128.0)] {
+    for (set, most) in [
+        (&sets::P64, -64.0),
+        (&sets::P128, -128.0),
+        (&sets::P64_BLOCKS, -64.0),
+    ] {
         let params = Params::new(set).unwrap();
         let result = params.state_log2_sigma(1, 1);
         let found = params.log2_p_look_up(1.0 + result).unwrap();

@@ -2,13 +2,14 @@ use super::*;
 use crate::bits::table::{HALF, entries, polynomials};
 use crate::noise::{
     Accounting, BIT_THRESHOLD, LINEAR_TERMS, LOOK_UP_DEPTH, NoiseModel, REFRESHED,
-    external_product, log2_erfc, rounding,
+    external_product, log2_erfc, rounded_to, rounding,
 };
 use crate::parts::Shape;
 use crate::ring::Automorphism;
 use crate::sampling::{Moments, Reading, describe, judge, moment_of_digits, moments_of_digits};
-use crate::set::Variant;
+use crate::set::{LweKey, Variant};
 use crate::sets;
+use crate::tests::cpu_seconds;
 use crate::trial::Trial;
 use homaes_aes::Direction;
 use homaes_math::torus;
@@ -251,6 +252,13 @@ fn toy_stages() {
         ..bits(&sets::TOY).clone()
     };
     stages(&small, 64);
+    let blocks = BitsSet {
+        lwe_dimension: 24,
+        lwe_key: LweKey::Blocks,
+        unroll: 3,
+        ..small.clone()
+    };
+    stages(&blocks, 64);
     let plain = BitsSet { unroll: 1, ..small };
     stages(&plain, 64);
 }
@@ -258,6 +266,7 @@ fn toy_stages() {
 #[test]
 fn stages_at_full_size() {
     stages(bits(&sets::P64), 512);
+    stages(bits(&sets::P64_BLOCKS), 512);
 }
 
 /// What reaches blind rotation, in parts.
@@ -329,7 +338,8 @@ fn inputs(f: &Fixture, bits: &[bool], sums: u64) -> Inputs {
         for (o, (lwe, turned)) in small.iter().zip(&turned).enumerate() {
             let before = glwe_phase[o];
             let switched = lwe.phase(&f.trial.lwe);
-            let exponents = Exponents::new(turned, set.degree, set.log2_values);
+            let per_one = set.lwe_key.bits_per_one(set.unroll);
+            let exponents = Exponents::new(turned, per_one, set.degree, set.log2_values);
             let products = exponents.mask.iter().zip(&f.trial.lwe);
             let sum: usize = products.map(|(a, s)| a * *s as usize).sum();
             // the middle of what is rounded to this step, turned back
@@ -350,7 +360,15 @@ fn inputs(f: &Fixture, bits: &[bool], sums: u64) -> Inputs {
 /// 2^16 bits as they are when blind rotation starts. The distribution must be the model's, or narrower, far into its tail.
 #[test]
 fn noise_at_full_size_has_the_distribution_of_the_model() {
-    let set = bits(&sets::P64);
+    distribution(bits(&sets::P64));
+}
+
+#[test]
+fn noise_of_a_key_in_blocks_has_the_distribution_of_the_model() {
+    distribution(bits(&sets::P64_BLOCKS));
+}
+
+fn distribution(set: &BitsSet) {
     let f = Fixture::new(set, 5);
     let Inputs { linear, all, .. } = inputs(&f, &some_bits(8 * 64), (1 << 16) / OUTPUTS as u64);
     let model = NoiseModel::new(set, Accounting::Structured);
@@ -408,7 +426,7 @@ fn reading(set: &BitsSet, keys: u8, bytes: usize, samples_per_key: usize) {
         let sum: f64 = errors.chunks_exact(levels).map(pairs).sum();
         sum / errors.len() as f64
     };
-    let found: Vec<([Moments; 5], f64)> = (0..keys)
+    let found: Vec<([Moments; 5], [f64; 2])> = (0..keys)
         .into_par_iter()
         .with_max_len(1)
         .map(|key| {
@@ -422,9 +440,9 @@ fn reading(set: &BitsSet, keys: u8, bytes: usize, samples_per_key: usize) {
                 modulus_switch,
                 all,
             } = parts;
-            let in_rows = in_rows(&rotation);
+            let sums = [in_rows(&rotation), moment_of_bits(&f)];
             let parts = [rotation, linear, key_switch, modulus_switch, all];
-            (parts.map(|e| Moments::new(e, sigma)), in_rows)
+            (parts.map(|e| Moments::new(e, sigma)), sums)
         })
         .collect();
     let of_keys = |part: usize| found.iter().map(|f| f.0[part]).collect::<Vec<_>>();
@@ -432,7 +450,8 @@ fn reading(set: &BitsSet, keys: u8, bytes: usize, samples_per_key: usize) {
     let rotation = describe(0, "blind rotation", model.rotation.total());
     assert!(rotation < model.rotation.total() && rotation > 0.8 * model.rotation.total());
     let moment = moment_of_digits(set.ggsw);
-    let in_rows = found.iter().map(|f| f.1).sum::<f64>() / found.len() as f64 / moment;
+    let mean = |i: usize| found.iter().map(|f| f.1[i]).sum::<f64>() / found.len() as f64;
+    let in_rows = mean(0) / moment;
     println!(
         "  {:.4} times as much in rows, for the correlation of levels",
         in_rows / rotation
@@ -447,13 +466,23 @@ fn reading(set: &BitsSet, keys: u8, bytes: usize, samples_per_key: usize) {
     let switched = rounded + moment_of_digits(set.key_switch) * (model.key_switch - rounded);
     describe(1, "linear layer", linear);
     describe(2, "key switch", switched);
-    describe(3, "modulus switch", model.modulus_switch);
+    // the model takes the worst key in blocks
+    let rounded = rounded_to(1.0 / declared.step, mean(1));
+    assert!(rounded <= model.modulus_switch * (1.0 + 1e-9));
+    describe(3, "modulus switch", rounded);
     // no round key is added here
     let exact = Reading {
-        variance: linear + switched + model.modulus_switch,
+        variance: linear + switched + rounded,
         ..declared
     };
     judge("bits when read", &of_keys(4), sigma, exact, declared);
+}
+
+/// Second moments of the bits of the LWE key, less their mean, all together.
+fn moment_of_bits(f: &Fixture) -> f64 {
+    let mean = 1.0 / f.set.lwe_key.bits_per_one(f.set.unroll) as f64;
+    let squares = f.trial.lwe.iter().map(|&s| (s as f64 - mean).powi(2));
+    squares.sum()
 }
 
 /// `cargo test --release -p homaes-tfhe reading -- --ignored --nocapture`: with those of digits a quarter of an hour on two cores.
@@ -466,15 +495,15 @@ fn reading_p64() {
 /// As [`reading_p64`].
 #[test]
 #[ignore = "minutes"]
-fn reading_p128() {
-    reading(bits(&sets::P128), 48, 64, 1 << 15);
+fn reading_p64_blocks() {
+    reading(bits(&sets::P64_BLOCKS), 32, 32, 1 << 14);
 }
 
-/// Processor time of this thread.
-fn cpu_seconds() -> f64 {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
-    let nanos: u64 = text.split(' ').next().unwrap().parse().unwrap();
-    nanos as f64 * 1e-9
+/// As [`reading_p64`].
+#[test]
+#[ignore = "minutes"]
+fn reading_p128() {
+    reading(bits(&sets::P128), 48, 64, 1 << 15);
 }
 
 #[test]

@@ -1,8 +1,8 @@
 use super::*;
-use crate::nibble::engine::tests::cpu_seconds;
 use crate::nibble::methods::Keys;
 use crate::nibble::params::{nibble_paper, nibble_toy, nibble128};
 use crate::set::NibbleSet;
+use crate::tests::cpu_seconds;
 use homaes_aes::RoundKeys;
 use homaes_aes::clear::trace;
 use std::time::Instant;

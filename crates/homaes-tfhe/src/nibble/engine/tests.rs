@@ -5,6 +5,7 @@ use crate::nibble::params::{nibble_paper, nibble_toy, nibble128};
 use crate::nibble::table::{exclusive_or, norm, of_pairs, public_test_polynomial, sbox_tables};
 use crate::noise::rounding;
 use crate::sampling::{Moments, Reading, describe, judge, moment_of_digits};
+use crate::tests::cpu_seconds;
 use homaes_aes::{Direction, clear};
 
 fn torus_of(x: u64) -> f64 {
@@ -430,10 +431,4 @@ fn rotation_speed() {
             );
         }
     }
-}
-
-/// CPU time of this thread.
-pub(crate) fn cpu_seconds() -> f64 {
-    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
-    stat.split(' ').next().unwrap().parse::<f64>().unwrap() * 1e-9
 }
