@@ -352,38 +352,36 @@ impl Group<'_> {
 
     /// Coefficients of an output's pieces, as the conversions of all digits want them.
     fn prepare(&self, output: &Summands<'_>) -> Vec<Coefficients> {
-        let (params, plan) = (self.params, self.plan);
-        let n = params.ring().n();
-        let words = |at: usize, source: Source<'_>| {
+        let (pool, plan) = (self.params.pool(), self.plan);
+        let (n, count) = (pool.ring().n(), plan.from.len());
+        let words_of = |piece: usize, at: usize| {
+            let product;
+            let source = match output {
+                Summands::Stored { pieces, .. } => Source::Limb(&pieces[piece].limbs[at]),
+                Summands::Product(factors) => {
+                    product = factors.operands(plan, at);
+                    Source::Product(&product, piece)
+                }
+            };
             let (place, mut words) = ((at, plan.from[at]), Words::scratch(n));
-            let pool = params.pool();
             Coefficients::words_of(pool, self.meter, &plan.digits, place, source, &mut words);
             words
         };
-        let coefficients = |at: usize| -> Vec<Words> {
-            match output {
-                Summands::Stored { pieces, .. } => {
-                    let pieces = pieces.iter();
-                    let limbs = pieces.map(|p| words(at, Source::Limb(&p.limbs[at])));
-                    limbs.collect()
-                }
-                Summands::Product(factors) => {
-                    let product = factors.operands(plan, at);
-                    let part = |part| words(at, Source::Product(&product, part));
-                    [0, 1].map(part).into()
-                }
-            }
-        };
-        let limbs: Vec<Vec<Words>> = if self.spread {
-            let all = (0..plan.from.len()).into_par_iter();
-            all.map(coefficients).collect()
-        } else {
-            (0..plan.from.len()).map(coefficients).collect()
-        };
-        let pieces = transposed(limbs, output.pieces()).into_iter();
-        pieces
-            .map(|limbs| Coefficients::new(params.pool(), self.meter, limbs, &plan.digits))
-            .collect()
+        let coefficients = |words| Coefficients::new(pool, self.meter, words, &plan.digits);
+        let pieces = output.pieces();
+        if self.spread {
+            let all = (0..pieces * count).into_par_iter();
+            let all: Vec<Words> = all.map(|i| words_of(i / count, i % count)).collect();
+            let mut all = all.into_iter();
+            let pieces = (0..pieces).map(|_| coefficients(all.by_ref().take(count).collect()));
+            return pieces.collect();
+        }
+        // the quotients of a piece are made while its last limbs are in the cache
+        let pieces = (0..pieces).map(|piece| {
+            let words = (0..count).map(|at| words_of(piece, at));
+            coefficients(words.collect())
+        });
+        pieces.collect()
     }
 
     /// All digits of all outputs modulo the primes at some places of the extended basis, in evaluation form. Digits that

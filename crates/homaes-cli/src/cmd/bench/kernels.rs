@@ -35,17 +35,19 @@ pub(super) struct Kernels {
 /// One transform of the reference, again and again.
 pub(super) struct Reference {
     plan: Plan,
-    data: Vec<u64>,
+    /// aligned to lines of the cache, as where a plain vector lies makes a difference of 15 %
+    data: Words,
 }
 
 impl Reference {
     pub(super) fn new() -> Result<Self, Failure> {
         let plan = Plan::try_new(REFERENCE_POINTS, REFERENCE_PRIME)
             .ok_or_else(|| Failure::system("tfhe-ntt", "no plan for the reference prime"))?;
-        Ok(Self {
-            plan,
-            data: (0..REFERENCE_POINTS as u64).map(|i| i * i * i).collect(),
-        })
+        let mut data = Words::zeroed(REFERENCE_POINTS);
+        for (i, word) in (0..).zip(data.iter_mut()) {
+            *word = i * i * i;
+        }
+        Ok(Self { plan, data })
     }
 
     /// Nanoseconds of one forward transform.
