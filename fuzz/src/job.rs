@@ -10,7 +10,7 @@
 //! A plan that was changed may be refused, or be that of a job. Nothing may panic, and the plan as it is must be read.
 
 use crate::{Script, edit, fixture};
-use homaes::{Ciphertexts, DecryptOptions, Message, Mode, Output, Part};
+use homaes::{Cancel, Ciphertexts, DecryptOptions, Message, Mode, Output, Part};
 use homaes_job::{Job, Location, Planning, Worker};
 use serde_json::Value;
 use std::fs;
@@ -203,10 +203,10 @@ pub fn run(script: &[u8]) {
 fn uses(job: &Job) -> bool {
     let there = (0..job.shards()).all(|number| job.has(number).is_ok_and(|there| there));
     let right = job
-        .verify(&mut |_| ())
+        .verify(&Cancel::new())
         .is_ok_and(|verified| verified.wrong.is_empty());
     let status = job.status().is_ok_and(|status| status.missing() == 0);
-    let merged = job.merge(Output::held("memory", io::sink())).is_ok();
+    let merged = job.merge(Output::held("memory", io::sink()), &Cancel::new()).is_ok();
     let secret = &fixture().worlds[0].secret;
     let decrypted = job.results().is_ok_and(|results| {
         let results = Ciphertexts::of_read(results, "job");
@@ -222,7 +222,7 @@ fn uses(job: &Job) -> bool {
     let evaluated = job.keys(None).is_ok_and(|keys| {
         let worker = Worker::new(job, &keys, Some(NonZeroUsize::MIN));
         worker.is_ok_and(|worker| {
-            let verified = worker.verify(0.0, &mut |_| ());
+            let verified = worker.verify(0.0);
             verified.is_ok_and(|verified| verified.wrong.is_empty())
         })
     });
