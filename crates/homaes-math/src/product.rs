@@ -35,10 +35,11 @@ pub struct ProductSums<'a> {
     pub terms: &'a [(Factor, [&'a [u64]; 2])],
 }
 
-/// For every output `out_c = Σ_terms factor·key_c + part_c·by_row`, lazy, where part 0 is that under 1 and part 1 that under s; without products, the sum alone. At most [`MAX_TERMS`] - 2 terms.
+/// For every output `out_c = Σ_terms factor·key_c + part_c·by_row`, lazy, where part 0 is that under 1 and part 1 that under s; without products,
+/// the sum alone. At most [`MAX_TERMS`] - 2 terms.
 ///
-/// Digits, as many for each output, went through [`Transform::forward_rows`], and are of no use afterwards. Cost of an output: the second half of a transform for each
-/// digit, a [`kernel::tensor`], and an [`kernel::inner_product`]; [`OUTPUTS_AT_ONCE`] share each load of a key word.
+/// Digits, as many for each output, went through [`Transform::forward_rows`], and are of no use afterwards. Cost of an output: the second half
+/// of a transform for each digit, a [`kernel::tensor`], and an [`kernel::inner_product`]; [`OUTPUTS_AT_ONCE`] share each load of a key word.
 ///
 /// # Panics
 /// On slices of the wrong length, and on parts of a product without products.

@@ -144,8 +144,8 @@ impl Transform {
         }
     }
 
-    /// The second half of [`forward`](Self::forward), plus `c·source`, both lazy: what [`forward_columns`](Self::forward_columns) and [`scale_add`](kernel::scale_add) make, in one pass
-    /// through memory where kernels with 52-bit integers are in use.
+    /// The second half of [`forward`](Self::forward), plus `c·source`, both lazy: what [`forward_columns`](Self::forward_columns) and
+    /// [`scale_add`](kernel::scale_add) make, in one pass through memory where kernels with 52-bit integers are in use.
     pub fn forward_columns_plus(&self, source: &[u64], c: Shoup, a: &mut [u64]) {
         assert!(a.len() == self.ring.n() && source.len() == a.len());
         match self.integer_tables() {
@@ -183,8 +183,9 @@ impl Transform {
         }
     }
 
-    /// As [`inverse`](Self::inverse), of `source` to `out`, then times c, to canonical words: what [`scale_canonical`](kernel::scale_canonical) makes of coefficients, without passes through
-    /// memory of their own for a copy, a product and the scale where kernels with 52-bit integers are in use.
+    /// As [`inverse`](Self::inverse), of `source` to `out`, then times c, to canonical words: what
+    /// [`scale_canonical`](kernel::scale_canonical) makes of coefficients, without passes through memory of their own for a copy, a product and
+    /// the scale where kernels with 52-bit integers are in use.
     pub fn inverse_scaled(&self, source: Source<'_>, c: Shoup, out: &mut [u64]) {
         assert_eq!(out.len(), self.ring.n());
         let tables = self.fast.as_ref().and_then(|(_, inv)| inv.integers());

@@ -87,8 +87,8 @@ impl Pass<'_> {
                 .collect();
             return Ok(group(&outputs, self.calls).run());
         }
-        // groups of one or two products at the same time: threads work on the same key, so that what one has fetched the others find in the shared cache. Two read
-        // each key once, where no thread does more for it.
+        // groups of one or two products at the same time: threads work on the same key, so that what one has fetched the
+        // others find in the shared cache. Two read each key once, where no thread does more for it.
         let groups = |size: usize| self.calls * self.outputs.len().div_ceil(size);
         let longest = |size: usize| size * groups(size).div_ceil(rayon::current_num_threads());
         let size = match longest(OUTPUTS_AT_ONCE) <= longest(1) {

@@ -64,7 +64,8 @@ impl Consts {
 
     /// Montgomery reduction of `hi·2^52 + lo`, for `lo` plus [`start`](Self::start).
     ///
-    /// The low word of `lo + m·p` is zero: what it carries is `lo` divided by 2^52 and rounded up, so that 2^52 - 1 more in `lo` take the place of a product.
+    /// The low word of `lo + m·p` is zero: what it carries is `lo` divided by 2^52 and rounded up, so that 2^52 - 1 more in `lo` take
+    /// the place of a product.
     #[inline(always)]
     pub(super) unsafe fn reduce(&self, lo: __m512i, hi: __m512i) -> __m512i {
         // SAFETY: as in `shoup`.

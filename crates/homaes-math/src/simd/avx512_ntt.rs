@@ -1,16 +1,19 @@
 //! The transform in AVX-512 IFMA: radix 16 in registers, eight lanes of the axes 3 and 5 per vector.
 //!
-//! Range discipline for p < 2^47: every product by a constant is below 2p whatever 52-bit value it was given, so four butterfly levels on values below 2p
-//! stay below 32p < 2^52 and need no conditional subtraction; what leaves a radix-16 block is multiplied by a constant, or reduced by the constant 1.
+//! Range discipline for p < 2^47: every product by a constant is below 2p whatever 52-bit value it was given, so four butterfly levels on
+//! values below 2p stay below 32p < 2^52 and need no conditional subtraction; what leaves a radix-16 block is multiplied by a constant, or
+//! reduced by the constant 1.
 //!
-//! Words are right modulo 2^52 only: a multiplication reads no more of them, and sums and differences keep that. [`reduce`] alone clears the rest, so what is
-//! given back is below 2p as it stands.
+//! Words are right modulo 2^52 only: a multiplication reads no more of them, and sums and differences keep that. The last step alone clears
+//! the rest, so what is given back is below 2p as it stands.
 //!
-//! A difference needs a multiple of p added to it, so that it is not negative. Where its first operand is a product, or a difference itself, that multiple
-//! is in the operand already (its *bias*), which costs nothing: a product is added to something anyway. Comments give the range of values in p.
+//! A difference needs a multiple of p added to it, so that it is not negative. Where its first operand is a product, or a difference itself,
+//! that multiple is in the operand already (its *bias*), which costs nothing: a product is added to something anyway. Comments give the range
+//! of values in p.
 //!
-//! Between the two DFTs of an axis stand a level of butterflies, a product, and another level of butterflies. That is one 2 × 2 matrix, whose sums of two products
-//! cost five multiplications where two products cost six ([`pairs`]). On the axis of 17 the matrix is the 4 × 4 one of the lanes' axis of 5 ([`five`]).
+//! The last level of the first DFT of an axis, the product in the middle and the first level of the second DFT are one 2 × 2 matrix, whose
+//! sums of two products cost five multiplications where two products cost six ([`pairs`]). On the axis of 17 the product is joined with the
+//! correlation on the axis of 5 of the lanes, as a 4 × 4 matrix ([`five`]).
 
 use super::Tables as Plain;
 use super::avx512::{VectorMap, set1, sub_if_ge};
@@ -206,7 +209,8 @@ macro_rules! sixteen {
     };
 }
 
-/// Butterflies of the entries a and b of `x`: their sum, and `x[a] - x[b] + offset`, times a constant plus a bias where these are given. Without an offset the bias of `x[a]` is enough.
+/// Butterflies of the entries a and b of `x`: their sum, and `x[a] - x[b] + offset`, times a constant plus a bias where these are given. Without
+/// an offset the bias of `x[a]` is enough.
 macro_rules! butterflies {
     ($k:ident, $w:ident, $x:ident: $($a:literal - $b:literal $(+ $offset:ident)? $(=> $t:literal $($bias:ident)?)?;)*) => {$(
         let (s, t) = ($x[$a], $x[$b]);
@@ -264,7 +268,8 @@ unsafe fn dft16<A: Arithmetic>(k: &A, w: &[Shoup; 8], x: &mut [A::Word; 16]) {
 /// Bias of input j of [`pairs`], in p.
 const BIAS: [u64; 16] = [6, 6, 6, 6, 2, 2, 2, 2, 0, 0, 0, 0, 0, 0, 0, 0];
 
-/// A correlation of length 16 times constants: a DFT, a product, and a DFT again, with what stands between them made of both as 2 × 2 matrices.
+/// A correlation of length 16 times constants: a DFT, a product, and a DFT again, of which the levels beside the product are made with it, as 2 × 2
+/// matrices.
 ///
 /// In: below 2p, plus [`BIAS`]. Out: below 32p, output k at position `REV[k]`.
 #[inline(always)]
@@ -565,8 +570,8 @@ pub(super) unsafe fn some_columns(
     }
 }
 
-/// The axis of 17 and the lanes of `count` columns, in registers, from one limb to another or to the same one: each by its first column, and by the number of vectors from
-/// row to row. What is stored is what `end` makes of a vector's number and of its words, any 52-bit ones.
+/// The axis of 17 and the lanes of `count` columns, in registers, from one limb to another or to the same one: each by its first column, and
+/// by the number of vectors from row to row. What is stored is what `end` makes of a vector's number and of its words, any 52-bit ones.
 ///
 /// # Safety
 /// The processor must have AVX-512 F, DQ and IFMA; both must have these columns in all rows, of which those of `to` may be written.
