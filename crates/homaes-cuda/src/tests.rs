@@ -217,13 +217,14 @@ fn products_with_keys() {
                 (Factor::Digit(3), key(3)),
             ];
             let by_row = vec![special; ring.rows()];
+            let tensor = Tensor {
+                x: [&inputs[0], &inputs[1]],
+                y: [&inputs[2], &inputs[3]],
+                map: &galois,
+                scale,
+            };
             let sums = ProductSums {
-                tensor: product.then_some(Tensor {
-                    x: [&inputs[0], &inputs[1]],
-                    y: [&inputs[2], &inputs[3]],
-                    map: &galois,
-                    scale,
-                }),
+                tensors: if product { &[tensor] } else { &[] },
                 by_row: &by_row,
                 terms: &terms,
             };
@@ -232,15 +233,10 @@ fn products_with_keys() {
                 t.forward_rows(row);
             }
             let rows = digits.concat();
-            let mut digits: Vec<&mut [u64]> = digits.iter_mut().map(|d| &mut d[..]).collect();
+            let digits: Vec<&mut [u64]> = digits.iter_mut().map(|d| &mut d[..]).collect();
             let mut want = [vec![0; b.n], vec![0; b.n]];
-            product_sums(
-                ring,
-                t,
-                &sums,
-                &mut digits,
-                want.each_mut().map(|w| &mut w[..]),
-            );
+            let out = want.each_mut().map(|w| &mut w[..]);
+            product_sums(ring, t, &sums, &mut [digits], &mut [out]);
             let mut tables = Tables::default();
             let prime = tables.places([TARGET]);
             let own = tables.places([usize::from(product), 0]);
