@@ -161,8 +161,8 @@ fn has_avx512() -> bool {
 /// One direction of the vector transform, all constants broadcast-ready.
 #[derive(Clone, Debug)]
 #[cfg_attr(
-    not(target_arch = "x86_64"),
-    expect(dead_code, reason = "some of it is for AVX-512 alone")
+    not(any(target_arch = "x86_64", target_arch = "aarch64")),
+    expect(dead_code, reason = "rows and columns are for vector kernels alone")
 )]
 pub(crate) struct Tables {
     rows: usize,
