@@ -96,10 +96,26 @@ pub fn inner_product(
     }
 }
 
-/// How often the vector kernels of [`inner_product`] read the keys for so many outputs: once for four, two or one of them.
+/// Of so many outputs that are left, those that share each load of a key word next, on the kernels for AVX-512 IFMA.
+#[must_use]
+pub(crate) fn sharing(left: usize) -> usize {
+    match left {
+        0 | 1 => left,
+        2 | 3 => 2,
+        _ => 4,
+    }
+}
+
+/// How often the kernels for AVX-512 IFMA read the keys of an [`inner_product`] of so many outputs.
 #[must_use]
 pub fn key_readings(outputs: usize) -> usize {
-    outputs / 4 + outputs % 4 / 2 + outputs % 2
+    let mut left = outputs;
+    core::iter::from_fn(|| {
+        let together = sharing(left);
+        left -= together;
+        (together > 0).then_some(())
+    })
+    .count()
 }
 
 /// Asserts that all limbs of an inner product have n words, and that no reduction holds more products than it can.
@@ -347,21 +363,19 @@ pub fn tensor(ring: &Ring, m: &Modulus, t: &Tensor<'_>, out: [&mut [u64]; 4]) {
     }
 }
 
-/// The last two parts of [`tensor`] alone.
-pub fn tensor_high(ring: &Ring, m: &Modulus, t: &Tensor<'_>, mut out: [&mut [u64]; 2]) {
+/// Of the parts of [`tensor`] that are switched, under σ(s) and s·σ(s), the one with x_`part`: `x_part σ(y1) c`, lazy.
+pub fn tensor_part(ring: &Ring, m: &Modulus, t: &Tensor<'_>, part: usize, out: &mut [u64]) {
     let n = ring.n();
-    assert!(t.x.iter().chain(&t.y).all(|s| s.len() == n) && out.iter().all(|o| o.len() == n));
+    assert!(t.x[part].len() == n && t.y[1].len() == n && out.len() == n);
     if let Some(backend) = ring.vectorised() {
-        return simd::tensor_high(backend, ring, m, t, out);
+        return simd::tensor_part(backend, ring, m, t, part, out);
     }
     let mut moved = [0; BLOCK];
     for range in blocks(ring) {
         t.map.gather(t.y[1], range.start, &mut moved[..range.len()]);
         for (at, i) in range.enumerate() {
             let y1 = m.mul_shoup(moved[at], t.scale);
-            for (out, x) in out.iter_mut().zip(t.x) {
-                out[i] = reduce(m, u128::from(x[i]) * u128::from(y1));
-            }
+            out[i] = reduce(m, u128::from(t.x[part][i]) * u128::from(y1));
         }
     }
 }

@@ -17,7 +17,6 @@
 //! Cost at n = 32768: as much as 30 butterfly levels, 24 of them on the axes 17 and 257 and the rest by direct sums on 3 and 5 (twice those of a power-of-two transform), but no twiddle
 //! between axes; measured against `tfhe-ntt` by `homaes bench kernels`.
 
-use crate::aligned::Words;
 use crate::kernel::{self, Tensor};
 use crate::modulus::{Modulus, Shoup};
 use crate::prime::root_of_unity;
@@ -56,14 +55,14 @@ pub struct Constants {
     pub five_swap: u64,
 }
 
-/// What a transform is made of.
+/// Where a transform takes its input from: n lazy words.
 #[derive(Clone, Copy)]
 pub enum Source<'a> {
-    /// The limb itself.
+    /// The limb that the result goes to.
     InPlace,
-    /// Another one, of lazy words.
+    /// Another limb.
     Limb(&'a [u64]),
-    /// The part of a product under σ(s) (0) or s·σ(s) (1).
+    /// What [`kernel::tensor_part`] makes of a product: its part under σ(s) (0) or s·σ(s) (1).
     Product(&'a Tensor<'a>, usize),
 }
 
@@ -146,6 +145,9 @@ impl Transform {
 
     /// The second half of [`forward`](Self::forward), plus `c·source`, both lazy: what [`forward_columns`](Self::forward_columns) and
     /// [`scale_add`](kernel::scale_add) make, in one pass through memory where kernels with 52-bit integers are in use.
+    ///
+    /// # Panics
+    /// On slices of other lengths than n.
     pub fn forward_columns_plus(&self, source: &[u64], c: Shoup, a: &mut [u64]) {
         assert!(a.len() == self.ring.n() && source.len() == a.len());
         match self.integer_tables() {
@@ -186,6 +188,9 @@ impl Transform {
     /// As [`inverse`](Self::inverse), of `source` to `out`, then times c, to canonical words: what
     /// [`scale_canonical`](kernel::scale_canonical) makes of coefficients, without passes through memory of their own for a copy, a product and
     /// the scale where kernels with 52-bit integers are in use.
+    ///
+    /// # Panics
+    /// On slices of other lengths than n, and on a part of a product that is not 0 or 1.
     pub fn inverse_scaled(&self, source: Source<'_>, c: Shoup, out: &mut [u64]) {
         assert_eq!(out.len(), self.ring.n());
         let tables = self.fast.as_ref().and_then(|(_, inv)| inv.integers());
@@ -196,12 +201,7 @@ impl Transform {
             Source::InPlace => {}
             Source::Limb(source) => out.copy_from_slice(source),
             Source::Product(product, part) => {
-                let mut other = Words::scratch(out.len());
-                let mut parts = [&mut *out, &mut *other];
-                if part == 1 {
-                    parts.reverse();
-                }
-                kernel::tensor_high(&self.ring, &self.modulus, product, parts);
+                kernel::tensor_part(&self.ring, &self.modulus, product, part, out);
             }
         }
         self.inverse(out);
@@ -589,9 +589,12 @@ mod tests {
                             map: &map,
                             scale: modulus.shoup(p - 5),
                         };
-                        let mut parts = [input.clone(), input.clone()];
-                        let limbs = parts.each_mut().map(|part| &mut part[..]);
-                        kernel::tensor_high(&ring, modulus, &product, limbs);
+                        let part = |part| {
+                            let mut out = input.clone();
+                            kernel::tensor_part(&ring, modulus, &product, part, &mut out);
+                            out
+                        };
+                        let parts = [part(0), part(1)];
                         for (from, limb) in [
                             (Source::InPlace, input),
                             (Source::Limb(&source), &source),

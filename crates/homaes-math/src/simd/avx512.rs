@@ -18,6 +18,16 @@ pub(super) unsafe fn load(p: *const u64) -> __m512i {
     unsafe { _mm512_loadu_si512(p.cast()) }
 }
 
+/// Loads a vector of a stream, and fetches the one `AHEAD` words later.
+#[inline(always)]
+pub(super) unsafe fn stream<const AHEAD: usize>(p: *const u64) -> __m512i {
+    // SAFETY: the caller passes a pointer to eight readable words; a prefetch may go anywhere.
+    unsafe {
+        _mm_prefetch::<_MM_HINT_T0>(p.wrapping_add(AHEAD).cast());
+        load(p)
+    }
+}
+
 #[inline(always)]
 pub(super) unsafe fn store(p: *mut u64, x: __m512i) {
     // SAFETY: the caller passes a pointer to eight writable words.
@@ -149,8 +159,8 @@ impl VectorMap {
     }
 }
 
-/// Words between a load and its prefetch in the key inner products.
-const AHEAD: usize = 8 * 8;
+/// Words between a load and its prefetch where limbs are read from one end to the other.
+pub(super) const AHEAD: usize = 8 * 8;
 
 /// A term with the pointers of one group of `J` outputs.
 struct Pointers<const J: usize> {
@@ -184,9 +194,9 @@ pub(super) unsafe fn inner_product(
     // SAFETY: all lengths were checked above; every group lies within the outputs.
     unsafe {
         while first < outputs {
-            first += match outputs - first {
+            first += match kernel::sharing(outputs - first) {
                 1 => inner_product_group::<1>(ring, m, terms, rows, out, first),
-                2 | 3 => inner_product_group::<2>(ring, m, terms, rows, out, first),
+                2 => inner_product_group::<2>(ring, m, terms, rows, out, first),
                 _ => inner_product_group::<4>(ring, m, terms, rows, out, first),
             };
         }
@@ -235,14 +245,10 @@ unsafe fn inner_product_group<const J: usize>(
                 let mut hi = [[zero; J]; 2];
                 for t in &terms {
                     let at = t.map.row(row, nrows, cols) + t.map.column(col, cols);
-                    let (y0, y1) = (load(t.key[0].add(here)), load(t.key[1].add(here)));
-                    // more streams than the hardware follows; wrapping: past the end is harmless
-                    for key in t.key {
-                        _mm_prefetch::<_MM_HINT_T0>(key.wrapping_add(here + AHEAD).cast());
-                    }
+                    // more streams than the hardware follows
+                    let [y0, y1] = t.key.map(|key| stream::<AHEAD>(key.add(here)));
                     for j in 0..J {
-                        _mm_prefetch::<_MM_HINT_T0>(t.sources[j].wrapping_add(at + AHEAD).cast());
-                        let x = t.map.load(t.sources[j].add(at));
+                        let x = t.map.permuted(stream::<AHEAD>(t.sources[j].add(at)));
                         lo[0][j] = _mm512_madd52lo_epu64(lo[0][j], x, y0);
                         hi[0][j] = _mm512_madd52hi_epu64(hi[0][j], x, y0);
                         lo[1][j] = _mm512_madd52lo_epu64(lo[1][j], x, y1);
@@ -279,35 +285,10 @@ unsafe fn inner_product_group<const J: usize>(
 /// # Safety
 /// The processor must have AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
-pub(super) unsafe fn tensor(ring: &Ring, m: &Modulus, t: &Tensor<'_>, out: [&mut [u64]; 4]) {
-    // SAFETY: as the caller vouches.
-    unsafe { tensor_of::<4>(ring, m, t, out) }
-}
-
-/// # Safety
-/// The processor must have AVX-512 F, DQ and IFMA.
-#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
-pub(super) unsafe fn tensor_high(ring: &Ring, m: &Modulus, t: &Tensor<'_>, out: [&mut [u64]; 2]) {
-    // SAFETY: as the caller vouches.
-    unsafe { tensor_of::<2>(ring, m, t, out) }
-}
-
-/// All four parts of a product, or the last two.
-///
-/// # Safety
-/// The processor must have AVX-512 F, DQ and IFMA.
-#[inline]
-#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
-unsafe fn tensor_of<const PARTS: usize>(
-    ring: &Ring,
-    m: &Modulus,
-    t: &Tensor<'_>,
-    mut out: [&mut [u64]; PARTS],
-) {
+pub(super) unsafe fn tensor(ring: &Ring, m: &Modulus, t: &Tensor<'_>, mut out: [&mut [u64]; 4]) {
     let n = ring.n();
-    let inputs = [t.x[0], t.x[1], t.y[0], t.y[1]];
-    assert!(inputs.iter().all(|s| s.len() == n) && out.iter().all(|o| o.len() == n));
-    assert!(ring.lanes() == 8 && PARTS >= 2);
+    assert!(t.x.iter().chain(&t.y).all(|s| s.len() == n) && out.iter().all(|o| o.len() == n));
+    assert!(ring.lanes() == 8);
     let (rows, cols) = (ring.rows(), ring.cols());
     let out = out.each_mut().map(|o| o.as_mut_ptr());
     // SAFETY: row < rows and col < cols keep every access within the n words checked above.
@@ -320,15 +301,90 @@ unsafe fn tensor_of<const PARTS: usize>(
                 let here = (row * cols + col) * 8;
                 let at = map.row(row, rows, cols) + map.column(col, cols);
                 let x = t.x.map(|x| load(x.as_ptr().add(here)));
-                if PARTS == 4 {
-                    let y0 = map.load(t.y[0].as_ptr().add(at));
-                    store(out[0].add(here), k.mul(x[0], y0));
-                    store(out[1].add(here), k.mul(x[1], y0));
+                let y = t.y.map(|y| map.load(y.as_ptr().add(at)));
+                let y1 = k.shoup(y[1], w, q);
+                for (i, y) in [y[0], y1].into_iter().enumerate() {
+                    store(out[2 * i].add(here), k.mul(x[0], y));
+                    store(out[2 * i + 1].add(here), k.mul(x[1], y));
                 }
-                let y1 = k.shoup(map.load(t.y[1].as_ptr().add(at)), w, q);
-                store(out[PARTS - 2].add(here), k.mul(x[0], y1));
-                store(out[PARTS - 1].add(here), k.mul(x[1], y1));
             }
+        }
+    }
+}
+
+/// The part of a product under s_part·σ(s), for (1, s)_part, vector by vector.
+pub(super) struct TensorPart<'a> {
+    x: &'a [u64],
+    y: &'a [u64],
+    map: VectorMap,
+    scale: [__m512i; 2],
+    k: Consts,
+    rows: usize,
+    cols: usize,
+}
+
+impl<'a> TensorPart<'a> {
+    /// Of limbs of rows × cols vectors.
+    ///
+    /// # Safety
+    /// To be inlined into functions compiled for AVX-512 IFMA.
+    #[inline(always)]
+    pub(super) unsafe fn new(
+        m: &Modulus,
+        t: &Tensor<'a>,
+        part: usize,
+        (rows, cols): (usize, usize),
+    ) -> Self {
+        let (x, y) = (t.x[part], t.y[1]);
+        assert!(x.len() == 8 * rows * cols && y.len() == x.len());
+        // SAFETY: as the caller vouches.
+        unsafe {
+            Self {
+                x,
+                y,
+                map: VectorMap::new(t.map),
+                scale: [set1(t.scale.w), set1(t.scale.q)],
+                k: Consts::new(m),
+                rows,
+                cols,
+            }
+        }
+    }
+
+    /// Vector v, lazy; both factors are fetched `AHEAD` words ahead.
+    ///
+    /// # Safety
+    /// As of [`new`](Self::new), and v must be below rows × cols.
+    #[inline(always)]
+    pub(super) unsafe fn vector<const AHEAD: usize>(&self, v: usize) -> __m512i {
+        let (rows, cols) = (self.rows, self.cols);
+        let at = self.map.row(v / cols, rows, cols) + self.map.column(v % cols, cols);
+        // SAFETY: as the caller vouches; both limbs have that many vectors.
+        unsafe {
+            let y = self.map.permuted(stream::<AHEAD>(self.y.as_ptr().add(at)));
+            let y = self.k.shoup(y, self.scale[0], self.scale[1]);
+            self.k.mul(stream::<AHEAD>(self.x.as_ptr().add(8 * v)), y)
+        }
+    }
+}
+
+/// # Safety
+/// The processor must have AVX-512 F, DQ and IFMA.
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+pub(super) unsafe fn tensor_part(
+    ring: &Ring,
+    m: &Modulus,
+    t: &Tensor<'_>,
+    part: usize,
+    out: &mut [u64],
+) {
+    let (rows, cols) = (ring.rows(), ring.cols());
+    assert!(ring.lanes() == 8 && out.len() == 8 * rows * cols);
+    // SAFETY: the processor has the features, and v < rows · cols.
+    unsafe {
+        let part = TensorPart::new(m, t, part, (rows, cols));
+        for v in 0..rows * cols {
+            store(out.as_mut_ptr().add(8 * v), part.vector::<AHEAD>(v));
         }
     }
 }

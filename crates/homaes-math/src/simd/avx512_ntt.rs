@@ -16,11 +16,11 @@
 //! correlation on the axis of 5 of the lanes, as a 4 × 4 matrix ([`five`]).
 
 use super::Tables as Plain;
-use super::avx512::{VectorMap, set1, sub_if_ge};
+use super::avx512::{TensorPart, set1, stream, sub_if_ge};
 use crate::kernel::Tensor;
 use crate::lanes::array;
 use crate::modulus::{MASK, Modulus, Shoup};
-use crate::transform::Kernels;
+use crate::transform::{Kernels, Source};
 use core::arch::x86_64::*;
 
 /// Position of output k of a radix-16 block.
@@ -351,53 +351,37 @@ pub(super) unsafe fn rows(m: &Modulus, t: &Tables, rows: &mut [u64]) {
 /// # Safety
 /// The processor must have AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
-pub(super) unsafe fn rows_from(m: &Modulus, t: &Tables, source: &[u64], out: &mut [u64]) {
+unsafe fn rows_from(m: &Modulus, t: &Tables, source: &[u64], out: &mut [u64]) {
     assert_eq!(source.len(), out.len());
     // SAFETY: the processor has the features, and `source` as many vectors as `out`.
     unsafe {
-        rows_of(m, t, out, |v| ahead(source.as_ptr().add(8 * v)));
+        rows_of(m, t, out, |v| stream::<ROW>(source.as_ptr().add(8 * v)));
     }
 }
 
-/// The first half, of the part of a product under s_c·σ(s), for (1, s)_c.
+/// The first half, of a part of a product.
 ///
 /// # Safety
 /// The processor must have AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
-pub(super) unsafe fn rows_of_product(
+unsafe fn rows_of_product(
     m: &Modulus,
     t: &Tables,
-    (product, c): (&Tensor<'_>, usize),
+    (product, part): (&Tensor<'_>, usize),
     out: &mut [u64],
 ) {
-    let (x, y, scale) = (product.x[c], product.y[1], product.scale);
     let (rows, cols) = (t.plain.rows, t.plain.cols);
-    assert!(x.len() == out.len() && y.len() == out.len() && out.len() == rows * cols * 8);
-    // SAFETY: the processor has the features, and both factors have as many vectors as `out`, rows × cols.
+    assert_eq!(out.len(), rows * cols * 8);
+    // SAFETY: the processor has the features, and v < rows · cols, as `out` has that many vectors.
     unsafe {
-        let k = super::avx512::Consts::new(m);
-        let map = VectorMap::new(product.map);
-        let (w, q) = (set1(scale.w), set1(scale.q));
-        rows_of(m, t, out, |v| {
-            let at = map.row(v / cols, rows, cols) + map.column(v % cols, cols);
-            let y = k.shoup(map.permuted(ahead(y.as_ptr().add(at))), w, q);
-            k.mul(ahead(x.as_ptr().add(8 * v)), y)
-        });
+        let part = TensorPart::new(m, product, part, (rows, cols));
+        rows_of(m, t, out, |v| part.vector::<ROW>(v));
     }
 }
 
-/// Loads a vector, and fetches that of the next row: a pass reads every sixteenth one, which the processor does not foresee.
-///
-/// # Safety
-/// There must be eight words at `p`, and AVX-512 F; a prefetch may go anywhere.
-#[inline(always)]
-unsafe fn ahead(p: *const u64) -> __m512i {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        _mm_prefetch::<_MM_HINT_T0>(p.wrapping_add(8 * 256).cast());
-        _mm512_loadu_si512(p.cast())
-    }
-}
+/// Words of a row, where it is long: how far ahead the first pass over it fetches. It reads every sixteenth vector, which the processor does not
+/// foresee.
+const ROW: usize = 8 * 256;
 
 /// The first half, of what `load` gives for every vector's number, each once.
 ///
@@ -467,7 +451,7 @@ pub(super) unsafe fn columns_plus(
 /// # Safety
 /// The processor must have AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
-pub(super) unsafe fn columns_scaled(m: &Modulus, t: &Tables, c: Shoup, a: &mut [u64]) {
+unsafe fn columns_scaled(m: &Modulus, t: &Tables, c: Shoup, a: &mut [u64]) {
     // SAFETY: the processor has the features.
     unsafe {
         let k = Consts::new(m);
@@ -476,6 +460,29 @@ pub(super) unsafe fn columns_scaled(m: &Modulus, t: &Tables, c: Shoup, a: &mut [
             let product = k.sum(k.zero(), [[x, w, q]]);
             sub_if_ge(_mm512_and_si512(product, k.mask), p)
         });
+    }
+}
+
+/// Both halves, of `source`, times c, canonical.
+///
+/// # Safety
+/// The processor must have AVX-512 F, DQ and IFMA.
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+pub(super) unsafe fn transform_scaled(
+    m: &Modulus,
+    t: &Tables,
+    source: Source<'_>,
+    c: Shoup,
+    out: &mut [u64],
+) {
+    // SAFETY: the processor has the features.
+    unsafe {
+        match source {
+            Source::InPlace => rows(m, t, out),
+            Source::Limb(source) => rows_from(m, t, source, out),
+            Source::Product(product, part) => rows_of_product(m, t, (product, part), out),
+        }
+        columns_scaled(m, t, c, out);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Key switching of a product in AVX-512 IFMA: some columns of all digits go through their last axes to the second-level cache, and from there into the
 //! sums, row by row.
 
-use super::avx512::{Consts, VectorMap, load, set1, store, sub_if_ge};
+use super::avx512::{AHEAD, Consts, VectorMap, load, set1, store, stream, sub_if_ge};
 use super::avx512_ntt::{self, Tables};
 use crate::aligned::Words;
 use crate::kernel::Tensor;
@@ -11,11 +11,9 @@ use crate::product::{Factor, OUTPUTS_AT_ONCE, ProductSums};
 use crate::ring::Ring;
 use core::arch::x86_64::*;
 
-/// Columns at a time. A row of them has two kilobytes of every limb, which the processor fetches ahead; those of six digits are 400 kilobytes.
+/// Columns at a time. A row of them has two kilobytes of every limb, which the processor fetches ahead; those of two products of six
+/// digits each are 400 kilobytes.
 const COLUMNS: usize = 32;
-
-/// Words between a load and its prefetch.
-const AHEAD: usize = 8 * 8;
 
 /// Both halves of two sums of products.
 #[derive(Clone, Copy)]
@@ -42,16 +40,6 @@ impl Sums {
             self.lo[c] = _mm512_madd52lo_epu64(self.lo[c], x, y);
             self.hi[c] = _mm512_madd52hi_epu64(self.hi[c], x, y);
         }
-    }
-}
-
-/// Loads a vector of a stream, and fetches a later one.
-#[inline(always)]
-unsafe fn stream(p: *const u64) -> __m512i {
-    // SAFETY: the caller passes a pointer to eight readable words; a prefetch may go anywhere.
-    unsafe {
-        _mm_prefetch::<_MM_HINT_T0>(p.wrapping_add(AHEAD).cast());
-        load(p)
     }
 }
 
@@ -148,8 +136,9 @@ unsafe fn product_sums_of<const J: usize>(
                     let mut parts = [[_mm512_setzero_si512(); 2]; J];
                     for (j, (t, map)) in tensors.iter().enumerate().take(J) {
                         let at = map.row(row, rows, cols) + map.column(start + column, cols);
-                        let x = t.x.map(|x| stream(x.as_ptr().add(here)));
-                        let y = t.y.map(|y| map.permuted(stream(y.as_ptr().add(at))));
+                        let x = t.x.map(|x| stream::<AHEAD>(x.as_ptr().add(here)));
+                        let y =
+                            t.y.map(|y| map.permuted(stream::<AHEAD>(y.as_ptr().add(at))));
                         let y0 = k.shoup(y[0], set1(by_row.w), set1(by_row.q));
                         sum[j].add(0, x[0], y0);
                         sum[j].add(1, x[1], y0);
@@ -157,7 +146,7 @@ unsafe fn product_sums_of<const J: usize>(
                         parts[j] = x.map(|x| k.mul(x, y1));
                     }
                     for &(factor, key) in sums.terms {
-                        let key = key.map(|key| stream(key.as_ptr().add(here)));
+                        let key = key.map(|key| stream::<AHEAD>(key.as_ptr().add(here)));
                         for j in 0..J {
                             let x = match factor {
                                 Factor::Digit(number) => load(from(j, number).add(8 * column)),

@@ -17,7 +17,7 @@ macro_rules! kernels {
             double_products::inner_product(ring: &Ring, m: &Modulus, terms: &[Term<'_>], rows: &[RowTerm<'_>], out: &mut [[&mut [u64]; 2]]);
             double_products::row_sums(ring: &Ring, m: &Modulus, x: &[u64], keys: [&[u64]; 2], maps: &[&GaloisMap], out: &mut [[&mut [u64]; 2]]);
             double_products::tensor(ring: &Ring, m: &Modulus, t: &Tensor<'_>, out: [&mut [u64]; 4]);
-            double_products::tensor_high(ring: &Ring, m: &Modulus, t: &Tensor<'_>, out: [&mut [u64]; 2]);
+            double_products::tensor_part(ring: &Ring, m: &Modulus, t: &Tensor<'_>, part: usize, out: &mut [u64]);
             double_products::product(m: &Modulus, factors: [[&[u64]; 2]; 2], c: Shoup, out: [&mut [u64]; 3]);
             double_products::dot(m: &Modulus, terms: &[[&[u64]; 2]], add: bool, out: &mut [u64]);
             double_products::dots(m: &Modulus, x: &[&[&[u64]]], y: [&[&[u64]]; 2], add: bool, out: &mut [&mut [u64]]);

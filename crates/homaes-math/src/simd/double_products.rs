@@ -318,65 +318,60 @@ pub(super) unsafe fn tensor<V: Doubles<H>, const H: usize>(
     ring: &Ring,
     m: &Modulus,
     t: &Tensor<'_>,
-    out: [&mut [u64]; 4],
+    [o0, o1, o2, o3]: [&mut [u64]; 4],
 ) {
+    let one = m.shoup(1);
     // SAFETY: as the caller vouches.
-    unsafe { tensor_of::<V, 4, H>(ring, m, t, out) }
+    unsafe {
+        times_image::<V, 2, H>(ring, m, t.x, (t.y[0], t.map, one), [o0, o1]);
+        times_image::<V, 2, H>(ring, m, t.x, (t.y[1], t.map, t.scale), [o2, o3]);
+    }
 }
 
-/// See [`crate::kernel::tensor_high`].
+/// See [`crate::kernel::tensor_part`].
 #[inline(always)]
-pub(super) unsafe fn tensor_high<V: Doubles<H>, const H: usize>(
+pub(super) unsafe fn tensor_part<V: Doubles<H>, const H: usize>(
     ring: &Ring,
     m: &Modulus,
     t: &Tensor<'_>,
-    out: [&mut [u64]; 2],
+    part: usize,
+    out: &mut [u64],
 ) {
+    let image = (t.y[1], t.map, t.scale);
     // SAFETY: as the caller vouches.
-    unsafe { tensor_of::<V, 2, H>(ring, m, t, out) }
+    unsafe { times_image::<V, 1, H>(ring, m, [t.x[part]], image, [out]) }
 }
 
-/// All four parts of a product, or the last two.
+/// `x_i σ(y) c` for each x_i.
 #[inline(always)]
-unsafe fn tensor_of<V: Doubles<H>, const PARTS: usize, const H: usize>(
+unsafe fn times_image<V: Doubles<H>, const N: usize, const H: usize>(
     ring: &Ring,
     m: &Modulus,
-    t: &Tensor<'_>,
-    mut out: [&mut [u64]; PARTS],
+    x: [&[u64]; N],
+    (y, map, c): (&[u64], &GaloisMap, Shoup),
+    mut out: [&mut [u64]; N],
 ) {
     let n = ring.n();
-    let inputs = [t.x[0], t.x[1], t.y[0], t.y[1]];
-    assert!(inputs.iter().all(|s| s.len() == n) && out.iter().all(|o| o.len() == n));
-    assert!(ring.lanes() == 8 && PARTS >= 2);
+    assert!(x.iter().all(|x| x.len() == n) && y.len() == n && out.iter().all(|o| o.len() == n));
+    assert!(ring.lanes() == 8);
     let (rows, cols) = (ring.rows(), ring.cols());
     let out = out.each_mut().map(|o| o.as_mut_ptr());
     // SAFETY: see `Sum::new`; row < rows and col < cols keep every access within the n words checked above.
     unsafe {
         let k = Consts::<V>::new(m);
-        let map = VectorMap::new::<V>(t.map);
-        let unstore = Factor::new(m, m.from_stored(1));
-        let scale = Factor::new(m, m.from_stored(t.scale.w));
+        let map = VectorMap::new::<V>(map);
+        let c = Factor::new(m, m.from_stored(c.w));
         for row in 0..rows {
             for col in 0..cols {
                 let at = map.source(row, col, rows, cols);
                 for h in 0..H {
                     let here = (row * cols + col) * 8 + h * (8 / H);
-                    let x = [
-                        centred_words(&k, t.x[0].as_ptr().add(here)),
-                        centred_words(&k, t.x[1].as_ptr().add(here)),
-                    ];
-                    let load = |y: &[u64]| {
-                        let y = V::load_mapped(y.as_ptr().add(at).cast(), map.lanes[h]);
-                        y.or(k.two_52) - k.lift
-                    };
-                    if PARTS == 4 {
-                        let y0 = k.mul_const(load(t.y[0]), &unstore);
-                        k.store(mul(&k, x[0], y0), out[0].add(here));
-                        k.store(mul(&k, x[1], y0), out[1].add(here));
+                    let y = V::load_mapped(y.as_ptr().add(at).cast(), map.lanes[h]);
+                    let y = k.mul_const(y.or(k.two_52) - k.lift, &c);
+                    for (x, out) in x.iter().zip(out) {
+                        let x = centred_words(&k, x.as_ptr().add(here));
+                        k.store(mul(&k, x, y), out.add(here));
                     }
-                    let y1 = k.mul_const(load(t.y[1]), &scale);
-                    k.store(mul(&k, x[0], y1), out[PARTS - 2].add(here));
-                    k.store(mul(&k, x[1], y1), out[PARTS - 1].add(here));
                 }
             }
         }

@@ -316,75 +316,31 @@ transforms! {
     columns;
 }
 
-/// See [`crate::product::product_sums`].
-pub(crate) fn product_sums(
-    ring: &Ring,
-    m: &Modulus,
-    t: &IntegerTables,
-    sums: &ProductSums<'_>,
-    digits: &mut [Vec<&mut [u64]>],
-    out: &mut [[&mut [u64]; 2]],
-) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        assert!(has_avx512(), "vector kernel on a processor without it");
-        // SAFETY: the processor has the features, just checked; the kernel checks all slice lengths before it touches memory.
-        unsafe { avx512_product::product_sums(ring, m, t, sums, digits, out) }
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    {
-        let _ = (ring, m, t, sums, digits, out);
-        unreachable!("vector backends are never selected on this architecture")
-    }
-}
-
-/// See [`crate::transform::Transform::forward_columns_plus`].
-pub(crate) fn columns_plus(
-    m: &Modulus,
-    t: &IntegerTables,
-    source: &[u64],
-    c: Shoup,
-    a: &mut [u64],
-) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        assert!(has_avx512(), "vector kernel on a processor without it");
-        // SAFETY: as in `product_sums`.
-        unsafe { avx512_ntt::columns_plus(m, t, source, c, a) }
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    {
-        let _ = (m, t, source, c, a);
-        unreachable!("vector backends are never selected on this architecture")
-    }
-}
-
-/// See [`crate::transform::Transform::inverse_scaled`].
-pub(crate) fn transform_scaled(
-    m: &Modulus,
-    t: &IntegerTables,
-    source: Source<'_>,
-    c: Shoup,
-    a: &mut [u64],
-) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        assert!(has_avx512(), "vector kernel on a processor without it");
-        // SAFETY: as in `product_sums`.
-        unsafe {
-            match source {
-                Source::InPlace => avx512_ntt::rows(m, t, a),
-                Source::Limb(source) => avx512_ntt::rows_from(m, t, source, a),
-                Source::Product(product, c) => avx512_ntt::rows_of_product(m, t, (product, c), a),
-            }
-            avx512_ntt::columns_scaled(m, t, c, a);
+macro_rules! integers {
+    ($($(#[$doc:meta])* $path:ident :: $name:ident ( $($arg:ident : $ty:ty),* $(,)? );)*) => {$(
+        $(#[$doc])*
+        #[cfg(target_arch = "x86_64")]
+        pub(crate) fn $name($($arg: $ty),*) {
+            assert!(has_avx512(), "vector kernel on a processor without it");
+            // SAFETY: the processor has the features, just checked; the kernels check all slice lengths before they touch memory.
+            unsafe { $path::$name($($arg),*) }
         }
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    {
-        let _ = (m, t, source, c, a);
-        unreachable!("vector backends are never selected on this architecture")
-    }
+        $(#[$doc])*
+        #[cfg(not(target_arch = "x86_64"))]
+        pub(crate) fn $name($(_: $ty),*) {
+            unreachable!("vector backends are never selected on this architecture")
+        }
+    )*};
+}
+
+// kernels with 52-bit integers alone; the others take more than one
+integers! {
+    /// See [`crate::product::product_sums`].
+    avx512_product::product_sums(ring: &Ring, m: &Modulus, t: &IntegerTables, sums: &ProductSums<'_>, digits: &mut [Vec<&mut [u64]>], out: &mut [[&mut [u64]; 2]]);
+    /// See [`crate::transform::Transform::forward_columns_plus`].
+    avx512_ntt::columns_plus(m: &Modulus, t: &IntegerTables, source: &[u64], c: Shoup, a: &mut [u64]);
+    /// See [`crate::transform::Transform::inverse_scaled`].
+    avx512_ntt::transform_scaled(m: &Modulus, t: &IntegerTables, source: Source<'_>, c: Shoup, out: &mut [u64]);
 }
 
 impl VectorTables {
@@ -446,8 +402,8 @@ dispatch! {
     avx512_rows::to_torus(m: &Modulus, x: &[u64], constants: [u64; 2], out: &mut [u64]);
     /// See [`crate::kernel::tensor`].
     avx512::tensor(ring: &Ring, m: &Modulus, t: &Tensor<'_>, out: [&mut [u64]; 4]);
-    /// See [`crate::kernel::tensor_high`].
-    avx512::tensor_high(ring: &Ring, m: &Modulus, t: &Tensor<'_>, out: [&mut [u64]; 2]);
+    /// See [`crate::kernel::tensor_part`].
+    avx512::tensor_part(ring: &Ring, m: &Modulus, t: &Tensor<'_>, part: usize, out: &mut [u64]);
     /// See [`crate::kernel::product`].
     avx512::product(m: &Modulus, factors: [[&[u64]; 2]; 2], c: Shoup, out: [&mut [u64]; 3]);
     /// See [`crate::kernel::dot`].
