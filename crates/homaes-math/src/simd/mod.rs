@@ -7,6 +7,8 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 #[cfg(target_arch = "x86_64")]
+mod avx512_conversion;
+#[cfg(target_arch = "x86_64")]
 mod avx512_doubles;
 #[cfg(target_arch = "x86_64")]
 mod avx512_halves;
@@ -411,7 +413,7 @@ dispatch! {
     /// See [`crate::kernel::dots`].
     avx512::dots(m: &Modulus, x: &[&[&[u64]]], y: [&[&[u64]]; 2], add: bool, out: &mut [&mut [u64]]);
     /// See [`crate::kernel::limb_sums`].
-    avx512::limb_sums(y: &[&[u64]], constants: &[Vec<u64>], out: &mut [&mut [u64]]);
+    avx512_conversion::limb_sums(y: &[&[u64]], constants: &[Vec<u64>], out: &mut [&mut [u64]]);
     /// See [`crate::halves::pack`].
     avx512_halves::pack(m: &Modulus, words: &[u64], out: &mut [u64]);
     /// See [`crate::halves::unpack`].
@@ -425,11 +427,11 @@ dispatch! {
     /// See [`crate::halves::sums`].
     avx512_halves::sums_of_halves(m: &Modulus, sources: &[&[u64]], rows: &[Vec<u16>], out: &mut [&mut [u64]]);
     /// See [`crate::kernel::combine`].
-    avx512::combine(combinations: &[Combination<'_>], sources: &[&[u64]], out: &mut [&mut [u64]]);
+    avx512_conversion::combine(combinations: &[Combination<'_>], sources: &[&[u64]], out: &mut [&mut [u64]]);
     /// See [`crate::kernel::sums`].
     avx512::sums(m: &Modulus, sources: &[&[u64]], rows: &[Vec<u16>], out: &mut [&mut [u64]]);
     /// See [`crate::kernel::quotient`].
-    avx512::quotient(sources: &[&[u64]], inverses: &[f64], out: &mut [u64]);
+    avx512_conversion::quotient(sources: &[&[u64]], inverses: &[f64], out: &mut [u64]);
     /// See [`crate::kernel::scale_canonical`].
     avx512::scale_canonical(m: &Modulus, c: Shoup, a: &mut [u64]);
     /// See [`crate::kernel::scale_add`].
