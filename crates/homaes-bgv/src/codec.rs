@@ -22,8 +22,8 @@ use crate::aes::wrapped::{Part, WrappedKey, WrappedKeyFile, stream};
 use crate::bound::LOG2_P_FAIL;
 use crate::ciphertext::{Ciphertext, History, MODE_SUMMANDS};
 use crate::error::{Error, Result};
-use crate::keys::{EvalKey, EvalKeyFile, SecretKey, Target, key_stream, spread, uniform_poly};
-use crate::keyswitch::SwitchKey;
+use crate::keys::{EvalKey, EvalKeyFile, SecretKey, Target, key_stream, uniform_poly};
+use crate::keyswitch::{KeyPoly, SwitchKey};
 use crate::noise::Noise;
 use crate::params::{KeyPart, Params};
 use homaes_aes::{Direction, KeySize, Layout};
@@ -172,7 +172,7 @@ impl EvalKey {
                     let b = take_poly(params, &primes, "evaluation key", &mut input)?;
                     input.finish("evaluation key")?;
                     let a = uniform_poly(params, &seed, key_stream(key, part, digit), &primes);
-                    Ok([b, a].map(|half| spread(params, &primes, half)))
+                    Ok([b, a].map(|half| KeyPoly::new(params.prime_count(), &primes, half)))
                 });
                 pairs.collect::<Result<Vec<_>>>()
             };

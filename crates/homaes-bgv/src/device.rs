@@ -8,7 +8,7 @@ use crate::params::Params;
 use homaes_leveled::{Lowering, Meter, Poly};
 use rayon::prelude::*;
 
-pub use crate::keyswitch::{Addend, Factors, Pass, Post, Shape, Summands, SwitchKey};
+pub use crate::keyswitch::{Addend, Factors, KeyPoly, Pass, Post, Shape, Summands, SwitchKey};
 pub use crate::plan::SwitchPlan;
 
 /// A processor, or something beside it with a memory of its own.

@@ -9,10 +9,9 @@ use crate::ciphertext::Ciphertext;
 use crate::error::Result;
 use crate::evaluate::Evaluator;
 use crate::keys::{EvalKey, Target};
-use crate::keyswitch::{Addend, Post, Shape, Summands, SwitchKey};
+use crate::keyswitch::{Addend, KeyPoly, Post, Shape, Summands, SwitchKey};
 use crate::noise::Noise;
 use crate::params::{KeyPart, Params, SwitchPlan, Tail};
-use homaes_leveled::Poly;
 use homaes_math::GaloisMap;
 use homaes_scheme::Cancel;
 use std::sync::Arc;
@@ -152,22 +151,17 @@ impl Evaluator<'_> {
 /// If `cancel` is thrown, which is looked at before every digit.
 fn fold(params: &Params, key: &SwitchKey, constant: &[u8], cancel: &Cancel) -> Result<SwitchKey> {
     let row_len = params.ring().row_len();
-    let fold_poly = |poly: &Poly| {
-        let mut out = poly.clone();
-        for (i, limb) in out.limbs.iter_mut().enumerate() {
-            if limb.is_empty() {
-                continue;
-            }
+    let fold_poly = |poly: &KeyPoly| {
+        poly.map(|i, limb| {
             let t = params.transform(i);
             let m = t.modulus();
             for (row, value) in limb.chunks_exact_mut(row_len).zip(t.row_values(constant)) {
                 let c = m.shoup(value);
                 row.iter_mut().for_each(|x| *x = m.scale(*x, c));
             }
-        }
-        out
+        })
     };
-    let fold_pair = |pair: &[Poly; 2]| {
+    let fold_pair = |pair: &[KeyPoly; 2]| {
         cancel.check()?;
         Ok(pair.each_ref().map(fold_poly))
     };

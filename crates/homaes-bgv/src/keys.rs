@@ -26,7 +26,7 @@
 //! the secret they are made under: circular security is assumed, as everywhere in levelled FHE.
 
 use crate::error::{Error, Result};
-use crate::keyswitch::SwitchKey;
+use crate::keyswitch::{KeyPoly, SwitchKey};
 use crate::params::{KeyPart, Params, SwitchPlan, Tail};
 use homaes_aes::Layout;
 use homaes_leveled::secret::{self, lots, lots_mut};
@@ -327,7 +327,7 @@ impl EvalKey {
             .par_iter()
             .map(|digit| {
                 file.pair(digit)
-                    .map(|half| spread(params, &digit.primes, half))
+                    .map(|half| KeyPoly::new(params.prime_count(), &digit.primes, half))
             })
             .collect();
         let mut pairs = pairs.drain(..);
@@ -512,15 +512,6 @@ fn switched_secret(secret: &SecretKey, target: Target, i: usize, out: &mut Words
             *x = m.mul_stored(*x, s);
         }
     }
-}
-
-/// The limbs of `poly` at the numbers of their primes among all primes; empty ones elsewhere.
-pub(crate) fn spread(params: &Params, primes: &[usize], poly: Poly) -> Poly {
-    let mut out = Poly::scratch(0, params.prime_count());
-    for (limb, &i) in poly.limbs.into_iter().zip(primes) {
-        out.limbs[i] = limb;
-    }
-    out
 }
 
 /// Stream number of the uniform half of digit `digit` (below 16) of one part of key `index`.

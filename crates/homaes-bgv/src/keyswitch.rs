@@ -11,35 +11,16 @@
 //! prime, and within a prime over all outputs of a [`Pass`]: a key's limbs are read from memory once for
 //! all of them.
 
+mod key;
 mod pass;
 
+pub use key::{KeyPoly, SwitchKey};
 pub use pass::Pass;
 
-use crate::params::{KeyPart, SwitchPlan};
+use crate::params::SwitchPlan;
 use homaes_leveled::{Axes, Poly};
 use homaes_math::GaloisMap;
 use homaes_math::kernel::Tensor;
-
-/// By part, pairs (b_i, a_i) for the digits i, canonical limbs over all primes (empty for primes that the part does not
-/// hold).
-#[derive(Clone)]
-pub struct SwitchKey {
-    pub(crate) parts: [Vec<[Poly; 2]>; KeyPart::ALL.len()],
-}
-
-impl SwitchKey {
-    /// The pairs that `plan` reads, per digit of the gadget.
-    pub fn digits(&self, plan: &SwitchPlan) -> &[[Poly; 2]] {
-        &self.parts[plan.part.number()]
-    }
-
-    /// Whether the key holds all that `plan` reads.
-    pub(crate) fn covers(&self, plan: &SwitchPlan) -> bool {
-        let digits = self.digits(plan);
-        let held = |i: &usize| digits.iter().flatten().all(|p| !p.limbs[*i].is_empty());
-        plan.digits.iter().all(|d| d.number < digits.len()) && plan.extended.iter().all(held)
-    }
-}
 
 /// What all outputs of one pass have in common: the keys their pieces meet, and how addends enter.
 pub struct Shape<'a> {

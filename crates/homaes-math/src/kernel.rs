@@ -4,6 +4,7 @@
 //! R = 2^52 (see [`crate::modulus`]). All functions panic on slices of the wrong length, which only
 //! a mistake of the calling crate can cause.
 
+use crate::key_limb::KeyLimb;
 use crate::modulus::{MASK, Modulus, Shoup, WORD_BITS};
 use crate::ring::{GaloisMap, Ring};
 use crate::simd;
@@ -16,8 +17,8 @@ pub struct Term<'a> {
     pub sources: &'a [&'a [u64]],
     /// automorphism applied to the sources on the fly
     pub map: &'a GaloisMap,
-    /// two canonical limbs
-    pub key: [&'a [u64]; 2],
+    /// two limbs
+    pub key: [&'a KeyLimb; 2],
 }
 
 /// `σ(source) · c` for c ∈ Z\[ζ_17\], which is constant on rows.
@@ -66,15 +67,17 @@ pub fn inner_product(
     if let Some(backend) = ring.vectorised() {
         return simd::inner_product(backend, ring, m, terms, rows, out);
     }
-    let mut moved = [0; BLOCK];
+    let (mut moved, mut keys) = ([0; BLOCK], [0; BLOCK]);
     for (output, [out0, out1]) in out.iter_mut().enumerate() {
         for range in blocks(ring) {
             let moved = &mut moved[..range.len()];
+            let keys = &mut keys[..range.len()];
             let mut sums = [[0u128; BLOCK]; 2];
             for t in terms {
                 t.map.gather(t.sources[output], range.start, moved);
                 for (sums, key) in sums.iter_mut().zip(t.key) {
-                    for ((sum, &x), &k) in sums.iter_mut().zip(&*moved).zip(&key[range.clone()]) {
+                    key.copy_to(range.start, keys);
+                    for ((sum, &x), &k) in sums.iter_mut().zip(&*moved).zip(&*keys) {
                         *sum += u128::from(x) * u128::from(k);
                     }
                 }

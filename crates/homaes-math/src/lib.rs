@@ -7,6 +7,7 @@
 //! | coefficients <-> values | [`transform`] | one word per coefficient or embedding | 30 butterfly levels |
 //! | products, key inner products | [`kernel`] | limbs | two multiplications per product |
 //! | key switching of a product | [`product`] | limbs | half a transform for each digit, and the products |
+//! | limbs of keys | [`key_limb`] | six bytes a word | – |
 //! | limbs at rest, two residues to a word | [`halves`] | packed | copies |
 //! | residue systems | [`rns`] | one limb per prime | exact centred base conversion |
 //! | F_2\[X\]/Φ_m ⊃ GF(2^8)^ℓ | [`slots`] | bits <-> bytes | 2 M table look-ups |
@@ -28,6 +29,7 @@ pub mod fourier;
 pub mod halves;
 pub mod integer;
 pub mod kernel;
+pub mod key_limb;
 mod lanes;
 #[doc(hidden)]
 #[cfg_attr(
@@ -54,6 +56,7 @@ pub mod transform;
 
 pub use aligned::{Reals, Words};
 pub use fourier::Fourier;
+pub use key_limb::KeyLimb;
 pub use modulus::{Modulus, Shoup};
 pub use ring::{GaloisMap, Ring};
 pub use simd::{BACKEND_NAMES, BACKEND_VARIABLE, Backend, Vectors};

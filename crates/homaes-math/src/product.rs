@@ -6,6 +6,7 @@
 
 use crate::aligned::Words;
 use crate::kernel::{self, MAX_TERMS, RowTerm, Tensor, Term};
+use crate::key_limb::KeyLimb;
 use crate::ring::Ring;
 use crate::simd;
 use crate::transform::Transform;
@@ -31,8 +32,8 @@ pub struct ProductSums<'a> {
     pub tensors: &'a [Tensor<'a>],
     /// One canonical stored constant per row, for the parts under 1 and s.
     pub by_row: &'a [u64],
-    /// Each with two canonical limbs of the key.
-    pub terms: &'a [(Factor, [&'a [u64]; 2])],
+    /// Each with two limbs of the key.
+    pub terms: &'a [(Factor, [&'a KeyLimb; 2])],
 }
 
 /// For every output `out_c = Σ_terms factor·key_c + part_c·by_row`, lazy, where part 0 is that under 1 and part 1 that under s; without products,
@@ -190,8 +191,9 @@ mod tests {
             })
             .collect();
         let by_row: Vec<u64> = (0..ring.rows() as u64).map(|r| p - 1 - r).collect();
-        let keys: Vec<Vec<u64>> = (0..2 * digits as u64 + 4).map(|k| limb(p, k)).collect();
-        let key = |k: usize| [&keys[2 * k][..], &keys[2 * k + 1][..]];
+        let keys = (0..2 * digits as u64 + 4).map(|k| KeyLimb::new(&limb(p, k)));
+        let keys: Vec<KeyLimb> = keys.collect();
+        let key = |k: usize| [&keys[2 * k], &keys[2 * k + 1]];
         let mut terms: Vec<_> = (0..digits)
             .map(|d| (Factor::Digit(digits - 1 - d), key(d)))
             .collect();

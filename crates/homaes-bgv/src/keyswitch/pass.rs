@@ -7,7 +7,7 @@ use homaes_leveled::{Coefficients, Digit, Division, Meter, Poly, Stage, transpos
 use homaes_math::kernel::{self, AT_ONCE, RowTerm, Tensor, Term};
 use homaes_math::product::{Factor, OUTPUTS_AT_ONCE, ProductSums, product_sums};
 use homaes_math::transform::Source;
-use homaes_math::{GaloisMap, Words};
+use homaes_math::{GaloisMap, KeyLimb, Words};
 use homaes_scheme::Cancel;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -306,7 +306,7 @@ impl Group<'_> {
                 limbs.map(|(_, limb)| &mut limb[..]).collect()
             })
             .collect();
-        let mut terms: Vec<(Factor, [&[u64]; 2])> = Vec::new();
+        let mut terms: Vec<(Factor, [&KeyLimb; 2])> = Vec::new();
         let mut number = 0;
         for (uses, part, digit) in self.factors() {
             let factor = match digit.owns(at) {
@@ -318,7 +318,7 @@ impl Group<'_> {
             };
             for (_, key) in uses {
                 let key = key.digits(plan)[digit.number].each_ref();
-                terms.push((factor, key.map(|p| &*p.limbs[i])));
+                terms.push((factor, key.map(|p| &p.limbs()[i])));
             }
         }
         let readings = self.outputs.len().div_ceil(OUTPUTS_AT_ONCE);
@@ -448,7 +448,7 @@ impl Group<'_> {
                 shape.uses[k / digits].iter().map(move |&(map, key)| Term {
                     sources,
                     map,
-                    key: key.digits(plan)[number].each_ref().map(|p| &*p.limbs[i]),
+                    key: key.digits(plan)[number].each_ref().map(|p| &p.limbs()[i]),
                 })
             })
             .collect();

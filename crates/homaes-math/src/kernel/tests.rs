@@ -204,7 +204,8 @@ fn inner_product_of(outputs: usize) {
         let sources: Vec<Vec<&[u64]>> = (0..15)
             .map(|i| (0..outputs).map(|j| &limbs[i + j][..]).collect())
             .collect();
-        let keys: Vec<_> = (0..30).map(|i| limb(n, p, 100 + i)).collect();
+        let keys = (0..30).map(|i| KeyLimb::new(&limb(n, p, 100 + i)));
+        let keys: Vec<KeyLimb> = keys.collect();
         let by_row = limb(ring.rows(), p, 500);
         let terms: Vec<_> = (0..15)
             .map(|i| Term {
@@ -235,7 +236,7 @@ fn inner_product_of(outputs: usize) {
             let mut want = 0;
             for t in &terms {
                 let x = t.sources[output][t.map.source(i)] % p;
-                want = m.add(want, m.from_stored(m.mul(x, t.key[1][i])));
+                want = m.add(want, m.from_stored(m.mul(x, t.key[1].words()[i])));
             }
             let t = &rows[8];
             let x = t.sources[output][t.map.source(i)] % p;
@@ -364,7 +365,8 @@ fn mix_column_twins() {
 fn inner_product_of_forty_largest_terms() {
     on_all(|ring, m| {
         let (n, p) = (ring.n(), m.p());
-        let (lazy, key, by_row) = (vec![2 * p - 1; n], vec![p - 1; n], vec![p - 1; ring.rows()]);
+        let (lazy, key) = (vec![2 * p - 1; n], KeyLimb::new(&vec![p - 1; n]));
+        let by_row = vec![p - 1; ring.rows()];
         let (sources, map) = ([&lazy[..]], ring.frobenius(1));
         let term = Term {
             sources: &sources,
@@ -513,6 +515,7 @@ fn lengths_are_checked_on_every_backend() {
         let m = Modulus::new(SPECIAL);
         let (n, c) = (ring.n(), m.shoup(1));
         let (long, short) = (vec![0; n], vec![0; n - 8]);
+        let (key, short_key) = (KeyLimb::new(&long), KeyLimb::new(&short));
         let refuses = |f: &mut dyn FnMut()| {
             let f = std::panic::AssertUnwindSafe(f);
             assert!(std::panic::catch_unwind(f).is_err(), "{backend:?}");
@@ -552,7 +555,15 @@ fn lengths_are_checked_on_every_backend() {
             let term = Term {
                 sources: &[&short],
                 map: &map,
-                key: [&long, &long],
+                key: [&key, &key],
+            };
+            inner_product(&ring, &m, &[term], &[], &mut [[&mut a, &mut b]]);
+        });
+        refuses(&mut || {
+            let term = Term {
+                sources: &[&long],
+                map: &map,
+                key: [&key, &short_key],
             };
             inner_product(&ring, &m, &[term], &[], &mut [[&mut a, &mut b]]);
         });

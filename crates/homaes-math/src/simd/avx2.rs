@@ -93,6 +93,19 @@ impl Doubles<2> for Avx2 {
     }
 
     #[inline(always)]
+    unsafe fn load_key(from: *const u8) -> Self {
+        // SAFETY: as the trait says; 32 bytes are read, eight of them behind the words.
+        unsafe {
+            let x = _mm256_loadu_si256(from.cast());
+            // the halves that a word begins and ends in
+            let x = _mm256_permutevar8x32_epi32(x, _mm256_setr_epi32(0, 1, 1, 2, 3, 4, 4, 5));
+            let x = _mm256_srlv_epi64(x, _mm256_setr_epi64x(0, 16, 0, 16));
+            let x = _mm256_and_si256(x, _mm256_set1_epi64x((1 << 48) - 1));
+            Self(_mm256_castsi256_pd(x))
+        }
+    }
+
+    #[inline(always)]
     unsafe fn store(self, to: *mut f64) {
         // SAFETY: as the trait says.
         unsafe { _mm256_storeu_pd(to, self.0) }

@@ -1,6 +1,7 @@
 //! Element-wise and multiply-accumulate kernels in AVX-512 IFMA.
 
 use crate::kernel::{self, RowTerm, Tensor, Term};
+use crate::key_limb::{self, KeyLimb};
 use crate::modulus::{MASK, Modulus, Shoup};
 use crate::ring::{GaloisMap, Ring};
 use core::arch::x86_64::*;
@@ -24,6 +25,30 @@ pub(super) unsafe fn stream<const AHEAD: usize>(p: *const u64) -> __m512i {
     unsafe {
         _mm_prefetch::<_MM_HINT_T0>(p.wrapping_add(AHEAD).cast());
         load(p)
+    }
+}
+
+/// Loads the eight words of a key from the `at`-th on, and fetches those `AHEAD` words later.
+#[inline(always)]
+pub(super) unsafe fn stream_key<const AHEAD: usize>(p: *const u8, at: usize) -> __m512i {
+    // six bytes to each word, whose two others are zeros
+    const LINE: [u8; 64] = {
+        let mut line = [0; 64];
+        let mut i = 0;
+        while i < 64 {
+            line[i] = (i / 8 * key_limb::BYTES + i % 8) as u8;
+            i += 1;
+        }
+        line
+    };
+    // SAFETY: inlined into functions compiled for AVX-512 VBMI. The caller passes the bytes of a limb with eight words from the `at`-th on: a
+    // register of bytes can be read there (`KeyLimb::as_ptr`). A prefetch may go anywhere.
+    unsafe {
+        let p = p.add(key_limb::BYTES * at);
+        _mm_prefetch::<_MM_HINT_T0>(p.wrapping_add(key_limb::BYTES * AHEAD).cast());
+        let bytes = _mm512_loadu_si512(p.cast());
+        let places = _mm512_loadu_si512(LINE.as_ptr().cast());
+        _mm512_maskz_permutexvar_epi8(0x3f3f_3f3f_3f3f_3f3f, places, bytes)
     }
 }
 
@@ -165,7 +190,7 @@ pub(super) const AHEAD: usize = 8 * 8;
 struct Pointers<const J: usize> {
     map: VectorMap,
     sources: [*const u64; J],
-    key: [*const u64; 2],
+    key: [*const u8; 2],
 }
 
 /// A row term likewise.
@@ -177,8 +202,8 @@ struct RowPointers<'a, const J: usize> {
 }
 
 /// # Safety
-/// The processor must have AVX-512 F, DQ and IFMA.
-#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+/// The processor must have AVX-512 F, DQ, IFMA and VBMI.
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma,avx512vbmi")]
 pub(super) unsafe fn inner_product(
     ring: &Ring,
     m: &Modulus,
@@ -203,7 +228,7 @@ pub(super) unsafe fn inner_product(
 }
 
 /// The outputs `first .. first + J`; returns J. All 4 J accumulators stay in registers over the terms.
-#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma,avx512vbmi")]
 unsafe fn inner_product_group<const J: usize>(
     ring: &Ring,
     m: &Modulus,
@@ -223,7 +248,7 @@ unsafe fn inner_product_group<const J: usize>(
             .map(|t| Pointers {
                 map: VectorMap::new(t.map),
                 sources: core::array::from_fn(|j| t.sources[first + j].as_ptr()),
-                key: t.key.map(<[u64]>::as_ptr),
+                key: t.key.map(KeyLimb::as_ptr),
             })
             .collect();
         let row_terms: Vec<RowPointers<'_, J>> = rows
@@ -245,7 +270,7 @@ unsafe fn inner_product_group<const J: usize>(
                 for t in &terms {
                     let at = t.map.row(row, nrows, cols) + t.map.column(col, cols);
                     // more streams than the hardware follows
-                    let [y0, y1] = t.key.map(|key| stream::<AHEAD>(key.add(here)));
+                    let [y0, y1] = t.key.map(|key| stream_key::<AHEAD>(key, here));
                     for j in 0..J {
                         let x = t.map.permuted(stream::<AHEAD>(t.sources[j].add(at)));
                         lo[0][j] = _mm512_madd52lo_epu64(lo[0][j], x, y0);

@@ -65,6 +65,20 @@ impl Doubles<1> for Avx512 {
     }
 
     #[inline(always)]
+    unsafe fn load_key(from: *const u8) -> Self {
+        // SAFETY: as the trait says; 64 bytes are read, sixteen of them behind the words.
+        unsafe {
+            let x = _mm512_loadu_si512(from.cast());
+            // the halves that a word begins and ends in
+            let halves = _mm512_setr_epi32(0, 1, 1, 2, 3, 4, 4, 5, 6, 7, 7, 8, 9, 10, 10, 11);
+            let x = _mm512_permutexvar_epi32(halves, x);
+            let x = _mm512_srlv_epi64(x, _mm512_setr_epi64(0, 16, 0, 16, 0, 16, 0, 16));
+            let x = _mm512_and_si512(x, _mm512_set1_epi64((1 << 48) - 1));
+            Self(_mm512_castsi512_pd(x))
+        }
+    }
+
+    #[inline(always)]
     unsafe fn store(self, to: *mut f64) {
         // SAFETY: as the trait says.
         unsafe { _mm512_storeu_pd(to, self.0) }

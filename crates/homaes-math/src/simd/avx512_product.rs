@@ -1,7 +1,7 @@
 //! Key switching of a product in AVX-512 IFMA: some columns of all digits go through their last axes to the second-level cache, and from there into the
 //! sums, row by row.
 
-use super::avx512::{AHEAD, Consts, VectorMap, load, set1, store, stream, sub_if_ge};
+use super::avx512::{AHEAD, Consts, VectorMap, load, set1, store, stream, stream_key, sub_if_ge};
 use super::avx512_ntt::{self, Tables};
 use crate::aligned::Words;
 use crate::kernel::Tensor;
@@ -44,8 +44,8 @@ impl Sums {
 }
 
 /// # Safety
-/// The processor must have AVX-512 F, DQ and IFMA.
-#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+/// The processor must have AVX-512 F, DQ, IFMA and VBMI.
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma,avx512vbmi")]
 pub(super) unsafe fn product_sums(
     ring: &Ring,
     m: &Modulus,
@@ -79,8 +79,8 @@ pub(super) unsafe fn product_sums(
 /// [`product_sums`] of J outputs, whose sums are in registers.
 ///
 /// # Safety
-/// The processor must have AVX-512 F, DQ and IFMA.
-#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+/// The processor must have AVX-512 F, DQ, IFMA and VBMI.
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma,avx512vbmi")]
 unsafe fn product_sums_of<const J: usize>(
     ring: &Ring,
     m: &Modulus,
@@ -98,7 +98,11 @@ unsafe fn product_sums_of<const J: usize>(
     for digits in &*digits {
         assert!(digits.len() == count && digits.iter().all(|d| fit(d)));
     }
-    assert!(sums.terms.iter().all(|(_, key)| key.iter().all(|k| fit(k))));
+    assert!(
+        sums.terms
+            .iter()
+            .all(|(_, key)| key.iter().all(|k| k.len() == n))
+    );
     for t in sums.tensors {
         assert!(t.x.iter().chain(&t.y).all(|s| fit(s)) && sums.by_row.len() == rows);
     }
@@ -146,7 +150,7 @@ unsafe fn product_sums_of<const J: usize>(
                         parts[j] = x.map(|x| k.mul(x, y1));
                     }
                     for &(factor, key) in sums.terms {
-                        let key = key.map(|key| stream::<AHEAD>(key.as_ptr().add(here)));
+                        let key = key.map(|key| stream_key::<AHEAD>(key.as_ptr(), here));
                         for j in 0..J {
                             let x = match factor {
                                 Factor::Digit(number) => load(from(j, number).add(8 * column)),

@@ -38,6 +38,8 @@ pub(super) trait Doubles<const H: usize>:
     unsafe fn prefetch(at: *const u64);
     unsafe fn splat(x: f64) -> Self;
     unsafe fn load(from: *const f64) -> Self;
+    /// Words of six bytes from `from` on; bytes of two words of eight behind them can be read.
+    unsafe fn load_key(from: *const u8) -> Self;
     unsafe fn store(self, to: *mut f64);
     /// self · b + c
     unsafe fn mul_add(self, b: Self, c: Self) -> Self;

@@ -23,6 +23,7 @@
 
 use super::double::{Consts, Doubles, Factor, centred_words};
 use crate::kernel::{self, Combination, MAX_SOURCES, RowTerm, Tensor, Term};
+use crate::key_limb::{self, KeyLimb};
 use crate::lanes::array;
 use crate::modulus::{Modulus, Shoup};
 use crate::ring::{GaloisMap, Ring};
@@ -130,11 +131,51 @@ impl<M: Copy, const H: usize> VectorMap<M, H> {
     }
 }
 
+/// A limb of a key as the kernels read it.
+trait Key: Copy {
+    /// Words less p from the `at`-th on.
+    ///
+    /// # Safety
+    /// As of [`Doubles`].
+    unsafe fn centred<V: Doubles<H>, const H: usize>(self, k: &Consts<V>, at: usize) -> V;
+
+    /// Where the `at`-th word is, or would be.
+    fn place(self, at: usize) -> *const u64;
+}
+
+/// Of words of eight bytes.
+impl Key for *const u64 {
+    #[inline(always)]
+    unsafe fn centred<V: Doubles<H>, const H: usize>(self, k: &Consts<V>, at: usize) -> V {
+        // SAFETY: as the trait says.
+        unsafe { centred_words(k, self.add(at)) }
+    }
+
+    #[inline(always)]
+    fn place(self, at: usize) -> *const u64 {
+        self.wrapping_add(at)
+    }
+}
+
+/// Of a [`KeyLimb`].
+impl Key for *const u8 {
+    #[inline(always)]
+    unsafe fn centred<V: Doubles<H>, const H: usize>(self, k: &Consts<V>, at: usize) -> V {
+        // SAFETY: as the trait says.
+        unsafe { V::load_key(self.add(key_limb::BYTES * at)).or(k.two_52) - k.lift }
+    }
+
+    #[inline(always)]
+    fn place(self, at: usize) -> *const u64 {
+        self.wrapping_add(key_limb::BYTES * at).cast()
+    }
+}
+
 /// A term with the pointers of one group of `J` outputs.
-struct Pointers<M, const J: usize, const H: usize> {
+struct Pointers<M, K, const J: usize, const H: usize> {
     map: VectorMap<M, H>,
     sources: [*const u64; J],
-    key: [*const u64; 2],
+    key: [K; 2],
 }
 
 /// A row term likewise.
@@ -172,6 +213,46 @@ pub(super) unsafe fn inner_product<V: Doubles<H>, const H: usize>(
     }
 }
 
+/// The outputs `first .. first + J`; returns J.
+#[inline(always)]
+unsafe fn inner_product_group<V: Doubles<H>, const J: usize, const H: usize>(
+    ring: &Ring,
+    m: &Modulus,
+    terms: &[Term<'_>],
+    rows: &[RowTerm<'_>],
+    out: &mut [[&mut [u64]; 2]],
+    first: usize,
+) -> usize {
+    let mut outs = [[core::ptr::null_mut(); 2]; J];
+    for (pointers, out) in outs.iter_mut().zip(&mut out[first..]) {
+        *pointers = out.each_mut().map(|o| o.as_mut_ptr());
+    }
+    let sources = |all: &[&[u64]]| array!(J, all[first].as_ptr(), |j| all[first + j].as_ptr());
+    // SAFETY: see `Sum::new`; the caller checked that all limbs have n words.
+    unsafe {
+        let mut pointers: Vec<Pointers<V::Map, *const u8, J, H>> = Vec::with_capacity(terms.len());
+        for t in terms {
+            pointers.push(Pointers {
+                map: VectorMap::new::<V>(t.map),
+                sources: sources(t.sources),
+                key: t.key.map(KeyLimb::as_ptr),
+            });
+        }
+        let mut row_pointers: Vec<RowPointers<'_, V::Map, J, H>> = Vec::with_capacity(rows.len());
+        for t in rows {
+            row_pointers.push(RowPointers {
+                map: VectorMap::new::<V>(t.map),
+                sources: sources(t.sources),
+                by_row: t.by_row,
+                constant: 0.0,
+                second: t.second,
+            });
+        }
+        sums_of_terms::<V, _, J, H>(ring, m, &pointers, &mut row_pointers, outs);
+    }
+    J
+}
+
 /// The terms and row terms of each sum.
 fn parts(terms: usize, rows: usize) -> Vec<[Range<usize>; 2]> {
     let total = terms + rows;
@@ -185,49 +266,26 @@ fn parts(terms: usize, rows: usize) -> Vec<[Range<usize>; 2]> {
         .collect()
 }
 
-/// The outputs `first .. first + J`; returns J. All sums stay in registers over the terms.
+/// The sums of one group of outputs; they stay in registers over the terms.
+///
+/// # Safety
+/// As of [`Doubles`], with pointers to n words each, outputs to be written by nobody else.
 #[inline(always)]
-unsafe fn inner_product_group<V: Doubles<H>, const J: usize, const H: usize>(
+unsafe fn sums_of_terms<V: Doubles<H>, K: Key, const J: usize, const H: usize>(
     ring: &Ring,
     m: &Modulus,
-    terms: &[Term<'_>],
-    rows: &[RowTerm<'_>],
-    out: &mut [[&mut [u64]; 2]],
-    first: usize,
-) -> usize {
+    terms: &[Pointers<V::Map, K, J, H>],
+    rows: &mut [RowPointers<'_, V::Map, J, H>],
+    outs: [[*mut u64; 2]; J],
+) {
     let (nrows, cols) = (ring.rows(), ring.cols());
-    let mut outs = [[core::ptr::null_mut(); 2]; J];
-    for (pointers, out) in outs.iter_mut().zip(&mut out[first..]) {
-        *pointers = out.each_mut().map(|o| o.as_mut_ptr());
-    }
     let parts = parts(terms.len(), rows.len());
-    // SAFETY: see `Sum::new`; row < nrows and col < cols, so every access lies within the n words whose presence the caller checked; the outputs are exclusive
-    // borrows.
+    // SAFETY: see `Sum::new`; row < nrows and col < cols, so every access lies within the n words that the caller vouches for.
     unsafe {
-        let mut pointers: Vec<Pointers<V::Map, J, H>> = Vec::with_capacity(terms.len());
-        for t in terms {
-            pointers.push(Pointers {
-                map: VectorMap::new::<V>(t.map),
-                sources: array!(J, t.sources[first].as_ptr(), |j| t.sources[first + j]
-                    .as_ptr()),
-                key: t.key.map(<[u64]>::as_ptr),
-            });
-        }
-        let mut row_pointers: Vec<RowPointers<'_, V::Map, J, H>> = Vec::with_capacity(rows.len());
-        for t in rows {
-            row_pointers.push(RowPointers {
-                map: VectorMap::new::<V>(t.map),
-                sources: array!(J, t.sources[first].as_ptr(), |j| t.sources[first + j]
-                    .as_ptr()),
-                by_row: t.by_row,
-                constant: 0.0,
-                second: t.second,
-            });
-        }
         let k = Consts::<V>::new(m);
         let unstore = Factor::new(m, m.from_stored(1));
         for row in 0..nrows {
-            for t in &mut row_pointers {
+            for t in &mut *rows {
                 t.constant = Factor::new(m, t.by_row[row]).w;
             }
             for place in 0..cols * H {
@@ -237,12 +295,12 @@ unsafe fn inner_product_group<V: Doubles<H>, const J: usize, const H: usize>(
                 let mut totals = [[zero; J]; 2];
                 for [part, row_part] in &parts {
                     let mut sums = [[Sum::<V>::new(); J]; 2];
-                    for t in pointers.get_unchecked(part.clone()) {
+                    for t in terms.get_unchecked(part.clone()) {
                         let at = t.map.source(row, col, nrows, cols);
-                        let y0 = centred_words(&k, t.key[0].add(here));
-                        let y1 = centred_words(&k, t.key[1].add(here));
+                        let y0 = t.key[0].centred(&k, here);
+                        let y1 = t.key[1].centred(&k, here);
                         for key in t.key {
-                            V::prefetch(key.wrapping_add(here + AHEAD));
+                            V::prefetch(key.place(here + AHEAD));
                         }
                         for j in 0..J {
                             V::prefetch(t.sources[j].wrapping_add(at + AHEAD));
@@ -252,7 +310,7 @@ unsafe fn inner_product_group<V: Doubles<H>, const J: usize, const H: usize>(
                             sums[1][j].add(x, y1);
                         }
                     }
-                    for t in row_pointers.get_unchecked(row_part.clone()) {
+                    for t in rows.get_unchecked(row_part.clone()) {
                         let at = t.map.source(row, col, nrows, cols);
                         let y = V::splat(t.constant);
                         for j in 0..J {
@@ -281,7 +339,6 @@ unsafe fn inner_product_group<V: Doubles<H>, const J: usize, const H: usize>(
             }
         }
     }
-    J
 }
 
 /// See [`crate::kernel::row_sums`].
@@ -295,18 +352,24 @@ pub(super) unsafe fn row_sums<V: Doubles<H>, const H: usize>(
     out: &mut [[&mut [u64]; 2]],
 ) {
     let n = ring.n();
-    for (map, out) in maps.iter().zip(out.chunks_mut(1)) {
-        let sources: Vec<[&[u64]; 1]> = x.chunks_exact(n).map(|x| [x]).collect();
-        let rows = sources.iter().enumerate();
-        let terms = rows.map(|(row, sources)| Term {
-            sources,
-            map,
-            key: keys.map(|key| &key[row * n..][..n]),
-        });
-        let terms: Vec<Term<'_>> = terms.collect();
-        // SAFETY: as the caller vouches; lengths are checked there.
-        unsafe { inner_product::<V, H>(ring, m, &terms, &[], out) };
-        for x in out.iter_mut().flatten().flat_map(|o| o.iter_mut()) {
+    assert!(ring.lanes() == 8 && ring.rows() == 1 && x.len().is_multiple_of(n));
+    assert!(keys.iter().all(|k| k.len() == x.len()) && maps.len() == out.len());
+    assert!(out.iter().flatten().all(|o| o.len() == n));
+    for (map, out) in maps.iter().zip(out) {
+        let outs = [out.each_mut().map(|o| o.as_mut_ptr())];
+        // SAFETY: as the caller vouches; lengths were checked above.
+        unsafe {
+            let mut terms: Vec<Pointers<V::Map, *const u64, 1, H>> = Vec::new();
+            for row in 0..x.len() / n {
+                terms.push(Pointers {
+                    map: VectorMap::new::<V>(map),
+                    sources: [x[row * n..].as_ptr()],
+                    key: keys.map(|key| key[row * n..].as_ptr()),
+                });
+            }
+            sums_of_terms::<V, _, 1, H>(ring, m, &terms, &mut [], outs);
+        }
+        for x in out.iter_mut().flat_map(|o| o.iter_mut()) {
             *x = m.canonical(*x);
         }
     }

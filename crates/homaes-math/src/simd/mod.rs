@@ -64,7 +64,7 @@ pub enum Backend {
     Avx2,
     /// AVX-512 F: eight products in double precision at once.
     Avx512,
-    /// AVX-512 F, DQ and IFMA: eight 52-bit products at once.
+    /// AVX-512 F, DQ, IFMA and VBMI: eight 52-bit products at once.
     Avx512Ifma,
 }
 
@@ -153,6 +153,7 @@ fn has_avx512() -> bool {
         is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512dq")
             && is_x86_feature_detected!("avx512ifma")
+            && is_x86_feature_detected!("avx512vbmi")
     }
     #[cfg(not(target_arch = "x86_64"))]
     {

@@ -1,0 +1,74 @@
+//! Key-switching keys in memory.
+
+use crate::params::{KeyPart, SwitchPlan};
+use homaes_leveled::{Poly, Resident};
+use homaes_math::{KeyLimb, Words};
+use std::sync::{Arc, OnceLock};
+
+/// One half of a digit of a key: a canonical limb for each prime of the set, empty for those that the key does not hold. A device can have a
+/// copy.
+#[derive(Clone)]
+pub struct KeyPoly {
+    limbs: Vec<KeyLimb>,
+    resident: OnceLock<Arc<dyn Resident>>,
+}
+
+impl KeyPoly {
+    /// From the limbs of `poly`, canonical ones modulo `primes`, out of `count` primes.
+    pub(crate) fn new(count: usize, primes: &[usize], poly: Poly) -> Self {
+        let mut limbs: Vec<KeyLimb> = (0..count).map(|_| KeyLimb::new(&[])).collect();
+        for (limb, &i) in poly.limbs.into_iter().zip(primes) {
+            limbs[i] = KeyLimb::new(&limb);
+        }
+        let resident = OnceLock::new();
+        Self { limbs, resident }
+    }
+
+    /// Its limbs.
+    pub fn limbs(&self) -> &[KeyLimb] {
+        &self.limbs
+    }
+
+    /// The copy on a device, which `upload` makes if there is none.
+    pub fn resident(
+        &self,
+        upload: impl FnOnce(&[KeyLimb]) -> Arc<dyn Resident>,
+    ) -> &Arc<dyn Resident> {
+        self.resident.get_or_init(|| upload(&self.limbs))
+    }
+
+    /// What `change` makes of the words of each limb, with the number of its prime; they must be canonical.
+    pub(crate) fn map(&self, change: impl Fn(usize, &mut Words)) -> Self {
+        let limbs = self.limbs.iter().enumerate().map(|(i, limb)| {
+            let mut words = limb.words();
+            if !words.is_empty() {
+                change(i, &mut words);
+            }
+            KeyLimb::new(&words)
+        });
+        Self {
+            limbs: limbs.collect(),
+            resident: OnceLock::new(),
+        }
+    }
+}
+
+/// By part, pairs (b_i, a_i) for the digits i.
+#[derive(Clone)]
+pub struct SwitchKey {
+    pub(crate) parts: [Vec<[KeyPoly; 2]>; KeyPart::ALL.len()],
+}
+
+impl SwitchKey {
+    /// The pairs that `plan` reads, per digit of the gadget.
+    pub fn digits(&self, plan: &SwitchPlan) -> &[[KeyPoly; 2]] {
+        &self.parts[plan.part.number()]
+    }
+
+    /// Whether the key holds all that `plan` reads.
+    pub(crate) fn covers(&self, plan: &SwitchPlan) -> bool {
+        let digits = self.digits(plan);
+        let held = |i: &usize| digits.iter().flatten().all(|p| !p.limbs[*i].is_empty());
+        plan.digits.iter().all(|d| d.number < digits.len()) && plan.extended.iter().all(held)
+    }
+}
