@@ -163,24 +163,30 @@ impl Cuda {
         let mut out = Vec::with_capacity(pass.outputs.len());
         for (number, outputs) in pass.outputs.chunks(OUTPUTS).enumerate() {
             pass.cancel.check()?;
-            out.extend(Switching::new(self, pass, outputs, number * OUTPUTS).run());
+            out.extend(Switching::new(self, pass, outputs, number * OUTPUTS)?.run()?);
         }
         Ok(out)
     }
 
     /// See [`Device::mod_down`](homaes_bgv::device::Device::mod_down).
-    pub(crate) fn lower(&self, params: &Params, plan: &Lowering, all: &[&Poly]) -> Vec<Poly> {
-        let held: Vec<Held> = all.iter().map(|a| self.held(&a.limbs)).collect();
+    pub(crate) fn lower(
+        &self,
+        params: &Params,
+        plan: &Lowering,
+        all: &[&Poly],
+    ) -> Result<Vec<Poly>> {
+        let held = all.iter().map(|a| self.held(&a.limbs));
+        let held: Vec<Held> = held.collect::<Result<_>>()?;
         let mut tables = Tables::default();
         let at = lowering_tables(params, plan, &mut tables);
         let sources = tables.words(held.iter().map(Held::at));
-        let tables = Buffer::of(&self.gpu.driver, &tables.0);
+        let tables = Buffer::of(&self.gpu.driver, &tables.0)?;
         let (dropped, elements) = (plan.dropped().len(), all.len());
-        let work = Buffer::new(&self.gpu.driver, elements * (dropped + 1) * self.gpu.n());
-        let out = self.divide(plan, &tables, &at, (sources, elements), work.at(0));
+        let work = Buffer::new(&self.gpu.driver, elements * (dropped + 1) * self.gpu.n())?;
+        let out = self.divide(plan, &tables, &at, (sources, elements), work.at(0))?;
         let (n, to) = (self.gpu.n(), plan.to().len());
         let poly = |k: usize| self.poly(&out, k * to * n, to);
-        (0..elements).map(poly).collect()
+        Ok((0..elements).map(poly).collect())
     }
 
     /// Switches elements by `plan`; the addresses of their limbs are in the tables. At `work` there is room for the limbs dropped, and for one more of each element.
@@ -191,10 +197,10 @@ impl Cuda {
         at: &LoweringTables,
         (sources, elements): (usize, usize),
         work: u64,
-    ) -> Arc<Buffer> {
+    ) -> Result<Arc<Buffer>> {
         let gpu = &self.gpu;
         let (n, dropped, to) = (gpu.n(), plan.dropped().len(), plan.to().len());
-        let out = Arc::new(Buffer::new(&gpu.driver, elements * to * n));
+        let out = Arc::new(Buffer::new(&gpu.driver, elements * to * n)?);
         let digits = Digits {
             count: 1,
             places: tables.at(at.order),
@@ -207,15 +213,15 @@ impl Cuda {
         let (y, v) = (work, work + 8 * (elements * dropped * n) as u64);
         let primes = tables.at(at.dropped);
         let from = [primes, tables.at(at.places), tables.at(sources), y];
-        gpu.rows_inverse([dropped, elements], from);
-        gpu.columns_scale([dropped, elements], [primes, tables.at(at.scale), y]);
-        gpu.quotient(elements, &digits, [y, v]);
+        gpu.rows_inverse([dropped, elements], from)?;
+        gpu.columns_scale([dropped, elements], [primes, tables.at(at.scale), y])?;
+        gpu.quotient(elements, &digits, [y, v])?;
         let primes = tables.at(at.to);
-        gpu.rows_combine([to, elements], primes, &digits, [y, v, out.at(0)]);
+        gpu.rows_combine([to, elements], primes, &digits, [y, v, out.at(0)])?;
         let [kept, factor] = [at.kept, at.factor].map(|at| tables.at(at));
         let args = [primes, kept, factor, tables.at(sources), out.at(0)];
-        gpu.columns_finish([to, elements], args);
-        out
+        gpu.columns_finish([to, elements], args)?;
+        Ok(out)
     }
 }
 
@@ -245,7 +251,12 @@ struct Switching<'a> {
 }
 
 impl<'a> Switching<'a> {
-    fn new(cuda: &'a Cuda, pass: &'a Pass<'a>, outputs: &'a [Summands<'a>], first: usize) -> Self {
+    fn new(
+        cuda: &'a Cuda,
+        pass: &'a Pass<'a>,
+        outputs: &'a [Summands<'a>],
+        first: usize,
+    ) -> Result<Self> {
         let plan: &SwitchPlan = pass.plan;
         let n = cuda.gpu.n();
         let (sums, elements) = (2 * outputs.len(), outputs.len() * pass.shape.uses.len());
@@ -262,14 +273,14 @@ impl<'a> Switching<'a> {
             scaled,
             sums * (plan.down.dropped().len() + 1),
         ];
-        let work = Buffer::new(&cuda.gpu.driver, limbs.iter().sum::<usize>() * n);
+        let work = Buffer::new(&cuda.gpu.driver, limbs.iter().sum::<usize>() * n)?;
         let mut used = 0;
         let [sums, extended, words, quotients, scaled, division] = limbs.map(|limbs| {
             let at = work.at(used);
             used += limbs * n;
             at
         });
-        Self {
+        Ok(Self {
             cuda,
             pass,
             outputs,
@@ -283,18 +294,18 @@ impl<'a> Switching<'a> {
             quotients,
             scaled,
             division,
-        }
+        })
     }
 
     /// Address of a polynomial on the GPU, where it stays until the outputs are computed.
-    fn address(&mut self, poly: &Poly) -> u64 {
-        let held = self.cuda.held(&poly.limbs);
+    fn address(&mut self, poly: &Poly) -> Result<u64> {
+        let held = self.cuda.held(&poly.limbs)?;
         let at = held.at();
         self.held.push(held);
-        at
+        Ok(at)
     }
 
-    fn addresses<'p>(&mut self, polys: impl IntoIterator<Item = &'p Poly>) -> Vec<u64> {
+    fn addresses<'p>(&mut self, polys: impl IntoIterator<Item = &'p Poly>) -> Result<Vec<u64>> {
         polys.into_iter().map(|p| self.address(p)).collect()
     }
 
@@ -306,7 +317,7 @@ impl<'a> Switching<'a> {
         self.outputs.len() * self.pieces()
     }
 
-    fn run(mut self) -> Vec<[Poly; 2]> {
+    fn run(mut self) -> Result<Vec<[Poly; 2]>> {
         let (params, plan): (_, &SwitchPlan) = (self.pass.params, self.pass.plan);
         let at = switch_tables(params, plan, &mut self.tables);
         let down = lowering_tables(params, &plan.down, &mut self.tables);
@@ -323,9 +334,9 @@ impl<'a> Switching<'a> {
             })
             .collect();
         let tables = if factors.is_empty() {
-            self.stored(&at)
+            self.stored(&at)?
         } else {
-            self.products(&at, &factors)
+            self.products(&at, &factors)?
         };
         let elements = 2 * self.outputs.len();
         let out = self.cuda.divide(
@@ -334,16 +345,16 @@ impl<'a> Switching<'a> {
             &down,
             (sources, elements),
             self.division,
-        );
+        )?;
         let to = plan.down.to().len();
         let poly = |k: usize| self.cuda.poly(&out, k * to * n, to);
-        (0..self.outputs.len())
+        Ok((0..self.outputs.len())
             .map(|k| [poly(2 * k), poly(2 * k + 1)])
-            .collect()
+            .collect())
     }
 
     /// From rows of coefficients to digits after the first axis.
-    fn extend(&self, tables: &Buffer, at: &SwitchTables) -> Digits {
+    fn extend(&self, tables: &Buffer, at: &SwitchTables) -> Result<Digits> {
         let (gpu, plan) = (&self.cuda.gpu, &self.pass.plan.switch);
         let digits = Digits {
             count: plan.digits.len(),
@@ -357,22 +368,22 @@ impl<'a> Switching<'a> {
         let elements = self.elements();
         let (y, v) = (self.words, self.quotients);
         let args = [tables.at(at.from), tables.at(at.words), y];
-        gpu.columns_scale([plan.from.len(), elements], args);
-        gpu.quotient(elements, &digits, [y, v]);
+        gpu.columns_scale([plan.from.len(), elements], args)?;
+        gpu.quotient(elements, &digits, [y, v])?;
         let size = [plan.extended.len(), elements];
         let to = [y, v, self.extended];
-        gpu.rows_combine(size, tables.at(at.extended), &digits, to);
-        digits
+        gpu.rows_combine(size, tables.at(at.extended), &digits, to)?;
+        Ok(digits)
     }
 
     /// Sums of products; gives the tables.
-    fn products(&mut self, at: &SwitchTables, factors: &[&Factors<'_>]) -> Buffer {
+    fn products(&mut self, at: &SwitchTables, factors: &[&Factors<'_>]) -> Result<Buffer> {
         let (pass, plan) = (self.pass, &self.pass.plan.switch);
         let mut xs = Vec::new();
         let mut ys = Vec::new();
         for f in factors {
-            xs.extend(self.addresses(f.x));
-            ys.extend(self.addresses(f.y));
+            xs.extend(self.addresses(f.x)?);
+            ys.extend(self.addresses(f.y)?);
         }
         let second: Vec<u64> = ys.chunks(2).flat_map(|y| [y[1]; 2]).collect();
         let (xs, ys) = (self.tables.words(xs), self.tables.words(ys));
@@ -381,18 +392,18 @@ impl<'a> Switching<'a> {
         for (_, key) in pass.shape.uses.iter().flatten() {
             let key = key.digits(pass.plan);
             for digit in &plan.digits {
-                keys.extend(self.addresses(&key[digit.number]));
+                keys.extend(self.addresses(&key[digit.number])?);
             }
         }
         let keys = self.tables.words(keys);
         let by_row = self.by_row(0..1);
-        let tables = Buffer::of(&self.cuda.gpu.driver, &self.tables.0);
+        let tables = Buffer::of(&self.cuda.gpu.driver, &self.tables.0)?;
         let gpu = &self.cuda.gpu;
         let sigma = map(factors[0].map);
         let (from, extended) = (plan.from.len(), plan.extended.len());
         let args = [at.from, at.unstored_scale, xs, second].map(|at| tables.at(at));
-        gpu.rows_product([from, self.elements()], args, sigma, self.words);
-        self.extend(&tables, at);
+        gpu.rows_product([from, self.elements()], args, sigma, self.words)?;
+        self.extend(&tables, at)?;
         let args = [
             At(tables.at(at.extended)),
             Int(from),
@@ -407,8 +418,8 @@ impl<'a> Switching<'a> {
             At(tables.at(keys)),
             At(self.sums),
         ];
-        gpu.product_columns([extended, self.outputs.len()], &args);
-        tables
+        gpu.product_columns([extended, self.outputs.len()], &args)?;
+        Ok(tables)
     }
 
     /// Constants of some addends, per source prime and row.
@@ -426,13 +437,13 @@ impl<'a> Switching<'a> {
     }
 
     /// Sums of polynomials; gives the tables.
-    fn stored(&mut self, at: &SwitchTables) -> Buffer {
+    fn stored(&mut self, at: &SwitchTables) -> Result<Buffer> {
         let (pass, plan) = (self.pass, &self.pass.plan.switch);
         let (mut pieces, mut added) = (Vec::new(), Vec::new());
         for output in self.outputs {
             if let Summands::Stored { pieces: p, addends } = output {
-                pieces.extend(self.addresses(p.iter().copied()));
-                added.extend(self.addresses(addends.iter().copied()));
+                pieces.extend(self.addresses(p.iter().copied())?);
+                added.extend(self.addresses(addends.iter().copied())?);
             }
         }
         let n = self.cuda.gpu.n();
@@ -446,7 +457,7 @@ impl<'a> Switching<'a> {
         };
         let stored = self.tables.words(stored);
         let added = self.tables.words(added);
-        let (terms, term_count) = self.terms();
+        let (terms, term_count) = self.terms()?;
         let maps = pass.shape.addends.iter();
         let maps = maps.flat_map(|a| {
             let [row, col, lanes] = map(a.map);
@@ -457,8 +468,8 @@ impl<'a> Switching<'a> {
         let maps = self.tables.words(maps);
         let addends = pass.shape.addends.len();
         let by_row = self.by_row(0..addends);
-        let post = self.post_tables();
-        let tables = Buffer::of(&self.cuda.gpu.driver, &self.tables.0);
+        let post = self.post_tables()?;
+        let tables = Buffer::of(&self.cuda.gpu.driver, &self.tables.0)?;
         let gpu = &self.cuda.gpu;
         if unscaled {
             let args = [at.from, at.scale, as_given].map(|at| tables.at(at));
@@ -466,18 +477,18 @@ impl<'a> Switching<'a> {
             gpu.scale_limbs(
                 [from, self.elements()],
                 [primes, scale, sources, self.scaled],
-            );
+            )?;
         }
         let args = [at.from, at.order, stored].map(|at| tables.at(at));
         let [primes, order, sources] = args;
         gpu.rows_inverse(
             [from, self.elements()],
             [primes, order, sources, self.words],
-        );
-        let digits = self.extend(&tables, at);
+        )?;
+        let digits = self.extend(&tables, at)?;
         let primes = tables.at(at.extended);
         let size = [extended, self.elements()];
-        gpu.columns_forward(size, primes, &digits, self.extended);
+        gpu.columns_forward(size, primes, &digits, self.extended)?;
         let args = [
             At(primes),
             Int(from),
@@ -495,13 +506,13 @@ impl<'a> Switching<'a> {
             Int(self.outputs.len()),
             At(self.sums),
         ];
-        gpu.inner_product([extended, self.outputs.len().div_ceil(GROUP)], &args);
-        self.post(&tables, primes, post);
-        tables
+        gpu.inner_product([extended, self.outputs.len().div_ceil(GROUP)], &args)?;
+        self.post(&tables, primes, post)?;
+        Ok(tables)
     }
 
     /// `struct Term` for every piece, digit and key.
-    fn terms(&mut self) -> (usize, usize) {
+    fn terms(&mut self) -> Result<(usize, usize)> {
         let (pass, plan) = (self.pass, &self.pass.plan.switch);
         let mut words = Vec::new();
         let mut count = 0;
@@ -509,21 +520,21 @@ impl<'a> Switching<'a> {
             for (d, digit) in plan.digits.iter().enumerate() {
                 for (sigma, key) in uses {
                     let [row, col, lanes] = map(sigma).map(u64::from);
-                    let key = self.addresses(&key.digits(pass.plan)[digit.number]);
+                    let key = self.addresses(&key.digits(pass.plan)[digit.number])?;
                     words.extend([piece as u64 | (d as u64) << 32, row | col << 32, lanes]);
                     words.extend(key);
                     count += 1;
                 }
             }
         }
-        (self.tables.words(words), count)
+        Ok((self.tables.words(words), count))
     }
 
     /// Constants for MixColumns, P_l, and addresses of keys.
-    fn post_tables(&mut self) -> [usize; 3] {
+    fn post_tables(&mut self) -> Result<[usize; 3]> {
         let (params, plan) = (self.pass.params, &self.pass.plan.switch);
         let (two, keys) = match self.pass.post {
-            Post::None => return [0; 3],
+            Post::None => return Ok([0; 3]),
             Post::Keys(keys) => (None, keys),
             Post::MixKeys(two, keys) => (Some(two), keys),
         };
@@ -542,11 +553,11 @@ impl<'a> Switching<'a> {
         let p: Vec<f64> = p.collect();
         let p = self.tables.reals(p);
         let keys = &keys[self.first..][..self.outputs.len()];
-        let keys = self.addresses(keys.iter().flat_map(|k| k.iter()));
-        [two, p, self.tables.words(keys)]
+        let keys = self.addresses(keys.iter().flat_map(|k| k.iter()))?;
+        Ok([two, p, self.tables.words(keys)])
     }
 
-    fn post(&self, tables: &Buffer, primes: u64, at: [usize; 3]) {
+    fn post(&self, tables: &Buffer, primes: u64, at: [usize; 3]) -> Result<()> {
         let (gpu, plan) = (&self.cuda.gpu, &self.pass.plan.switch);
         let (from, extended) = (plan.from.len(), plan.extended.len());
         let [two, p, keys] = at.map(|at| tables.at(at));
@@ -559,14 +570,15 @@ impl<'a> Switching<'a> {
                     primes,
                     extended,
                     [p, keys, sums],
-                );
+                )?;
             }
             Post::MixKeys(..) => {
                 let args = [primes, from as u64, two, p, keys, sums];
                 let mut args = args.map(At);
                 args[1] = Int(from);
-                gpu.mix_keys(extended, &args);
+                gpu.mix_keys(extended, &args)?;
             }
         }
+        Ok(())
     }
 }

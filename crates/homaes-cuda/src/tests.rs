@@ -58,17 +58,17 @@ impl Bench {
     }
 
     fn buffer(&self, words: &[u64]) -> Buffer {
-        Buffer::of(&self.cuda.gpu.driver, words)
+        Buffer::of(&self.cuda.gpu.driver, words).unwrap()
     }
 
     fn scratch(&self, limbs: usize) -> Buffer {
-        Buffer::new(&self.cuda.gpu.driver, limbs * self.n)
+        Buffer::new(&self.cuda.gpu.driver, limbs * self.n).unwrap()
     }
 
     fn words(&self, buffer: &Buffer, limbs: usize) -> Vec<Vec<u64>> {
         let mut out = vec![vec![0; self.n]; limbs];
         for (i, limb) in out.iter_mut().enumerate() {
-            buffer.read(i * self.n, limb);
+            buffer.read(i * self.n, limb).unwrap();
         }
         out
     }
@@ -140,8 +140,10 @@ fn conversion_and_transform() {
             b.scratch(1),
         );
         let gpu = &b.cuda.gpu;
-        gpu.rows_combine([1, 1], tables.at(target), &d, [y.at(0), v.at(0), out.at(0)]);
-        gpu.columns_forward([1, 1], tables.at(target), &d, out.at(0));
+        gpu.rows_combine([1, 1], tables.at(target), &d, [y.at(0), v.at(0), out.at(0)])
+            .unwrap();
+        gpu.columns_forward([1, 1], tables.at(target), &d, out.at(0))
+            .unwrap();
         let found = &b.words(&out, 1)[0];
         assert!(b.canonical(TARGET, found) == b.canonical(TARGET, &want));
     }
@@ -173,9 +175,11 @@ fn inverse_scale_and_quotient() {
         let [primes, order, scale, source] = [primes, order, scale, source].map(|at| tables.at(at));
         let (y, v) = (b.scratch(2), b.scratch(1));
         let gpu = &b.cuda.gpu;
-        gpu.rows_inverse([2, 1], [primes, order, source, y.at(0)]);
-        gpu.columns_scale([2, 1], [primes, scale, y.at(0)]);
-        gpu.quotient(1, &digits(&tables, at), [y.at(0), v.at(0)]);
+        gpu.rows_inverse([2, 1], [primes, order, source, y.at(0)])
+            .unwrap();
+        gpu.columns_scale([2, 1], [primes, scale, y.at(0)]).unwrap();
+        gpu.quotient(1, &digits(&tables, at), [y.at(0), v.at(0)])
+            .unwrap();
         let mut found = b.words(&y, 2);
         found.extend(b.words(&v, 1));
         // canonical words, and the roundings of the quotient: equal as they are
@@ -254,23 +258,26 @@ fn products_with_keys() {
             let tables = b.buffer(&tables.0);
             let at = |at: usize| At(tables.at(at));
             let (extended, out) = (b.buffer(&rows), b.scratch(2));
-            b.cuda.gpu.product_columns(
-                [1, 1],
-                &[
-                    at(prime),
-                    Int(usize::from(product)),
-                    at(own),
-                    Int(2),
-                    At(extended.at(0)),
-                    at(xs),
-                    at(ys),
-                    Map(map(&galois)),
-                    at(scale),
-                    at(special),
-                    at(keys),
-                    At(out.at(0)),
-                ],
-            );
+            b.cuda
+                .gpu
+                .product_columns(
+                    [1, 1],
+                    &[
+                        at(prime),
+                        Int(usize::from(product)),
+                        at(own),
+                        Int(2),
+                        At(extended.at(0)),
+                        at(xs),
+                        at(ys),
+                        Map(map(&galois)),
+                        at(scale),
+                        at(special),
+                        at(keys),
+                        At(out.at(0)),
+                    ],
+                )
+                .unwrap();
             for (found, want) in b.words(&out, 2).iter().zip(&want) {
                 assert!(b.canonical(TARGET, found) == b.canonical(TARGET, want));
             }
@@ -305,7 +312,7 @@ fn mixing_and_keys() {
         let (tables, sums) = (b.buffer(&tables.0), b.buffer(&sums.concat()));
         let [prime, two, p, keys] = [prime, two, p, keys].map(|at| At(tables.at(at)));
         let args = [prime, Int(1), two, p, keys, At(sums.at(0))];
-        b.cuda.gpu.mix_keys(1, &args);
+        b.cuda.gpu.mix_keys(1, &args).unwrap();
         for (found, want) in b.words(&sums, 8).iter().zip(&want) {
             assert!(b.canonical(TARGET, found) == b.canonical(TARGET, want));
         }

@@ -60,7 +60,7 @@ fn both(set: &ParamSet, layouts: &'static [Layout], directions: &[Direction], ag
             for _ in 0..=again {
                 let start = Instant::now();
                 let state = aes.evaluate(&input).unwrap();
-                cuda.wait();
+                cuda.wait().unwrap();
                 let made = start.elapsed();
                 let found = encode_batch(&params, &state).unwrap();
                 println!("{name}: GPU {made:?}, with download {:?}", start.elapsed());
