@@ -1,5 +1,8 @@
 //! The four kernels that hold the work, each against the processor, on words up to the edges of their ranges.
 
+#[cfg(feature = "emulator")]
+mod faults;
+
 use crate::args::Arg::{At, Int, Map};
 use crate::args::{Tables, factor, least, map};
 use crate::cuda::Cuda;
