@@ -5,6 +5,7 @@ use crate::args::{Tables, factor};
 use crate::driver::Driver;
 use crate::launch::Gpu;
 use crate::memory::{Buffer, Held};
+use crate::plans::Plans;
 use core::any::Any;
 use homaes_bgv::device::{Device, Pass, Processor};
 use homaes_bgv::{Params, Result};
@@ -22,6 +23,7 @@ const DIRECTION: usize = 1120;
 /// [`homaes_bgv::Error::Device`]: its memory is given back, keys stay as they are, and the processor can compute the batch.
 pub struct Cuda {
     pub(crate) gpu: Gpu,
+    pub(crate) plans: Plans,
     name: String,
     digest: [u8; 32],
 }
@@ -41,6 +43,7 @@ impl Cuda {
         }
         let driver = Arc::new(Driver::new(number)?);
         Ok(Self {
+            plans: Plans::default(),
             name: driver.name()?,
             gpu: Gpu {
                 primes: Buffer::of(&driver, &primes)?,
@@ -148,11 +151,9 @@ impl Device for Cuda {
         let (x, y) = (self.held(&a.limbs)?, self.held(&b.limbs)?);
         let limbs = [x.limbs, y.limbs];
         assert_eq!(limbs, [basis.len(); 2], "a ciphertext of another set");
-        let mut tables = Tables::default();
-        let primes = tables.places(basis.iter().copied());
-        let tables = Buffer::of(&self.gpu.driver, &tables.0)?;
+        let primes = self.plans.basis(&self.gpu.driver, basis)?;
         let out = Arc::new(Buffer::new(&self.gpu.driver, basis.len() * self.gpu.n())?);
-        let args = [tables.at(primes), x.at(), y.at(), out.at(0)];
+        let args = [primes.at(primes.places), x.at(), y.at(), out.at(0)];
         self.gpu.sum_limbs(basis.len(), args)?;
         *a = self.poly(&out, 0, basis.len());
         Ok(())

@@ -25,6 +25,7 @@
 //! | arguments and tables of kernels | `args.rs` |
 //! | buffers | `memory.rs` |
 //! | tables of a parameter set, and the operations | `cuda.rs` |
+//! | tables of plans, made once | `plans.rs` |
 //! | a key switching, kernel by kernel | `pass.rs` |
 //!
 //! A fault of the GPU ends an operation by [`homaes_bgv::Error::Device`] and gives back its memory. Keys stay in memory, so that the batch can be computed again
@@ -43,6 +44,7 @@ mod launch;
 #[expect(unsafe_code, reason = "copies to and from buffers")]
 mod memory;
 mod pass;
+mod plans;
 
 #[cfg(test)]
 mod tests;

@@ -97,8 +97,10 @@ fn a_batch_without_memory_is_computed_again_by_the_processor() {
     }
     f.lift_limit();
     assert!(batch(&there).unwrap() == want);
-    // keys and tables stay, nothing else
+    // keys and tables stay, nothing else, and another batch finds them
     let kept = f.used();
+    assert!(batch(&there).unwrap() == want);
+    assert_eq!(f.used(), kept);
     for bytes in [0, 1 << 14, 1 << 16, 1 << 18] {
         f.limit(bytes);
         fault(batch(&there));
