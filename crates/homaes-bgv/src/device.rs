@@ -39,6 +39,15 @@ pub trait Device: Send + Sync {
     /// [`Error::Device`](crate::Error::Device) if the device fails; `a` is then as it was.
     fn add(&self, params: &Params, basis: &[usize], a: &mut Poly, b: &Poly) -> Result<()>;
 
+    /// A copy of `a`, where the device computes: without a copy of words, if they are there.
+    ///
+    /// # Errors
+    /// [`Error::Device`](crate::Error::Device) if the device fails.
+    fn copy(&self, _params: &Params, a: &Poly) -> Result<Poly> {
+        a.limbs.fetch()?;
+        Ok(a.clone())
+    }
+
     /// Copies `a` to the device's memory, for operations to come. They do so themselves with what is not there.
     ///
     /// # Errors

@@ -139,18 +139,28 @@ impl<'k> Evaluator<'k> {
 
     /// [`Evaluator::add`] without looking at the result. No bound is made up for operands that come from AES, and the sum has none then.
     pub(crate) fn sum(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext> {
-        let [out, other] = self.level_off(a, b)?;
-        let mut out = out.into_owned();
+        let [a, b] = self.level_off(a, b)?;
         let params = self.params();
-        let basis = params.basis(out.level);
-        for (x, y) in out.parts.iter_mut().zip(&other.parts) {
-            self.device.add(params, basis, x, y)?;
-        }
-        out.owner = out.owner.with(other.owner);
-        out.noise = out.noise.plus_dependent(other.noise);
+        let basis = params.basis(a.level);
+        let sum = |k: usize| -> Result<Poly> {
+            let [x, y] = [&a, &b].map(|c| &c.parts[k]);
+            if y.limbs.is_zero() {
+                return self.device.copy(params, x);
+            }
+            let mut out = self.device.copy(params, y)?;
+            if !x.limbs.is_zero() {
+                self.device.add(params, basis, &mut out, x)?;
+            }
+            Ok(out)
+        };
         let bounds = params.noise().bounds();
-        out.history = out.history.both(&other.history, |a, b| a.plus(b, bounds));
-        Ok(out)
+        Ok(Ciphertext {
+            owner: a.owner.with(b.owner),
+            level: a.level,
+            parts: [sum(0)?, sum(1)?],
+            noise: a.noise.plus_dependent(b.noise),
+            history: a.history.both(&b.history, |a, b| a.plus(b, bounds)),
+        })
     }
 
     /// Slot-wise sum with public bytes, one per slot; missing ones are zero.
@@ -407,7 +417,7 @@ impl<'k> Evaluator<'k> {
         let params = self.params();
         p.check(params, self.key.id)?;
         let plan = params.switching(p.level);
-        let special = self.special_constants(plan.special(), &plan.from, &[0]);
+        let special = self.special_constants(plan, &[0]);
         let shape = self.product_shape(p.frobenius, plan, p.level, &special)?;
         let mut pieces: Vec<&Poly> = p.parts.iter().collect();
         let addends = pieces.drain(..2).collect();
@@ -444,7 +454,7 @@ impl<'k> Evaluator<'k> {
         } else {
             params.staying(level)
         };
-        let special = self.special_constants(plan.special(), &plan.from, &[0]);
+        let special = self.special_constants(plan, &[0]);
         let shape = self.product_shape(k, plan, level, &special)?;
         let map = params.frobenius(k);
         let pairs = || x.iter().zip(y);
@@ -507,20 +517,12 @@ impl<'k> Evaluator<'k> {
         })
     }
 
-    /// The product of the first `special` special primes times Σ ζ_17^k over `exponents`, per prime of
-    /// `basis`.
-    pub(crate) fn special_constants(
-        &self,
-        special: usize,
-        basis: &[usize],
-        exponents: &[u8],
-    ) -> Vec<Vec<u64>> {
+    /// P_l times Σ ζ_17^k over `exponents`, per prime of the source basis of `plan`.
+    pub(crate) fn special_constants(&self, plan: &SwitchPlan, exponents: &[u8]) -> Vec<Vec<u64>> {
         let params = self.params();
-        basis
-            .iter()
-            .map(|&i| {
-                row_constant::by_row(params, i, exponents, params.special_product(special, i))
-            })
+        let primes = plan.from.iter().zip(&plan.special_products);
+        primes
+            .map(|(&i, &special)| row_constant::scaled_by_row(params, i, exponents, special))
             .collect()
     }
 

@@ -190,7 +190,7 @@ impl Evaluator<'_> {
             return Ok(Vec::new());
         };
         let level = first.level();
-        let special = self.special_constants(plan.special(), &plan.from, &[0]);
+        let special = self.special_constants(plan, &[0]);
         let shape = self.product_shape(0, plan, level, &special)?;
         let squares = inputs.par_iter().with_max_len(1).map(|x| {
             self.cancel.check()?;

@@ -54,7 +54,7 @@ impl Evaluator<'_> {
         let plan = three_way_plan(params, level);
         let [r0, r1, r2, r3] = self.tensor_three([&x, &y, &z], &plan)?;
         let id = params.frobenius(0);
-        let special = self.special_constants(plan.special(), &plan.from, &[0]);
+        let special = self.special_constants(&plan, &[0]);
         let addend = |second| Addend {
             map: id,
             by_row: &special,

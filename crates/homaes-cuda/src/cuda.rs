@@ -159,6 +159,16 @@ impl Device for Cuda {
         Ok(())
     }
 
+    fn copy(&self, params: &Params, a: &Poly) -> Result<Poly> {
+        if !self.is_for(params) {
+            return Processor.copy(params, a);
+        }
+        let held = self.held(&a.limbs)?;
+        Ok(Poly {
+            limbs: Limbs::on_device(Arc::new(held)),
+        })
+    }
+
     fn upload(&self, a: &Poly) -> Result<()> {
         self.held(&a.limbs).map(drop)
     }

@@ -55,8 +55,11 @@ pub(crate) struct Plans {
 /// A key switching's own tables, and constants of the last kinds of passes by it, each by what it was made of.
 pub(crate) struct SwitchEntry {
     pub(crate) tables: Arc<Placed<SwitchTables>>,
-    constants: Mutex<Vec<(Vec<u64>, Arc<Placed<PassConstants>>)>>,
+    constants: Mutex<Vec<Constants>>,
 }
+
+/// Constants of a kind of passes, and what they were made of.
+type Constants = (Vec<u64>, Arc<Placed<PassConstants>>);
 
 /// What is in `all` by `key`, made if need be. Nothing is kept of what cannot be made.
 fn kept<T>(

@@ -27,6 +27,18 @@ pub trait Resident: Any + Send + Sync {
     fn download(&self) -> Result<Vec<Words>, Fault>;
 }
 
+/// Zeros that are nowhere.
+struct Zero {
+    n: usize,
+    count: usize,
+}
+
+impl Resident for Zero {
+    fn download(&self) -> Result<Vec<Words>, Fault> {
+        Ok((0..self.count).map(|_| Words::zeroed(self.n)).collect())
+    }
+}
+
 /// A list of limbs. Those that a device made come to memory by [`fetch`](Self::fetch), or when they are first looked at; those in memory can have a copy on a device,
 /// which the first change drops.
 ///
@@ -45,6 +57,17 @@ impl Limbs {
             words: OnceLock::new(),
             resident: Mutex::new(Some(resident)),
         }
+    }
+
+    /// `count` limbs of `n` zeros, which are written when they are first looked at.
+    pub fn zero(n: usize, count: usize) -> Self {
+        Self::on_device(Arc::new(Zero { n, count }))
+    }
+
+    /// Whether they are known to be zeros: from [`zero`](Self::zero), unless they were looked at.
+    pub fn is_zero(&self) -> bool {
+        self.words.get().is_none()
+            && (self.lock().as_deref()).is_some_and(|r| (r as &dyn Any).is::<Zero>())
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Arc<dyn Resident>>> {
