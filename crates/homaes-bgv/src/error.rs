@@ -16,8 +16,8 @@ pub enum Error {
     /// The run was cancelled.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
-    /// A [`Device`](crate::device::Device) other than the processor failed. Keys and public blocks are as they were: the batch can be computed again, by the
-    /// processor for one.
+    /// A [`Device`](crate::device::Device) other than the processor failed. Keys and public blocks are as they were: the batch can be
+    /// computed again, by the processor for one.
     #[error(transparent)]
     Device(#[from] Fault),
     /// The circuit could not be evaluated.

@@ -23,8 +23,8 @@ fn fetched(c: Ciphertext) -> Result<Ciphertext> {
     Ok(c)
 }
 
-/// A sum or multiple that cannot be had: the operand belongs to another key, or its device does not give it, or nothing is known of its noise. Every use
-/// and every decryption of it is refused.
+/// A sum or multiple that cannot be had: the operand belongs to another key, or its device does not give it, or nothing is known of its
+/// noise. Every use and every decryption of it is refused.
 fn nowhere(a: &Ciphertext) -> Ciphertext {
     let owner = a.owner.nowhere();
     Ciphertext { owner, ..a.clone() }

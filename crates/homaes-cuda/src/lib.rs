@@ -28,8 +28,8 @@
 //! | tables of plans, made once | `plans.rs` |
 //! | a key switching, kernel by kernel | `pass.rs` |
 //!
-//! A fault of the GPU ends an operation by [`homaes_bgv::Error::Device`] and gives back its memory. Keys stay in memory, so that the batch can be computed again
-//! by the processor.
+//! A fault of the GPU ends an operation by [`homaes_bgv::Error::Device`] and gives back its memory. Keys stay in memory, so that the batch
+//! can be computed again by the processor.
 //!
 //! Unsafe code: launches and copies, whose addresses and lengths the compiler cannot see. `driver.rs` has the calls, `memory.rs` and `launch.rs` what they need to be right.
 #![deny(unsafe_code)]

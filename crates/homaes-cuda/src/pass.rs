@@ -65,7 +65,8 @@ impl Cuda {
         Ok((0..elements).map(poly).collect())
     }
 
-    /// Switches elements by `plan`; the addresses of their limbs are at `sources`. At `work` there is room for the limbs dropped, and for one more of each element.
+    /// Switches elements by `plan`; the addresses of their limbs are at `sources`. At `work` there is room for the limbs dropped, and for one
+    /// more of each element.
     fn divide(
         &self,
         plan: &Lowering,

@@ -1,7 +1,7 @@
 //! Tables of plans, which are made when a plan is first met and stay on the GPU.
 //!
-//! A plan is known by all that its tables are made of but the primes of the set: the places and primes of its bases, of its digits and of what it drops. So
-//! plans that are made anew for each operation find the tables of their like.
+//! A plan is known by all that its tables are made of but the primes of the set: the places and primes of its bases, of its digits and of
+//! what it drops. So plans that are made anew for each operation find the tables of their like.
 
 use crate::Result;
 use crate::args::{Tables, factor, least, map};

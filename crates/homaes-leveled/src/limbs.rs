@@ -39,8 +39,8 @@ impl Resident for Zero {
     }
 }
 
-/// A list of limbs. Those that a device made come to memory by [`fetch`](Self::fetch), or when they are first looked at; those in memory can have a copy on a device,
-/// which the first change drops.
+/// A list of limbs. Those that a device made come to memory by [`fetch`](Self::fetch), or when they are first looked at; those in memory can
+/// have a copy on a device, which the first change drops.
 ///
 /// # Panics
 /// Looking at limbs that only a device has, if it fails to give them. Who can return an error fetches them first.
