@@ -78,11 +78,14 @@ impl<'k> Aes<'k> {
         })
     }
 
-    /// The same, on another device than the processor. What is kept of earlier batches stays.
+    /// The same, on another device than the processor. What was kept of earlier batches is left with the old one, which may have failed.
     #[must_use]
     pub fn on(mut self, device: &Arc<dyn Device>) -> Self {
         let eval = match &mut self.circuit {
-            ByLayout::Sliced(c) => &mut c.eval,
+            ByLayout::Sliced(c) => {
+                c.reuse = Arc::default();
+                &mut c.eval
+            }
             ByLayout::Packed(c) => &mut c.eval,
             ByLayout::Bits(c) => &mut c.0.0,
         };

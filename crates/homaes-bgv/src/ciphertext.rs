@@ -88,6 +88,10 @@ impl Ciphertext {
             History::Known(bound) => return bound.clone(),
             History::Aes { output, summands } => (*output, *summands),
         };
+        if self.fetch().is_err() {
+            // nothing is known of what its device does not give
+            return Arc::new(Bound::public(f64::INFINITY));
+        }
         let (model, noise) = (params.noise(), self.noise.bound_log2());
         let words = self.parts[1].limbs[0].iter().take(ID_WORDS);
         let modulus = params.modulus(params.basis(self.level)[0]);
@@ -194,14 +198,23 @@ impl Ciphertext {
         }
     }
 
-    /// Whether this is of the secret key called `id` and has the level and the size that `params` give a ciphertext.
+    /// Brings it to memory, if a device has it.
+    pub(crate) fn fetch(&self) -> Result<()> {
+        for part in &self.parts {
+            part.limbs.fetch()?;
+        }
+        Ok(())
+    }
+
+    /// Whether this is of the secret key called `id` and has the level and the size that `params` give a ciphertext, which it brings to memory.
     pub(crate) fn check(&self, params: &Params, id: KeyId) -> Result<()> {
         self.check_shape(params)?;
         Ok(self.owner.check_key("ciphertext", id)?)
     }
 
-    /// Whether this is of the set and has the level and the size that `params` give a ciphertext.
+    /// Whether this is of the set and has the level and the size that `params` give a ciphertext, which it brings to memory.
     pub(crate) fn check_shape(&self, params: &Params) -> Result<()> {
+        self.fetch()?;
         self.owner.check_set("ciphertext", params.id())?;
         let (n, top) = (params.ring().n(), params.top_level());
         let same = |what, found, expected| {
@@ -290,6 +303,7 @@ impl Product {
         };
         let n = params.ring().n();
         for part in &self.parts {
+            part.limbs.fetch()?;
             let found = part.limbs.len();
             if limbs == 0 || found != limbs || part.limbs.iter().any(|l| l.len() != n) {
                 return Err(Error::OtherShape {

@@ -183,10 +183,12 @@ impl<'e, 'k> Circuit<'e, 'k> {
             .iter()
             .map(|&(c, _)| match c.level == level {
                 true => Ok(Cow::Borrowed(c)),
-                false => Ok(Cow::Owned(self.eval.lowered(&self.eval.entered(c)?, level))),
+                false => Ok(Cow::Owned(
+                    self.eval.lowered(&self.eval.entered(c)?, level)?,
+                )),
             })
             .collect::<Result<_>>()?;
-        let parts = combined(params, level, &inputs, &exponents);
+        let parts = combined(params, level, &inputs, &exponents)?;
         let noises: Vec<_> = inputs
             .iter()
             .zip(&exponents)
@@ -237,15 +239,15 @@ impl<'e, 'k> Circuit<'e, 'k> {
         if k >= crate::keys::PRODUCT_KEYS {
             return self.multiply(a, &self.conjugate(b, k)?);
         }
-        if k == 0 && same(a, b) {
+        if k == 0 && same(a, b)? {
             return self.eval.square(a);
         }
         let level = self.product_level(&[a, b], |level, x| match x {
             [x, y] => self.product_outcome(level, k, x, y),
             _ => unreachable!("two factors"),
         })?;
-        let x = self.eval.lowered(&self.eval.entered(a)?, level);
-        let y = self.eval.lowered(&self.eval.entered(b)?, level);
+        let x = self.eval.lowered(&self.eval.entered(a)?, level)?;
+        let y = self.eval.lowered(&self.eval.entered(b)?, level)?;
         self.eval.relinearize(&self.eval.mul_frobenius(&x, &y, k)?)
     }
 
@@ -266,8 +268,7 @@ impl<'e, 'k> Circuit<'e, 'k> {
             [x, y, z] => three_way_outcome(params, level, [x, y, z]),
             _ => unreachable!("three factors"),
         })?;
-        let down =
-            |x| -> Result<Ciphertext> { Ok(self.eval.lowered(&self.eval.entered(x)?, level)) };
+        let down = |x| -> Result<Ciphertext> { self.eval.lowered(&self.eval.entered(x)?, level) };
         self.eval.multiply_three(&down(a)?, &down(b)?, &down(c)?)
     }
 
@@ -354,7 +355,12 @@ fn bound_at(params: &Params, c: &Ciphertext, level: usize) -> Bound {
 }
 
 /// Whether these are the same ciphertext, or copies.
-fn same(a: &Ciphertext, b: &Ciphertext) -> bool {
+fn same(a: &Ciphertext, b: &Ciphertext) -> Result<bool> {
+    if core::ptr::eq(a, b) || a.level != b.level {
+        return Ok(core::ptr::eq(a, b));
+    }
+    a.fetch()?;
+    b.fetch()?;
     let limbs = |c| -> Vec<&[u64]> {
         let c: &Ciphertext = c;
         c.parts
@@ -362,7 +368,7 @@ fn same(a: &Ciphertext, b: &Ciphertext) -> bool {
             .flat_map(|p| p.limbs.iter().map(|l| &**l))
             .collect()
     };
-    core::ptr::eq(a, b) || a.level == b.level && limbs(a) == limbs(b)
+    Ok(limbs(a) == limbs(b))
 }
 
 /// The coefficients of the polynomial with `bytes` in its slots.
@@ -381,12 +387,18 @@ fn lifted(params: &Params, bytes: &[u8], lift: Lift) -> Vec<i64> {
 }
 
 /// Σ c_k·x_k of ciphertexts at one level, c_k given by exponents of ζ_17.
+///
+/// # Errors
+/// If a device has one of them and fails.
 pub(crate) fn combined(
     params: &Params,
     level: usize,
     inputs: &[Cow<'_, Ciphertext>],
     exponents: &[Vec<u8>],
-) -> [Poly; 2] {
+) -> Result<[Poly; 2]> {
+    for c in inputs {
+        c.fetch()?;
+    }
     let basis = params.basis(level);
     let mut parts = [(); 2].map(|()| Poly::zeroed(params.ring().n(), basis.len()));
     let pieces = inputs
@@ -401,7 +413,7 @@ pub(crate) fn combined(
             }
         }
     }
-    parts
+    Ok(parts)
 }
 
 /// Σ c_k·x_k modulo the prime numbered `i`, the `at`-th of the level: both parts.

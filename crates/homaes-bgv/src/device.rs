@@ -18,21 +18,49 @@ pub trait Device: Send + Sync {
     /// One key switching with its division: per output of `pass`, two polynomials over the plan's target basis.
     ///
     /// # Errors
-    /// [`Error::Cancelled`](crate::Error::Cancelled).
+    /// [`Error::Cancelled`](crate::Error::Cancelled); [`Error::Device`](crate::Error::Device) if the device fails.
     fn pass(&self, pass: &Pass<'_>) -> Result<Vec<[Poly; 2]>>;
 
     /// A modulus switch of each of several polynomials.
-    fn mod_down(&self, params: &Params, meter: &Meter, plan: &Lowering, all: &[&Poly])
-    -> Vec<Poly>;
+    ///
+    /// # Errors
+    /// [`Error::Device`](crate::Error::Device) if the device fails.
+    fn mod_down(
+        &self,
+        params: &Params,
+        meter: &Meter,
+        plan: &Lowering,
+        all: &[&Poly],
+    ) -> Result<Vec<Poly>>;
 
     /// Adds `b` to `a`, over the primes `basis`.
-    fn add(&self, params: &Params, basis: &[usize], a: &mut Poly, b: &Poly);
+    ///
+    /// # Errors
+    /// [`Error::Device`](crate::Error::Device) if the device fails; `a` is then as it was.
+    fn add(&self, params: &Params, basis: &[usize], a: &mut Poly, b: &Poly) -> Result<()>;
+
+    /// A copy of `a`, where the device computes: without a copy of words, if they are there.
+    ///
+    /// # Errors
+    /// [`Error::Device`](crate::Error::Device) if the device fails.
+    fn copy(&self, _params: &Params, a: &Poly) -> Result<Poly> {
+        a.limbs.fetch()?;
+        Ok(a.clone())
+    }
 
     /// Copies `a` to the device's memory, for operations to come. They do so themselves with what is not there.
-    fn upload(&self, a: &Poly);
+    ///
+    /// # Errors
+    /// [`Error::Device`](crate::Error::Device) if the device fails.
+    fn upload(&self, a: &Poly) -> Result<()>;
 
     /// Copies `a` to memory.
-    fn download(&self, a: &Poly);
+    ///
+    /// # Errors
+    /// [`Error::Device`](crate::Error::Device) if the device that has it fails.
+    fn download(&self, a: &Poly) -> Result<()> {
+        Ok(a.limbs.fetch()?)
+    }
 }
 
 /// The processor that the program runs on.
@@ -41,6 +69,9 @@ pub struct Processor;
 
 impl Device for Processor {
     fn pass(&self, pass: &Pass<'_>) -> Result<Vec<[Poly; 2]>> {
+        for output in pass.outputs {
+            output.fetch()?;
+        }
         pass.run()
     }
 
@@ -50,18 +81,25 @@ impl Device for Processor {
         meter: &Meter,
         plan: &Lowering,
         all: &[&Poly],
-    ) -> Vec<Poly> {
+    ) -> Result<Vec<Poly>> {
         let switched = all.par_iter().with_max_len(1);
         switched
-            .map(|a| plan.apply(params.pool(), meter, a))
+            .map(|a| {
+                a.limbs.fetch()?;
+                Ok(plan.apply(params.pool(), meter, a))
+            })
             .collect()
     }
 
-    fn add(&self, params: &Params, basis: &[usize], a: &mut Poly, b: &Poly) {
+    fn add(&self, params: &Params, basis: &[usize], a: &mut Poly, b: &Poly) -> Result<()> {
+        for limbs in [&a.limbs, &b.limbs] {
+            limbs.fetch()?;
+        }
         a.add_assign(params.pool(), basis, b);
+        Ok(())
     }
 
-    fn upload(&self, _: &Poly) {}
-
-    fn download(&self, _: &Poly) {}
+    fn upload(&self, _: &Poly) -> Result<()> {
+        Ok(())
+    }
 }

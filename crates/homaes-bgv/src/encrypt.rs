@@ -11,11 +11,12 @@ use crate::keys::{PublicKey, SecretKey, uniform_poly};
 use crate::noise::Noise;
 use crate::params::Params;
 use homaes_leveled::secret::{self, lots, lots_mut};
-use homaes_leveled::{Meter, Poly, SecretPoly};
+use homaes_leveled::{Limbs, Meter, Poly, SecretPoly};
 use homaes_math::sample::{self, Seed};
 use homaes_math::{Words, torus};
 use homaes_scheme::{Owner, misfit, signs};
 use rand_core::CryptoRng;
+use rayon::prelude::*;
 use zeroize::Zeroizing;
 
 /// The plaintext polynomial of `bytes` (one per slot) modulo the primes of `level`.
@@ -228,12 +229,19 @@ pub(crate) fn trivial(params: &Params, bytes: &[u8], level: usize) -> Ciphertext
 pub(crate) fn from_file(params: &Params, bytes: &[u8], level: usize) -> Ciphertext {
     let mut coefficients = plain_coefficients(params, bytes);
     signs::spread(bytes, &mut coefficients);
-    let message = Poly::from_signed(params.pool(), params.basis(level), &coefficients);
+    let limbs = params.basis(level).par_iter().with_max_len(1);
+    let limbs =
+        limbs.flat_map_iter(|&i| Poly::from_signed(params.pool(), &[i], &coefficients).limbs);
+    let message = Poly {
+        limbs: limbs.collect::<Vec<_>>().into(),
+    };
     without_key(params, message, level)
 }
 
 fn without_key(params: &Params, message: Poly, level: usize) -> Ciphertext {
-    let zero = Poly::zeroed(params.ring().n(), message.limbs.len());
+    let zero = Poly {
+        limbs: Limbs::zero(params.ring().n(), message.limbs.len()),
+    };
     Ciphertext {
         owner: Owner::new(params.id(), None),
         level,

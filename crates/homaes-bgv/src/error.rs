@@ -1,6 +1,7 @@
 //! What a file, a key or a choice of parameters can cause.
 
 use homaes_aes::Layout;
+use homaes_leveled::Fault;
 use homaes_scheme::failure::{Failure, remedy};
 use homaes_scheme::{Cancelled, FieldError, Misfit};
 use homaes_wire::WireError;
@@ -15,6 +16,10 @@ pub enum Error {
     /// The run was cancelled.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
+    /// A [`Device`](crate::device::Device) other than the processor failed. Keys and public blocks are as they were: the batch can be
+    /// computed again, by the processor for one.
+    #[error(transparent)]
+    Device(#[from] Fault),
     /// The circuit could not be evaluated.
     #[error(transparent)]
     Eval(#[from] homaes_aes::EvalError),
@@ -143,6 +148,7 @@ impl Failure for Error {
             Self::TooDeep { .. } | Self::TooNoisy { .. } | Self::NoKey { .. } => {
                 "choose a set with more levels left, or more --levels-left"
             }
+            Self::Device(_) => "compute it again on the processor",
             Self::NoOperands => "give at least one",
             Self::OtherShape { .. } => remedy::OTHER_SET,
             Self::Eval(_) => "choose a parameter set with more levels, or make the keys anew",

@@ -62,6 +62,11 @@ impl<'k> Evaluator<'k> {
         Self { device, ..self }
     }
 
+    /// The same, on the processor.
+    pub(crate) fn here(&self) -> Self {
+        self.clone().on(Arc::new(Processor))
+    }
+
     /// The parameters.
     pub fn params(&self) -> &'k Params {
         &self.key.params
@@ -128,24 +133,34 @@ impl<'k> Evaluator<'k> {
     /// # Errors
     /// [`Error::TooNoisy`]; if an operand belongs to another set or key.
     pub fn add(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext> {
-        let sum = self.sum(&self.entered(a)?, &self.entered(b)?);
+        let sum = self.sum(&self.entered(a)?, &self.entered(b)?)?;
         self.checked("sum", sum)
     }
 
     /// [`Evaluator::add`] without looking at the result. No bound is made up for operands that come from AES, and the sum has none then.
-    pub(crate) fn sum(&self, a: &Ciphertext, b: &Ciphertext) -> Ciphertext {
-        let [out, other] = self.level_off(a, b);
-        let mut out = out.into_owned();
+    pub(crate) fn sum(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext> {
+        let [a, b] = self.level_off(a, b)?;
         let params = self.params();
-        let basis = params.basis(out.level);
-        for (x, y) in out.parts.iter_mut().zip(&other.parts) {
-            self.device.add(params, basis, x, y);
-        }
-        out.owner = out.owner.with(other.owner);
-        out.noise = out.noise.plus_dependent(other.noise);
+        let basis = params.basis(a.level);
+        let sum = |k: usize| -> Result<Poly> {
+            let [x, y] = [&a, &b].map(|c| &c.parts[k]);
+            if y.limbs.is_zero() {
+                return self.device.copy(params, x);
+            }
+            let mut out = self.device.copy(params, y)?;
+            if !x.limbs.is_zero() {
+                self.device.add(params, basis, &mut out, x)?;
+            }
+            Ok(out)
+        };
         let bounds = params.noise().bounds();
-        out.history = out.history.both(&other.history, |a, b| a.plus(b, bounds));
-        out
+        Ok(Ciphertext {
+            owner: a.owner.with(b.owner),
+            level: a.level,
+            parts: [sum(0)?, sum(1)?],
+            noise: a.noise.plus_dependent(b.noise),
+            history: a.history.both(&b.history, |a, b| a.plus(b, bounds)),
+        })
     }
 
     /// Slot-wise sum with public bytes, one per slot; missing ones are zero.
@@ -210,28 +225,28 @@ impl<'k> Evaluator<'k> {
     /// `a` at `level` if its own is higher, in one switch, or one for every [`Params::hop`] levels.
     ///
     /// Noise: as [`Evaluator::mod_switch`]. Cost: one transform per prime dropped and per prime of the target, for each part and switch.
-    pub(crate) fn lowered(&self, a: &Ciphertext, level: usize) -> Ciphertext {
+    pub(crate) fn lowered(&self, a: &Ciphertext, level: usize) -> Result<Ciphertext> {
         if a.level <= level {
-            return a.clone();
+            return Ok(a.clone());
         }
         let params = self.params();
         let hop = params.hop();
         if a.level > level + hop {
-            return self.lowered(&self.lowered(a, a.level - hop), level);
+            return self.lowered(&self.lowered(a, a.level - hop)?, level);
         }
-        let mut out = self.down(&[a], level);
-        out.pop().expect("one in, one out")
+        let mut out = self.down(&[a], level)?;
+        Ok(out.pop().expect("one in, one out"))
     }
 
     /// One switch to `level` of ciphertexts of one level.
-    fn down(&self, all: &[&Ciphertext], level: usize) -> Vec<Ciphertext> {
+    fn down(&self, all: &[&Ciphertext], level: usize) -> Result<Vec<Ciphertext>> {
         let Some(first) = all.first() else {
-            return Vec::new();
+            return Ok(Vec::new());
         };
         let params = self.params();
         let plan = params.lowering(first.level, level);
         let parts: Vec<&Poly> = all.iter().flat_map(|a| &a.parts).collect();
-        let down = self.device.mod_down(params, &self.meter, plan, &parts);
+        let down = self.device.mod_down(params, &self.meter, plan, &parts)?;
         let mut down = down.into_iter();
         let drop = plan.log2_drop();
         let switched = all.iter().map(|a| Ciphertext {
@@ -241,7 +256,7 @@ impl<'k> Evaluator<'k> {
             noise: a.noise.switched(drop, params.noise()),
             history: a.history.one(|b| lowered_bound(params, b, drop)),
         });
-        switched.collect()
+        Ok(switched.collect())
     }
 
     /// To the level below.
@@ -261,23 +276,31 @@ impl<'k> Evaluator<'k> {
     pub(crate) fn one_down(&self, all: &[&Ciphertext]) -> Result<Vec<Ciphertext>> {
         match all.first() {
             Some(a) if a.level <= 1 => Err(out_of_depth(1, 0)),
-            Some(a) => Ok(self.down(all, a.level - 1)),
+            Some(a) => self.down(all, a.level - 1),
             None => Ok(Vec::new()),
         }
     }
 
     /// Both operands at the lower of their levels.
-    fn level_off<'c>(&self, a: &'c Ciphertext, b: &'c Ciphertext) -> [Cow<'c, Ciphertext>; 2] {
+    fn level_off<'c>(
+        &self,
+        a: &'c Ciphertext,
+        b: &'c Ciphertext,
+    ) -> Result<[Cow<'c, Ciphertext>; 2]> {
         let level = a.level.min(b.level);
-        [a, b].map(|c| self.at_most(c, level))
+        Ok([self.at_most(a, level)?, self.at_most(b, level)?])
     }
 
     /// [`Evaluator::lowered`], without a copy if nothing is to be done.
-    pub(crate) fn at_most<'c>(&self, c: &'c Ciphertext, level: usize) -> Cow<'c, Ciphertext> {
+    pub(crate) fn at_most<'c>(
+        &self,
+        c: &'c Ciphertext,
+        level: usize,
+    ) -> Result<Cow<'c, Ciphertext>> {
         if c.level <= level {
-            Cow::Borrowed(c)
+            Ok(Cow::Borrowed(c))
         } else {
-            Cow::Owned(self.lowered(c, level))
+            Ok(Cow::Owned(self.lowered(c, level)?))
         }
     }
 
@@ -294,8 +317,8 @@ impl<'k> Evaluator<'k> {
     /// [`Evaluator::mul_frobenius`] of operands as they are: no bound is made up for those that come from AES.
     pub(crate) fn raw_product(&self, x: &Ciphertext, y: &Ciphertext, k: usize) -> Result<Product> {
         self.key.key(Target::Product(k))?;
-        let [x, y] = self.level_off(x, y);
-        Ok(self.tensor(&x, &y, k, self.params().switching(x.level)))
+        let [x, y] = self.level_off(x, y)?;
+        self.tensor(&x, &y, k, self.params().switching(x.level))
     }
 
     /// Slot-wise product, unrelinearised. See [`Evaluator::mul_frobenius`].
@@ -314,7 +337,9 @@ impl<'k> Evaluator<'k> {
         y: &Ciphertext,
         k: usize,
         plan: &SwitchPlan,
-    ) -> Product {
+    ) -> Result<Product> {
+        x.fetch()?;
+        y.fetch()?;
         let params = self.params();
         let n = params.ring().n();
         let parts = if k == 0 { 3 } else { 4 };
@@ -335,7 +360,7 @@ impl<'k> Evaluator<'k> {
                 kernel::tensor(ring, m, &t, [next(), next(), next(), next()]);
             });
         }
-        Product {
+        Ok(Product {
             owner: x.owner.with(y.owner),
             level: x.level,
             frobenius: k,
@@ -344,7 +369,7 @@ impl<'k> Evaluator<'k> {
             history: x
                 .history
                 .both(&y.history, |x, y| product_bound(params, x, y, k)),
-        }
+        })
     }
 
     /// Sum of two products with the same automorphism and level. Noise: bounds add.
@@ -392,7 +417,7 @@ impl<'k> Evaluator<'k> {
         let params = self.params();
         p.check(params, self.key.id)?;
         let plan = params.switching(p.level);
-        let special = self.special_constants(plan.special(), &plan.from, &[0]);
+        let special = self.special_constants(plan, &[0]);
         let shape = self.product_shape(p.frobenius, plan, p.level, &special)?;
         let mut pieces: Vec<&Poly> = p.parts.iter().collect();
         let addends = pieces.drain(..2).collect();
@@ -429,7 +454,7 @@ impl<'k> Evaluator<'k> {
         } else {
             params.staying(level)
         };
-        let special = self.special_constants(plan.special(), &plan.from, &[0]);
+        let special = self.special_constants(plan, &[0]);
         let shape = self.product_shape(k, plan, level, &special)?;
         let map = params.frobenius(k);
         let pairs = || x.iter().zip(y);
@@ -492,20 +517,12 @@ impl<'k> Evaluator<'k> {
         })
     }
 
-    /// The product of the first `special` special primes times Σ ζ_17^k over `exponents`, per prime of
-    /// `basis`.
-    pub(crate) fn special_constants(
-        &self,
-        special: usize,
-        basis: &[usize],
-        exponents: &[u8],
-    ) -> Vec<Vec<u64>> {
+    /// P_l times Σ ζ_17^k over `exponents`, per prime of the source basis of `plan`.
+    pub(crate) fn special_constants(&self, plan: &SwitchPlan, exponents: &[u8]) -> Vec<Vec<u64>> {
         let params = self.params();
-        basis
-            .iter()
-            .map(|&i| {
-                row_constant::by_row(params, i, exponents, params.special_product(special, i))
-            })
+        let primes = plan.from.iter().zip(&plan.special_products);
+        primes
+            .map(|(&i, &special)| row_constant::scaled_by_row(params, i, exponents, special))
             .collect()
     }
 

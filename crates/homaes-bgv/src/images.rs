@@ -113,7 +113,7 @@ impl Evaluator<'_> {
     ) -> Result<Vec<Ciphertext>> {
         let special: Vec<Vec<Vec<u64>>> = images
             .iter()
-            .map(|i| self.special_constants(plan.special(), &plan.from, &i.constant))
+            .map(|i| self.special_constants(plan, &i.constant))
             .collect();
         let addend = |k: usize, second| Addend {
             map: &images[k].map,

@@ -18,7 +18,7 @@ pub use key::{KeyPoly, SwitchKey};
 pub use pass::Pass;
 
 use crate::params::SwitchPlan;
-use homaes_leveled::{Axes, Poly};
+use homaes_leveled::{Axes, Fault, Poly};
 use homaes_math::GaloisMap;
 use homaes_math::kernel::Tensor;
 
@@ -59,6 +59,15 @@ pub enum Summands<'a> {
 }
 
 impl Summands<'_> {
+    /// Brings them to memory.
+    pub(crate) fn fetch(&self) -> Result<(), Fault> {
+        let (first, second): (&[&Poly], &[&Poly]) = match self {
+            Self::Stored { pieces, addends } => (pieces, addends),
+            Self::Product(f) => (&f.x.each_ref(), &f.y.each_ref()),
+        };
+        first.iter().chain(second).try_for_each(|p| p.limbs.fetch())
+    }
+
     /// As far as digits go before they meet the keys: those of a product in the kernel where they do.
     fn axes(&self) -> Axes {
         match self {

@@ -109,7 +109,7 @@ impl Evaluator<'_> {
     /// At level 1; if keys are missing, or not for this level; if `a` belongs to another set or key.
     pub fn bit_planes(&self, a: &Ciphertext) -> Result<Vec<Lifted>> {
         let params = self.params();
-        let a = &self.lowered(&self.entered(a)?, a.level.min(LIFT_LEVEL));
+        let a = &self.lowered(&self.entered(a)?, a.level.min(LIFT_LEVEL))?;
         let level = a.level;
         if level <= 1 {
             return Err(out_of_depth(1, 0));
@@ -141,7 +141,7 @@ impl Evaluator<'_> {
             let sum = Ciphertext {
                 owner: Owner::new(params.id(), Some(self.id())),
                 level,
-                parts: combined(params, level, &images, exponents),
+                parts: combined(params, level, &images, exponents)?,
                 noise: Noise::combination(&noises),
                 history: History::AES,
             };
@@ -190,12 +190,12 @@ impl Evaluator<'_> {
             return Ok(Vec::new());
         };
         let level = first.level();
-        let special = self.special_constants(plan.special(), &plan.from, &[0]);
+        let special = self.special_constants(plan, &[0]);
         let shape = self.product_shape(0, plan, level, &special)?;
         let squares = inputs.par_iter().with_max_len(1).map(|x| {
             self.cancel.check()?;
-            let left = self.quarter(x);
-            let product = self.tensor(&left, &x.ciphertext, 0, plan);
+            let left = self.quarter(x)?;
+            let product = self.tensor(&left, &x.ciphertext, 0, plan)?;
             let mut pieces: Vec<&Poly> = product.parts.iter().collect();
             let addends = pieces.drain(..2).collect();
             let output = [Summands::Stored { pieces, addends }];
@@ -211,7 +211,8 @@ impl Evaluator<'_> {
     }
 
     /// t/4 times a ciphertext modulo t.
-    fn quarter(&self, x: &Lifted) -> Ciphertext {
+    fn quarter(&self, x: &Lifted) -> Result<Ciphertext> {
+        x.ciphertext.fetch()?;
         let params = self.params();
         let mut out = x.ciphertext.clone();
         for part in &mut out.parts {
@@ -228,7 +229,7 @@ impl Evaluator<'_> {
         let factor = f64::from(1u32 << x.log2_t) / 4.0;
         out.noise = out.noise.scaled(factor * factor);
         out.history = History::AES;
-        out
+        Ok(out)
     }
 
     /// Bits 2i and 2i + 1 of every byte as b_{2i} + 2·b_{2i+1} modulo 32, at level 2, for i < 4.
@@ -259,7 +260,7 @@ impl Evaluator<'_> {
         let even: Vec<Lifted> = bits.iter().step_by(2).cloned().collect();
         let mut pairs = self.squares(&even, params.staying(even[0].level()))?;
         for (pair, odd) in pairs.iter_mut().zip(bits.iter().skip(1).step_by(2)) {
-            pair.ciphertext = self.sum(&pair.ciphertext, &odd.ciphertext);
+            pair.ciphertext = self.sum(&pair.ciphertext, &odd.ciphertext)?;
         }
         Ok(pairs)
     }

@@ -2,6 +2,7 @@
 
 use crate::chain::KeyPart;
 use core::ops::Deref;
+use homaes_math::Shoup;
 
 /// Key switching at one level, followed by the switch back to a basis without special primes.
 pub struct SwitchPlan {
@@ -9,6 +10,8 @@ pub struct SwitchPlan {
     pub switch: homaes_leveled::SwitchPlan,
     /// the part of every key that holds the primes of the level
     pub(crate) part: KeyPart,
+    /// P_l modulo each prime of the source basis, stored
+    pub(crate) special_products: Vec<Shoup>,
     /// level of the result
     pub(crate) to_level: usize,
 }

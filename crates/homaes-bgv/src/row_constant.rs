@@ -4,6 +4,7 @@
 //! one per row of an evaluation-form limb, and multiplies noise by its power at each row.
 
 use crate::params::Params;
+use homaes_math::Shoup;
 
 /// |Σ ζ_17^k|² over `exponents` at row `row`.
 pub(crate) fn power(exponents: &[u8], row: usize) -> f64 {
@@ -17,11 +18,20 @@ pub(crate) fn power(exponents: &[u8], row: usize) -> f64 {
 
 /// Values of `exponents` times `factor` modulo pool prime `i`, stored, one per row.
 pub(crate) fn by_row(params: &Params, i: usize, exponents: &[u8], factor: u64) -> Vec<u64> {
+    let m = params.modulus(i);
+    scaled_by_row(params, i, exponents, m.shoup(m.to_stored(factor)))
+}
+
+/// As [`by_row`], with a stored factor.
+pub(crate) fn scaled_by_row(
+    params: &Params,
+    i: usize,
+    exponents: &[u8],
+    factor: Shoup,
+) -> Vec<u64> {
     let t = params.transform(i);
     let m = t.modulus();
-    let values = t.row_values(exponents);
+    let mut values = t.row_values(exponents);
+    values.iter_mut().for_each(|v| *v = m.scale(*v, factor));
     values
-        .iter()
-        .map(|&v| m.to_stored(m.mul(v, factor)))
-        .collect()
 }

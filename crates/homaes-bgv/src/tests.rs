@@ -78,7 +78,7 @@ fn keys_switch_in_one_digit_with_the_noise_that_is_stated() {
     let fresh = f.secret.encrypt(&x, &mut f.rng).unwrap();
     let mut seen = 0;
     for level in 14..=23 {
-        let a = eval.lowered(&fresh, level);
+        let a = eval.lowered(&fresh, level).unwrap();
         seen += usize::from(f.params.switching(level).part.one_digit);
         check(&f, &eval.frobenius(&a, 1).unwrap(), &power(1), "Frobenius");
         let product = eval.mul_frobenius(&a, &a, 1).unwrap();

@@ -49,12 +49,12 @@ impl Evaluator<'_> {
                 set: params.set().name.as_str(),
             });
         }
-        let down = |c| -> Result<Ciphertext> { Ok(self.lowered(&self.entered(c)?, level)) };
+        let down = |c| -> Result<Ciphertext> { self.lowered(&self.entered(c)?, level) };
         let [x, y, z] = [down(x)?, down(y)?, down(z)?];
         let plan = three_way_plan(params, level);
-        let [r0, r1, r2, r3] = self.tensor_three([&x, &y, &z], &plan);
+        let [r0, r1, r2, r3] = self.tensor_three([&x, &y, &z], &plan)?;
         let id = params.frobenius(0);
-        let special = self.special_constants(plan.special(), &plan.from, &[0]);
+        let special = self.special_constants(&plan, &[0]);
         let addend = |second| Addend {
             map: id,
             by_row: &special,
@@ -82,7 +82,10 @@ impl Evaluator<'_> {
     }
 
     /// r0 … r3, the last two times the plan's scale.
-    fn tensor_three(&self, [x, y, z]: [&Ciphertext; 3], plan: &SwitchPlan) -> [Poly; 4] {
+    fn tensor_three(&self, [x, y, z]: [&Ciphertext; 3], plan: &SwitchPlan) -> Result<[Poly; 4]> {
+        for c in [x, y, z] {
+            c.fetch()?;
+        }
         let params = self.params();
         let n = params.ring().n();
         let mut out = [(); 4].map(|()| Poly::scratch(n, plan.from.len()));
@@ -113,7 +116,7 @@ impl Evaluator<'_> {
                 }
             });
         }
-        out
+        Ok(out)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::bound::Bound;
 use crate::ciphertext::{Ciphertext, History, Product};
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::evaluate::Evaluator;
 use homaes_aes::ByteEval;
 
@@ -17,8 +17,14 @@ use homaes_aes::ByteEval;
 /// refused, and so is its decryption ([`Ciphertext::failure_log2`] tells).
 pub struct BgvBytes<'k>(pub Evaluator<'k>);
 
-/// A sum or multiple that cannot be had: the operand belongs to another key, or nothing is known of its noise. Every use
-/// and every decryption of it is refused.
+/// `c` in memory, where sums and multiples of it cannot fail.
+fn fetched(c: Ciphertext) -> Result<Ciphertext> {
+    c.fetch()?;
+    Ok(c)
+}
+
+/// A sum or multiple that cannot be had: the operand belongs to another key, or its device does not give it, or nothing is known of its
+/// noise. Every use and every decryption of it is refused.
 fn nowhere(a: &Ciphertext) -> Ciphertext {
     let owner = a.owner.nowhere();
     Ciphertext { owner, ..a.clone() }
@@ -41,7 +47,12 @@ impl ByteEval for BgvBytes<'_> {
 
     fn add(&self, a: &Ciphertext, b: &Ciphertext) -> Ciphertext {
         match (self.0.entered(a), self.0.entered(b)) {
-            (Ok(a), Ok(b)) => self.0.sum(&a, &b),
+            (Ok(a), Ok(b)) => {
+                let sum = self.0.sum(&a, &b).and_then(fetched);
+                // operands are in memory by now: without its device, the processor adds them
+                let sum = sum.or_else(|_| self.0.here().sum(&a, &b));
+                sum.unwrap_or_else(|_| nowhere(&a))
+            }
             _ => nowhere(a),
         }
     }
@@ -53,11 +64,11 @@ impl ByteEval for BgvBytes<'_> {
         }
     }
 
-    fn frobenius(&self, a: &Ciphertext, k: u32) -> Result<Ciphertext, Error> {
-        self.0.frobenius(a, k as usize)
+    fn frobenius(&self, a: &Ciphertext, k: u32) -> Result<Ciphertext> {
+        self.0.frobenius(a, k as usize).and_then(fetched)
     }
 
-    fn mul(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Product, Error> {
+    fn mul(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Product> {
         self.0.mul(a, b)
     }
 
@@ -70,7 +81,7 @@ impl ByteEval for BgvBytes<'_> {
         self.0.add_product(a, b).unwrap_or(nothing)
     }
 
-    fn relinearize(&self, p: Product) -> Result<Ciphertext, Error> {
-        self.0.relinearize(&p)
+    fn relinearize(&self, p: Product) -> Result<Ciphertext> {
+        self.0.relinearize(&p).and_then(fetched)
     }
 }

@@ -5,11 +5,12 @@ use crate::args::{Tables, factor};
 use crate::driver::Driver;
 use crate::launch::Gpu;
 use crate::memory::{Buffer, Held};
+use crate::plans::Plans;
 use core::any::Any;
-use homaes_bgv::device::{Device, Pass, Processor};
+use homaes_bgv::device::{Device, KeyPoly, Pass, Processor};
 use homaes_bgv::{Params, Result};
-use homaes_leveled::{Limbs, Lowering, Meter, Poly};
-use homaes_math::Transform;
+use homaes_leveled::{Limbs, Lowering, Meter, Poly, Resident};
+use homaes_math::{KeyLimb, Transform, Words};
 use std::sync::Arc;
 
 /// Words that `kernels.cu` has for a prime, and for a direction of its transform.
@@ -18,9 +19,12 @@ const DIRECTION: usize = 1120;
 
 /// A GPU, for one parameter set. It keeps copies of keys as long as these live.
 ///
-/// A set of another digest is computed on the processor. A fault of the GPU, lack of its memory among them, ends the operation by a panic.
+/// A set of another digest is computed on the processor. A fault of the GPU, lack of its memory among them, ends the operation by
+/// [`homaes_bgv::Error::Device`]: its memory is given back, keys stay as they are, and the processor can compute the batch.
 pub struct Cuda {
     pub(crate) gpu: Gpu,
+    pub(crate) plans: Plans,
+    name: String,
     digest: [u8; 32],
 }
 
@@ -28,7 +32,7 @@ impl Cuda {
     /// The GPU with this number, from 0, for `params`. Compiles the kernels, in about a second.
     ///
     /// # Errors
-    /// If there is no driver, compiler or GPU, or the set has no ring of eight lanes.
+    /// If there is no driver, compiler or GPU, or it has no memory for tables of primes, or the set has no ring of eight lanes.
     pub fn new(params: &Params, number: usize) -> core::result::Result<Self, Error> {
         let pool = params.pool();
         let mut primes = Vec::with_capacity(pool.count() * PRIME);
@@ -39,8 +43,10 @@ impl Cuda {
         }
         let driver = Arc::new(Driver::new(number)?);
         Ok(Self {
+            plans: Plans::default(),
+            name: driver.name()?,
             gpu: Gpu {
-                primes: Buffer::of(&driver, &primes),
+                primes: Buffer::of(&driver, &primes)?,
                 driver,
                 rows: params.ring().rows(),
                 cols: params.ring().cols(),
@@ -50,24 +56,49 @@ impl Cuda {
     }
 
     /// What the GPU is called.
-    pub fn name(&self) -> String {
-        self.gpu.driver.name()
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// Waits until all is computed that was asked for.
-    pub fn wait(&self) {
-        self.gpu.driver.wait();
+    ///
+    /// # Errors
+    /// If the GPU fails.
+    pub fn wait(&self) -> core::result::Result<(), Error> {
+        self.gpu.driver.wait()
     }
 
     /// Limbs on this GPU, copied there if need be.
-    pub(crate) fn held(&self, limbs: &Limbs) -> Held {
-        let upload = |words: &[_]| Held::of(&self.gpu.driver, words, self.gpu.n());
-        let resident = limbs.resident(|words| Arc::new(upload(words)));
-        let held = (&**resident as &dyn Any).downcast_ref::<Held>();
-        match held.filter(|h| h.is_on(&self.gpu.driver)) {
-            Some(held) => held.clone(),
-            None => upload(limbs),
+    pub(crate) fn held(&self, limbs: &Limbs) -> Result<Held> {
+        let upload = |words: &[Words]| {
+            let limbs = words.iter().map(|limb| &**limb);
+            Held::of(&self.gpu.driver, limbs, self.gpu.n())
+        };
+        let resident = limbs.resident(|words| Ok::<_, Error>(Arc::new(upload(words)?)))?;
+        if let Some(held) = self.own(&resident) {
+            return Ok(held);
         }
+        limbs.fetch()?;
+        Ok(upload(limbs)?)
+    }
+
+    /// Limbs of a key on this GPU, copied there if need be.
+    pub(crate) fn held_key(&self, key: &KeyPoly) -> Result<Held> {
+        let upload = |limbs: &[KeyLimb]| {
+            let limbs = limbs.iter().map(KeyLimb::words);
+            Held::of(&self.gpu.driver, limbs, self.gpu.n())
+        };
+        let resident = key.resident(|limbs| Ok::<_, Error>(Arc::new(upload(limbs)?)))?;
+        match self.own(&resident) {
+            Some(held) => Ok(held),
+            None => Ok(upload(key.limbs())?),
+        }
+    }
+
+    /// What is on a GPU, if it is on this one.
+    fn own(&self, resident: &Arc<dyn Resident>) -> Option<Held> {
+        let held = (&**resident as &dyn Any).downcast_ref::<Held>();
+        held.filter(|h| h.is_on(&self.gpu.driver)).cloned()
     }
 
     /// The ring element whose limbs begin at a word of `buffer`.
@@ -125,35 +156,39 @@ impl Device for Cuda {
         meter: &Meter,
         plan: &Lowering,
         all: &[&Poly],
-    ) -> Vec<Poly> {
+    ) -> Result<Vec<Poly>> {
         if !self.is_for(params) {
             return Processor.mod_down(params, meter, plan, all);
         }
         self.lower(params, plan, all)
     }
 
-    fn add(&self, params: &Params, basis: &[usize], a: &mut Poly, b: &Poly) {
+    fn add(&self, params: &Params, basis: &[usize], a: &mut Poly, b: &Poly) -> Result<()> {
         if !self.is_for(params) {
             return Processor.add(params, basis, a, b);
         }
-        let [x, y] = [&*a, b].map(|p| self.held(&p.limbs));
+        let (x, y) = (self.held(&a.limbs)?, self.held(&b.limbs)?);
         let limbs = [x.limbs, y.limbs];
         assert_eq!(limbs, [basis.len(); 2], "a ciphertext of another set");
-        let mut tables = Tables::default();
-        let primes = tables.places(basis.iter().copied());
-        let tables = Buffer::of(&self.gpu.driver, &tables.0);
-        let out = Arc::new(Buffer::new(&self.gpu.driver, basis.len() * self.gpu.n()));
-        let args = [tables.at(primes), x.at(), y.at(), out.at(0)];
-        self.gpu.sum_limbs(basis.len(), args);
+        let primes = self.plans.basis(&self.gpu.driver, basis)?;
+        let out = Arc::new(Buffer::new(&self.gpu.driver, basis.len() * self.gpu.n())?);
+        let args = [primes.at(primes.places), x.at(), y.at(), out.at(0)];
+        self.gpu.sum_limbs(basis.len(), args)?;
         *a = self.poly(&out, 0, basis.len());
+        Ok(())
     }
 
-    fn upload(&self, a: &Poly) {
-        self.held(&a.limbs);
+    fn copy(&self, params: &Params, a: &Poly) -> Result<Poly> {
+        if !self.is_for(params) {
+            return Processor.copy(params, a);
+        }
+        let held = self.held(&a.limbs)?;
+        Ok(Poly {
+            limbs: Limbs::on_device(Arc::new(held)),
+        })
     }
 
-    fn download(&self, a: &Poly) {
-        // looking at the words brings them here
-        let _ = a.limbs.len();
+    fn upload(&self, a: &Poly) -> Result<()> {
+        self.held(&a.limbs).map(drop)
     }
 }

@@ -1,7 +1,7 @@
 //! The driver: memory, copies and launches, all in the order of one stream.
 
-use crate::Error;
 use crate::args::Arg;
+use crate::{Error, Result};
 use core::ffi::c_void;
 use cudarc::driver::{CudaContext, CudaStream, result, sys};
 use cudarc::nvrtc::{self, CompileOptions};
@@ -42,13 +42,12 @@ unsafe impl Send for Function {}
 // SAFETY: as above; launches do not change it.
 unsafe impl Sync for Function {}
 
-/// Ends the operation: a device that fails once has lost what it held.
-fn checked<T>(what: &str, result: Result<T, result::DriverError>) -> T {
-    match result {
-        Ok(value) => value,
-        #[expect(clippy::panic, reason = "a fault of the device")]
-        Err(e) => panic!("the GPU failed at {what}: {e}"),
-    }
+/// What the driver says to `at`.
+fn checked<T>(at: &'static str, result: Result<T, result::DriverError>) -> Result<T> {
+    result.map_err(|e| Error::Fault {
+        at,
+        why: e.to_string(),
+    })
 }
 
 impl Driver {
@@ -102,20 +101,27 @@ impl Driver {
     }
 
     /// What the GPU is called.
-    pub(crate) fn name(&self) -> String {
+    pub(crate) fn name(&self) -> Result<String> {
         checked("its name", self.context.name())
     }
 
-    fn bind(&self) {
-        checked("the choice of the device", self.context.bind_to_thread());
+    fn bind(&self) -> Result<()> {
+        checked("the choice of the device", self.context.bind_to_thread())
     }
 
     /// Memory of any content.
-    pub(crate) fn alloc(&self, words: usize) -> u64 {
-        self.bind();
+    pub(crate) fn alloc(&self, words: usize) -> Result<u64> {
+        self.bind()?;
+        let bytes = words * 8;
         // SAFETY: the stream is this context's.
-        let allocated = unsafe { result::malloc_async(self.stream.cu_stream(), words * 8) };
-        checked("the allocation of memory", allocated)
+        let allocated = unsafe { result::malloc_async(self.stream.cu_stream(), bytes) };
+        match allocated {
+            Err(e) if e.0 == sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY => Err(Error::Memory {
+                bytes,
+                free: result::mem_get_info().map_or(0, |(free, _)| free),
+            }),
+            other => checked("the allocation of memory", other),
+        }
     }
 
     /// Gives back memory after all that was launched before.
@@ -123,42 +129,43 @@ impl Driver {
     /// # Safety
     /// It must come from [`alloc`](Self::alloc), and nothing may be launched on it afterwards.
     pub(crate) unsafe fn free(&self, at: u64) {
-        self.bind();
-        // SAFETY: as the caller vouches.
-        let freed = unsafe { result::free_async(at, self.stream.cu_stream()) };
-        checked("the return of memory", freed);
+        // a GPU that failed has no memory to give back
+        if self.bind().is_ok() {
+            // SAFETY: as the caller vouches.
+            let _ = unsafe { result::free_async(at, self.stream.cu_stream()) };
+        }
     }
 
     /// Copies words to the GPU.
     ///
     /// # Safety
     /// There must be so many words at `to`.
-    pub(crate) unsafe fn write(&self, to: u64, from: &[u64]) {
-        self.bind();
+    pub(crate) unsafe fn write(&self, to: u64, from: &[u64]) -> Result<()> {
+        self.bind()?;
         // SAFETY: as the caller vouches; memory that is not pinned is copied before the call returns.
         let written = unsafe { result::memcpy_htod_async(to, from, self.stream.cu_stream()) };
-        checked("a copy to it", written);
+        checked("a copy to it", written)
     }
 
     /// Copies words from the GPU, after all that was launched before.
     ///
     /// # Safety
     /// There must be so many words at `from`.
-    pub(crate) unsafe fn read(&self, from: u64, to: &mut [u64]) {
-        self.bind();
+    pub(crate) unsafe fn read(&self, from: u64, to: &mut [u64]) -> Result<()> {
+        self.bind()?;
         // SAFETY: as the caller vouches; the stream is waited for while `to` is borrowed.
         let read = unsafe {
             let stream = self.stream.cu_stream();
             result::memcpy_dtoh_async(to, from, stream)
                 .and_then(|()| result::stream::synchronize(stream))
         };
-        checked("a copy from it", read);
+        checked("a copy from it", read)
     }
 
     /// Waits for all that was launched.
-    pub(crate) fn wait(&self) {
-        self.bind();
-        checked("its work", self.stream.synchronize());
+    pub(crate) fn wait(&self) -> Result<()> {
+        self.bind()?;
+        checked("its work", self.stream.synchronize())
     }
 
     /// Launches a kernel.
@@ -171,8 +178,8 @@ impl Driver {
         grid: [usize; 3],
         block: usize,
         args: &[Arg],
-    ) {
-        self.bind();
+    ) -> Result<()> {
+        self.bind()?;
         let words: Vec<[u64; 2]> = args.iter().map(|a| a.words()).collect();
         let mut pointers: Vec<*mut c_void> =
             words.iter().map(|w| w.as_ptr().cast_mut().cast()).collect();
@@ -188,7 +195,7 @@ impl Driver {
                 &mut pointers,
             )
         };
-        checked(kernel, launched);
+        checked(kernel, launched)
     }
 }
 

@@ -1,11 +1,14 @@
 //! In place of the driver, for tests where no GPU is: the kernels as the C++ compiler of this machine (`c++`) makes them, one block after the other.
 
-use crate::Error;
 use crate::args::Arg;
+use crate::{Error, Result};
 use core::ffi::{CStr, c_char, c_int, c_void};
 use std::ffi::CString;
 use std::path::Path;
 use std::process::Command;
+#[cfg(test)]
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::{env, fs, io, process};
 
@@ -49,27 +52,60 @@ fn compiled(folder: &Path) -> io::Result<libloading::Library> {
     unsafe { libloading::Library::new(library) }.map_err(io::Error::other)
 }
 
-/// This processor with the kernels.
-pub(crate) struct Driver;
+/// This processor with the kernels. What it has no room for, or is told to fail at, are errors as those of a GPU.
+#[derive(Default)]
+pub(crate) struct Driver {
+    /// bytes that are not given back
+    used: AtomicUsize,
+    /// bytes above which there is no memory; 0 for none
+    #[cfg(test)]
+    pub(crate) most: AtomicUsize,
+    /// whether copies from it fail
+    #[cfg(test)]
+    pub(crate) unreadable: AtomicBool,
+}
 
 impl Driver {
     /// There is one for each number.
     pub(crate) fn new(_: usize) -> Result<Self, Error> {
         match &*LIBRARY {
-            Ok(_) => Ok(Self),
+            Ok(_) => Ok(Self::default()),
             Err(why) => Err(Error::Kernels(why.clone())),
         }
     }
 
-    pub(crate) fn name(&self) -> String {
-        "the emulator".into()
+    pub(crate) fn name(&self) -> Result<String> {
+        Ok("the emulator".into())
+    }
+
+    /// Bytes that are allocated.
+    #[cfg(test)]
+    pub(crate) fn used(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    #[cfg(test)]
+    fn room(&self, bytes: usize) -> Result<()> {
+        let most = self.most.load(Ordering::Relaxed);
+        let free = most.saturating_sub(self.used());
+        match most == 0 || bytes <= free {
+            true => Ok(()),
+            false => Err(Error::Memory { bytes, free }),
+        }
+    }
+
+    #[cfg(not(test))]
+    fn room(&self, _: usize) -> Result<()> {
+        Ok(())
     }
 
     /// Memory of any content, and before it its length.
-    pub(crate) fn alloc(&self, words: usize) -> u64 {
+    pub(crate) fn alloc(&self, words: usize) -> Result<u64> {
+        self.room(words * 8)?;
+        self.used.fetch_add(words * 8, Ordering::Relaxed);
         let memory = vec![u64::MAX; words + 2].leak();
         memory[0] = memory.len() as u64;
-        (&raw mut memory[2]) as u64
+        Ok((&raw mut memory[2]) as u64)
     }
 
     /// # Safety
@@ -79,25 +115,36 @@ impl Driver {
         unsafe {
             let memory = (at as *mut u64).sub(2);
             let words = *memory as usize;
+            self.used.fetch_sub((words - 2) * 8, Ordering::Relaxed);
             drop(Vec::from_raw_parts(memory, words, words));
         }
     }
 
     /// # Safety
     /// There must be so many words at `to`.
-    pub(crate) unsafe fn write(&self, to: u64, from: &[u64]) {
+    pub(crate) unsafe fn write(&self, to: u64, from: &[u64]) -> Result<()> {
         // SAFETY: as the caller vouches.
         unsafe { core::ptr::copy_nonoverlapping(from.as_ptr(), to as *mut u64, from.len()) }
+        Ok(())
     }
 
     /// # Safety
     /// There must be so many words at `from`.
-    pub(crate) unsafe fn read(&self, from: u64, to: &mut [u64]) {
+    pub(crate) unsafe fn read(&self, from: u64, to: &mut [u64]) -> Result<()> {
+        #[cfg(test)]
+        if self.unreadable.load(Ordering::Relaxed) {
+            let at = "a copy from it";
+            let why = "as the test says".into();
+            return Err(Error::Fault { at, why });
+        }
         // SAFETY: as the caller vouches.
         unsafe { core::ptr::copy_nonoverlapping(from as *const u64, to.as_mut_ptr(), to.len()) }
+        Ok(())
     }
 
-    pub(crate) fn wait(&self) {}
+    pub(crate) fn wait(&self) -> Result<()> {
+        Ok(())
+    }
 
     /// # Safety
     /// The arguments must be those that the source declares, and memory must hold what the kernel reads and writes in this grid.
@@ -107,7 +154,7 @@ impl Driver {
         grid: [usize; 3],
         block: usize,
         args: &[Arg],
-    ) {
+    ) -> Result<()> {
         let words: Vec<[u64; 2]> = args.iter().map(|a| a.words()).collect();
         let mut pointers: Vec<*mut c_void> =
             words.iter().map(|w| w.as_ptr().cast_mut().cast()).collect();
@@ -126,5 +173,6 @@ impl Driver {
             )
         };
         assert_eq!(refused, 0, "{kernel}");
+        Ok(())
     }
 }

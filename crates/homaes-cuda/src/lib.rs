@@ -25,7 +25,11 @@
 //! | arguments and tables of kernels | `args.rs` |
 //! | buffers | `memory.rs` |
 //! | tables of a parameter set, and the operations | `cuda.rs` |
+//! | tables of plans, made once | `plans.rs` |
 //! | a key switching, kernel by kernel | `pass.rs` |
+//!
+//! A fault of the GPU ends an operation by [`homaes_bgv::Error::Device`] and gives back its memory. Keys stay in memory, so that the batch
+//! can be computed again by the processor.
 //!
 //! Unsafe code: launches and copies, whose addresses and lengths the compiler cannot see. `driver.rs` has the calls, `memory.rs` and `launch.rs` what they need to be right.
 #![deny(unsafe_code)]
@@ -40,13 +44,14 @@ mod launch;
 #[expect(unsafe_code, reason = "copies to and from buffers")]
 mod memory;
 mod pass;
+mod plans;
 
 #[cfg(test)]
 mod tests;
 
 pub use cuda::Cuda;
 
-/// Why there is no GPU to compute on.
+/// Why there is no GPU to compute on, or not any more.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -69,6 +74,26 @@ pub enum Error {
     /// The compiler refuses the kernels.
     #[error("the kernels cannot be compiled for this GPU: {0}")]
     Kernels(String),
+    /// There is too little free memory on the GPU.
+    #[error(
+        "the GPU has too little free memory: {bytes} bytes asked for, {free} free; end other programs on it, take layout packed, or compute on the processor"
+    )]
+    Memory {
+        /// asked for
+        bytes: usize,
+        /// there, before the memory that this program has not given back
+        free: usize,
+    },
+    /// A call of the driver failed. Unless it was for memory, what the GPU holds may be lost.
+    #[error(
+        "the GPU failed at {at}: {why}; compute the batch again on the processor, or in a new process"
+    )]
+    Fault {
+        /// what was asked for
+        at: &'static str,
+        /// what the driver says
+        why: String,
+    },
     /// The set has another ring.
     #[error("{set} has no kernels on GPUs: they are for rings of conductors 255 and 65535")]
     Ring {
@@ -76,3 +101,18 @@ pub enum Error {
         set: String,
     },
 }
+
+impl From<Error> for homaes_leveled::Fault {
+    fn from(error: Error) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl From<Error> for homaes_bgv::Error {
+    fn from(error: Error) -> Self {
+        Self::Device(error.into())
+    }
+}
+
+/// Result of this crate.
+type Result<T, E = Error> = core::result::Result<T, E>;

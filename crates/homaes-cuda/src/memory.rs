@@ -1,7 +1,9 @@
 //! Buffers on the GPU, and ring elements in them.
 
+use crate::Result;
 use crate::driver::Driver;
-use homaes_leveled::Resident;
+use core::ops::Deref;
+use homaes_leveled::{Fault, Resident};
 use homaes_math::Words;
 use std::sync::Arc;
 
@@ -14,19 +16,19 @@ pub(crate) struct Buffer {
 
 impl Buffer {
     /// Of any content.
-    pub(crate) fn new(driver: &Arc<Driver>, words: usize) -> Self {
-        Self {
+    pub(crate) fn new(driver: &Arc<Driver>, words: usize) -> Result<Self> {
+        Ok(Self {
             driver: driver.clone(),
-            at: driver.alloc(words.max(1)),
+            at: driver.alloc(words.max(1))?,
             words,
-        }
+        })
     }
 
     /// A copy of `words`.
-    pub(crate) fn of(driver: &Arc<Driver>, words: &[u64]) -> Self {
-        let out = Self::new(driver, words.len());
-        out.write(0, words);
-        out
+    pub(crate) fn of(driver: &Arc<Driver>, words: &[u64]) -> Result<Self> {
+        let out = Self::new(driver, words.len())?;
+        out.write(0, words)?;
+        Ok(out)
     }
 
     /// Address of a word.
@@ -35,14 +37,14 @@ impl Buffer {
         self.at + 8 * word as u64
     }
 
-    fn write(&self, start: usize, words: &[u64]) {
+    fn write(&self, start: usize, words: &[u64]) -> Result<()> {
         assert!(start + words.len() <= self.words);
         // SAFETY: within the buffer, just checked.
         unsafe { self.driver.write(self.at(start), words) }
     }
 
     /// Copies words from the GPU.
-    pub(crate) fn read(&self, start: usize, words: &mut [u64]) {
+    pub(crate) fn read(&self, start: usize, words: &mut [u64]) -> Result<()> {
         assert!(start + words.len() <= self.words);
         // SAFETY: within the buffer, just checked.
         unsafe { self.driver.read(self.at(start), words) }
@@ -67,22 +69,23 @@ pub(crate) struct Held {
 
 impl Held {
     /// A copy of limbs of n words; the place of empty ones is left free.
-    pub(crate) fn of(driver: &Arc<Driver>, limbs: &[Words], n: usize) -> Self {
-        let buffer = Buffer::new(driver, limbs.len() * n);
-        for (i, limb) in limbs
-            .iter()
-            .enumerate()
-            .filter(|(_, limb)| !limb.is_empty())
-        {
+    pub(crate) fn of<L: Deref<Target = [u64]>>(
+        driver: &Arc<Driver>,
+        all: impl ExactSizeIterator<Item = L>,
+        n: usize,
+    ) -> Result<Self> {
+        let limbs = all.len();
+        let buffer = Buffer::new(driver, limbs * n)?;
+        for (i, limb) in all.enumerate().filter(|(_, limb)| !limb.is_empty()) {
             assert_eq!(limb.len(), n, "a limb of another ring");
-            buffer.write(i * n, limb);
+            buffer.write(i * n, &limb)?;
         }
-        Self {
+        Ok(Self {
             buffer: Arc::new(buffer),
             start: 0,
-            limbs: limbs.len(),
+            limbs,
             n,
-        }
+        })
     }
 
     /// Address of the first limb.
@@ -97,11 +100,11 @@ impl Held {
 }
 
 impl Resident for Held {
-    fn download(&self) -> Vec<Words> {
+    fn download(&self) -> Result<Vec<Words>, Fault> {
         let limb = |i: usize| {
             let mut limb = Words::scratch(self.n);
-            self.buffer.read(self.start + i * self.n, &mut limb);
-            limb
+            self.buffer.read(self.start + i * self.n, &mut limb)?;
+            Ok(limb)
         };
         (0..self.limbs).map(limb).collect()
     }

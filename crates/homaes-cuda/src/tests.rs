@@ -1,11 +1,15 @@
 //! The four kernels that hold the work, each against the processor, on words up to the edges of their ranges.
 
+#[cfg(feature = "emulator")]
+mod faults;
+
 use crate::args::Arg::{At, Int, Map};
 use crate::args::{Tables, factor, least, map};
 use crate::cuda::Cuda;
 use crate::launch::Digits;
 use crate::memory::Buffer;
 use homaes_bgv::{ParamSet, Params, sets};
+use homaes_math::KeyLimb;
 use homaes_math::kernel::{self, Tensor};
 use homaes_math::product::{Factor, ProductSums, product_sums};
 use homaes_math::rns::Conversion;
@@ -58,17 +62,17 @@ impl Bench {
     }
 
     fn buffer(&self, words: &[u64]) -> Buffer {
-        Buffer::of(&self.cuda.gpu.driver, words)
+        Buffer::of(&self.cuda.gpu.driver, words).unwrap()
     }
 
     fn scratch(&self, limbs: usize) -> Buffer {
-        Buffer::new(&self.cuda.gpu.driver, limbs * self.n)
+        Buffer::new(&self.cuda.gpu.driver, limbs * self.n).unwrap()
     }
 
     fn words(&self, buffer: &Buffer, limbs: usize) -> Vec<Vec<u64>> {
         let mut out = vec![vec![0; self.n]; limbs];
         for (i, limb) in out.iter_mut().enumerate() {
-            buffer.read(i * self.n, limb);
+            buffer.read(i * self.n, limb).unwrap();
         }
         out
     }
@@ -140,8 +144,10 @@ fn conversion_and_transform() {
             b.scratch(1),
         );
         let gpu = &b.cuda.gpu;
-        gpu.rows_combine([1, 1], tables.at(target), &d, [y.at(0), v.at(0), out.at(0)]);
-        gpu.columns_forward([1, 1], tables.at(target), &d, out.at(0));
+        gpu.rows_combine([1, 1], tables.at(target), &d, [y.at(0), v.at(0), out.at(0)])
+            .unwrap();
+        gpu.columns_forward([1, 1], tables.at(target), &d, out.at(0))
+            .unwrap();
         let found = &b.words(&out, 1)[0];
         assert!(b.canonical(TARGET, found) == b.canonical(TARGET, &want));
     }
@@ -173,9 +179,11 @@ fn inverse_scale_and_quotient() {
         let [primes, order, scale, source] = [primes, order, scale, source].map(|at| tables.at(at));
         let (y, v) = (b.scratch(2), b.scratch(1));
         let gpu = &b.cuda.gpu;
-        gpu.rows_inverse([2, 1], [primes, order, source, y.at(0)]);
-        gpu.columns_scale([2, 1], [primes, scale, y.at(0)]);
-        gpu.quotient(1, &digits(&tables, at), [y.at(0), v.at(0)]);
+        gpu.rows_inverse([2, 1], [primes, order, source, y.at(0)])
+            .unwrap();
+        gpu.columns_scale([2, 1], [primes, scale, y.at(0)]).unwrap();
+        gpu.quotient(1, &digits(&tables, at), [y.at(0), v.at(0)])
+            .unwrap();
         let mut found = b.words(&y, 2);
         found.extend(b.words(&v, 1));
         // canonical words, and the roundings of the quotient: equal as they are
@@ -195,7 +203,8 @@ fn products_with_keys() {
             let galois = ring.frobenius(3);
             let (scale, special) = (m.shoup(p - 2), p - 3);
             // the first digit owns the prime, where it is a source
-            let key = |k: usize| [&keys[2 * k][..], &keys[2 * k + 1][..]];
+            let limbs: Vec<KeyLimb> = keys.iter().map(|k| KeyLimb::new(k)).collect();
+            let key = |k: usize| [&limbs[2 * k], &limbs[2 * k + 1]];
             let terms = [
                 (
                     if product {
@@ -254,23 +263,26 @@ fn products_with_keys() {
             let tables = b.buffer(&tables.0);
             let at = |at: usize| At(tables.at(at));
             let (extended, out) = (b.buffer(&rows), b.scratch(2));
-            b.cuda.gpu.product_columns(
-                [1, 1],
-                &[
-                    at(prime),
-                    Int(usize::from(product)),
-                    at(own),
-                    Int(2),
-                    At(extended.at(0)),
-                    at(xs),
-                    at(ys),
-                    Map(map(&galois)),
-                    at(scale),
-                    at(special),
-                    at(keys),
-                    At(out.at(0)),
-                ],
-            );
+            b.cuda
+                .gpu
+                .product_columns(
+                    [1, 1],
+                    &[
+                        at(prime),
+                        Int(usize::from(product)),
+                        at(own),
+                        Int(2),
+                        At(extended.at(0)),
+                        at(xs),
+                        at(ys),
+                        Map(map(&galois)),
+                        at(scale),
+                        at(special),
+                        at(keys),
+                        At(out.at(0)),
+                    ],
+                )
+                .unwrap();
             for (found, want) in b.words(&out, 2).iter().zip(&want) {
                 assert!(b.canonical(TARGET, found) == b.canonical(TARGET, want));
             }
@@ -305,7 +317,7 @@ fn mixing_and_keys() {
         let (tables, sums) = (b.buffer(&tables.0), b.buffer(&sums.concat()));
         let [prime, two, p, keys] = [prime, two, p, keys].map(|at| At(tables.at(at)));
         let args = [prime, Int(1), two, p, keys, At(sums.at(0))];
-        b.cuda.gpu.mix_keys(1, &args);
+        b.cuda.gpu.mix_keys(1, &args).unwrap();
         for (found, want) in b.words(&sums, 8).iter().zip(&want) {
             assert!(b.canonical(TARGET, found) == b.canonical(TARGET, want));
         }

@@ -1,9 +1,10 @@
-//! Whole ciphers on the GPU: results equal those of the processor bit for bit.
+//! Whole ciphers, and a circuit, on the GPU: results equal those of the processor bit for bit.
 
 use homaes_aes::{Block, Direction, Layout, RoundKeys};
 use homaes_bgv::device::Device;
 use homaes_bgv::{
-    Aes, EvalKey, ParamSet, Params, SecretKey, WrappedKey, Wrapping, encode_batch, sets,
+    Aes, Ciphertext, Circuit, EvalKey, Evaluator, ParamSet, Params, SecretKey, WrappedKey,
+    Wrapping, encode_batch, encode_value, sets,
 };
 use homaes_cuda::Cuda;
 use rand_chacha::ChaCha20Rng;
@@ -60,7 +61,7 @@ fn both(set: &ParamSet, layouts: &'static [Layout], directions: &[Direction], ag
             for _ in 0..=again {
                 let start = Instant::now();
                 let state = aes.evaluate(&input).unwrap();
-                cuda.wait();
+                cuda.wait().unwrap();
                 let made = start.elapsed();
                 let found = encode_batch(&params, &state).unwrap();
                 println!("{name}: GPU {made:?}, with download {:?}", start.elapsed());
@@ -90,4 +91,34 @@ fn packed_at_full_size() {
 #[ignore = "a minute with a GPU; run with --ignored --nocapture --test-threads 1"]
 fn sliced_at_full_size() {
     both(&sets::AES128, &[Layout::Sliced], &[Direction::Encrypt], 3);
+}
+
+#[test]
+fn toy_circuits() {
+    let params = Params::new(&sets::TOY_255).unwrap();
+    let Some(cuda) = gpu(&params) else { return };
+    let mut rng = ChaCha20Rng::from_seed([8; 32]);
+    let secret = SecretKey::generate(&params, &mut rng).unwrap();
+    let eval = EvalKey::generate(&secret, &mut rng);
+    let slots = params.slots().count();
+    let bytes = |k: usize| (0..slots).map(|i| (i * k + 3) as u8).collect::<Vec<u8>>();
+    let [a, b] = [5, 11].map(|k| secret.encrypt(&bytes(k), &mut rng).unwrap());
+    let run = |eval: &Evaluator<'_>| -> Vec<Ciphertext> {
+        let circuit = Circuit::new(eval);
+        let public = eval.public(&bytes(7)).unwrap();
+        let sum = eval.add(&public, &a).unwrap();
+        let other = eval.add(&a, &public).unwrap();
+        let product = circuit.multiply(&sum, &b).unwrap();
+        let image = circuit.conjugate(&product, 3).unwrap();
+        let lower = eval.mod_switch(&image).unwrap();
+        let mixed = circuit.combine(&[(&lower, 3), (&b, 0x1d)]).unwrap();
+        let last = circuit.multiply_conjugate(&mixed, &eval.add(&lower, &a).unwrap(), 2);
+        vec![sum, other, product, image, lower, mixed, last.unwrap()]
+    };
+    let here = Evaluator::new(&eval);
+    let there = here.clone().on(cuda);
+    for (k, (x, y)) in run(&here).iter().zip(&run(&there)).enumerate() {
+        let [x, y] = [x, y].map(|c| encode_value(&params, secret.id(), c).unwrap());
+        assert!(x == y, "{k}");
+    }
 }

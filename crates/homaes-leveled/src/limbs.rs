@@ -4,20 +4,50 @@ use core::any::Any;
 use core::fmt;
 use core::ops::{Deref, DerefMut};
 use homaes_math::Words;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// Why a device did not do what it was asked for, and what helps: one clause without a full stop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault(pub String);
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl core::error::Error for Fault {}
 
 /// All limbs of a ring element in the memory of a device.
 pub trait Resident: Any + Send + Sync {
     /// A copy of the limbs.
-    fn download(&self) -> Vec<Words>;
+    ///
+    /// # Errors
+    /// If the device fails.
+    fn download(&self) -> Result<Vec<Words>, Fault>;
 }
 
-/// A list of limbs. Those that a device made come to memory when they are first looked at; those in memory can have a copy on a device, which the
-/// first change drops.
-#[derive(Clone)]
+/// Zeros that are nowhere.
+struct Zero {
+    n: usize,
+    count: usize,
+}
+
+impl Resident for Zero {
+    fn download(&self) -> Result<Vec<Words>, Fault> {
+        Ok((0..self.count).map(|_| Words::zeroed(self.n)).collect())
+    }
+}
+
+/// A list of limbs. Those that a device made come to memory by [`fetch`](Self::fetch), or when they are first looked at; those in memory can
+/// have a copy on a device, which the first change drops.
+///
+/// # Panics
+/// Looking at limbs that only a device has, if it fails to give them. Who can return an error fetches them first.
 pub struct Limbs {
     words: OnceLock<Vec<Words>>,
-    resident: OnceLock<Arc<dyn Resident>>,
+    /// held while limbs are copied to or from the device, so that this happens once
+    resident: Mutex<Option<Arc<dyn Resident>>>,
 }
 
 impl Limbs {
@@ -25,16 +55,60 @@ impl Limbs {
     pub fn on_device(resident: Arc<dyn Resident>) -> Self {
         Self {
             words: OnceLock::new(),
-            resident: OnceLock::from(resident),
+            resident: Mutex::new(Some(resident)),
         }
     }
 
+    /// `count` limbs of `n` zeros, which are written when they are first looked at.
+    pub fn zero(n: usize, count: usize) -> Self {
+        Self::on_device(Arc::new(Zero { n, count }))
+    }
+
+    /// Whether they are known to be zeros: from [`zero`](Self::zero), unless they were looked at.
+    pub fn is_zero(&self) -> bool {
+        self.words.get().is_none()
+            && (self.lock().as_deref()).is_some_and(|r| (r as &dyn Any).is::<Zero>())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Arc<dyn Resident>>> {
+        self.resident.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The copy on a device, which `upload` makes if there is none.
-    pub fn resident(
+    ///
+    /// # Errors
+    /// That of `upload`.
+    pub fn resident<E>(
         &self,
-        upload: impl FnOnce(&[Words]) -> Arc<dyn Resident>,
-    ) -> &Arc<dyn Resident> {
-        self.resident.get_or_init(|| upload(self))
+        upload: impl FnOnce(&[Words]) -> Result<Arc<dyn Resident>, E>,
+    ) -> Result<Arc<dyn Resident>, E> {
+        let mut resident = self.lock();
+        if let Some(there) = &*resident {
+            return Ok(there.clone());
+        }
+        // what is not on a device is in memory
+        let made = upload(self.words.get().map_or(&[], |words| words))?;
+        Ok(resident.insert(made).clone())
+    }
+
+    /// Brings the limbs to memory, where they are looked at without errors from then on.
+    ///
+    /// # Errors
+    /// If a device has them and fails; it can be asked again.
+    pub fn fetch(&self) -> Result<(), Fault> {
+        self.words().map(drop)
+    }
+
+    fn words(&self) -> Result<&Vec<Words>, Fault> {
+        if let Some(words) = self.words.get() {
+            return Ok(words);
+        }
+        let resident = self.lock();
+        if let Some(words) = self.words.get() {
+            return Ok(words);
+        }
+        let words = resident.as_ref().map_or(Ok(Vec::new()), |r| r.download())?;
+        Ok(self.words.get_or_init(|| words))
     }
 
     /// All limbs.
@@ -43,11 +117,26 @@ impl Limbs {
     }
 }
 
+impl Clone for Limbs {
+    fn clone(&self) -> Self {
+        Self {
+            words: self.words.clone(),
+            resident: Mutex::new(self.lock().clone()),
+        }
+    }
+}
+
 impl Deref for Limbs {
     type Target = Vec<Words>;
     fn deref(&self) -> &Vec<Words> {
-        let download = || self.resident.get().map_or_else(Vec::new, |r| r.download());
-        self.words.get_or_init(download)
+        match self.words() {
+            Ok(words) => words,
+            #[expect(
+                clippy::panic,
+                reason = "whoever can return an error fetches the limbs first"
+            )]
+            Err(fault) => panic!("{fault}"),
+        }
     }
 }
 
@@ -55,7 +144,7 @@ impl DerefMut for Limbs {
     fn deref_mut(&mut self) -> &mut Vec<Words> {
         // brings them to memory
         let _ = Self::deref(self);
-        self.resident = OnceLock::new();
+        self.resident = Mutex::new(None);
         self.words.get_mut().expect("in memory by now")
     }
 }
@@ -64,7 +153,7 @@ impl From<Vec<Words>> for Limbs {
     fn from(words: Vec<Words>) -> Self {
         Self {
             words: OnceLock::from(words),
-            resident: OnceLock::new(),
+            resident: Mutex::new(None),
         }
     }
 }

@@ -2,6 +2,8 @@ use super::*;
 use homaes_math::prime::is_prime;
 use homaes_math::transform::Source;
 use homaes_math::{Ring, Words};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The ring of conductor 255 with four primes just below 2^42.
 fn pool() -> Pool {
@@ -147,4 +149,36 @@ fn digits_are_centred_residues() {
 fn a_prime_without_a_transform_is_named() {
     let ring = Ring::new(255).unwrap();
     assert_eq!(Pool::new(ring, &[12289]).err(), Some(12289));
+}
+
+/// Fails until it is told not to.
+struct Moody(AtomicBool);
+
+impl Resident for Moody {
+    fn download(&self) -> Result<Vec<Words>, Fault> {
+        match self.0.load(Ordering::Relaxed) {
+            true => Err(Fault("out of order".into())),
+            false => Ok(vec![Words::zeroed(3)]),
+        }
+    }
+}
+
+#[test]
+fn limbs_that_a_device_does_not_give_can_be_asked_for_again() {
+    let device = Arc::new(Moody(AtomicBool::new(true)));
+    let limbs = Limbs::on_device(device.clone());
+    assert_eq!(limbs.fetch(), Err(Fault("out of order".into())));
+    let copy = limbs.clone();
+    device.0.store(false, Ordering::Relaxed);
+    assert_eq!((limbs.fetch(), copy.fetch()), (Ok(()), Ok(())));
+    device.0.store(true, Ordering::Relaxed);
+    assert_eq!((limbs.len(), copy[0].len()), (1, 3));
+    // an upload that fails leaves no copy, and is asked for again
+    let here: Limbs = [Words::zeroed(2)].into_iter().collect();
+    assert!(here.resident(|_| Err("full")).is_err());
+    let there = here.resident(|words| {
+        assert_eq!(words[0].len(), 2);
+        Ok::<Arc<dyn Resident>, Fault>(device.clone())
+    });
+    assert!(there.is_ok());
 }

@@ -28,7 +28,16 @@ pub(crate) fn folding() -> Folding {
     Folding::new(&tower::DEPTH_4)
 }
 
-/// The view of bits under one evaluation key. Cheap to clone.
+/// Sums cannot fail, so their operands are where the processor is.
+const IN_MEMORY: &str = "the processor switches what is in memory";
+
+/// A relinearised bit, in memory: sums and products are made there.
+fn fetched(bit: Ciphertext) -> Result<Ciphertext> {
+    bit.fetch()?;
+    Ok(bit)
+}
+
+/// The view of bits under one evaluation key. All bits are in memory, whatever the device: it relinearises them. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Bits<'k>(pub(crate) Evaluator<'k>);
 
@@ -59,10 +68,11 @@ impl BitEval for Bits<'_> {
     }
 
     fn xor_assign(&self, a: &mut Ciphertext, b: &Ciphertext) {
+        let here = || self.0.here();
         if a.level > b.level {
-            *a = self.0.lowered(a, b.level);
+            *a = here().lowered(a, b.level).expect(IN_MEMORY);
         }
-        let b = self.0.at_most(b, a.level);
+        let b = here().at_most(b, a.level).expect(IN_MEMORY);
         let params = self.0.params();
         for (x, y) in a.parts.iter_mut().zip(&b.parts) {
             x.add_assign(params.pool(), params.basis(a.level), y);
@@ -150,7 +160,7 @@ impl BitEval for Bits<'_> {
 
     fn relinearize(&self, p: Product) -> Result<Ciphertext> {
         self.0.cancel.check()?;
-        self.0.relinearize(&p)
+        fetched(self.0.relinearize(&p)?)
     }
 
     fn relinearize_all(&self, products: Vec<Product>) -> Result<Vec<Ciphertext>> {
@@ -158,7 +168,7 @@ impl BitEval for Bits<'_> {
         self.0.meter().pass(count);
         self.each(products, |p| {
             self.0.cancel.check()?;
-            self.0.relinearize_one_of(&p, count)
+            fetched(self.0.relinearize_one_of(&p, count)?)
         })
     }
 

@@ -32,6 +32,8 @@ pub(crate) struct LinearLayer {
     pub(crate) gamma: [Vec<u8>; 8],
     /// c_j or c'_j
     pub(crate) mix: [Vec<u8>; 4],
+    /// see [`mean_powers`](Self::mean_powers)
+    powers: [f64; 3],
 }
 
 impl LinearLayer {
@@ -50,29 +52,35 @@ impl LinearLayer {
                 (gamma, circulant(direction).map(root))
             }
         };
+        let gamma = gamma.map(|c| slots.constant(c));
         Self {
             direction,
-            gamma: gamma.map(|c| slots.constant(c)),
+            powers: mean_powers(direction, &gamma, &mix),
+            gamma,
             mix,
         }
     }
 
     /// Mean over rows of the noise power of the sums over k alone, over j alone, and of both.
     pub(crate) fn mean_powers(&self) -> [f64; 3] {
-        let sum = |e: &[Vec<u8>], row| e.iter().map(|e| row_constant::power(e, row)).sum::<f64>();
-        let mut out = [0.0; 3];
-        for row in 0..16 {
-            let (gamma, mix) = (sum(&self.gamma, row), sum(&self.mix, row));
-            for (o, x) in out.iter_mut().zip([gamma, mix, gamma * mix]) {
-                *o += x / 16.0;
-            }
-        }
-        if self.direction == Direction::Decrypt {
-            // σ^(k+1) carries the mixing constants to other rows
-            out[2] = out[0] * out[1];
-        }
-        out
+        self.powers
     }
+}
+
+fn mean_powers(direction: Direction, gamma: &[Vec<u8>], mix: &[Vec<u8>]) -> [f64; 3] {
+    let sum = |e: &[Vec<u8>], row| e.iter().map(|e| row_constant::power(e, row)).sum::<f64>();
+    let mut out = [0.0; 3];
+    for row in 0..16 {
+        let (gamma, mix) = (sum(gamma, row), sum(mix, row));
+        for (o, x) in out.iter_mut().zip([gamma, mix, gamma * mix]) {
+            *o += x / 16.0;
+        }
+    }
+    if direction == Direction::Decrypt {
+        // σ^(k+1) carries the mixing constants to other rows
+        out[2] = out[0] * out[1];
+    }
+    out
 }
 
 #[cfg(test)]

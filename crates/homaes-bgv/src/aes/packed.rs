@@ -111,7 +111,7 @@ impl Rounds for PackedAes<'_> {
     type Key = Vec<Ciphertext>;
 
     fn add(&self, s: &State, key: &Vec<Ciphertext>) -> Result<State> {
-        Ok(s.plus(&self.eval, key))
+        s.plus(&self.eval, key)
     }
 
     fn round(&self, dir: Direction, s: &State, key: &Vec<Ciphertext>) -> Result<State> {

@@ -52,7 +52,7 @@ pub(crate) struct SlicedAes<'k> {
     bytes: Vec<Image<'k>>,
     /// σ: all that the last decrypting round does to x^127
     square: [Image<'k>; 1],
-    reuse: Arc<Reuse>,
+    pub(crate) reuse: Arc<Reuse>,
 }
 
 impl<'k> SlicedAes<'k> {
@@ -98,7 +98,7 @@ impl<'k> SlicedAes<'k> {
                 eval.sum_of_images(plan, &self.bytes, &c127, bytes, columns, add)
             }
             (Direction::Decrypt, true) => {
-                let mixed = self.mix_ciphertexts(c127);
+                let mixed = self.mix_ciphertexts(c127)?;
                 let mixed: Vec<&Ciphertext> = mixed.iter().collect();
                 eval.sum_of_images(plan, &self.bytes, &mixed, bytes, columns, add)
             }
@@ -109,7 +109,10 @@ impl<'k> SlicedAes<'k> {
     }
 
     /// Σ_j c'_j b_{r+j} for the four rows r.
-    fn mix_ciphertexts(&self, b: [&Ciphertext; 4]) -> Vec<Ciphertext> {
+    fn mix_ciphertexts(&self, b: [&Ciphertext; 4]) -> Result<Vec<Ciphertext>> {
+        for c in b {
+            c.fetch()?;
+        }
         let params = self.eval.params();
         let level = b[0].level;
         let basis = params.basis(level);
@@ -150,7 +153,7 @@ impl<'k> SlicedAes<'k> {
                 kernel::inner_product(params.ring(), params.modulus(i), &[], &terms, &mut sums);
             });
         }
-        out
+        Ok(out)
     }
 }
 
@@ -192,7 +195,7 @@ impl Rounds for SlicedAes<'_> {
     type Key = Vec<Ciphertext>;
 
     fn add(&self, s: &State, key: &Vec<Ciphertext>) -> Result<State> {
-        Ok(s.plus(&self.eval, key))
+        s.plus(&self.eval, key)
     }
 
     fn round(&self, dir: Direction, s: &State, key: &Vec<Ciphertext>) -> Result<State> {

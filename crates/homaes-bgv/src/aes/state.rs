@@ -144,13 +144,16 @@ impl State {
     }
 
     /// Sum with a round key of the same shape.
-    pub(crate) fn plus(&self, eval: &Evaluator<'_>, key: &[Ciphertext]) -> Self {
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub(crate) fn plus(&self, eval: &Evaluator<'_>, key: &[Ciphertext]) -> Result<Self> {
         let sums = self.ciphertexts.iter().zip(key);
-        Self {
-            ciphertexts: sums.map(|(a, b)| eval.sum(a, b)).collect(),
+        Ok(Self {
+            ciphertexts: sums.map(|(a, b)| eval.sum(a, b)).collect::<Result<_>>()?,
             origin: self.origin.clone(),
             ..*self
-        }
+        })
     }
 }
 

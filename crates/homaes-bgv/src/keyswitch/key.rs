@@ -3,14 +3,14 @@
 use crate::params::{KeyPart, SwitchPlan};
 use homaes_leveled::{Poly, Resident};
 use homaes_math::{KeyLimb, Words};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// One half of a digit of a key: a canonical limb for each prime of the set, empty for those that the key does not hold. A device can have a
 /// copy.
-#[derive(Clone)]
 pub struct KeyPoly {
     limbs: Vec<KeyLimb>,
-    resident: OnceLock<Arc<dyn Resident>>,
+    /// held while limbs are copied to the device, so that this happens once
+    resident: Mutex<Option<Arc<dyn Resident>>>,
 }
 
 impl KeyPoly {
@@ -20,7 +20,11 @@ impl KeyPoly {
         for (limb, &i) in poly.limbs.into_iter().zip(primes) {
             limbs[i] = KeyLimb::new(&limb);
         }
-        let resident = OnceLock::new();
+        Self::of(limbs)
+    }
+
+    fn of(limbs: Vec<KeyLimb>) -> Self {
+        let resident = Mutex::default();
         Self { limbs, resident }
     }
 
@@ -30,11 +34,18 @@ impl KeyPoly {
     }
 
     /// The copy on a device, which `upload` makes if there is none.
-    pub fn resident(
+    ///
+    /// # Errors
+    /// That of `upload`.
+    pub fn resident<E>(
         &self,
-        upload: impl FnOnce(&[KeyLimb]) -> Arc<dyn Resident>,
-    ) -> &Arc<dyn Resident> {
-        self.resident.get_or_init(|| upload(&self.limbs))
+        upload: impl FnOnce(&[KeyLimb]) -> Result<Arc<dyn Resident>, E>,
+    ) -> Result<Arc<dyn Resident>, E> {
+        let mut resident = self.resident.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(there) = &*resident {
+            return Ok(there.clone());
+        }
+        Ok(resident.insert(upload(&self.limbs)?).clone())
     }
 
     /// What `change` makes of the words of each limb, with the number of its prime; they must be canonical.
@@ -46,15 +57,11 @@ impl KeyPoly {
             }
             KeyLimb::new(&words)
         });
-        Self {
-            limbs: limbs.collect(),
-            resident: OnceLock::new(),
-        }
+        Self::of(limbs.collect())
     }
 }
 
 /// By part, pairs (b_i, a_i) for the digits i.
-#[derive(Clone)]
 pub struct SwitchKey {
     pub(crate) parts: [Vec<[KeyPoly; 2]>; KeyPart::ALL.len()],
 }

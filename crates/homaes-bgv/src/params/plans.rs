@@ -14,8 +14,14 @@ impl Params {
             digit_of: &|i| self.digit_of(part, i),
             excess_bits: DIGIT_EXCESS_BITS,
         };
+        let switch = homaes_leveled::SwitchPlan::new(self.pool(), from, to, &gadget);
+        let special = |&i: &usize| {
+            let m = self.modulus(i);
+            m.shoup(m.to_stored(self.special_product(switch.special(), i)))
+        };
         SwitchPlan {
-            switch: homaes_leveled::SwitchPlan::new(self.pool(), from, to, &gadget),
+            special_products: from.iter().map(special).collect(),
+            switch,
             part,
             to_level,
         }

@@ -12,7 +12,7 @@ use std::f64::consts::TAU;
 const LEVEL: usize = 9;
 
 fn lowered(f: &Fixture, c: &Ciphertext, level: usize) -> Ciphertext {
-    Evaluator::new(&f.eval).lowered(c, level)
+    Evaluator::new(&f.eval).lowered(c, level).unwrap()
 }
 
 /// Decrypts to `want`, and has no more noise than its bound; returns by how many bits less.
@@ -368,10 +368,10 @@ fn random_programs(set: &ParamSet, programs: core::ops::Range<u64>) {
     for level in [12, 12, 9] {
         let x = random_bytes(&mut f.rng, n);
         let c = f.secret.encrypt(&x, &mut f.rng).unwrap();
-        start.push((eval.lowered(&c, level), x));
+        start.push((eval.lowered(&c, level).unwrap(), x));
     }
     let x = random_bytes(&mut f.rng, n);
-    start.push((eval.lowered(&eval.public(&x).unwrap(), 12), x));
+    start.push((eval.lowered(&eval.public(&x).unwrap(), 12).unwrap(), x));
     let wrapped = wrapped_for_circuits(&mut f);
     let aes = Aes::new(&f.eval, &wrapped, Layout::Sliced).unwrap();
     let mut state = aes.evaluate(&[[7; 16]]).unwrap();
@@ -681,7 +681,7 @@ fn the_same_noise_is_recognised() {
     let scaled = c.multiply_public(&x, &unit, Lift::ZeroOne).unwrap();
     let twice = c.add(&x, &x).unwrap();
     let by_three = c.multiply_byte(&x, 3).unwrap();
-    let down = |c: &Ciphertext, level| eval.lowered(c, level);
+    let down = |c: &Ciphertext, level| eval.lowered(c, level).unwrap();
     let conjugate = |a: &Ciphertext| c.conjugate(a, 1).unwrap();
     let rotate = |a: &Ciphertext| c.rotate(a, Axis::E257, 1).unwrap();
     let same = [
@@ -800,7 +800,7 @@ fn the_same_product_is_recognised() {
     }
     assert!(!shared(&f, &times(&x, &y), &z), "product and another");
     // what is known of public factors: nothing
-    let one = eval.lowered(&eval.public(&[1; 1]).unwrap(), 9);
+    let one = eval.lowered(&eval.public(&[1; 1]).unwrap(), 9).unwrap();
     assert!(!shared(&f, &times(&x, &one), &y), "bounded noise");
 }
 

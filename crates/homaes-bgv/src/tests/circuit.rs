@@ -14,7 +14,7 @@ fn at_level(f: &Fixture, bytes: &[u8], level: usize) -> Ciphertext {
             .fold(level as u64, |s, &b| s.wrapping_mul(257) + u64::from(b)),
     );
     let c = f.secret.encrypt(bytes, &mut rng).unwrap();
-    Evaluator::new(&f.eval).lowered(&c, level)
+    Evaluator::new(&f.eval).lowered(&c, level).unwrap()
 }
 
 /// Decrypts and compares; the bound must hold and the capacity must not promise more than there is.

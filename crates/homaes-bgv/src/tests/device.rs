@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::device::{Device, Pass, Processor};
-use homaes_leveled::{Limbs, Lowering, Meter, Poly, Resident};
+use homaes_leveled::{Fault, Limbs, Lowering, Meter, Poly, Resident};
 use homaes_math::Words;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -16,9 +16,9 @@ struct Elsewhere {
 struct Kept(Vec<Words>, Arc<AtomicUsize>);
 
 impl Resident for Kept {
-    fn download(&self) -> Vec<Words> {
+    fn download(&self) -> core::result::Result<Vec<Words>, Fault> {
         self.1.fetch_add(1, Ordering::Relaxed);
-        self.0.clone()
+        Ok(self.0.clone())
     }
 }
 
@@ -44,20 +44,19 @@ impl Device for Elsewhere {
         meter: &Meter,
         plan: &Lowering,
         all: &[&Poly],
-    ) -> Vec<Poly> {
-        let switched = Processor.mod_down(params, meter, plan, all).into_iter();
-        switched.map(|poly| self.keep(poly)).collect()
+    ) -> Result<Vec<Poly>> {
+        let switched = Processor.mod_down(params, meter, plan, all)?.into_iter();
+        Ok(switched.map(|poly| self.keep(poly)).collect())
     }
 
-    fn add(&self, params: &Params, basis: &[usize], a: &mut Poly, b: &Poly) {
-        Processor.add(params, basis, a, b);
+    fn add(&self, params: &Params, basis: &[usize], a: &mut Poly, b: &Poly) -> Result<()> {
+        Processor.add(params, basis, a, b)?;
         *a = self.keep(a.clone());
+        Ok(())
     }
 
-    fn upload(&self, _: &Poly) {}
-
-    fn download(&self, a: &Poly) {
-        let _ = a.limbs.len();
+    fn upload(&self, _: &Poly) -> Result<()> {
+        Ok(())
     }
 }
 

@@ -27,7 +27,7 @@ fn lifts(set: &ParamSet, seed: u8, from: usize) {
     let eval = Evaluator::new(&f.eval);
     let bytes = random_bytes(&mut f.rng, f.params.slots().count());
     let x = f.secret.encrypt(&bytes, &mut f.rng).unwrap();
-    let x = eval.lowered(&eval.entered(&x).unwrap(), from);
+    let x = eval.lowered(&eval.entered(&x).unwrap(), from).unwrap();
     let start = std::time::Instant::now();
     let planes = eval.bit_planes(&x).unwrap();
     println!("planes {:?}", start.elapsed());
@@ -77,7 +77,7 @@ fn what_cannot_be_lifted_is_refused() {
     let f = &mut toy(4);
     let eval = Evaluator::new(&f.eval);
     let x = f.secret.encrypt(&[1], &mut f.rng).unwrap();
-    let at = |level| eval.lowered(&eval.entered(&x).unwrap(), level);
+    let at = |level| eval.lowered(&eval.entered(&x).unwrap(), level).unwrap();
     let refused = eval.bit_pairs(&at(5)).unwrap_err().to_string();
     assert!(refused.starts_with("out of depth: 5 more multiplications needed, 4 left"));
     let refused = eval.bit_planes(&at(1)).unwrap_err().to_string();

@@ -1,0 +1,172 @@
+//! Faults of the GPU, on the emulator: errors in place of results, memory given back, and the same batch on the processor.
+
+use crate::Cuda;
+use homaes_aes::{Block, Direction, Layout, RoundKeys};
+use homaes_bgv::device::{Device, Processor};
+use homaes_bgv::{
+    Aes, Circuit, Error, EvalKey, Params, SecretKey, WrappedKey, Wrapping, encode_batch, sets,
+};
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// Keys of the small set, blocks, and an emulator.
+struct Fixture {
+    params: Arc<Params>,
+    eval: EvalKey,
+    wrapped: WrappedKey,
+    blocks: Vec<Block>,
+    cuda: Arc<Cuda>,
+}
+
+impl Fixture {
+    fn new(layout: &'static [Layout]) -> Self {
+        let params = Params::new(&sets::TOY_255).unwrap();
+        let mut rng = ChaCha20Rng::from_seed([11; 32]);
+        let secret = SecretKey::generate(&params, &mut rng).unwrap();
+        let eval = EvalKey::generate(&secret, &mut rng);
+        let keys = RoundKeys::expand(&[0x2b; 16]).unwrap();
+        let how = Wrapping {
+            direction: Direction::Encrypt,
+            layouts: layout,
+            levels_left: None,
+        };
+        let wrapped = WrappedKey::encrypt(&secret, &keys, how, &mut rng).unwrap();
+        let block = |b: usize| core::array::from_fn(|i| (7 * b + 31 * i * i) as u8);
+        let blocks = (0..params.blocks_per_batch(layout[0])).map(block);
+        Self {
+            blocks: blocks.collect(),
+            cuda: Arc::new(Cuda::new(&params, 0).unwrap()),
+            params,
+            eval,
+            wrapped,
+        }
+    }
+
+    fn aes(&self, layout: Layout) -> Aes<'_> {
+        Aes::new(&self.eval, &self.wrapped, layout).unwrap()
+    }
+
+    fn device(&self) -> Arc<dyn Device> {
+        self.cuda.clone()
+    }
+
+    fn used(&self) -> usize {
+        self.cuda.gpu.driver.used()
+    }
+
+    /// No more than `bytes` beside what is used now.
+    fn limit(&self, bytes: usize) {
+        let most = self.used() + bytes;
+        self.cuda.gpu.driver.most.store(most, Ordering::Relaxed);
+    }
+
+    fn lift_limit(&self) {
+        self.cuda.gpu.driver.most.store(0, Ordering::Relaxed);
+    }
+}
+
+/// The message of a fault of the device.
+#[track_caller]
+fn fault<T>(result: Result<T, Error>) -> String {
+    match result {
+        Err(Error::Device(fault)) => fault.to_string(),
+        Err(other) => panic!("{other}"),
+        Ok(_) => panic!("no fault"),
+    }
+}
+
+#[test]
+fn a_batch_without_memory_is_computed_again_by_the_processor() {
+    let f = Fixture::new(&[Layout::Sliced]);
+    let batch = |aes: &Aes<'_>| {
+        let state = aes.evaluate(&f.blocks)?;
+        encode_batch(&f.params, &state)
+    };
+    let want = batch(&f.aes(Layout::Sliced)).unwrap();
+    let there = f.aes(Layout::Sliced).on(&f.device());
+    // where keys are copied, and where results are made
+    for bytes in [0, 1 << 16, 1 << 20] {
+        f.limit(bytes);
+        let message = fault(batch(&there));
+        assert!(
+            message.starts_with("the GPU has too little free memory: "),
+            "{message}"
+        );
+    }
+    f.lift_limit();
+    assert!(batch(&there).unwrap() == want);
+    // keys and tables stay, nothing else, and another batch finds them
+    let kept = f.used();
+    assert!(batch(&there).unwrap() == want);
+    assert_eq!(f.used(), kept);
+    for bytes in [0, 1 << 14, 1 << 16, 1 << 18] {
+        f.limit(bytes);
+        fault(batch(&there));
+        assert_eq!(f.used(), kept, "{bytes}");
+    }
+    // without memory still, by the same keys
+    let processor: Arc<dyn Device> = Arc::new(Processor);
+    let here = there.on(&processor);
+    assert!(batch(&here).unwrap() == want);
+    f.lift_limit();
+    assert!(batch(&here.on(&f.device())).unwrap() == want);
+    let Fixture {
+        cuda,
+        eval,
+        wrapped,
+        ..
+    } = f;
+    drop((eval, wrapped));
+    assert!(
+        cuda.gpu.driver.used() < kept / 2,
+        "keys go from the GPU with those in memory"
+    );
+}
+
+#[test]
+fn bits_without_memory_are_computed_again_by_the_processor() {
+    let f = Fixture::new(&[Layout::Bits]);
+    let batch = |aes: &Aes<'_>| {
+        let state = aes.evaluate(&f.blocks)?;
+        encode_batch(&f.params, &state)
+    };
+    let there = f.aes(Layout::Bits).on(&f.device());
+    for bytes in [0, 1 << 20] {
+        f.limit(bytes);
+        fault(batch(&there));
+    }
+    let processor: Arc<dyn Device> = Arc::new(Processor);
+    let want = batch(&f.aes(Layout::Bits)).unwrap();
+    assert!(batch(&there.on(&processor)).unwrap() == want);
+}
+
+#[test]
+fn results_that_cannot_be_had_are_errors() {
+    let f = Fixture::new(&[Layout::Sliced]);
+    let there = f.aes(Layout::Sliced).on(&f.device());
+    let state = there.evaluate(&f.blocks).unwrap();
+    let unreadable = |is| {
+        let driver = &f.cuda.gpu.driver;
+        driver.unreadable.store(is, Ordering::Relaxed);
+    };
+    unreadable(true);
+    let message = fault(encode_batch(&f.params, &state));
+    assert!(
+        message.starts_with("the GPU failed at a copy from it: "),
+        "{message}"
+    );
+    let circuit = Circuit::new(there.evaluator());
+    let byte = &state.ciphertexts()[0];
+    fault(circuit.add_byte(byte, 1));
+    fault(circuit.multiply(byte, &state.ciphertexts()[1]));
+    fault(circuit.multiply(byte, &byte.clone()));
+    // nothing is known of it
+    assert_eq!(byte.bound_bits(&f.params), f64::INFINITY);
+    // it can be asked again
+    unreadable(false);
+    let found = encode_batch(&f.params, &state).unwrap();
+    let want = f.aes(Layout::Sliced).evaluate(&f.blocks).unwrap();
+    assert!(found == encode_batch(&f.params, &want).unwrap());
+}
