@@ -161,14 +161,17 @@ impl Doubles<2> for Avx2 {
     }
 
     #[inline(always)]
-    unsafe fn other([a, b]: [Self; 2]) -> [Self; 2] {
-        [b, a]
+    unsafe fn three([a, b]: [Self; 2]) -> [Self; 2] {
+        [a + b, a - b]
     }
 
     #[inline(always)]
-    unsafe fn opposite([a, b]: [Self; 2]) -> [Self; 2] {
+    unsafe fn five(x: [Self; 2]) -> [Self; 2] {
         // SAFETY: as the trait says.
-        unsafe { [a, b].map(|x| Self(_mm256_permute2f128_pd::<1>(x.0, x.0))) }
+        unsafe {
+            let signs = Self(_mm256_setr_pd(1.0, 1.0, -1.0, -1.0));
+            x.map(|x| x.mul_add(signs, Self(_mm256_permute2f128_pd::<1>(x.0, x.0))))
+        }
     }
 
     #[inline(always)]

@@ -143,13 +143,23 @@ impl Doubles<1> for Avx512 {
     }
 
     #[inline(always)]
-    unsafe fn other([x]: [Self; 1]) -> [Self; 1] {
-        [vector!(_mm512_shuffle_f64x2::<0b01_00_11_10>(x.0, x.0))]
+    unsafe fn three([x]: [Self; 1]) -> [Self; 1] {
+        // SAFETY: as the trait says.
+        unsafe {
+            let other = _mm512_shuffle_f64x2::<0b01_00_11_10>(x.0, x.0);
+            let sum = _mm512_add_pd(other, x.0);
+            [Self(_mm512_mask_sub_pd(sum, 0xf0, other, x.0))]
+        }
     }
 
     #[inline(always)]
-    unsafe fn opposite([x]: [Self; 1]) -> [Self; 1] {
-        [vector!(_mm512_permutex_pd::<0b01_00_11_10>(x.0))]
+    unsafe fn five([x]: [Self; 1]) -> [Self; 1] {
+        // SAFETY: as the trait says.
+        unsafe {
+            let signs = Self(_mm512_setr4_pd(1.0, 1.0, -1.0, -1.0));
+            let opposite = Self(_mm512_permutex_pd::<0b01_00_11_10>(x.0));
+            [x.mul_add(signs, opposite)]
+        }
     }
 
     #[inline(always)]

@@ -10,9 +10,20 @@
 //! 1.5 · 2^52 leaves an integer; c is off by at most 2^-54 and so x·c by 1/4. Hence |x·w - q·p| ≤ 3p/4, h - q·p is an integer below 2^47 and exact in one
 //! rounding, and |r| ≤ 3p/4. For |x| ≤ 2^51 it is |r| ≤ 5p/8.
 //!
-//! Four butterfly levels on words below 2p stay within 32p, and so do those on products by constants, within 12p. They need no
-//! offsets. Words in memory are those of all backends: loads set the bits of 2^52 and subtract it, stores add 2^52 + p to a reduced value and take these bits off, so
-//! that words are in (0, 2p). Between the passes of one row doubles stay as they are.
+//! A sum of two products x·a + y·b begins at W = MAGIC · p, which is exact, 3p having 49 bits, and is reduced once: with c near a/p and d near b/p,
+//!
+//! ```text
+//! f = x·a + W    g = y·b + f    t = x·c + (y·d + MAGIC)    r = ((g - t·p) + (x·a - (f - W))) + (y·b - (g - f))
+//! ```
+//!
+//! For |x| + |y| ≤ 2^52: |x·a| + |y·b| ≤ 2^51 p, so that f and g are in 2^52 p … 2^53 p. No two numbers there are further apart than by a
+//! factor of 2, and f - W and g - f are exact. f and g are integers below 2^100, off by at most 2^46, and the last two terms of r are these errors,
+//! exactly. t is in 2^52 … 2^53, an integer rounded twice; c and d are off by at most 2^-54, and t from MAGIC + (x·a + y·b)/p by 1/2 + 1/2 + 1/4.
+//! Hence |r| ≤ 5p/4, g - t·p is an integer below 2^49, exact in one rounding, and so are the sums.
+//!
+//! Butterflies need no offsets: the bounds of a transform are in [`super::double_ntt`]. Words in memory are those of all backends: loads set the
+//! bits of 2^52 and subtract it, stores add 2^52 + p to a reduced value and take these bits off, so that words are in (0, 2p). Between the passes of
+//! one row doubles stay as they are.
 
 use crate::modulus::Modulus;
 use core::ops::{Add, Mul, Sub};
@@ -54,11 +65,11 @@ pub(super) trait Doubles<const H: usize>:
     unsafe fn floor(self) -> Self;
     /// self + b where self is negative
     unsafe fn add_if_negative(self, b: Self) -> Self;
-    /// Of eight lanes e3·4 + e5, those of the other e3.
-    unsafe fn other(x: [Self; H]) -> [Self; H];
-    /// Those of e5 + 2.
-    unsafe fn opposite(x: [Self; H]) -> [Self; H];
-    /// Lanes of e5 ± 1, of vectors with equal lanes at e5 and e5 + 2 but for the sign.
+    /// Of eight lanes e3·4 + e5 the sums over e3, then the differences.
+    unsafe fn three(x: [Self; H]) -> [Self; H];
+    /// Of either half the sums of lanes e5 and e5 + 2, then the differences.
+    unsafe fn five(x: [Self; H]) -> [Self; H];
+    /// Neighbours, lane 2i + 1 for lane 2i, exchanged.
     unsafe fn next(self) -> Self;
 }
 
@@ -90,6 +101,8 @@ pub(super) struct Consts<V> {
     /// 2^52 + p
     pub(super) lift: V,
     pub(super) inverse: V,
+    /// MAGIC · p
+    wide: V,
 }
 
 impl<V> Consts<V> {
@@ -103,10 +116,12 @@ impl<V> Consts<V> {
         unsafe {
             Self {
                 p: V::splat(p),
-                magic: V::splat(MAGIC),
+                // hidden, or the compiler would load it anew for every product
+                magic: V::splat(core::hint::black_box(MAGIC)),
                 two_52: V::splat(TWO_52),
                 lift: V::splat(TWO_52 + p),
                 inverse: V::splat(1.0 / p),
+                wide: V::splat(MAGIC * p),
             }
         }
     }
@@ -135,7 +150,24 @@ impl<V> Consts<V> {
         unsafe { self.mul(x, V::splat(c.w), V::splat(c.q)) }
     }
 
-    /// x mod p for |x| ≤ 2^52: within 5p/8, as the product by 1.
+    /// Σ x·w mod p over two pairs, of constants with their quotients, for Σ |x| ≤ 2^52: within 5p/4.
+    #[inline(always)]
+    pub(super) unsafe fn sum<const H: usize>(&self, terms: [(V, [V; 2]); 2]) -> V
+    where
+        V: Doubles<H>,
+    {
+        // SAFETY: see `new`.
+        unsafe {
+            let [(x, [a, a_q]), (y, [b, b_q])] = terms;
+            let first = x.mul_add(a, self.wide);
+            let both = y.mul_add(b, first);
+            let q = x.mul_add(a_q, y.mul_add(b_q, self.magic));
+            let low = x.mul_sub(a, first - self.wide);
+            (q.neg_mul_add(self.p, both) + low) + y.mul_sub(b, both - first)
+        }
+    }
+
+    /// x mod p for |x| ≤ 2^53: within 5p/8, as x/p is off by little.
     #[inline(always)]
     pub(super) unsafe fn reduce<const H: usize>(&self, x: V) -> V
     where

@@ -250,10 +250,10 @@ impl Tables {
 pub(crate) enum VectorTables {
     /// 52-bit integers
     #[cfg(target_arch = "x86_64")]
-    Ifma(IntegerTables),
+    Ifma(Box<IntegerTables>),
     /// doubles, for the kernels of one backend
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-    Doubles(Backend, double_ntt::Tables),
+    Doubles(Backend, Box<double_ntt::Tables>),
 }
 
 impl VectorTables {
@@ -268,13 +268,14 @@ impl VectorTables {
             #[cfg(target_arch = "x86_64")]
             Backend::Avx512Ifma => {
                 let k = k();
-                Some(Self::Ifma(IntegerTables::new(m, tables(&k), &k)))
+                Some(Self::Ifma(Box::new(IntegerTables::new(m, tables(&k), &k))))
             }
             #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-            backend @ (Backend::Neon | Backend::Avx2 | Backend::Avx512) => Some(Self::Doubles(
-                backend,
-                double_ntt::Tables::new(m, &tables(&k())),
-            )),
+            backend @ (Backend::Neon | Backend::Avx2 | Backend::Avx512) => {
+                let k = k();
+                let tables = double_ntt::Tables::new(m, &tables(&k), &k);
+                Some(Self::Doubles(backend, Box::new(tables)))
+            }
             _ => None,
         }
     }
@@ -352,7 +353,7 @@ impl VectorTables {
     pub(crate) fn integers(&self) -> Option<&IntegerTables> {
         match self {
             #[cfg(target_arch = "x86_64")]
-            Self::Ifma(tables) => Some(tables),
+            Self::Ifma(tables) => Some(&**tables),
             Self::Doubles(..) => None,
         }
     }

@@ -142,13 +142,13 @@ impl Doubles<4> for Neon {
     }
 
     #[inline(always)]
-    unsafe fn other([a, b, c, d]: [Self; 4]) -> [Self; 4] {
-        [c, d, a, b]
+    unsafe fn three([a, b, c, d]: [Self; 4]) -> [Self; 4] {
+        [a + c, b + d, a - c, b - d]
     }
 
     #[inline(always)]
-    unsafe fn opposite([a, b, c, d]: [Self; 4]) -> [Self; 4] {
-        [b, a, d, c]
+    unsafe fn five([a, b, c, d]: [Self; 4]) -> [Self; 4] {
+        [a + b, a - b, c + d, c - d]
     }
 
     #[inline(always)]
