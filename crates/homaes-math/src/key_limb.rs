@@ -1,7 +1,7 @@
 //! Limbs of keys, six bytes a word.
 //!
-//! Sums of products by keys read each word of a key once or twice, and are bound by the bytes that come from memory for it. A canonical word is below 2^47, so
-//! a quarter of the eight bytes of other limbs would be zeros.
+//! Sums of products by keys read each word of a key once or twice, and wait for the bytes that come from memory for it. A canonical word is below
+//! 2^47, so a quarter of the eight bytes of other limbs would be zeros.
 
 use crate::aligned::Words;
 
