@@ -43,7 +43,7 @@ enum ByLayout<'k> {
 }
 
 impl<'k> Aes<'k> {
-    /// Prepares the keys of the linear layer: 102 MiB (decrypting 119) sliced, 170 MiB (323) packed in `bgv/aes128`, and a
+    /// Prepares the keys of the linear layer: 106 MiB (decrypting 123) sliced, 176 MiB (335) packed in `bgv/aes128`, and a
     /// fraction of a second.
     ///
     /// # Errors

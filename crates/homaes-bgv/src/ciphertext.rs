@@ -82,14 +82,13 @@ impl Ciphertext {
         self.noise.bound_log2()
     }
 
-    /// What is known of the noise; for what comes from AES, what its key test allows.
+    /// What is known of the noise; for what comes from AES, what its key test allows. Infinite for what only a device has which fails.
     pub(crate) fn bound(&self, params: &Params) -> Arc<Bound> {
         let (output, summands) = match &self.history {
             History::Known(bound) => return bound.clone(),
             History::Aes { output, summands } => (*output, *summands),
         };
-        if self.fetch().is_err() {
-            // nothing is known of what its device does not give
+        if self.parts[1].limbs.fetch().is_err() {
             return Arc::new(Bound::public(f64::INFINITY));
         }
         let (model, noise) = (params.noise(), self.noise.bound_log2());
@@ -109,7 +108,7 @@ impl Ciphertext {
     }
 
     /// log2 of a bound on the largest canonical embedding of the noise, which holds outside an event of probability 2^-100; infinite
-    /// under another set's parameters.
+    /// under another set's parameters, and for an output of AES that only a device has which fails.
     pub fn bound_bits(&self, params: &Params) -> f64 {
         if !self.owner.is_of(params.id()) {
             return f64::INFINITY;
@@ -118,7 +117,7 @@ impl Ciphertext {
     }
 
     /// log2 of half the modulus over the largest coefficient that the noise can have, but for an event of probability 2^-100: by how
-    /// much it may still grow. -∞ under another set's parameters.
+    /// much it may still grow. -∞ where [`Ciphertext::bound_bits`] is infinite.
     pub fn room_bits(&self, params: &Params) -> f64 {
         if !self.owner.is_of(params.id()) {
             return f64::NEG_INFINITY;

@@ -72,6 +72,11 @@ impl Device for Processor {
         for output in pass.outputs {
             output.fetch()?;
         }
+        if let Post::Keys(keys) | Post::MixKeys(_, keys) = pass.post {
+            for part in keys.iter().copied().flatten() {
+                part.limbs.fetch()?;
+            }
+        }
         pass.run()
     }
 

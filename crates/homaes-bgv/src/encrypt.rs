@@ -147,7 +147,7 @@ impl SecretKey {
     /// between 2^73 and 2^119 above, with the primes of the declared sets.
     ///
     /// # Panics
-    /// On a ciphertext of another set.
+    /// On a ciphertext of another set, and on one that only a device has which failed.
     pub fn measure_noise(&self, c: &Ciphertext) -> (f64, f64) {
         let squares = self.noise_embeddings(c);
         let mean = squares.iter().sum::<f64>() / squares.len() as f64;
@@ -159,7 +159,7 @@ impl SecretKey {
     pub(crate) fn noise_embeddings(&self, c: &Ciphertext) -> Zeroizing<Vec<f64>> {
         let params = self.params();
         let basis = params.basis(c.level);
-        let phase = self.phase_of(c).expect("a ciphertext of this key's set");
+        let phase = self.phase_of(c).expect("in memory, and of this key's set");
         let noise = homaes_leveled::centred(params.pool(), basis, &phase);
         Zeroizing::new(homaes_math::embed::squared_magnitudes(
             params.ring(),

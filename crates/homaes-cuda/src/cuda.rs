@@ -6,11 +6,10 @@ use crate::driver::Driver;
 use crate::launch::Gpu;
 use crate::memory::{Buffer, Held};
 use crate::plans::Plans;
-use core::any::Any;
 use homaes_bgv::device::{Device, KeyPoly, Pass, Processor};
 use homaes_bgv::{Params, Result};
-use homaes_leveled::{Limbs, Lowering, Meter, Poly, Resident};
-use homaes_math::{KeyLimb, Transform, Words};
+use homaes_leveled::{Limbs, Lowering, Meter, Poly};
+use homaes_math::{KeyLimb, Transform};
 use std::sync::Arc;
 
 /// Words that `kernels.cu` has for a prime, and for a direction of its transform.
@@ -70,35 +69,20 @@ impl Cuda {
 
     /// Limbs on this GPU, copied there if need be.
     pub(crate) fn held(&self, limbs: &Limbs) -> Result<Held> {
-        let upload = |words: &[Words]| {
+        let own = |held: &Held| held.is_on(&self.gpu.driver);
+        limbs.resident(own, |words| {
             let limbs = words.iter().map(|limb| &**limb);
-            Held::of(&self.gpu.driver, limbs, self.gpu.n())
-        };
-        let resident = limbs.resident(|words| Ok::<_, Error>(Arc::new(upload(words)?)))?;
-        if let Some(held) = self.own(&resident) {
-            return Ok(held);
-        }
-        limbs.fetch()?;
-        Ok(upload(limbs)?)
+            Ok(Held::of(&self.gpu.driver, limbs, self.gpu.n())?)
+        })
     }
 
     /// Limbs of a key on this GPU, copied there if need be.
     pub(crate) fn held_key(&self, key: &KeyPoly) -> Result<Held> {
-        let upload = |limbs: &[KeyLimb]| {
+        let own = |held: &Held| held.is_on(&self.gpu.driver);
+        key.resident(own, |limbs| {
             let limbs = limbs.iter().map(KeyLimb::words);
-            Held::of(&self.gpu.driver, limbs, self.gpu.n())
-        };
-        let resident = key.resident(|limbs| Ok::<_, Error>(Arc::new(upload(limbs)?)))?;
-        match self.own(&resident) {
-            Some(held) => Ok(held),
-            None => Ok(upload(key.limbs())?),
-        }
-    }
-
-    /// What is on a GPU, if it is on this one.
-    fn own(&self, resident: &Arc<dyn Resident>) -> Option<Held> {
-        let held = (&**resident as &dyn Any).downcast_ref::<Held>();
-        held.filter(|h| h.is_on(&self.gpu.driver)).cloned()
+            Ok(Held::of(&self.gpu.driver, limbs, self.gpu.n())?)
+        })
     }
 
     /// The ring element whose limbs begin at a word of `buffer`.

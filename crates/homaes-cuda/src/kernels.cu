@@ -1,4 +1,6 @@
-// The ring's kernels in double precision for CUDA: the arithmetic of homaes-math/src/simd/double.rs and double_products.rs, whose heads have the bounds.
+// The ring's kernels in double precision for CUDA: the arithmetic of homaes-math/src/simd/double.rs and double_products.rs, whose heads have the bounds
+// of products. Four butterfly levels on words below 2p stay within 32p, and so do those on products by constants, within 12p; they need no
+// offsets. Correlations of the lanes are given what is within 5p/8, and leave less than 5p before they are reduced.
 //
 // A limb has rows x cols x 8 words, where rows is 16 or 1 and cols 256 or 1. Words are lazy, below 2p, and stored with the factor R = 2^52 in evaluation form, as on the
 // processor. Compiled with contraction off: products and sums are fused where fma says so.

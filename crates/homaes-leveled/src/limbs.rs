@@ -20,11 +20,20 @@ impl core::error::Error for Fault {}
 
 /// All limbs of a ring element in the memory of a device.
 pub trait Resident: Any + Send + Sync {
-    /// A copy of the limbs.
+    /// A copy of the limbs. Called under a lock of the [`Limbs`] they are of, which it must not look at, nor wait for other threads that may.
     ///
     /// # Errors
     /// If the device fails.
     fn download(&self) -> Result<Vec<Words>, Fault>;
+}
+
+/// What a device has, if it is of this kind and `own`.
+pub fn own_copy<R: Resident + Clone>(
+    resident: &dyn Resident,
+    own: impl Fn(&R) -> bool,
+) -> Option<R> {
+    let there = (resident as &dyn Any).downcast_ref::<R>();
+    there.filter(|r| own(r)).cloned()
 }
 
 /// Zeros that are nowhere.
@@ -74,21 +83,23 @@ impl Limbs {
         self.resident.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The copy on a device, which `upload` makes if there is none.
+    /// The copy on a device, if it is of this kind and `own`; `upload` makes one if there is none, or in place of one that is not. Both are called under a
+    /// lock, as [`Resident::download`] is.
     ///
     /// # Errors
-    /// That of `upload`.
-    pub fn resident<E>(
+    /// That of `upload`, and if another device has the limbs and fails.
+    pub fn resident<R: Resident + Clone, E: From<Fault>>(
         &self,
-        upload: impl FnOnce(&[Words]) -> Result<Arc<dyn Resident>, E>,
-    ) -> Result<Arc<dyn Resident>, E> {
+        own: impl Fn(&R) -> bool,
+        upload: impl FnOnce(&[Words]) -> Result<R, E>,
+    ) -> Result<R, E> {
         let mut resident = self.lock();
-        if let Some(there) = &*resident {
-            return Ok(there.clone());
+        if let Some(there) = resident.as_deref().and_then(|r| own_copy(r, own)) {
+            return Ok(there);
         }
-        // what is not on a device is in memory
-        let made = upload(self.words.get().map_or(&[], |words| words))?;
-        Ok(resident.insert(made).clone())
+        let made = upload(self.words_of(resident.as_deref())?)?;
+        *resident = Some(Arc::new(made.clone()));
+        Ok(made)
     }
 
     /// Brings the limbs to memory, where they are looked at without errors from then on.
@@ -104,10 +115,15 @@ impl Limbs {
             return Ok(words);
         }
         let resident = self.lock();
+        self.words_of(resident.as_deref())
+    }
+
+    /// The words, with the lock held on what a device has.
+    fn words_of(&self, resident: Option<&dyn Resident>) -> Result<&Vec<Words>, Fault> {
         if let Some(words) = self.words.get() {
             return Ok(words);
         }
-        let words = resident.as_ref().map_or(Ok(Vec::new()), |r| r.download())?;
+        let words = resident.map_or(Ok(Vec::new()), Resident::download)?;
         Ok(self.words.get_or_init(|| words))
     }
 

@@ -152,33 +152,87 @@ fn a_prime_without_a_transform_is_named() {
 }
 
 /// Fails until it is told not to.
-struct Moody(AtomicBool);
+#[derive(Clone)]
+struct Moody(Arc<AtomicBool>);
+
+impl Moody {
+    fn new(fails: bool) -> Self {
+        Self(Arc::new(AtomicBool::new(fails)))
+    }
+
+    fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
 
 impl Resident for Moody {
     fn download(&self) -> Result<Vec<Words>, Fault> {
         match self.0.load(Ordering::Relaxed) {
-            true => Err(Fault("out of order".into())),
+            true => Err(out_of_order()),
             false => Ok(vec![Words::zeroed(3)]),
         }
     }
 }
 
+fn out_of_order() -> Fault {
+    Fault("out of order".into())
+}
+
 #[test]
 fn limbs_that_a_device_does_not_give_can_be_asked_for_again() {
-    let device = Arc::new(Moody(AtomicBool::new(true)));
-    let limbs = Limbs::on_device(device.clone());
-    assert_eq!(limbs.fetch(), Err(Fault("out of order".into())));
+    let device = Moody::new(true);
+    let limbs = Limbs::on_device(Arc::new(device.clone()));
+    assert_eq!(limbs.fetch(), Err(out_of_order()));
     let copy = limbs.clone();
     device.0.store(false, Ordering::Relaxed);
     assert_eq!((limbs.fetch(), copy.fetch()), (Ok(()), Ok(())));
     device.0.store(true, Ordering::Relaxed);
     assert_eq!((limbs.len(), copy[0].len()), (1, 3));
-    // an upload that fails leaves no copy, and is asked for again
-    let here: Limbs = [Words::zeroed(2)].into_iter().collect();
-    assert!(here.resident(|_| Err("full")).is_err());
-    let there = here.resident(|words| {
-        assert_eq!(words[0].len(), 2);
-        Ok::<Arc<dyn Resident>, Fault>(device.clone())
-    });
-    assert!(there.is_ok());
+}
+
+#[test]
+fn limbs_have_one_copy_on_the_device_that_asked_last() {
+    let limbs: Limbs = [Words::zeroed(2)].into_iter().collect();
+    let [first, second] = [Moody::new(false), Moody::new(false)];
+    let on = |device: &Moody, uploads: bool| {
+        let found: Result<Moody, Fault> = limbs.resident(
+            |there: &Moody| there.is(device),
+            |words| {
+                assert!(uploads && words[0].len() == 2);
+                Ok(device.clone())
+            },
+        );
+        assert!(found.unwrap().is(device));
+    };
+    // an upload that fails leaves no copy
+    let failed = limbs.resident(|_: &Moody| true, |_| Err(out_of_order()));
+    assert_eq!(failed.err(), Some(out_of_order()));
+    on(&first, true);
+    on(&first, false);
+    on(&second, true);
+    on(&first, true);
+    // what another device has alone comes over memory, if it can be had
+    let away = Limbs::on_device(Arc::new(second.clone()));
+    let own = |there: &Moody| there.is(&first);
+    let moved = |away: &Limbs| away.resident(own, |words| Ok(Moody::new(words.len() != 1)));
+    second.0.store(true, Ordering::Relaxed);
+    assert_eq!(moved(&away).err(), Some(out_of_order()));
+    second.0.store(false, Ordering::Relaxed);
+    assert!(!moved(&away).unwrap().0.load(Ordering::Relaxed));
+}
+
+#[test]
+fn zeros_are_zeros_and_known_until_they_are_looked_at() {
+    let zero = Limbs::zero(4, 3);
+    let copy = zero.clone();
+    assert!(zero.is_zero() && copy.is_zero());
+    assert_eq!(zero.len(), 3);
+    assert!(zero.iter().all(|limb| limb[..] == [0; 4]));
+    assert!(!zero.is_zero() && copy.is_zero());
+    let mut changed = copy;
+    changed[1][2] = 5;
+    assert!(!changed.is_zero());
+    assert_eq!(changed[1][..], [0, 0, 5, 0]);
+    let here: Limbs = [Words::zeroed(4)].into_iter().collect();
+    assert!(!here.is_zero());
 }

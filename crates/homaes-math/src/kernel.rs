@@ -17,7 +17,7 @@ pub struct Term<'a> {
     pub sources: &'a [&'a [u64]],
     /// automorphism applied to the sources on the fly
     pub map: &'a GaloisMap,
-    /// two limbs
+    /// two canonical limbs
     pub key: [&'a KeyLimb; 2],
 }
 

@@ -8,6 +8,8 @@ use crate::aligned::Words;
 /// Bits of a word.
 const BITS: usize = 48;
 const MASK: u64 = (1 << BITS) - 1;
+/// Bits of canonical words at most: those of a prime. Kernels of sums rely on it.
+const CANONICAL_BITS: u32 = 47;
 /// Bytes of a word.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub(crate) const BYTES: usize = BITS / 8;
@@ -25,7 +27,7 @@ impl KeyLimb {
     /// The limb with these words.
     ///
     /// # Panics
-    /// If a word has more than 48 bits.
+    /// If a word has more than 47 bits, and so is not canonical.
     pub fn new(limb: &[u64]) -> Self {
         let used = limb.len().div_ceil(4) * 3;
         let mut words = Words::scratch(used + BEHIND);
@@ -38,7 +40,7 @@ impl KeyLimb {
             *out = [a | b << 48, b >> 16 | c << 32, c >> 32 | d << 16];
         }
         behind.fill(0);
-        assert!(all <= MASK, "a word of a key has at most 48 bits");
+        assert!(all >> CANONICAL_BITS == 0, "a word of a key is canonical");
         let len = limb.len();
         Self { words, len }
     }
@@ -101,9 +103,9 @@ mod tests {
     fn words_come_back() {
         for len in [0, 2, 4, 8, 128, 130] {
             let word = |i: u64| match i % 5 {
-                0 => MASK,
+                0 => (1 << CANONICAL_BITS) - 1,
                 1 => 0,
-                _ => i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 16,
+                _ => i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 17,
             };
             let limb: Vec<u64> = (0..len).map(word).collect();
             let key = KeyLimb::new(&limb);
@@ -120,8 +122,8 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "at most 48 bits")]
+    #[should_panic(expected = "is canonical")]
     fn longer_words_are_refused() {
-        let _ = KeyLimb::new(&[1 << 48; 8]);
+        let _ = KeyLimb::new(&[1 << CANONICAL_BITS; 8]);
     }
 }

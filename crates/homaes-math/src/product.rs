@@ -32,7 +32,7 @@ pub struct ProductSums<'a> {
     pub tensors: &'a [Tensor<'a>],
     /// One canonical stored constant per row, for the parts under 1 and s.
     pub by_row: &'a [u64],
-    /// Each with two limbs of the key.
+    /// Each with two canonical limbs of the key.
     pub terms: &'a [(Factor, [&'a KeyLimb; 2])],
 }
 

@@ -1,7 +1,7 @@
 //! Key-switching keys in memory.
 
 use crate::params::{KeyPart, SwitchPlan};
-use homaes_leveled::{Poly, Resident};
+use homaes_leveled::{Poly, Resident, own_copy};
 use homaes_math::{KeyLimb, Words};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -33,19 +33,23 @@ impl KeyPoly {
         &self.limbs
     }
 
-    /// The copy on a device, which `upload` makes if there is none.
+    /// The copy on a device, if it is of this kind and `own`; `upload` makes one if there is none, or in place of one that is not. Both are called under a
+    /// lock, and must not ask for it again.
     ///
     /// # Errors
     /// That of `upload`.
-    pub fn resident<E>(
+    pub fn resident<R: Resident + Clone, E>(
         &self,
-        upload: impl FnOnce(&[KeyLimb]) -> Result<Arc<dyn Resident>, E>,
-    ) -> Result<Arc<dyn Resident>, E> {
+        own: impl Fn(&R) -> bool,
+        upload: impl FnOnce(&[KeyLimb]) -> Result<R, E>,
+    ) -> Result<R, E> {
         let mut resident = self.resident.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(there) = &*resident {
-            return Ok(there.clone());
+        if let Some(there) = resident.as_deref().and_then(|r| own_copy(r, own)) {
+            return Ok(there);
         }
-        Ok(resident.insert(upload(&self.limbs)?).clone())
+        let made = upload(&self.limbs)?;
+        *resident = Some(Arc::new(made.clone()));
+        Ok(made)
     }
 
     /// What `change` makes of the words of each limb, with the number of its prime; they must be canonical.

@@ -170,3 +170,37 @@ fn results_that_cannot_be_had_are_errors() {
     let want = f.aes(Layout::Sliced).evaluate(&f.blocks).unwrap();
     assert!(found == encode_batch(&f.params, &want).unwrap());
 }
+
+#[test]
+fn what_batches_share_is_left_with_a_device_that_failed() {
+    let f = Fixture::new(&[Layout::Sliced]);
+    let count = f.blocks.len();
+    let run = |first: usize| -> Vec<Block> {
+        let block = |b: usize| core::array::from_fn(|i| if i < 15 { 5 } else { b as u8 });
+        (first..first + count).map(block).collect()
+    };
+    let batch = |aes: &Aes<'_>, first| encode_batch(&f.params, &aes.evaluate(&run(first))?);
+    let there = f.aes(Layout::Sliced).on(&f.device());
+    batch(&there, 0).unwrap();
+    f.cuda.gpu.driver.unreadable.store(true, Ordering::Relaxed);
+    let processor: Arc<dyn Device> = Arc::new(Processor);
+    let found = batch(&there.on(&processor), count).unwrap();
+    assert!(found == batch(&f.aes(Layout::Sliced), count).unwrap());
+}
+
+#[test]
+fn keys_move_to_another_device_and_stay_there() {
+    let f = Fixture::new(&[Layout::Sliced]);
+    let other = Arc::new(Cuda::new(&f.params, 0).unwrap());
+    let batch = |device: &Arc<Cuda>| {
+        let device: Arc<dyn Device> = device.clone();
+        let state = f.aes(Layout::Sliced).on(&device).evaluate(&f.blocks);
+        encode_batch(&f.params, &state.unwrap()).unwrap()
+    };
+    let want = batch(&f.cuda);
+    let kept = f.used();
+    assert!(batch(&other) == want);
+    // the first one has lost its copies
+    assert!(f.used() < kept / 2);
+    assert_eq!(other.gpu.driver.used(), kept);
+}

@@ -207,3 +207,145 @@ pub(super) unsafe fn centred_words<V: Doubles<H>, const H: usize>(
     // SAFETY: see `Consts::new`.
     unsafe { V::load(from.cast()).or(k.two_52) - k.lift }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A register of one number, for the arithmetic alone.
+    #[derive(Clone, Copy)]
+    struct One(f64);
+
+    macro_rules! op {
+        ($($op:ident $f:ident;)*) => {$(
+            impl $op for One {
+                type Output = Self;
+
+                fn $f(self, other: Self) -> Self {
+                    Self(self.0.$f(other.0))
+                }
+            }
+        )*};
+    }
+
+    op! { Add add; Sub sub; Mul mul; }
+
+    macro_rules! without {
+        ($($f:ident($($ty:ty),*) $(-> $out:ty)?;)*) => {$(
+            unsafe fn $f($(_: $ty),*) $(-> $out)? {
+                unreachable!("arithmetic alone")
+            }
+        )*};
+    }
+
+    impl Doubles<8> for One {
+        type Map = ();
+
+        unsafe fn splat(x: f64) -> Self {
+            Self(x)
+        }
+
+        unsafe fn mul_add(self, b: Self, c: Self) -> Self {
+            Self(self.0.mul_add(b.0, c.0))
+        }
+
+        unsafe fn neg_mul_add(self, b: Self, c: Self) -> Self {
+            Self((-self.0).mul_add(b.0, c.0))
+        }
+
+        unsafe fn mul_sub(self, b: Self, c: Self) -> Self {
+            Self(self.0.mul_add(b.0, -c.0))
+        }
+
+        without! {
+            map(&[u64; 8], usize);
+            load_mapped(*const f64, ()) -> Self;
+            prefetch(*const u64);
+            load(*const f64) -> Self;
+            load_key(*const u8) -> Self;
+            three([Self; 8]) -> [Self; 8];
+            five([Self; 8]) -> [Self; 8];
+        }
+
+        unsafe fn store(self, _: *mut f64) {}
+
+        unsafe fn or(self, _: Self) -> Self {
+            self
+        }
+
+        unsafe fn xor(self, _: Self) -> Self {
+            self
+        }
+
+        unsafe fn halves(self) -> [Self; 2] {
+            [self; 2]
+        }
+
+        unsafe fn floor(self) -> Self {
+            self
+        }
+
+        unsafe fn add_if_negative(self, _: Self) -> Self {
+            self
+        }
+
+        unsafe fn next(self) -> Self {
+            self
+        }
+    }
+
+    /// Numbers up to `most` in size, its edges among them.
+    fn numbers(most: i64) -> impl Iterator<Item = i64> {
+        let mixed = move |i: i64| (i.wrapping_mul(0x5851_f42d_4c95_7f2d) >> 9) % most;
+        let edges = [0, 1, -1, most, -most, most / 2, most - 1, 1 - most];
+        edges.into_iter().chain((1..40).map(mixed))
+    }
+
+    /// Products, sums of two and reductions are right, and within their bounds, for all numbers that they may be given.
+    #[test]
+    fn numbers_are_right_at_the_edges() {
+        for p in [
+            65_537,
+            77_521,
+            16_776_961,
+            131_311_739_216_641,
+            140_737_437_991_681,
+        ] {
+            let m = &Modulus::new(p);
+            // SAFETY: one number wants no features.
+            let k = unsafe { Consts::<One>::new(m) };
+            let residue = |x: i128| x.rem_euclid(i128::from(p));
+            let right = |found: One, want: i128, most: f64| {
+                assert!(found.0.abs() <= most * p as f64, "{} of {p}", found.0);
+                assert_eq!(found.0, found.0.trunc());
+                assert_eq!(residue(found.0 as i128), residue(want), "{p}");
+            };
+            let factors = [1, 2, p / 2, p / 2 + 1, p - 1, p / 3].map(|w| Factor::new(m, w));
+            for x in numbers(1 << 53) {
+                // SAFETY: as above.
+                right(unsafe { k.reduce(One(x as f64)) }, x.into(), 0.625);
+            }
+            for a in &factors {
+                let product = |x: i64| i128::from(x) * a.w as i128;
+                for x in numbers(1 << 52) {
+                    // SAFETY: as above.
+                    right(unsafe { k.mul_const(One(x as f64), a) }, product(x), 0.75);
+                    let left = (1 << 52) - x.abs();
+                    for (b, y) in factors
+                        .iter()
+                        .flat_map(|b| numbers(left.max(1)).map(move |y| (b, y)))
+                    {
+                        let y = if left == 0 { 0 } else { y };
+                        let terms = [
+                            (One(x as f64), [One(a.w), One(a.q)]),
+                            (One(y as f64), [One(b.w), One(b.q)]),
+                        ];
+                        let want = product(x) + i128::from(y) * b.w as i128;
+                        // SAFETY: as above.
+                        right(unsafe { k.sum(terms) }, want, 1.25);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -7,16 +7,19 @@ use homaes_scheme::Misfit;
 /// The scheme.
 pub(super) struct This;
 
-/// A word of 64 bits holds a residue of at most 47 bits in memory, and a file packs them at the length of their prime.
-const WORD_BITS: (u64, u64) = (64, 47);
+/// Bits that a residue has in files at most, at the length of its prime.
+const RESIDUE_BITS: u64 = 47;
+/// Bits of a residue in memory, and of one of an evaluation key.
+const WORD_BITS: u64 = 64;
+const KEY_BITS: u64 = 48;
 
 /// States that evaluation holds at once, at least: what enters a round and what leaves it, each with a copy in the larger
 /// basis of key switching. Measured: 8.7 sliced and 50 packed.
 const STATES: u64 = 4;
 
-const fn words(packed: u64) -> u64 {
-    let (word, residue) = WORD_BITS;
-    (packed / residue).saturating_mul(word)
+/// Bytes in memory, at `bits` for a residue, of those in a file.
+const fn in_memory(packed: u64, bits: u64) -> u64 {
+    (packed / RESIDUE_BITS).saturating_mul(bits)
 }
 
 impl Family for This {
@@ -57,7 +60,8 @@ impl Family for This {
     /// The file holds seeds for the uniform halves of all polynomials.
     fn memory_of_key(&self, kind: Kind, file_bytes: u64) -> u64 {
         match kind {
-            Kind::EvalKey | Kind::WrappedKey => words(file_bytes).saturating_mul(2),
+            Kind::EvalKey => in_memory(file_bytes, KEY_BITS).saturating_mul(2),
+            Kind::WrappedKey => in_memory(file_bytes, WORD_BITS).saturating_mul(2),
             _ => file_bytes,
         }
     }
@@ -107,7 +111,7 @@ impl family::Params for Params {
 
     fn memory_of_run(&self, layout: Layout) -> u64 {
         let state = homaes_bgv::batch_bytes(self, layout, self.top_level());
-        words(state).saturating_mul(STATES)
+        in_memory(state, WORD_BITS).saturating_mul(STATES)
     }
 
     fn generate(
