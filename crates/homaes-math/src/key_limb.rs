@@ -73,12 +73,15 @@ impl KeyLimb {
             return;
         }
         let groups = self.words[start / 4 * 3..].as_chunks::<3>().0;
-        for (&[a, b, c], out) in groups.iter().zip(out.chunks_mut(4)) {
+        let (fours, rest) = out.as_chunks_mut::<4>();
+        for (&[a, b, c], out) in groups.iter().zip(&mut *fours) {
             let four = [a, a >> 48 | b << 16, b >> 32 | c << 32, c >> 16];
-            for (out, word) in out.iter_mut().zip(four) {
-                *out = word & MASK;
-            }
+            *out = four.map(|word| word & MASK);
         }
+        let words = (start + 4 * fours.len()..).map(|i| self.word(i));
+        rest.iter_mut()
+            .zip(words)
+            .for_each(|(out, word)| *out = word);
     }
 
     fn word(&self, i: usize) -> u64 {
