@@ -4,6 +4,7 @@
 //! 2^47, so a quarter of the eight bytes of other limbs would be zeros.
 
 use crate::aligned::Words;
+use crate::memcheck;
 
 /// Bits of a word.
 const BITS: usize = 48;
@@ -40,6 +41,8 @@ impl KeyLimb {
             *out = [a | b << 48, b >> 16 | c << 32, c >> 32 | d << 16];
         }
         behind.fill(0);
+        // keys are published
+        let all = memcheck::told(all);
         assert!(all >> CANONICAL_BITS == 0, "a word of a key is canonical");
         let len = limb.len();
         Self { words, len }
