@@ -4,7 +4,7 @@ use crate::args;
 use crate::console;
 use crate::table;
 use homaes::{Progress, Report, Stages, Step};
-use homaes_math::memory::room_for_thread;
+use homaes_math::memory::start_thread;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, VecDeque};
@@ -324,12 +324,10 @@ fn show(what: &'static str, template: &str) -> ProgressBar {
         let (moves, stop) = channel();
         let moved = bar.clone();
         // The bar's own ticker panics where no thread can be started; without one this bar moves with events only.
-        let _ = room_for_thread().and_then(|()| {
-            thread::Builder::new().spawn(move || {
-                while stop.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
-                    moved.tick();
-                }
-            })
+        let _ = start_thread(thread::Builder::new(), move || {
+            while stop.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+                moved.tick();
+            }
         });
         let shown = Shown {
             bar: bar.clone(),

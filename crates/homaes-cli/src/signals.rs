@@ -8,11 +8,11 @@ use std::io;
 /// SIGHUP is left ignored if it is: `nohup` asks for that, so that a run outlives its terminal.
 #[cfg(unix)]
 pub(crate) fn watch(stop: impl Fn() + Send + 'static) -> io::Result<()> {
+    use homaes_math::memory::start_thread;
     use signal_hook::iterator::Signals;
-    homaes_math::memory::room_for_thread()?;
     let mut signals = Signals::new(asking())?;
     let thread = std::thread::Builder::new().name("signals".into());
-    thread.spawn(move || signals.forever().for_each(|_| stop()))?;
+    start_thread(thread, move || signals.forever().for_each(|_| stop()))?;
     Ok(())
 }
 

@@ -395,16 +395,12 @@ fn work_goes_on_without_threads() {
     assert_eq!(child.wait().unwrap().code(), Some(130));
 }
 
-/// Runs a line with at most so much address space.
-fn within(world: &World, mebibytes: usize, line: &str) -> Run {
+/// Runs a line with at most so many KiB of address space.
+fn within(world: &World, kibibytes: usize, line: &str) -> Run {
     let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
     let mut shell = Command::new("sh");
     shell
-        .args([
-            "-c",
-            &format!("ulimit -v {} && exec \"$@\"", mebibytes << 10),
-            "sh",
-        ])
+        .args(["-c", &format!("ulimit -v {kibibytes} && exec \"$@\""), "sh"])
         .arg(env!("CARGO_BIN_EXE_homaes"))
         .args(words)
         .current_dir(world.at("."))
@@ -430,7 +426,7 @@ fn the_end_of_memory_is_an_error() {
                 continue;
             }
             let before = world.listing();
-            let run = within(&world, mebibytes, &line);
+            let run = within(&world, mebibytes << 10, &line);
             if run.code == Some(0) {
                 continue;
             }
@@ -445,11 +441,30 @@ fn the_end_of_memory_is_an_error() {
     }
 }
 
+/// Where the stack of a thread takes the last page, the C library would find none for what it keeps of the thread, and
+/// end the process. A stack is 2 MiB, so each of these pages is such a last one.
+#[test]
+fn threads_leave_memory_for_the_c_library() {
+    let world = World::new();
+    let program = fs::metadata(env!("CARGO_BIN_EXE_homaes")).unwrap().len() >> 10;
+    let first = program as usize + (10 << 10);
+    let line = transcipher("t") + " --force";
+    let mut refused = 0;
+    for kibibytes in (first..first + (2 << 10) + 64).step_by(4) {
+        let run = within(&world, kibibytes, &line);
+        if run.code != Some(0) {
+            refused += 1;
+            run.check_failure(1, "bytes wanted", &format!("{kibibytes} KiB"));
+        }
+    }
+    assert!(refused > 0);
+}
+
 /// A job that cannot fit is refused with what it needs, before it is begun.
 #[test]
 fn large_jobs_are_refused_at_once() {
     let world = World::new();
-    let run = within(&world, 300, "bench bgv --set bgv/aes128");
+    let run = within(&world, 300 << 10, "bench bgv --set bgv/aes128");
     run.check_failure(1, "not enough memory: ", "bench");
 }
 
@@ -459,7 +474,7 @@ fn keys_that_are_larger_than_memory_are_made() {
     let world = World::new();
     let made = |line: &str| {
         // in memory, each takes twice its file and more
-        let run = within(&world, 300, line);
+        let run = within(&world, 300 << 10, line);
         assert_eq!(run.code, Some(0), "{line}: {}", run.err);
     };
     made("keygen --set bgv/aes128 --out large");

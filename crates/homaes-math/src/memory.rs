@@ -6,10 +6,14 @@
 
 use core::cell::Cell;
 use core::hint::black_box;
+#[cfg(unix)]
+use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io;
+use std::sync::{Arc, Barrier};
+use std::thread::{self, JoinHandle};
 
 /// The system's allocator, which ends the process where the system has no memory left.
 ///
@@ -18,7 +22,7 @@ use std::io;
 /// either; ask [`is_available`] for large ones.
 ///
 /// Where a thread starts and its stack takes the last of the address space, the C library ends the process itself, by a
-/// signal: ask [`room_for_thread`] before.
+/// signal: let [`start_thread`] start it.
 ///
 /// ```
 /// use homaes_math::memory::Guarded;
@@ -70,7 +74,7 @@ impl Guarded {
         }
         let taken = TAKEN.get().saturating_add(wanted.saturating_add(SLACK));
         TAKEN.set(if taken < STEP { taken } else { 0 });
-        if taken >= STEP && !is_available(HEADROOM) {
+        if taken >= STEP && !is_allocated(HEADROOM) {
             self.end(wanted);
         }
         start
@@ -86,7 +90,7 @@ impl Guarded {
             // Another thread ends the process.
             loop {
                 // Parking may take memory.
-                std::thread::sleep(Duration::from_secs(1));
+                thread::sleep(Duration::from_secs(1));
             }
         }
         ENDS.set(true);
@@ -171,9 +175,24 @@ fn exit() -> ! {
 /// Whether this process can have this many bytes more, in one piece, at this moment: within its limit of address space
 /// and what the system promises. They are given back at once, and no page of them is touched.
 ///
-/// The system may still have less when they are used.
+/// The system is asked, not the allocator, which may keep for itself what was given back to it. The system may still have
+/// less when the bytes are used.
 #[must_use]
 pub fn is_available(bytes: usize) -> bool {
+    #[cfg(unix)]
+    // SAFETY: a new mapping touches no memory of this process; it is taken away with its own start and length.
+    unsafe {
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        let start = libc::mmap(null_mut(), bytes.max(1), access, kind, -1, 0);
+        start != libc::MAP_FAILED && libc::munmap(start, bytes.max(1)) == 0
+    }
+    #[cfg(not(unix))]
+    is_allocated(bytes)
+}
+
+/// Whether the allocator gives this thread so many bytes more.
+fn is_allocated(bytes: usize) -> bool {
     let Ok(layout) = Layout::from_size_align(bytes.max(1), 64) else {
         return false;
     };
@@ -188,15 +207,31 @@ pub fn is_available(bytes: usize) -> bool {
     }
 }
 
-/// Whether a thread of the standard library's size can start at this moment, and the C library have what it needs then.
+/// Starts a thread of the standard library's size, and returns once the thread has begun `work`.
+///
+/// The address space that the thread wants is looked for before. What the C library takes where a thread begins (an arena
+/// of 64 MiB among it, for a moment one of 128 MiB) is taken when this returns, so threads that start one after the other
+/// do not take it from each other.
 ///
 /// # Errors
-/// If it cannot, one of kind [`OutOfMemory`](io::ErrorKind::OutOfMemory).
-pub fn room_for_thread() -> io::Result<()> {
-    match is_available(THREAD) {
-        true => Ok(()),
-        false => Err(io::ErrorKind::OutOfMemory.into()),
+/// One of kind [`OutOfMemory`](io::ErrorKind::OutOfMemory) if there is no room, and the system's where it starts no thread.
+pub fn start_thread<T: Send + 'static>(
+    thread: thread::Builder,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<JoinHandle<T>> {
+    if !is_available(THREAD) {
+        return Err(io::ErrorKind::OutOfMemory.into());
     }
+    // Unlike a channel, a barrier has nothing that the C library would have to destroy at the end of this thread.
+    let begun = Arc::new(Barrier::new(2));
+    let begins = Arc::clone(&begun);
+    let handle = thread.spawn(move || {
+        begins.wait();
+        drop(begins);
+        work()
+    })?;
+    begun.wait();
+    Ok(handle)
 }
 
 #[cfg(test)]
@@ -213,8 +248,20 @@ mod tests {
 
     #[test]
     fn no_process_has_all_the_address_space() {
-        assert!(is_available(0) && is_available(1 << 20) && room_for_thread().is_ok());
+        assert!(is_available(0) && is_available(1 << 20));
         assert!(!is_available(1 << 62) && !is_available(usize::MAX));
+        assert!(is_allocated(0) && is_allocated(1 << 20) && !is_allocated(usize::MAX));
+    }
+
+    #[test]
+    fn a_thread_gives_its_result_or_an_error() {
+        let thread = |stack| thread::Builder::new().stack_size(stack);
+        assert_eq!(
+            start_thread(thread(1 << 16), || 7).unwrap().join().unwrap(),
+            7
+        );
+        let refused = start_thread(thread(1 << 50), || 7);
+        assert_eq!(refused.unwrap_err().kind(), io::ErrorKind::WouldBlock);
     }
 
     #[test]
