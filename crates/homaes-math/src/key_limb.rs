@@ -33,13 +33,18 @@ impl KeyLimb {
         let used = limb.len().div_ceil(4) * 3;
         let mut words = Words::scratch(used + BEHIND);
         let (out, behind) = words.split_at_mut(used);
+        let (fours, rest) = limb.as_chunks();
+        let last: [u64; 4] = core::array::from_fn(|i| rest.get(i).copied().unwrap_or(0));
         let mut all = 0;
-        for (out, four) in out.as_chunks_mut::<3>().0.iter_mut().zip(limb.chunks(4)) {
-            let word = |i: usize| four.get(i).copied().unwrap_or(0);
-            let [a, b, c, d] = [word(0), word(1), word(2), word(3)];
-            all |= a | b | c | d;
-            *out = [a | b << 48, b >> 16 | c << 32, c >> 32 | d << 16];
-        }
+        let fours = fours.iter().chain([&last]);
+        out.as_chunks_mut()
+            .0
+            .iter_mut()
+            .zip(fours)
+            .for_each(|(out, &[a, b, c, d])| {
+                all |= a | b | c | d;
+                *out = [a | b << 48, b >> 16 | c << 32, c >> 32 | d << 16];
+            });
         behind.fill(0);
         // keys are published
         let all = memcheck::told(all);

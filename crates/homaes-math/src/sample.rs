@@ -40,15 +40,20 @@ pub fn uniform(seed: &Seed, stream: u64, m: &Modulus, out: &mut [u64]) {
     let mut filled = 0;
     while filled < out.len() {
         rng.fill_bytes(&mut buffer);
-        for word in buffer.chunks_exact(8) {
-            let x = u64::from_le_bytes(word.try_into().expect("chunks of eight bytes")) & mask;
-            if x < m.p() {
-                out[filled] = x;
-                filled += 1;
-                if filled == out.len() {
-                    break;
-                }
+        let words = buffer.as_chunks().0.iter();
+        let words = words.map(|&word| u64::from_le_bytes(word) & mask);
+        let rest = &mut out[filled..];
+        if rest.len() < buffer.len() / 8 {
+            let accepted = words.filter(|&x| x < m.p());
+            filled += rest.iter_mut().zip(accepted).map(|(x, y)| *x = y).count();
+        } else {
+            // Where up to half of the words are rejected, a branch would be foretold wrongly as often.
+            let mut accepted = 0;
+            for x in words {
+                rest[accepted] = x;
+                accepted += usize::from(x < m.p());
             }
+            filled += accepted;
         }
     }
 }
@@ -219,6 +224,23 @@ mod tests {
         }
         let chi2: f64 = bins.iter().map(|b| (b - 1024.0).powi(2) / 1024.0).sum();
         assert!(chi2 < 130.0, "chi^2 with 63 degrees of freedom: {chi2}");
+    }
+
+    #[test]
+    fn uniform_words_are_those_of_the_stream_below_the_modulus() {
+        // hardly any word is rejected, and nearly half of them
+        for p in [140_737_437_991_681, 335_539_201, 77_521] {
+            let m = Modulus::new(p);
+            for len in [0, 1, 128, 255, 256, 257, 1000, 5000] {
+                let mut rng = ChaCha20Rng::from_seed([3; 32]);
+                rng.set_stream(9);
+                let words = core::iter::repeat_with(|| rng.next_u64() % (1 << m.bits()));
+                let want: Vec<u64> = words.filter(|&x| x < p).take(len).collect();
+                let mut got = vec![p; len];
+                uniform(&[3; 32], 9, &m, &mut got);
+                assert_eq!(got, want, "{len} below {p}");
+            }
+        }
     }
 
     #[test]
