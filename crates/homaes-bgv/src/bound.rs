@@ -207,8 +207,7 @@ impl BoundModel {
 /// The largest |Σ_{k ∈ S} ζ^k| over sets S of units: those of a half plane.
 fn largest_subset_sum(ring: &Ring) -> f64 {
     let m = ring.m() as f64;
-    let mut units: Vec<u64> = (0..ring.n()).map(|i| ring.exponent(i)).collect();
-    units.sort_unstable();
+    let units = ring.units();
     let points: Vec<(f64, f64)> = units
         .iter()
         .map(|&k| (TAU * k as f64 / m).sin_cos())

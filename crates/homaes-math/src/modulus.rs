@@ -54,7 +54,7 @@ impl Modulus {
             p,
             neg_inv: inverse_of_word(p).wrapping_neg() & MASK,
             r,
-            r2: mul_mod(r, r, p),
+            r2: (u128::from(r) * u128::from(r) % u128::from(p)) as u64,
         }
     }
 
@@ -85,10 +85,10 @@ impl Modulus {
         self.r
     }
 
-    /// a·b mod p, canonical, for canonical operands.
+    /// a·b mod p, canonical, for canonical operands: two Montgomery products, whose time depends on no operand.
     #[inline]
     pub fn mul(&self, a: u64, b: u64) -> u64 {
-        mul_mod(a, b, self.p)
+        self.mul_stored(self.mul_stored(a, b), self.r2)
     }
 
     /// a + b mod p, canonical, for canonical operands.
@@ -130,7 +130,7 @@ impl Modulus {
     /// a·R mod p: into stored form.
     #[inline]
     pub fn to_stored(&self, a: u64) -> u64 {
-        self.mul(a, self.r)
+        self.mul_stored(a, self.r2)
     }
 
     /// a·R^{-1} mod p, canonical, for any a < 2^52: out of stored form.
@@ -197,11 +197,6 @@ impl Modulus {
     }
 }
 
-#[inline]
-fn mul_mod(a: u64, b: u64, p: u64) -> u64 {
-    (u128::from(a) * u128::from(b) % u128::from(p)) as u64
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -214,12 +209,17 @@ mod tests {
         140_737_437_991_681,
     ];
 
+    fn exact(m: &Modulus, a: u64, b: u64) -> u64 {
+        (u128::from(a) * u128::from(b) % u128::from(m.p())) as u64
+    }
+
     proptest! {
         #[test]
         fn products_agree(a in 0u64..1 << 52, b in any::<u64>(), i in 0usize..4) {
             let m = Modulus::new(PRIMES[i]);
             let (a_can, b) = (a % m.p(), b % m.p());
-            let want = m.mul(a_can, b);
+            let want = exact(&m, a_can, b);
+            prop_assert_eq!(m.mul(a_can, b), want);
             let lazy = m.mul_shoup(a, m.shoup(b));
             prop_assert!(lazy < 2 * m.p());
             prop_assert_eq!(m.canonical(lazy), want);
@@ -236,6 +236,10 @@ mod tests {
         for p in PRIMES {
             let m = Modulus::new(p);
             assert_eq!(m.mul(m.inv(12345), 12345), 1);
+            for (a, b) in [(p - 1, p - 1), (p - 1, 1), (0, p - 1), (m.r(), p - 2)] {
+                assert_eq!(m.mul(a, b), exact(&m, a, b));
+                assert_eq!(m.to_stored(a), exact(&m, a, m.r()));
+            }
             assert_eq!(m.from_signed(-1), p - 1);
             assert_eq!(m.shoup(p - 1).w, p - 1);
         }

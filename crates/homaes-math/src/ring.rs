@@ -165,6 +165,13 @@ impl Ring {
         })
     }
 
+    /// The units modulo m, which are the exponents of all positions, in ascending order.
+    pub fn units(&self) -> Vec<u64> {
+        (1..self.m)
+            .filter(|k| self.factors().all(|(_, r, _)| k % r != 0))
+            .collect()
+    }
+
     /// The map σ_t : ζ -> ζ^t, or `None` unless t is invertible modulo m.
     pub fn galois(&self, t: u64) -> Option<GaloisMap> {
         let mut shift = [0; 4];
@@ -305,10 +312,7 @@ mod tests {
             let exps: Vec<u64> = (0..ring.n()).map(|i| ring.exponent(i)).collect();
             let mut sorted = exps.clone();
             sorted.sort_unstable();
-            let units: Vec<u64> = (1..m)
-                .filter(|k| ring.factors().all(|(_, r, _)| k % r != 0))
-                .collect();
-            assert_eq!(sorted, units);
+            assert_eq!(sorted, ring.units());
             for t in [1u64, 2, 4, 7, 11, m - 1] {
                 let map = ring.galois(t).unwrap();
                 for i in 0..ring.n() {

@@ -22,6 +22,7 @@ use crate::modulus::{Modulus, Shoup};
 use crate::prime::root_of_unity;
 use crate::ring::Ring;
 use crate::simd;
+use core::iter::successors;
 
 /// One axis: kernels of both directions, in the forms the two twins want.
 #[derive(Clone, Debug)]
@@ -399,12 +400,16 @@ fn short_kernels(ring: &Ring, m: &Modulus, dir: Direction) -> Kernels {
         let w = root_of_unity(m, len, &[2]);
         let (w_inv, n_inv) = (m.inv(w), m.inv(len));
         if len > 4 {
-            out.middle[i] = (0..len)
+            // w^-j, stored, so that a term takes one Montgomery product
+            let powers: Vec<u64> = successors(Some(m.r()), |&x| Some(m.mul(x, w_inv)))
+                .take(k.len())
+                .collect();
+            out.middle[i] = (0..k.len())
                 .map(|chi| {
-                    let step = m.pow(w_inv, chi);
-                    let (sum, _) = k
-                        .iter()
-                        .fold((0, 1), |(s, x), &k| (m.add(s, m.mul(k, x)), m.mul(x, step)));
+                    let terms = k.iter().enumerate();
+                    let sum = terms.fold(0, |sum, (j, &k)| {
+                        m.add(sum, m.mul_stored(k, powers[chi * j % powers.len()]))
+                    });
                     m.mul(sum, n_inv)
                 })
                 .collect();
