@@ -362,20 +362,42 @@ pub(crate) enum Direction {
     Inverse,
 }
 
+/// 1, x, x², …
+fn powers(m: &Modulus, x: u64, count: u64) -> Vec<u64> {
+    successors(Some(1), |&power| Some(m.mul(power, x)))
+        .take(count as usize)
+        .collect()
+}
+
 /// The correlation kernel of one prime r: W(e) = ω^(g^e), or its dual V(e) = (ω^(-g^e) - 1)/r.
 fn axis_kernel(m: &Modulus, r: u64, g: u64, dir: Direction) -> Vec<u64> {
-    let omega = root_of_unity(m, r, &[3, 5, 17, 257]);
-    let mut exponent = 1;
-    (1..r)
-        .map(|_| {
-            let w = m.pow(omega, exponent);
-            exponent = exponent * g % r;
-            match dir {
-                Direction::Forward => w,
-                Direction::Inverse => m.mul(m.sub(m.inv(w), 1), m.inv(r)),
-            }
+    let powers = powers(m, root_of_unity(m, r, &[3, 5, 17, 257]), r);
+    let r_inv = m.inv(r);
+    let exponents = successors(Some(1), |&exponent| Some(exponent * g % r));
+    exponents
+        .take(r as usize - 1)
+        .map(|exponent| match dir {
+            Direction::Forward => powers[exponent as usize],
+            Direction::Inverse => m.mul(m.sub(powers[(r - exponent) as usize], 1), r_inv),
         })
         .collect()
+}
+
+/// Σ_j x_j w^{jχ} for χ = 0 … N-1, where w has the order N, a power of two: Cooley and Tukey's transform.
+fn spectrum(m: &Modulus, x: &[u64], w: u64) -> Vec<u64> {
+    if x.len() == 1 {
+        return x.to_vec();
+    }
+    let half = |odd: usize| -> Vec<u64> { x[odd..].iter().step_by(2).copied().collect() };
+    let [even, odd] = [half(0), half(1)].map(|x| spectrum(m, &x, m.mul(w, w)));
+    let odd: Vec<u64> = odd
+        .iter()
+        .zip(powers(m, w, odd.len() as u64))
+        .map(|(&x, power)| m.mul(x, power))
+        .collect();
+    let pairs = || even.iter().zip(&odd);
+    let low = pairs().map(|(&x, &y)| m.add(x, y));
+    low.chain(pairs().map(|(&x, &y)| m.sub(x, y))).collect()
 }
 
 /// What the vector twin needs of every axis.
@@ -398,21 +420,10 @@ fn short_kernels(ring: &Ring, m: &Modulus, dir: Direction) -> Kernels {
         let k = axis_kernel(m, r, g, dir);
         let len = k.len() as u64;
         let w = root_of_unity(m, len, &[2]);
-        let (w_inv, n_inv) = (m.inv(w), m.inv(len));
         if len > 4 {
-            // w^-j, stored, so that a term takes one Montgomery product
-            let powers: Vec<u64> = successors(Some(m.r()), |&x| Some(m.mul(x, w_inv)))
-                .take(k.len())
-                .collect();
-            out.middle[i] = (0..k.len())
-                .map(|chi| {
-                    let terms = k.iter().enumerate();
-                    let sum = terms.fold(0, |sum, (j, &k)| {
-                        m.add(sum, m.mul_stored(k, powers[chi * j % powers.len()]))
-                    });
-                    m.mul(sum, n_inv)
-                })
-                .collect();
+            let n_inv = m.inv(len);
+            let sums = spectrum(m, &k, m.inv(w));
+            out.middle[i] = sums.into_iter().map(|sum| m.mul(sum, n_inv)).collect();
         }
         out.root[i] = w;
         out.direct[i] = k;
@@ -429,9 +440,9 @@ fn powers_17(ring: &Ring, m: &Modulus) -> Vec<[u64; 17]> {
     let mut g = 1;
     (0..ring.rows())
         .map(|_| {
-            let w = m.pow(omega, g);
+            let w = powers(m, m.pow(omega, g), 17);
             g = g * 3 % 17;
-            core::array::from_fn(|k| m.pow(w, k as u64))
+            core::array::from_fn(|k| w[k])
         })
         .collect()
 }
@@ -453,8 +464,9 @@ fn axes(ring: &Ring, m: &Modulus, dir: Direction) -> [Axis; 4] {
                     m.shoup(k.middle[i][chi])
                 })
                 .collect(),
-            roots: (0..n as u64)
-                .map(|j| m.shoup(m.pow(k.root[i], j)))
+            roots: powers(m, k.root[i], n as u64)
+                .into_iter()
+                .map(|x| m.shoup(x))
                 .collect(),
         }
     })
