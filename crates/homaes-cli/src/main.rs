@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use homaes_math::memory::Guarded;
+use homaes_math::memory::{Guarded, share_arena_under_limit};
 use std::env;
 use std::process::ExitCode;
 
@@ -11,6 +11,7 @@ use std::process::ExitCode;
 static ALLOCATOR: Guarded = Guarded::new(homaes_cli::clean_up_without_memory);
 
 fn main() -> ExitCode {
+    share_arena_under_limit();
     let program = env::current_exe().unwrap_or_else(|_| "homaes".into());
     ExitCode::from(homaes_cli::run(program, env::args_os()))
 }

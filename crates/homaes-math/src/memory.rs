@@ -207,11 +207,32 @@ fn is_allocated(bytes: usize) -> bool {
     }
 }
 
+/// Lets all threads take memory from one arena if the address space of the process is limited; to be called before the first thread starts.
+///
+/// The C library of GNU makes an arena of 64 MiB for each thread otherwise. Under a limit that may leave a thread that has
+/// begun without the pages of its signal stack, for which the standard library ends the process; and a thread without an arena
+/// asks for one again at each allocation. Without a limit, arenas of their own keep threads from waiting for each other.
+pub fn share_arena_under_limit() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: the structure belongs to this function and is written as a whole; the other call takes numbers.
+    unsafe {
+        let mut limit = libc::rlimit {
+            rlim_cur: libc::RLIM_INFINITY,
+            rlim_max: libc::RLIM_INFINITY,
+        };
+        if libc::getrlimit(libc::RLIMIT_AS, &raw mut limit) == 0
+            && limit.rlim_cur != libc::RLIM_INFINITY
+        {
+            libc::mallopt(libc::M_ARENA_MAX, 1);
+        }
+    }
+}
+
 /// Starts a thread of the standard library's size, and returns once the thread has begun `work`.
 ///
-/// The address space that the thread wants is looked for before. What the C library takes where a thread begins (an arena
-/// of 64 MiB among it, for a moment one of 128 MiB) is taken when this returns, so threads that start one after the other
-/// do not take it from each other.
+/// The address space that the thread wants is looked for before. What the C library takes where a thread begins is taken when
+/// this returns, so threads that start one after the other do not take it from each other. Under a limit of address
+/// space, [`share_arena_under_limit`] must have been called.
 ///
 /// # Errors
 /// One of kind [`OutOfMemory`](io::ErrorKind::OutOfMemory) if there is no room, and the system's where it starts no thread.
