@@ -8,6 +8,7 @@
 //! four butterfly levels run without a conditional subtraction (`32 p < 2^52`).
 
 use crate::integer::natural::inverse_of_word;
+use core::iter::successors;
 
 /// Bits of the multiplier word: IFMA multiplies 52-bit operands.
 pub const WORD_BITS: u32 = 52;
@@ -114,6 +115,11 @@ impl Modulus {
             e >>= 1;
         }
         out
+    }
+
+    /// 1, a, a², … modulo p, without end.
+    pub(crate) fn powers(&self, a: u64) -> impl Iterator<Item = u64> {
+        successors(Some(1), move |&power| Some(self.mul(power, a)))
     }
 
     /// a^{-1} mod p; zero for zero.

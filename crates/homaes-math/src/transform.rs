@@ -362,16 +362,10 @@ pub(crate) enum Direction {
     Inverse,
 }
 
-/// 1, x, x², …
-fn powers(m: &Modulus, x: u64, count: u64) -> Vec<u64> {
-    successors(Some(1), |&power| Some(m.mul(power, x)))
-        .take(count as usize)
-        .collect()
-}
-
 /// The correlation kernel of one prime r: W(e) = ω^(g^e), or its dual V(e) = (ω^(-g^e) - 1)/r.
 fn axis_kernel(m: &Modulus, r: u64, g: u64, dir: Direction) -> Vec<u64> {
-    let powers = powers(m, root_of_unity(m, r, &[3, 5, 17, 257]), r);
+    let omega = root_of_unity(m, r, &[3, 5, 17, 257]);
+    let powers: Vec<u64> = m.powers(omega).take(r as usize).collect();
     let r_inv = m.inv(r);
     let exponents = successors(Some(1), |&exponent| Some(exponent * g % r));
     exponents
@@ -392,7 +386,7 @@ fn spectrum(m: &Modulus, x: &[u64], w: u64) -> Vec<u64> {
     let [even, odd] = [half(0), half(1)].map(|x| spectrum(m, &x, m.mul(w, w)));
     let odd: Vec<u64> = odd
         .iter()
-        .zip(powers(m, w, odd.len() as u64))
+        .zip(m.powers(w))
         .map(|(&x, power)| m.mul(x, power))
         .collect();
     let pairs = || even.iter().zip(&odd);
@@ -440,9 +434,9 @@ fn powers_17(ring: &Ring, m: &Modulus) -> Vec<[u64; 17]> {
     let mut g = 1;
     (0..ring.rows())
         .map(|_| {
-            let w = powers(m, m.pow(omega, g), 17);
+            let w = m.pow(omega, g);
             g = g * 3 % 17;
-            core::array::from_fn(|k| w[k])
+            core::array::from_fn(|k| m.pow(w, k as u64))
         })
         .collect()
 }
@@ -464,10 +458,7 @@ fn axes(ring: &Ring, m: &Modulus, dir: Direction) -> [Axis; 4] {
                     m.shoup(k.middle[i][chi])
                 })
                 .collect(),
-            roots: powers(m, k.root[i], n as u64)
-                .into_iter()
-                .map(|x| m.shoup(x))
-                .collect(),
+            roots: m.powers(k.root[i]).take(n).map(|x| m.shoup(x)).collect(),
         }
     })
 }
