@@ -2,8 +2,8 @@
 
 use crate::args;
 use crate::console;
-use crate::table;
 use homaes::{Progress, Report, Stages, Step};
+use homaes_lab::units::short_seconds;
 use homaes_math::memory::start_thread;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
@@ -149,7 +149,7 @@ impl Follower {
                 bar.set_length(total);
                 bar.set_position(done);
                 if let Some(left) = pace.seconds_left(event.batches) {
-                    bar.set_prefix(format!("eta {}", table::seconds(left)));
+                    bar.set_prefix(format!("eta {}", short_seconds(left)));
                 }
             }
             Self::Json(pace) => {

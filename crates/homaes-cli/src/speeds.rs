@@ -4,6 +4,7 @@ use crate::console;
 use crate::table;
 use homaes::{Layout, Output};
 use homaes_job::cache_folder;
+use homaes_lab::units::short_seconds;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -58,7 +59,7 @@ impl Speed {
         let seconds = seconds * batches as f64;
         if seconds >= 60.0 {
             let batches = table::count(batches, "batch", "batches");
-            let (time, bytes) = (table::seconds(seconds), table::bytes(bytes));
+            let (time, bytes) = (short_seconds(seconds), table::bytes(bytes));
             console::tell(&format!("{batches}, about {time}, {bytes} of results\n"));
         }
     }

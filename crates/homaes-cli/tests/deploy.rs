@@ -67,11 +67,11 @@ fn has_python() -> bool {
 
 /// Runs `job.yaml` with a program in place of `homaes`.
 fn simulate(world: &World, program: &str, more: &[&str]) -> Run {
-    let mut command = Command::new("python3");
+    let mut command = world.program("python3");
     command.arg(deployed("k8s/simulate"));
     command.arg(deployed("k8s/job.yaml"));
     command.args(["--place", "job", "--seconds", "300", "--program", program]);
-    Run::of(command.args(more).current_dir(world.at("")))
+    Run::of(command.args(more))
 }
 
 #[test]
@@ -152,9 +152,9 @@ fn a_task_of_an_array_is_put_back_or_ends_its_array() {
     let task = |number: &str, restarts: &str| {
         let path = format!(".:{}", std::env::var("PATH").unwrap());
         world.write("said", b"");
-        let mut command = Command::new("bash");
+        let mut command = world.program("bash");
         command.arg(deployed("slurm/job.sh")).arg("job");
-        command.current_dir(world.at("")).env("PATH", path);
+        command.env("PATH", path);
         command
             .env("SLURM_ARRAY_JOB_ID", "9")
             .env("SLURM_ARRAY_TASK_ID", number);

@@ -502,8 +502,7 @@ fn a_file_that_cannot_grow() {
         let before = world.listing();
         let homaes = env!("CARGO_BIN_EXE_homaes");
         let script = format!("trap '' XFSZ; ulimit -f 8; exec {homaes} {line}");
-        let mut shell = std::process::Command::new("sh");
-        let run = Run::of(shell.arg("-c").arg(script).current_dir(world.at("")));
+        let run = Run::of(world.program("sh").arg("-c").arg(script));
         run.check_failure(1, "File too large", &line);
         assert_eq!(world.listing(), before, "{line}");
     }

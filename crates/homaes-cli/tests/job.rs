@@ -140,8 +140,8 @@ fn a_full_disk_is_a_matter_of_time() {
     for line in ["job run job --threads 1", "job run-shard job 3"] {
         // a shard has 76 KB; a file of 32 KiB has no room for it
         let script = format!("ulimit -f 32; exec {program} {line}");
-        let mut command = Command::new("bash");
-        command.args(["-c", &script]).current_dir(world.at(""));
+        let mut command = world.program("bash");
+        command.args(["-c", &script]);
         let before = world.listing();
         let run = Run::of(&mut command);
         run.check_failure(75, "File too large", line);

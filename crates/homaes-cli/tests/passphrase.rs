@@ -21,12 +21,9 @@ fn protected(set: &str) -> World {
 /// Runs a command that no terminal belongs to.
 #[cfg(target_os = "linux")]
 fn without_terminal(world: &World, line: &str) -> Run {
-    let mut command = std::process::Command::new("setsid");
+    let mut command = world.program("setsid");
     command.arg("-w").arg(env!("CARGO_BIN_EXE_homaes"));
-    command
-        .args(line.split_whitespace())
-        .current_dir(world.at(""));
-    Run::of(command.stdin(Stdio::null()))
+    Run::of(command.args(line.split_whitespace()))
 }
 
 #[test]
@@ -234,11 +231,9 @@ mod terminal {
             .open(OsStr::from_bytes(name.as_bytes()))
             .unwrap();
         let stream = || Stdio::from(slave.try_clone().unwrap());
-        let mut command = std::process::Command::new("setsid");
+        let mut command = world.program("setsid");
         command.args(["-c", "-w", env!("CARGO_BIN_EXE_homaes")]);
-        command
-            .args(line.split_whitespace())
-            .current_dir(world.at(""));
+        command.args(line.split_whitespace());
         command.stdin(stream()).stdout(stream()).stderr(stream());
         let mut child = command.spawn().unwrap();
         // When the command is gone, reading ends with an error.

@@ -398,13 +398,11 @@ fn work_goes_on_without_threads() {
 /// Runs a line with at most so many KiB of address space.
 fn within(world: &World, kibibytes: usize, line: &str) -> Run {
     let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-    let mut shell = Command::new("sh");
+    let mut shell = world.program("sh");
     shell
         .args(["-c", &format!("ulimit -v {kibibytes} && exec \"$@\""), "sh"])
         .arg(env!("CARGO_BIN_EXE_homaes"))
-        .args(words)
-        .current_dir(world.at("."))
-        .stdin(Stdio::null());
+        .args(words);
     Run::of(&mut shell)
 }
 

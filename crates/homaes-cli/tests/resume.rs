@@ -3,7 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 #![cfg(target_os = "linux")]
 
-use crate::common::{IV, World};
+use crate::common::{IV, Run, World};
+use serde_json::Value;
 use std::fs;
 use std::process::{Command, Stdio};
 use std::thread::sleep;
@@ -106,10 +107,10 @@ fn a_signal_says_how_far_it_was() {
     let other = line.replace(" c ", " other ");
     world.fails(1, &other, "belongs to another run");
     let run = world.ok(&format!("{line} --progress json"));
-    let first: serde_json::Value = serde_json::from_str(run.out.lines().next().unwrap()).unwrap();
+    let first: Value = serde_json::from_str(run.out.lines().next().unwrap()).unwrap();
     assert!(first["batch"].as_u64() >= Some(3) && first["fraction"].as_f64() > Some(0.01));
     let last = run.out.lines().nth_back(1).unwrap();
-    let last: serde_json::Value = serde_json::from_str(last).unwrap();
+    let last: Value = serde_json::from_str(last).unwrap();
     assert_eq!(last["fraction"].as_f64(), Some(1.0));
     assert_eq!(last["eta_seconds"].as_f64(), Some(0.0));
     assert!(world.read("o.hct") == world.read("whole.hct"));
@@ -139,12 +140,8 @@ fn a_full_disk_is_a_matter_of_time() {
     let program = env!("CARGO_BIN_EXE_homaes");
     // a limit of file sizes, in blocks of 512 or 1024 bytes, below the length of the output
     let limited = format!("ulimit -f 500; exec {program} {line}");
-    let mut command = Command::new("bash");
-    let output = command
-        .current_dir(world.at("."))
-        .args(["-c", &limited])
-        .output()
-        .unwrap();
+    let mut command = world.program("bash");
+    let output = command.args(["-c", &limited]).output().unwrap();
     let text = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(75), "{text}");
     assert!(text.contains("and run the same command"), "{text}");
@@ -201,4 +198,39 @@ fn outputs_in_a_folder_that_is_read_and_reports() {
         );
     }
     assert!(world.read("x.hct") == before);
+}
+
+#[test]
+fn a_long_run_says_so_before_it_begins() {
+    let world = World::new();
+    world.message(500);
+    let line = transcipher("--threads 1 --force --out o.hct");
+    let run = || {
+        let mut command = world.command(&line);
+        let run = Run::of(command.env("HOMAES_CACHE", world.at("cache")));
+        assert_eq!(run.code, Some(0), "{run:?}");
+        run.err
+    };
+    let name = "bgv/toy-255, sliced, 1 threads";
+    let speeds = || -> Value { serde_json::from_slice(&world.read("cache/speeds.json")).unwrap() };
+    assert!(!run().contains("about"), "nothing is known");
+    let seconds = speeds()[name].as_f64().unwrap();
+    assert!(seconds > 0.0 && seconds < 1e3, "{seconds}");
+    for (noted, expected) in [(36.22, "2 batches, about 72.4 s, "), (1800.0, "60.0 min")] {
+        let text = serde_json::json!({ name: noted, "another": 1.5 }).to_string();
+        world.write("cache/speeds.json", text.as_bytes());
+        let said = run();
+        assert!(said.contains(expected), "{said}");
+        // what it took is noted, and nothing else changes
+        let speeds = speeds();
+        assert!(speeds[name].as_f64().unwrap() < noted, "{speeds}");
+        assert_eq!(speeds["another"], 1.5);
+    }
+    world.write(
+        "cache/speeds.json",
+        br#"{ "bgv/toy-255, sliced, 1 threads": 29.9 }"#,
+    );
+    assert!(!run().contains("about"), "less than a minute");
+    world.write("cache/speeds.json", b"[no speeds]");
+    assert!(!run().contains("about"), "nothing is known");
 }

@@ -183,9 +183,9 @@ fn a_run_without_its_terminal() {
         env!("CARGO_BIN_EXE_homaes")
     );
     let before = world.listing().len();
-    let mut child = Command::new("sh")
+    let mut child = world
+        .program("sh")
         .args(["-c", &format!("trap '' HUP; exec {line}")])
-        .current_dir(world.at(""))
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
