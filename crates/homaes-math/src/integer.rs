@@ -12,6 +12,7 @@
 
 mod convolution;
 mod dft;
+pub(crate) mod doubles;
 pub(crate) mod fermat;
 pub(crate) mod kernel;
 pub(crate) mod lanes;
@@ -49,7 +50,7 @@ impl Accumulation {
 
     /// out += Σ_s v_s·d_s: the 52-bit limbs of v_s\[lane\]·d\[s·stride + m\] are added to `out[m·spacing + lane]` and the two places above.
     ///
-    /// Limbs and digits are below 2^52. Each call with at most 4096 vectors adds less than 2^54 to a word, 9 times that where lanes overlap; the caller carries in time ([`carry_limbs`]).
+    /// Limbs and digits are below 2^52. Each call with at most 4096 vectors adds less than 2^54 + 2^15 to a word, 9 times that where lanes overlap; the caller carries in time ([`carry_limbs`]).
     ///
     /// # Panics
     /// If `digits` is shorter than (`vectors.len()` - 1)·`stride` + `outputs`, or `out` than [`words`](Self::words).

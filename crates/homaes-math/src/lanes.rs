@@ -61,6 +61,14 @@ pub(crate) trait Lanes:
     /// Logical shift; `count` below 64, the same in every lane.
     fn shr_word(a: Self::Word, count: Self::Word) -> Self::Word;
     fn shl_word(a: Self::Word, count: Self::Word) -> Self::Word;
+    /// Lane i of the result is lane `index[i]`, below eight.
+    #[inline(always)]
+    fn permute_word(a: Self::Word, index: Self::Word) -> Self::Word {
+        let [mut from, mut places] = [[0; LANES]; 2];
+        Self::store_word(a, &mut from);
+        Self::store_word(index, &mut places);
+        Self::load_word(&places.map(|i| from[i as usize % LANES]))
+    }
     /// The same bits.
     fn from_bits(a: Self::Word) -> Self;
     fn to_bits(self) -> Self::Word;

@@ -2,7 +2,7 @@
 //!
 //! Inputs are lazy (below 2p). Outputs are in natural order and below 16p, so that one product by a constant makes them lazy again; 32p is below 2^52.
 
-use super::lanes::{Consts, Factor, Lanes};
+use super::lanes::{Consts, Lanes};
 use crate::modulus::{Modulus, Shoup};
 
 /// Constants of the transforms of one direction.
@@ -34,19 +34,19 @@ impl Roots {
 
 /// [`Roots`] in registers.
 #[derive(Clone, Copy)]
-pub(crate) struct Dft<V> {
+pub(crate) struct Dft<V: Lanes> {
     k: Consts<V>,
     p4: V,
     p8: V,
-    eighth: [Factor<V>; 3],
-    third: Factor<V>,
-    fifth: [Factor<V>; 4],
+    eighth: [V::Factor; 3],
+    third: V::Factor,
+    fifth: [V::Factor; 4],
 }
 
 impl<V: Lanes> Dft<V> {
     #[inline(always)]
     pub(crate) fn new(m: &Modulus, roots: &Roots) -> Self {
-        let f = |c| Factor::splat(c);
+        let f = |c| V::splat_factor(c);
         let ([e0, e1, e2], [f0, f1, f2, f3]) = (roots.eighth, roots.fifth);
         Self {
             k: Consts::new(m),

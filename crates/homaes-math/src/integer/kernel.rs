@@ -10,7 +10,7 @@
 #![allow(clippy::needless_range_loop, reason = "one position in several arrays")]
 
 use super::dft::{Dft, Roots};
-use super::lanes::{Consts, Factor, LANES, Lanes};
+use super::lanes::{Consts, LANES, Lanes};
 use crate::modulus::{Modulus, Shoup};
 
 /// Columns that the first step takes at a time: two cache lines.
@@ -125,7 +125,7 @@ pub(crate) fn forward<V: Lanes>(
 ) {
     let split = Split::<V>::new(bits, m);
     let dft = Dft::<V>::new(m, &t.roots);
-    let scale = Factor::splat(scale);
+    let scale = V::splat_factor(scale);
     let rows = t.twists.len();
     let row = out.len() / rows;
     if rows == 1 {
@@ -145,7 +145,7 @@ pub(crate) fn forward<V: Lanes>(
 #[inline(always)]
 pub(crate) fn inverse<V: Lanes>(m: &Modulus, t: &Tables, scale: Shoup, a: &mut [u64]) {
     let dft = Dft::<V>::new(m, &t.roots);
-    let scale = Factor::splat(scale);
+    let scale = V::splat_factor(scale);
     let rows = t.twists.len();
     let row = a.len() / rows;
     for row in a.chunks_exact_mut(row) {
@@ -190,7 +190,7 @@ macro_rules! stage_forward {
                         $x[at][v] = match $last {
                             true => y[j],
                             false => {
-                                let c = Factor::splat($stage.twiddles[$r * i + j]);
+                                let c = V::splat_factor($stage.twiddles[$r * i + j]);
                                 $dft.consts().times(y[j], c)
                             }
                         };
@@ -212,7 +212,7 @@ macro_rules! stage_inverse {
                         y[j] = match $last {
                             true => x,
                             false => {
-                                let c = Factor::splat($stage.twiddles[$r * i + j]);
+                                let c = V::splat_factor($stage.twiddles[$r * i + j]);
                                 $dft.consts().times(x, c)
                             }
                         };
@@ -228,16 +228,16 @@ macro_rules! stage_inverse {
 }
 
 /// The constants of a row for the columns in hand.
-struct Twisting<V> {
+struct Twisting<V: Lanes> {
     now: V,
-    step: Factor<V>,
+    step: V::Factor,
 }
 
 #[inline(always)]
 fn twisting<V: Lanes>(twists: &[Twist]) -> Vec<Twisting<V>> {
     let of = |t: &Twist| Twisting {
         now: V::load(&t.first),
-        step: Factor::splat(t.step),
+        step: V::splat_factor(t.step),
     };
     let mut out = Vec::with_capacity(twists.len());
     for t in twists {
@@ -288,7 +288,7 @@ fn columns_forward<V: Lanes>(
 }
 
 #[inline(always)]
-fn columns_inverse<V: Lanes>(dft: &Dft<V>, t: &Tables, scale: Factor<V>, a: &mut [u64]) {
+fn columns_inverse<V: Lanes>(dft: &Dft<V>, t: &Tables, scale: V::Factor, a: &mut [u64]) {
     let rows = t.twists.len();
     let row = a.len() / rows;
     let mut x: Columns<V> = [[V::splat(0); WIDTH / LANES]; MAX_ROWS];
@@ -331,7 +331,7 @@ macro_rules! pass_forward {
             }
             let y = $dft.$dft_r(y);
             for j in 0..$r {
-                let z = $dft.consts().times(y[j], Factor::load(&c[j]));
+                let z = $dft.consts().times(y[j], V::load_factor(&c[j]));
                 if let Some(to) = $block[j * $pass.apart + LANES * i..].first_chunk_mut() {
                     z.store(to);
                 }
@@ -346,7 +346,7 @@ macro_rules! pass_inverse {
             let mut y = [V::splat(0); $r];
             for j in 0..$r {
                 if let Some(from) = $block[j * $pass.apart + LANES * i..].first_chunk() {
-                    y[j] = $dft.consts().times(V::load(from), Factor::load(&c[j]));
+                    y[j] = $dft.consts().times(V::load(from), V::load_factor(&c[j]));
                 }
             }
             let y = $dft.$dft_r(y);
@@ -360,13 +360,13 @@ macro_rules! pass_inverse {
 }
 
 #[inline(always)]
-fn row_forward<V: Lanes>(dft: &Dft<V>, t: &Tables, scale: Factor<V>, row: &mut [u64]) {
+fn row_forward<V: Lanes>(dft: &Dft<V>, t: &Tables, scale: V::Factor, row: &mut [u64]) {
     for pass in &t.passes {
         for block in row.chunks_exact_mut(pass.radix * pass.apart) {
             radices!(pass.radix, pass_forward!(dft, pass, block));
         }
     }
-    let base = base_factors(t);
+    let base = base_factors::<V>(t);
     for block in row.as_chunks_mut::<BASE>().0 {
         base_forward(dft, &base, scale, block);
     }
@@ -374,7 +374,7 @@ fn row_forward<V: Lanes>(dft: &Dft<V>, t: &Tables, scale: Factor<V>, row: &mut [
 
 #[inline(always)]
 fn row_inverse<V: Lanes>(dft: &Dft<V>, t: &Tables, row: &mut [u64]) {
-    let base = base_factors(t);
+    let base = base_factors::<V>(t);
     for block in row.as_chunks_mut::<BASE>().0 {
         base_inverse(dft, &base, block);
     }
@@ -386,10 +386,10 @@ fn row_inverse<V: Lanes>(dft: &Dft<V>, t: &Tables, row: &mut [u64]) {
 }
 
 #[inline(always)]
-fn base_factors<V: Lanes>(t: &Tables) -> [Factor<V>; LANES] {
-    let mut out = [Factor::load(&t.base[0]); LANES];
+fn base_factors<V: Lanes>(t: &Tables) -> [V::Factor; LANES] {
+    let mut out = [V::load_factor(&t.base[0]); LANES];
     for (f, c) in out.iter_mut().zip(&t.base) {
-        *f = Factor::load(c);
+        *f = V::load_factor(c);
     }
     out
 }
@@ -413,8 +413,8 @@ fn store_base<V: Lanes>(x: [V; LANES], block: &mut [u64; BASE]) {
 #[inline(always)]
 fn base_forward<V: Lanes>(
     dft: &Dft<V>,
-    base: &[Factor<V>; LANES],
-    scale: Factor<V>,
+    base: &[V::Factor; LANES],
+    scale: V::Factor,
     block: &mut [u64; BASE],
 ) {
     let k = dft.consts();
@@ -430,7 +430,7 @@ fn base_forward<V: Lanes>(
 }
 
 #[inline(always)]
-fn base_inverse<V: Lanes>(dft: &Dft<V>, base: &[Factor<V>; LANES], block: &mut [u64; BASE]) {
+fn base_inverse<V: Lanes>(dft: &Dft<V>, base: &[V::Factor; LANES], block: &mut [u64; BASE]) {
     let k = dft.consts();
     let mut x = V::transpose(dft.eight(load_base(block)));
     for j in 0..LANES {
@@ -465,7 +465,7 @@ pub(crate) fn multiply_add<V: Lanes>(m: &Modulus, a: &[u64], b: &[u64], out: &mu
     let inputs = a.as_chunks().0.iter().zip(b.as_chunks().0);
     for ((a, b), to) in inputs.zip(out.as_chunks_mut().0) {
         let sum = k.product(V::load(a), V::load(b)).plus(V::load(to));
-        sum.least(sum.minus(k.p2)).store(to);
+        sum.minus_if_not_less(k.p2).store(to);
     }
 }
 
@@ -493,7 +493,11 @@ pub(crate) fn combine<V: Lanes>(
         Consts::<V>::new(&g.moduli[2]),
     ];
     let [i0, i1, i2] = g.inverses;
-    let (i0, i1, i2) = (Factor::splat(i0), Factor::splat(i1), Factor::splat(i2));
+    let (i0, i1, i2) = (
+        V::splat_factor(i0),
+        V::splat_factor(i1),
+        V::splat_factor(i2),
+    );
     let (q0, q1) = (V::splat(g.product[0]), V::splat(g.product[1]));
     let zero = V::splat(0);
     let (word, low) = (V::splat(52), V::splat((1 << 52) - 1));

@@ -10,12 +10,20 @@ pub(crate) const LANES: usize = 8;
 /// The implementation for vector instructions may only be used in code that was selected after the processor was found to have them; `simd` takes care of
 /// that.
 pub(crate) trait Lanes: Copy {
+    /// A constant modulo a prime, as products by it want it.
+    type Factor: Copy;
+    /// What products modulo a prime want of it.
+    type Prime: Copy;
+    /// A sum of products.
+    type Sum: Copy;
+
     fn load(from: &[u64; LANES]) -> Self;
     fn store(self, to: &mut [u64; LANES]);
     fn splat(x: u64) -> Self;
     fn plus(self, b: Self) -> Self;
     fn minus(self, b: Self) -> Self;
-    fn least(self, b: Self) -> Self;
+    /// self - b, or self where that is negative; both are below 2^63.
+    fn minus_if_not_less(self, b: Self) -> Self;
     fn and(self, b: Self) -> Self;
     fn or(self, b: Self) -> Self;
     /// Logical shifts by less than 64, lane by lane.
@@ -31,7 +39,83 @@ pub(crate) trait Lanes: Copy {
     fn transpose(x: [Self; LANES]) -> [Self; LANES];
     /// The 64 bytes of `words` from byte `at` on, in little-endian order; zeros beyond the end.
     fn load_bytes(words: &[u64], at: usize) -> Self;
+
+    /// The same constant in all lanes.
+    fn splat_factor(c: Shoup) -> Self::Factor;
+    /// Of eight constants, one per lane: their w, then their q.
+    fn load_factor(from: &[[u64; LANES]; 2]) -> Self::Factor;
+    fn prime(m: &Modulus) -> Self::Prime;
+    /// self·c mod p, lazy, for any 52-bit number.
+    fn times(self, c: Self::Factor, k: &Self::Prime) -> Self;
+    /// self·y·2^-52 mod p, lazy, for self < 16p and lazy y.
+    fn product(self, y: Self, k: &Self::Prime) -> Self;
+
+    fn no_sum() -> Self::Sum;
+    /// sum + self·d; both are below 2^52.
+    fn add_product(self, d: Self, sum: Self::Sum) -> Self::Sum;
+    /// The low 52 bits of a sum of `terms` products, at most [`MOST_TERMS`], and the others.
+    fn total(sum: Self::Sum, terms: usize) -> [Self; 2];
 }
+
+/// Most products of a sum.
+pub(crate) const MOST_TERMS: usize = 2048;
+
+/// Products modulo a prime by halves of products: those of [`Lanes`] that have both at little cost.
+macro_rules! by_halves {
+    () => {
+        /// w, and q = ⌊w·2^52/p⌋
+        type Factor = [Self; 2];
+        type Prime = $crate::integer::lanes::Montgomery<Self>;
+        /// of the halves
+        type Sum = [Self; 2];
+
+        #[inline(always)]
+        fn splat_factor(c: $crate::modulus::Shoup) -> [Self; 2] {
+            [Self::splat(c.w), Self::splat(c.q)]
+        }
+
+        #[inline(always)]
+        fn load_factor([w, q]: &[[u64; LANES]; 2]) -> [Self; 2] {
+            [Self::load(w), Self::load(q)]
+        }
+
+        #[inline(always)]
+        fn prime(m: &$crate::modulus::Modulus) -> Self::Prime {
+            $crate::integer::lanes::Montgomery::new(m)
+        }
+
+        #[inline(always)]
+        fn times(self, [w, q]: [Self; 2], k: &Self::Prime) -> Self {
+            let quotient = self.add_high(q, k.zero);
+            let low = self.add_low(w, k.zero);
+            quotient.add_low(k.neg_p, low).and(k.mask)
+        }
+
+        #[inline(always)]
+        fn product(self, y: Self, k: &Self::Prime) -> Self {
+            k.reduce(self.add_low(y, k.zero), self.add_high(y, k.zero))
+        }
+
+        #[inline(always)]
+        fn no_sum() -> [Self; 2] {
+            [Self::splat(0); 2]
+        }
+
+        #[inline(always)]
+        fn add_product(self, d: Self, [low, high]: [Self; 2]) -> [Self; 2] {
+            [self.add_low(d, low), self.add_high(d, high)]
+        }
+
+        #[inline(always)]
+        fn total([low, high]: [Self; 2], _: usize) -> [Self; 2] {
+            let mask = Self::splat($crate::modulus::MASK);
+            let shift = Self::splat(u64::from($crate::modulus::WORD_BITS));
+            [low.and(mask), high.plus(low.shr(shift))]
+        }
+    };
+}
+#[cfg(target_arch = "x86_64")]
+pub(crate) use by_halves;
 
 /// Plain Rust.
 #[derive(Clone, Copy, Debug)]
@@ -74,8 +158,8 @@ impl Lanes for Portable {
     }
 
     #[inline(always)]
-    fn least(self, b: Self) -> Self {
-        each(|i| self.0[i].min(b.0[i]))
+    fn minus_if_not_less(self, b: Self) -> Self {
+        each(|i| self.0[i].min(self.0[i].wrapping_sub(b.0[i])))
     }
 
     #[inline(always)]
@@ -127,44 +211,51 @@ impl Lanes for Portable {
             shift => word(i) >> shift | word(i + 1) << (64 - shift),
         })
     }
+
+    by_halves!();
+}
+
+/// Constants of Montgomery's reduction.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Montgomery<V> {
+    p: V,
+    pub(crate) neg_p: V,
+    neg_inv: V,
+    pub(crate) mask: V,
+    shift: V,
+    pub(crate) zero: V,
+}
+
+impl<V: Lanes> Montgomery<V> {
+    #[inline(always)]
+    pub(crate) fn new(m: &Modulus) -> Self {
+        let p = m.p();
+        Self {
+            p: V::splat(p),
+            neg_p: V::splat((1 << WORD_BITS) - p),
+            neg_inv: V::splat(m.neg_inv()),
+            mask: V::splat(MASK),
+            shift: V::splat(u64::from(WORD_BITS)),
+            zero: V::splat(0),
+        }
+    }
+
+    /// Of `hi·2^52 + lo`: lazy if hi < p.
+    #[inline(always)]
+    pub(crate) fn reduce(&self, lo: V, hi: V) -> V {
+        let m = lo.add_low(self.neg_inv, self.zero);
+        let lo = m.add_low(self.p, lo);
+        let hi = m.add_high(self.p, hi);
+        hi.plus(lo.shr(self.shift))
+    }
 }
 
 /// Reduction constants of one modulus.
 #[derive(Clone, Copy)]
-pub(crate) struct Consts<V> {
+pub(crate) struct Consts<V: Lanes> {
     pub(crate) p: V,
     pub(crate) p2: V,
-    neg_p: V,
-    neg_inv: V,
-    mask: V,
-    shift: V,
-    zero: V,
-}
-
-/// A constant and its quotient in all lanes.
-#[derive(Clone, Copy)]
-pub(crate) struct Factor<V> {
-    pub(crate) w: V,
-    pub(crate) q: V,
-}
-
-impl<V: Lanes> Factor<V> {
-    #[inline(always)]
-    pub(crate) fn splat(c: Shoup) -> Self {
-        Self {
-            w: V::splat(c.w),
-            q: V::splat(c.q),
-        }
-    }
-
-    /// Of eight constants, one per lane: their w, then their q.
-    #[inline(always)]
-    pub(crate) fn load(from: &[[u64; LANES]; 2]) -> Self {
-        Self {
-            w: V::load(&from[0]),
-            q: V::load(&from[1]),
-        }
-    }
+    prime: V::Prime,
 }
 
 impl<V: Lanes> Consts<V> {
@@ -174,40 +265,25 @@ impl<V: Lanes> Consts<V> {
         Self {
             p: V::splat(p),
             p2: V::splat(2 * p),
-            neg_p: V::splat((1 << WORD_BITS) - p),
-            neg_inv: V::splat(m.neg_inv()),
-            mask: V::splat(MASK),
-            shift: V::splat(u64::from(WORD_BITS)),
-            zero: V::splat(0),
+            prime: V::prime(m),
         }
     }
 
     /// x·c mod p, lazy, for any 52-bit x.
     #[inline(always)]
-    pub(crate) fn times(&self, x: V, c: Factor<V>) -> V {
-        let quotient = x.add_high(c.q, self.zero);
-        let low = x.add_low(c.w, self.zero);
-        quotient.add_low(self.neg_p, low).and(self.mask)
+    pub(crate) fn times(&self, x: V, c: V::Factor) -> V {
+        x.times(c, &self.prime)
     }
 
-    /// Montgomery reduction of `hi·2^52 + lo`: lazy if hi < p.
-    #[inline(always)]
-    pub(crate) fn reduce(&self, lo: V, hi: V) -> V {
-        let m = lo.add_low(self.neg_inv, self.zero);
-        let lo = m.add_low(self.p, lo);
-        let hi = m.add_high(self.p, hi);
-        hi.plus(lo.shr(self.shift))
-    }
-
-    /// x·y·2^-52 mod p, lazy, for x < 32p and lazy y.
+    /// x·y·2^-52 mod p, lazy, for x < 16p and lazy y.
     #[inline(always)]
     pub(crate) fn product(&self, x: V, y: V) -> V {
-        self.reduce(x.add_low(y, self.zero), x.add_high(y, self.zero))
+        x.product(y, &self.prime)
     }
 
     /// Lazy to canonical.
     #[inline(always)]
     pub(crate) fn canonical(&self, x: V) -> V {
-        x.least(x.minus(self.p))
+        x.minus_if_not_less(self.p)
     }
 }

@@ -3,13 +3,16 @@
 //! A number in 52-bit limbs times another is a sum of products of limbs. Those that meet at one distance m are summed here, low and high halves apart, for eight limbs v at a time, and
 //! added to the limbs of the result.
 
-use super::lanes::{LANES, Lanes};
+#![expect(
+    clippy::needless_range_loop,
+    reason = "iterators would push sums to memory"
+)]
+
+use super::lanes::{LANES, Lanes, MOST_TERMS};
 use crate::modulus::{MASK, WORD_BITS};
 
 /// Most outputs of one call of the inner loop: their halves fill the registers.
 const MOST: usize = 12;
-/// Most vectors at a time: sums of so many halves are below 2^64.
-const DEEPEST: usize = 4096;
 
 /// See [`super::Accumulation::add`].
 #[inline(always)]
@@ -20,8 +23,8 @@ pub(crate) fn accumulate<V: Lanes>(
     out: &mut [u64],
     spacing: usize,
 ) {
-    for (part, vectors) in vectors.chunks(DEEPEST).enumerate() {
-        let digits = &digits[part * DEEPEST * stride..];
+    for (part, vectors) in vectors.chunks(MOST_TERMS).enumerate() {
+        let digits = &digits[part * MOST_TERMS * stride..];
         let mut from = 0;
         while from < outputs {
             let count = (outputs - from).min(MOST);
@@ -48,21 +51,19 @@ fn fixed<V: Lanes, const M: usize>(
     out: &mut [u64],
     spacing: usize,
 ) {
-    let zero = V::splat(0);
-    let (mut low, mut high) = ([zero; M], [zero; M]);
+    let mut sums = [V::no_sum(); M];
     for (s, v) in vectors.iter().enumerate() {
         let v = V::load(v);
         let Some(d) = digits[s * stride..].first_chunk::<M>() else {
             unreachable!("as many digits as the caller promises")
         };
         for m in 0..M {
-            let d = V::splat(d[m]);
-            low[m] = v.add_low(d, low[m]);
-            high[m] = v.add_high(d, high[m]);
+            sums[m] = v.add_product(V::splat(d[m]), sums[m]);
         }
     }
-    // a half is 52 bits at its place and 12 at the next
+    // a sum is 52 bits at its place, as many at the next, and what is above
     let (mask, shift) = (V::splat(MASK), V::splat(u64::from(WORD_BITS)));
+    let zero = V::splat(0);
     let (mut middle, mut upper) = (zero, zero);
     let mut add = |m: usize, x: V| {
         if let Some(to) = out[m * spacing..].first_chunk_mut() {
@@ -70,9 +71,10 @@ fn fixed<V: Lanes, const M: usize>(
         }
     };
     for m in 0..M {
-        add(m, low[m].and(mask).plus(middle));
-        middle = low[m].shr(shift).plus(high[m].and(mask)).plus(upper);
-        upper = high[m].shr(shift);
+        let [low, high] = V::total(sums[m], vectors.len());
+        add(m, low.plus(middle));
+        middle = high.and(mask).plus(upper);
+        upper = high.shr(shift);
     }
     add(M, middle);
     add(M + 1, upper);

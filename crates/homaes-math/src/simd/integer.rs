@@ -1,9 +1,11 @@
-//! Selection of the [`Lanes`](crate::integer::lanes::Lanes) for the kernels of large integers, and those of AVX-512 IFMA.
+//! Selection of the [`Lanes`](crate::integer::lanes::Lanes) for the kernels of large integers, and those of AVX-512 IFMA. Other vector instructions take those in
+//! double precision.
 //!
 //! Sound because values of [`Ifma`] are only made inside the `target_feature` functions below, which run after the processor was found to have the
 //! features; all accesses go through references to arrays, but for `load_bytes`, which compares lengths.
 
 use super::Backend;
+use crate::integer::doubles::ByDoubles;
 use crate::integer::fermat::Test;
 use crate::integer::kernel::{Garner, Tables};
 use crate::integer::lanes::{LANES, Portable};
@@ -18,7 +20,7 @@ pub(crate) struct Ifma(core::arch::x86_64::__m512i);
 #[cfg(target_arch = "x86_64")]
 mod ifma {
     use super::Ifma;
-    use crate::integer::lanes::{LANES, Lanes};
+    use crate::integer::lanes::{LANES, Lanes, by_halves};
     use core::arch::x86_64::*;
 
     // SAFETY, for every block of the implementation: the features are there, see the module's text; loads and stores are unaligned ones through
@@ -58,8 +60,8 @@ mod ifma {
         }
 
         #[inline(always)]
-        fn least(self, b: Self) -> Self {
-            vector!(_mm512_min_epu64(self.0, b.0))
+        fn minus_if_not_less(self, b: Self) -> Self {
+            vector!(_mm512_min_epu64(self.0, _mm512_sub_epi64(self.0, b.0)))
         }
 
         #[inline(always)]
@@ -125,6 +127,8 @@ mod ifma {
                 ))
             }
         }
+
+        by_halves!();
     }
 }
 
@@ -133,7 +137,29 @@ macro_rules! kernels {
         $(#[$doc])*
         pub(crate) fn $name(backend: Backend, $($arg: $ty),*) {
             match backend {
-                Backend::Portable | Backend::Neon | Backend::Avx2 | Backend::Avx512 => $module::$name::<Portable>($($arg),*),
+                Backend::Portable => $module::$name::<Portable>($($arg),*),
+                #[cfg(target_arch = "aarch64")]
+                Backend::Neon => $module::$name::<ByDoubles<super::neon_lanes::Neon>>($($arg),*),
+                #[cfg(target_arch = "x86_64")]
+                Backend::Avx2 => {
+                    #[target_feature(enable = "avx2,fma")]
+                    fn avx2($($arg: $ty),*) {
+                        $module::$name::<ByDoubles<super::lanes::Avx2>>($($arg),*)
+                    }
+                    assert!(backend.is_available(), "vector kernel on a processor without it");
+                    // SAFETY: the processor has the features, just checked.
+                    unsafe { avx2($($arg),*) }
+                }
+                #[cfg(target_arch = "x86_64")]
+                Backend::Avx512 => {
+                    #[target_feature(enable = "avx512f")]
+                    fn avx512($($arg: $ty),*) {
+                        $module::$name::<ByDoubles<super::lanes::Avx512>>($($arg),*)
+                    }
+                    assert!(backend.is_available(), "vector kernel on a processor without it");
+                    // SAFETY: as above.
+                    unsafe { avx512($($arg),*) }
+                }
                 #[cfg(target_arch = "x86_64")]
                 Backend::Avx512Ifma => {
                     #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
@@ -144,8 +170,8 @@ macro_rules! kernels {
                     // SAFETY: the processor has the features, just checked.
                     unsafe { ifma($($arg),*) }
                 }
-                #[cfg(not(target_arch = "x86_64"))]
-                Backend::Avx512Ifma => unreachable!("vector backends are never selected on this architecture"),
+                #[allow(unreachable_patterns, reason = "all backends are named on no architecture")]
+                _ => unreachable!("vector backends are never selected on this architecture"),
             }
         }
     )*};

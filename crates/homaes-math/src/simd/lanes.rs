@@ -148,6 +148,11 @@ impl Lanes for Avx512 {
     }
 
     #[inline(always)]
+    fn permute_word(a: __m512i, index: __m512i) -> __m512i {
+        vector!(_mm512_permutexvar_epi64(index, a))
+    }
+
+    #[inline(always)]
     fn from_bits(a: __m512i) -> Self {
         Self(vector!(_mm512_castsi512_pd(a)))
     }

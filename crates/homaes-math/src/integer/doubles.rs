@@ -1,0 +1,404 @@
+//! [`Lanes`] in double precision, for processors that have no 52-bit integer products.
+//!
+//! A word x < 2^52 becomes a number when the exponent of 2^52 is set in it and 2^52 subtracted. A product a·b < 2^104 is cut in two by adding 2^104 in one
+//! rounding, which leaves a multiple of 2^52:
+//!
+//! ```text
+//! t = a·b + 2^104      low = a·b + (2^104 - t)      a·b = (t - 2^104) + low,   |low| ≤ 2^51
+//! ```
+//!
+//! All steps but the first are exact. The mantissa of t is the high half, one too large where low is negative.
+//!
+//! For x·w modulo p, with q = ⌊w·2^52/p⌋, the same first step with (q + 1/2) in place of w finds the quotient Q = x·(q + 1/2)/2^52, rounded: that is off from
+//! x·w/p by less than 1/2 in the constant and by 1/2 in the rounding, so x·w - Q·p is between -p and p, and p more of it is lazy.
+
+use super::lanes::{LANES, Lanes, MOST_TERMS};
+use crate::lanes::Lanes as Reals;
+use crate::modulus::{MASK, Modulus, Shoup};
+
+/// Eight words, with numbers of the type `R` for products.
+#[derive(Clone, Copy)]
+pub(crate) struct ByDoubles<R: Reals>(R::Word);
+
+const TWO_52: f64 = (1u64 << 52) as f64;
+const TWO_104: f64 = (1u128 << 104) as f64;
+/// Numbers of 1.5 · 2^52, and of up to 2^51 above or below, are integers of 53 bits.
+const MIDDLE: f64 = 1.5 * TWO_52;
+
+/// Constants of a prime.
+#[derive(Clone, Copy)]
+pub(crate) struct Prime<R> {
+    /// p, and p·2^-52
+    p: [R; 2],
+    /// 2^52 + p
+    lift: R,
+    inverse: R,
+    /// 2^-52 mod p
+    unstored: [R; 2],
+}
+
+/// What one word holds of 2^52 + x: x.
+#[inline(always)]
+fn words<R: Reals>(x: R) -> ByDoubles<R> {
+    ByDoubles(R::and_word(x.to_bits(), R::splat_word(MASK)))
+}
+
+impl<R: Reals> ByDoubles<R> {
+    /// Numbers of words below 2^52, less `by`.
+    #[inline(always)]
+    fn less(self, by: R) -> R {
+        let exponent = R::splat_word(TWO_52.to_bits());
+        R::from_bits(R::or_word(self.0, exponent)) - (by + R::splat(TWO_52))
+    }
+
+    #[inline(always)]
+    fn real(self) -> R {
+        let exponent = R::splat_word(TWO_52.to_bits());
+        R::from_bits(R::or_word(self.0, exponent)) - R::splat(TWO_52)
+    }
+
+    /// The low 52 bits of words.
+    #[inline(always)]
+    fn lowest(self) -> R {
+        self.and(Self::splat(MASK)).real()
+    }
+
+    /// x·w mod p, between -p and p.
+    #[inline(always)]
+    fn residue(self, [w, q]: [R; 2], k: &Prime<R>) -> R {
+        let x = self.real();
+        let h = x * w;
+        let quotient = x.mul_add(q, R::splat(TWO_104)) - R::splat(TWO_104);
+        quotient.neg_mul_add(k.p[1], h) + x.mul_sub(w, h)
+    }
+}
+
+/// The two parts of a product: 2^104 more than the high one, and the low one, which may be negative.
+#[inline(always)]
+fn cut<R: Reals>(a: R, b: R) -> [R; 2] {
+    let t = a.mul_add(b, R::splat(TWO_104));
+    [t, a.mul_add(b, R::splat(TWO_104) - t)]
+}
+
+impl<R: Reals> Lanes for ByDoubles<R> {
+    /// w, and q + 1/2
+    type Factor = [R; 2];
+    type Prime = Prime<R>;
+    /// sums of the low parts plus [`MIDDLE`] and of the high parts plus 2^104, as words that are the bits of numbers
+    type Sum = [R::Word; 2];
+
+    #[inline(always)]
+    fn load(from: &[u64; LANES]) -> Self {
+        Self(R::load_word(from))
+    }
+
+    #[inline(always)]
+    fn store(self, to: &mut [u64; LANES]) {
+        R::store_word(self.0, to);
+    }
+
+    #[inline(always)]
+    fn splat(x: u64) -> Self {
+        Self(R::splat_word(x))
+    }
+
+    #[inline(always)]
+    fn plus(self, b: Self) -> Self {
+        Self(R::add_word(self.0, b.0))
+    }
+
+    #[inline(always)]
+    fn minus(self, b: Self) -> Self {
+        Self(R::sub_word(self.0, b.0))
+    }
+
+    #[inline(always)]
+    fn minus_if_not_less(self, b: Self) -> Self {
+        let less = self.minus(b);
+        let negative = Self::splat(0).minus(less.shr(Self::splat(63)));
+        less.plus(b.and(negative))
+    }
+
+    #[inline(always)]
+    fn and(self, b: Self) -> Self {
+        Self(R::and_word(self.0, b.0))
+    }
+
+    #[inline(always)]
+    fn or(self, b: Self) -> Self {
+        Self(R::or_word(self.0, b.0))
+    }
+
+    #[inline(always)]
+    fn shr(self, count: Self) -> Self {
+        Self(R::shr_word(self.0, count.0))
+    }
+
+    #[inline(always)]
+    fn shl(self, count: Self) -> Self {
+        Self(R::shl_word(self.0, count.0))
+    }
+
+    #[inline(always)]
+    fn add_low(self, b: Self, c: Self) -> Self {
+        let [_, low] = cut(self.lowest(), b.lowest());
+        // 2^51 more than its mantissa is low modulo 2^52
+        let bits = Self((low + R::splat(MIDDLE)).to_bits()).plus(Self::splat(1 << 51));
+        c.plus(bits.and(Self::splat(MASK)))
+    }
+
+    #[inline(always)]
+    fn add_high(self, b: Self, c: Self) -> Self {
+        let [high, low] = cut(self.lowest(), b.lowest());
+        let high = Self(high.to_bits()).minus(Self::splat(TWO_104.to_bits()));
+        let negative = Self(low.to_bits()).shr(Self::splat(63));
+        c.plus(high.minus(negative))
+    }
+
+    #[inline(always)]
+    fn permute(self, index: Self) -> Self {
+        Self(R::permute_word(self.0, index.0))
+    }
+
+    #[inline(always)]
+    fn transpose(x: [Self; LANES]) -> [Self; LANES] {
+        let zero = R::splat(0.0);
+        let reals = crate::lanes::array!(LANES, zero, |i| R::from_bits(x[i].0));
+        let reals = R::transpose(reals);
+        crate::lanes::array!(LANES, x[0], |i| Self(reals[i].to_bits()))
+    }
+
+    #[inline(always)]
+    fn load_bytes(words: &[u64], at: usize) -> Self {
+        let (first, shift) = (at / 8, 8 * (at % 8) as u64);
+        let from = words.get(first..).unwrap_or_default();
+        let mut end = [0; LANES + 1];
+        let from = match from.first_chunk() {
+            Some(from) => from,
+            None => {
+                end[..from.len()].copy_from_slice(from);
+                &end
+            }
+        };
+        let [mut low, mut high] = [Self::splat(0); 2];
+        if let (Some(a), Some(b)) = (from.first_chunk(), from.last_chunk()) {
+            (low, high) = (Self::load(a), Self::load(b));
+        }
+        // in two steps: no shift is by 64
+        let high = high.shl(Self::splat(63 - shift)).shl(Self::splat(1));
+        low.shr(Self::splat(shift)).or(high)
+    }
+
+    #[inline(always)]
+    fn splat_factor(c: Shoup) -> [R; 2] {
+        [R::splat(c.w as f64), R::splat(c.q as f64 + 0.5)]
+    }
+
+    #[inline(always)]
+    fn load_factor([w, q]: &[[u64; LANES]; 2]) -> [R; 2] {
+        [Self::load(w).real(), Self::load(q).less(R::splat(-0.5))]
+    }
+
+    #[inline(always)]
+    fn prime(m: &Modulus) -> Prime<R> {
+        let p = m.p() as f64;
+        Prime {
+            p: [R::splat(p), R::splat(p / TWO_52)],
+            lift: R::splat(TWO_52 + p),
+            inverse: R::splat(1.0 / p),
+            unstored: Self::splat_factor(m.shoup(m.from_stored(1))),
+        }
+    }
+
+    #[inline(always)]
+    fn times(self, c: [R; 2], k: &Prime<R>) -> Self {
+        words(self.residue(c, k) + k.lift)
+    }
+
+    /// With x·2^-52 between -p and p, and y - p likewise, the quotient is below 2^47 and its rounding off by little more than 1/2.
+    #[inline(always)]
+    fn product(self, y: Self, k: &Prime<R>) -> Self {
+        let (x, y) = (self.residue(k.unstored, k), y.less(k.p[0]));
+        let h = x * y;
+        let quotient = h.mul_add(k.inverse, R::splat(MIDDLE)) - R::splat(MIDDLE);
+        let rest = quotient.neg_mul_add(k.p[0], h) + x.mul_sub(y, h);
+        words(rest + k.lift)
+    }
+
+    #[inline(always)]
+    fn no_sum() -> [R::Word; 2] {
+        [R::splat_word(0); 2]
+    }
+
+    #[inline(always)]
+    fn add_product(self, d: Self, [low, high]: [R::Word; 2]) -> [R::Word; 2] {
+        let [t, rest] = cut(self.real(), d.real());
+        let rest = rest + R::splat(MIDDLE);
+        [
+            R::add_word(low, rest.to_bits()),
+            R::add_word(high, t.to_bits()),
+        ]
+    }
+
+    /// The low parts sum to at most 2^62 in size.
+    #[inline(always)]
+    fn total([low, high]: [R::Word; 2], terms: usize) -> [Self; 2] {
+        const { assert!(MOST_TERMS <= 1 << 11) };
+        let more = |one: f64| Self::splat(one.to_bits().wrapping_mul(terms as u64));
+        let low = Self(low).minus(more(MIDDLE));
+        let high = Self(high).minus(more(TWO_104));
+        // rounded down: of a number that is not negative, and less what made it so
+        let carry = low.plus(Self::splat(1 << 63)).shr(Self::splat(52));
+        let high = high.plus(carry).minus(Self::splat(1 << 11));
+        [low.and(Self::splat(MASK)), high]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::integer::lanes::{Consts, Portable};
+    use crate::lanes;
+    use crate::prime::largest_primes;
+
+    type Plain = ByDoubles<lanes::Portable>;
+
+    fn stored<V: Lanes>(x: V) -> [u64; LANES] {
+        let mut out = [0; LANES];
+        x.store(&mut out);
+        out
+    }
+
+    /// Numbers below 2^52, edges first.
+    fn numbers(most: u64) -> Vec<u64> {
+        let mixed = |i: u64| (i.wrapping_mul(0x5851_f42d_4c95_7f2d) >> 12) % (most + 1);
+        let edges = [0, 1, 2, most, most - 1, most / 2, most / 2 + 1, 1 << 26];
+        edges.into_iter().chain((1..57).map(mixed)).collect()
+    }
+
+    /// All pairs, eight at a time.
+    fn pairs(a: &[u64], b: &[u64]) -> Vec<[[u64; LANES]; 2]> {
+        let all: Vec<(u64, u64)> = a
+            .iter()
+            .flat_map(|&x| b.iter().map(move |&y| (x, y)))
+            .collect();
+        let eights = all.as_chunks::<LANES>().0.iter();
+        eights
+            .map(|e| [e.map(|pair| pair.0), e.map(|pair| pair.1)])
+            .collect()
+    }
+
+    /// On words of 64 bits, of which products take 52, the results are those of integers, at the edges of halves and beyond.
+    #[test]
+    fn halves_of_products_are_those_of_integers() {
+        fn all<V: Lanes>(a: &[u64; LANES], b: &[u64; LANES]) -> Vec<[u64; LANES]> {
+            let c = V::splat(0xfff0_0000_0000_0003);
+            let [x, y] = [V::load(a), V::load(b)];
+            let [below_a, below_b] = [x, y].map(|x| x.shr(V::splat(1)));
+            let index = y.and(V::splat(7));
+            let shift = y.and(V::splat(63));
+            let out = [
+                x.add_low(y, c),
+                x.add_high(y, c),
+                below_a.minus_if_not_less(below_b),
+                x.permute(index),
+                x.shl(shift).or(y.shr(shift)),
+            ];
+            let rows = [x; LANES].map(|x| x.plus(y));
+            out.into_iter()
+                .chain(V::transpose(rows))
+                .map(stored)
+                .collect()
+        }
+        let low = numbers(MASK);
+        let high: Vec<u64> = low.iter().map(|x| x | 0xabc << 52).collect();
+        for b in [&low, &high] {
+            for [a, b] in pairs(&low, b) {
+                let found = all::<Plain>(&a, &b);
+                assert!(found == all::<Portable>(&a, &b), "{a:?} {b:?}");
+                let product = u128::from(a[3] & MASK) * u128::from(b[3] & MASK);
+                let sum = |x: u128| 0xfff0_0000_0000_0003u64.wrapping_add(x as u64);
+                assert_eq!(found[0][3], sum(product & u128::from(MASK)));
+                assert_eq!(found[1][3], sum(product >> 52));
+            }
+        }
+        for at in 0..100 {
+            let all = numbers(u64::MAX - 1);
+            let [found, want] = [
+                stored(Plain::load_bytes(&all[..11], at)),
+                stored(Portable::load_bytes(&all[..11], at)),
+            ];
+            assert_eq!(found, want, "{at}");
+        }
+    }
+
+    /// Products by constants and of factors are lazy, and right, for all numbers that they may be given.
+    #[test]
+    fn residues_are_right_at_the_edges() {
+        fn all<V: Lanes>(m: &Modulus, x: &[u64; LANES], y: &[u64; LANES]) -> [[u64; LANES]; 3] {
+            let k = Consts::<V>::new(m);
+            let factors = y.map(|y| m.shoup(m.canonical(y)));
+            let loaded = V::load_factor(&[factors.map(|f| f.w), factors.map(|f| f.q)]);
+            let splat = V::splat_factor(factors[0]);
+            let x = V::load(x);
+            [
+                k.times(x, loaded),
+                k.times(x, splat),
+                k.product(x, V::load(y)),
+            ]
+            .map(stored)
+        }
+        let primes = largest_primes(1 << 47, 1 << 21, 2);
+        for p in [primes[0], primes[1], 65_537] {
+            let m = &Modulus::new(p);
+            let most = 16 * p - 1;
+            for [x, y] in pairs(&numbers(most), &numbers(2 * p - 1)) {
+                let found = all::<Plain>(m, &x, &y);
+                let want = all::<Portable>(m, &x, &y);
+                for (found, want) in found.iter().flatten().zip(want.iter().flatten()) {
+                    assert!(*found < 2 * p, "{found}");
+                    assert_eq!(m.canonical(*found), m.canonical(*want), "{p}: {x:?} {y:?}");
+                }
+            }
+            // times takes any number of 52 bits
+            for [x, y] in pairs(&numbers(MASK), &numbers(p - 1)) {
+                let [found, want] = [all::<Plain>(m, &x, &y), all::<Portable>(m, &x, &y)];
+                for (found, want) in found[..2].iter().flatten().zip(want[..2].iter().flatten()) {
+                    assert!(*found < 2 * p, "{found}");
+                    assert_eq!(m.canonical(*found), m.canonical(*want), "{p}: {x:?} {y:?}");
+                }
+            }
+        }
+    }
+
+    /// As many products as a sum may have, largest, and with low parts of the largest size of either sign.
+    #[test]
+    fn sums_are_those_of_integers() {
+        for terms in [0, 1, 7, MOST_TERMS] {
+            for (a, b) in [
+                (MASK, MASK),
+                (1 << 51, 3),
+                (1 << 51, 1),
+                (MASK, 1 << 51),
+                (0, MASK),
+                ((1 << 51) + 1, 1),
+            ] {
+                fn all<V: Lanes>(a: u64, b: u64, terms: usize) -> [[u64; LANES]; 2] {
+                    let mut sum = V::no_sum();
+                    for _ in 0..terms {
+                        sum = V::splat(a).add_product(V::splat(b), sum);
+                    }
+                    V::total(sum, terms).map(stored)
+                }
+                let [low, high] = all::<Plain>(a, b, terms);
+                assert_eq!(
+                    [low, high],
+                    all::<Portable>(a, b, terms),
+                    "{terms}: {a} {b}"
+                );
+                let sum = u128::from(a) * u128::from(b) * terms as u128;
+                assert_eq!(u128::from(low[5]) + (u128::from(high[5]) << 52), sum);
+            }
+        }
+    }
+}
