@@ -12,6 +12,7 @@
 
 mod convolution;
 mod dft;
+#[cfg(any(test, target_arch = "x86_64", target_arch = "aarch64"))]
 pub(crate) mod doubles;
 pub(crate) mod fermat;
 pub(crate) mod kernel;
@@ -59,6 +60,8 @@ impl Accumulation {
         assert!(
             vectors.is_empty() || digits.len() >= (vectors.len() - 1) * self.stride + self.outputs
         );
+        let is_limb = |x: &u64| *x <= MASK;
+        debug_assert!(vectors.as_flattened().iter().all(is_limb) && digits.iter().all(is_limb));
         let shape = (self.stride, self.outputs);
         simd::integer::accumulate(backend, vectors, digits, shape, out, self.spacing);
     }

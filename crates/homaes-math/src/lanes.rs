@@ -58,7 +58,7 @@ pub(crate) trait Lanes:
     fn sub_word(a: Self::Word, b: Self::Word) -> Self::Word;
     fn and_word(a: Self::Word, b: Self::Word) -> Self::Word;
     fn or_word(a: Self::Word, b: Self::Word) -> Self::Word;
-    /// Logical shift; `count` below 64, the same in every lane.
+    /// Logical shifts by less than 64, lane by lane.
     fn shr_word(a: Self::Word, count: Self::Word) -> Self::Word;
     fn shl_word(a: Self::Word, count: Self::Word) -> Self::Word;
     /// Lane i of the result is lane `index[i]`, below eight.

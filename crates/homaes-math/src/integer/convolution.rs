@@ -13,8 +13,8 @@ use zeroize::Zeroize;
 
 /// Every length divides this.
 const ORDER: u64 = (1 << 21) * 9 * 5;
-/// The primes are so close below 2^47 that what a digit has above 2^47 is folded in by one product.
-const CLOSE: u64 = 1 << 34;
+/// The primes are so close below 2^47 that what a digit has above 2^47, 13 bits, is folded in by one product and leaves a lazy number.
+const CLOSE: u64 = (1 << 34) - (1 << 22);
 const PRIMES: usize = 3;
 /// Longest row: 128 KiB, which the second-level cache holds with its tables.
 const LONGEST_ROW: usize = 1 << 14;

@@ -1,6 +1,6 @@
 //! [`Lanes`] of AVX-512 and of AVX2 with FMA.
 //!
-//! Sound because values of these types are only made inside the `target_feature` functions of [`super::fourier`], which
+//! Sound because values of these types are only made inside the `target_feature` functions of [`super::fourier`] and [`super::integer`], which
 //! run after the processor was found to have the features; all accesses go through references to arrays.
 
 use crate::lanes::{LANES, Lanes, array};
