@@ -1,7 +1,7 @@
 //! Random primes.
 //!
-//! Every candidate is drawn anew: all primes are equally likely, and what the time tells of the candidates that were given up says nothing of the prime. Small factors and, where there are vector
-//! instructions, Fermat's test on eight candidates at once leave one of them, which is then tested by `crypto-primes`; that test, and the divisions by small primes, do not run in constant time.
+//! Every candidate is drawn anew: all primes are equally likely, and what the time tells of the candidates that were given up says nothing of the prime. Small factors and, on AVX-512,
+//! Fermat's test on eight candidates at once leave one of them, which is then tested by `crypto-primes`; that test, and the divisions by small primes, do not run in constant time.
 //! Primes of toys `crypto-primes` searches, from a random number upwards.
 
 use crate::prime::Secret;
@@ -32,8 +32,10 @@ pub(crate) fn prime(rng: &mut ChaCha20Rng, bits: usize, backend: Backend) -> Sec
     loop {
         let together: [Secret; TOGETHER] = core::array::from_fn(|_| candidate(rng, bits));
         let passed = match backend {
-            Backend::Avx512Ifma => pass_fermat(together.each_ref().map(|n| &n[..]), bits, backend),
-            // the library is faster, and finds the same primes
+            Backend::Avx512Ifma | Backend::Avx512 => {
+                pass_fermat(together.each_ref().map(|n| &n[..]), bits, backend)
+            }
+            // the library is as fast or faster, and finds the same primes
             _ => [true; TOGETHER],
         };
         let mut passed = together
