@@ -44,17 +44,17 @@ fn words<R: Reals>(x: R) -> ByDoubles<R> {
 }
 
 impl<R: Reals> ByDoubles<R> {
-    /// Numbers of words below 2^52, less `by`.
+    /// 2^52 + x for words x below 2^52.
     #[inline(always)]
-    fn less(self, by: R) -> R {
+    fn lifted(self) -> R {
         let exponent = R::splat_word(TWO_52.to_bits());
-        R::from_bits(R::or_word(self.0, exponent)) - (by + R::splat(TWO_52))
+        R::from_bits(R::or_word(self.0, exponent))
     }
 
+    /// Words below 2^52 as numbers.
     #[inline(always)]
     fn real(self) -> R {
-        let exponent = R::splat_word(TWO_52.to_bits());
-        R::from_bits(R::or_word(self.0, exponent)) - R::splat(TWO_52)
+        self.lifted() - R::splat(TWO_52)
     }
 
     /// The low 52 bits of words.
@@ -196,7 +196,10 @@ impl<R: Reals> Lanes for ByDoubles<R> {
 
     #[inline(always)]
     fn load_factor([w, q]: &[[u64; LANES]; 2]) -> [R; 2] {
-        [Self::load(w).real(), Self::load(q).less(R::splat(-0.5))]
+        [
+            Self::load(w).real(),
+            Self::load(q).lifted() - R::splat(TWO_52 - 0.5),
+        ]
     }
 
     #[inline(always)]
@@ -218,7 +221,7 @@ impl<R: Reals> Lanes for ByDoubles<R> {
     /// With x·2^-52 between -p and p, and y - p likewise, the quotient is below 2^47 and its rounding off by little more than 1/2.
     #[inline(always)]
     fn product(self, y: Self, k: &Prime<R>) -> Self {
-        let (x, y) = (self.residue(k.unstored, k), y.less(k.p[0]));
+        let (x, y) = (self.residue(k.unstored, k), y.lifted() - k.lift);
         let h = x * y;
         let quotient = h.mul_add(k.inverse, R::splat(MIDDLE)) - R::splat(MIDDLE);
         let rest = quotient.neg_mul_add(k.p[0], h) + x.mul_sub(y, h);

@@ -133,6 +133,20 @@ mod ifma {
     }
 }
 
+/// A kernel compiled for processors with `$features`.
+#[cfg(target_arch = "x86_64")]
+macro_rules! with_features {
+    ($backend:ident, $features:literal, $lanes:ty, $module:ident :: $name:ident ( $($arg:ident : $ty:ty),* )) => {{
+        #[target_feature(enable = $features)]
+        fn compiled($($arg: $ty),*) {
+            $module::$name::<$lanes>($($arg),*)
+        }
+        assert!($backend.is_available(), "vector kernel on a processor without it");
+        // SAFETY: the processor has the features, just checked.
+        unsafe { compiled($($arg),*) }
+    }};
+}
+
 macro_rules! kernels {
     ($($(#[$doc:meta])* $module:ident :: $name:ident ( $($arg:ident : $ty:ty),* $(,)? );)*) => {$(
         $(#[$doc])*
@@ -142,35 +156,11 @@ macro_rules! kernels {
                 #[cfg(target_arch = "aarch64")]
                 Backend::Neon => $module::$name::<ByDoubles<super::neon_lanes::Neon>>($($arg),*),
                 #[cfg(target_arch = "x86_64")]
-                Backend::Avx2 => {
-                    #[target_feature(enable = "avx2,fma")]
-                    fn avx2($($arg: $ty),*) {
-                        $module::$name::<ByDoubles<super::lanes::Avx2>>($($arg),*)
-                    }
-                    assert!(backend.is_available(), "vector kernel on a processor without it");
-                    // SAFETY: the processor has the features, just checked.
-                    unsafe { avx2($($arg),*) }
-                }
+                Backend::Avx2 => with_features!(backend, "avx2,fma", ByDoubles<super::lanes::Avx2>, $module::$name($($arg: $ty),*)),
                 #[cfg(target_arch = "x86_64")]
-                Backend::Avx512 => {
-                    #[target_feature(enable = "avx512f")]
-                    fn avx512($($arg: $ty),*) {
-                        $module::$name::<ByDoubles<super::lanes::Avx512>>($($arg),*)
-                    }
-                    assert!(backend.is_available(), "vector kernel on a processor without it");
-                    // SAFETY: as above.
-                    unsafe { avx512($($arg),*) }
-                }
+                Backend::Avx512 => with_features!(backend, "avx512f", ByDoubles<super::lanes::Avx512>, $module::$name($($arg: $ty),*)),
                 #[cfg(target_arch = "x86_64")]
-                Backend::Avx512Ifma => {
-                    #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
-                    fn ifma($($arg: $ty),*) {
-                        $module::$name::<Ifma>($($arg),*)
-                    }
-                    assert!(backend.is_available(), "vector kernel on a processor without it");
-                    // SAFETY: the processor has the features, just checked.
-                    unsafe { ifma($($arg),*) }
-                }
+                Backend::Avx512Ifma => with_features!(backend, "avx512f,avx512dq,avx512ifma", Ifma, $module::$name($($arg: $ty),*)),
                 _ => unreachable!("vector backends are never selected on this architecture"),
             }
         }
