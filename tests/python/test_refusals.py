@@ -359,6 +359,31 @@ def test_what_parts_must_be(world: World, tmp_path: Path) -> None:
         secret.decrypt_parts(plain, tmp_path / "refused", expect={})
 
 
+@pytest.mark.parametrize("mode", ["CTR", "CFB", "CTR64", "CBC", "ECB"])
+def test_a_part_without_a_tag_is_refused(world: World, tmp_path: Path, mode: str) -> None:
+    """The server may call a part one of a mode without tags."""
+    secret, folder = world.keys.secret, tmp_path / "parts"
+    back = mode in ("CBC", "ECB")
+    wrapped = secret.wrap(AES_KEY, direction="decrypt") if back else world.wrapped
+    forged = ("a", b"forged: 16 bytes", modes.ECB() if mode == "ECB" else getattr(modes, mode)(bytes(16)))
+    nonce = bytes([9]) * 12
+    text, tag = encrypt(aes_modes.GCM(nonce), b"right")
+    messages = [[forged]] if back else [[forged], [("right", text + tag, modes.GCM(nonce)), forged]]
+    for parts in messages:
+        with homaes.Transcipher(world.keys.eval, wrapped) as t:
+            ct = t.run(homaes.Message.of_parts(parts))
+        ways: list[dict[str, Any]] = [{}, {"force": True}, {"seen": tmp_path / "log"}]
+        for how in ways:
+            with pytest.raises(homaes.HomaesError, match=f"part a: mode {mode.lower()} has no tag"):
+                secret.decrypt_parts(ct, folder, aes_key=AES_KEY, **how)
+        with pytest.raises(homaes.HomaesError, match="has no tag to check"):
+            secret.decrypt(ct, part="a", aes_key=AES_KEY)
+        with pytest.raises(homaes.HomaesError, match="choose one with part"):
+            secret.decrypt_to(ct, folder, aes_key=AES_KEY)
+        assert not folder.exists() and not (tmp_path / "log").exists()
+    assert secret.decrypt_parts(ct, folder, aes_key=AES_KEY, unauthenticated=True)["a"].tag == "none"
+
+
 def test_what_changes_in_the_run(world: World, tmp_path: Path) -> None:
     """What is read must be what the run began with, whatever times say."""
     text = bytearray(ctr(bytes(4096)))

@@ -232,21 +232,21 @@ pub(crate) struct Decrypt {
     /// reads standard input
     #[arg(value_name = "IN")]
     pub(crate) input: PathBuf,
-    /// File to write; '-' writes to standard output, once the whole message is decrypted and checked. Of a
-    /// message with parts, without --part: folder for a file of each part
+    /// File to write; '-' writes to standard output, once the whole message is decrypted and checked. A folder
+    /// ('parts/', or one that exists) takes every part of a message with parts
     #[arg(short, long, value_name = "FILE", required_unless_present = "json")]
     pub(crate) out: Option<PathBuf>,
     /// Decrypt computed values (.hcv): labels and numbers as JSON, to standard output without --out
     #[arg(long, conflicts_with_all = [
-        "key_file", "unauthenticated", "expect_mode", "expect_nonce", "expect_aad", "expect_bytes", "seen", "part", "unpad",
+        "key_file", "unauthenticated", "expect_mode", "expect_nonce", "expect_aad", "expect_bytes", "expect", "seen", "part", "unpad",
     ])]
     pub(crate) json: bool,
-    /// AES key, as in wrap-key: checks the tag of a GCM message, and writes nothing if it is wrong
+    /// AES key, as in wrap-key: every part of the message needs a right GCM tag, or nothing is written
     #[arg(long, value_name = "FILE")]
     pub(crate) key_file: Option<PathBuf>,
-    /// Decrypt a GCM message without its AES key: the tag is not checked, anybody may have changed
-    /// the bytes
-    #[arg(long, conflicts_with = "key_file")]
+    /// Accept what no tag protects, whose bytes anybody may have changed: a GCM message without --key-file,
+    /// or with it other modes
+    #[arg(long)]
     pub(crate) unauthenticated: bool,
     /// Refuse a message of another mode
     #[arg(long, value_enum, value_name = "MODE")]
@@ -261,6 +261,10 @@ pub(crate) struct Decrypt {
     /// Refuse a message of another length; with --unpad that without padding
     #[arg(long, value_name = "N")]
     pub(crate) expect_bytes: Option<u64>,
+    /// What each part must be, and no other parts: a JSON object a line with the name of a part and any of mode,
+    /// nonce, aad (nonce and aad in hex) and bytes
+    #[arg(long, value_name = "FILE", value_parser = file_path())]
+    pub(crate) expect: Option<PathBuf>,
     /// Replay log, made if it is missing: refuse a GCM message that is in it, and record one that is
     /// accepted. It knows what was decrypted with it and nothing else; FILE.lock lets runs take turns
     #[arg(long, value_name = "FILE", requires = "key_file", value_parser = file_path())]

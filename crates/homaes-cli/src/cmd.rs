@@ -3,12 +3,14 @@
 pub(crate) mod bench;
 pub(crate) mod decrypt;
 pub(crate) mod demo;
+mod expected;
 pub(crate) mod export;
 pub(crate) mod input;
 pub(crate) mod inspect;
 mod inspect_folder;
 pub(crate) mod job;
 pub(crate) mod keygen;
+mod lines;
 pub(crate) mod manual;
 pub(crate) mod params;
 pub(crate) mod passphrase;

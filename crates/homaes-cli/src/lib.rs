@@ -71,6 +71,10 @@ fn guarded(args: Vec<OsString>) -> u8 {
         }),
         Command::Transcipher(args) => cmd::transcipher::keeps(args),
         Command::Job(args) => cmd::job::keeps(&args.command),
+        Command::Decrypt(args) if cmd::decrypt::asks_for_parts(args) => Some(|| {
+            "interrupted; parts that are complete stay, and the same command completes the others"
+                .to_owned()
+        }),
         _ => None,
     };
     if let Err(error) = signals::watch(move || stop(makes_files, keeps)) {
@@ -93,8 +97,9 @@ fn makes_files(command: &Command) -> bool {
         Report, Transcipher, WrapKey,
     };
     match command {
-        WrapKey(_) | Transcipher(_) | Decrypt(_) | Export(_) | Passphrase(_) => true,
+        WrapKey(_) | Transcipher(_) | Export(_) | Passphrase(_) => true,
         // of several files the first says nothing about the others
+        Decrypt(args) => !cmd::decrypt::asks_for_parts(args),
         Keygen(args) => args.bridge.is_none(),
         Report(_) | Man(_) => false,
         Job(_) => false,

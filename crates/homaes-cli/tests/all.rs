@@ -15,6 +15,7 @@ mod files;
 mod job;
 mod lab;
 mod machine_code;
+mod parts;
 mod passphrase;
 mod plain;
 mod reliability;

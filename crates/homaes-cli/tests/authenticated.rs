@@ -131,7 +131,6 @@ fn options_that_cannot_be() {
         ),
         ("--expect-bytes -1", "error:"),
         ("--seen log", "--key-file"),
-        ("--key-file k --unauthenticated", "cannot be used with"),
     ] {
         let line = format!("decrypt --secret keys/secret.hsk o.hct -o x {options}");
         world.fails(2, &line, words);

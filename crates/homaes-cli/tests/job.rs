@@ -384,7 +384,7 @@ fn a_job_in_the_folder_that_it_reads_is_no_part_of_itself() {
         "is the folder of the job and also read",
     );
     let uri = format!("file://{}", world.at("in/job").display());
-    world.ok(&format!("decrypt --secret keys/secret.hsk {uri} -o parts"));
+    world.ok(&format!("decrypt --secret keys/secret.hsk {uri} -o parts/"));
     assert_eq!(fs::read_dir(world.at("parts")).unwrap().count(), 2);
     // a part that has grown, and keys for other levels
     world

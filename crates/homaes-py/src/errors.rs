@@ -287,6 +287,9 @@ pub(crate) fn remedy(error: &Error) -> &'static str {
         Error::NoAesKey { .. } => {
             "pass aes_key, or take bytes that anybody may have changed with unauthenticated=True"
         }
+        Error::NotOfMode { option, .. } if option.starts_with("tag") => {
+            "if a GCM message is expected, do not use this; otherwise decrypt with unauthenticated=True"
+        }
         Error::NotOfMode { .. } => "decrypt without this argument",
         Error::Padding { .. } => {
             "check mode, IV and AES key, or decrypt with unpad=False if the message was not padded"

@@ -2,22 +2,23 @@
 //!
 //! What the file says of the message is held against what is expected before the first byte is decrypted. What is checked about the
 //! whole message, the tag of GCM and the padding of ECB and CBC, is checked before the output gets its name: bytes that fail a check
-//! never appear.
+//! never appear. A message with parts is checked whole before the first part gets its name.
+
+mod parts;
 
 use crate::error::TAG_TO_CHECK;
 use crate::expect;
 use crate::gcm::TagCheck;
 use crate::meta::{Meta, PartMeta};
-use crate::output::{Folder, folder_of};
 use crate::pool::Pool;
-use crate::seen::{self, Seen};
+use crate::seen::Seen;
 use crate::{AesKey, Ciphertexts, Error, Expect, Output, Result, SecretKey};
 use homaes_aes::{KeySize, Mode};
-use homaes_wire::{KeyId, Kind, Reader};
+use homaes_wire::{Kind, Reader};
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{self, Write};
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
 /// Fewest bits between the largest noise coefficient and failure: with less, wrapped-around noise may look like this too.
@@ -28,9 +29,11 @@ pub(crate) const MIN_MARGIN_BITS: f64 = 1.0;
 pub struct DecryptOptions<'k> {
     /// The AES key: the tag of a GCM message is computed anew and compared. A right tag shows that a holder of the AES key encrypted
     /// this message with the nonce and the associated data that the file names. It does not show that this is the message that the
-    /// server was asked for ([`expect`](Self::expect)), nor that it was not returned before ([`seen`](Self::seen)).
+    /// server was asked for ([`expect`](Self::expect)), nor that it was not returned before ([`seen`](Self::seen)). A message, or a part, whose mode has no tag
+    /// is refused.
     pub aes_key: Option<&'k AesKey>,
-    /// Decrypt a GCM message without an AES key, and so without a check of its tag: anybody may have changed it.
+    /// Accept what no tag protects: a GCM message without `aes_key`, whose tag is not checked then; with `aes_key`, messages and parts of other modes. Anybody may
+    /// have changed them.
     pub unauthenticated: bool,
     /// Remove the PKCS#7 padding of an ECB or CBC message.
     pub unpad: bool,
@@ -41,9 +44,11 @@ pub struct DecryptOptions<'k> {
     /// The part to decrypt, by its name, of a message with parts.
     pub part: Option<&'k str>,
     /// A replay log, made if it is missing: a message in it is refused, and one that is accepted is recorded when the output is in
-    /// place, each part by itself if all are decrypted. Needs `aes_key`, for without a checked tag nothing tells which message it is. A file beside it, its name
+    /// place, each part by itself if all are decrypted, once all are in place. Needs `aes_key`, for without a checked tag nothing tells which message it is. A file beside it, its name
     /// with `.lock` added, lets runs that share it take turns.
     pub seen: Option<&'k Path>,
+    /// Other files that the caller reads: no output replaces one of them.
+    pub reads: &'k [&'k Path],
 }
 
 /// What became of the tag of a message.
@@ -111,100 +116,40 @@ impl SecretKey {
     pub fn decrypt_from(
         &self,
         ciphertexts: Ciphertexts<'_>,
-        output: Output,
+        mut output: Output,
         options: DecryptOptions<'_>,
     ) -> Result<DecryptReport> {
         ciphertexts.check(&self.set, self.id())?;
         let (path, meta) = (ciphertexts.path().to_owned(), ciphertexts.meta());
         let part = meta.chosen(&path, options.part)?.clone();
         check_parts(options, meta, &path)?;
-        options.expect.check(&path, &part, options.unpad)?;
-        output.refuse_own_input([&*path])?;
-        let about = (&*path, meta.key_size, self.id());
-        let mut sink = Sink::new(output, about, &part, options)?;
+        output.refuse_own_input(options.reads.iter().copied().chain([&*path]))?;
+        let target = output.path().to_owned();
+        let mut message = Checked::new(&path, meta.key_size, &part, options)?;
+        let seen = options.seen.map(|log| {
+            let seen = Seen::open(log, self.id(), [(path.clone(), &part)])?;
+            if output.is_file() {
+                seen.spare(&target)?;
+            }
+            Ok::<_, Error>(seen)
+        });
+        let seen = seen.transpose()?;
         let start = 16 * part.first_block;
         let own = start..start + part.bytes;
         let margin_bits = each_batch(self, ciphertexts, &own, &mut |offset, bytes| {
             let end = offset + bytes.len() as u64;
             let some = own.start.clamp(offset, end)..own.end.clamp(offset, end);
-            sink.write(&bytes[(some.start - offset) as usize..(some.end - offset) as usize])
+            let some = &bytes[(some.start - offset) as usize..(some.end - offset) as usize];
+            let written = message.write(some, &mut output);
+            written.map_err(|source| Error::io(&target, source))
         })?;
-        sink.finish(&path, &part, margin_bits)
-    }
-
-    /// Decrypts every part of the `.hct` file `path` into a file of its name below `folder`, which is made if it is missing; `force` allows to replace files. Each appears
-    /// when it is whole and its tag right, one after the other: if one fails, those before it are there, and in the replay log. The AES key and the removal of
-    /// padding apply to the parts that they can apply to.
-    ///
-    /// # Errors
-    /// As [`decrypt_with`](Self::decrypt_with), whose path then names the part too; [`Error::NoParts`] if the message has none, [`Error::ManyParts`] for
-    /// [`expect`](DecryptOptions::expect) and [`part`](DecryptOptions::part), which are about one message.
-    pub fn decrypt_parts(
-        &self,
-        path: impl AsRef<Path>,
-        folder: impl AsRef<Path>,
-        force: bool,
-        options: DecryptOptions<'_>,
-    ) -> Result<Vec<(String, DecryptReport)>> {
-        self.decrypt_parts_from(self.open_own(path.as_ref())?, folder, force, options)
-    }
-
-    /// As [`decrypt_parts`](Self::decrypt_parts), from ciphertexts that are open, whatever they are read from.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn decrypt_parts_from(
-        &self,
-        ciphertexts: Ciphertexts<'_>,
-        folder: impl AsRef<Path>,
-        force: bool,
-        options: DecryptOptions<'_>,
-    ) -> Result<Vec<(String, DecryptReport)>> {
-        ciphertexts.check(&self.set, self.id())?;
-        let (path, folder) = (ciphertexts.path().to_owned(), folder.as_ref());
-        let meta = ciphertexts.meta();
-        if !meta.has_parts() {
-            return Err(Error::NoParts { path });
+        let mut report = message.finish(&mut output, &target)?;
+        report.margin_bits = margin_bits;
+        match seen {
+            None => output.commit()?,
+            Some(seen) => report.recorded = Some(seen.commit(|log| output.commit_with(log))?),
         }
-        if options.part.is_some() || options.expect != Expect::default() {
-            return Err(meta.many(&path));
-        }
-        check_parts(options, meta, &path)?;
-        if folder.as_os_str().is_empty() {
-            let error = std::io::ErrorKind::NotFound.into();
-            return Err(Error::io(folder, error));
-        }
-        // what one of them would stop at, before any is written
-        for part in &meta.parts {
-            let own = folder.join(part.name.as_deref().unwrap_or_default());
-            if !force && own.symlink_metadata().is_ok() {
-                return Err(Error::AlreadyExists { path: own });
-            }
-            if let (Some(log), Some(tag)) = (options.seen, part.tag) {
-                seen::check(log, &part.place(&path), part, tag)?;
-            }
-        }
-        let _made = Folder::create(folder)?;
-        let all = 0..meta.split.bytes;
-        let mut files = Files {
-            folder,
-            force,
-            options,
-            input: &path,
-            about: (meta.key_size, self.id()),
-            parts: meta.parts.clone().into_iter(),
-            current: None,
-            made: Vec::new(),
-            done: Vec::new(),
-        };
-        let margin_bits = each_batch(self, ciphertexts, &all, &mut |offset, bytes| {
-            files.write(offset, bytes)
-        })?;
-        let mut done = files.end()?;
-        for (_, report) in &mut done {
-            report.margin_bits = margin_bits;
-        }
-        Ok(done)
+        Ok(report)
     }
 
     /// Opens a file of this key.
@@ -285,159 +230,53 @@ fn check_parts(options: DecryptOptions<'_>, meta: &Meta, path: &Path) -> Result<
     Ok(())
 }
 
-/// Of a message: the file, the size of its AES key, and its FHE key.
-type About<'p> = (&'p Path, KeySize, KeyId);
-
-/// Parts of a message, each on its way to a file of its own.
-struct Files<'k> {
-    folder: &'k Path,
-    force: bool,
-    options: DecryptOptions<'k>,
-    input: &'k Path,
-    about: (KeySize, KeyId),
-    /// Those to come.
-    parts: std::vec::IntoIter<PartMeta>,
-    current: Option<(PartMeta, Sink<'k>)>,
-    /// Folders made for parts, which go again if nothing comes to be in them.
-    made: Vec<Folder>,
-    done: Vec<(String, DecryptReport)>,
-}
-
-impl Files<'_> {
-    /// Takes the next bytes of the message, whole batches of blocks, the first of them number `offset`.
-    fn write(&mut self, mut offset: u64, mut bytes: &[u8]) -> Result<()> {
-        while !bytes.is_empty() {
-            if self.current.is_none() && !self.begin()? {
-                return Ok(());
-            }
-            let Some((part, sink)) = &mut self.current else {
-                continue;
-            };
-            let start = 16 * part.first_block;
-            let (end, padded) = (start + part.bytes, start + 16 * part.blocks());
-            let taken = (padded - offset).min(bytes.len() as u64);
-            let used = end.saturating_sub(offset).min(taken);
-            sink.write(&bytes[..used as usize])?;
-            bytes = &bytes[taken as usize..];
-            offset += taken;
-            if offset == padded {
-                self.finish()?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Reserves the file of the next part, if there is one; those without bytes are done at once.
-    fn begin(&mut self) -> Result<bool> {
-        while let Some(part) = self.parts.next() {
-            let path = self.folder.join(part.name.as_deref().unwrap_or_default());
-            let parent = folder_of(&path);
-            if !parent.is_dir() {
-                self.made.push(Folder::create(parent)?);
-            }
-            let output = Output::private(&path, self.force)?;
-            output.refuse_own_input([self.input])?;
-            let expect = self.options.parts.zip(part.name.as_ref());
-            let expect = expect.and_then(|(parts, name)| parts.get(name));
-            let options = DecryptOptions {
-                aes_key: self.options.aes_key.filter(|_| part.tag.is_some()),
-                unpad: self.options.unpad && part.mode.whole_blocks(),
-                expect: expect.copied().unwrap_or_default(),
-                ..self.options
-            };
-            let (key_size, key) = self.about;
-            let about = (&*part.place(self.input), key_size, key);
-            let sink = Sink::new(output, about, &part, options)?;
-            let empty = part.bytes == 0;
-            self.current = Some((part, sink));
-            if !empty {
-                return Ok(true);
-            }
-            self.finish()?;
-        }
-        Ok(false)
-    }
-
-    /// Lets the file of this part appear.
-    fn finish(&mut self) -> Result<()> {
-        if let Some((part, sink)) = self.current.take() {
-            let report = sink.finish(&part.place(self.input), &part, None)?;
-            self.done.push((part.name.unwrap_or_default(), report));
-        }
-        Ok(())
-    }
-
-    /// Ends the message, whose last block may be partial: parts that are left have no bytes.
-    fn end(mut self) -> Result<Vec<(String, DecryptReport)>> {
-        self.finish()?;
-        while self.begin()? {
-            self.finish()?;
-        }
-        Ok(std::mem::take(&mut self.done))
-    }
-}
-
-impl Drop for Files<'_> {
-    fn drop(&mut self) {
-        self.current = None;
-        // the innermost first
-        while self.made.pop().is_some() {}
-    }
-}
-
-/// The output, behind the checks.
-struct Sink<'k> {
-    output: Output,
+/// The checks of one message, whose bytes pass through on their way to an output.
+struct Checked<'k> {
+    path: PathBuf,
     written: u64,
     tag: Tag,
     check: Option<TagCheck>,
     expect: Expect<'k>,
-    seen: Option<Seen>,
     /// The last block so far, if padding is to be removed from it.
     held: Option<Zeroizing<Vec<u8>>>,
+    part: &'k PartMeta,
 }
 
-impl<'k> Sink<'k> {
+impl<'k> Checked<'k> {
+    /// Checks what the file `path` says of the message, and that the options go with it.
     fn new(
-        output: Output,
-        (path, key_size, key_id): About<'_>,
-        part: &PartMeta,
+        path: &Path,
+        key_size: KeySize,
+        part: &'k PartMeta,
         options: DecryptOptions<'k>,
     ) -> Result<Self> {
-        let not_of_mode = |option| Error::NotOfMode {
-            path: path.to_owned(),
+        let path = path.to_owned();
+        let not_of_mode = |path, option| Error::NotOfMode {
+            path,
             option,
             mode: part.mode.name(),
         };
+        options.expect.check(&path, part, options.unpad)?;
         if options.unpad && !part.mode.whole_blocks() {
-            return Err(not_of_mode("padding to remove"));
+            return Err(not_of_mode(path, "padding to remove"));
         }
         let check = match (options.aes_key, part.mode, part.tag) {
-            (None, _, Some(_)) if !options.unauthenticated => {
-                let path = path.to_owned();
-                return Err(Error::NoAesKey { path });
-            }
-            (None, ..) => None,
             (Some(key), Mode::Gcm { nonce }, Some(tag)) => {
-                check_size(path, key, key_size)?;
+                check_size(&path, key, key_size)?;
                 Some(TagCheck::new(key, nonce, &part.aad, tag))
             }
-            (Some(_), ..) => return Err(not_of_mode(TAG_TO_CHECK)),
-        };
-        let seen = match (options.seen, &check, part.tag) {
-            (None, ..) => None,
-            (Some(log), Some(_), Some(tag)) => {
-                Some(Seen::open(log, &output, path, part, tag, key_id)?)
+            // the server may have renamed the mode of a GCM message to escape the check
+            (Some(_), ..) if !options.unauthenticated => {
+                return Err(not_of_mode(path, TAG_TO_CHECK));
             }
-            (Some(_), ..) => {
-                let path = path.to_owned();
-                return Err(Error::SeenUnchecked { path });
-            }
+            (None, _, Some(_)) if !options.unauthenticated => return Err(Error::NoAesKey { path }),
+            _ => None,
         };
+        if options.seen.is_some() && check.is_none() {
+            return Err(Error::SeenUnchecked { path });
+        }
         Ok(Self {
-            output,
-            expect: options.expect,
-            seen,
+            path,
             written: 0,
             tag: match (part.tag, &check) {
                 (None, _) => Tag::None,
@@ -445,63 +284,52 @@ impl<'k> Sink<'k> {
                 (Some(_), Some(_)) => Tag::Verified,
             },
             check,
+            expect: options.expect,
             held: options.unpad.then(Zeroizing::default),
+            part,
         })
     }
 
-    /// Takes the next part of the message: whole blocks, but for the last part.
-    fn write(&mut self, part: &[u8]) -> Result<()> {
+    /// Takes the next bytes of the message: whole blocks, but for the last ones.
+    fn write(&mut self, bytes: &[u8], out: &mut dyn Write) -> io::Result<()> {
         if let Some(check) = &mut self.check {
-            check.update(part);
+            check.update(bytes);
         }
         let Some(before) = self.held.take() else {
-            return self.put(part);
+            return self.put(bytes, out);
         };
-        let (head, last) = part.split_at(part.len().saturating_sub(16));
-        self.put(&before)?;
-        self.put(head)?;
+        let (head, last) = bytes.split_at(bytes.len().saturating_sub(16));
+        self.put(&before, out)?;
+        self.put(head, out)?;
         self.held = Some(Zeroizing::new(last.to_vec()));
         Ok(())
     }
 
-    fn put(&mut self, bytes: &[u8]) -> Result<()> {
+    fn put(&mut self, bytes: &[u8], out: &mut dyn Write) -> io::Result<()> {
         self.written += bytes.len() as u64;
-        let written = self.output.write_all(bytes);
-        written.map_err(|source| Error::io(self.output.path(), source))
+        out.write_all(bytes)
     }
 
-    /// Lets the output appear if all is right, and records its message.
-    fn finish(
-        mut self,
-        path: &Path,
-        part: &PartMeta,
-        margin_bits: Option<f64>,
-    ) -> Result<DecryptReport> {
+    /// Checks what can be told at the end, and writes what was held back; `target` names the output in errors.
+    fn finish(mut self, out: &mut dyn Write, target: &Path) -> Result<DecryptReport> {
+        let path = self.path.clone();
         if self.check.take().is_some_and(|check| !check.verify()) {
-            let path = path.to_owned();
             return Err(Error::Tag { path });
         }
         if let Some(last) = self.held.take() {
-            let path = path.to_owned();
             let kept = unpadded(&last).ok_or(Error::Padding { path })?;
-            self.put(kept)?;
+            let put = self.put(kept, out);
+            put.map_err(|source| Error::io(target, source))?;
         }
-        self.expect.length(path, self.written)?;
-        let recorded = match self.seen {
-            None => {
-                self.output.commit()?;
-                None
-            }
-            Some(seen) => Some(seen.commit(self.output, path)?),
-        };
+        self.expect.length(&self.path, self.written)?;
         Ok(DecryptReport {
             bytes: self.written,
-            margin_bits,
+            margin_bits: None,
             tag: self.tag,
-            mode: part.mode,
-            aad_bytes: part.aad.len() as u64,
-            aad_sha256: part.aad_sha256(),
-            recorded,
+            mode: self.part.mode,
+            aad_bytes: self.part.aad.len() as u64,
+            aad_sha256: self.part.aad_sha256(),
+            recorded: None,
         })
     }
 }

@@ -303,13 +303,7 @@ impl Output {
     /// Whether it will be the file at `path`, links to the file itself not followed.
     #[must_use]
     pub fn is_at(&self, path: &Path) -> bool {
-        if !matches!(self.sink, Sink::File(_)) {
-            return false;
-        }
-        match (absolute(&self.path), absolute(path)) {
-            (Some(own), Some(other)) => own == other,
-            _ => false,
-        }
+        self.is_file() && is_one_place(&self.path, path)
     }
 
     /// As [`refuse_own_input`]; what is no file replaces none.
@@ -489,6 +483,14 @@ impl Output {
                 Error::output(&second_path, source)
             })
         })
+    }
+}
+
+/// Whether two paths, in folders that exist, are of one file, which need not exist; links to the file itself are not followed.
+pub(crate) fn is_one_place(a: &Path, b: &Path) -> bool {
+    match (absolute(a), absolute(b)) {
+        (Some(a), Some(b)) => a == b,
+        _ => false,
     }
 }
 

@@ -12,16 +12,17 @@
 //! check before it, so that a change, a lost line and a line cut short are noticed. Lines lost at the end are not: no file can tell
 //! that by itself.
 //!
-//! A new line is written with a copy of the log, which then replaces it: no line is ever there in part. So the cost of a decryption
-//! grows with the log, by some 250 bytes for each message in it.
+//! New lines are written with a copy of the log, which then replaces it: no line is ever there in part. So the cost of a decryption
+//! grows with the log, by some 250 bytes for each message in it, once for all parts of a message.
 
 use crate::meta::sha256;
+use crate::output::is_one_place;
 use crate::source::NOT_REGULAR;
 use crate::{Error, Output, PartMeta, Result};
-use homaes_aes::Block;
 use homaes_wire::KeyId;
 use homaes_wire::hex;
-use std::fs::{self, File};
+use std::collections::BTreeMap;
+use std::fs::{self, File, Metadata};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -34,85 +35,118 @@ const MAX_LINE_BYTES: u64 = 512;
 /// The end of the year 9999: later times have no such text.
 const LAST_SECOND: u64 = 253_402_300_799;
 
-/// The log, and the message that is to be recorded in it.
+/// The log, and the messages that are to be recorded in it.
 pub(crate) struct Seen {
     log: PathBuf,
-    /// The log with its new line.
-    output: Output,
-    /// What names the message in its line.
-    name: String,
+    /// The log with its new lines.
+    copy: Output,
+    /// The end of the log that was copied.
+    end: End,
+    /// By what names a message in its line.
+    messages: BTreeMap<String, Message>,
+}
+
+struct Message {
+    /// Where it is in the results.
+    place: PathBuf,
+    /// Its number among those of this run.
+    number: usize,
     /// What else its line says.
     note: String,
 }
 
 impl Seen {
-    /// Checks that the message is not in `log`, which need not be there yet, and reserves what is written later; `out` is the
-    /// output of the decryption of the message in `path`.
-    pub(crate) fn open(
+    /// Checks that no message is in `log`, which need not be there yet, or given twice, and reserves what is written later. `parts`: the messages, all of which have
+    /// tags, and where they are in the results.
+    pub(crate) fn open<'p>(
         log: &Path,
-        out: &Output,
-        path: &Path,
-        part: &PartMeta,
-        tag: Block,
         key: KeyId,
+        parts: impl IntoIterator<Item = (PathBuf, &'p PartMeta)>,
     ) -> Result<Self> {
-        let output = Output::private(log, true)?;
-        if out.is_log(&output) {
-            let path = log.to_owned();
-            return Err(Error::SeenIsOutput { path });
+        let mut messages = BTreeMap::new();
+        for (number, (place, part)) in parts.into_iter().enumerate() {
+            let note = format!(" bytes={} key={key}", part.bytes);
+            let message = Message {
+                place: place.clone(),
+                number,
+                note,
+            };
+            if let Some(Message { place: first, .. }) = messages.insert(name_of(part), message) {
+                return Err(Error::Unexpected {
+                    path: place,
+                    what: "message",
+                    found: format!("that of {}", first.display()),
+                    expected: "each message once".into(),
+                });
+            }
         }
-        let seen = Self {
+        let copy = Output::private(log, true)?;
+        let mut seen = Self {
             // the file itself, where `log` is a symbolic link to it: one lock for all its names
-            log: output.path().to_owned(),
-            output,
-            name: name_of(part, tag),
-            note: format!(" bytes={} key={key}", part.bytes),
+            log: copy.path().to_owned(),
+            copy,
+            end: End::default(),
+            messages,
         };
-        scan(log, path, &seen.name, |_| Ok(()))?;
+        seen.read()?;
         Ok(seen)
     }
 
-    /// Lets `out` appear and records its message; the number of messages in the log. If another run has recorded it meanwhile, or
-    /// nothing can be recorded, `out` does not appear.
-    pub(crate) fn commit(self, out: Output, path: &Path) -> Result<u64> {
-        let Self {
-            log,
-            mut output,
-            name,
-            note,
-        } = self;
-        let error = |source| Error::io(&log, source);
-        // Held until both files have their names.
-        let lock = lock_path(&log);
-        let lock = open_lock(&lock).map_err(|source| Error::io(&lock, source))?;
-        let end = scan(&log, path, &name, |line| {
-            output.write_all(line).map_err(error)
+    /// Copies the log, and checks it.
+    fn read(&mut self) -> Result<()> {
+        self.copy.cut(0)?;
+        let (copy, log) = (&mut self.copy, &self.log);
+        self.end = scan(log, &self.messages, |line| {
+            let written = copy.write_all(line);
+            written.map_err(|source| Error::io(log, source))
         })?;
-        let line = format!("{}{name}{note}", time());
-        let check = end.check.next(line.as_bytes());
-        output
-            .write_all(format!("{line} check={}\n", hex(&check.0)).as_bytes())
-            .map_err(error)?;
-        // A full disk is found here, before the output has its name.
-        output.flush().map_err(error)?;
-        out.commit_with(output)?;
+        Ok(())
+    }
+
+    /// Refuses a file that is the log, or its lock file.
+    pub(crate) fn spare(&self, file: &Path) -> Result<()> {
+        match self.copy.is_at(file) || is_one_place(&lock_path(&self.log), file) {
+            true => Err(Error::SeenIsOutput {
+                path: self.log.clone(),
+            }),
+            false => Ok(()),
+        }
+    }
+
+    /// Runs `put`, which gives the outputs their names and then the log, and so records all messages; the number of the first one in the log. If another run has
+    /// recorded one of them meanwhile, or nothing can be recorded, `put` does not run.
+    pub(crate) fn commit(mut self, put: impl FnOnce(Output) -> Result<()>) -> Result<u64> {
+        // held until all files have their names
+        let lock = lock_path(&self.log);
+        let lock = open_lock(&lock).map_err(|source| Error::io(&lock, source))?;
+        if Stamp::of(fs::metadata(&self.log)) != self.end.stamp {
+            self.read()?;
+        }
+        let (time, mut check) = (time(), self.end.check);
+        let mut messages: Vec<_> = self.messages.iter().collect();
+        messages.sort_by_key(|(_, message)| message.number);
+        let error = |source| Error::io(&self.log, source);
+        for (name, Message { note, .. }) in messages {
+            let line = format!("{time}{name}{note}");
+            check = check.next(line.as_bytes());
+            let line = format!("{line} check={}\n", hex(&check.0));
+            self.copy.write_all(line.as_bytes()).map_err(error)?;
+        }
+        // A full disk is found here, before an output has its name.
+        self.copy.flush().map_err(error)?;
+        put(self.copy)?;
         drop(lock);
-        Ok(end.messages + 1)
+        Ok(self.end.messages + 1)
     }
 }
 
-/// Checks that a message is not in `log`, as [`Seen::open`] does.
-pub(crate) fn check(log: &Path, path: &Path, part: &PartMeta, tag: Block) -> Result<()> {
-    scan(log, path, &name_of(part, tag), |_| Ok(())).map(drop)
-}
-
 /// What names a message in its line.
-fn name_of(part: &PartMeta, tag: Block) -> String {
+fn name_of(part: &PartMeta) -> String {
     format!(
         " gcm nonce={} aad-sha256={} tag={}",
         hex(part.mode.iv()),
         hex(&part.aad_sha256()),
-        hex(&tag)
+        hex(&part.tag.unwrap_or_default())
     )
 }
 
@@ -127,24 +161,45 @@ impl Check {
     }
 }
 
+impl Default for Check {
+    fn default() -> Self {
+        Self([0; 16]).next(HEAD.as_bytes())
+    }
+}
+
 /// The end of a log.
+#[derive(Default)]
 struct End {
     messages: u64,
     check: Check,
+    /// `None` of a log that is not there.
+    stamp: Option<Stamp>,
 }
 
-/// Reads a log line by line and checks it, and that the message of `path` called `name` is not in it. `each` gets every line; of a
-/// log that is not there, the first one.
+/// Tells whether a log, which only grows, is as it was.
+#[derive(PartialEq)]
+struct Stamp {
+    bytes: u64,
+    modified: Option<SystemTime>,
+}
+
+impl Stamp {
+    fn of(metadata: io::Result<Metadata>) -> Option<Self> {
+        let metadata = metadata.ok()?;
+        Some(Self {
+            bytes: metadata.len(),
+            modified: metadata.modified().ok(),
+        })
+    }
+}
+
+/// Reads a log line by line and checks it, and that none of `messages` is in it. `each` gets every line; of a log that is not there, the first one.
 fn scan(
     log: &Path,
-    path: &Path,
-    name: &str,
+    messages: &BTreeMap<String, Message>,
     mut each: impl FnMut(&[u8]) -> Result<()>,
 ) -> Result<End> {
-    let mut end = End {
-        messages: 0,
-        check: Check([0; 16]).next(HEAD.as_bytes()),
-    };
+    let mut end = End::default();
     let file = match File::open(log) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -158,6 +213,7 @@ fn scan(
         line,
         expected,
     };
+    end.stamp = Stamp::of(file.metadata());
     let mut input = BufReader::new(file);
     let mut line = Vec::new();
     let mut number = 0;
@@ -191,12 +247,10 @@ fn scan(
                 ));
             }
             let (time, rest) = entry.split_at(entry.find(' ').unwrap_or(entry.len()));
-            if rest
-                .strip_prefix(name)
-                .is_some_and(|note| note.starts_with(' '))
-            {
+            let name = rest.split_once(" bytes=").map_or(rest, |(name, _)| name);
+            if let Some(message) = messages.get(name) {
                 return Err(Error::Seen {
-                    path: path.to_owned(),
+                    path: message.place.clone(),
                     time: time.to_owned(),
                     log: log.to_owned(),
                     line: number,

@@ -51,10 +51,11 @@ fn name(i: usize) -> String {
     }
 }
 
-/// Tags are checked with this key.
+/// The tags that there are are checked with this key.
 fn checked_with(key: &AesKey) -> DecryptOptions<'_> {
     DecryptOptions {
         aes_key: Some(key),
+        unauthenticated: true,
         ..DecryptOptions::default()
     }
 }
@@ -113,7 +114,8 @@ fn every_part_comes_back_by_its_name() {
         let own = name(i);
         let options = DecryptOptions {
             part: Some(&own),
-            aes_key: (tag == Tag::Verified).then_some(&key),
+            aes_key: Some(&key),
+            unauthenticated: tag == Tag::None,
             expect: Expect {
                 bytes: Some(len as u64),
                 ..Expect::default()
@@ -125,12 +127,48 @@ fn every_part_comes_back_by_its_name() {
         assert_eq!(report.unwrap().tag, tag);
         assert_eq!(fs::read(world.at("one")).unwrap(), plain(len), "part {i}");
     }
-    // what is there is not replaced, and nothing is lost
+    // what is there already stays, and what is missing comes
+    let last = name(7);
+    fs::remove_file(world.at("all").join(&last)).unwrap();
     let again = secret.decrypt_parts(world.at("o.hct"), world.at("all"), false, options);
-    assert!(matches!(again.unwrap_err(), Error::AlreadyExists { .. }));
-    secret
-        .decrypt_parts(world.at("o.hct"), world.at("all"), true, options)
-        .unwrap();
+    assert_eq!(again.unwrap(), done);
+    assert_eq!(fs::read(world.at("all").join(&last)).unwrap(), plain(5));
+    // other bytes are not replaced, and then nothing else appears
+    fs::remove_file(world.at("all").join(&last)).unwrap();
+    for other in [plain(699), plain(20), [&plain(699)[..], b"x"].concat()] {
+        let file = world.at("all").join(name(5));
+        fs::write(&file, &other).unwrap();
+        let again = secret.decrypt_parts(world.at("o.hct"), world.at("all"), false, options);
+        assert!(matches!(again.unwrap_err(), Error::AlreadyExists { .. }));
+        assert!(fs::read(&file).unwrap() == other && !world.at("all").join(&last).exists());
+    }
+    let forced = secret.decrypt_parts(world.at("o.hct"), world.at("all"), true, options);
+    assert_eq!(forced.unwrap(), done);
+    assert_eq!(fs::read(world.at("all").join(name(5))).unwrap(), plain(700));
+}
+
+/// Without leave for what has no tag, a part whose mode has none is refused before anything is written.
+#[test]
+fn with_a_key_every_part_needs_a_tag() {
+    let world = World::new();
+    world.run(parts(None), "o.hct");
+    let key = AesKey::from_bytes(&KEY).unwrap();
+    let options = DecryptOptions {
+        unauthenticated: false,
+        ..checked_with(&key)
+    };
+    let secret = &world.keys.secret;
+    let all = secret.decrypt_parts(world.at("o.hct"), world.at("all"), true, options);
+    assert!(matches!(all.unwrap_err(), Error::NotOfMode { .. }));
+    let own = name(6);
+    let options = DecryptOptions {
+        part: Some(&own),
+        ..options
+    };
+    let output = Output::private(world.at("one"), true).unwrap();
+    let one = secret.decrypt_with(world.at("o.hct"), output, options);
+    assert!(matches!(one.unwrap_err(), Error::NotOfMode { .. }));
+    assert!(!world.at("all").exists() && !world.at("one").exists());
 }
 
 #[test]
@@ -203,13 +241,8 @@ fn a_part_with_a_wrong_tag_does_not_appear() {
     let deep = secret.decrypt_parts(world.at("deep.hct"), world.at("deep"), false, options);
     assert!(matches!(deep.unwrap_err(), Error::Tag { .. }));
     assert!(!world.at("deep").exists());
-    for (i, len) in LENGTHS.into_iter().enumerate() {
-        let found = fs::read(world.at("all").join(name(i)));
-        match i < 5 {
-            true => assert_eq!(found.unwrap(), plain(len)),
-            false => assert!(found.is_err(), "part {i}"),
-        }
-    }
+    // nor do those before it
+    assert!(!world.at("all").exists());
 }
 
 /// A message of files is that of the same bytes in memory, whatever the layout.

@@ -1,8 +1,8 @@
 //! `homaes decrypt`
 
 use super::{
-    STANDARD_INPUT, STANDARD_OUTPUT, one_standard_input, open_secret, read_aad, read_aes_key,
-    refuse_own_input, reserve_private,
+    STANDARD_INPUT, STANDARD_OUTPUT, expected, one_standard_input, open_secret, read_aad,
+    read_aes_key, refuse_own_input, reserve_private,
 };
 use crate::args::{Decrypt, is_stream, parse_expected_nonce};
 use crate::console::{self, Failure};
@@ -11,23 +11,65 @@ use crate::table;
 use homaes::{Ciphertexts, DecryptOptions, DecryptReport, Error, Expect, Output, Tag, describe};
 use homaes_job::{Job, JobError, Location};
 use serde_json::json;
+use std::hint::black_box;
 use std::io::{self, BufReader, Write};
 use std::path::Path;
+use zeroize::Zeroizing;
 
 pub(crate) fn run(args: &Decrypt) -> Result<(), Failure> {
+    if args.json {
+        check(args)?;
+        return values(args);
+    }
+    let done = message(args);
+    // copies of the AES key and its round keys in frames that have returned
+    overwrite_stack();
+    match done? {
+        Done::One(report) => tell(args, &report),
+        Done::Parts(reports) => tell_parts(args, &reports),
+    }
+}
+
+/// What was decrypted.
+enum Done {
+    One(DecryptReport),
+    Parts(Vec<(String, DecryptReport)>),
+}
+
+/// Bytes of the stack that what is called from here may have used.
+const STACK_BYTES: usize = 1 << 18;
+
+/// Overwrites the part of the stack that is not in use.
+#[inline(never)]
+fn overwrite_stack() {
+    let mut unused = Zeroizing::new([0_u8; STACK_BYTES]);
+    black_box(&mut unused);
+}
+
+/// Refuses inputs that cannot be, and gives the files that are read.
+fn check(args: &Decrypt) -> Result<Vec<&Path>, Failure> {
+    let passphrase = args.passphrase_file.as_deref();
+    one_standard_input(&[Some(&args.input), args.key_file.as_deref(), passphrase])?;
+    let mut inputs = vec![args.secret.as_path(), &args.input];
+    let others = [
+        &args.key_file,
+        &args.passphrase_file,
+        &args.expect_aad,
+        &args.expect,
+    ];
+    inputs.extend(others.into_iter().flatten().map(|path| path.as_path()));
+    refuse_own_input(args.out(), &inputs)?;
+    Ok(inputs)
+}
+
+/// Decrypts a message. Not part of its caller, whose frame then never holds a key.
+#[inline(never)]
+fn message(args: &Decrypt) -> Result<Done, Failure> {
     let nonce = args.expect_nonce.as_deref().map(parse_expected_nonce);
     let nonce = nonce
         .transpose()
         .map_err(|reason| Failure::Usage(format!("--expect-nonce: {reason}")))?;
-    let passphrase = args.passphrase_file.as_deref();
-    one_standard_input(&[Some(&args.input), args.key_file.as_deref(), passphrase])?;
-    let mut inputs = vec![args.secret.as_path(), &args.input];
-    let others = [&args.key_file, &args.passphrase_file, &args.expect_aad];
-    inputs.extend(others.into_iter().flatten().map(|path| path.as_path()));
-    refuse_own_input(args.out(), &inputs)?;
-    if args.json {
-        return values(args);
-    }
+    let inputs = check(args)?;
     let job = job_at(&args.input)?;
     if let Some(job) = &job
         && !is_stream(args.out())
@@ -40,13 +82,20 @@ pub(crate) fn run(args: &Decrypt) -> Result<(), Failure> {
         // What is wrong with the file is said where it is decrypted.
         None => describe(&args.input).is_ok_and(|meta| meta.has_parts()),
     };
-    let into_folder = parts && args.part.is_none() && !is_stream(args.out());
+    let into_folder = parts && args.part.is_none() && asks_for_parts(args);
     let output = match into_folder {
         true => None,
         false => Some(output(args)?),
     };
     let aad = args.expect_aad.as_deref().map(read_aad).transpose()?;
-    let secret = open_secret(&args.secret, passphrase)?;
+    let expected = args.expect.as_deref().map(expected::read).transpose()?;
+    let expected = expected.as_ref().map(|parts| {
+        let parts = parts.iter();
+        parts
+            .map(|(name, part)| (name.clone(), part.borrow()))
+            .collect()
+    });
+    let secret = open_secret(&args.secret, args.passphrase_file.as_deref())?;
     let aes_key = args.key_file.as_deref().map(read_aes_key).transpose()?;
     let options = DecryptOptions {
         aes_key: aes_key.as_ref(),
@@ -59,32 +108,47 @@ pub(crate) fn run(args: &Decrypt) -> Result<(), Failure> {
             bytes: args.expect_bytes,
         },
         part: args.part.as_deref(),
-        parts: None,
+        parts: expected.as_ref(),
         seen: args.seen.as_deref(),
+        reads: &inputs,
     };
     let Some(output) = output else {
         let done = spin("decrypting", || match ciphertexts {
             Some(open) => secret.decrypt_parts_from(open, args.out(), args.force, options),
             None => secret.decrypt_parts(&args.input, args.out(), args.force, options),
         })?;
-        return tell_parts(args, &done);
+        return Ok(Done::Parts(done));
     };
     let report = spin("decrypting", || match ciphertexts {
         Some(open) => secret.decrypt_from(open, output, options),
         None => secret.decrypt_with(&args.input, output, options),
     })?;
+    Ok(Done::One(report))
+}
+
+/// Says what became of the message.
+fn tell(args: &Decrypt, report: &DecryptReport) -> Result<(), Failure> {
     if report.tag == Tag::Unchecked {
         console::warn(&format!(
             "{}: the GCM tag was NOT checked, so the bytes may not be the ones that were encrypted; give the AES key with --key-file",
             args.input.display()
         ));
     }
-    let summary = summary(args, &report);
+    let summary = summary(args, report);
     match is_stream(args.out()) {
         true => console::tell(&format!("{STANDARD_OUTPUT}: {summary}\n")),
         false => console::print_done(&format!("{}: {summary}\n", args.out().display())),
     }
     Ok(())
+}
+
+/// Whether the output is a folder for parts: a server could else return parts where one message was asked for.
+pub(crate) fn asks_for_parts(args: &Decrypt) -> bool {
+    let out = args.out().as_os_str().as_encoded_bytes();
+    let separator = |&byte: &u8| std::path::is_separator(char::from(byte));
+    args.expect.is_some() && !is_stream(args.out())
+        || out.last().is_some_and(separator)
+        || args.out().is_dir()
 }
 
 /// Decrypts computed values.

@@ -13,13 +13,13 @@ use std::path::Path;
 pub(crate) fn run(args: &Inspect) -> Result<(), Failure> {
     let found = inspect_folder(&args.file)?;
     if args.json {
-        console::print_json(&folder_json(&found))
+        console::print_json(&folder_json(&found, &args.file))
     } else {
-        console::print(&text(&found))
+        console::print(&text(&found, &args.file))
     }
 }
 
-fn text(found: &FolderInspection) -> String {
+fn text(found: &FolderInspection, folder: &Path) -> String {
     let mut rows = Rows::default();
     rows.add(SECRET_KEY_FILE, key_file(&found.secret));
     rows.add(EVAL_KEY_FILE, key_file(&found.eval));
@@ -48,7 +48,10 @@ fn text(found: &FolderInspection) -> String {
             true => "being written",
             false => "left by a killed run; the next run that writes here removes it",
         };
-        rows.add("temporary", format!("{}: {what}", name(&file.path)));
+        rows.add(
+            "temporary",
+            format!("{}: {what}", below(folder, &file.path)),
+        );
     }
     rows.text()
 }
@@ -91,7 +94,13 @@ fn name(path: &Path) -> String {
         .map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }
 
-fn folder_json(found: &FolderInspection) -> Value {
+/// The path of a file from the folder that is looked at.
+fn below(folder: &Path, path: &Path) -> String {
+    let path = path.strip_prefix(folder).unwrap_or(path);
+    path.display().to_string()
+}
+
+fn folder_json(found: &FolderInspection, folder: &Path) -> Value {
     let file = |file: &KeyFile| match file {
         KeyFile::Of(id) => json!({ "key_id": id.to_string() }),
         KeyFile::Unreadable(error) => json!({ "error": error }),
@@ -108,7 +117,7 @@ fn folder_json(found: &FolderInspection) -> Value {
         "others": found.others.iter().map(|path| name(path)).collect::<Vec<_>>(),
         "unfinished": found.unfinished.iter().map(|path| name(path)).collect::<Vec<_>>(),
         "temporaries": temporaries
-            .map(|file| json!({ "name": name(&file.path), "in_use": file.in_use }))
+            .map(|file| json!({ "name": below(folder, &file.path), "in_use": file.in_use }))
             .collect::<Vec<_>>(),
     })
 }

@@ -58,7 +58,7 @@ impl Error {
                 option: TAG_TO_CHECK,
                 ..
             } => {
-                "if a GCM message is expected, do not use this file; otherwise decrypt without --key-file"
+                "if a GCM message is expected, do not use this file; otherwise decrypt without --key-file, or with --unauthenticated"
             }
             Self::NotOfMode { .. } => "decrypt without this option",
             Self::AesKeySize { .. } => "give the AES key of the message",
@@ -98,7 +98,7 @@ impl Error {
             }
             Self::PartNames { .. } => "rename them, or give names with --files-from",
             Self::ManyParts { .. } => {
-                "choose one with --part, or decrypt all into a folder, without what is expected of one message"
+                "choose one with --part, or give a folder for all of them, such as 'parts/', without what is expected of one message"
             }
             Self::NoParts { .. } => "leave --part out, and give a file as output",
             Self::NoPart { .. } => "'homaes inspect' lists the parts",

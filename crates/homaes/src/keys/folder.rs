@@ -477,7 +477,7 @@ pub struct FolderInspection {
     pub unfinished: Vec<PathBuf>,
     /// How they go together.
     pub pair: Pair,
-    /// Temporary files of this project's programs.
+    /// Temporary files of this project's programs, also in folders below.
     pub temporaries: Vec<Temporary>,
     /// Files with the extension of a kind, in the order of their names, the above left out.
     pub others: Vec<PathBuf>,
@@ -530,9 +530,29 @@ pub fn inspect_folder(path: impl AsRef<Path>) -> Result<FolderInspection> {
         bridge,
         replaced,
         pair,
-        temporaries: homaes_wire::temporaries(path).map_err(error)?,
+        temporaries: {
+            let mut found = homaes_wire::temporaries(path).map_err(error)?;
+            temporaries_below(path, &mut found);
+            found
+        },
         others,
     })
+}
+
+/// Adds the temporary files of folders below one, where parts of a message are written. Folders that cannot be read have none, and links are not followed.
+fn temporaries_below(path: &Path, found: &mut Vec<Temporary>) {
+    let mut folders: Vec<PathBuf> = fs::read_dir(path)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+        .map(|entry| entry.path())
+        .collect();
+    folders.sort();
+    for folder in folders {
+        found.extend(homaes_wire::temporaries(&folder).unwrap_or_default());
+        temporaries_below(&folder, found);
+    }
 }
 
 #[cfg(test)]

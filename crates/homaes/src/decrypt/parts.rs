@@ -1,0 +1,341 @@
+//! A message with parts, each into a file of its own.
+//!
+//! All parts are decrypted into one file without a name, which the system removes with the process. When every check has passed, each is copied to its own
+//! file. A run that is stopped in between leaves parts that are right, and the same run again completes them.
+
+use super::{Checked, DecryptOptions, DecryptReport, check_parts, each_batch};
+use crate::meta::PartMeta;
+use crate::output::{Folder, folder_of, refuse_own_input, remove_leftovers};
+use crate::seen::Seen;
+use crate::{Ciphertexts, Error, Expect, Output, Result, SecretKey};
+use homaes_aes::KeySize;
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use zeroize::Zeroizing;
+
+/// Bytes copied or compared at once.
+const CHUNK_BYTES: usize = 1 << 16;
+
+impl SecretKey {
+    /// Decrypts every part of the `.hct` file `path` into a file of its name below `folder`, which is made if it is missing; `force` allows to replace files. The
+    /// first one appears when all of them have passed every check. A part that is there already with the same bytes stays as it is, so that a run
+    /// that was stopped can be repeated. The removal of padding applies to the parts that it can apply to.
+    ///
+    /// # Errors
+    /// As [`decrypt_with`](Self::decrypt_with), whose path then names the part too; [`Error::NoParts`] if the message has none, [`Error::ManyParts`] for
+    /// [`expect`](DecryptOptions::expect) and [`part`](DecryptOptions::part), which are about one message; [`Error::Io`] if a name leads through a symbolic link.
+    pub fn decrypt_parts(
+        &self,
+        path: impl AsRef<Path>,
+        folder: impl AsRef<Path>,
+        force: bool,
+        options: DecryptOptions<'_>,
+    ) -> Result<Vec<(String, DecryptReport)>> {
+        self.decrypt_parts_from(self.open_own(path.as_ref())?, folder, force, options)
+    }
+
+    /// As [`decrypt_parts`](Self::decrypt_parts), from ciphertexts that are open, whatever they are read from.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn decrypt_parts_from(
+        &self,
+        ciphertexts: Ciphertexts<'_>,
+        folder: impl AsRef<Path>,
+        force: bool,
+        options: DecryptOptions<'_>,
+    ) -> Result<Vec<(String, DecryptReport)>> {
+        ciphertexts.check(&self.set, self.id())?;
+        let (path, folder) = (ciphertexts.path().to_owned(), folder.as_ref());
+        let meta = ciphertexts.meta().clone();
+        if !meta.has_parts() {
+            return Err(Error::NoParts { path });
+        }
+        if options.part.is_some() || options.expect != Expect::default() {
+            return Err(meta.many(&path));
+        }
+        check_parts(options, &meta, &path)?;
+        if folder.as_os_str().is_empty() {
+            return Err(Error::io(folder, io::ErrorKind::NotFound.into()));
+        }
+        let parts = Parts {
+            folder,
+            force,
+            options,
+            input: &path,
+            key_size: meta.key_size,
+        };
+        // what one of them would stop at, before any is decrypted
+        for part in &meta.parts {
+            parts.checked(part)?;
+            parts.check_target(part)?;
+        }
+        let seen = options.seen.map(|log| {
+            let places = meta.parts.iter().map(|part| (part.place(&path), part));
+            let seen = Seen::open(log, self.id(), places)?;
+            let targets = meta.parts.iter().map(|part| parts.target(part));
+            targets
+                .map(|target| seen.spare(&target))
+                .collect::<Result<()>>()?;
+            Ok(seen)
+        });
+        let seen = seen.transpose()?;
+        let folders = meta.parts.iter().map(|part| parts.target(part));
+        let folders: BTreeSet<_> = folders
+            .map(|target| folder_of(&target).to_owned())
+            .collect();
+        for folder in folders {
+            let _ = remove_leftovers(&folder);
+        }
+        let _made = Folder::create(folder)?;
+        let mut spool = Spool::new(parts, &meta.parts)?;
+        let all = 0..meta.split.bytes;
+        let margin_bits = each_batch(self, ciphertexts, &all, &mut |offset, bytes| {
+            spool.write(offset, bytes)
+        })?;
+        let mut whole = spool.end()?;
+        let first = match seen {
+            None => {
+                whole.put()?;
+                None
+            }
+            Some(seen) => Some(seen.commit(|log| {
+                whole.put()?;
+                log.commit()
+            })?),
+        };
+        let done = whole.parts.into_iter().zip(0..).map(|(done, number)| {
+            let mut report = done.report;
+            report.margin_bits = margin_bits;
+            report.recorded = first.map(|first| first + number);
+            (done.part.name.clone().unwrap_or_default(), report)
+        });
+        Ok(done.collect())
+    }
+}
+
+/// Where parts go, and how.
+#[derive(Clone, Copy)]
+struct Parts<'k> {
+    folder: &'k Path,
+    force: bool,
+    options: DecryptOptions<'k>,
+    input: &'k Path,
+    key_size: KeySize,
+}
+
+impl<'k> Parts<'k> {
+    fn target(&self, part: &PartMeta) -> PathBuf {
+        self.folder.join(part.name.as_deref().unwrap_or_default())
+    }
+
+    fn unpads(&self, part: &PartMeta) -> bool {
+        self.options.unpad && part.mode.whole_blocks()
+    }
+
+    fn checked(&self, part: &'k PartMeta) -> Result<Checked<'k>> {
+        let expect = self.options.parts.zip(part.name.as_ref());
+        let expect = expect.and_then(|(parts, name)| parts.get(name));
+        let options = DecryptOptions {
+            unpad: self.unpads(part),
+            expect: expect.copied().unwrap_or_default(),
+            ..self.options
+        };
+        Checked::new(&part.place(self.input), self.key_size, part, options)
+    }
+
+    /// Refuses a name that leads out of the folder, or to a file that is there and must stay.
+    fn check_target(&self, part: &PartMeta) -> Result<()> {
+        let target = self.target(part);
+        let mut above = self.folder.to_owned();
+        for name in part.name.as_deref().unwrap_or_default().split('/') {
+            above.push(name);
+            if above.is_symlink() {
+                let what = "is a symbolic link, which could lead a part out of the folder";
+                let error = io::Error::new(io::ErrorKind::PermissionDenied, what);
+                return Err(Error::io(&above, error));
+            }
+        }
+        let reads = self.options.reads.iter().copied();
+        refuse_own_input(&target, reads.chain([self.input]))?;
+        let Ok(there) = target.symlink_metadata() else {
+            return Ok(());
+        };
+        // it may be the part itself, of a run that was stopped
+        let padding = if self.unpads(part) { 16 } else { 0 };
+        let least = part.bytes.saturating_sub(padding);
+        match self.force || there.is_file() && (least..=part.bytes).contains(&there.len()) {
+            true => Ok(()),
+            false => Err(Error::AlreadyExists { path: target }),
+        }
+    }
+}
+
+/// Parts of a message, one after the other on their way to one file.
+struct Spool<'k> {
+    parts: Parts<'k>,
+    /// Those to come.
+    left: std::slice::Iter<'k, PartMeta>,
+    current: Option<Checked<'k>>,
+    whole: Whole<'k>,
+}
+
+/// Parts that were decrypted, and the file with all of them, one after the other.
+struct Whole<'k> {
+    target: Parts<'k>,
+    file: File,
+    parts: Vec<Done<'k>>,
+}
+
+struct Done<'k> {
+    part: &'k PartMeta,
+    report: DecryptReport,
+}
+
+impl<'k> Spool<'k> {
+    fn new(target: Parts<'k>, parts: &'k [PartMeta]) -> Result<Self> {
+        let folder = target.folder;
+        let file = tempfile::tempfile_in(folder);
+        let file = file.map_err(|source| Error::io(folder, source))?;
+        Ok(Self {
+            parts: target,
+            left: parts.iter(),
+            current: None,
+            whole: Whole {
+                target,
+                file,
+                parts: Vec::new(),
+            },
+        })
+    }
+
+    /// Takes the next bytes of the message, whole batches of blocks, the first of them number `offset`.
+    fn write(&mut self, mut offset: u64, mut bytes: &[u8]) -> Result<()> {
+        while !bytes.is_empty() {
+            if self.current.is_none() && !self.begin()? {
+                return Ok(());
+            }
+            let Some(current) = &mut self.current else {
+                continue;
+            };
+            let part = current.part;
+            let start = 16 * part.first_block;
+            let (end, padded) = (start + part.bytes, start + 16 * part.blocks());
+            let taken = (padded - offset).min(bytes.len() as u64);
+            let used = end.saturating_sub(offset).min(taken);
+            let written = current.write(&bytes[..used as usize], &mut self.whole.file);
+            written.map_err(|source| Error::io(self.parts.folder, source))?;
+            bytes = &bytes[taken as usize..];
+            offset += taken;
+            if offset == padded {
+                self.finish()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins the next part with bytes, if there is one; those without are done at once.
+    fn begin(&mut self) -> Result<bool> {
+        while let Some(part) = self.left.next() {
+            self.current = Some(self.parts.checked(part)?);
+            if part.bytes > 0 {
+                return Ok(true);
+            }
+            self.finish()?;
+        }
+        Ok(false)
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        if let Some(current) = self.current.take() {
+            let part = current.part;
+            let report = current.finish(&mut self.whole.file, self.parts.folder)?;
+            self.whole.parts.push(Done { part, report });
+        }
+        Ok(())
+    }
+
+    /// Ends the message, whose last block may be partial: parts that are left have no bytes.
+    fn end(mut self) -> Result<Whole<'k>> {
+        self.finish()?;
+        self.begin()?;
+        Ok(self.whole)
+    }
+}
+
+impl Whole<'_> {
+    /// Gives every part its file. One that is there with the same bytes stays; with others it stops the run before any part appears, unless it may be replaced.
+    fn put(&mut self) -> Result<()> {
+        let Parts { folder, force, .. } = self.target;
+        let mut file = &self.file;
+        let failed = |source| Error::io(folder, source);
+        let mut there = BTreeSet::new();
+        if !force {
+            file.rewind().map_err(failed)?;
+            for (number, done) in self.parts.iter().enumerate() {
+                let path = self.target.target(done.part);
+                match is_there(&path, file, done.report.bytes) {
+                    Ok(true) => there.insert(number),
+                    Ok(false) => return Err(Error::AlreadyExists { path }),
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                        let skip = SeekFrom::Current(done.report.bytes as i64);
+                        file.seek(skip).map_err(failed)?;
+                        false
+                    }
+                    Err(source) => return Err(Error::io(&path, source)),
+                };
+            }
+        }
+        file.rewind().map_err(failed)?;
+        // folders made for parts go again if nothing comes to be in them, the innermost first
+        let mut made = Vec::new();
+        for (number, done) in self.parts.iter().enumerate() {
+            let bytes = done.report.bytes;
+            if there.contains(&number) {
+                file.seek(SeekFrom::Current(bytes as i64)).map_err(failed)?;
+                continue;
+            }
+            self.target.check_target(done.part)?;
+            let path = self.target.target(done.part);
+            let parent = folder_of(&path);
+            made.insert(0, Folder::create(parent)?);
+            let mut output = Output::private(&path, force)?;
+            let copied = each_chunk(file, bytes, |chunk| output.write_all(chunk));
+            copied.map_err(|source| Error::io(&path, source))?;
+            output.commit()?;
+        }
+        Ok(())
+    }
+}
+
+/// Reads the next `bytes` of `file`, piece by piece.
+fn each_chunk(
+    mut file: &File,
+    bytes: u64,
+    mut take: impl FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut chunk = Zeroizing::new(vec![0; CHUNK_BYTES]);
+    let mut left = bytes;
+    while left > 0 {
+        let some = &mut chunk[..left.min(CHUNK_BYTES as u64) as usize];
+        file.read_exact(some)?;
+        left -= some.len() as u64;
+        take(some)?;
+    }
+    Ok(())
+}
+
+/// Whether the file at `path` has the next `bytes` of `file`, which are read in any case, and no others.
+fn is_there(path: &Path, file: &File, bytes: u64) -> io::Result<bool> {
+    let mut there = File::open(path)?;
+    let mut same = fs::metadata(path)?.len() == bytes;
+    let mut other = Zeroizing::new(vec![0; CHUNK_BYTES]);
+    each_chunk(file, bytes, |chunk| {
+        let other = &mut other[..chunk.len()];
+        same = same && there.read_exact(other).is_ok() && *other == *chunk;
+        Ok(())
+    })?;
+    Ok(same)
+}
