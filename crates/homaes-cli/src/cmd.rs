@@ -109,19 +109,25 @@ fn open_secret_by(
         }
         secret => secret?,
     };
-    let path = path.display();
     console::warn_insecure(secret.set());
     if passphrase_file.is_some() && !secret.is_protected() {
+        let path = path.display();
         console::warn(&format!(
             "{path}: this secret key has no passphrase, and the one given is not used"
         ));
     }
-    if secret.is_exposed() {
+    warn_if_exposed(secret.is_exposed(), path, "secret key");
+    Ok(secret)
+}
+
+/// Warns if others than the owner can read or write a file with a secret.
+fn warn_if_exposed(exposed: bool, path: &Path, what: &str) {
+    if exposed {
         console::warn(&format!(
-            "{path}: others than the owner have access to this secret key; chmod 600 it"
+            "{}: others than the owner have access to this {what}; chmod 600 it",
+            path.display()
         ));
     }
-    Ok(secret)
 }
 
 /// A passphrase to be: from a file, or asked for on the terminal; `option` names the one for the file.
@@ -140,6 +146,7 @@ fn read_passphrase(path: &Path) -> Result<Passphrase, Failure> {
     Ok(if is_stream(path) {
         Passphrase::read(io::stdin().lock(), STANDARD_INPUT)?
     } else {
+        warn_if_exposed(homaes::is_exposed(path), path, "passphrase");
         Passphrase::read(open_file(path)?, path)?
     })
 }
@@ -164,6 +171,7 @@ fn read_aes_key(path: &Path) -> Result<AesKey, Failure> {
     let key = if is_stream(path) {
         AesKey::read(io::stdin().lock(), STANDARD_INPUT)?
     } else {
+        warn_if_exposed(homaes::is_exposed(path), path, "AES key");
         AesKey::read(open_file(path)?, path)?
     };
     if key.is_ambiguous() {

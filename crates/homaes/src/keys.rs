@@ -591,7 +591,9 @@ fn debug(what: &str, set: &Set, id: KeyId, f: &mut fmt::Formatter<'_>) -> fmt::R
 /// Whether others than the owner have access to the file at `path`; not where that cannot be told.
 #[must_use]
 pub fn is_exposed(path: impl AsRef<Path>) -> bool {
-    File::open(path).is_ok_and(|file| readable_by_others(&file))
+    let path = path.as_ref();
+    // opening a pipe would take what its writer has for the reader
+    path.is_file() && File::open(path).is_ok_and(|file| readable_by_others(&file))
 }
 
 #[cfg(unix)]

@@ -209,12 +209,7 @@ fn read_end(path: &Path, passphrase_file: Option<&Path>) -> Result<End, Failure>
     #[cfg(feature = "tfhe-rs")]
     {
         let key = homaes::read_client_key(path)?;
-        if homaes::is_exposed(path) {
-            console::warn(&format!(
-                "{}: others than the owner have access to this client key; chmod 600 it",
-                path.display()
-            ));
-        }
+        super::warn_if_exposed(homaes::is_exposed(path), path, "client key");
         Ok(End::User(Box::new(key)))
     }
     #[cfg(not(feature = "tfhe-rs"))]
