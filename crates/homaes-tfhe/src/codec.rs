@@ -234,15 +234,18 @@ pub fn batch_bytes(params: &Params, blocks: usize) -> u64 {
 /// The record of a batch.
 ///
 /// # Errors
-/// If the state is of another set, or is one between rounds or what a cancelled addition left.
+/// If the state is of another set, or is one between rounds or what a cancelled addition left; [`Error::Unreliable`] if
+/// it would decrypt wrongly with a probability above 2^-64, the rounding of the record counted.
 pub fn encode_batch(params: &Params, state: &State) -> Result<Vec<u8>> {
     state.check_set(params)?;
     if !state.finished {
         return Err(FieldError::new("finished state", 0_u64, 1).into());
     }
     let size = batch_bytes(params, state.blocks) as usize;
-    let out = Encoder::with_capacity(size).noise(state.log2_sigma);
-    let mut out = out.finish();
+    let noise = params.rounded_log2_sigma(state.log2_sigma);
+    let mut out = Encoder::with_capacity(size).noise(noise).finish();
+    // as it will be read
+    params.check_decryption(state.blocks, Decoder::new(&out).f64("noise")?)?;
     let rounded = state
         .lwes
         .iter()
@@ -255,7 +258,8 @@ pub fn encode_batch(params: &Params, state: &State) -> Result<Vec<u8>> {
 /// key it is used with.
 ///
 /// # Errors
-/// Names what is wrong.
+/// Names what is wrong; [`Error::Unreliable`] if the state would decrypt wrongly with a probability above 2^-64 by the
+/// noise that the record states.
 pub fn decode_batch(
     params: &Params,
     key: Option<KeyId>,
@@ -276,6 +280,7 @@ pub fn decode_batch(
     if !(-64.0..=0.0).contains(&log2_sigma) {
         return Err(Error::NoiseBits { found: log2_sigma });
     }
+    params.check_decryption(blocks, log2_sigma)?;
     let mut lwes = Words::scratch(params.state_words(blocks));
     for (word, bytes) in lwes.iter_mut().zip(body[NOISE_BYTES..].as_chunks().0) {
         *word = u64::from(u32::from_le_bytes(*bytes)) << 32;

@@ -79,6 +79,14 @@ pub enum Error {
     /// A server key of the crate `tfhe` does not go with the export key.
     #[error("the tfhe server key has other parameters than the client key of the export key")]
     OtherTfheKey,
+    /// Blocks have so much noise that they may be read wrongly.
+    #[error("{what} would be wrong with probability 2^{found:.1}, expected at most 2^-64")]
+    Unreliable {
+        /// the reading
+        what: &'static str,
+        /// log2 of the probability that any of their digits is read wrongly
+        found: f64,
+    },
     /// Something has too much noise for a bootstrap, or to become a value of the crate `tfhe`.
     #[error("{what} has noise of 2^{found:.2}, expected at most 2^{limit:.2}")]
     TooNoisy {
@@ -100,6 +108,7 @@ impl Failure for Error {
             Self::Wire(error) => error.remedy(),
             Self::Misfit(misfit) => misfit.remedy(),
             Self::NotDigits => remedy::WRONG_KEY,
+            Self::Unreliable { .. } => "look up states before they are added, or add fewer",
             _ => remedy::ANEW,
         }
     }

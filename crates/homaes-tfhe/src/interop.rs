@@ -229,12 +229,12 @@ impl EvalKey {
     /// tells if their parameters agree: values then decrypt to something else.
     ///
     /// Costs 8 blind rotations and 4 small key switches per byte, no bootstrapping of `tfhe`. A bit fails with no larger
-    /// probability than one bootstrapping of AES.
+    /// probability than in a look-up.
     ///
     /// # Errors
     /// Before any work: if the set is not on bits, the state or `export` belongs to another one or to another secret, `server_key` has
-    /// other parameters than `export`, the state has more noise than states of AES have, or a block would have more noise than
-    /// one of `tfhe`.
+    /// other parameters than `export`, a bit of the state would be read wrongly with a probability above 2^-64, or a
+    /// block would have more noise than one of `tfhe`.
     pub fn to_fheuint8(
         &self,
         state: &State,
@@ -249,7 +249,7 @@ impl EvalKey {
         if format.blocks.atomic_pattern != export.pattern {
             return Err(Error::OtherTfheKey);
         }
-        params.check_noise(state.log2_sigma)?;
+        params.check_look_up(state.blocks, state.log2_sigma)?;
         check_noise(set, export)?;
         let engine = Engine::new(set, params.fouriers(), self.spectra());
         let len = params.big_dimension() + 1;

@@ -3,12 +3,15 @@
 use crate::error::{Error, Result};
 use crate::nibble::noise::NibbleNoise;
 use crate::noise::{
-    Accounting, BIT_THRESHOLD, Mixture, NoiseModel, log2_sigma, log2_sum, log2_tail,
+    self, Accounting, BIT_THRESHOLD, Mixture, NoiseModel, log2_erfc, log2_sigma, log2_sum,
+    log2_tail, rounded_to,
 };
 use crate::parts::Shape;
 use crate::set::{BitsSet, ParamSet, ParamsError, Variant};
+use core::f64::consts::SQRT_2;
 use homaes_aes::{KeySize, Layout};
 use homaes_math::Fourier;
+use homaes_params::MAX_LOG2_P_FAIL;
 use homaes_scheme::SetId;
 use std::sync::Arc;
 
@@ -132,17 +135,37 @@ impl Params {
         Some(3.0 + log2_tail(&noise, BIT_THRESHOLD))
     }
 
-    /// Refuses a state with more noise than AES leaves between rounds: bootstrapping would read it wrongly more often than it does there.
-    pub(crate) fn check_noise(&self, log2_sigma: f64) -> Result<()> {
-        let (found, limit) = (log2_sigma, self.state_log2_sigma(1, 2));
-        match found <= limit {
-            true => Ok(()),
-            false => Err(Error::TooNoisy {
-                what: "the state",
-                found,
-                limit,
-            }),
-        }
+    /// log2 of a bound on the probability that any digit of `blocks` blocks decrypts wrongly. Their noise is normal, of
+    /// standard deviation 2^`log2_sigma`.
+    pub(crate) fn log2_p_decrypt(&self, blocks: usize, log2_sigma: f64) -> f64 {
+        let digits = (blocks * 128 / self.digit_bits() as usize) as f64;
+        let threshold = (f64::from(self.digit_shift()) - 65.0).exp2();
+        let one = log2_erfc(threshold / log2_sigma.exp2() / SQRT_2);
+        (digits.log2() + one).min(0.0)
+    }
+
+    /// Refuses blocks that may decrypt wrongly by the noise that they carry.
+    pub(crate) fn check_decryption(&self, blocks: usize, log2_sigma: f64) -> Result<()> {
+        check(
+            "decryption of these blocks",
+            self.log2_p_decrypt(blocks, log2_sigma),
+        )
+    }
+
+    /// Refuses blocks whose bits a bootstrapping may read wrongly.
+    pub(crate) fn check_look_up(&self, blocks: usize, log2_sigma: f64) -> Result<()> {
+        let byte = self.log2_p_look_up(log2_sigma).unwrap_or(0.0);
+        check(
+            "a look-up of these blocks",
+            ((16 * blocks) as f64).log2() + byte,
+        )
+    }
+
+    /// log2 of the standard deviation of noise after words are rounded to multiples of 2^32, under the key whose bits
+    /// are all 1.
+    pub(crate) fn rounded_log2_sigma(&self, log2_sigma: f64) -> f64 {
+        let rounding = rounded_to(32f64.exp2(), self.big_dimension() as f64);
+        noise::log2_sigma((2.0 * log2_sigma).exp2() + rounding)
     }
 
     /// log2 of the standard deviation of a state's noise after `round` of `rounds`.
@@ -192,6 +215,15 @@ impl Params {
     /// Words of a state.
     pub(crate) fn state_words(&self, blocks: usize) -> usize {
         blocks * (128 / self.digit_bits() as usize) * (self.big_dimension() + 1)
+    }
+}
+
+/// Refuses a reading that would be wrong too often; `what` names it.
+fn check(what: &'static str, log2_p: f64) -> Result<()> {
+    let found = log2_p.min(0.0);
+    match found <= MAX_LOG2_P_FAIL {
+        true => Ok(()),
+        false => Err(Error::Unreliable { what, found }),
     }
 }
 

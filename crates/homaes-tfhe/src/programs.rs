@@ -13,20 +13,18 @@ use rayon::prelude::*;
 impl EvalKey {
     /// `table[x]` for every byte x of a state, with the current thread pool: what SubBytes is in a round.
     ///
-    /// Noise: that of a result of AES, whatever came in. Failure: that of eight bootstrappings a byte, [`log2_p_look_up`](crate::Params::log2_p_look_up). Cost: eight circuit bootstraps and a tree of CMux gates a byte, a tenth of a block of AES for 16 bytes.
+    /// Noise: that of a result of AES, whatever came in. Failure: that of eight bootstrappings a byte,
+    /// [`log2_p_look_up`](crate::Params::log2_p_look_up). Cost: eight circuit bootstraps and a tree of CMux gates a
+    /// byte, a tenth of a block of AES for 16 bytes.
     ///
     /// # Errors
-    /// If the set is not on bits, the state belongs to another set or secret, or has more noise than the sum of two results.
+    /// If the set is not on bits or the state belongs to another set or secret; [`Error::Unreliable`] if any bit of the
+    /// state would be read wrongly with a probability above 2^-64. Sums of two results pass.
     pub fn look_up(&self, state: &State, table: &[u8; 256]) -> Result<State> {
         let params = self.params();
         let set = params.bits()?;
         state.check(params, self.key_id())?;
-        let (found, limit) = (state.log2_sigma, 1.0 + params.state_log2_sigma(1, 1));
-        // stated figures are rounded
-        if found.is_nan() || found > limit + 0.01 {
-            let what = "the state";
-            return Err(Error::TooNoisy { what, found, limit });
-        }
+        params.check_look_up(state.blocks, state.log2_sigma)?;
         let table = table.map(Entry::from);
         let table = polynomials(&table, 0);
         let engine = Engine::new(set, params.fouriers(), self.spectra());
@@ -61,7 +59,8 @@ impl EvalKey {
     /// The exclusive or of two states, block by block. Free. Standard deviations of noise add, as those of a state and itself do.
     ///
     /// # Errors
-    /// If the set is not on bits, a state belongs to another set or secret, or they have different numbers of blocks.
+    /// If the set is not on bits, a state belongs to another set or secret, or they have different numbers of blocks;
+    /// [`Error::Unreliable`] if the sum would decrypt wrongly with a probability above 2^-64.
     pub fn xor(&self, a: &State, b: &State) -> Result<State> {
         let params = self.params();
         params.bits()?;
@@ -72,13 +71,15 @@ impl EvalKey {
             let (found, expected) = (b.blocks, a.blocks);
             return Err(Error::Blocks { found, expected });
         }
+        let log2_sigma = log2_sum(a.log2_sigma, b.log2_sigma);
+        params.check_decryption(a.blocks, log2_sigma)?;
         let mut out = a.clone();
         for (x, y) in out.lwes.iter_mut().zip(b.lwes.iter()) {
             *x = x.wrapping_add(*y);
         }
         out.owner = a.owner.with(b.owner);
         out.finished &= b.finished;
-        out.log2_sigma = log2_sum(a.log2_sigma, b.log2_sigma);
+        out.log2_sigma = log2_sigma;
         Ok(out)
     }
 }

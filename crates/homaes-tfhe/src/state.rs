@@ -48,10 +48,10 @@ impl State {
     /// 2^`log2_sigma` of the torus. See [`State`] for their order.
     ///
     /// # Errors
-    /// If the set is not on bits, these are not whole blocks, or there is more noise than states of AES have.
+    /// If the set is not on bits, these are not whole blocks, or they would decrypt wrongly with a probability above
+    /// 2^-64.
     pub fn from_lwes(params: &Params, id: KeyId, lwes: Words, log2_sigma: f64) -> Result<Self> {
         params.bits()?;
-        params.check_noise(log2_sigma)?;
         let state = Self {
             blocks: lwes.len() / params.state_words(1),
             lwes,
@@ -60,6 +60,7 @@ impl State {
             finished: true,
         };
         state.check_set(params)?;
+        params.check_decryption(state.blocks, log2_sigma)?;
         Ok(state)
     }
 
@@ -81,6 +82,18 @@ impl State {
             return f64::NEG_INFINITY;
         }
         f64::from(params.digit_shift() - 1) - self.noise_bits()
+    }
+
+    /// log2 of a bound on the probability that any digit of the state decrypts wrongly, by the noise that it carries.
+    ///
+    /// It counts this noise alone: the AES and the look-ups behind a state fail with probabilities of their own.
+    /// Standard deviations of summands add, which covers summands that depend on each other. Sums and records with more
+    /// than 2^-64 are refused. 0 under another set's parameters.
+    pub fn failure_log2(&self, params: &Params) -> f64 {
+        match self.owner.is_of(params.id()) {
+            true => params.log2_p_decrypt(self.blocks, self.log2_sigma),
+            false => 0.0,
+        }
     }
 
     /// Whether it is of the set.

@@ -166,6 +166,49 @@ fn bytes_of_tfhe_come_back() {
     assert!(matches!(error, Err(Error::OtherState { .. })));
 }
 
+/// Sums whose summands depend on each other: every value is right, or the sum is refused.
+#[test]
+fn sums_of_tfhe_are_right_or_refused() {
+    let world = World::new("tfhe/toy", 2, None);
+    let eval: &homaes_tfhe::EvalKey = world.keys.eval.of_scheme().unwrap();
+    let mut computed = Computed::new(&world.keys.eval);
+    let mut last = world.states::<homaes_tfhe::State>().remove(0);
+    let mut sum = eval.xor(&last, &last).unwrap();
+    let mut sums = 0;
+    let refused = loop {
+        computed.add(&format!("{sums}"), 32, 8, [&sum]).unwrap();
+        sums += 1;
+        match eval.xor(&last, &sum) {
+            Ok(next) if sums < 12 => (last, sum) = (sum, next),
+            found => break found.unwrap_err().to_string(),
+        }
+    };
+    assert!(refused.ends_with("expected at most 2^-64"), "{refused}");
+    let values = world.opened(&world.written(&computed)).unwrap();
+    // multiples of the result: 2, 3, 5, 8, …
+    let (mut before, mut multiple) = (1, 2);
+    for value in values {
+        let expected = world
+            .plain
+            .iter()
+            .map(|&byte| u64::from(byte) * (multiple % 2));
+        assert!(
+            expected.eq(value.numbers.iter().copied()),
+            "{multiple} times"
+        );
+        (before, multiple) = (multiple, before + multiple);
+    }
+    // a file that states more noise than that
+    let good = world.written(&computed);
+    let mut parts = Parts::of(world, &good);
+    parts.bodies[1][..8].copy_from_slice(&0_f64.to_le_bytes());
+    let file = parts.written(&parts.table, &parts.records());
+    parts.refused(
+        &file,
+        "value \"1\": decryption of these blocks would be wrong",
+    );
+}
+
 #[test]
 fn what_is_no_value_is_refused() {
     let world = World::bgv();
@@ -267,7 +310,7 @@ type Entry<'e> = (&'e str, &'e str, u64, u8, u64);
 
 const SLOTS: &str = "bgv slots";
 
-/// A good file of two values, taken apart.
+/// A good file, taken apart.
 struct Parts {
     world: World,
     header: Header,
@@ -279,11 +322,15 @@ impl Parts {
     fn new() -> Self {
         let world = World::bgv();
         let good = world.file();
-        let mut reader = Reader::from_slice(&good, Kind::Computed).unwrap();
+        Self::of(world, &good)
+    }
+
+    fn of(world: World, good: &[u8]) -> Self {
+        let mut reader = Reader::from_slice(good, Kind::Computed).unwrap();
         let header = reader.header().clone();
         let table = reader.next_record(1, 1 << 20).unwrap();
         let body = |_| reader.next_record(2, 1 << 20).unwrap();
-        let bodies = (0..9).map(body).collect();
+        let bodies = (1..header.records()).map(body).collect();
         reader.finish().unwrap();
         let parts = Self {
             world,

@@ -1,10 +1,15 @@
 //! Look-ups and sums of states.
 
 use super::Keys;
-use crate::{Aes, EvalKey, Params, SecretKey, State, WrappedKey, Wrapping, sets};
+use crate::{Aes, Error, EvalKey, Params, SecretKey, State, WrappedKey, Wrapping, sets};
+use crate::{decode_batch, encode_batch};
 use homaes_aes::clear::encrypt_block;
 use homaes_aes::state::xor;
-use homaes_aes::{Block, RoundKeys};
+use homaes_aes::{Block, Layout, RoundKeys};
+use homaes_math::{Words, torus};
+use homaes_scheme::Owner;
+use homaes_wire::KeyId;
+use rand_core::Rng;
 
 /// The result of AES on some blocks, and these in the clear.
 fn aes(keys: &mut Keys, inputs: &[Block]) -> (State, Vec<Block>) {
@@ -14,6 +19,31 @@ fn aes(keys: &mut Keys, inputs: &[Block]) -> (State, Vec<Block>) {
     let aes = Aes::new(&keys.eval, &wrapped).unwrap();
     let clear = inputs.iter().map(|&b| encrypt_block(b, &round_keys));
     (aes.evaluate(inputs).unwrap(), clear.collect())
+}
+
+/// Blocks of random bits on the set `keys` with normal noise of a result of AES, and these in the clear.
+fn fresh(keys: &mut Keys, blocks: usize) -> (State, Vec<Block>) {
+    let (params, key) = (keys.secret.params(), keys.secret.glwe());
+    let log2_sigma = params.state_log2_sigma(1, 1);
+    let mut clear = vec![[0; 16]; blocks];
+    keys.rng.fill_bytes(clear.as_flattened_mut());
+    let bits = clear.as_flattened().iter();
+    let bits = bits.flat_map(|&byte| (0..8).map(move |i| u64::from(byte >> i) << 63));
+    let mut lwes = Words::zeroed(params.state_words(blocks));
+    for (lwe, bit) in lwes.chunks_exact_mut(key.len() + 1).zip(bits) {
+        let (mask, body) = lwe.split_at_mut(key.len());
+        mask.fill_with(|| keys.rng.next_u64());
+        let products = mask.iter().zip(key).map(|(a, s)| a.wrapping_mul(*s));
+        body[0] = products.fold(bit, u64::wrapping_add);
+        torus::add_gaussian(&mut keys.rng, log2_sigma.exp2(), body);
+    }
+    let state = State::from_lwes(params, keys.secret.id(), lwes, log2_sigma);
+    (state.unwrap(), clear)
+}
+
+/// Whether it is refused because it may be read wrongly.
+fn unreliable<T>(found: crate::Result<T>) -> bool {
+    matches!(found, Err(Error::Unreliable { .. }))
 }
 
 /// Tables over bytes, sums, tables over sums, and again.
@@ -57,18 +87,9 @@ fn what_programs_cannot_take_is_refused() {
     for refused in refused {
         assert!(refused.to_string().contains("under key"), "{refused}");
     }
-    // sums grow until no bootstrapping reads them
-    let mut sum = state.clone();
-    let refused = (0..64).find_map(|_| {
-        sum = keys.eval.xor(&sum, &sum).unwrap();
-        keys.eval.look_up(&sum, &table).err()
-    });
-    assert!(
-        refused
-            .unwrap()
-            .to_string()
-            .starts_with("the state has noise of")
-    );
+    // sums grow until nothing reads them
+    let grown = (0..64).try_fold(state.clone(), |sum, _| keys.eval.xor(&sum, &sum));
+    assert!(unreliable(grown));
     let params = Params::new(&sets::NIBBLE_TOY).unwrap();
     let secret = SecretKey::generate(&params, &mut keys.rng).unwrap();
     let eval = EvalKey::generate(&secret, &mut keys.rng);
@@ -96,4 +117,132 @@ fn sums_of_two_results_are_read_rightly() {
         println!("{}: 2^{alone:.1}, of a sum 2^{found:.1}", set.name.as_str());
         assert!(alone < found && found < most);
     }
+}
+
+/// Full batches of results can be written and read, and look-ups read sums of two.
+#[test]
+fn results_of_every_set_pass() {
+    for set in sets::ALL {
+        let params = Params::new(set).unwrap();
+        let (blocks, result) = (params.blocks_per_batch(), params.state_log2_sigma(1, 1));
+        assert!(params.check_decryption(blocks, result).is_ok());
+        let read = params.check_look_up(blocks, 1.0 + result);
+        assert_eq!(read.is_ok(), params.bits().is_ok(), "{:?}", set.name);
+    }
+}
+
+/// Every step of random programs is right or refused, and so is its record; most operands depend on each other.
+#[test]
+fn random_programs_are_right_or_refused() {
+    // sums, look-ups: right, refused
+    let mut outcomes = [[0; 2]; 2];
+    for (set, seed) in [(&sets::TOY, 24), (&sets::TOY_BLOCKS, 25)] {
+        let mut keys = Keys::new(set, seed);
+        let params = keys.secret.params().clone();
+        for _ in 0..500 {
+            let mut states = vec![fresh(&mut keys, 1), fresh(&mut keys, 1)];
+            for _ in 0..12 {
+                let mut late =
+                    || states.len() - 1 - keys.rng.next_u32() as usize % states.len().min(4);
+                let [(a, a_clear), (b, b_clear)] = [late(), late()].map(|i| &states[i]);
+                let look_up = keys.rng.next_u32().is_multiple_of(8);
+                let (found, want) = if look_up {
+                    let mut table = [0; 256];
+                    keys.rng.fill_bytes(&mut table);
+                    let want = a_clear[0].map(|x| table[usize::from(x)]);
+                    (keys.eval.look_up(a, &table), want)
+                } else {
+                    (keys.eval.xor(a, b), xor(&a_clear[0], &b_clear[0]))
+                };
+                let right = found.is_ok();
+                outcomes[usize::from(look_up)][usize::from(!right)] += 1;
+                match found {
+                    Ok(state) => {
+                        let record = encode_batch(&params, &state).unwrap();
+                        let read = decode_batch(&params, None, 1, &record).unwrap();
+                        for state in [&state, &read] {
+                            assert!(state.failure_log2(&params) <= -64.0, "{state:?}");
+                            let blocks = keys.secret.decrypt_blocks(state).unwrap().blocks;
+                            assert_eq!(blocks[..], [want], "{state:?}");
+                        }
+                        states.push((state, vec![want]));
+                    }
+                    refused => assert!(unreliable(refused)),
+                }
+            }
+        }
+    }
+    println!("{outcomes:?}");
+    assert!(
+        outcomes.as_flattened().iter().all(|&count| count > 10),
+        "{outcomes:?}"
+    );
+}
+
+/// Records of both variants, and ciphertexts from elsewhere.
+#[test]
+fn states_that_may_decrypt_wrongly_are_refused_everywhere() {
+    for set in [&sets::TOY, &sets::NIBBLE_TOY] {
+        let params = Params::new(set).unwrap();
+        let id = KeyId([7; 16]);
+        let state = |log2_sigma| State {
+            lwes: Words::zeroed(params.state_words(2)),
+            blocks: 2,
+            log2_sigma,
+            owner: Owner::new(params.id(), Some(id)),
+            finished: true,
+        };
+        // ten deviations to the distance at which a digit is another one, then nine
+        let distance = f64::from(params.digit_shift()) - 65.0;
+        let [quiet, noisy] = [10.0, 9.0].map(|deviations| distance - f64::log2(deviations));
+        let good = encode_batch(&params, &state(quiet)).unwrap();
+        assert!(decode_batch(&params, None, 2, &good).is_ok());
+        assert!(unreliable(encode_batch(&params, &state(noisy))));
+        let mut bad = good.clone();
+        bad[..8].copy_from_slice(&noisy.to_le_bytes());
+        assert!(unreliable(decode_batch(&params, None, 2, &bad)));
+        if params.layouts() == [Layout::Bits] {
+            let from = |noise| State::from_lwes(&params, id, state(0.0).lwes, noise);
+            assert!(from(quiet).is_ok());
+            for noise in [noisy, f64::INFINITY, f64::NAN] {
+                assert!(unreliable(from(noise)), "{noise}");
+            }
+        }
+        // every digit counts
+        let failure = |blocks| {
+            State {
+                blocks,
+                ..state(quiet)
+            }
+            .failure_log2(&params)
+        };
+        assert!((failure(32) - failure(1) - 5.0).abs() < 1e-9);
+        // words of records are rounded to 32 bits, which counts as well
+        let exact = encode_batch(&params, &state(-64.0)).unwrap();
+        let read = decode_batch(&params, None, 2, &exact).unwrap();
+        let words = params.big_dimension() as f64 + 1.0;
+        let rounding = 32.0 + 0.5 * (words / 12.0).log2();
+        assert!((read.noise_bits() - rounding).abs() < 0.01);
+    }
+}
+
+/// x_(t+1) = x_t + x_(t-1): the deviations are 1, 1, 2, 3, 5 times that of a result.
+#[test]
+fn sums_of_sums_are_refused_at_full_size() {
+    let mut keys = Keys::new(&sets::P64, 26);
+    let params = keys.secret.params().clone();
+    let [mut last, mut sum] = [fresh(&mut keys, 2), fresh(&mut keys, 2)];
+    for _ in 0..2 {
+        let state = keys.eval.xor(&last.0, &sum.0).unwrap();
+        let clear = last.1.iter().zip(&sum.1).map(|(a, b)| xor(a, b));
+        (last, sum) = (sum.clone(), (state, clear.collect()));
+        assert_eq!(
+            keys.secret.decrypt_blocks(&sum.0).unwrap().blocks[..],
+            sum.1
+        );
+    }
+    assert!(unreliable(keys.eval.xor(&last.0, &sum.0)));
+    assert!(sum.0.failure_log2(&params) < -64.0);
+    // readable, but not by a bootstrapping
+    assert!(unreliable(keys.eval.look_up(&sum.0, &[0; 256])));
 }
