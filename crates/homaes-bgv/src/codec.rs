@@ -8,7 +8,7 @@
 //! | wrapped key | 1 | 0 | AES key bits (u16), direction (u8: 0 encrypt, 1 decrypt), layouts (u8); per layout: layout (u8: 0 sliced, 1 packed, 2 bits), starting level (u16), seed |
 //! | | 2 | 0, 1, 2, … | layouts in order, round keys in order, ciphertexts in order: first half c0, modulo the primes of its level |
 //! | ciphertexts | set by `homaes` | | 16, 1 or 128 times: level (u8), noise rms and tail (f64), both halves |
-//! | computed values | set by `homaes` | | the same once |
+//! | computed values | set by `homaes` | | 0 (u8), then the same once; without the 0 in files of older versions |
 //!
 //! Residues are canonical, in evaluation form and stored form (times 2^52 mod p), bit-packed at the
 //! modulus's length. Keys are ordered σ^1(s) … σ^7(s), s·σ^0(s) … s·σ^3(s), then those of packed columns,
@@ -43,6 +43,9 @@ const LIMBS: u16 = 2;
 const META_BYTES: u64 = 4;
 const PART_BYTES: u64 = 3 + SEED_BYTES;
 const NOISE_BYTES: usize = 17;
+/// First byte of a value's record. No ciphertext has this level, so a value is not read as a batch, which has the bound
+/// of AES.
+const VALUE: u8 = 0;
 
 /// Bytes of one polynomial modulo the primes of `basis`.
 fn poly_bytes(params: &Params, basis: &[usize]) -> u64 {
@@ -503,12 +506,18 @@ fn take_ciphertext(
     })
 }
 
-/// Bytes of the record of a computed ciphertext, at most.
-pub fn most_value_bytes(params: &Params) -> u64 {
-    NOISE_BYTES as u64 + 2 * poly_bytes(params, params.basis(params.top_level()))
+/// Bytes of the record of a computed ciphertext at `level`.
+fn value_bytes(params: &Params, level: usize) -> u64 {
+    1 + NOISE_BYTES as u64 + 2 * poly_bytes(params, params.basis(level))
 }
 
-/// The record of a ciphertext that a program computed under the secret key called `key`, for its owner to decrypt.
+/// Bytes of the record of a computed ciphertext, at most.
+pub fn most_value_bytes(params: &Params) -> u64 {
+    value_bytes(params, params.top_level())
+}
+
+/// The record of a ciphertext that a program computed under the secret key called `key`, for its owner to decrypt: it
+/// does not hold the bound on the noise, and [`decode_batch`] refuses it.
 ///
 /// # Errors
 /// If it is of another set or key, or may decrypt wrongly with a probability above 2^-64.
@@ -517,8 +526,7 @@ pub fn encode_value(params: &Params, key: KeyId, c: &Ciphertext) -> Result<Vec<u
     if c.failure_log2(params) > LOG2_P_FAIL {
         c.checked(params, "value")?;
     }
-    let size = NOISE_BYTES as u64 + 2 * poly_bytes(params, params.basis(c.level));
-    let out = Encoder::with_capacity(size as usize);
+    let out = Encoder::with_capacity(value_bytes(params, c.level) as usize).u8(VALUE);
     Ok(put_ciphertext(params, c, out).finish())
 }
 
@@ -532,7 +540,8 @@ pub fn check_value(params: &Params, body: &[u8]) -> Result<()> {
 
 /// The ciphertext in the record of a value: to be decrypted alone, for nothing bounds its noise.
 fn decode_value(params: &Params, key: Option<KeyId>, body: &[u8]) -> Result<Ciphertext> {
-    let mut input = Decoder::new(body);
+    // a record of an older version begins with the level
+    let mut input = Decoder::new(body.strip_prefix(&[VALUE]).unwrap_or(body));
     let (owner, top) = (Owner::new(params.id(), key), params.top_level());
     let level = |found| match usize::from(found) {
         level if (1..=top).contains(&level) => Ok(level),

@@ -421,6 +421,19 @@ fn tables_that_lie_are_refused() {
     refused(1, &[one, two], "table of values has");
 }
 
+/// Their records begin with the level, as those of batches do.
+#[test]
+fn values_of_older_versions_are_read() {
+    let parts = Parts::new();
+    let mut records = parts.records();
+    for (_, _, body) in &mut records {
+        *body = body.strip_prefix(&[0]).unwrap();
+    }
+    let old = parts.written(&parts.table, &records);
+    let new = parts.written(&parts.table, &parts.records());
+    assert!(parts.world.opened(&old).unwrap() == parts.world.opened(&new).unwrap());
+}
+
 #[test]
 fn ciphertexts_that_lie_are_refused() {
     let parts = Parts::new();
@@ -431,7 +444,7 @@ fn ciphertexts_that_lie_are_refused() {
         records[4].2 = &body;
         parts.written(&parts.table, &records)
     };
-    parts.refused(&changed(&|body| body[0] = 0), "value \"two\": record level");
+    parts.refused(&changed(&|body| body[1] = 0), "value \"two\": record level");
     parts.refused(
         &changed(&|body| body[0] = 200),
         "value \"two\": record level",
@@ -440,11 +453,11 @@ fn ciphertexts_that_lie_are_refused() {
     parts.refused(&changed(&|body| body.push(0)), "value \"two\": ");
     parts.refused(&changed(&|body| body.clear()), "value \"two\": ");
     parts.refused(
-        &changed(&|body| body[1..9].fill(0xff)),
+        &changed(&|body| body[2..10].fill(0xff)),
         "value \"two\": noise",
     );
     parts.refused(
-        &changed(&|body| body[1..9].copy_from_slice(&1e300_f64.to_le_bytes())),
+        &changed(&|body| body[2..10].copy_from_slice(&1e300_f64.to_le_bytes())),
         "value \"two\": record noise bits: found 1e300, expected",
     );
     let mut swapped = parts.records();

@@ -1,6 +1,6 @@
 //! Every damage to a file has a name.
 use super::*;
-use crate::{Aes, Wrapping, sets};
+use crate::{Aes, Circuit, Evaluator, Wrapping, sets};
 use homaes_aes::RoundKeys;
 use homaes_scheme::Misfit;
 use homaes_wire::Writer;
@@ -217,6 +217,27 @@ fn batches_with_wrong_level_noise_or_length() {
         error,
         Error::Field(FieldError { what: "level", .. })
     ));
+}
+
+/// A batch has the bound of AES, which a computed ciphertext has not.
+#[test]
+fn values_are_not_read_as_batches() {
+    let mut f = toy();
+    let c = f.secret.encrypt(&[7, 8], &mut f.rng).unwrap();
+    let eval = EvalKey::generate(&f.secret, &mut f.rng);
+    let evaluator = Evaluator::new(&eval);
+    let c = Circuit::new(&evaluator).multiply(&c, &c).unwrap();
+    let record = encode_value(&f.params, f.secret.id(), &c).unwrap();
+    // as many as a batch has
+    let batch = record.repeat(Layout::Sliced.ciphertexts());
+    match decode_batch(&f.params, None, Layout::Sliced, c.level(), &batch) {
+        Err(Error::Field(FieldError { what: "level", .. })) => {}
+        found => panic!("{found:?}"),
+    }
+    let old = record.strip_prefix(&[VALUE]).unwrap();
+    let found = f.secret.decrypt_value(old).unwrap();
+    assert_eq!(found, f.secret.decrypt_value(&record).unwrap());
+    assert_eq!(found, f.secret.decrypt(&c).unwrap());
 }
 
 #[test]
