@@ -298,6 +298,23 @@ fn kernels_have_no_branches() {
 }
 
 #[test]
+fn security_states_how_many_functions_are_tested() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let text = std::fs::read_to_string(root.join("SECURITY.md")).unwrap();
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let [kernels, ways] = [KERNELS.len(), WAYS.len()];
+    for words in [
+        format!("the {kernels} functions that work on secrets alone"),
+        format!("from {ways} functions around them"),
+    ] {
+        assert!(
+            text.contains(&words),
+            "SECURITY.md does not say \"{words}\""
+        );
+    }
+}
+
+#[test]
 fn no_way_leads_to_the_library() {
     let binary = match shipped() {
         Ok(binary) => binary,
