@@ -12,9 +12,13 @@
 //!
 //! Residues are canonical, in evaluation form and stored form (times 2^52 mod p), bit-packed at the
 //! modulus's length. Keys are ordered σ^1(s) … σ^7(s), s·σ^0(s) … s·σ^3(s), then those of packed columns,
-//! rotations and s³ as far as the set has them (`Target::all`). Second halves are expanded from the seed: ChaCha20 stream (key·2^16 +
-//! part·2^12 + digit·2^8)·2^8 + prime for the evaluation key and (c·round + i)·2^8 + prime for ciphertext i of the c of a
-//! layout in the wrapped key, primes numbered last, low, middle, base, special, those of parts in one digit last.
+//! rotations and s³ as far as the set has them (`Target::all`). Second halves are expanded from seeds by ChaCha20: for the
+//! evaluation key stream p, the prime itself, of the seed that [`stream_seed`] gives for the digit's name; for ciphertext i
+//! of the c of a layout in the wrapped key stream (c·round + i)·2^8 + prime of the layout's seed, primes numbered last, low,
+//! middle, base, special, those of parts in one digit last. Evaluation keys of version 1 have stream (key·2^16 + part·2^12 +
+//! digit·2^8)·2^8 + prime.
+//!
+//! [`stream_seed`]: homaes_scheme::file::stream_seed
 
 use crate::aes::level_plan::{LevelPlan, offered};
 use crate::aes::state::State;
@@ -22,7 +26,7 @@ use crate::aes::wrapped::{Part, WrappedKey, WrappedKeyFile, stream};
 use crate::bound::LOG2_P_FAIL;
 use crate::ciphertext::{Ciphertext, History, MODE_SUMMANDS};
 use crate::error::{Error, Result};
-use crate::keys::{EvalKey, EvalKeyFile, SecretKey, Target, key_stream, uniform_poly};
+use crate::keys::{EvalKey, EvalKeyFile, KeyDigit, SecretKey, Target, key_stream, uniform_poly};
 use crate::keyswitch::{KeyPoly, SwitchKey};
 use crate::noise::Noise;
 use crate::params::{KeyPart, Params};
@@ -160,22 +164,28 @@ impl EvalKey {
     pub fn read<R: Read>(params: &Arc<Params>, mut r: Reader<R>) -> Result<Self> {
         read::check_set(params.id(), &r)?;
         let id = r.header().key_id();
+        let named = r.header().version() > 1;
         let seed = read::seed(&record(&mut r, META, 0, SEED_BYTES)?)?;
         let targets = Target::all(params);
         let mut keys = Vec::with_capacity(targets.len());
         let mut index = 0;
-        for (key, target) in targets.iter().enumerate() {
+        for (key, &target) in targets.iter().enumerate() {
             let mut pairs = |part: KeyPart| {
-                let primes = target.primes(params, part);
-                let size = poly_bytes(params, &primes);
-                let pairs = (0..target.digits(params, part)).map(|digit| {
-                    let body = record(&mut r, LIMBS, index, size)?;
+                let pairs = KeyDigit::all(params, target, part).map(|digit| {
+                    let primes = &digit.primes;
+                    let body = record(&mut r, LIMBS, index, poly_bytes(params, primes))?;
                     index += 1;
                     let mut input = Decoder::new(&body);
-                    let b = take_poly(params, &primes, "evaluation key", &mut input)?;
+                    let b = take_poly(params, primes, "evaluation key", &mut input)?;
                     input.finish("evaluation key")?;
-                    let a = uniform_poly(params, &seed, key_stream(key, part, digit), &primes);
-                    Ok([b, a].map(|half| KeyPoly::new(params.prime_count(), &primes, half)))
+                    let a = match named {
+                        true => digit.uniform(params, &seed),
+                        false => {
+                            let stream = key_stream(key, part, digit.digit);
+                            uniform_poly(params, &seed, stream, primes)
+                        }
+                    };
+                    Ok([b, a].map(|half| KeyPoly::new(params.prime_count(), primes, half)))
                 });
                 pairs.collect::<Result<Vec<_>>>()
             };

@@ -33,7 +33,7 @@ use homaes_leveled::secret::{self, lots, lots_mut};
 use homaes_leveled::{Poly, SecretPoly};
 use homaes_math::sample::{self, Seed};
 use homaes_math::{GaloisMap, Words};
-use homaes_scheme::file::error_seed;
+use homaes_scheme::file::{error_seed, stream_seed};
 use homaes_wire::{Encoder, KeyId};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, SeedableRng};
@@ -409,14 +409,45 @@ pub struct EvalKeyFile<'s> {
 /// One digit of one part of a key-switching key.
 pub(crate) struct KeyDigit {
     target: Target,
-    /// number of the target
-    key: usize,
     part: KeyPart,
-    digit: usize,
+    pub(crate) digit: usize,
     /// primes of the part
     pub(crate) primes: Vec<usize>,
-    /// number among all digits, which names the stream of its errors
-    number: u64,
+}
+
+impl KeyDigit {
+    /// The digits of `part` of the key for `target`, in order.
+    pub(crate) fn all(
+        params: &Params,
+        target: Target,
+        part: KeyPart,
+    ) -> impl Iterator<Item = Self> {
+        let primes = target.primes(params, part);
+        (0..target.digits(params, part)).map(move |digit| Self {
+            target,
+            part,
+            digit,
+            primes: primes.clone(),
+        })
+    }
+
+    /// What it encrypts: names its streams.
+    pub(crate) fn name(&self) -> [u64; 6] {
+        let [kind, a, b, c] = match self.target {
+            Target::Frobenius(k) => [0, k, 0, 0],
+            Target::Product(k) => [1, k, 0, 0],
+            Target::Translate([a, b, c]) => [2, a, b, c],
+            Target::Rotate([a, b, c]) => [3, a, b, c],
+            Target::Cube => [4, 0, 0, 0],
+        };
+        [kind, a, b, c, self.part.number(), self.digit].map(|x| x as u64)
+    }
+
+    /// The uniform half, from the seed of the key.
+    pub(crate) fn uniform(&self, params: &Params, seed: &Seed) -> Poly {
+        let seed = stream_seed(seed, params.id(), &self.name());
+        uniform_limbs(params, &seed, |i| params.modulus(i).p(), &self.primes)
+    }
 }
 
 impl<'s> EvalKeyFile<'s> {
@@ -430,28 +461,14 @@ impl<'s> EvalKeyFile<'s> {
     /// The evaluation key that begins with this seed.
     pub fn of_seed(secret: &'s SecretKey, seed: Seed) -> Self {
         let params = secret.params();
-        let mut digits = Vec::new();
-        for (key, target) in Target::all(params).into_iter().enumerate() {
-            for part in KeyPart::ALL {
-                let primes = target.primes(params, part);
-                digits.extend((0..target.digits(params, part)).map(|digit| KeyDigit {
-                    target,
-                    key,
-                    part,
-                    digit,
-                    primes: primes.clone(),
-                    number: 0,
-                }));
-            }
-        }
-        for (number, digit) in (0..).zip(&mut digits) {
-            digit.number = number;
-        }
+        let targets = Target::all(params).into_iter();
+        let parts = targets.flat_map(|target| KeyPart::ALL.map(|part| (target, part)));
+        let digits = parts.flat_map(|(target, part)| KeyDigit::all(params, target, part));
         Self {
             secret,
             seed,
             errors: error_seed(&secret.bytes(), &seed),
-            digits,
+            digits: digits.collect(),
         }
     }
 
@@ -466,8 +483,7 @@ impl<'s> EvalKeyFile<'s> {
     /// Both halves: an encryption of P times what is switched from, modulo the primes of the digit, and 0 modulo the others.
     pub(crate) fn pair(&self, digit: &KeyDigit) -> [Poly; 2] {
         let params = self.params();
-        let stream = key_stream(digit.key, digit.part, digit.digit);
-        let a = uniform_poly(params, &self.seed, stream, &digit.primes);
+        let a = digit.uniform(params, &self.seed);
         let mut gadget = SecretPoly(Poly::zeroed(params.ring().n(), digit.primes.len()));
         let special = params.specials(digit.part).len();
         for (limb, &i) in gadget.limbs.iter_mut().zip(&digit.primes) {
@@ -478,8 +494,8 @@ impl<'s> EvalKeyFile<'s> {
                 limb.iter_mut().for_each(|x| *x = m.scale(*x, p));
             }
         }
-        let mut rng = ChaCha20Rng::from_seed(*self.errors);
-        rng.set_stream(digit.number);
+        let errors = stream_seed(&self.errors, params.id(), &digit.name());
+        let mut rng = ChaCha20Rng::from_seed(*errors);
         let b = self.secret.mask(&digit.primes, &a, &gadget, &mut rng);
         [b, a]
     }
@@ -514,7 +530,7 @@ fn switched_secret(secret: &SecretKey, target: Target, i: usize, out: &mut Words
     }
 }
 
-/// Stream number of the uniform half of digit `digit` (below 16) of one part of key `index`.
+/// Stream number of the uniform half of digit `digit` (below 16) of one part of key `index` in files of version 1.
 pub(crate) fn key_stream(index: usize, part: KeyPart, digit: usize) -> u64 {
     (index as u64) << 16 | (part.number() as u64) << 12 | (digit as u64) << 8
 }
@@ -522,12 +538,22 @@ pub(crate) fn key_stream(index: usize, part: KeyPart, digit: usize) -> u64 {
 /// The uniform polynomial `stream` of `seed`: canonical values, read as stored evaluation form. The
 /// limb of pool prime i takes the ChaCha stream `stream · 256 + i`.
 pub(crate) fn uniform_poly(params: &Params, seed: &Seed, stream: u64, basis: &[usize]) -> Poly {
+    uniform_limbs(params, seed, |i| stream << 8 | i as u64, basis)
+}
+
+/// The same where the limb of pool prime i takes the ChaCha stream `stream(i)`.
+fn uniform_limbs(
+    params: &Params,
+    seed: &Seed,
+    stream: impl Fn(usize) -> u64 + Sync,
+    basis: &[usize],
+) -> Poly {
     let n = params.ring().n();
     let limbs = basis
         .par_iter()
         .map(|&i| {
             let mut limb = Words::scratch(n);
-            sample::uniform(seed, stream << 8 | i as u64, params.modulus(i), &mut limb);
+            sample::uniform(seed, stream(i), params.modulus(i), &mut limb);
             limb
         })
         .collect::<Vec<_>>();

@@ -18,7 +18,7 @@ use crate::prime::Secret;
 use homaes_math::integer::natural::{add_assign, bits_from, sub_assign, truncate, words_of};
 use homaes_math::integer::{Form, Reducer, Spectrum, limbs_of_words, product};
 use homaes_math::sample::Seed;
-use homaes_scheme::file::error_seed;
+use homaes_scheme::file::{error_seed, stream_seed};
 use homaes_wire::{Encoder, pack_bits};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
@@ -30,7 +30,7 @@ use zeroize::Zeroizing;
 const Z_STREAM: u64 = 0;
 const T_STREAM: u64 = 1;
 const SLOT_STREAM: u64 = 1 << 32;
-/// Streams of the secret seed: noise of the slots, secret vectors, noise of the terms.
+/// Names of the streams of errors beside that of the slots: secret vectors, noise of the terms.
 const VECTOR_STREAM: u64 = 1 << 33;
 const TERM_STREAM: u64 = 1 << 34;
 
@@ -160,9 +160,7 @@ impl<'s> EvalKeyFile<'s> {
     }
 
     fn rng(&self, stream: u64) -> ChaCha20Rng {
-        let mut rng = ChaCha20Rng::from_seed(*self.errors);
-        rng.set_stream(stream);
-        rng
+        ChaCha20Rng::from_seed(*stream_seed(&self.errors, self.params().id(), &[stream]))
     }
 
     /// The bits s_(j,i) of every j.

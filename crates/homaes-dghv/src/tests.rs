@@ -7,6 +7,7 @@ mod vectors;
 
 use crate::*;
 use homaes_aes::{BitEval, Direction, KeySize, RoundKeys};
+use homaes_params::SetName;
 use homaes_scheme::{Cancel, Records};
 use homaes_wire::{Kind, Reader, Writer};
 use rand_chacha::ChaCha20Rng;
@@ -264,6 +265,26 @@ fn sums_do_not_overflow() {
     assert_eq!(found(&w.secret.decrypt(&product).unwrap()), [false; 3]);
     let own = bits.relinearize(bits.and(&one, &one).unwrap()).unwrap();
     assert_eq!(found(&w.secret.decrypt(&own).unwrap()), [true, false, true]);
+}
+
+/// The errors of an evaluation key are those of its set.
+#[test]
+fn errors_of_keys_have_names() {
+    let renamed = sets::ParamSet {
+        name: SetName::from_static("dghv/other"),
+        ..sets::MICRO.clone()
+    };
+    // the same secret key, as all is drawn from one seed
+    let keys = [&sets::MICRO, &renamed].map(|set| {
+        let params = Params::new(set).unwrap();
+        SecretKey::generate(&params, &mut rng(1)).unwrap()
+    });
+    assert!(keys[0].packed() == keys[1].packed());
+    let [file, again] = keys
+        .each_ref()
+        .map(|key| EvalKeyFile::of_seed(key, [7; 32]));
+    // x0 has no errors
+    assert!((1..4).all(|number| file.part(number) != again.part(number)));
 }
 
 /// Keys are left in their files; one that is changed, cut or replaced while it is in use ends the run with an error that names it.

@@ -9,7 +9,7 @@ use crate::params::Params;
 use homaes_math::Ring;
 use homaes_math::embed::squared_magnitudes;
 use homaes_math::sample::{self, Seed};
-use homaes_scheme::file::error_seed;
+use homaes_scheme::file::{error_seed, stream_seed};
 use homaes_wire::{Decoder, Encoder, KeyId};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, SeedableRng};
@@ -260,9 +260,10 @@ impl<'s, A: Arithmetic> EvalKeyFile<'s, A> {
 
     /// Polynomial `number`, as the file has it.
     pub(crate) fn part(&self, number: usize) -> Vec<u8> {
-        let mut rng = ChaCha20Rng::from_seed(*self.errors);
-        rng.set_stream(number as u64);
-        let arithmetic = self.secret.params.arithmetic();
+        let params = self.secret.params();
+        let errors = stream_seed(&self.errors, params.id(), &[number as u64]);
+        let mut rng = ChaCha20Rng::from_seed(*errors);
+        let arithmetic = params.arithmetic();
         let zero = vec![0; arithmetic.ring().n()];
         masked(arithmetic.ring(), &zero, &mut rng, |s, noise| {
             arithmetic.key_part(&self.secret.secret, number, s, noise)

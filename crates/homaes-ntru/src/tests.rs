@@ -8,6 +8,7 @@ use ::aes::cipher::{BlockCipherEncrypt, KeyInit};
 use homaes_aes::{BitEval, Direction, RoundKeys, laws};
 use homaes_leveled::Meter;
 use homaes_math::sample::Seed;
+use homaes_params::SetName;
 use homaes_scheme::Records;
 use homaes_wire::{Kind, Reader, Writer};
 use rand_chacha::ChaCha20Rng;
@@ -44,6 +45,22 @@ impl<A: Arithmetic> World<A> {
             rng,
         }
     }
+}
+
+/// The errors of an evaluation key are those of its set.
+#[test]
+fn errors_of_keys_have_names() {
+    let renamed = sets::ParamSet {
+        name: SetName::from_static("ntru/other"),
+        ..sets::TOY_255
+    };
+    // the same secret key, as all is drawn from one seed
+    let keys = [&sets::TOY_255, &renamed].map(|set| World::<Rns>::new(set).secret);
+    assert!(keys[0].packed() == keys[1].packed());
+    let [file, again] = keys
+        .each_ref()
+        .map(|key| EvalKeyFile::of_seed(key, [7; 32]));
+    assert!((0..4).all(|number| file.part(number) != again.part(number)));
 }
 
 #[test]

@@ -23,12 +23,17 @@ impl<'a> SetId<'a> {
         Self { name, digest }
     }
 
-    /// The header of a file of the set.
+    /// The header of a file of the set: an evaluation key of the newest version, whose streams have names
+    /// ([`stream_seed`]).
     ///
     /// # Errors
     /// None for a checked set: names and sizes are in range.
     pub fn header(self, kind: Kind, key: KeyId, contents: Contents) -> Result<Header, WireError> {
-        Header::new(kind, self.name, *self.digest, key, contents)
+        let header = Header::new(kind, self.name, *self.digest, key, contents)?;
+        Ok(match kind {
+            Kind::EvalKey => header.newest(),
+            _ => header,
+        })
     }
 }
 
@@ -62,6 +67,25 @@ pub fn error_seed(secret: &[u8], seed: &[u8; 32]) -> Zeroizing<[u8; 32]> {
     let mut hasher = blake3::Hasher::new_derive_key("homaes 2026-11 errors of evaluation keys");
     hasher.update(seed);
     hasher.update(secret);
+    let mut out = Zeroizing::new([0; 32]);
+    hasher.finalize_xof().fill(out.as_mut());
+    hasher.zeroize();
+    out
+}
+
+/// The seed of one stream of an evaluation key of `set`, from the key's public seed or that of its errors. `name` is what
+/// the stream serves to encrypt, never its place in the file.
+///
+/// A key generation that goes on, or makes other keys of the same seed, therefore draws the same numbers for the same
+/// message and for no other: an error or a mask that serves two messages shows their difference.
+#[must_use]
+pub fn stream_seed(seed: &[u8; 32], set: SetId<'_>, name: &[u64]) -> Zeroizing<[u8; 32]> {
+    let mut hasher = blake3::Hasher::new_derive_key("homaes 2026-11 streams of evaluation keys");
+    hasher.update(seed);
+    hasher.update(set.digest);
+    for number in name {
+        hasher.update(&number.to_le_bytes());
+    }
     let mut out = Zeroizing::new([0; 32]);
     hasher.finalize_xof().fill(out.as_mut());
     hasher.zeroize();

@@ -14,6 +14,7 @@
 use crate::error::{Error, Result};
 use crate::keys::{EvalKey, EvalKeyFile, SecretKey};
 use crate::params::Params;
+use crate::parts::Part;
 use crate::state::State;
 use crate::wrapped::{WrappedKey, Wrapping};
 use homaes_aes::KeySize;
@@ -105,13 +106,18 @@ impl EvalKey {
     pub fn read<R: Read>(params: &Arc<Params>, mut r: Reader<R>) -> Result<Self> {
         read::check_set(params.id(), &r)?;
         let id = r.header().key_id();
+        let named = r.header().version() > 1;
         let seed = read::seed(&record(&mut r, META, 0, SEED_BYTES)?)?;
         let lens = (0..).zip(params.shape().body_lens());
         let bodies: Vec<Vec<u64>> = lens
             .map(|(index, len)| Ok(take_words(&record(&mut r, BODIES, index, 8 * len as u64)?)))
             .collect::<Result<_>>()?;
         r.finish()?;
-        Ok(Self::from_bodies(params, id, seed, &bodies))
+        let masks = |part: Part| match named {
+            true => part.masks(params.id(), &seed),
+            false => part.numbered_masks(params.shape(), &seed),
+        };
+        Ok(Self::from_bodies(params, id, masks, &bodies))
     }
 }
 

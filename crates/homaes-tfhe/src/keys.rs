@@ -3,13 +3,13 @@
 use crate::error::Result;
 use crate::params::Params;
 use crate::parts::{Part, Spectra};
-use crate::rows::Secrets;
+use crate::rows::{Masks, Secrets};
 use crate::secret;
 use crate::set::LweKey;
 use core::fmt;
 use homaes_math::sample::Seed;
 use homaes_math::torus;
-use homaes_scheme::file::error_seed;
+use homaes_scheme::file::{error_seed, stream_seed};
 use homaes_wire::{KeyId, pack_bits, packed_len};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, SeedableRng};
@@ -123,19 +123,21 @@ impl EvalKey {
         let file = EvalKeyFile::generate(secret, rng);
         let parts = file.parts.par_iter();
         let bodies: Vec<_> = parts.map(|&part| file.bodies(part)).collect();
-        Self::from_bodies(secret.params(), secret.id(), file.seed, &bodies)
+        let params = secret.params();
+        let masks = |part: Part| part.masks(params.id(), &file.seed);
+        Self::from_bodies(params, secret.id(), masks, &bodies)
     }
 
     pub(crate) fn from_bodies(
         params: &Arc<Params>,
         id: KeyId,
-        seed: Seed,
+        masks: impl Fn(Part) -> Masks + Sync,
         bodies: &[Vec<u64>],
     ) -> Self {
         Self {
             params: params.clone(),
             id,
-            spectra: Spectra::new(params.shape(), params.fouriers(), &seed, bodies),
+            spectra: Spectra::new(params.shape(), params.fouriers(), masks, bodies),
         }
     }
 
@@ -203,10 +205,11 @@ impl<'s> EvalKeyFile<'s> {
 
     /// The bodies of the rows of a part.
     pub(crate) fn bodies(&self, part: Part) -> Vec<u64> {
-        let shape = self.params().shape();
-        let mut rng = ChaCha20Rng::from_seed(*self.errors);
-        rng.set_stream(part.number(shape) as u64);
-        part.bodies(shape, &self.secrets, &self.seed, &mut rng)
+        let params = self.params();
+        let masks = part.masks(params.id(), &self.seed);
+        let errors = stream_seed(&self.errors, params.id(), &part.name());
+        let mut rng = ChaCha20Rng::from_seed(*errors);
+        part.bodies(params.shape(), &self.secrets, &masks, &mut rng)
     }
 }
 

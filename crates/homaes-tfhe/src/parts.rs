@@ -11,10 +11,12 @@
 
 use crate::ring::{Automorphism, RingSecret};
 use crate::rotation::messages;
-use crate::rows::{self, Secrets, unit};
+use crate::rows::{self, Masks, Secrets, unit};
 use crate::set::{BitsSet, Gadget, LweKey, NibbleSet};
 use homaes_math::sample::Seed;
 use homaes_math::{Fourier, Reals};
+use homaes_scheme::SetId;
+use homaes_scheme::file::stream_seed;
 use rand_core::CryptoRng;
 use rayon::prelude::*;
 use zeroize::Zeroizing;
@@ -130,8 +132,34 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    /// Number among [`Shape::parts`], which names the streams of its masks.
-    pub(crate) fn number(self, shape: &Shape) -> usize {
+    /// What it encrypts: names its streams.
+    pub(crate) fn name(self) -> [u64; 2] {
+        match self {
+            Self::Step(step) => [0, step as u64],
+            Self::Automorphism(t) => [1, u64::from(t)],
+            Self::SchemeSwitch(_) => [2, 0],
+            Self::KeySwitch => [3, 0],
+        }
+    }
+
+    /// Its masks, from the seed of a key.
+    pub(crate) fn masks(self, set: SetId<'_>, seed: &Seed) -> Masks {
+        Masks {
+            seed: *stream_seed(seed, set, &self.name()),
+            first: 0,
+        }
+    }
+
+    /// The same of a key of version 1.
+    pub(crate) fn numbered_masks(self, shape: &Shape, seed: &Seed) -> Masks {
+        Masks {
+            seed: *seed,
+            first: (self.number(shape) as u64) << 32,
+        }
+    }
+
+    /// Number among [`Shape::parts`].
+    fn number(self, shape: &Shape) -> usize {
         let log = shape.degree.trailing_zeros() as usize;
         match self {
             Self::Step(step) => step,
@@ -178,7 +206,7 @@ impl Part {
         self,
         shape: &Shape,
         secrets: &Secrets<'_>,
-        seed: &Seed,
+        masks: &Masks,
         rng: &mut impl CryptoRng,
     ) -> Vec<u64> {
         let (secret, log2_sigma) = match self {
@@ -186,8 +214,7 @@ impl Part {
             _ => (&secrets.glwe, shape.glwe_log2_sigma),
         };
         let mut bodies = self.messages(shape, secrets);
-        let stream = (seed, self.number(shape));
-        rows::encrypt(secret, log2_sigma, stream, rng, &mut bodies);
+        rows::encrypt(secret, log2_sigma, masks, rng, &mut bodies);
         bodies
     }
 
@@ -243,12 +270,12 @@ impl Part {
         out
     }
 
-    /// The spectra of the record from its bodies and the seed of its masks: row by row, masks before the body.
+    /// The spectra of the record from its bodies and its masks: row by row, masks before the body.
     fn spectra(
         self,
         shape: &Shape,
         [fourier, small]: [&Fourier; 2],
-        seed: &Seed,
+        masks: &Masks,
         bodies: &[u64],
     ) -> Reals {
         let fourier = match self {
@@ -264,7 +291,7 @@ impl Part {
             }
             _ => row * (rank + 1),
         };
-        rows::spectra(fourier, rank, (seed, self.number(shape)), bodies, place)
+        rows::spectra(fourier, rank, masks, bodies, place)
     }
 }
 
@@ -281,16 +308,16 @@ pub(crate) struct Spectra {
 }
 
 impl Spectra {
-    /// From the bodies of all records, in order, with the current thread pool.
+    /// From the masks and bodies of all records, in order, with the current thread pool.
     pub(crate) fn new(
         shape: &Shape,
         fouriers: [&Fourier; 2],
-        seed: &Seed,
+        masks: impl Fn(Part) -> Masks + Sync,
         bodies: &[Vec<u64>],
     ) -> Self {
         let parts = shape.parts().into_par_iter().zip(bodies);
         let mut steps: Vec<Reals> = parts
-            .map(|(part, bodies)| part.spectra(shape, fouriers, seed, bodies))
+            .map(|(part, bodies)| part.spectra(shape, fouriers, &masks(part), bodies))
             .collect();
         let nothing = || Reals::zeroed(0);
         let mut automorphisms = steps.split_off(shape.steps());

@@ -31,22 +31,22 @@ pub(crate) fn unit(gadget: Gadget, level: usize) -> u64 {
     1 << (64 - (level as u32 + 1) * gadget.base_log)
 }
 
-/// The stream of a row's masks: parts of a key and rows of a part are counted from 0.
-fn stream(part: usize, row: usize) -> u64 {
-    (part as u64) << 32 | row as u64
+/// Where the masks of a part's rows come from: row r has the stream `first + r`.
+pub(crate) struct Masks {
+    pub(crate) seed: Seed,
+    pub(crate) first: u64,
 }
 
 /// Replaces message polynomials by the bodies of their encryptions, row by row.
 pub(crate) fn encrypt(
     secret: &RingSecret<'_>,
     log2_sigma: f64,
-    (seed, part): (&Seed, usize),
+    masks: &Masks,
     rng: &mut impl CryptoRng,
     bodies: &mut [u64],
 ) {
-    for (row, body) in bodies.chunks_mut(secret.degree()).enumerate() {
-        let stream = stream(part, row);
-        secret.encrypt((seed, stream), log2_sigma.exp2(), rng, body);
+    for (stream, body) in (masks.first..).zip(bodies.chunks_mut(secret.degree())) {
+        secret.encrypt((&masks.seed, stream), log2_sigma.exp2(), rng, body);
     }
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn encrypt(
 pub(crate) fn spectra(
     fourier: &Fourier,
     rank: usize,
-    (seed, part): (&Seed, usize),
+    Masks { seed, first }: &Masks,
     bodies: &[u64],
     place: impl Fn(usize) -> usize,
 ) -> Reals {
@@ -63,7 +63,7 @@ pub(crate) fn spectra(
     let mut out = Reals::zeroed(count * n);
     let mut masks = vec![0; rank * n];
     for (row, body) in bodies.chunks(n).enumerate() {
-        torus::uniform(seed, stream(part, row), &mut masks);
+        torus::uniform(seed, first + row as u64, &mut masks);
         for (i, poly) in masks.chunks(n).chain([body]).enumerate() {
             fourier.forward(poly, &mut out, place(row) + i);
         }

@@ -1,7 +1,7 @@
 //! Keys of any shape from a seed, for measurements and tests.
 
 use crate::ciphertext::{Big, Glwe, Lwe};
-use crate::parts::{Shape, Spectra};
+use crate::parts::{Part, Shape, Spectra};
 use crate::rows::Secrets;
 use crate::secret::lwe_bits;
 use homaes_math::{Fourier, torus};
@@ -34,9 +34,17 @@ impl Trial {
         let bodies: Vec<Vec<u64>> = shape
             .parts()
             .into_iter()
-            .map(|part| part.bodies(&shape, &secrets, &public, &mut rng))
+            .map(|part| {
+                part.bodies(
+                    &shape,
+                    &secrets,
+                    &part.numbered_masks(&shape, &public),
+                    &mut rng,
+                )
+            })
             .collect();
-        let spectra = Spectra::new(&shape, fouriers.each_ref(), &public, &bodies);
+        let masks = |part: Part| part.numbered_masks(&shape, &public);
+        let spectra = Spectra::new(&shape, fouriers.each_ref(), masks, &bodies);
         drop(secrets);
         Self {
             shape,

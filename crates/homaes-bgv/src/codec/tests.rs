@@ -1,7 +1,8 @@
 //! Every damage to a file has a name.
 use super::*;
-use crate::{Aes, Circuit, Evaluator, Wrapping, sets};
+use crate::{Aes, Circuit, Evaluator, ParamSet, Wrapping, sets};
 use homaes_aes::RoundKeys;
+use homaes_params::SetName;
 use homaes_scheme::Misfit;
 use homaes_wire::Writer;
 use rand_chacha::ChaCha20Rng;
@@ -94,6 +95,51 @@ fn an_evaluation_key_cut_or_changed() {
         bad[at] ^= 0x10;
         let error = read(&bad).unwrap_err();
         assert!(matches!(error, Error::Wire(_)), "byte {at}: {error}");
+    }
+}
+
+/// Streams of keys have the names of what they encrypt, in one set.
+#[test]
+fn streams_of_keys_have_names() {
+    for set in sets::ALL {
+        let params = Params::new(set).unwrap();
+        let mut names = std::collections::HashSet::new();
+        for target in Target::all(&params) {
+            for part in KeyPart::ALL {
+                let mut digits = KeyDigit::all(&params, target, part);
+                assert!(digits.all(|digit| names.insert(digit.name())), "{target:?}");
+            }
+        }
+    }
+    let f = toy();
+    let name = SetName::from_static("bgv/other");
+    let set = ParamSet {
+        name,
+        ..sets::TOY_255
+    };
+    let other = Params::new(&set).unwrap();
+    let coefficients = f.secret.coefficients().to_vec();
+    let same = SecretKey::from_coefficients(&other, f.secret.id(), coefficients);
+    let [file, renamed] = [&f.secret, &same].map(|secret| EvalKeyFile::of_seed(secret, [7; 32]));
+    // by `docs/FORMAT.md`, computed with OpenSSL and the package `blake3` of Python
+    let words = &file.pair(&file.digits[0])[1].limbs[0];
+    assert_eq!(words[..2], [0xdb1_80b3, 0x2f7_f504]);
+    for (target, expected) in [
+        (Target::Frobenius(3), [0, 3, 0, 0, 0, 0]),
+        (Target::Product(2), [1, 2, 0, 0, 0, 0]),
+        (Target::Translate([1, 2, 3]), [2, 1, 2, 3, 0, 0]),
+        (Target::Rotate([1, 2, 3]), [3, 1, 2, 3, 0, 0]),
+        (Target::Cube, [4, 0, 0, 0, 0, 0]),
+    ] {
+        let first = KeyDigit::all(&f.params, target, KeyPart::ALL[0]).next();
+        assert_eq!(first.map(|digit| digit.name()), Some(expected));
+    }
+    for (digit, again) in file.digits.iter().zip(&renamed.digits).step_by(5) {
+        let ([b, a], [other_b, other_a]) = (file.pair(digit), renamed.pair(again));
+        for (one, other) in [(&a, &other_a), (&b, &other_b)] {
+            let mut limbs = one.limbs.iter().zip(&other.limbs);
+            assert!(limbs.all(|(x, y)| x[..] != y[..]));
+        }
     }
 }
 

@@ -286,3 +286,34 @@ fn other_keys_are_refused() {
         "{error:?}"
     );
 }
+
+/// Streams of keys have the names of what they encrypt, in one set.
+#[test]
+fn streams_of_keys_have_names() {
+    for set in sets::ALL {
+        let params = Params::new(set).unwrap();
+        let mut names = std::collections::HashSet::new();
+        let parts = params.shape().parts();
+        assert!(parts.iter().all(|part| names.insert(part.name())));
+    }
+    // by `docs/FORMAT.md`, computed with OpenSSL and the package `blake3` of Python
+    let masks = Part::Automorphism(3).masks(toy().params.id(), &[7; 32]);
+    let mut word = [0];
+    homaes_math::torus::uniform(&masks.seed, masks.first + 2, &mut word);
+    assert_eq!(word, [0x2d5b_f647_04c6_110d]);
+    let named = [Part::Step(5), Part::KeySwitch].map(Part::name);
+    assert_eq!(named, [[0, 5], [3, 0]]);
+    // of another digest, with the same keys
+    let mut set = sets::TOY.clone();
+    if let Variant::Bits(bits) = &mut set.variant {
+        bits.ggsw.levels -= 1;
+    }
+    let (f, other) = (toy(), Params::new(&set).unwrap());
+    let bits = Zeroizing::new(f.secret.bits().to_vec());
+    let same = SecretKey::from_bits(&other, f.secret.id(), bits);
+    let [file, again] = [&f.secret, &same].map(|secret| EvalKeyFile::of_seed(secret, [7; 32]));
+    assert!(file.parts == again.parts);
+    for &part in file.parts.iter().step_by(5) {
+        assert!(file.bodies(part) != again.bodies(part), "{part:?}");
+    }
+}

@@ -55,7 +55,7 @@ fn the_documented_offsets_are_the_real_ones() {
     }
 }
 
-/// Files of ciphertexts have a second version, and no others have.
+/// Evaluation keys and files of ciphertexts have a second version, and no others have.
 #[test]
 fn versions_are_those_of_the_kind() {
     for kind in Kind::ALL {
@@ -68,7 +68,7 @@ fn versions_are_those_of_the_kind() {
             Header::read(&mut &bytes[..], len, None, Path::new("f")).map(|(header, _)| header)
         };
         assert_eq!(header(1).unwrap().version(), 1);
-        let newest = matches!(kind, Kind::Ciphertext | Kind::Values);
+        let newest = matches!(kind, Kind::EvalKey | Kind::Ciphertext | Kind::Values);
         for (version, known) in [(2, newest), (3, false), (u16::MAX, false)] {
             match header(version) {
                 Ok(header) => assert!(known && header.version() == version, "{kind} {version}"),

@@ -3,6 +3,7 @@
 //! The new keys are written under names of their own, which stay when the process is stopped. Every record of an evaluation key is a function of the
 //! secret key and of the public seed in its first record ([`homaes_scheme::file::error_seed`]). So a secret key that was written to its end,
 //! and whole records of an evaluation key that belongs to it, are all that the next run needs.
+//! An evaluation key of an older version has another header and is begun anew.
 
 use super::{KeyFolder, KeyStep, KeyTick, fits_unfinished, refuse_link, rename, sync};
 use crate::keys::{

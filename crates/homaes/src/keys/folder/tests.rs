@@ -374,6 +374,35 @@ fn unfinished_keys_that_are_damaged_or_foreign_are_not_used() {
     assert!(matches!(error, Err(Error::AlreadyExists { .. })));
 }
 
+/// Streams of keys of an older version have numbers. To go on would mix both kinds in one file.
+#[test]
+fn keys_that_an_older_version_began_are_begun_anew() {
+    for name in ["bgv/toy-255", "tfhe/toy"] {
+        let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+        let [secret, eval] = files(&golden.join(name.replace('/', "-")));
+        let folder = tempfile::tempdir().unwrap();
+        let opened = KeyFolder::open(folder.path()).unwrap();
+        let key = SecretKey::open(golden.join(name.replace('/', "-")).join(SECRET_KEY_FILE));
+        let [own, made] = [SECRET_KEY_FILE, EVAL_KEY_FILE].map(|name| folder.path().join(name));
+        key.unwrap()
+            .save(unfinished_path(&own), false, None)
+            .unwrap();
+        fs::write(unfinished_path(&made), &eval[..eval.len() / 2]).unwrap();
+        let set = Set::named(name).unwrap();
+        let mut least = u64::MAX;
+        let mut tick = |_, done, _| least = least.min(done);
+        opened.resume(&set, false, None, &mut tick).unwrap();
+        let [same, anew] = files(folder.path());
+        assert!(same == secret && least == 0, "{name}: {least}");
+        let [old, new] = [&eval, &anew].map(|file| {
+            let mut reader = Reader::from_slice(file, Kind::EvalKey).unwrap();
+            reader.next_record(1, 32).unwrap()
+        });
+        assert!(old != new && eval.len() == anew.len(), "{name}");
+        crate::EvalKey::open(&made).unwrap();
+    }
+}
+
 /// Every state that a kill can leave while a first pair gets its names: the two files go from `NAME.unfinished` to `NAME`, each for a
 /// moment under both.
 #[cfg(unix)]
