@@ -10,7 +10,7 @@ from .modes import Mode
 
 _Path: TypeAlias = str | os.PathLike[str]
 _Bytes: TypeAlias = Buffer | npt.NDArray[np.uint8]
-_Given: TypeAlias = tuple[str | None, _Path | Buffer | npt.NDArray[np.uint8], str, bytes, bytes | None, bytes]
+_Given: TypeAlias = tuple[str | None, _Path | Buffer | npt.NDArray[np.uint8], str, bytes, bytes | None, bytes, bool]
 _Found: TypeAlias = tuple[int, int, int, list[tuple[int, str]]]
 _Step: TypeAlias = Callable[[int, int, int, int, float, int, float, float], object]
 

@@ -123,13 +123,15 @@ class Job:
         shard_batches: int | None = None,
         ignore_space: bool = False,
         cache: Path | None = None,
+        raw: bool = False,
     ) -> Job:
         """Plan a job at ``out``. To plan the same job again gives the one that is there.
 
         ``data``: files or objects, not bytes: workers read them where they are. Keys are given by where they are, too, or as keys that were
         loaded from there. ``shard_batches``: batches of a shard, 8 or fewer unless it is given.
+        ``raw``: as in ``Transcipher.run``.
         """
-        parts = given_of(data, mode)
+        parts = given_of(data, mode, raw)
         keys = {"eval_key": eval_key, "wrapped_key": wrapped_key}
         made = _homaes.Job.plan(
             parts,

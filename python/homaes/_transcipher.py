@@ -86,16 +86,19 @@ class Transcipher:
         resume: bool = False,
         reproducible: bool = False,
         force: bool = False,
+        raw: bool = False,
     ) -> Ciphertexts:
         """Evaluate AES on ``data``, encrypted in ``mode``, into the file ``out``, or in memory.
 
         ``force``: replace a file that is there, but none that is read, and no secret key. Bytes are read where they are, without a copy of all of them. ``resume``: keep what is done beside ``out``,
         and go on from there. ``reproducible``: the same bytes in every run. ``progress``: True for a bar, or what is
         to be called, in this thread, after every step of AES of every batch; an exception from it ends the run.
+        ``raw``: take data for bare AES ciphertext even if they begin like another format, such as ``openssl enc`` with
+        a password.
         """
         if resume and out is None:
             raise ValueError("resume: there is no file to go on with, expected out")
-        parts = given_of(data, mode)
+        parts = given_of(data, mode, raw)
         follower = follower_of(progress)
         step = None if follower is None else follower.step
         kept = None if follower is None else follower.kept
@@ -128,9 +131,9 @@ class Transcipher:
         return f"<homaes.Transcipher under {self.set}, {self.threads} threads>"
 
 
-def given_of(data: Data, mode: Mode | None) -> list[tuple[Any, ...]]:
+def given_of(data: Data, mode: Mode | None, raw: bool) -> list[tuple[Any, ...]]:
     """The parts of a message as the extension takes them."""
-    return [(name, given, *public_of(how)) for name, given, how in _parts_of(data, mode)]
+    return [(name, given, *public_of(how), raw) for name, given, how in _parts_of(data, mode)]
 
 
 def _parts_of(data: Data, mode: Mode | None) -> list[_Given]:

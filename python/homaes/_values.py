@@ -66,14 +66,16 @@ def scan(
     patterns: Mapping[str, Buffer],
     *,
     threads: int | None = None,
+    raw: bool = False,
 ) -> Values:
     """Search AES ciphertext for public patterns at every byte offset, in BGV, without learning what is found.
 
     A pattern that is in the message is found, whatever blocks and batches it is across; one that is not is reported at a given byte with a
     probability of 2^-48. The AES key must be wrapped with ``levels_left=8`` in a set whose slots can be rotated, such as ``bgv/aes128+8``.
     The owner of the key opens the answers with ``SecretKey.open_values``, and ``matches`` says where patterns begin.
+    ``raw``: as in ``Transcipher.run``.
     """
-    given = (None, data, *public_of(mode))
+    given = (None, data, *public_of(mode), raw)
     return Values(_scan(given, eval_key, wrapped_key, _pairs(patterns), threads))
 
 

@@ -658,3 +658,20 @@ def test_paths_are_not_bytes(world: World, tmp_path: Path) -> None:
     for word, call in calls:
         with pytest.raises(TypeError, match=word):
             call()
+
+
+def test_ciphertext_in_another_format_is_refused(world: World, tmp_path: Path) -> None:
+    data, eval_key, wrapped = files_of(world, tmp_path)
+    salted = b"Salted__12345678" + data.read_bytes()
+    data.write_bytes(salted)
+    plan = {"eval_key": eval_key, "wrapped_key": wrapped, "out": tmp_path / "job"}
+    with homaes.Transcipher(world.keys.eval, world.wrapped) as t:
+        for given in (salted, data):
+            with pytest.raises(homaes.ParametersError, match="begins like") as caught:
+                t.run(given, CTR)
+            assert caught.value.expected == "bare AES ciphertext"
+            assert "openssl enc -P -S SALT" in (caught.value.remedy or "")
+            assert t.run(given, CTR, raw=True).report.bytes == len(salted)
+    with pytest.raises(homaes.ParametersError, match="begins like"):
+        homaes.Job.plan(data, CTR, **plan)
+    homaes.Job.plan(data, CTR, **plan, raw=True)

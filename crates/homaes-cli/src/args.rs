@@ -165,6 +165,10 @@ pub(crate) struct Message {
     /// the path may be missing; iv and aad in hex
     #[arg(long, value_name = "LIST", value_parser = file_path())]
     pub(crate) files_from: Option<PathBuf>,
+    /// Take every file for bare AES ciphertext, even if it begins like one of 'openssl enc' with a password, or of
+    /// CMS, S/MIME, age or JWE, which are refused
+    #[arg(long)]
+    pub(crate) raw: bool,
 }
 
 /// Turn an AES-encrypted file into FHE ciphertexts

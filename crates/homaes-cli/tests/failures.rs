@@ -478,6 +478,37 @@ pub(crate) fn lengths_that_do_not_fit_the_mode() {
 }
 
 #[test]
+pub(crate) fn ciphertexts_in_another_format() {
+    let world = World::new();
+    let line = transcipher("keys/eval.hek", "key.hwk", "c", "x");
+    let plan = line.replace("transcipher", "job plan");
+    let plan = plan.replace("x --progress none", "job");
+    let gcm = line.replace(&format!("--mode ctr --iv {IV}"), "--mode gcm");
+    let mail = "To: a@b\nContent-Type: application/pkcs7-mime; name=\"smime.p7m\"\n\nMIIB";
+    let jwe = "eyJhbGciOiJkaXIiLCJlbmMiOiJBMTI4R0NNIn0..AAEC.3q2-7w.AAECAwQFBgcICQoLDA0ODw";
+    for (head, words) in [
+        ("Salted__12345678", "salt 3132333435363738, expected bare"),
+        ("-----BEGIN CMS-----\n", "a CMS or S/MIME message"),
+        (mail, "a CMS or S/MIME message"),
+        (
+            "age-encryption.org/v1\n-> X25519 ",
+            "begins like a file of age",
+        ),
+        (jwe, "a JSON Web Encryption (JWE)"),
+    ] {
+        world.write("c", format!("{head}{}", "7".repeat(32)).as_bytes());
+        for line in [&line, &plan, &gcm] {
+            world.fails(1, line, words);
+        }
+        // one of many, too
+        world.fails(1, &format!("{line} p"), words);
+        world.ok(&format!("{line} --raw --force"));
+        world.ok(&format!("{} --raw --force", gcm));
+    }
+    world.ok(&format!("{plan} --raw"));
+}
+
+#[test]
 pub(crate) fn layouts_that_the_wrapped_key_lacks() {
     let world = World::new();
     let line = transcipher("keys/eval.hek", "key.hwk", "c", "x");

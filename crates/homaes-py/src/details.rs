@@ -102,6 +102,7 @@ pub(crate) fn details(error: &Error) -> Details<'_> {
         Error::UnknownSet { found, expected } => Details::of(found, expected),
         Error::UnknownSetInFile { path, found, expected } => Details::of(found, expected).with(path),
         Error::MessageLength { path, found, expected, .. } => Details::of(*found, *expected).with(path),
+        Error::Foreign { path, format } => Details::of(&format.to_string(), "bare AES ciphertext").with(path),
         Error::Pattern { found, most, .. } => Details::of(*found, &format!("1 to {most}")),
         Error::Value { expected, .. } => Details::expected(*expected),
         Error::Wide { path, expected, .. } => Details::expected(u64::from(*expected)).with(path),

@@ -203,6 +203,7 @@ fn class(error: &Error) -> &'static str {
         | Error::AesKey { .. }
         | Error::AlmostHex { .. }
         | Error::MessageLength { .. }
+        | Error::Foreign { .. }
         | Error::Aad { .. }
         | Error::NotOfMode { .. }
         | Error::Passphrase { .. }

@@ -12,7 +12,8 @@ use pyo3::types::{PyMemoryView, PySlice};
 use std::io;
 use std::path::Path;
 
-/// A part of a message, as Python gives it: name, path or buffer, mode, nonce or IV, tag, associated data.
+/// A part of a message, as Python gives it: name, path or buffer, mode, nonce or IV, tag, associated data, and whether
+/// it may begin like another format.
 pub(crate) type Given<'py> = (
     Option<String>,
     Bound<'py, PyAny>,
@@ -20,6 +21,7 @@ pub(crate) type Given<'py> = (
     Vec<u8>,
     Option<Vec<u8>>,
     Vec<u8>,
+    bool,
 );
 
 /// The message of these parts.
@@ -56,11 +58,12 @@ pub(crate) struct FilePart {
     location: Location,
     mode: Mode,
     aad: Vec<u8>,
+    raw: bool,
 }
 
 impl FilePart {
     /// The part, as Python gives it.
-    pub(crate) fn of((name, data, mode, iv, tag, aad): Given<'_>) -> PyResult<Self> {
+    pub(crate) fn of((name, data, mode, iv, tag, aad, raw): Given<'_>) -> PyResult<Self> {
         let mode = mode_of(&mode, &iv)?;
         if buffer(&data)?.is_some() {
             return Err(PyTypeError::new_err(
@@ -78,13 +81,14 @@ impl FilePart {
             location,
             mode,
             aad,
+            raw,
         })
     }
 
     /// Opens it; reading ends once `cancel` is thrown.
     fn open(self, cancel: Cancel) -> Result<Part, JobError> {
         let inner = open_source(&self.location)?;
-        let part = Part::of(Cancellable { inner, cancel }, self.mode)?;
+        let part = open_part(Cancellable { inner, cancel }, self.mode, self.raw)?;
         match self.aad.is_empty() {
             true => Ok(part),
             false => Ok(part.with_aad(self.aad)?),
@@ -100,23 +104,31 @@ impl FilePart {
     }
 }
 
+/// All of a source, which is refused if it begins like another format and is not `raw`.
+fn open_part(source: impl Source + 'static, mode: Mode, raw: bool) -> homaes::Result<Part> {
+    match raw {
+        false => Part::of(source, mode),
+        true => Part::raw(source, mode),
+    }
+}
+
 /// A part, whatever its name.
-pub(crate) fn part((_, data, mode, iv, tag, aad): Given<'_>) -> PyResult<Part> {
+pub(crate) fn part((_, data, mode, iv, tag, aad, raw): Given<'_>) -> PyResult<Part> {
     let mode = mode_of(&mode, &iv)?;
     let made = match (buffer(&data)?, tag) {
         (Some(buffer), tag) => {
             let source = BufferSource::new(&data, &buffer)?;
             match tag {
-                None => Part::of(source, mode),
-                Some(tag) => Part::of(Tagged { source, tag }, mode),
+                None => open_part(source, mode, raw),
+                Some(tag) => open_part(Tagged { source, tag }, mode, raw),
             }
         }
         // many files may be more than the process may have open
         (None, tag) => {
             let source = Reopened::new(path_or_bytes(&data, true)?).map_err(raise)?;
             match tag {
-                None => Part::of(source, mode),
-                Some(tag) => Part::of(Tagged { source, tag }, mode),
+                None => open_part(source, mode, raw),
+                Some(tag) => open_part(Tagged { source, tag }, mode, raw),
             }
         }
     };

@@ -2,7 +2,7 @@
 
 mod remedy;
 
-use crate::{ParamsError, SchemeError};
+use crate::{Foreign, ParamsError, SchemeError};
 use homaes_aes::Direction;
 use homaes_wire::WireError;
 use std::io;
@@ -261,6 +261,14 @@ pub enum Error {
         found: u64,
         /// What the mode needs.
         expected: &'static str,
+    },
+    /// The file to transcipher holds AES ciphertext in another format, or none.
+    #[error("{}: begins like {format}, expected bare AES ciphertext", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        format: Foreign,
     },
     /// Associated data that cannot be carried.
     #[error(

@@ -64,6 +64,7 @@ mod evaluate;
 mod expect;
 #[cfg(feature = "tfhe-rs")]
 mod export;
+mod foreign;
 mod gcm;
 mod inspect;
 mod keys;
@@ -97,6 +98,7 @@ pub use error::{Error, Result};
 pub use expect::Expect;
 #[cfg(feature = "tfhe-rs")]
 pub use export::{export_fheuint8, read_client_key, read_fheuint8};
+pub use foreign::Foreign;
 pub use homaes_aes::{Block, Counter, Direction, KeySize, Layout, Mode};
 pub use homaes_bridge::Fitness;
 pub use homaes_params::{Estimate, Published, Purpose, SecretWeight, SetCard};
@@ -124,7 +126,7 @@ pub use scan::Scan;
 pub use scheme::{NoiseTerms, Scheme, Set, Variant, Yardstick};
 pub use scheme_error::{ParamsError, SchemeError};
 pub use shard::{Fetch, Merge, Shard, ShardName};
-pub use source::{Memory, Reopened, Source};
+pub use source::{FileSource, Memory, Reopened, Source};
 pub use split::Split;
 #[cfg(feature = "tfhe-rs")]
 pub use tfhe::ClientKey;

@@ -2,6 +2,7 @@
 
 use crate::counters::overlap;
 use crate::error::quoted;
+use crate::foreign::{Foreign, HEAD_BYTES};
 use crate::meta::{MAX_AAD_BYTES, MAX_PARTS_BYTES, PartMeta, check_names};
 use crate::source::{FileSource, Held, Source};
 use crate::split::Split;
@@ -57,8 +58,8 @@ impl Part {
     /// Opens a file that was encrypted in `mode`. In GCM it ends with the tag.
     ///
     /// # Errors
-    /// [`Error::MessageLength`] if its length does not fit the mode; [`Error::Io`] if the file cannot be read or is not a
-    /// regular file: its length must be known in advance.
+    /// [`Error::Foreign`] if it begins like another format, [`Error::MessageLength`] if its length does not fit the
+    /// mode; [`Error::Io`] if the file cannot be read or is not a regular file: its length must be known in advance.
     pub fn open(path: impl AsRef<Path>, mode: Mode) -> Result<Self> {
         Self::of(FileSource::open(path.as_ref())?, mode)
     }
@@ -91,8 +92,18 @@ impl Part {
     /// All of a source that was encrypted in `mode`. In GCM it ends with the tag.
     ///
     /// # Errors
-    /// [`Error::MessageLength`] if its length does not fit the mode; [`Error::Io`].
+    /// [`Error::Foreign`] if it begins like another format, [`Error::MessageLength`] if its length does not fit the
+    /// mode; [`Error::Io`].
     pub fn of(source: impl Source + 'static, mode: Mode) -> Result<Self> {
+        refuse_foreign(&source)?;
+        Self::raw(source, mode)
+    }
+
+    /// As [`of`](Self::of), whatever the source begins like.
+    ///
+    /// # Errors
+    /// As [`of`](Self::of), without [`Error::Foreign`].
+    pub fn raw(source: impl Source + 'static, mode: Mode) -> Result<Self> {
         Self::with(Arc::new(source), 0, mode)
     }
 
@@ -101,6 +112,15 @@ impl Part {
     /// # Errors
     /// As [`of`](Self::of).
     pub fn with_nonce(source: impl Source + 'static) -> Result<Self> {
+        refuse_foreign(&source)?;
+        Self::raw_with_nonce(source)
+    }
+
+    /// As [`with_nonce`](Self::with_nonce), whatever the source begins like.
+    ///
+    /// # Errors
+    /// As [`with_nonce`](Self::with_nonce), without [`Error::Foreign`].
+    pub fn raw_with_nonce(source: impl Source + 'static) -> Result<Self> {
         let found = source.bytes();
         if found < NONCE_BYTES + TAG_BYTES {
             let expected = "at least 28: a nonce of 12 bytes, the ciphertext and a tag of 16";
@@ -559,6 +579,20 @@ impl fmt::Debug for Part {
             .field("bytes", &self.bytes)
             .field("public", &self.public)
             .finish()
+    }
+}
+
+/// Refuses a source that begins like another format.
+fn refuse_foreign(source: &dyn Source) -> Result<()> {
+    let mut head = vec![0; source.bytes().min(HEAD_BYTES) as usize];
+    let read = source.read_at(0, &mut head);
+    read.map_err(|error| Error::io(source.name(), error))?;
+    match Foreign::of_head(&head) {
+        None => Ok(()),
+        Some(format) => Err(Error::Foreign {
+            path: source.name().to_owned(),
+            format,
+        }),
     }
 }
 

@@ -35,7 +35,7 @@ pub trait Source: Send + Sync {
 
 /// A regular file.
 #[derive(Debug)]
-pub(crate) struct FileSource {
+pub struct FileSource {
     file: File,
     path: PathBuf,
     stamp: Stamp,
@@ -60,7 +60,10 @@ impl Stamp {
 
 impl FileSource {
     /// Opens a regular file.
-    pub(crate) fn open(path: &Path) -> Result<Self> {
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn open(path: &Path) -> Result<Self> {
         let error = |source| Error::io(path, source);
         // Asked before opening: opening a pipe would wait for its writer.
         if !fs::metadata(path).map_err(error)?.is_file() {
@@ -69,8 +72,11 @@ impl FileSource {
         Self::of(File::open(path).map_err(error)?, path)
     }
 
-    /// A file that is open; `path` names it in errors.
-    pub(crate) fn of(file: File, path: &Path) -> Result<Self> {
+    /// A regular file that is open; `path` names it in errors.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn of(file: File, path: &Path) -> Result<Self> {
         let data = file.metadata();
         let data = data.map_err(|source| Error::io(path, source))?;
         match data.is_file() {

@@ -1,9 +1,9 @@
 //! What is read: a file, standard input, or many files as parts of one message.
 
 use crate::args::{self, Mode, is_stream, parse_iv, parse_nonce};
-use crate::cmd::{open_file, read_aad};
+use crate::cmd::{STANDARD_INPUT, open_file, read_aad};
 use crate::console::{self, Failure};
-use homaes::{Error, Message, Part, Reopened, unhex};
+use homaes::{Error, FileSource, Message, Part, Reopened, unhex};
 use homaes_job::{Location, open_source};
 use serde_json::Value;
 use std::fs::{self, File};
@@ -11,10 +11,11 @@ use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 /// How a file was encrypted.
-pub(crate) enum How {
-    Mode(homaes::Mode),
-    /// In mode gcm, with the nonce at the start of the file.
-    OwnNonce,
+pub(crate) struct How {
+    /// `None`: mode gcm, with the nonce at the start of the file.
+    mode: Option<homaes::Mode>,
+    /// Whether it may begin like another format.
+    raw: bool,
 }
 
 impl How {
@@ -26,30 +27,32 @@ impl How {
         }
         // in a list each file may have its own
         if args.iv.is_none() && args.inputs.is_empty() && args.files_from.is_some() {
-            return Ok(Self::OwnNonce);
+            let raw = args.raw;
+            return Ok(Self { mode: None, raw });
         }
-        let how = Self::of(args.mode, args.iv.as_deref());
+        let how = Self::of(args.mode, args.iv.as_deref(), args.raw);
         how.map_err(|reason| Failure::Usage(format!("--iv: {reason}")))
     }
 
-    fn of(mode: Mode, iv: Option<&str>) -> Result<Self, String> {
+    fn of(mode: Mode, iv: Option<&str>, raw: bool) -> Result<Self, String> {
         let no_iv = || format!("mode {} takes none; leave it out", mode.name());
         let with_iv = |what| {
             let missing = || format!("missing, expected 32 hex digits: {what}");
             let iv = parse_iv(iv.ok_or_else(missing)?, what)?;
             homaes::Mode::with_iv(mode.name(), iv).ok_or_else(no_iv)
         };
-        Ok(Self::Mode(match (mode, iv) {
-            (Mode::Ecb, None) => homaes::Mode::Ecb,
+        let mode = match (mode, iv) {
+            (Mode::Ecb, None) => Some(homaes::Mode::Ecb),
             (Mode::Ecb, Some(_)) => return Err(no_iv()),
-            (Mode::Gcm, None) => return Ok(Self::OwnNonce),
+            (Mode::Gcm, None) => None,
             (Mode::Gcm, Some(text)) => {
                 let nonce = parse_nonce(text)?;
-                homaes::Mode::Gcm { nonce }
+                Some(homaes::Mode::Gcm { nonce })
             }
-            (Mode::Cbc | Mode::Cfb, _) => with_iv("the initialisation vector")?,
-            _ => with_iv("the whole initial counter block")?,
-        }))
+            (Mode::Cbc | Mode::Cfb, _) => Some(with_iv("the initialisation vector")?),
+            _ => Some(with_iv("the whole initial counter block")?),
+        };
+        Ok(Self { mode, raw })
     }
 
     /// A part that was encrypted so: a file, or an object of a bucket.
@@ -61,9 +64,11 @@ impl How {
     }
 
     fn of_source(&self, source: impl homaes::Source + 'static) -> Result<Part, Error> {
-        match self {
-            Self::Mode(mode) => Part::of(source, *mode),
-            Self::OwnNonce => Part::with_nonce(source),
+        match (self.mode, self.raw) {
+            (Some(mode), false) => Part::of(source, mode),
+            (None, false) => Part::with_nonce(source),
+            (Some(mode), true) => Part::raw(source, mode),
+            (None, true) => Part::raw_with_nonce(source),
         }
     }
 }
@@ -212,7 +217,7 @@ fn listed(
             found.map_err(|_| wrong(&format!("there is no mode '{name}'")))
         });
         let mode = mode.transpose()?.unwrap_or(args.mode);
-        let how = How::of(mode, text("iv").or(args.iv.as_deref()));
+        let how = How::of(mode, text("iv").or(args.iv.as_deref()), args.raw);
         let how = how.map_err(|reason| wrong(&format!("iv: {reason}")))?;
         let own = text("aad").map(|aad| {
             let bytes = unhex(aad);
@@ -245,23 +250,17 @@ fn open_part(input: &Path, how: &How) -> Result<Part, Failure> {
     if bucket(input)?.is_some() {
         return how.part(input);
     }
-    if is_stream(input) {
-        let (file, name) = (spooled_input()?, "standard input");
-        return Ok(match how {
-            How::Mode(mode) => Part::from_file(file, name, *mode)?,
-            How::OwnNonce => Part::from_file_with_nonce(file, name)?,
-        });
-    }
-    let part = match how {
-        How::Mode(mode) => Part::open(input, *mode),
-        How::OwnNonce => Part::open_with_nonce(input),
+    let source = match is_stream(input) {
+        true => FileSource::of(spooled_input()?, Path::new(STANDARD_INPUT)),
+        false => FileSource::open(input),
     };
-    part.map_err(|error| match &error {
+    let source = source.map_err(|error| match &error {
         Error::Io { source, .. } if source.kind() == io::ErrorKind::InvalidInput => Failure::Work(
             format!("{error}; give a regular file, or - for standard input"),
         ),
         _ => error.into(),
-    })
+    })?;
+    Ok(how.of_source(source)?)
 }
 
 /// Standard input to its end: a run must know the length before it starts. A file without a name, which the system

@@ -83,6 +83,7 @@ fn messages_are_documented_as_they_are_printed() {
     failures::wrong_keys();
     failures::wrong_aes_keys();
     failures::lengths_that_do_not_fit_the_mode();
+    failures::ciphertexts_in_another_format();
     failures::layouts_that_the_wrapped_key_lacks();
     let met = MET.take();
     let errors = met.iter().filter(|entry| !entry.starts_with("warning: "));

@@ -49,6 +49,7 @@ impl Error {
                 "correct the digits; if it is a raw AES-256 key, give its 64 hex digits"
             }
             Self::MessageLength { .. } => "check that the file is whole and that this is its mode",
+            Self::Foreign { format, .. } => format.remedy(),
             Self::Aad { .. } => "give associated data with mode gcm only, and not more",
             Self::Direction { found, .. } => match found {
                 Direction::Encrypt => "wrap the AES key with wrap-key --direction decrypt",

@@ -1,0 +1,201 @@
+//! Formats that hold an AES ciphertext, or look as if they did, but are not one byte for byte.
+
+use crate::hex;
+use std::fmt;
+
+/// Bytes at the start of a file that tell its format.
+pub(crate) const HEAD_BYTES: u64 = 8192;
+
+/// A format that is no bare AES ciphertext, told by its head.
+///
+/// Bits of the head that are fixed, so that a random ciphertext matches with probability 2^-bits at most:
+///
+/// | format | what is fixed | bits |
+/// |---|---|---|
+/// | openssl enc | `Salted__` | 64 |
+/// | CMS, DER or BER | tags of SEQUENCE, OID and `[0]`, length and content of one of three OIDs | 103 |
+/// | CMS, PEM | `-----BEGIN CMS-----`, `-----BEGIN PKCS7-----` | 152 |
+/// | S/MIME | `Content-Type: application/pkcs7-mime`, case aside, at one of 8192 places | 236 |
+/// | age | `age-encryption.org/v1`, `-----BEGIN AGE ENCRYPTED FILE-----` | 168 |
+/// | JWE, compact | `eyJ`, `"enc":` in base64url, three dots, 2 bits of every other character | 90 |
+/// | JWE, JSON | `{"ciphertext"`, or `{`, another member's name and that at one of 8192 places | 103 |
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Foreign {
+    /// `openssl enc` with a password, whose salt this is.
+    Openssl {
+        /// What key and IV are derived from, beside the password.
+        salt: [u8; 8],
+    },
+    /// CMS or PKCS #7 in DER, BER or PEM, or an S/MIME mail.
+    Cms,
+    /// age, binary or armored.
+    Age,
+    /// JSON Web Encryption, compact or JSON.
+    Jwe,
+}
+
+impl Foreign {
+    /// What `head` is the start of.
+    #[must_use]
+    pub fn of_head(head: &[u8]) -> Option<Self> {
+        if let Some(salt) = head.strip_prefix(b"Salted__").and_then(<[u8]>::first_chunk) {
+            return Some(Self::Openssl { salt: *salt });
+        }
+        let text = head.trim_ascii_start();
+        let starts = |starts: &[&str]| starts.iter().any(|s| text.starts_with(s.as_bytes()));
+        match () {
+            () if is_cms(head) => Some(Self::Cms),
+            () if starts(&["-----BEGIN CMS-----", "-----BEGIN PKCS7-----"]) => Some(Self::Cms),
+            () if starts(&[
+                "age-encryption.org/v1",
+                "-----BEGIN AGE ENCRYPTED FILE-----",
+            ]) =>
+            {
+                Some(Self::Age)
+            }
+            () if is_smime(text) => Some(Self::Cms),
+            () if is_compact_jwe(text) || is_json_jwe(text) => Some(Self::Jwe),
+            () => None,
+        }
+    }
+
+    /// How to get AES ciphertext.
+    pub(crate) fn remedy(self) -> &'static str {
+        match self {
+            Self::Openssl { .. } => {
+                "cut its head off with 'tail -c +17', and get key and IV by 'openssl enc -P -S SALT' with the options of the encryption"
+            }
+            Self::Cms | Self::Jwe => {
+                "take AES key, IV and ciphertext out of it as docs/files.md says, or encrypt its content anew with 'openssl enc -K'"
+            }
+            Self::Age => "decrypt it with age, and encrypt its content with 'openssl enc -K'",
+        }
+    }
+}
+
+impl fmt::Display for Foreign {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Openssl { salt } => {
+                write!(f, "the output of 'openssl enc' with salt {}", hex(salt))
+            }
+            Self::Cms => f.write_str("a CMS or S/MIME message"),
+            Self::Age => f.write_str("a file of age, which has no AES in it"),
+            Self::Jwe => f.write_str("a JSON Web Encryption (JWE)"),
+        }
+    }
+}
+
+/// A SEQUENCE, of definite length or not, that begins with the OID of enveloped, encrypted or authenticated-enveloped
+/// data and has an explicit `[0]` behind it.
+fn is_cms(head: &[u8]) -> bool {
+    const PKCS: [u8; 6] = [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d];
+    const CONTENTS: [&[u8]; 3] = [
+        &[1, 7, 3],
+        &[1, 7, 6],
+        // of RFC 5083
+        &[1, 9, 16, 1, 23],
+    ];
+    let length_bytes = |first: u8| match first {
+        0..=0x80 => Some(0),
+        0x81..=0x88 => Some(usize::from(first - 0x80)),
+        _ => None,
+    };
+    let content = head.split_first_chunk().and_then(|(&[tag, first], rest)| {
+        let bytes = length_bytes(first).filter(|_| tag == 0x30)?;
+        rest.get(bytes..)?.strip_prefix(&[6])
+    });
+    let Some((&length, oid)) = content.and_then(<[u8]>::split_first) else {
+        return false;
+    };
+    let Some(arc) = oid.strip_prefix(&PKCS) else {
+        return false;
+    };
+    CONTENTS.iter().any(|content| {
+        let after = arc.strip_prefix(*content);
+        usize::from(length) == PKCS.len() + content.len()
+            && after.and_then(<[u8]>::first) == Some(&0xa0)
+    })
+}
+
+/// Lines of a mail's head, one of which says that its content is CMS.
+fn is_smime(text: &[u8]) -> bool {
+    const FIELD: &str = "content-type:";
+    const TYPES: [&str; 2] = ["application/pkcs7-mime", "application/x-pkcs7-mime"];
+    let ascii = text.utf8_chunks().next().map_or("", |chunk| chunk.valid());
+    let head = ascii.to_ascii_lowercase().replace("\r\n", "\n");
+    let head = head.split("\n\n").next().unwrap_or_default();
+    head.match_indices(FIELD).any(|(at, _)| {
+        let value = head[at + FIELD.len()..].trim_start();
+        let starts_line = at == 0 || head[..at].ends_with('\n');
+        starts_line && TYPES.iter().any(|kind| value.starts_with(kind))
+    })
+}
+
+/// Parts in base64url with dots between them, the first of which is a JSON object with a member `enc`.
+fn is_compact_jwe(text: &[u8]) -> bool {
+    let text = text.trim_ascii_end();
+    let dots = text.iter().filter(|&&byte| byte == b'.').count();
+    // three where the ciphertext is longer than the head
+    if !text.starts_with(b"eyJ") || !(3..=4).contains(&dots) {
+        return false;
+    }
+    let mut parts = text.split(|&byte| byte == b'.').map(from_base64url);
+    let header = parts.next().flatten();
+    let header = header.and_then(|json| serde_json::from_slice::<serde_json::Value>(&json).ok());
+    header.is_some_and(|header| header["enc"].is_string()) && parts.all(|part| part.is_some())
+}
+
+/// A JSON object that begins with a member of JWE and has a ciphertext.
+fn is_json_jwe(text: &[u8]) -> bool {
+    const MEMBERS: [&[u8]; 9] = [
+        b"protected",
+        b"unprotected",
+        b"header",
+        b"recipients",
+        b"encrypted_key",
+        b"aad",
+        b"iv",
+        b"ciphertext",
+        b"tag",
+    ];
+    let object = text.strip_prefix(b"{").map(<[u8]>::trim_ascii_start);
+    let Some(first) = object.and_then(|rest| rest.strip_prefix(b"\"")) else {
+        return false;
+    };
+    let named = |name: &&[u8]| {
+        first
+            .strip_prefix(*name)
+            .is_some_and(|rest| rest.starts_with(b"\""))
+    };
+    let ciphertext = b"\"ciphertext\"";
+    MEMBERS.iter().any(named)
+        && text
+            .windows(ciphertext.len())
+            .any(|some| some == ciphertext)
+}
+
+/// The bytes of base64url without padding; a last character that is cut off is left out.
+fn from_base64url(text: &[u8]) -> Option<Vec<u8>> {
+    let digit = |byte: &u8| match byte {
+        b'A'..=b'Z' => Some(byte - b'A'),
+        b'a'..=b'z' => Some(byte - b'a' + 26),
+        b'0'..=b'9' => Some(byte - b'0' + 52),
+        b'-' => Some(62),
+        b'_' => Some(63),
+        _ => None,
+    };
+    let digits = text.iter().map(digit).collect::<Option<Vec<u8>>>()?;
+    let bytes = digits.chunks(4).flat_map(|some| {
+        let word = some
+            .iter()
+            .fold(0, |word, &digit| word << 6 | u32::from(digit));
+        let word = word << (6 * (4 - some.len())) << 8;
+        word.to_be_bytes().into_iter().take(some.len() * 6 / 8)
+    });
+    Some(bytes.collect())
+}
+
+#[cfg(test)]
+mod tests;
