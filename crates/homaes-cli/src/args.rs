@@ -62,10 +62,13 @@ pub(crate) struct Demo {
     pub(crate) blocks: Option<u64>,
 }
 
-/// List every parameter set
+/// List the secure parameter sets
 #[derive(Debug, clap::Args)]
 pub(crate) struct Params {
-    /// Print one JSON document with everything known about each set
+    /// List sets of papers and toys too, which protect nothing
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Print one JSON document with everything known about every set, as with --all
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -130,12 +130,20 @@ fn secret_keys_are_private_and_exposed_ones_are_warned_about() {
 #[test]
 fn params_lists_every_set() {
     let world = World::new();
-    let table = world.ok("params").out;
+    let table = world.ok("params --all").out;
+    let secure = world.ok("params").out;
     let document = json(&world.ok("params --json"));
     let sets = document.as_array().unwrap();
     assert!(sets.len() >= 3);
     for set in sets {
-        assert!(table.contains(set["name"].as_str().unwrap()));
+        let name = set["name"].as_str().unwrap();
+        assert!(table.contains(name));
+        let row = |line: &str| line.split_whitespace().next() == Some(name);
+        assert_eq!(
+            secure.lines().any(row),
+            set["purpose"] == "secure",
+            "{name}"
+        );
         for field in [
             "name",
             "scheme",

@@ -10,7 +10,7 @@ use crate::common::World;
 #[test]
 fn a_scheme_of_one_file_is_known_to_every_command() {
     let world = World::of("plain/toy");
-    let params = world.ok("params");
+    let params = world.ok("params --all");
     assert!(params.out.contains("plain/toy"), "{}", params.out);
     let json: serde_json::Value = serde_json::from_str(&world.ok("params --json").out).unwrap();
     let sets = json.as_array().unwrap();

@@ -134,7 +134,7 @@ fn files_are_made_read_and_described() {
 #[test]
 fn sets_stand_beside_those_of_other_schemes() {
     let world = World::new();
-    let out = world.ok("params").out;
+    let out = world.ok("params --all").out;
     for set in sets(&world) {
         let name = set["name"].as_str().unwrap();
         let rows = out.lines().filter(|line| line.starts_with(name));

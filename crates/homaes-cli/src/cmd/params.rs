@@ -15,7 +15,9 @@ pub(crate) fn run(args: &Params) -> Result<(), Failure> {
     if args.json {
         return console::print_json(&sets.iter().map(set_json).collect());
     }
-    let rows: Vec<_> = sets.iter().map(|set| row(set.card())).collect();
+    let shown = sets.iter().filter(|set| args.all || set.is_secure());
+    let shown: Vec<_> = shown.collect();
+    let rows: Vec<_> = shown.iter().map(|set| row(set.card())).collect();
     let head = [
         "set",
         "purpose",
@@ -33,11 +35,17 @@ pub(crate) fn run(args: &Params) -> Result<(), Failure> {
         "\nclaimed, estimated: bits of security, claimed by the paper in sets of purpose 'paper'; rotations: with attacks that rotate the secret; blocks, ciphertexts: of one batch, wrapped key: of the largest AES key,\nin the set's first layout. Only sets of purpose 'secure' protect data.\n\n",
     )?;
     let head = ["set", "layout", "blocks", "AES-128", "AES-192", "AES-256"];
-    let rows: Vec<_> = sets.iter().flat_map(layout_rows).collect();
+    let rows: Vec<_> = shown.iter().flat_map(|set| layout_rows(set)).collect();
     console::print(&table::columns(head, &rows))?;
     console::print(
         "\nblocks: of one batch. AES-128 to AES-256: most multiplications that may be left on the results, - if the set\ndoes not carry this key size, 'no levels' if they can be bootstrapped instead.\n",
-    )
+    )?;
+    match args.all {
+        true => Ok(()),
+        false => console::print(
+            "\n'homaes params --all' also lists sets of papers and toys, which protect nothing.\n",
+        ),
+    }
 }
 
 fn row(card: &SetCard) -> [String; 10] {
