@@ -3,6 +3,7 @@
 //! A reader that closes standard output early is no error (`homaes params | head -1`), and nothing here panics when a
 //! stream is gone.
 
+use clap::error::{ContextKind, ContextValue};
 use homaes::{Error, Set};
 use homaes_job::JobError;
 use std::io::{self, Write};
@@ -74,6 +75,11 @@ pub(crate) fn usage(error: &clap::Error) -> u8 {
         let _ = io::stderr().write_all(text.as_bytes());
         return exit_code(Err(Failure::Usage(
             "no command given; choose one of the above".into(),
+        )));
+    }
+    if error.get(ContextKind::InvalidSubcommand) == Some(&ContextValue::String("encrypt".into())) {
+        return exit_code(Err(Failure::Usage(
+            "there is no command 'encrypt'; encrypt with any AES tool, such as 'openssl enc -K', then call 'homaes wrap-key' and 'homaes transcipher'".into(),
         )));
     }
     // The first paragraph is the message; usage and hints follow.

@@ -42,6 +42,7 @@ pub(crate) fn wrong_command_lines() {
             "keygen --set bgv/none --out x --accept-insecure",
             "bgv/toy-255",
         ),
+        ("encrypt -o x c", "encrypt with any AES tool"),
         ("keygen --set bgv/toy-255 --out x", "--accept-insecure"),
         ("keygen --set tfhe/x --out x", "unknown parameter set"),
         ("demo --set bgv/none", "unknown parameter set"),
