@@ -227,8 +227,9 @@ def test_exceptions(world: World, tmp_path: Path) -> None:
     assert 'direction="decrypt"' in (direction.value.remedy or "")
     with pytest.raises(homaes.InsecureParametersError, match="offers no security"):
         homaes.keygen("bgv/toy-255")
-    with pytest.raises(homaes.ParametersError, match="unknown parameter set"):
-        homaes.keygen("bgv/none")
+    with pytest.raises(homaes.ParametersError, match="did you mean bgv/aes128") as unknown:
+        homaes.keygen("bgv/ase128")
+    assert "bgv/aes256" in str(unknown.value.expected)
     with pytest.raises(homaes.ParametersError, match="not an AES key") as key:
         world.keys.secret.wrap(bytes(17))
     assert key.value.found == 17

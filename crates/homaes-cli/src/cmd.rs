@@ -31,27 +31,9 @@ use std::path::Path;
 /// The set that the command line names; it is the command line that is wrong if there is none.
 fn named_set(name: &str) -> Result<Set, Failure> {
     Set::named(name).map_err(|error| match error {
-        Error::UnknownSet { .. } => Failure::Usage(match near(name) {
-            Some(near) => format!("{error}; did you mean {near}? 'homaes params' shows all"),
-            None => format!("{error}; {}", error.remedy()),
-        }),
+        Error::UnknownSet { .. } => Failure::Usage(format!("{error}; {}", error.remedy())),
         error => error.into(),
     })
-}
-
-/// The set that somebody may have meant who left out the scheme or a part of the name; secure sets come first.
-fn near(name: &str) -> Option<&'static str> {
-    let rest = |set: &str| set.split_once('/').map(|(_, rest)| rest.to_owned());
-    let lower = name.to_lowercase();
-    let whole = Set::names()
-        .into_iter()
-        .find(|set| *set == lower || rest(set).as_deref() == Some(&*lower));
-    let part = || {
-        Set::names()
-            .into_iter()
-            .find(|set| lower.len() > 2 && set.contains(&*lower))
-    };
-    whole.or_else(part)
 }
 
 /// The set given by name, or the default of the variant, or that of the scheme, to which it must belong.

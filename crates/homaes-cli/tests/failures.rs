@@ -39,8 +39,8 @@ pub(crate) fn wrong_command_lines() {
         ("frobnicate", "frobnicate"),
         ("keygen --set bgv/toy-255", "--out"),
         (
-            "keygen --set bgv/none --out x --accept-insecure",
-            "bgv/toy-255",
+            "keygen --set bgv/ase128 --out x",
+            "unknown parameter set \"bgv/ase128\" (did you mean bgv/aes128?), secure ones are bgv/aes128, ",
         ),
         ("encrypt -o x c", "encrypt with any AES tool"),
         ("keygen --set bgv/toy-255 --out x", "--accept-insecure"),

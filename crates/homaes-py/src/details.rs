@@ -99,7 +99,7 @@ pub(crate) fn details(error: &Error) -> Details<'_> {
         Error::File { path, source } => of_file(source).with(path),
         Error::OtherRun { path, found, expected } | Error::Unexpected { path, found, expected, .. } => Details::of(found, expected).with(path),
         Error::UnfinishedOfSet { path, found, expected } => Details::of(found, *expected).with(path),
-        Error::UnknownSet { found, expected } => Details::of(found, expected),
+        Error::UnknownSet { found, expected, .. } => Details::of(found, expected),
         Error::UnknownSetInFile { path, found, expected } => Details::of(found, expected).with(path),
         Error::MessageLength { path, found, expected, .. } => Details::of(*found, *expected).with(path),
         Error::Foreign { path, format } => Details::of(&format.to_string(), "bare AES ciphertext").with(path),

@@ -212,11 +212,13 @@ pub enum Error {
     #[error(transparent)]
     Params(ParamsError),
     /// No parameter set has this name.
-    #[error("unknown parameter set {}, expected one of: {expected}", quoted(found))]
+    #[error("unknown parameter set {}{}, secure ones are {expected}", quoted(found), did_you_mean(*near))]
     UnknownSet {
         /// The name.
         found: String,
-        /// The known names.
+        /// The name that may be meant.
+        near: Option<&'static str>,
+        /// The names of secure sets.
         expected: String,
     },
     /// The file is for a parameter set that this program does not have.
@@ -581,6 +583,11 @@ fn prefix(path: &Option<PathBuf>) -> String {
         .map_or_else(String::new, |path| format!("{}: ", path.display()))
 }
 
+/// The name that may be meant, for an error.
+fn did_you_mean(near: Option<&str>) -> String {
+    near.map_or_else(String::new, |near| format!(" (did you mean {near}?)"))
+}
+
 /// What AES does in a direction.
 fn cipher(direction: Direction) -> &'static str {
     match direction {
@@ -656,6 +663,7 @@ mod tests {
         ];
         let long = Error::UnknownSet {
             found: "\n".repeat(1_000_000),
+            near: None,
             expected: "bgv/toy-255".to_owned(),
         };
         let text = long.to_string();

@@ -11,7 +11,7 @@ pub(crate) use family::{
 };
 pub use family::{NoiseTerms, Variant, Yardstick};
 
-use crate::{Error, Quality, Result, SchemeError};
+use crate::{Error, ParamsError, Quality, Result, SchemeError};
 use core::fmt;
 use homaes_aes::{KeySize, Layout};
 use homaes_params::{Purpose, SetCard};
@@ -139,31 +139,42 @@ impl Set {
     /// # Errors
     /// [`Error::UnknownSet`].
     pub fn named(name: &str) -> Result<Self> {
-        let found = Scheme::of_set(name).and_then(|scheme| {
-            let params = scheme.family().params(name)?;
-            Some(params.map(|params| Self {
-                scheme,
-                card: Arc::new(params.card()),
-                params,
-            }))
-        });
-        let set = found.ok_or_else(|| Error::UnknownSet {
-            found: name.to_owned(),
-            expected: Self::names().join(", "),
+        let set = Self::find(name).ok_or_else(|| {
+            let secure = Self::all().into_iter().filter(Self::is_secure);
+            let secure: Vec<_> = secure.map(|set| set.name()).collect();
+            Error::UnknownSet {
+                found: name.to_owned(),
+                near: nearest(name, &Self::names()),
+                expected: secure.join(", "),
+            }
         })?;
         set.map_err(Error::Params)
     }
 
+    fn find(name: &str) -> Option<Result<Self, ParamsError>> {
+        let scheme = Scheme::of_set(name)?;
+        let params = scheme.family().params(name)?;
+        Some(params.map(|params| Self {
+            scheme,
+            card: Arc::new(params.card()),
+            params,
+        }))
+    }
+
+    /// Every set that is sound, as all are that are declared.
+    fn all() -> Vec<Self> {
+        let sets = Self::names().into_iter().filter_map(Self::find);
+        sets.flatten().collect()
+    }
+
     /// The set that a file names.
     pub(crate) fn of_file(path: &Path, name: &str) -> Result<Self> {
-        Self::named(name).map_err(|error| match error {
-            Error::UnknownSet { found, expected } => Error::UnknownSetInFile {
-                path: path.to_owned(),
-                found,
-                expected,
-            },
-            error => error,
-        })
+        let set = Self::find(name).ok_or_else(|| Error::UnknownSetInFile {
+            path: path.to_owned(),
+            found: name.to_owned(),
+            expected: Self::names().join(", "),
+        })?;
+        set.map_err(Error::Params)
     }
 
     /// Its name.
@@ -267,6 +278,41 @@ impl fmt::Debug for Set {
     }
 }
 
+/// The name that is meant by one without its scheme, by a part of it, or by one with a few wrong letters; the first of
+/// several.
+fn nearest(name: &str, names: &[&'static str]) -> Option<&'static str> {
+    const LONGEST: usize = 40;
+    if name.len() > LONGEST {
+        return None;
+    }
+    let name = name.to_lowercase();
+    let steps = |set: &str| {
+        let short = set.split_once('/').map_or(set, |(_, short)| short);
+        match () {
+            () if short == name => 0,
+            () if name.len() > 2 && set.contains(&*name) => 1,
+            () => edits(&name, set).min(edits(&name, short)),
+        }
+    };
+    let near = names.iter().copied().min_by_key(|set| steps(set));
+    near.filter(|set| steps(set) <= 3.min(name.len() / 2))
+}
+
+/// Letters to change, add or remove, to make one word of the other.
+fn edits(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut before = i;
+        row[0] = i + 1;
+        for (j, y) in b.chars().enumerate() {
+            let changed = before + usize::from(x != y);
+            before = row[j + 1];
+            row[j + 1] = changed.min(before + 1).min(row[j] + 1);
+        }
+    }
+    row[b.chars().count()]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -286,6 +332,41 @@ mod tests {
             let error = Set::named(bad).unwrap_err();
             assert!(matches!(error, Error::UnknownSet { .. }), "{error}");
         }
+    }
+
+    #[test]
+    fn unknown_names_get_the_nearest_and_the_secure_ones() {
+        for (name, expected) in [
+            ("aes128", Some("bgv/aes128")),
+            ("BGV/AES256", Some("bgv/aes256")),
+            ("bgv/ase128", Some("bgv/aes128")),
+            ("tfhe/p46", Some("tfhe/p64")),
+            ("bridge", Some("bgv/bridge128")),
+            ("", None),
+            ("x", None),
+            ("nothing like it", None),
+            ("aes-128-bgv-secure", None),
+        ] {
+            let error = Set::named(name).unwrap_err();
+            let Error::UnknownSet {
+                near,
+                expected: secure,
+                ..
+            } = &error
+            else {
+                panic!("{error}");
+            };
+            assert_eq!(*near, expected, "{name}");
+            assert!(
+                secure.contains("bgv/aes128") && !secure.contains("toy"),
+                "{secure}"
+            );
+        }
+        let long = "x".repeat(100_000);
+        assert!(matches!(
+            Set::named(&long),
+            Err(Error::UnknownSet { near: None, .. })
+        ));
     }
 
     #[test]

@@ -40,7 +40,7 @@ impl Error {
                 "make the keys anew and transcipher again; if it stays so, please report it"
             }
             Self::Params(_) => "this is a fault of the program; please report it",
-            Self::UnknownSet { .. } => "see 'homaes params' for the sets",
+            Self::UnknownSet { .. } => "'homaes params --all' lists all sets",
             Self::UnknownSetInFile { .. } => {
                 "use the version of homaes that made the file, or make it anew"
             }
