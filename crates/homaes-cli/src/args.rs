@@ -76,7 +76,7 @@ pub(crate) struct Params {
 /// Make a secret key and an evaluation key
 #[derive(Debug, clap::Args)]
 pub(crate) struct Keygen {
-    /// Parameter set (see 'homaes params')
+    /// Parameter set; 'homaes params' shows them, and which AES keys each of them takes
     #[arg(long, value_name = "NAME", required_unless_present = "bridge")]
     pub(crate) set: Option<String>,
     /// Folder for secret.hsk and eval.hek, and bridge.hbk; made if it is missing

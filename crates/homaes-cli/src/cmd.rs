@@ -22,9 +22,9 @@ pub(crate) mod wrap_key;
 use crate::args::{Variant, is_stream};
 use crate::console::{self, Failure};
 use crate::progress::spin;
-use crate::terminal;
+use crate::{table, terminal};
 use homaes::{AesKey, Error, Layout, MAX_AAD_BYTES, Output, Passphrase, Scheme, SecretKey, Set};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -184,6 +184,15 @@ fn open_file(path: &Path) -> Result<File, Failure> {
     });
     Ok(file?)
 }
+
+/// What a file is for, with its size.
+fn of_size(path: &Path, what: &str) -> String {
+    let bytes = fs::metadata(path).map_or(0, |data| data.len());
+    format!("{}: {}, {what}", path.display(), table::bytes(bytes))
+}
+
+/// What goes with [`of_size`] for files that a server works with.
+const FOR_THE_SERVER: &str = "goes to the server";
 
 /// The layout asked for, or the first of the set; it is the command line that is wrong if the set does not offer it.
 fn layout_of_set(set: &Set, layout: Option<Layout>) -> Result<Layout, Failure> {

@@ -249,6 +249,50 @@ fn inspect_describes_every_kind() {
 }
 
 #[test]
+fn what_is_made_is_shown_with_its_size_and_place() {
+    let world = World::new();
+    let size = |file: &str| homaes_lab::units::bytes(world.read(file).len() as u64);
+    let made = world.ok("keygen --set bgv/toy-255 --out keys --accept-insecure --force");
+    let expected = [
+        format!(
+            "keys/secret.hsk: {}, stays here: keep it secret",
+            size("keys/secret.hsk")
+        ),
+        format!(
+            "keys/eval.hek: {}, goes to the server",
+            size("keys/eval.hek")
+        ),
+    ];
+    let lines: Vec<&str> = made.out.lines().collect();
+    assert_eq!(lines[..2], expected);
+    assert!(
+        lines[2].ends_with("for AES keys of 128, 192, 256 bits"),
+        "{made:?}"
+    );
+    let made = world.ok("wrap-key --secret keys/secret.hsk --key-file k --out key.hwk --force");
+    let start = format!("key.hwk: {}, goes to the server: AES-128", size("key.hwk"));
+    assert!(made.out.starts_with(&start), "{made:?}");
+}
+
+#[cfg(feature = "dghv")]
+#[test]
+fn aes_keys_that_a_set_does_not_take_are_refused_with_a_set_that_does() {
+    let world = World::new();
+    let made = world.ok("keygen --set dghv/single --out small --accept-insecure");
+    assert!(
+        made.out
+            .ends_with("for AES keys of 128 bits (192: dghv/micro, 256: dghv/micro)\n"),
+        "{made:?}"
+    );
+    world.write("k2", &[9; 32]);
+    world.fails(
+        1,
+        "wrap-key --secret small/secret.hsk --key-file k2 --out x",
+        "an AES key of 256 bits: set dghv/single takes keys of 128 bits, dghv/micro takes 256; make the keys",
+    );
+}
+
+#[test]
 fn computed_values_are_printed() {
     let world = World::new();
     world.values(15);

@@ -100,6 +100,7 @@ pub(crate) fn details(error: &Error) -> Details<'_> {
         Error::OtherRun { path, found, expected } | Error::Unexpected { path, found, expected, .. } => Details::of(found, expected).with(path),
         Error::UnfinishedOfSet { path, found, expected } => Details::of(found, *expected).with(path),
         Error::UnknownSet { found, expected, .. } => Details::of(found, expected),
+        Error::KeySizeOfSet { found, expected, .. } => Details::of(*found, expected),
         Error::UnknownSetInFile { path, found, expected } => Details::of(found, expected).with(path),
         Error::MessageLength { path, found, expected, .. } => Details::of(*found, *expected).with(path),
         Error::Foreign { path, format } => Details::of(&format.to_string(), "bare AES ciphertext").with(path),

@@ -199,6 +199,7 @@ fn class(error: &Error) -> &'static str {
         | Error::Wide { .. } => "FileFormatError",
         Error::Params(_)
         | Error::UnknownSet { .. }
+        | Error::KeySizeOfSet { .. }
         | Error::Range { .. }
         | Error::AesKey { .. }
         | Error::AlmostHex { .. }

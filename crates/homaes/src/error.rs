@@ -221,6 +221,20 @@ pub enum Error {
         /// The names of secure sets.
         expected: String,
     },
+    /// The parameter set has no room for AES with a key of this size.
+    #[error(
+        "an AES key of {found} bits: set {set} takes keys of {expected} bits{}", fitting(*other, *found)
+    )]
+    KeySizeOfSet {
+        /// The set.
+        set: &'static str,
+        /// Bits of the key.
+        found: usize,
+        /// Bits of the keys that the set takes.
+        expected: String,
+        /// A set of the same scheme that takes the key.
+        other: Option<&'static str>,
+    },
     /// The file is for a parameter set that this program does not have.
     #[error("{}: unknown parameter set {found:?}, expected one of: {expected}", path.display())]
     UnknownSetInFile {
@@ -586,6 +600,11 @@ fn prefix(path: &Option<PathBuf>) -> String {
 /// The name that may be meant, for an error.
 fn did_you_mean(near: Option<&str>) -> String {
     near.map_or_else(String::new, |near| format!(" (did you mean {near}?)"))
+}
+
+/// The set that takes keys of so many bits, for an error.
+fn fitting(set: Option<&str>, bits: usize) -> String {
+    set.map_or_else(String::new, |set| format!(", {set} takes {bits}"))
 }
 
 /// What AES does in a direction.

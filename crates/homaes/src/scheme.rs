@@ -236,6 +236,26 @@ impl Set {
         self.params.levels_left(layout, size)
     }
 
+    /// The sizes of AES keys that it carries in one of its layouts.
+    #[must_use]
+    pub fn key_sizes(&self) -> Vec<KeySize> {
+        let carries = |size: &KeySize| {
+            let mut layouts = self.layouts().iter();
+            layouts.any(|&layout| self.levels_left(layout, *size).is_some())
+        };
+        KeySize::ALL.into_iter().filter(carries).collect()
+    }
+
+    /// The name of the scheme's set for AES keys of `size`: a secure one if there is one, with the smallest evaluation
+    /// key.
+    #[must_use]
+    pub fn for_key_size(scheme: Scheme, size: KeySize) -> Option<&'static str> {
+        let sets = Self::all().into_iter();
+        let fits = sets.filter(|set| set.scheme == scheme && set.key_sizes().contains(&size));
+        let best = fits.min_by_key(|set| (!set.is_secure(), set.card.eval_key_bytes));
+        best.map(|set| set.name())
+    }
+
     /// Digest of the numbers that define it.
     #[must_use]
     pub fn digest(&self) -> &[u8; 32] {
@@ -367,6 +387,16 @@ mod tests {
             Set::named(&long),
             Err(Error::UnknownSet { near: None, .. })
         ));
+    }
+
+    #[test]
+    fn sets_say_which_aes_keys_they_take() {
+        let set = Set::named("bgv/aes128").unwrap();
+        assert_eq!(set.key_sizes(), [KeySize::Aes128]);
+        let set = |scheme, size| Set::for_key_size(scheme, size);
+        assert_eq!(set(Scheme::Bgv, KeySize::Aes192), Some("bgv/aes192"));
+        assert_eq!(set(Scheme::Bgv, KeySize::Aes256), Some("bgv/aes256"));
+        assert_eq!(set(Scheme::Tfhe, KeySize::Aes256), Some("tfhe/p64-blocks"));
     }
 
     #[test]

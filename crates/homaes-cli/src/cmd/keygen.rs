@@ -1,15 +1,15 @@
 //! `homaes keygen`
 
 use super::{
-    named_set, new_passphrase, open_secret, open_secret_by, refuse_own_input, remove_leftovers,
-    reserve,
+    FOR_THE_SERVER, named_set, new_passphrase, of_size, open_secret, open_secret_by,
+    refuse_own_input, remove_leftovers, reserve,
 };
 use crate::args::Keygen;
 use crate::console::{self, Failure};
 use crate::progress::Counter;
 use homaes::{
-    BRIDGE_KEY_FILE, BridgeKey, EVAL_KEY_FILE, Error, KdfCost, KeyFolder, KeyStep, Output, Pair,
-    Passphrase, Repair, SECRET_KEY_FILE, SecretKey, Set, inspect_folder,
+    BRIDGE_KEY_FILE, BridgeKey, EVAL_KEY_FILE, Error, KdfCost, KeyFolder, KeySize, KeyStep, Output,
+    Pair, Passphrase, Repair, SECRET_KEY_FILE, SecretKey, Set, inspect_folder,
 };
 use std::path::Path;
 
@@ -73,16 +73,17 @@ pub(crate) fn run(args: &Keygen) -> Result<(), Failure> {
     let bridge_output = bridge_output.transpose()?;
     let lock = passphrase.as_ref();
     let (key, bridge) = make(args, &set, folder, lock, end.as_ref())?;
-    let under = match passphrase {
-        None => "",
-        Some(_) => ", under the passphrase",
+    let stays = match passphrase {
+        None => "stays here: keep it secret",
+        Some(_) => "stays here: keep it secret, under the passphrase",
     };
     console::print_done(&format!(
-        "{} (keep it secret{under}) and {}: set {}, key {}\n",
-        secret.display(),
-        args.out.join(EVAL_KEY_FILE).display(),
+        "{}\n{}\nset {}, key {}, for AES keys of {}\n",
+        of_size(&secret, stays),
+        of_size(&args.out.join(EVAL_KEY_FILE), FOR_THE_SERVER),
         set.name(),
         key.id(),
+        key_sizes(&set),
     ));
     if end.is_none() && bridge_file.exists() {
         console::warn(&format!(
@@ -93,6 +94,25 @@ pub(crate) fn run(args: &Keygen) -> Result<(), Failure> {
     match bridge.zip(bridge_output) {
         Some((bridge, output)) => save_bridge(&bridge, output),
         None => Ok(()),
+    }
+}
+
+/// The sizes of AES keys that a set takes, and sets for the others.
+fn key_sizes(set: &Set) -> String {
+    let bits = |size: KeySize| 8 * size.key_bytes();
+    let taken = set.key_sizes();
+    let own: Vec<_> = taken.iter().map(|&size| bits(size).to_string()).collect();
+    let others = KeySize::ALL
+        .into_iter()
+        .filter(|size| !taken.contains(size));
+    let others = others.filter_map(|size| {
+        let other = Set::for_key_size(set.scheme(), size)?;
+        Some(format!("{}: {other}", bits(size)))
+    });
+    let others: Vec<_> = others.collect();
+    match others.is_empty() {
+        true => format!("{} bits", own.join(", ")),
+        false => format!("{} bits ({})", own.join(", "), others.join(", ")),
     }
 }
 

@@ -1,6 +1,9 @@
 //! `homaes wrap-key`
 
-use super::{one_standard_input, open_secret, read_aes_key, refuse_own_input, reserve};
+use super::{
+    FOR_THE_SERVER, of_size, one_standard_input, open_secret, read_aes_key, refuse_own_input,
+    reserve,
+};
 use crate::args::WrapKey;
 use crate::console::{self, Failure};
 use crate::progress::Counter;
@@ -28,7 +31,7 @@ pub(crate) fn run(args: &WrapKey) -> Result<(), Failure> {
     drop(bar);
     console::print_done(&format!(
         "{}: AES-{} key wrapped for set {}, to {}{}; layouts: {}\n",
-        args.out.display(),
+        of_size(&args.out, FOR_THE_SERVER),
         8 * wrapped.key_size.key_bytes(),
         secret.set().name(),
         table::direction(wrapped.direction),

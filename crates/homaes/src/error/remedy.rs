@@ -41,6 +41,7 @@ impl Error {
             }
             Self::Params(_) => "this is a fault of the program; please report it",
             Self::UnknownSet { .. } => "'homaes params --all' lists all sets",
+            Self::KeySizeOfSet { .. } => "make the keys with a set that takes it",
             Self::UnknownSetInFile { .. } => {
                 "use the version of homaes that made the file, or make it anew"
             }

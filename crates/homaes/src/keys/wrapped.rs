@@ -14,10 +14,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 impl Wrapping {
-    /// What is wanted of `set`: its layouts by name, each once.
-    fn checked(&self, set: &Set) -> Result<Self> {
+    /// What is wanted of `set` for an AES key of `size`: its layouts by name, each once.
+    fn checked(&self, set: &Set, size: KeySize) -> Result<Self> {
         let layouts = self.layouts(set);
         check_layouts(set, &layouts)?;
+        check_size(set, size)?;
         Ok(Self { layouts, ..*self })
     }
 
@@ -63,10 +64,11 @@ impl WrappedKey {
     /// Encrypts `aes_key`, in memory only.
     ///
     /// # Errors
-    /// [`Error::Keys`] if the set does not offer a layout, has too few levels, or cannot expand the key as asked for;
+    /// [`Error::KeySizeOfSet`]; [`Error::Keys`] if the set does not offer a layout, has too few levels, or cannot
+    /// expand the key as asked for;
     /// [`Error::Random`], [`Error::Memory`].
     pub fn encrypt(secret: &SecretKey, aes_key: &AesKey, wrapping: &Wrapping) -> Result<Self> {
-        let wrapping = wrapping.checked(&secret.set)?;
+        let wrapping = wrapping.checked(&secret.set, aes_key.size())?;
         let mut rng = random::generator()?;
         let round_keys = aes_key.round_keys();
         let file = secret.key.wrap_file(round_keys, &wrapping, &mut rng);
@@ -91,7 +93,7 @@ impl WrappedKey {
         output: Output,
         tick: &mut dyn FnMut(u64, u64),
     ) -> Result<Wrapped> {
-        let wrapping = wrapping.checked(&secret.set)?;
+        let wrapping = wrapping.checked(&secret.set, aes_key.size())?;
         let mut rng = random::generator()?;
         let file = secret
             .key
@@ -255,6 +257,21 @@ fn check_layouts(set: &Set, layouts: &[Layout]) -> Result<()> {
             Err(Error::Keys(misfit.into()))
         }
     }
+}
+
+/// Checks that the set carries AES with a key of this size.
+fn check_size(set: &Set, size: KeySize) -> Result<()> {
+    let (bits, takes) = (|size: &KeySize| 8 * size.key_bytes(), set.key_sizes());
+    if takes.contains(&size) {
+        return Ok(());
+    }
+    let expected: Vec<_> = takes.iter().map(|size| bits(size).to_string()).collect();
+    Err(Error::KeySizeOfSet {
+        set: set.name(),
+        found: bits(&size),
+        expected: expected.join(" or "),
+        other: Set::for_key_size(set.scheme(), size),
+    })
 }
 
 impl fmt::Debug for WrappedKey {
