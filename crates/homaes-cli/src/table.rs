@@ -230,6 +230,17 @@ pub(crate) fn multiplications(scheme: Scheme, level: usize) -> Option<String> {
     Some(count(left, "multiplication", "multiplications"))
 }
 
+/// What can be done with results at a level, if the scheme counts multiplications.
+pub(crate) fn results(scheme: Scheme, level: usize) -> Option<String> {
+    Some(match scheme.multiplications_left(level)? {
+        0 => "decrypt only: no multiplications left".to_owned(),
+        left => format!(
+            "{} left",
+            count(left as u64, "multiplication", "multiplications")
+        ),
+    })
+}
+
 /// What a set claims and what is estimated.
 pub(crate) fn security(card: &SetCard) -> String {
     let figures = card
@@ -280,5 +291,13 @@ mod tests {
             "sliced (0 multiplications left), packed (1 multiplication left)"
         );
         assert_eq!(layouts(Scheme::Tfhe, &held[..1]), "sliced");
+        let said = [1, 2, 3].map(|level| results(Scheme::Bgv, level).unwrap());
+        let expected = [
+            "decrypt only: no multiplications left",
+            "1 multiplication left",
+            "2 multiplications left",
+        ];
+        assert_eq!(said, expected);
+        assert_eq!(results(Scheme::Tfhe, 1), None);
     }
 }

@@ -240,7 +240,7 @@ fn inspect_describes_every_kind() {
     let text = world.ok("inspect o.hct").out;
     for words in [
         "AES-128-ctr, layout sliced",
-        "1, 0 multiplications left",
+        "1, decrypt only: no multiplications left",
         "noise bound",
         "round  level",
     ] {

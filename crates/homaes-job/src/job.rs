@@ -176,6 +176,12 @@ impl Job {
         self.layout
     }
 
+    /// The level of its results.
+    #[must_use]
+    pub fn level(&self) -> usize {
+        self.manifest.level as usize
+    }
+
     /// Number of shards.
     #[must_use]
     pub fn shards(&self) -> u64 {

@@ -165,8 +165,8 @@ fn add_messages(rows: &mut Rows, kind: Kind, scheme: Scheme, messages: &Messages
     if kind == Kind::Values {
         return; // no levels, and no estimate of their noise
     }
-    if let Some(left) = table::multiplications(scheme, meta.level) {
-        rows.add("level", format!("{}, {left} left", meta.level));
+    if let Some(results) = table::results(scheme, meta.level) {
+        rows.add("level", format!("{}, {results}", meta.level));
     }
     let bound = messages.quality.map_or("no ciphertext".into(), |quality| {
         format!("{:.1} bits", quality.noise_bits)

@@ -99,7 +99,19 @@ fn summary(job: &Job) -> String {
     let batches = table::count(job.batches(), "batch", "batches");
     let shards = table::count(job.shards(), "shard", "shards");
     let (set, layout, each) = (job.set(), job.layout(), job.shard_batches());
-    format!("set {set}, {parts}, {bytes}, {batches} ({layout}) in {shards} of {each} at most")
+    format!(
+        "set {set}, {parts}, {bytes}, {batches} ({layout}) in {shards} of {each} at most{}",
+        results(job)
+    )
+}
+
+/// What can be done with the results of a job, after a comma.
+fn results(job: &Job) -> String {
+    let scheme = Set::named(job.set()).map(|set| set.scheme());
+    let results = scheme
+        .ok()
+        .and_then(|scheme| table::results(scheme, job.level()));
+    results.map_or_else(String::new, |results| format!(", {results}"))
 }
 
 /// Opens a job, and its keys.
@@ -388,6 +400,7 @@ fn merge(args: JobMerge) -> Result<(), Failure> {
     spin("merging", || job.merge(output, &Cancel::new()))?;
     let bytes = table::count(job.output_bytes(), "byte", "bytes");
     let shards = table::count(job.shards(), "shard", "shards");
+    let results = results(&job);
     if args.remove_shards {
         let (location, out) = (job.location().to_string(), args.out.display());
         job.remove().map_err(|error| {
@@ -396,6 +409,9 @@ fn merge(args: JobMerge) -> Result<(), Failure> {
             ))
         })?;
     }
-    console::print_done(&format!("{}: {bytes} of {shards}\n", args.out.display()));
+    console::print_done(&format!(
+        "{}: {bytes} of {shards}{results}\n",
+        args.out.display()
+    ));
     Ok(())
 }

@@ -88,7 +88,7 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
     let speed = Speed::new(eval.set().name(), plan.layout(), transcipher.threads());
     speed.announce(plan.split().batches(), plan.file_bytes());
     follower.expect(speed.seconds_per_batch());
-    let message = plan.message().clone();
+    let (message, level) = (plan.message().clone(), plan.meta().level);
     let follow = Mutex::new(&mut follower);
     let locked = || follow.lock().unwrap_or_else(PoisonError::into_inner);
     let transcipher = transcipher.reproducible(args.reproducible).watch(|event| {
@@ -118,7 +118,13 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
     if follower.is_json() {
         return Ok(());
     }
-    let summary = summary(&wrapped, &report);
+    // across a bridge results have no levels
+    let results = match bridge {
+        None => table::results(eval.set().scheme(), level),
+        Some(_) => None,
+    };
+    let results = results.map_or_else(String::new, |results| format!(", {results}"));
+    let summary = summary(&wrapped, &report) + &results;
     match is_stream(&args.out) {
         true => console::tell(&format!("{STANDARD_OUTPUT}: {summary}\n")),
         false => console::print_done(&format!("{}: {summary}\n", args.out.display())),
