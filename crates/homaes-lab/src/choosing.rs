@@ -34,7 +34,7 @@ const CHOICES: [Choice; 6] = [
     ),
     choice("messages of up to 2 KiB, soon", "bgv/aes128", "packed"),
     choice(
-        "to multiply on the result: search, comparison, statistics",
+        "to multiply on the result: search and equality",
         "bgv/aes128+8",
         "sliced",
     ),
