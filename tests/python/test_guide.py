@@ -40,3 +40,7 @@ def test_the_example() -> None:
     run = subprocess.run([sys.executable, example], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     assert run.stdout.startswith("20 files, ") and "in 2 batches" in run.stdout
+    # it accepts toys alone
+    paper = next(card.name for card in homaes.sets() if card.purpose == "paper")
+    run = subprocess.run([sys.executable, example, "--set", paper], capture_output=True, text=True)
+    assert run.returncode == 1 and "InsecureParametersError" in run.stderr
