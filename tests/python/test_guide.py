@@ -44,3 +44,16 @@ def test_the_example() -> None:
     paper = next(card.name for card in homaes.sets() if card.purpose == "paper")
     run = subprocess.run([sys.executable, example, "--set", paper], capture_output=True, text=True)
     assert run.returncode == 1 and "InsecureParametersError" in run.stderr
+
+
+def test_the_notebook_saves_no_key() -> None:
+    nbclient = pytest.importorskip("nbclient", reason="the package nbmake is not installed")
+    import nbformat
+
+    book = nbformat.read(GUIDE.parents[1] / "notebooks" / "first_file.ipynb", as_version=4)
+    count = len(book.cells)
+    book.cells.append(nbformat.v4.new_code_cell("print(aes_key.hex())"))
+    nbclient.NotebookClient(book, timeout=120).execute()
+    key = book.cells.pop().outputs[0].text.strip()
+    assert len(key) == 32 and len(book.cells) == count
+    assert key not in nbformat.writes(book)
