@@ -420,6 +420,15 @@ impl Vector {
         self.sum(other)
     }
 
+    /// Refused: XOR is not the sum that "+" of numbers means.
+    fn __add__(&self, _other: &Bound<'_, PyAny>) -> PyResult<Bound<'_, PyAny>> {
+        Err(no_integers())
+    }
+
+    fn __radd__(&self, _other: &Bound<'_, PyAny>) -> PyResult<Bound<'_, PyAny>> {
+        Err(no_integers())
+    }
+
     /// The product in the field, with a vector, a byte, or a byte for each slot.
     fn __mul__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         self.product(other)
@@ -507,6 +516,12 @@ impl Vector {
         let made = circuit.made(py, move |c| work(c, &other))?;
         Ok(Bound::new(py, made)?.into_any())
     }
+}
+
+fn no_integers() -> PyErr {
+    PyTypeError::new_err(
+        "+ would add integers, which encrypted vectors do not hold: v ^ w is their sum in the field GF(2^8), the XOR of the bytes",
+    )
 }
 
 enum Operand {
