@@ -128,6 +128,15 @@ def test_what_is_not_there(bucket: Bucket) -> None:
     assert not refused.value.temporary
 
 
+def test_an_endpoint_without_permission(
+    bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("AWS_ALLOW_HTTP")
+    with pytest.raises(homaes.StoreError, match="AWS_ALLOW_HTTP=true") as refused:
+        homaes.Job.open(f"s3://{bucket[1]}/job")
+    assert not refused.value.temporary
+
+
 def test_on_a_cluster(world: World, job: homaes.Job) -> None:
     pytest.importorskip("ray", reason="the package ray is not installed")
     import homaes.ray

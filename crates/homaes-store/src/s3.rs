@@ -38,7 +38,8 @@ const CONFLICTS: u32 = 5;
 /// service of credentials. Files of profiles are not read.
 ///
 /// An object is written by one request, on the condition that there is none (`If-None-Match: *`), which the service must know. Requests are sent again
-/// after trouble that passes, within limits; no call takes longer than 15 minutes.
+/// after trouble that passes, within limits; an answer that stops for a minute is such. No call takes longer than 15
+/// minutes.
 ///
 /// A bucket that is not there has no objects: [`bytes`](Store::bytes) cannot tell, the other calls say so.
 pub struct S3 {
@@ -46,6 +47,9 @@ pub struct S3 {
     /// Empty, or what names follow after a `/`.
     key: String,
     client: AmazonS3,
+    /// The same with a limit for each read of an answer. It would count the time that sending takes, so that writing
+    /// goes without.
+    reader: AmazonS3,
     /// After this time a call gives up.
     patience: Duration,
 }
@@ -59,6 +63,8 @@ pub(crate) struct Limits {
     pub(crate) retrying: Duration,
     /// One request with its answer.
     pub(crate) request: Duration,
+    /// Between two pieces of an answer to what reads.
+    pub(crate) stall: Duration,
     /// The whole call.
     pub(crate) call: Duration,
 }
@@ -68,6 +74,7 @@ const LIMITS: Limits = Limits {
     retries: 8,
     retrying: Duration::from_secs(180),
     request: Duration::from_secs(600),
+    stall: Duration::from_secs(60),
     call: Duration::from_secs(900),
 };
 
@@ -95,10 +102,18 @@ impl S3 {
         let endpoint = [AmazonS3ConfigKey::S3Endpoint, AmazonS3ConfigKey::Endpoint]
             .iter()
             .find_map(|key| builder.get_config_value(key));
-        if let Some(endpoint) = endpoint
-            && !is_endpoint(&endpoint)
+        if let Some(endpoint) = &endpoint
+            && !is_endpoint(endpoint)
         {
             let what = "AWS_ENDPOINT_URL: expected http://HOST:PORT or https://HOST";
+            return Err(refused(format!("{what}, found {endpoint:?}")));
+        }
+        let allowed = |text: String| !NO.contains(&&*text.to_ascii_lowercase());
+        if let Some(endpoint) = endpoint
+            && endpoint.starts_with("http:")
+            && !builder.get_config_value(&ALLOW_HTTP).is_some_and(allowed)
+        {
+            let what = "AWS_ENDPOINT_URL: expected https://, or AWS_ALLOW_HTTP=true";
             return Err(refused(format!("{what}, found {endpoint:?}")));
         }
         let timeout = AmazonS3ConfigKey::Client(ClientConfigKey::Timeout);
@@ -108,16 +123,22 @@ impl S3 {
             retry_timeout: limits.retrying,
             ..RetryConfig::default()
         };
-        let client = builder
+        let builder = builder
             .with_bucket_name(bucket)
             .with_retry(retry)
-            .with_disable_bulk_delete(true)
-            .build()
-            .map_err(|error| refused(one_line(&error.to_string())))?;
+            .with_disable_bulk_delete(true);
+        let stall = AmazonS3ConfigKey::Client(ClientConfigKey::ReadTimeout);
+        let reading = builder.clone();
+        let reading = reading.with_config(stall, format!("{} ms", limits.stall.as_millis()));
+        let build = |builder: AmazonS3Builder| {
+            let built = builder.build();
+            built.map_err(|error| refused(one_line(&error.to_string())))
+        };
         Ok(Self {
             bucket: bucket.to_owned(),
             key: key.to_owned(),
-            client,
+            client: build(builder)?,
+            reader: build(reading)?,
             patience: limits.call,
         })
     }
@@ -166,7 +187,7 @@ impl S3 {
     }
 
     fn head(&self, name: &str) -> Result<Option<ObjectMeta>, StoreError> {
-        let (client, key) = (self.client.clone(), self.key(name)?);
+        let (client, key) = (self.reader.clone(), self.key(name)?);
         match self.wait(name, async move { client.head(&key).await })? {
             Ok(found) => Ok(Some(found)),
             Err(Error::NotFound { .. }) => Ok(None),
@@ -220,7 +241,7 @@ impl Store for S3 {
     }
 
     fn read(&self, name: &str, most: u64) -> Result<Option<Vec<u8>>, StoreError> {
-        let (client, key) = (self.client.clone(), self.key(name)?);
+        let (client, key) = (self.reader.clone(), self.key(name)?);
         let answer = self.wait(name, async move {
             let found = client.get(&key).await?;
             let size = found.meta.size;
@@ -245,7 +266,7 @@ impl Store for S3 {
     }
 
     fn read_at(&self, name: &str, offset: u64, into: &mut [u8]) -> Result<(), StoreError> {
-        let (client, key) = (self.client.clone(), self.key(name)?);
+        let (client, key) = (self.reader.clone(), self.key(name)?);
         let expected = offset.saturating_add(into.len() as u64);
         let too_short = |found| StoreError::TooShort {
             name: self.describe(name),
@@ -311,7 +332,7 @@ impl Store for S3 {
     fn list(&self, prefix: &str) -> Result<Listing, StoreError> {
         check_prefix(prefix)?;
         let prefix = self.key_of(prefix)?;
-        let found = self.client.list(Some(&prefix));
+        let found = self.reader.list(Some(&prefix));
         let found = self.wait("", found.try_collect::<Vec<ObjectMeta>>())?;
         let found = found.map_err(|error| self.failed("", &error))?;
         let mut listing = Listing::default();
@@ -352,6 +373,13 @@ impl Store for S3 {
 
 /// What a request for an instance's own credentials has in its address; it is sent where there are no others.
 const INSTANCE: &str = "/latest/api/token";
+
+/// Whether requests may go unencrypted.
+pub(crate) const ALLOW_HTTP: AmazonS3ConfigKey =
+    AmazonS3ConfigKey::Client(ClientConfigKey::AllowHttp);
+
+/// Values of the environment that say no.
+const NO: [&str; 5] = ["0", "false", "off", "no", "n"];
 
 /// Whether the client can send requests there, which it takes for granted.
 fn is_endpoint(text: &str) -> bool {

@@ -1,7 +1,7 @@
 //! What holds of buckets alone. The server of `.ci/s3` takes the place of a service; a listener that gives one answer, that of a service in trouble.
 
 use super::Place;
-use crate::s3::{Limits, S3};
+use crate::s3::{ALLOW_HTTP, Limits, S3};
 use crate::{Created, Location, Store, StoreError, cached, open};
 use object_store::aws::AmazonS3Builder;
 use std::env;
@@ -127,6 +127,7 @@ const SHORT: Limits = Limits {
     retries: 2,
     retrying: Duration::from_secs(5),
     request: Duration::from_secs(2),
+    stall: Duration::from_secs(2),
     call: Duration::from_secs(10),
 };
 
@@ -252,6 +253,38 @@ fn a_service_that_never_answers_is_given_up() {
     );
 }
 
+/// Long before the limits of the request and of the call.
+#[test]
+fn an_answer_that_stops_is_given_up() {
+    let stopped = |status: &'static str| {
+        service(move |stream| {
+            let head = format!("HTTP/1.1 {status}\r\nContent-Length: 1000\r\nETag: \"x\"\r\n");
+            let date = "Last-Modified: Wed, 01 Jan 2025 00:00:00 GMT\r\n";
+            let _ = stream.write_all(format!("{head}{date}\r\nx").as_bytes());
+            let mut byte = [0];
+            while stream.read(&mut byte).is_ok_and(|read| read > 0) {}
+        })
+    };
+    let limits = Limits {
+        retries: 0,
+        request: Duration::from_secs(600),
+        call: Duration::from_secs(900),
+        stall: Duration::from_millis(200),
+        ..SHORT
+    };
+    let start = Instant::now();
+    let whole = at(&stopped("200 OK"), limits);
+    let range = "206 Partial Content\r\nContent-Range: bytes 0-999/1000";
+    let range = at(&stopped(range), limits);
+    for error in [
+        whole.read("x", 1000).unwrap_err(),
+        range.read_at("x", 0, &mut [0; 1000]).unwrap_err(),
+    ] {
+        assert!(error.is_temporary(), "{error}");
+    }
+    assert!(start.elapsed() < Duration::from_secs(300));
+}
+
 /// Another writer is at the same object, and never ends.
 #[test]
 fn a_conflict_that_stays_is_temporary() {
@@ -273,6 +306,12 @@ fn a_wrong_environment_is_named() {
         let error = S3::new(builder, "bucket", "", SHORT).unwrap_err();
         let text = error.to_string();
         assert!(text.contains("AWS_ENDPOINT_URL"), "{text}");
+        assert!(!error.is_temporary());
+    }
+    let http = || AmazonS3Builder::new().with_endpoint("http://127.0.0.1:9");
+    for builder in [http(), http().with_config(ALLOW_HTTP, "No")] {
+        let error = S3::new(builder, "bucket", "", SHORT).unwrap_err();
+        assert!(error.to_string().contains("AWS_ALLOW_HTTP=true"), "{error}");
         assert!(!error.is_temporary());
     }
     let builder = AmazonS3Builder::new().with_access_key_id("key");
