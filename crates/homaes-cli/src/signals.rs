@@ -5,7 +5,7 @@ use std::io;
 
 /// Calls `stop` for every such signal, in a thread of its own.
 ///
-/// SIGHUP is left ignored if it is: `nohup` asks for that, so that a run outlives its terminal.
+/// Signals that the process was started with as ignored stay ignored: `nohup` asks for that, and `&` in a script.
 #[cfg(unix)]
 pub(crate) fn watch(stop: impl Fn() + Send + 'static) -> io::Result<()> {
     use homaes_math::memory::start_thread;
@@ -40,10 +40,8 @@ pub(crate) fn end_at_once() {
 #[cfg(unix)]
 fn asking() -> Vec<i32> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-    let mut all = vec![SIGINT, SIGTERM];
-    if !is_ignored(SIGHUP) {
-        all.push(SIGHUP);
-    }
+    let mut all = vec![SIGINT, SIGTERM, SIGHUP];
+    all.retain(|&signal| !is_ignored(signal));
     all
 }
 

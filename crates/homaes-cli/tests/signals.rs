@@ -172,10 +172,10 @@ fn wait_for<T>(what: impl Fn() -> Option<T>) -> T {
     }
 }
 
-/// Under `nohup` a run outlives its terminal.
+/// Under `nohup` a run outlives its terminal, and in the background of a script Ctrl-C.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_run_without_its_terminal() {
+fn signals_that_the_caller_ignores() {
     let world = World::new();
     world.message(8_000);
     let line = format!(
@@ -185,13 +185,13 @@ fn a_run_without_its_terminal() {
     let before = world.listing().len();
     let mut child = world
         .program("sh")
-        .args(["-c", &format!("trap '' HUP; exec {line}")])
+        .args(["-c", &format!("trap '' HUP INT TERM; exec {line}")])
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
     // its temporary file is there: it has looked at signals
     wait_for(|| (world.listing().len() > before).then_some(()));
-    send(&child, "-HUP");
+    ["-HUP", "-INT", "-TERM"].map(|signal| send(&child, signal));
     assert!(child.wait().unwrap().success());
     assert!(world.at("x").exists());
 }
