@@ -4,7 +4,7 @@
 //! stream is gone.
 
 use clap::error::{ContextKind, ContextValue};
-use homaes::{Error, Set};
+use homaes::{Error, Set, printable};
 use homaes_job::JobError;
 use std::io::{self, Write};
 
@@ -103,7 +103,7 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 
 /// Says on standard output what was done. The files are complete, so it is no failure if that cannot be said.
 pub(crate) fn print_done(text: &str) {
-    if let Err(error) = write(text) {
+    if let Err(error) = write(&lines(text)) {
         warn(&format!(
             "standard output: {error}; the work is done, and its output is complete"
         ));
@@ -119,7 +119,13 @@ pub(crate) fn write(text: &str) -> io::Result<()> {
 /// Says on standard error what was done, where standard output is for other things.
 pub(crate) fn tell(text: &str) {
     // Without standard error there is nobody to tell.
-    let _ = io::stderr().write_all(text.as_bytes());
+    let _ = io::stderr().write_all(lines(text).as_bytes());
+}
+
+/// Lines for people, whatever a name in them contains.
+fn lines(text: &str) -> String {
+    let lines: Vec<String> = text.split('\n').map(printable).collect();
+    lines.join("\n")
 }
 
 /// Writes a JSON document and a line end to standard output.
@@ -147,16 +153,9 @@ pub(crate) fn insecure(set: &Set) -> String {
     format!("set {} offers no security ({})", set.name(), set.purpose())
 }
 
-/// One line, whatever a path may contain.
+/// One line, whatever a name in it contains.
 fn line(kind: &str, message: &str) {
-    let mut text = format!("{kind}: ");
-    for c in message.chars() {
-        match c.is_control() {
-            true => text.extend(c.escape_default()),
-            false => text.push(c),
-        }
-    }
-    text.push('\n');
+    let text = format!("{kind}: {}\n", printable(message));
     // Without standard error there is nobody to tell.
     let _ = io::stderr().write_all(text.as_bytes());
 }

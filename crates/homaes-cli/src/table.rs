@@ -3,6 +3,7 @@
 pub(crate) use homaes::hex;
 use homaes::{
     Direction, Expansion, Layout, Mode, NoiseTerms, Purpose, Quality, Scheme, SetCard, Step,
+    printable,
 };
 use homaes_lab::units::short_seconds;
 pub(crate) use homaes_lab::units::{bytes, seconds};
@@ -17,7 +18,7 @@ pub(crate) struct Rows {
 
 impl Rows {
     pub(crate) fn add(&mut self, name: &str, value: impl Into<String>) {
-        self.rows.push((name.to_owned(), value.into()));
+        self.rows.push((printable(name), printable(&value.into())));
     }
 
     pub(crate) fn text(&self) -> String {

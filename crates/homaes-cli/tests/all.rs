@@ -14,6 +14,7 @@ mod failures;
 mod files;
 mod job;
 mod lab;
+mod lists;
 mod machine_code;
 mod parts;
 mod passphrase;

@@ -1,7 +1,7 @@
 //! Errors of the library as exceptions of `homaes.errors`; those of the operating system as `OSError`.
 
 use crate::details::{Details, details, of_bgv};
-use homaes::{Error, SchemeError};
+use homaes::{Error, SchemeError, printable};
 use homaes_scheme::Misfit;
 use homaes_wire::{Kind, WireError};
 use pyo3::exceptions::{PyMemoryError, PyOSError, PyRuntimeError};
@@ -96,7 +96,7 @@ fn own(
     fields.set_item("found", found)?;
     fields.set_item("expected", expected)?;
     fields.set_item("remedy", remedy)?;
-    let value = class.call((message,), Some(&fields))?;
+    let value = class.call((printable(&message),), Some(&fields))?;
     Ok(PyErr::from_value(value))
 }
 

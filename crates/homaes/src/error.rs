@@ -632,6 +632,32 @@ pub(crate) fn quoted(word: &str) -> String {
     }
 }
 
+/// A text for people: characters that hide or reorder others (controls, format characters and line separators of
+/// Unicode) become escapes.
+#[must_use]
+pub fn printable(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match is_hidden(c) {
+            true => shown.extend(c.escape_default()),
+            false => shown.push(c),
+        }
+    }
+    shown
+}
+
+/// The categories Cc, Cf, Zl and Zp of Unicode.
+fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(
+            u32::from(c),
+            0xad | 0x600..=0x605 | 0x61c | 0x6dd | 0x70f | 0x890..=0x891 | 0x8e2 | 0x180e
+                | 0x200b..=0x200f | 0x2028..=0x202e | 0x2060..=0x206f | 0xfeff | 0xfff9..=0xfffb
+                | 0x110bd | 0x110cd | 0x13430..=0x1343f | 0x1bca0..=0x1bca3 | 0x1d173..=0x1d17a
+                | 0xe0000..=0xe007f
+        )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

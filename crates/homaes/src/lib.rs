@@ -94,7 +94,7 @@ pub use bridge::{BridgeKey, is_secret_key};
 pub use ciphertexts::{Batch, Batches, Ciphertexts};
 pub use computed::{Computed, Numbers, ValueMeta};
 pub use decrypt::{DecryptOptions, DecryptReport, Tag, describe};
-pub use error::{Error, Result};
+pub use error::{Error, Result, printable};
 pub use expect::Expect;
 #[cfg(feature = "tfhe-rs")]
 pub use export::{export_fheuint8, read_client_key, read_fheuint8};

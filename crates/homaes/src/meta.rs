@@ -9,6 +9,7 @@
 //! tag 3, index 0   per step of AES: level (2) ‖ noise bits (8) ‖ capacity bits (8) ‖ seconds (8); empty without batches
 //! ```
 
+use crate::error::printable;
 use crate::output::is_unfinished_name;
 use crate::scheme::Shape;
 use crate::split::Split;
@@ -113,7 +114,7 @@ impl PartMeta {
         let mut place = file.as_os_str().to_owned();
         if let Some(name) = &self.name {
             place.push(": part ");
-            place.push(name);
+            place.push(printable(name));
         }
         place.into()
     }
