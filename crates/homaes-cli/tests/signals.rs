@@ -191,7 +191,9 @@ fn signals_that_the_caller_ignores() {
         .unwrap();
     // its temporary file is there: it has looked at signals
     wait_for(|| (world.listing().len() > before).then_some(()));
-    ["-HUP", "-INT", "-TERM"].map(|signal| send(&child, signal));
+    for signal in ["-HUP", "-INT", "-TERM"] {
+        send(&child, signal);
+    }
     assert!(child.wait().unwrap().success());
     assert!(world.at("x").exists());
 }

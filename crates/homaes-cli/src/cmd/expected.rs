@@ -1,9 +1,9 @@
 //! What `decrypt` expects of each part of a message.
 
-use super::lines::each_object;
-use crate::args::{Mode, parse_expected_nonce};
+use super::lines::{bytes_of, each_object, mode_of, not_null};
+use crate::args::parse_expected_nonce;
 use crate::console::Failure;
-use homaes::{Expect, unhex};
+use homaes::Expect;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,9 +16,13 @@ const EXAMPLE: &str = r#"{"name": "a.txt", "mode": "gcm", "nonce": "001122334455
 #[serde(deny_unknown_fields)]
 struct Line {
     name: String,
+    #[serde(default, deserialize_with = "not_null")]
     mode: Option<String>,
+    #[serde(default, deserialize_with = "not_null")]
     nonce: Option<String>,
+    #[serde(default, deserialize_with = "not_null")]
     aad: Option<String>,
+    #[serde(default, deserialize_with = "not_null")]
     bytes: Option<u64>,
 }
 
@@ -45,21 +49,13 @@ impl Expected {
 pub(super) fn read(list: &Path) -> Result<BTreeMap<String, Expected>, Failure> {
     let mut parts = BTreeMap::new();
     each_object(list, EXAMPLE, |line: Line, wrong| {
-        let mode = line.mode.as_deref().map(|name| {
-            let found = <Mode as clap::ValueEnum>::from_str(name, false);
-            found.map_err(|_| wrong(&format!("there is no mode {name:?}")))
-        });
         let nonce = line.nonce.as_deref().map(|text| {
             parse_expected_nonce(text).map_err(|reason| wrong(&format!("nonce: {reason}")))
         });
-        let aad = line
-            .aad
-            .as_deref()
-            .map(|text| unhex(text).ok_or_else(|| wrong("aad: expected pairs of hex digits")));
         let expected = Expected {
-            mode: mode.transpose()?.map(|mode| mode.name()),
+            mode: mode_of(line.mode.as_deref(), wrong)?.map(|mode| mode.name()),
             nonce: nonce.transpose()?,
-            aad: aad.transpose()?,
+            aad: bytes_of(line.aad.as_deref(), "aad", wrong)?,
             bytes: line.bytes,
         };
         match parts.insert(line.name.clone(), expected) {

@@ -1,13 +1,14 @@
 //! What is read: a file, standard input, or many files as parts of one message.
 
 use crate::args::{self, Mode, is_stream, parse_iv, parse_nonce};
-use crate::cmd::{STANDARD_INPUT, open_file, read_aad};
+use crate::cmd::lines::{bytes_of, each_object, mode_of, not_null};
+use crate::cmd::{STANDARD_INPUT, read_aad};
 use crate::console::{self, Failure};
-use homaes::{Error, FileSource, Message, Part, Reopened, unhex};
+use homaes::{Error, FileSource, Message, Part, Reopened};
 use homaes_job::{Location, open_source};
-use serde_json::Value;
+use serde::Deserialize;
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// How a file was encrypted.
@@ -187,51 +188,38 @@ fn listed(
     aad: Option<&[u8]>,
     parts: &mut Vec<(String, Part)>,
 ) -> Result<(), Failure> {
-    for (number, line) in BufReader::new(open_file(list)?).lines().enumerate() {
-        let wrong = |what: &str| {
-            let (list, number) = (list.display(), number + 1);
-            Failure::Work(format!("{list}, line {number}: {what}"))
-        };
-        let line = line.map_err(|source| Error::Io {
-            path: list.to_owned(),
-            source,
-        })?;
-        if line.trim().is_empty() {
-            continue;
-        }
-        let entry: Value =
-            serde_json::from_str(&line).map_err(|error| wrong(&error.to_string()))?;
-        let expected =
-            r#"expected {"path": …, "name": …, "mode": …, "iv": …, "aad": …}, texts all of them"#;
-        let fields = entry.as_object().ok_or_else(|| wrong(expected))?;
-        let known = |(key, value): (&String, &Value)| {
-            ["path", "name", "mode", "iv", "aad"].contains(&&**key) && value.is_string()
-        };
-        if !fields.iter().all(known) {
-            return Err(wrong(expected));
-        }
-        let text = |key: &str| entry[key].as_str();
-        let path = Path::new(text("path").ok_or_else(|| wrong(expected))?);
-        let mode = text("mode").map(|name| {
-            let found = <Mode as clap::ValueEnum>::from_str(name, false);
-            found.map_err(|_| wrong(&format!("there is no mode '{name}'")))
-        });
-        let mode = mode.transpose()?.unwrap_or(args.mode);
-        let how = How::of(mode, text("iv").or(args.iv.as_deref()), args.raw);
+    each_object(list, EXAMPLE, |entry: Listed, wrong| {
+        let path = Path::new(&entry.path);
+        let mode = mode_of(entry.mode.as_deref(), wrong)?.unwrap_or(args.mode);
+        let how = How::of(mode, entry.iv.as_deref().or(args.iv.as_deref()), args.raw);
         let how = how.map_err(|reason| wrong(&format!("iv: {reason}")))?;
-        let own = text("aad").map(|aad| {
-            let bytes = unhex(aad);
-            bytes.ok_or_else(|| wrong("aad: expected pairs of hex digits"))
-        });
-        let own = own.transpose()?;
+        let own = bytes_of(entry.aad.as_deref(), "aad", wrong)?;
         let part = with_aad(
             how.part(path)?,
             own.as_deref().or(aad.filter(|_| mode == Mode::Gcm)),
         )?;
-        let name = text("name").map_or_else(|| file_name(path), str::to_owned);
+        let name = entry.name.unwrap_or_else(|| file_name(path));
         parts.push((name, part));
-    }
-    Ok(())
+        Ok(())
+    })
+}
+
+/// A right line of a list.
+const EXAMPLE: &str = r#"{"path": "a.aes", "name": "a.txt", "mode": "ctr", "iv": "00112233445566778899aabbccddeeff"}"#;
+
+/// A line of a list.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Listed {
+    path: String,
+    #[serde(default, deserialize_with = "not_null")]
+    name: Option<String>,
+    #[serde(default, deserialize_with = "not_null")]
+    mode: Option<String>,
+    #[serde(default, deserialize_with = "not_null")]
+    iv: Option<String>,
+    #[serde(default, deserialize_with = "not_null")]
+    aad: Option<String>,
 }
 
 /// What is in a bucket, if a path says so.

@@ -1,9 +1,11 @@
 //! Lists: files with a JSON object a line.
 
+use crate::args::Mode;
 use crate::cmd::open_file;
 use crate::console::Failure;
-use homaes::Error;
+use homaes::{Error, unhex};
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
@@ -66,4 +68,35 @@ pub(crate) fn each_object<T: DeserializeOwned>(
         each(object, &wrong)?;
     }
     Ok(())
+}
+
+/// A field that may be missing, but is no null: a program that lost a value writes one.
+pub(crate) fn not_null<'d, D: Deserializer<'d>, T: Deserialize<'d>>(
+    field: D,
+) -> Result<Option<T>, D::Error> {
+    T::deserialize(field).map(Some)
+}
+
+/// The mode that a field names.
+pub(crate) fn mode_of(
+    name: Option<&str>,
+    wrong: &dyn Fn(&str) -> Failure,
+) -> Result<Option<Mode>, Failure> {
+    let mode = name.map(|name| {
+        let found = <Mode as clap::ValueEnum>::from_str(name, false);
+        found.map_err(|_| wrong(&format!("there is no mode {name:?}")))
+    });
+    mode.transpose()
+}
+
+/// The bytes that a field has in hex.
+pub(crate) fn bytes_of(
+    hex: Option<&str>,
+    field: &str,
+    wrong: &dyn Fn(&str) -> Failure,
+) -> Result<Option<Vec<u8>>, Failure> {
+    let bytes = hex.map(|hex| {
+        unhex(hex).ok_or_else(|| wrong(&format!("{field}: expected pairs of hex digits")))
+    });
+    bytes.transpose()
 }
