@@ -132,14 +132,12 @@ def keygen(set: str, *, accept_insecure: bool = False) -> KeySet:
     card = SetCard(**_card(set))
     if card.purpose != "secure" and not accept_insecure:
         remedy = "choose a set whose purpose is secure, or pass accept_insecure=True for tests"
-        error = InsecureParametersError(
+        raise InsecureParametersError(
             f"set {set} offers no security ({card.purpose})",
             found=card.purpose,
             expected="secure",
             remedy=remedy,
         )
-        error.add_note(remedy)
-        raise error
     return KeySet(*_keygen(set))
 
 

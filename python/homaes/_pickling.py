@@ -73,13 +73,10 @@ def _of_path(kind: str, path: str, expected: bytes, key_id: str) -> _Shared:
 
 
 def _changed(path: str, found: str, expected: str) -> FileFormatError:
-    remedy = "pickle what is in the file now"
-    error = FileFormatError(
+    return FileFormatError(
         f"{path}: the file is another one than when it was pickled: found {found}, expected {expected}",
         path=path,
         found=found,
         expected=expected,
-        remedy=remedy,
+        remedy="pickle what is in the file now",
     )
-    error.add_note(remedy)
-    return error

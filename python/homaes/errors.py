@@ -23,8 +23,8 @@ __all__ = [
 class HomaesError(Exception):
     """Every error of this package that is not the operating system's.
 
-    ``path``, ``found`` and ``expected`` are there where they are known; ``remedy`` says what to do, and is a note of the exception too.
-    ``temporary``: the same call may succeed later. An ``OSError`` of this package has it too.
+    ``path``, ``found`` and ``expected`` are there where they are known; ``remedy`` says what to do, and is the end of the message too.
+    ``temporary``: the same call may succeed later. An ``OSError`` of this package has it too, and its ``strerror`` says what to do.
     """
 
     temporary: bool = False
@@ -43,7 +43,7 @@ class HomaesError(Exception):
         expected: str | int | float | None = None,
         remedy: str | None = None,
     ) -> None:
-        super().__init__(message)
+        super().__init__(message if remedy is None else f"{message}; {remedy}")
         self.path = path
         self.found = found
         self.expected = expected

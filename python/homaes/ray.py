@@ -339,7 +339,4 @@ class _Run:
 
 
 def _stopped(message: str) -> JobError:
-    remedy = "mend that, and run it again: shards that are there stay"
-    error = JobError(message, remedy=remedy)
-    error.add_note(remedy)
-    return error
+    return JobError(message, remedy="mend that, and run it again: shards that are there stay")

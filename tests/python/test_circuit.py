@@ -274,7 +274,7 @@ def test_levels_run_out() -> None:
     with pytest.raises(homaes.NoiseError) as error:
         while True:
             v = v * bytes(range(16))
-    assert error.value.__notes__ == [error.value.remedy]
+    assert str(error.value).endswith(f"; {error.value.remedy}")
 
 
 INTERRUPTED = """

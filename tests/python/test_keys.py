@@ -192,7 +192,7 @@ def test_damaged_bytes(world: World) -> None:
             load(bytes(bad))
         except homaes.HomaesError as error:
             assert isinstance(error, (homaes.FileFormatError, homaes.KeyMismatchError)), repr(error)
-            assert error.remedy and error.remedy in error.__notes__
+            assert error.remedy and str(error).endswith(f"; {error.remedy}")
             found += 1
         else:
             # the ciphertexts themselves are looked at later

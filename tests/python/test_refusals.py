@@ -112,6 +112,28 @@ def test_what_killed_runs_left_is_removed(world: World, tmp_path: Path) -> None:
     assert caught.value.remedy == "give a file, or bytes, at least"
 
 
+def test_messages_say_what_to_do_and_hide_nothing(world: World, tmp_path: Path) -> None:
+    path = tmp_path / "eval.hek"
+    world.keys.eval.save(path)
+    with pytest.raises(FileExistsError, match="file already exists; .*force=True") as there:
+        world.keys.eval.save(path)
+    assert str(path) in str(there.value)
+    with pytest.raises(FileNotFoundError, match="; check the path"):
+        homaes.EvalKey.load(tmp_path / "none")
+    with pytest.raises(homaes.InsecureParametersError, match="accept_insecure=True"):
+        homaes.keygen(world.set)
+    with homaes.Transcipher(world.keys.eval, world.wrapped) as t:
+        parts = [("a\u202etxt.exe", ctr(b"text") + bytes(16), modes.GCM(bytes(12)))]
+        ct = t.run(homaes.Message.of_parts(parts))
+    with pytest.raises(homaes.AuthenticationError) as caught:
+        world.keys.secret.decrypt_parts(ct, tmp_path / "parts", aes_key=AES_KEY)
+    text = str(caught.value)
+    assert r"part a\u{202e}txt.exe: " in text and "\u202e" not in text
+    assert caught.value.remedy and text.endswith(f"; {caught.value.remedy}")
+    copy = pickle.loads(pickle.dumps(caught.value))
+    assert (str(copy), copy.remedy) == (text, caught.value.remedy)
+
+
 def test_keys_are_not_saved_onto_themselves(world: World, tmp_path: Path) -> None:
     _, eval_key, wrapped = files_of(world, tmp_path)
     loaded, other = homaes.EvalKey.load(eval_key), homaes.WrappedKey.load(wrapped)

@@ -4,7 +4,7 @@ use crate::details::{Details, details, of_bgv};
 use homaes::{Error, SchemeError, printable};
 use homaes_scheme::Misfit;
 use homaes_wire::{Kind, WireError};
-use pyo3::exceptions::{PyMemoryError, PyOSError, PyRuntimeError};
+use pyo3::exceptions::{PyBaseException, PyMemoryError, PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::io;
@@ -54,16 +54,28 @@ fn raise_with(error: &Error, remedy: &str) -> PyErr {
 pub(crate) fn finish(made: Made<'_>, remedy: &str, temporary: bool) -> PyErr {
     Python::attach(|py| {
         let made = match made {
-            Made::System(made) => made,
+            Made::System(made) => {
+                // without what to do it is the same exception
+                let _ = add(made.value(py), remedy);
+                made
+            }
             Made::Own(class, message, details) => {
                 own(py, class, message, details, remedy).unwrap_or_else(|failed| failed)
             }
         };
-        // without the note it is the same exception
-        let _ = made.value(py).call_method1("add_note", (remedy,));
         let _ = made.value(py).setattr("temporary", temporary);
         made
     })
+}
+
+/// Adds what to do to the message of an exception of Python's own.
+fn add(value: &Bound<'_, PyBaseException>, remedy: &str) -> PyResult<()> {
+    if !value.is_instance_of::<PyOSError>() {
+        let message = value.str()?;
+        return value.setattr("args", (format!("{message}; {remedy}"),));
+    }
+    let message = value.getattr("strerror")?;
+    value.setattr("strerror", format!("{message}; {remedy}"))
 }
 
 /// What the program did wrong by itself.
