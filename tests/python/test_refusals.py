@@ -134,6 +134,18 @@ def test_messages_say_what_to_do_and_hide_nothing(world: World, tmp_path: Path) 
     assert (str(copy), copy.remedy) == (text, caught.value.remedy)
 
 
+def test_a_complete_output_is_done(world: World, tmp_path: Path) -> None:
+    data, eval_key, wrapped = files_of(world, tmp_path)
+    out, keys = tmp_path / "o.hct", (homaes.EvalKey.load(eval_key), homaes.WrappedKey.load(wrapped))
+    with homaes.Transcipher(*keys) as t:
+        first, again = (t.run(data, CTR, out, resume=True) for _ in range(2))
+        assert (first.report.resumed, again.report.resumed) == (0, again.report.batches)
+        assert first.to_bytes() == again.to_bytes()
+        # bytes in memory may be others than those of the output
+        with pytest.raises(FileExistsError):
+            t.run(data.read_bytes(), CTR, out, resume=True)
+
+
 def test_keys_are_not_saved_onto_themselves(world: World, tmp_path: Path) -> None:
     _, eval_key, wrapped = files_of(world, tmp_path)
     loaded, other = homaes.EvalKey.load(eval_key), homaes.WrappedKey.load(wrapped)

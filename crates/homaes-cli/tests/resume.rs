@@ -61,12 +61,11 @@ fn kills_at_any_moment_cost_a_batch_at_most() {
         (kills, before) = (kills + 1, done);
         if kills == 20 {
             let run = world.ok(&line);
-            assert!(
-                run.out
-                    .contains(&format!("{done} of the batches by earlier runs")),
-                "{}",
-                run.out
-            );
+            let words = match done {
+                BATCHES => "complete, 200 batches by earlier runs".to_owned(),
+                done => format!("{done} of the batches by earlier runs"),
+            };
+            assert!(run.out.contains(&words), "{}", run.out);
             break;
         }
     }
@@ -114,7 +113,57 @@ fn a_signal_says_how_far_it_was() {
     assert_eq!(last["fraction"].as_f64(), Some(1.0));
     assert_eq!(last["eta_seconds"].as_f64(), Some(0.0));
     assert!(world.read("o.hct") == world.read("whole.hct"));
-    world.fails(1, &line, "already exists");
+}
+
+/// A scheduler that does not know so starts the command again.
+#[test]
+fn a_complete_output_is_done() {
+    let world = World::new();
+    world.message(500);
+    let line = transcipher("--resume --out o.hct --report r.json");
+    world.ok(&line.replace(" --resume", " --force"));
+    let done = || {
+        let (run, before) = (world.ok(&line), world.listing());
+        assert_eq!(run.out, "o.hct: complete, 2 batches by earlier runs\n");
+        assert_eq!(world.listing(), before);
+    };
+    let whole = world.read("o.hct");
+    done();
+    // made by the same command, and with its report gone
+    fs::remove_file(world.at("o.hct")).unwrap();
+    fs::remove_file(world.at("r.json")).unwrap();
+    world.ok(&line);
+    fs::remove_file(world.at("r.json")).unwrap();
+    done();
+    assert!(world.at("r.json").exists());
+    let refused = |line: &str| {
+        let before = world.read("o.hct");
+        world.fails(1, line, "o.hct: file already exists");
+        assert!(world.read("o.hct") == before);
+    };
+    // another message by its description, damaged results, results without an end
+    refused(&line.replace(IV, "00112233445566778899aabbccddeeff"));
+    let own = world.read("o.hct");
+    let mut damaged = own.clone();
+    damaged[whole.len() / 2] ^= 1;
+    for wrong in [&damaged[..], &own[..own.len() - 1], b""] {
+        world.write("o.hct", wrong);
+        refused(&line);
+    }
+    world.write("o.hct", &own);
+    done();
+    // the message and the key may be others
+    for input in ["c", "key.hwk"] {
+        let younger = fs::metadata(world.at("o.hct")).unwrap().modified().unwrap();
+        let file = fs::File::options()
+            .write(true)
+            .open(world.at(input))
+            .unwrap();
+        file.set_modified(younger + Duration::from_secs(1)).unwrap();
+        refused(&line);
+        file.set_modified(younger).unwrap();
+    }
+    done();
 }
 
 #[test]

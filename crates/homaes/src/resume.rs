@@ -19,7 +19,7 @@ use crate::results::Results;
 use crate::{Error, Message, Output, Report, Result, Step, Transcipher, disk, memory};
 use homaes_wire::{Front, Reader, hex, is_one_file, unhex};
 use serde_json::{Value, json};
-use std::fs;
+use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -85,6 +85,10 @@ impl Transcipher<'_> {
     /// As [`run`](Self::run) into the file `path`, [`reproducible`](Self::reproducible) always, with files beside it by which the same call goes on after a run that was stopped:
     /// [`part_path`] and [`journal_path`]. After each batch they are on the disk, and `kept` is called. The file is the same, byte for byte, as that of a run without a stop.
     ///
+    /// A complete output stays, and the report counts all batches as [`resumed`](Report::resumed). It is complete if
+    /// its header and its description of the message are those of this run, its checksums are right, and no file
+    /// that the run reads is younger.
+    ///
     /// # Errors
     /// As [`run`](Self::run); [`Error::OtherRun`] and [`Error::Journal`] if what is beside the output is of another message, other keys or another layout, or
     /// damaged. The files stay in all cases.
@@ -104,7 +108,9 @@ impl Transcipher<'_> {
             spare_secret_key(&beside, true)?;
         }
         let id = plan.id()?;
-        if let Some(report) = self.finished(path, &plan, id)? {
+        if self.finished(path, &plan, id)? || (!how.force && self.is_complete(path, &plan)?) {
+            let mut report = self.report(&plan);
+            (report.batches, report.resumed) = (plan.split.batches(), plan.split.batches());
             return Ok(report);
         }
         let part = Output::resumed_as(path, how.force, false, part_path)?;
@@ -143,39 +149,65 @@ impl Transcipher<'_> {
         Ok(report)
     }
 
-    /// What to report of a run that was stopped after its file had got its name; nothing if there was none.
-    fn finished(&self, path: &Path, plan: &Plan, id: RunId) -> Result<Option<Report>> {
+    /// Whether a run was stopped after its file had got its name; removes what that run left beside the file.
+    fn finished(&self, path: &Path, plan: &Plan, id: RunId) -> Result<bool> {
         let journal = journal_path(path);
         // opening a pipe would wait for its writer
         if !fs::symlink_metadata(&journal).is_ok_and(|found| found.is_file()) {
-            return Ok(None);
+            return Ok(false);
         }
         let Ok(text) = fs::read(&journal) else {
-            return Ok(None);
+            return Ok(false);
         };
         let lines = Lines::read(&text);
         let done = lines.all.last().and_then(|(line, _)| line["done"].as_str());
         let Some(done) = done.filter(|_| lines.is_of(id)) else {
-            return Ok(None);
+            return Ok(false);
         };
-        let open = || {
-            let reader = Reader::open(path, plan.header.kind()).ok()?;
-            let last = reader.last_checksum().ok()?;
-            let same = *reader.header() == plan.header && hex(&last) == done;
-            (same && reader.verify().is_ok()).then_some(())
-        };
-        if open().is_none() {
-            return Ok(None);
+        if !is_whole(path, plan, |last| hex(last) == done) {
+            return Ok(false);
         }
         let part = part_path(path);
         if is_one_file(&part, path) {
             fs::remove_file(&part).map_err(|source| Error::io(&part, source))?;
         }
         fs::remove_file(&journal).map_err(|source| Error::io(&journal, source))?;
-        let mut report = self.report(plan);
-        (report.batches, report.resumed) = (plan.split.batches(), plan.split.batches());
-        Ok(Some(report))
+        Ok(true)
     }
+
+    /// Whether the file is the complete output of this run, without a journal that says so. The file names neither
+    /// the wrapped key nor the bytes of the message, so that every file that the run reads must be older.
+    fn is_complete(&self, path: &Path, plan: &Plan) -> Result<bool> {
+        let modified = |path: &Path| {
+            let found = fs::metadata(path).ok().filter(fs::Metadata::is_file);
+            found.and_then(|found| found.modified().ok())
+        };
+        let Some(made) = modified(path).filter(|_| unfinished(path).is_none()) else {
+            return Ok(false);
+        };
+        let older = |input| modified(input).is_some_and(|modified| modified <= made);
+        if !self.inputs(plan).all(older) {
+            return Ok(false);
+        }
+        let front = plan.front()?;
+        let mut found = Vec::new();
+        let read = File::open(path).and_then(|file| {
+            let front_bytes = front.len() as u64;
+            file.take(front_bytes).read_to_end(&mut found)
+        });
+        Ok(read.is_ok() && found == front && is_whole(path, plan, |_| true))
+    }
+}
+
+/// Whether the file has this header, the last checksum that is wanted, and no checksum that is wrong.
+fn is_whole(path: &Path, plan: &Plan, wanted: impl FnOnce(&[u8]) -> bool) -> bool {
+    let open = || {
+        let reader = Reader::open(path, plan.header.kind()).ok()?;
+        let last = reader.last_checksum().ok()?;
+        let same = *reader.header() == plan.header && wanted(&last);
+        (same && reader.verify().is_ok()).then_some(())
+    };
+    open().is_some()
 }
 
 /// Gives steps the seconds that this run measured.

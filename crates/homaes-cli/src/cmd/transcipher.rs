@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
 use std::num::NonZeroUsize;
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::thread::available_parallelism;
 
@@ -161,6 +162,12 @@ fn outputs(args: &args::Transcipher) -> Result<(Option<Output>, Option<Output>),
     }
     if args.resume {
         remove_leftovers_beside(&args.out);
+        // an output that is there is complete, and has its report, or the run fails
+        let is_there = |report: &&Path| {
+            let [report, out] = [report, &*args.out].map(|path| path.canonicalize().ok());
+            !args.force && report.is_some() && out.is_some() && report != out
+        };
+        let report = report.filter(|report| !is_there(report));
         let report = report.map(|path| reserve(path, args.force)).transpose()?;
         let is_out = |report: &Output| report.is_at(&args.out);
         return match report.as_ref().is_some_and(is_out) {
@@ -255,6 +262,10 @@ fn write(mut output: Output, document: &Value) -> Result<(), Failure> {
 }
 
 fn summary(wrapped: &WrappedKey, report: &Report) -> String {
+    if report.resumed == report.batches && report.batches > 0 {
+        let batches = table::count(report.batches, "batch", "batches");
+        return format!("complete, {batches} by earlier runs");
+    }
     let bytes = table::count(report.bytes, "byte", "bytes");
     let blocks = table::blocks(report.blocks, report.batches);
     let threads = table::count(report.threads as u64, "thread", "threads");
