@@ -164,6 +164,13 @@ fn a_complete_output_is_done() {
         file.set_modified(younger).unwrap();
     }
     done();
+    // other bytes under the same IV, which are older
+    let (message, made) = (world.read("c"), fs::metadata(world.at("o.hct")).unwrap());
+    world.write("c", &[5; 500]);
+    let file = fs::File::options().write(true).open(world.at("c")).unwrap();
+    file.set_modified(made.modified().unwrap()).unwrap();
+    refused(&line);
+    world.write("c", &message);
 }
 
 #[test]

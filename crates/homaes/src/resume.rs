@@ -11,7 +11,7 @@
 //! [`RunId`]: over keys, layout and message. `chain` is the checksum of the last record in the part, which covers everything before it. So the next run takes the part up to
 //! a line whose checksum it finds there, and nothing that another run wrote. `steps` is the record of steps so far.
 
-use crate::meta::encode_steps;
+use crate::meta::{TAG_BATCH, encode_steps};
 use crate::output::{JOURNAL, PART, folder_of, refuse_own_input, spare_secret_key};
 use crate::plan::{Plan, RunId};
 use crate::report::worst;
@@ -86,8 +86,8 @@ impl Transcipher<'_> {
     /// [`part_path`] and [`journal_path`]. After each batch they are on the disk, and `kept` is called. The file is the same, byte for byte, as that of a run without a stop.
     ///
     /// A complete output stays, and the report counts all batches as [`resumed`](Report::resumed). It is complete if
-    /// its header and its description of the message are those of this run, its checksums are right, and no file
-    /// that the run reads is younger.
+    /// its header and its description of the message are those of this run, its checksums are right, no file that the
+    /// run reads is younger, and its first batch is that of this run.
     ///
     /// # Errors
     /// As [`run`](Self::run); [`Error::OtherRun`] and [`Error::Journal`] if what is beside the output is of another message, other keys or another layout, or
@@ -176,7 +176,8 @@ impl Transcipher<'_> {
     }
 
     /// Whether the file is the complete output of this run, without a journal that says so. The file names neither
-    /// the wrapped key nor the bytes of the message, so that every file that the run reads must be older.
+    /// the wrapped key nor the bytes of the message: every file that the run reads must be older, and the first batch is
+    /// evaluated again.
     fn is_complete(&self, path: &Path, plan: &Plan) -> Result<bool> {
         let modified = |path: &Path| {
             let found = fs::metadata(path).ok().filter(fs::Metadata::is_file);
@@ -195,7 +196,30 @@ impl Transcipher<'_> {
             let front_bytes = front.len() as u64;
             file.take(front_bytes).read_to_end(&mut found)
         });
-        Ok(read.is_ok() && found == front && is_whole(path, plan, |_| true))
+        let whole = read.is_ok() && found == front && is_whole(path, plan, |_| true);
+        Ok(whole && self.is_first_batch(path, plan)?)
+    }
+
+    /// Whether the file has the first batch of this run.
+    fn is_first_batch(&self, path: &Path, plan: &Plan) -> Result<bool> {
+        let open = Reader::open(path, plan.header.kind()).and_then(|mut reader| {
+            for (tag, body) in &plan.front {
+                reader.next_record(*tag, body.len() as u64)?;
+            }
+            Ok(reader)
+        });
+        let mut reader = open.map_err(|source| Error::file(path, source))?;
+        memory::check(self.set().memory_of_run(plan.layout))?;
+        let (mut same, first) = (true, 0..plan.split.batches().min(1));
+        self.evaluate(plan, first, &mut |batch| {
+            for body in batch.records {
+                let body = body.map_err(|source| Error::batch(batch.index, source))?;
+                let found = reader.next_record(TAG_BATCH, body.len() as u64);
+                same &= found.is_ok_and(|found| found == body);
+            }
+            Ok(())
+        })?;
+        Ok(same)
     }
 }
 
