@@ -115,6 +115,8 @@ class SetCard:
     purpose: str
     paper: str
     security_bits_claimed: int | None
+    #: What the claim assumes beyond those of other sets, in sentences.
+    assumptions: list[str]
     log2_p_fail: float
     layouts: list[str]
     blocks_per_batch: int

@@ -23,6 +23,11 @@ def test_every_scheme_has_a_toy() -> None:
     assert {card.scheme for card in homaes.sets()} == set(TOYS)
 
 
+def test_cards_tell_their_assumptions() -> None:
+    told = {card.name: card.assumptions for card in homaes.sets() if card.assumptions}
+    assert list(told) == ["tfhe/p64-blocks"] and "150 bits" in told["tfhe/p64-blocks"][0]
+
+
 @pytest.mark.parametrize("name", TOYS.values())
 def test_every_scheme(name: str, tmp_path: Path) -> None:
     world = world_of(name)

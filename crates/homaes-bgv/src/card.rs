@@ -34,6 +34,7 @@ impl Params {
             sigma: Some(SIGMA),
             log2_qp: Some(self.log2_qp()),
             published: self.published(),
+            assumptions: Vec::new(),
         }
     }
 

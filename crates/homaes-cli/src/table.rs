@@ -242,12 +242,23 @@ pub(crate) fn results(scheme: Scheme, level: usize) -> Option<String> {
     })
 }
 
+/// Bits of an estimate.
+pub(crate) fn bits(card: &SetCard, bits: f64) -> String {
+    match card.is_order_of_magnitude() {
+        true => format!("~{bits:.0}"),
+        false => format!("{bits:.1}"),
+    }
+}
+
 /// What a set claims and what is estimated.
 pub(crate) fn security(card: &SetCard) -> String {
     let figures = card
         .security_bits_estimated()
         .zip(card.security_bits_with_rotations());
     let estimated = figures.map_or_else(String::new, |(bits, rotations)| {
+        if card.is_order_of_magnitude() {
+            return format!(", about {bits:.0} estimated (an order of magnitude)");
+        }
         let with = match card.ring.is_some() || rotations < bits {
             true => format!(", {rotations:.1} with rotations"),
             false => String::new(),
@@ -282,6 +293,15 @@ mod tests {
             columns(["x", "y", "z"], &rows),
             "x    y    z\na    bb   1\nccc  d   22\n"
         );
+    }
+
+    #[test]
+    fn orders_of_magnitude_are_called_so() {
+        let ntru = homaes::Set::named("ntru/hybrid").unwrap();
+        assert_eq!(bits(ntru.card(), 48.0), "~48");
+        assert!(security(ntru.card()).ends_with(", about 48 estimated (an order of magnitude)"));
+        let tfhe = homaes::Set::named("tfhe/p64").unwrap();
+        assert_eq!(bits(tfhe.card(), 129.1), "129.1");
     }
 
     #[test]

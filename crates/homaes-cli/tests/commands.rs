@@ -160,9 +160,18 @@ fn params_lists_every_set() {
             "ciphertext_bytes_per_batch",
             "secret_key_bytes",
             "published",
+            "assumptions",
             "layouts",
         ] {
             assert!(set.get(field).is_some(), "{field}: {set}");
+        }
+        let assumptions = set["assumptions"].as_array().unwrap();
+        assert_eq!(!assumptions.is_empty(), set["name"] == "tfhe/p64-blocks");
+        for assumption in assumptions {
+            let key = &set["published"][0]["estimate"]["with_rotations"];
+            let words = assumption.as_str().unwrap();
+            assert!(words.contains("150 bits") && words.contains(&format!("{key} bits")));
+            assert!(table.contains(&format!("tfhe/p64-blocks assumes: {words}.")));
         }
         if set["purpose"] == "secure" {
             let claim = set["security_bits_claimed"].as_f64().unwrap();
@@ -246,6 +255,23 @@ fn inspect_describes_every_kind() {
     ] {
         assert!(text.contains(words), "{words}: {text}");
     }
+}
+
+/// Keys of a set with an assumption of its own say so where they are made and shown.
+#[test]
+fn keys_say_what_they_assume() {
+    let world = World::new();
+    let words = "LWE with a key in blocks of 3 bits";
+    let made = world.ok("keygen --set tfhe/p64-blocks --out blocks").out;
+    assert!(
+        made.contains(&format!("set tfhe/p64-blocks assumes: {words}")),
+        "{made}"
+    );
+    let shown = world.ok("inspect blocks/secret.hsk").out;
+    assert!(shown.contains(words), "{shown}");
+    let found = json(&world.ok("inspect --json blocks/secret.hsk"));
+    assert!(found["assumptions"][0].as_str().unwrap().starts_with(words));
+    assert!(!world.ok("inspect keys/secret.hsk").out.contains("assumes"));
 }
 
 #[test]

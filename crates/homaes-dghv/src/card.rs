@@ -42,6 +42,7 @@ impl Params {
                 line("x0, z and σ of the evaluation key"),
                 line("wrapped AES key"),
             ],
+            assumptions: Vec::new(),
         }
     }
 }

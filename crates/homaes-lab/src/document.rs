@@ -12,6 +12,9 @@ pub struct Security {
     pub bits_estimated: Option<f64>,
     /// The same for an attacker who rotates the secret.
     pub bits_with_rotations: Option<f64>,
+    /// Whether the estimates are orders of magnitude.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub order_of_magnitude: bool,
     /// log2 of the probability that one batch decrypts wrongly; none where that is 0.
     pub log2_p_fail: Option<f64>,
     /// The attack that the least estimate is of.

@@ -266,8 +266,11 @@ fn security_rows(lab: &Lab) -> Cells {
             continue;
         };
         seen.push(&run.set);
-        let bits =
-            |bits: Option<f64>| bits.map_or_else(|| "none".into(), |bits| format!("{bits:.1}"));
+        let bits = |bits: Option<f64>| match (bits, security.order_of_magnitude) {
+            (None, _) => "none".into(),
+            (Some(bits), true) => format!("~{bits:.0}"),
+            (Some(bits), false) => format!("{bits:.1}"),
+        };
         rows.push(vec![
             run.set.clone(),
             match run.is_secure() {

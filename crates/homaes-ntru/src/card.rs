@@ -52,6 +52,7 @@ impl<A: Arithmetic> Params<A> {
                 line("relinearisation key", log2_qp),
                 line("wrapped AES key", self.log2_modulus(self.top_level())),
             ],
+            assumptions: Vec::new(),
         }
     }
 }

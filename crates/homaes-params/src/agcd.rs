@@ -53,6 +53,7 @@ pub fn estimate(
         core_svp: bits,
         core_svp_quantum: bits,
         quantum: bits.min(shor),
+        order_of_magnitude: false,
         attack: "subset sum of z, by LLL",
         model: "LLL in dimension n = Theta + 1 with entries of C = n (0.031 n + log2(n)/2 + 3) bits: 2^4 n^3 (C + n) cycles, the constant from a run that broke dghv/toy; quantum: Shor on x0, gamma^2 log2 gamma steps",
         tool: "fplll on a key of dghv/toy; by hand from that for the other sets",

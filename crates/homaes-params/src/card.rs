@@ -86,6 +86,8 @@ pub struct SetCard {
     pub log2_qp: Option<f64>,
     /// One line per thing an adversary sees.
     pub published: Vec<Published>,
+    /// What the claim assumes beyond what the claims of all sets of the scheme assume, in sentences.
+    pub assumptions: Vec<String>,
 }
 
 /// What is wrong with a card.
@@ -194,7 +196,15 @@ impl SetCard {
             sigma: None,
             log2_qp: None,
             published: Vec::new(),
+            assumptions: Vec::new(),
         }
+    }
+
+    /// Whether the estimates are orders of magnitude.
+    #[must_use]
+    pub fn is_order_of_magnitude(&self) -> bool {
+        let rough = |estimate: &Estimate| estimate.order_of_magnitude;
+        self.weakest().is_some_and(rough)
     }
 
     /// The smallest estimate over everything published; `None` if any line has none.

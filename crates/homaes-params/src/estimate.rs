@@ -24,6 +24,8 @@ pub struct Estimate {
     pub core_svp_quantum: f64,
     /// Whole reductions with quantum sieves of 2^(0.265 β + 16.4) operations, and Grover's search; rotations counted.
     pub quantum: f64,
+    /// Whether all these are an order of magnitude alone.
+    pub order_of_magnitude: bool,
     /// The attack of `bits`.
     pub attack: &'static str,
     /// Cost model of `bits`, of the other classical figures but core-SVP, and assumptions.

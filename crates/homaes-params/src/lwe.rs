@@ -51,6 +51,9 @@ static BLOCKS: LazyLock<Vec<Row<4>>> =
 const BLOCKS_DATE: &str = "2026-11-26";
 const BLOCKS_TOOL: &str = "tools/measure/block_binary.py, formulas of this project";
 const BLOCKS_MODEL: &str = "MATZOV, GSA, classical; lower bound for blocks with one 1 at most";
+/// The cheapest attack on the key of `tfhe/p64-blocks` by the formulas of the lattice-estimator, which do not see its
+/// blocks: `tools/estimate`, `--selfcheck`.
+const BLOCKS_UNSEEN_BITS: u32 = 150;
 
 /// The curve through a limit is followed up to here; more comes only from [`LWE_POINTS`].
 pub const MAX_EXTRAPOLATED_BITS: f64 = 143.0;
@@ -127,6 +130,17 @@ pub fn estimate_in_blocks(
         date: BLOCKS_DATE,
         ..best
     })
+}
+
+/// What the claim of `tfhe/p64-blocks` assumes beyond those of other sets; `estimate` is that of its key.
+#[must_use]
+pub fn assumption_of_blocks(block: u32, estimate: &Estimate) -> String {
+    let bits = estimate.with_rotations;
+    format!(
+        "LWE with a key in blocks of {block} bits, at most one of them 1, is as hard as the known attacks say: \
+         {BLOCKS_UNSEEN_BITS} bits by the formulas of the lattice-estimator, which do not see the blocks, \
+         {bits:.1} bits by an idealised attack that does"
+    )
 }
 
 /// A lower bound on the bits of the cheapest attack, for the search of sets that [`estimate`] does not know yet.

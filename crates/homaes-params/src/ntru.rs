@@ -2,8 +2,9 @@
 //!
 //! They are *overstretched*: the vectors f·x, g·x of the secret span a sublattice of the NTRU lattice so dense, for its dimension, that lattice
 //! reduction finds it long before it would find f itself (Albrecht, Bai, Ducas 2016; Kirchner, Fouque 2017; Ducas, van Woerden 2021). With
-//! n = 32768 and log2 q = 1271 the reduction needs a root Hermite factor of e^0.27 where LLL, which takes polynomial time, reaches e^0.022. So there is no security: the figure is what
-//! LLL costs in dimension 2n by the estimator's formula, d^3, and an upper bound, as subfields make it cheaper.
+//! n = 32768 and log2 q = 1271 the reduction needs a root Hermite factor of e^0.27 where LLL, which takes polynomial time, reaches e^0.022. So there is no security: the figure is
+//! an order of magnitude. It is what LLL costs in dimension 2n by the estimator's formula, d^3, and an upper bound,
+//! because subfields make it cheaper.
 
 use crate::Estimate;
 
@@ -33,6 +34,7 @@ pub fn estimate(n: u32, log2_q: f64) -> Option<Estimate> {
         core_svp: lll,
         core_svp_quantum: lll,
         quantum: lll,
+        order_of_magnitude: true,
         attack: "dense sublattice, by LLL",
         model: "LLL in dimension 2n: d^3; no block size is left to count sieves of",
         tool: "lattice-estimator 27a581b, NTRU.primal_dsd for large n",

@@ -70,6 +70,7 @@ impl<const K: usize> Row<K> {
             core_svp,
             core_svp_quantum,
             quantum,
+            order_of_magnitude: false,
             attack: self.attack,
             model: MODEL,
             tool: TOOL,

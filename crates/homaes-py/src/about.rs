@@ -34,6 +34,7 @@ pub(crate) fn card<'py>(py: Python<'py>, set: &str) -> PyResult<Bound<'py, PyDic
     out.set_item("purpose", card.purpose.as_str())?;
     out.set_item("paper", card.paper)?;
     out.set_item("security_bits_claimed", card.security_bits_claimed)?;
+    out.set_item("assumptions", &card.assumptions)?;
     out.set_item("log2_p_fail", card.log2_p_fail)?;
     let layouts: Vec<_> = set.layouts().iter().map(|l| l.name()).collect();
     out.set_item("layouts", layouts)?;

@@ -18,7 +18,7 @@ impl Params {
     pub fn card(&self) -> SetCard {
         let set = self.set();
         let [secret_key_bytes, eval_key_bytes, wrapped_key_bytes] = file_bytes(self);
-        let blocks = self.blocks_per_batch();
+        let (blocks, published) = (self.blocks_per_batch(), self.published());
         SetCard {
             name: set.name,
             scheme: set.name.scheme(),
@@ -39,8 +39,22 @@ impl Params {
             },
             sigma: None,
             log2_qp: None,
-            published: self.published(),
+            assumptions: self.assumptions(&published),
+            published,
         }
+    }
+
+    /// What the claim assumes beyond those of other sets: that the structure of a key in blocks, under which the first
+    /// line is published, helps no attack more than is known.
+    fn assumptions(&self, published: &[Published]) -> Vec<String> {
+        let (LweKey::Blocks, [small, ..]) = (self.shape().lwe_key, published) else {
+            return Vec::new();
+        };
+        let block = self.shape().unroll as u32;
+        let estimate = small.estimate.iter();
+        estimate
+            .map(|e| lwe::assumption_of_blocks(block, e))
+            .collect()
     }
 
     /// Everything that is published under either key.

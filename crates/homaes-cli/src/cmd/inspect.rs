@@ -38,6 +38,8 @@ fn text(found: &Inspection) -> String {
         _ => "",
     };
     rows.add("security", format!("{of}{security}"));
+    let assumptions = found.set.iter().flat_map(|set| &set.card().assumptions);
+    assumptions.for_each(|assumption| rows.add("assumes", &**assumption));
     rows.add("set digest", hex(&found.digest));
     // values are under the key at the other end, named below
     if found.kind != Kind::Values {
@@ -206,6 +208,7 @@ fn inspection_json(found: &Inspection) -> Value {
         "set": found.set_name,
         "set_known": found.set.is_some(),
         "purpose": found.set.as_ref().map(|set| set.purpose().as_str()),
+        "assumptions": found.set.as_ref().map(|set| &set.card().assumptions),
         "set_digest": hex(&found.digest),
         "key_id": found.key_id.to_string(),
         "file_bytes": found.file_bytes,

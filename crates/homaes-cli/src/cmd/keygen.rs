@@ -85,6 +85,9 @@ pub(crate) fn run(args: &Keygen) -> Result<(), Failure> {
         key.id(),
         key_sizes(&set),
     ));
+    for assumption in &set.card().assumptions {
+        console::print_done(&format!("set {} assumes: {assumption}\n", set.name()));
+    }
     if end.is_none() && bridge_file.exists() {
         console::warn(&format!(
             "{}: leads from the keys that were there before; make it anew with --bridge",

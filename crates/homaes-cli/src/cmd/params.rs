@@ -32,8 +32,9 @@ pub(crate) fn run(args: &Params) -> Result<(), Failure> {
     ];
     console::print(&table::columns(head, &rows))?;
     console::print(
-        "\nclaimed, estimated: bits of security, claimed by the paper in sets of purpose 'paper'; rotations: with attacks that rotate the secret; blocks, ciphertexts: of one batch, wrapped key: of the largest AES key,\nin the set's first layout. Only sets of purpose 'secure' protect data.\n\n",
+        "\nclaimed, estimated: bits of security, claimed by the paper in sets of purpose 'paper'; rotations: with attacks that rotate the secret; blocks, ciphertexts: of one batch, wrapped key: of the largest AES key,\nin the set's first layout. ~: an order of magnitude. Only sets of purpose 'secure' protect data.\n\n",
     )?;
+    console::print(&sets.iter().map(assumptions).collect::<String>())?;
     let head = ["set", "layout", "blocks", "AES-128", "AES-192", "AES-256"];
     let rows: Vec<_> = shown.iter().flat_map(|set| layout_rows(set)).collect();
     console::print(&table::columns(head, &rows))?;
@@ -50,7 +51,7 @@ pub(crate) fn run(args: &Params) -> Result<(), Failure> {
 
 fn row(card: &SetCard) -> [String; 10] {
     let none = || "none".to_owned();
-    let figure = |bits: Option<f64>| bits.map_or_else(none, |bits| format!("{bits:.1}"));
+    let figure = |bits: Option<f64>| bits.map_or_else(none, |bits| table::bits(card, bits));
     [
         card.name.to_string(),
         card.purpose.to_string(),
@@ -64,6 +65,14 @@ fn row(card: &SetCard) -> [String; 10] {
         table::bytes(card.wrapped_key_bytes),
         table::bytes(card.ciphertext_bytes_per_batch),
     ]
+}
+
+/// What a set assumes beyond others, a line each, and an empty one.
+fn assumptions(set: &Set) -> String {
+    let lines = set.card().assumptions.iter();
+    lines
+        .map(|assumption| format!("{} assumes: {assumption}.\n\n", set.name()))
+        .collect()
 }
 
 /// A row for each layout of a set.
@@ -146,6 +155,7 @@ fn card_json(card: &SetCard) -> Value {
         "secret_weight": card.secret_weight.map(|weight| weight.to_string()),
         "sigma": card.sigma,
         "log2_qp": card.log2_qp,
+        "assumptions": card.assumptions,
         "published": card.published.iter().map(published_json).collect::<Vec<_>>(),
     });
     for (name, figure) in figures {
@@ -174,6 +184,7 @@ fn estimate_json(estimate: &Estimate) -> Value {
         "core_svp": estimate.core_svp,
         "core_svp_quantum": estimate.core_svp_quantum,
         "quantum": estimate.quantum,
+        "order_of_magnitude": estimate.order_of_magnitude,
         "attack": estimate.attack,
         "model": estimate.model,
         "tool": estimate.tool,

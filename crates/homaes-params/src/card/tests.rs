@@ -32,6 +32,7 @@ fn secure() -> SetCard {
             line("public key", 700.0),
             line("relinearisation key", 790.0),
         ],
+        assumptions: Vec::new(),
     }
 }
 

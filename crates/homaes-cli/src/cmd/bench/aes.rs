@@ -320,6 +320,7 @@ impl Outcome {
             bits_claimed: card.security_bits_claimed,
             bits_estimated: card.security_bits_estimated(),
             bits_with_rotations: card.security_bits_with_rotations(),
+            order_of_magnitude: card.is_order_of_magnitude(),
             log2_p_fail: Some(card.log2_p_fail).filter(|log| log.is_finite()),
             attack: weakest.map(|estimate| estimate.attack.to_owned()),
             estimator: weakest.map(|estimate| estimate.tool.to_owned()),
