@@ -44,6 +44,8 @@ class Report:
     #: Of evaluating and writing.
     seconds: float
     file_bytes: int
+    #: log2 of the bound on the probability that any batch decrypts wrongly; None for an empty message.
+    log2_p_fail: float | None
     #: Of all steps of AES: seconds averaged over batches, the worst noise of any.
     steps: npt.NDArray[np.void]
     #: What the scheme counted, such as transforms and rotations.
@@ -61,6 +63,8 @@ class DecryptReport:
     bytes: int
     #: Least bits between noise and failure; None for an empty message.
     margin_bits: float | None
+    #: log2 of the bound on the probability that any batch decrypts wrongly; None for an empty message.
+    log2_p_fail: float | None
     #: "verified", "unchecked", or "none" where the mode has no tag.
     tag: str
     mode: str
@@ -138,8 +142,8 @@ class Inspection:
     is_protected: bool
     #: Of results: what the message is.
     parts: list[PartInfo]
-    #: Of results: layout, level, noise; of a wrapped key: bits and layouts; of values: the label, form, count
-    #: and width of each.
+    #: Of results: layout, level, noise, failure probability; of a wrapped key: bits and layouts; of values: the label,
+    #: form, count and width of each.
     details: dict[str, Any]
     #: Of results: the steps of AES.
     steps: npt.NDArray[np.void]

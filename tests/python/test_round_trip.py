@@ -31,6 +31,8 @@ def test_cards_tell_their_assumptions() -> None:
 @pytest.mark.parametrize("name", TOYS.values())
 def test_every_scheme(name: str, tmp_path: Path) -> None:
     world = world_of(name)
+    # of the one batch
+    p_fail = next(card.log2_p_fail for card in homaes.sets() if card.name == name)
     data = ctr(MESSAGE[:20])
     with homaes.Transcipher(world.keys.eval, world.wrapped) as t:
         ct = t.run(data, modes.CTR(bytes(16)))
@@ -40,6 +42,7 @@ def test_every_scheme(name: str, tmp_path: Path) -> None:
         assert len(ct.report.steps) == 11 and len(ct.steps) == 11
         assert (ct.report.steps["capacity_bits"] > 0).all()
         assert ct.capacity_bits is not None and ct.capacity_bits > 0
+        assert ct.report.log2_p_fail == p_fail
         assert world.keys.secret.decrypt(ct) == MESSAGE[:20]
         # the same by files
         (tmp_path / "c").write_bytes(data)
@@ -49,10 +52,12 @@ def test_every_scheme(name: str, tmp_path: Path) -> None:
     report = world.keys.secret.decrypt_to(homaes.Ciphertexts.open(out), tmp_path / "p")
     assert (tmp_path / "p").read_bytes() == MESSAGE[:20]
     assert (report.bytes, report.tag, report.mode) == (20, "none", "ctr")
+    assert report.log2_p_fail == p_fail
     assert (tmp_path / "p").stat().st_mode & 0o777 == 0o600
     assert world.keys.secret.decrypt(out.read_bytes()) == MESSAGE[:20]
     found = homaes.inspect(out)
     assert found.set == name and found.parts[0].bytes == 20
+    assert found.details["log2_p_fail"] == p_fail
     assert (found.steps == by_file.steps).all()
 
 

@@ -26,6 +26,7 @@
 //! | errors of the bridge key | 4·LEVELS·n²σ²·2^(2·BASE)/12 |
 //! | dropped bits of c1 | 4·n·2^(2·LOW)/12·\|s_j\|² |
 
+use crate::fitness::Fitness;
 use crate::key::{BASE, LEVELS, LOW};
 use homaes_bgv::Params;
 use homaes_math::sample::SIGMA;
@@ -44,6 +45,14 @@ pub(crate) const USE_LOG2: f64 = -64.0;
 pub(crate) const CARRIED_LOG2: f64 = 9.0;
 /// Highest moment.
 pub(crate) const ORDERS: usize = 16;
+
+impl Fitness {
+    /// The most that a key has; one that leads to a set of TFHE has no `used_log2`.
+    pub const MOST: Self = Self {
+        read_log2: KEY_LOG2,
+        used_log2: Some(USE_LOG2),
+    };
+}
 
 /// Noise that the ring switch adds at an embedding with this κ, log2 of its root mean square in units of t = 2, for keys with `spread` times the mean square of errors there.
 pub(crate) fn switch_log2(params: &Params, kappa: f64, spread: f64) -> f64 {

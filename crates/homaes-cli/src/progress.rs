@@ -210,6 +210,7 @@ pub(crate) fn report_json(report: &Report) -> Value {
         "multiplications_left": report.quality.and_then(|quality| report.scheme.multiplications_left(quality.level)),
         "noise_bits": report.quality.map(|quality| quality.noise_bits),
         "capacity_bits": report.quality.map(|quality| quality.capacity_bits),
+        "log2_p_fail": report.log2_p_fail(),
         "file_bytes": report.file_bytes,
     })
 }

@@ -3,7 +3,7 @@
 pub(crate) use homaes::hex;
 use homaes::{
     Direction, Expansion, Layout, Mode, NoiseTerms, Purpose, Quality, Scheme, SetCard, Step,
-    printable,
+    log2_p_any, printable,
 };
 use homaes_lab::units::short_seconds;
 pub(crate) use homaes_lab::units::{bytes, seconds};
@@ -86,8 +86,8 @@ pub(crate) fn lab(lab: &Lab) -> String {
             run.peak_rss_bytes.map_or_else(none, bytes),
             run.capacity_bits
                 .map_or_else(none, |bits| format!("{bits:.1}")),
-            security
-                .and_then(|security| security.log2_p_fail)
+            run.log2_p_fail
+                .or_else(|| log2_p_any(security?.log2_p_fail?, run.batches))
                 .map_or_else(none, |log| format!("{log:.1}")),
             match run.is_secure() {
                 true => number(bits),
@@ -176,6 +176,18 @@ pub(crate) fn noise_left(bits: Option<f64>) -> String {
 /// Bits between noise and failure of the worst ciphertext.
 pub(crate) fn quality_left(quality: Option<Quality>) -> String {
     noise_left(quality.map(|quality| quality.capacity_bits))
+}
+
+/// `2^-62.0`, of a bound on the probability that a message decrypts wrongly; none where that is 0.
+pub(crate) fn p_fail(log2: Option<f64>) -> Option<String> {
+    let log2 = log2.filter(|log2| log2.is_finite())?;
+    Some(format!("2^{log2:.1}"))
+}
+
+/// The same in the middle of a sentence, after a comma.
+pub(crate) fn wrong(log2: Option<f64>) -> String {
+    let text = p_fail(log2).map(|p| format!(", wrong with probability at most {p}"));
+    text.unwrap_or_default()
 }
 
 /// The steps of AES, a row each.

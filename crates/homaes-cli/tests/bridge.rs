@@ -28,6 +28,9 @@ fn results_cross_to_a_key_of_tfhe() {
         run.out.contains("300 bytes, 19 blocks in 1 batch"),
         "{run:?}"
     );
+    // not that of tfhe/toy: 2^-64 by AES in BGV, and 2^-66 by the bridge
+    let words = "wrong with probability at most 2^-63.7";
+    assert!(run.out.contains(words), "{run:?}");
     let found: Value = serde_json::from_str(&world.ok("inspect across.hct --json").out).unwrap();
     assert_eq!(
         (&found["set"], &found["kind"]),
@@ -35,7 +38,10 @@ fn results_cross_to_a_key_of_tfhe() {
     );
     // the rounds are those of BGV, whose levels they went down
     assert_eq!(found["messages"]["evaluated_in"], "bgv");
-    world.ok("decrypt --secret t/secret.hsk across.hct -o back");
+    let log2_p_fail = found["messages"]["log2_p_fail"].as_f64().unwrap();
+    assert!((log2_p_fail + 64.0 - 1.25f64.log2()).abs() < 1e-9);
+    let run = world.ok("decrypt --secret t/secret.hsk across.hct -o back");
+    assert!(run.out.contains(words), "{run:?}");
     assert_eq!(world.read("back"), world.read("p"));
     let found: Value = serde_json::from_str(&world.ok("inspect b/bridge.hbk --json").out).unwrap();
     let key = serde_json::from_str::<Value>(&world.ok("inspect t/eval.hek --json").out).unwrap();

@@ -257,6 +257,64 @@ fn inspect_describes_every_kind() {
     }
 }
 
+/// Batches times the bound for one, wherever a message is shown.
+#[test]
+fn the_failure_of_a_message_is_that_of_its_batches() {
+    let world = World::new();
+    let sets = json(&world.ok("params --json"));
+    let mut sets = sets.as_array().unwrap().iter();
+    let set = sets.find(|set| set["name"] == "bgv/toy-255").unwrap();
+    // 19 blocks in batches of 16
+    let expected = (2.0 * set["log2_p_fail"].as_f64().unwrap().exp2()).log2();
+    assert_eq!(expected, -63.0);
+    let line = |more: &str| {
+        format!(
+            "transcipher --eval keys/eval.hek --wrapped-key key.hwk --mode ctr --iv {IV} {more}"
+        )
+    };
+    let words = ", wrong with probability at most 2^-63.0";
+    let run = world.ok(&line("c -o r.hct --report r.json"));
+    assert!(run.out.contains(words), "{run:?}");
+    let report: Value = serde_json::from_slice(&world.read("r.json")).unwrap();
+    assert_eq!(report["report"]["log2_p_fail"], expected);
+    let table = world.ok("report r.json").out;
+    assert!(table.contains(" -63.0  NOT SECURE"), "{table}");
+    world.ok("report r.json --md r.md");
+    let page = String::from_utf8(world.read("r.md")).unwrap();
+    assert!(
+        page.contains("| failure |") && page.contains("| 2^-63.0 |"),
+        "{page}"
+    );
+    let found = json(&world.ok("inspect --json r.hct"));
+    assert_eq!(found["messages"]["log2_p_fail"], expected);
+    let text = world.ok("inspect r.hct").out;
+    assert!(text.contains("2^-63.0 at most\n"), "{text}");
+    let run = world.ok("decrypt --secret keys/secret.hsk r.hct -o r");
+    assert!(run.out.contains(words), "{run:?}");
+    // no batch fails in an empty message
+    world.write("e", b"");
+    assert!(!world.ok(&line("e -o e.hct")).out.contains("wrong"));
+    let found = json(&world.ok("inspect --json e.hct"));
+    assert_eq!(found["messages"]["log2_p_fail"], Value::Null);
+    // a part counts its own batches, a folder those of all parts
+    world.write(
+        "l",
+        format!(
+            r#"{{"path":"c","name":"a","mode":"ctr","iv":"{IV}"}}
+{{"path":"k","name":"b","mode":"ctr","iv":"{IV}"}}
+"#
+        )
+        .as_bytes(),
+    );
+    world.ok(
+        "transcipher --eval keys/eval.hek --wrapped-key key.hwk --mode ctr --files-from l -o p.hct",
+    );
+    let run = world.ok("decrypt --secret keys/secret.hsk p.hct -o parts");
+    assert!(run.out.contains(words), "{run:?}");
+    let run = world.ok("decrypt --secret keys/secret.hsk p.hct --part b -o b");
+    assert!(run.out.contains("at most 2^-64.0"), "{run:?}");
+}
+
 /// Keys of a set with an assumption of its own say so where they are made and shown.
 #[test]
 fn keys_say_what_they_assume() {

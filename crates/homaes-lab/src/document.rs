@@ -124,6 +124,9 @@ pub struct Run {
     pub capacity_bits: Option<f64>,
     /// Bits between the largest noise that decryption found and failure.
     pub margin_bits: Option<f64>,
+    /// log2 of the bound on the probability that any batch decrypts wrongly; none where that is 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log2_p_fail: Option<f64>,
     /// Most memory that the process had.
     pub peak_rss_bytes: Option<u64>,
     /// Size of the file.

@@ -301,6 +301,9 @@ fn check_figures(place: usize, run: &Run) -> Result<(), DocumentError> {
             .iter()
             .try_for_each(|&found| within(&this, field, found, LEAST))?;
     }
+    if let Some(log2) = run.log2_p_fail {
+        within(&this, "bits of log2_p_fail", log2.abs(), 0.0)?;
+    }
     for (field, values) in &run.samples {
         name(place, "the name of a sample", field)?;
         many("repetitions", values.len(), MAX_PARTS)?;
@@ -364,6 +367,7 @@ struct OwnReport {
     stage_seconds: BTreeMap<String, f64>,
     noise_bits: Option<f64>,
     capacity_bits: Option<f64>,
+    log2_p_fail: Option<f64>,
     file_bytes: u64,
 }
 
@@ -399,6 +403,7 @@ impl Own {
             busy: all / (report.seconds * report.threads as f64),
             noise_bits: report.noise_bits,
             capacity_bits: report.capacity_bits,
+            log2_p_fail: report.log2_p_fail,
             ciphertext_bytes: report.file_bytes,
             ciphertext_bytes_per_byte: report.file_bytes as f64 / report.bytes as f64,
             // nobody looked: there is no secret key where it was made

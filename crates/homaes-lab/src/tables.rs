@@ -133,9 +133,10 @@ fn run_rows(lab: &Lab) -> Cells {
             run.samples.get("seconds").map_or(1, Vec::len).to_string(),
             or_dash(run.spread().map(|spread| format!("{spread:.2}"))),
             or_dash(run.capacity_bits.map(|bits| format!("{bits:.1}"))),
+            or_dash(run.log2_p_fail.map(|log| format!("2^{log:.1}"))),
         ]
     };
-    Cells::new(
+    let mut cells = Cells::new(
         &[
             "set",
             "layout",
@@ -150,9 +151,16 @@ fn run_rows(lab: &Lab) -> Cells {
             "repetitions",
             "spread",
             "noise left",
+            "failure",
         ],
         lab.runs.iter().map(row).collect(),
-    )
+    );
+    // older documents say the failure of a batch alone
+    if lab.runs.iter().all(|run| run.log2_p_fail.is_none()) {
+        cells.head.pop();
+        cells.rows.iter_mut().for_each(|row| drop(row.pop()));
+    }
+    cells
 }
 
 /// A row for each run with the times around it, and the command that repeats it.

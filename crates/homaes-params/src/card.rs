@@ -174,6 +174,19 @@ pub enum CardError {
     },
 }
 
+/// log2 of a bound on the probability that any of `batches` batches is wrong, each with at most 2^`log2_p`; `None`
+/// without batches.
+///
+/// ```
+/// use homaes_params::log2_p_any;
+/// assert_eq!(log2_p_any(-64.0, 8), Some(-61.0));
+/// assert_eq!(log2_p_any(-64.0, 0), None);
+/// ```
+#[must_use]
+pub fn log2_p_any(log2_p: f64, batches: u64) -> Option<f64> {
+    (batches > 0).then(|| (log2_p + (batches as f64).log2()).min(0.0))
+}
+
 impl SetCard {
     /// Of a toy that never fails, without sizes and figures.
     #[must_use]
@@ -198,6 +211,12 @@ impl SetCard {
             published: Vec::new(),
             assumptions: Vec::new(),
         }
+    }
+
+    /// log2 of the bound on the probability that any of `batches` batches decrypts wrongly; `None` without batches.
+    #[must_use]
+    pub fn log2_p_fail_of(&self, batches: u64) -> Option<f64> {
+        log2_p_any(self.log2_p_fail, batches)
     }
 
     /// Whether the estimates are orders of magnitude.

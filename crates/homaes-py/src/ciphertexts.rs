@@ -390,6 +390,7 @@ pub(crate) fn inspection_dict<'py>(
         one.set_item("multiplications_left", left)?;
         one.set_item("noise_bits", quality.map(|q| q.noise_bits))?;
         one.set_item("capacity_bits", quality.map(|q| q.capacity_bits))?;
+        one.set_item("log2_p_fail", messages.log2_p_fail)?;
         one.set_item("steps", steps(&messages.steps))?;
         out.set_item("messages", one)?;
     }

@@ -215,6 +215,7 @@ pub(crate) fn decrypt_report<'py>(
     let out = PyDict::new(py);
     out.set_item("bytes", report.bytes)?;
     out.set_item("margin_bits", report.margin_bits)?;
+    out.set_item("log2_p_fail", report.log2_p_fail)?;
     let tag = match report.tag {
         homaes::Tag::None => "none",
         homaes::Tag::Unchecked => "unchecked",

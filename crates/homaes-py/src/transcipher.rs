@@ -249,6 +249,7 @@ fn report_dict<'py>(py: Python<'py>, report: &Report) -> PyResult<Bound<'py, PyD
     out.set_item("setup_seconds", report.setup_seconds)?;
     out.set_item("seconds", report.seconds)?;
     out.set_item("file_bytes", report.file_bytes)?;
+    out.set_item("log2_p_fail", report.log2_p_fail())?;
     out.set_item("steps", steps(&report.steps))?;
     let counts = PyDict::new(py);
     for (name, count) in &report.counts {

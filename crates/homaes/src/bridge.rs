@@ -11,16 +11,19 @@ use crate::keys::write;
 use crate::pool::Pool;
 use crate::scheme::{Bodies, Circuit, Finished, Params, Shape};
 use crate::{
-    Cancel, Error, EvalKey, Output, Quality, Result, SchemeError, SecretKey, Set, WrappedKey,
-    memory, random,
+    Cancel, Error, EvalKey, Output, Quality, Result, Scheme, SchemeError, SecretKey, Set, Step,
+    WrappedKey, memory, random,
 };
 use core::fmt;
 use homaes_aes::{Block, Layout};
+use homaes_bgv::quality::LOG2_P_FAIL;
 use homaes_bgv::{Aes, LIFT_LEVEL, State};
 use homaes_bridge::{Crossed, Crossing, Fitness, Numbers, Other, Target};
+use homaes_params::log2_p_any;
 use homaes_scheme::{Reading, misfit};
 use homaes_wire::{CHECKSUM_BYTES, KeyId, Kind, Reader, WireError};
 use std::any::Any;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -267,6 +270,11 @@ impl BridgeKey {
         Err(Error::Crossing { needed, left })
     }
 
+    /// log2 of the bound on the probability that a batch of results is wrong.
+    pub(crate) fn log2_p_fail(&self) -> f64 {
+        crossed_log2_p_fail(self.numbers())
+    }
+
     fn numbers(&self) -> Numbers {
         match self.end {
             Some(_) => Numbers::Bits,
@@ -296,6 +304,45 @@ impl BridgeKey {
             aes,
         }))
     }
+}
+
+/// log2 of the bound on the probability that a batch that crossed is wrong: by AES, or on its way across. A value of the
+/// crate `tfhe` counts as wrong from the noise on that leaves no room for a first bootstrap.
+fn crossed_log2_p_fail(numbers: Numbers) -> f64 {
+    let most = Fitness::MOST;
+    let across = match numbers {
+        Numbers::Bits => most.read_log2,
+        Numbers::Pairs => most.used_log2.unwrap_or(most.read_log2),
+    };
+    (LOG2_P_FAIL.exp2() + across.exp2()).log2()
+}
+
+/// Whether results in an `.hct` file of `set` crossed: they are of TFHE, and came by levels of BGV.
+pub(crate) fn have_crossed(set: &Set, steps: &[Step]) -> bool {
+    set.scheme() == Scheme::Tfhe && steps.iter().any(|step| step.quality.level > 1)
+}
+
+/// log2 of the bound on the probability that any of `batches` batches in an `.hct` file is wrong; `None` without batches.
+/// Results that crossed were evaluated in as many batches at most.
+pub(crate) fn log2_p_fail(set: &Set, steps: &[Step], batches: u64) -> Option<f64> {
+    match have_crossed(set, steps) {
+        true => log2_p_any(crossed_log2_p_fail(Numbers::Bits), batches),
+        false => set.card().log2_p_fail_of(batches),
+    }
+}
+
+/// The same for the blocks numbered `blocks` in an `.hlw` file with results of `set`. The file does not say in which
+/// layout they were evaluated: the one with most batches counts.
+pub(crate) fn values_log2_p_fail(set: &Set, blocks: Range<u64>) -> Option<f64> {
+    let last = blocks
+        .end
+        .checked_sub(1)
+        .filter(|&last| last >= blocks.start)?;
+    let batches = set.layouts().iter().map(|&layout| {
+        let each = set.blocks_per_batch(layout);
+        last / each - blocks.start / each + 1
+    });
+    log2_p_any(crossed_log2_p_fail(Numbers::Pairs), batches.max()?)
 }
 
 /// Whether keys of a set of TFHE are an end of bridges from a set of BGV.
@@ -349,11 +396,7 @@ struct Bridged<'k> {
 }
 
 impl Bridged<'_> {
-    fn record(
-        &self,
-        crossed: &Crossed,
-        blocks: std::ops::Range<usize>,
-    ) -> Result<Vec<u8>, SchemeError> {
+    fn record(&self, crossed: &Crossed, blocks: Range<usize>) -> Result<Vec<u8>, SchemeError> {
         match self.end {
             Some(params) => {
                 let state = self.crossing.state(crossed, blocks, params);

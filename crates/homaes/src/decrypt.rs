@@ -6,6 +6,7 @@
 
 mod parts;
 
+use crate::bridge::log2_p_fail;
 use crate::error::TAG_TO_CHECK;
 use crate::expect;
 use crate::gcm::TagCheck;
@@ -70,6 +71,8 @@ pub struct DecryptReport {
     pub bytes: u64,
     /// Least bits between measured noise and failure; `None` for an empty message.
     pub margin_bits: Option<f64>,
+    /// log2 of the bound on the probability that any of the decrypted batches is wrong; `None` for an empty message.
+    pub log2_p_fail: Option<f64>,
     /// Whether the message is authentic, as far as that is known.
     pub tag: Tag,
     /// The mode, with nonce or IV.
@@ -136,7 +139,7 @@ impl SecretKey {
         let seen = seen.transpose()?;
         let start = 16 * part.first_block;
         let own = start..start + part.bytes;
-        let margin_bits = each_batch(self, ciphertexts, &own, &mut |offset, bytes| {
+        let noise = each_batch(self, ciphertexts, &own, &mut |offset, bytes| {
             let end = offset + bytes.len() as u64;
             let some = own.start.clamp(offset, end)..own.end.clamp(offset, end);
             let some = &bytes[(some.start - offset) as usize..(some.end - offset) as usize];
@@ -144,7 +147,7 @@ impl SecretKey {
             written.map_err(|source| Error::io(&target, source))
         })?;
         let mut report = message.finish(&mut output, &target)?;
-        report.margin_bits = margin_bits;
+        (report.margin_bits, report.log2_p_fail) = (noise.margin_bits, noise.log2_p_fail);
         match seen {
             None => output.commit()?,
             Some(seen) => report.recorded = Some(seen.commit(|log| output.commit_with(log))?),
@@ -164,15 +167,22 @@ impl SecretKey {
     }
 }
 
-/// Reads all batches, decrypts those with bytes of `wanted`, and hands on their bytes with the number of the first one among those of the message; the least
-/// margin of their noise. At the end every checksum was verified.
+/// What decrypted batches say of their noise, as in [`DecryptReport`].
+#[derive(Clone, Copy, Default)]
+struct Noise {
+    margin_bits: Option<f64>,
+    log2_p_fail: Option<f64>,
+}
+
+/// Reads all batches, decrypts those with bytes of `wanted`, and hands on their bytes with the number of the first one
+/// among those of the message. At the end every checksum was verified.
 fn each_batch(
     secret: &SecretKey,
     ciphertexts: Ciphertexts<'_>,
     wanted: &Range<u64>,
     take: &mut dyn FnMut(u64, &[u8]) -> Result<()>,
-) -> Result<Option<f64>> {
-    let mut margin_bits: Option<f64> = None;
+) -> Result<Noise> {
+    let (mut margin_bits, mut count): (Option<f64>, u64) = (None, 0);
     let pool = Pool::new(0);
     let mut batches = ciphertexts.into_iter();
     while let Some(batch) = batches.next_batch()? {
@@ -196,9 +206,14 @@ fn each_batch(
             });
         }
         margin_bits = Some(margin_bits.map_or(margin, |bits| bits.min(margin)));
+        count += 1;
         take(first, &decrypted.blocks.as_flattened()[..used as usize])?;
     }
-    Ok(margin_bits)
+    let steps = batches.steps().unwrap_or_default();
+    Ok(Noise {
+        margin_bits,
+        log2_p_fail: log2_p_fail(&secret.set, steps, count),
+    })
 }
 
 /// What the `.hct` file `path` says about its message, without a look at its ciphertexts.
@@ -325,6 +340,7 @@ impl<'k> Checked<'k> {
         Ok(DecryptReport {
             bytes: self.written,
             margin_bits: None,
+            log2_p_fail: None,
             tag: self.tag,
             mode: self.part.mode,
             aad_bytes: self.part.aad.len() as u64,

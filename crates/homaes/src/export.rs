@@ -1,5 +1,6 @@
 //! From an `.hlw` file to values of the crate `tfhe`. Feature `tfhe-rs`.
 
+use crate::bridge::values_log2_p_fail;
 use crate::output::folder_of;
 use crate::pool::Pool;
 use crate::values::Values;
@@ -52,8 +53,19 @@ pub fn read_client_key(path: impl AsRef<Path>) -> Result<ClientKey> {
     }
 }
 
+/// What [`export_fheuint8`] wrote.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct Exported {
+    /// Number of values.
+    pub values: u64,
+    /// log2 of the bound on the probability that any of them is wrong, or has too much noise for a first bootstrap;
+    /// `None` without values.
+    pub log2_p_fail: Option<f64>,
+}
+
 /// Writes the bytes of the message in the `.hlw` file `path`, or of its part of this name, or those of them numbered `range`, as `tfhe::FheUint8`, each by
-/// `tfhe::safe_serialization::safe_serialize`, one after the other; calls `tick` with the bytes that are done and all. Gives their number.
+/// `tfhe::safe_serialization::safe_serialize`, one after the other; calls `tick` with the bytes that are done and all.
 ///
 /// # Errors
 /// The first thing that is wrong with the file, [`Error::Range`]; `output` then does not appear.
@@ -63,7 +75,7 @@ pub fn export_fheuint8(
     range: Option<Range<u64>>,
     mut output: Output,
     tick: &mut dyn FnMut(u64, u64),
-) -> Result<u64> {
+) -> Result<Exported> {
     let path = path.as_ref();
     let serialised = |value: FheUint8| {
         let mut out = Vec::new();
@@ -72,7 +84,7 @@ pub fn export_fheuint8(
         Ok(out)
     };
     let (mut done, mut all) = (0, 0);
-    each(path, part, range, serialised, &mut |parts, count| {
+    let log2_p_fail = each(path, part, range, serialised, &mut |parts, count| {
         if let Some(part) = parts.first().filter(|_| done == 0) {
             let bytes = count.saturating_mul(part.len() as u64);
             disk::check(folder_of(output.path()), bytes, 0)?;
@@ -86,7 +98,10 @@ pub fn export_fheuint8(
         Ok(())
     })?;
     output.commit()?;
-    Ok(done)
+    Ok(Exported {
+        values: done,
+        log2_p_fail,
+    })
 }
 
 /// The bytes numbered `range` of the message in the `.hlw` file `path`, or of its part of this name, as values; 66 KB each.
@@ -106,20 +121,21 @@ pub fn read_fheuint8(
     Ok(out)
 }
 
-/// What `make` makes of each value, by records: `take` gets those of one and the number of all.
+/// What `make` makes of each value, by records: `take` gets those of one and the number of all. Gives log2 of the bound
+/// on the probability that any is wrong.
 fn each<T: Send>(
     path: &Path,
     part: Option<&str>,
     range: Option<Range<u64>>,
     make: impl Fn(FheUint8) -> Result<T> + Sync,
     take: &mut dyn FnMut(Vec<T>, u64) -> Result<()>,
-) -> Result<()> {
+) -> Result<Option<f64>> {
     let error = |source| Error::file(path, source);
     let content = |error: homaes_bridge::Error| Error::content(path, SchemeError::of(error));
     let reader = Reader::open(path, Kind::Values).map_err(error)?;
     let set = Set::of_file(path, reader.header().set())?;
     reader.check_set(set.name(), set.digest()).map_err(error)?;
-    let mut values = Values::new(reader.boxed(), set)?;
+    let mut values = Values::new(reader.boxed(), set.clone())?;
     let format = values.user.format().map_err(content)?;
     let split = values.meta().split;
     let part = values.meta().chosen(path, part)?;
@@ -134,6 +150,8 @@ fn each<T: Send>(
     }
     let range = first + range.start..first + range.end;
     let count = range.end - range.start;
+    let blocks = range.start / 16..range.end.div_ceil(16);
+    let log2_p_fail = values_log2_p_fail(&set, blocks).filter(|_| count > 0);
     let pool = Pool::new(0);
     take(Vec::new(), count)?;
     let mut first = 0;
@@ -163,5 +181,5 @@ fn each<T: Send>(
         });
         take(made?, count)?;
     }
-    Ok(())
+    Ok(log2_p_fail)
 }

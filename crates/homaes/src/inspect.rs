@@ -1,5 +1,6 @@
 //! What a file says about itself, and whether it is undamaged. Needs no secret.
 
+use crate::bridge::{have_crossed, log2_p_fail, values_log2_p_fail};
 use crate::ciphertexts::Ciphertexts;
 use crate::computed::{ValueMeta, describe_values};
 use crate::keys::Protection;
@@ -80,6 +81,8 @@ pub struct Messages {
     pub evaluated_in: Scheme,
     /// The worst of all ciphertexts; `None` for an empty message and for `.hlw` files, which have no estimate of their noise.
     pub quality: Option<Quality>,
+    /// log2 of the bound on the probability that any of them decrypts wrongly; `None` for an empty message.
+    pub log2_p_fail: Option<f64>,
     /// The steps of AES on them: seconds averaged over the batches, the worst quality of any. Empty for an empty message.
     pub steps: Vec<Step>,
 }
@@ -138,7 +141,7 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<Inspection> {
             Kind::EvalKey => check_length(path, &header, set.card().eval_key_bytes)?,
             Kind::BridgeKey => inspection.end = Some(end(path, reader, set)?),
             Kind::Values => {
-                let (messages, user) = values(Values::new(reader.boxed(), set.clone())?)?;
+                let (messages, user) = values(Values::new(reader.boxed(), set.clone())?, set)?;
                 inspection.end = Some(End::new(header.key_id(), user));
                 inspection.messages = Some(messages);
             }
@@ -170,12 +173,15 @@ fn messages(reader: Reader<File>, set: &Set) -> Result<Messages> {
         worst = Some(Quality::worst_of(worst, batch.quality()?));
     }
     let (meta, steps) = batches.into_parts();
-    // Bits that crossed have the one level of TFHE, and came by levels of BGV.
-    let crossed = set.scheme() == Scheme::Tfhe && steps.iter().any(|step| step.quality.level > 1);
+    let log2_p_fail = log2_p_fail(set, &steps, meta.split.batches());
     Ok(Messages {
         meta,
-        evaluated_in: if crossed { Scheme::Bgv } else { set.scheme() },
+        evaluated_in: match have_crossed(set, &steps) {
+            true => Scheme::Bgv,
+            false => set.scheme(),
+        },
         quality: worst,
+        log2_p_fail,
         steps,
     })
 }
@@ -193,11 +199,12 @@ fn end(path: &Path, reader: Reader<File>, set: &Set) -> Result<End> {
     Ok(End::new(target.id, target.other))
 }
 
-fn values(mut values: Values<'_>) -> Result<(Messages, Other)> {
+fn values(mut values: Values<'_>, set: &Set) -> Result<(Messages, Other)> {
     while values.next()?.is_some() {}
     let user = values.user.clone();
     let (meta, steps) = values.into_parts();
     let messages = Messages {
+        log2_p_fail: values_log2_p_fail(set, 0..meta.split.blocks()),
         meta,
         evaluated_in: Scheme::Bgv,
         quality: None,

@@ -97,11 +97,11 @@ pub use decrypt::{DecryptOptions, DecryptReport, Tag, describe};
 pub use error::{Error, Result, printable};
 pub use expect::Expect;
 #[cfg(feature = "tfhe-rs")]
-pub use export::{export_fheuint8, read_client_key, read_fheuint8};
+pub use export::{Exported, export_fheuint8, read_client_key, read_fheuint8};
 pub use foreign::Foreign;
 pub use homaes_aes::{Block, Counter, Direction, KeySize, Layout, Mode};
 pub use homaes_bridge::Fitness;
-pub use homaes_params::{Estimate, Published, Purpose, SecretWeight, SetCard};
+pub use homaes_params::{Estimate, Published, Purpose, SecretWeight, SetCard, log2_p_any};
 pub use homaes_scheme::{Cancel, Expansion, Wrapped};
 pub use homaes_wire::{KeyId, Kind, Temporary, claim, hex, unhex};
 pub use inspect::{End, Inspection, Messages, inspect};

@@ -2,6 +2,7 @@
 
 use crate::{Quality, Scheme};
 use homaes_aes::Layout;
+use homaes_params::log2_p_any;
 use homaes_scheme::Reading;
 
 /// One step of AES: the initial key addition, or a round.
@@ -78,6 +79,8 @@ pub struct Report {
     pub stages_by_step: Vec<Stages>,
     /// Quality of the worst result of this run; `None` if it had no batch to evaluate.
     pub quality: Option<Quality>,
+    /// log2 of the bound on the probability that one batch decrypts wrongly, after a bridge if results cross one.
+    pub batch_log2_p_fail: f64,
     /// Size of the output file.
     pub file_bytes: u64,
 }
@@ -100,8 +103,15 @@ impl Report {
             stages: Vec::new(),
             stages_by_step: Vec::new(),
             quality: None,
+            batch_log2_p_fail: f64::NEG_INFINITY,
             file_bytes: 0,
         }
+    }
+
+    /// log2 of the bound on the probability that any of the batches decrypts wrongly; `None` for an empty message.
+    #[must_use]
+    pub fn log2_p_fail(&self) -> Option<f64> {
+        log2_p_any(self.batch_log2_p_fail, self.batches)
     }
 
     /// Adds one evaluated batch.

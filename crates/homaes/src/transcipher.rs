@@ -208,6 +208,10 @@ impl<'k> Transcipher<'k> {
         let mut report = Report::new(self.set().scheme(), plan.layout);
         report.threads = self.pool.threads();
         (report.bytes, report.blocks) = (plan.message.bytes(), plan.split.blocks());
+        report.batch_log2_p_fail = match self.bridge {
+            None => self.set().card().log2_p_fail,
+            Some(bridge) => bridge.log2_p_fail(),
+        };
         report.file_bytes = plan.file_bytes();
         report
     }

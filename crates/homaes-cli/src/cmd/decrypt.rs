@@ -227,6 +227,7 @@ fn tell_parts(args: &Decrypt, done: &[(String, DecryptReport)]) -> Result<(), Fa
     let bytes = done.iter().map(|(_, report)| report.bytes).sum();
     let bytes = table::count(bytes, "byte", "bytes");
     let left = table::noise_left(done.first().and_then(|(_, report)| report.margin_bits));
+    let wrong = table::wrong(done.first().and_then(|(_, report)| report.log2_p_fail));
     let recorded = match (
         &args.seen,
         done.last().and_then(|(_, report)| report.recorded),
@@ -237,7 +238,7 @@ fn tell_parts(args: &Decrypt, done: &[(String, DecryptReport)]) -> Result<(), Fa
         _ => String::new(),
     };
     console::print_done(&format!(
-        "{}: {parts}, {bytes}, noise left: {left} above the largest measured, {} with a right tag, {} without one{recorded}\n",
+        "{}: {parts}, {bytes}, noise left: {left} above the largest measured{wrong}, {} with a right tag, {} without one{recorded}\n",
         args.out().display(),
         of(Tag::Verified),
         of(Tag::None)
@@ -268,7 +269,8 @@ fn summary(args: &Decrypt, report: &DecryptReport) -> String {
         .margin_bits
         .map_or("", |_| " above the largest measured");
     let mode = report.mode.name();
-    let mut text = format!("{bytes}, noise left: {left}{what}, ");
+    let wrong = table::wrong(report.log2_p_fail);
+    let mut text = format!("{bytes}, noise left: {left}{what}{wrong}, ");
     text += &match report.tag {
         Tag::None => table::unauthenticated(mode),
         Tag::Unchecked => "unauthenticated: GCM tag not checked".to_owned(),

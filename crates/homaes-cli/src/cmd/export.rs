@@ -13,7 +13,7 @@ pub(crate) fn run(args: &Export) -> Result<(), Failure> {
     let output = reserve(&args.out, args.force)?;
     let mut bar = Counter::new("writing values");
     let mut tick = |done, all| bar.set(done, all);
-    let count = homaes::export_fheuint8(
+    let done = homaes::export_fheuint8(
         &args.input,
         args.part.as_deref(),
         args.range.clone(),
@@ -22,9 +22,10 @@ pub(crate) fn run(args: &Export) -> Result<(), Failure> {
     )?;
     drop(bar);
     console::print_done(&format!(
-        "{}: {} of type tfhe::FheUint8\n",
+        "{}: {} of type tfhe::FheUint8{}\n",
         args.out.display(),
-        table::count(count, "value", "values"),
+        table::count(done.values, "value", "values"),
+        table::wrong(done.log2_p_fail),
     ));
     Ok(())
 }

@@ -164,6 +164,8 @@ fn add_messages(rows: &mut Rows, kind: Kind, scheme: Scheme, messages: &Messages
         batches,
         format!("{} of {} blocks", split.batches(), split.blocks_per_batch),
     );
+    let p_fail = table::p_fail(messages.log2_p_fail).map(|p| format!("{p} at most"));
+    rows.add("p_fail", p_fail.unwrap_or_else(|| "none".into()));
     if kind == Kind::Values {
         return; // no levels, and no estimate of their noise
     }
@@ -251,6 +253,7 @@ fn messages_json(messages: &Messages, left: impl Fn(usize) -> Option<usize>) -> 
         "multiplications_left": left(meta.level),
         "noise_bits": messages.quality.map(|quality| quality.noise_bits),
         "capacity_bits": messages.quality.map(|quality| quality.capacity_bits),
+        "log2_p_fail": messages.log2_p_fail,
         "evaluated_in": messages.evaluated_in.name(),
         "steps": steps_json(&messages.steps),
     });

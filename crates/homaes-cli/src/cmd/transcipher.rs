@@ -271,6 +271,7 @@ fn summary(wrapped: &WrappedKey, report: &Report) -> String {
     let threads = table::count(report.threads as u64, "thread", "threads");
     let time = table::seconds(report.seconds);
     let noise = table::quality_left(report.quality);
+    let wrong = table::wrong(report.log2_p_fail());
     let layout = report.layout;
     let resumed = match report.resumed {
         0 => String::new(),
@@ -284,6 +285,6 @@ fn summary(wrapped: &WrappedKey, report: &Report) -> String {
         }
     };
     format!(
-        "{bytes}, {blocks} ({layout}){resumed}, {time} on {threads}{setup}, noise left: {noise}"
+        "{bytes}, {blocks} ({layout}){resumed}, {time} on {threads}{setup}, noise left: {noise}{wrong}"
     )
 }

@@ -63,15 +63,17 @@ fn results_cross_to_the_key_of_a_user() {
     let run = Transcipher::new(&keys.eval, &wrapped).unwrap();
     let run = run.across(&bridge).unwrap();
     let report = run.run(job, Output::create(at("o"), false).unwrap());
-    assert!(report.unwrap().quality.unwrap().capacity_bits > 4.0);
+    let report = report.unwrap();
+    assert!(report.quality.unwrap().capacity_bits > 4.0);
+    // one batch: 2^-64 by AES, and as much by its way across
+    assert_eq!(report.log2_p_fail(), Some(-63.0));
     let found = inspect(at("o")).unwrap();
     let end = found.end.unwrap();
     assert_eq!((found.kind, end.key_id), (Kind::Values, target.id));
     assert_eq!(end.tag.as_deref(), Some(&b"mine"[..]));
-    assert_eq!(
-        found.messages.unwrap().meta.split.bytes,
-        message.len() as u64
-    );
+    let messages = found.messages.unwrap();
+    assert_eq!(messages.meta.split.bytes, message.len() as u64);
+    assert_eq!(messages.log2_p_fail, Some(-63.0));
     let reader = Reader::open(at("o"), Kind::Values).unwrap();
     let mut values = Values::new(reader.boxed(), set).unwrap();
     assert_eq!(values.user, target.other);
@@ -100,6 +102,18 @@ fn results_cross_to_the_key_of_a_user() {
         bad[place] ^= 4;
         std::fs::write(at("bad"), &bad).unwrap();
         assert!(inspect(at("bad")).is_err(), "{place}");
+    }
+}
+
+/// A file of values does not say in which layout AES was evaluated: it may have been packed, in batches of 128 blocks.
+#[test]
+fn values_count_the_most_batches_that_they_can_come_from() {
+    let set = Set::named("bgv/bridge128").unwrap();
+    let found = |blocks| values_log2_p_fail(&set, blocks);
+    assert_eq!(found(0..0), None);
+    for (blocks, batches) in [(0..1, 1), (0..128, 1), (100..129, 2), (0..2048, 16)] {
+        let expected = (f64::from(batches) * 2.0 * (-64f64).exp2()).log2();
+        assert_eq!(found(blocks), Some(expected));
     }
 }
 

@@ -92,7 +92,7 @@ impl SecretKey {
         let _made = Folder::create(folder)?;
         let mut spool = Spool::new(parts, &meta.parts)?;
         let all = 0..meta.split.bytes;
-        let margin_bits = each_batch(self, ciphertexts, &all, &mut |offset, bytes| {
+        let noise = each_batch(self, ciphertexts, &all, &mut |offset, bytes| {
             spool.write(offset, bytes)
         })?;
         let mut whole = spool.end()?;
@@ -108,7 +108,7 @@ impl SecretKey {
         };
         let done = whole.parts.into_iter().zip(0..).map(|(done, number)| {
             let mut report = done.report;
-            report.margin_bits = margin_bits;
+            (report.margin_bits, report.log2_p_fail) = (noise.margin_bits, noise.log2_p_fail);
             report.recorded = first.map(|first| first + number);
             (done.part.name.clone().unwrap_or_default(), report)
         });

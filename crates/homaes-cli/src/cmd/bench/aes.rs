@@ -381,6 +381,7 @@ impl Outcome {
             noise_bits: report.quality.map(|quality| quality.noise_bits),
             capacity_bits: report.quality.map(|quality| quality.capacity_bits),
             margin_bits: self.margin_bits,
+            log2_p_fail: report.log2_p_fail().filter(|log| log.is_finite()),
             peak_rss_bytes: self.peak_rss_bytes,
             eval_key_bytes: self.eval_key_bytes,
             wrapped_key_bytes: self.wrapped_key_bytes,
