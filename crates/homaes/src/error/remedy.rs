@@ -7,6 +7,7 @@ use std::io;
 impl Error {
     /// What to do, in one clause.
     #[must_use]
+    #[expect(clippy::too_many_lines, reason = "one table")]
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::Io { source, .. } => io_remedy(source),
