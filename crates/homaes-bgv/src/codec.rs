@@ -12,11 +12,11 @@
 //!
 //! Residues are canonical, in evaluation form and stored form (times 2^52 mod p), bit-packed at the
 //! modulus's length. Keys are ordered σ^1(s) … σ^7(s), s·σ^0(s) … s·σ^3(s), then those of packed columns,
-//! rotations and s³ as far as the set has them (`Target::all`). Second halves are expanded from seeds by ChaCha20: for the
-//! evaluation key stream p, the prime itself, of the seed that [`stream_seed`] gives for the digit's name; for ciphertext i
-//! of the c of a layout in the wrapped key stream (c·round + i)·2^8 + prime of the layout's seed, primes numbered last, low,
-//! middle, base, special, those of parts in one digit last. Evaluation keys of version 1 have stream (key·2^16 + part·2^12 +
-//! digit·2^8)·2^8 + prime.
+//! rotations and s³ as far as the set has them (`Target::all`). Second halves are expanded from seeds by ChaCha20. In
+//! the evaluation key, the stream is the prime, of the seed that [`stream_seed`] gives for the digit's name; in keys
+//! of version 1 it is (key·2^16 + part·2^12 + digit·2^8)·2^8 + i of the key's seed. In the wrapped key, it is
+//! (c·round + j)·2^8 + i for ciphertext j of the c of a layout. i is the prime's number: last, low, middle, base,
+//! special, those of parts in one digit last.
 //!
 //! [`stream_seed`]: homaes_scheme::file::stream_seed
 

@@ -289,6 +289,14 @@ fn is_order_of_magnitude(set: &Value) -> bool {
         .any(|line| line["estimate"]["order_of_magnitude"] == true)
 }
 
+/// A line for each assumption of a set.
+fn assumptions(set: &Value) -> String {
+    let lines = set["assumptions"].as_array().unwrap().iter();
+    lines
+        .map(|line| format!("- `{}` assumes: {}.\n", name(set), line.as_str().unwrap()))
+        .collect()
+}
+
 /// PARAMETERS.md, from `homaes params --json`.
 fn page_of_parameters() -> String {
     let sets = all_sets();
@@ -313,17 +321,7 @@ fn page_of_parameters() -> String {
             bits(set, "log2_p_fail_per_million_batches"),
         ]
     });
-    let assumptions: String = sets
-        .iter()
-        .flat_map(|set| {
-            set["assumptions"]
-                .as_array()
-                .unwrap()
-                .iter()
-                .map(move |line| (set, line))
-        })
-        .map(|(set, line)| format!("- {} assumes: {}.\n", quoted(set), line.as_str().unwrap()))
-        .collect();
+    let assumptions: String = sets.iter().map(assumptions).collect();
     let layouts = sets.iter().flat_map(|set| {
         let layouts = set["layouts"].as_array().unwrap();
         layouts.iter().map(|layout| {

@@ -73,8 +73,8 @@ pub fn error_seed(secret: &[u8], seed: &[u8; 32]) -> Zeroizing<[u8; 32]> {
     out
 }
 
-/// The seed of one stream of an evaluation key of `set`, from the key's public seed or that of its errors. `name` is what
-/// the stream serves to encrypt, never its place in the file.
+/// The seed of one stream of an evaluation key of `set`, from the key's public seed or that of its errors. `name` is
+/// what the stream serves to encrypt, never its place in the file.
 ///
 /// A key generation that goes on, or makes other keys of the same seed, therefore draws the same numbers for the same
 /// message and for no other: an error or a mask that serves two messages shows their difference.
