@@ -257,6 +257,7 @@ fn parts_stay_in_their_folder_and_replace_no_input() {
         ("e", "--expect e"),
         ("log", "--seen log"),
         ("log.lock", "--seen log"),
+        ("log/x", "--seen log"),
     ];
     world.write("pass", b"a passphrase");
     for (name, option) in reads {
@@ -276,6 +277,17 @@ fn parts_stay_in_their_folder_and_replace_no_input() {
         run.check_failure(1, words, &line);
         assert_eq!(world.at(name).exists().then(|| world.read(name)), before);
         assert!(!world.at("first").exists());
+    }
+    // nor one of the job that is read
+    let own = part("1.gcm", "job/shards/000000.hcs", "gcm", Some(&nonce(1)));
+    world.write("list", own.as_bytes());
+    world.ok("job plan --eval keys/eval.hek --wrapped-key key.hwk --mode gcm --files-from list --out job");
+    world.ok("job run job");
+    let shard = world.read("job/shards/000000.hcs");
+    for force in ["", "--force"] {
+        let line = format!("{DECRYPT} job -o ./ {force}");
+        world.fails(1, &line, "job/shards/000000.hcs: ");
+        assert!(world.read("job/shards/000000.hcs") == shard);
     }
     #[cfg(unix)]
     {

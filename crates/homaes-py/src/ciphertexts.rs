@@ -243,7 +243,16 @@ impl Held {
         cancel: &Cancel,
     ) -> Result<Vec<(String, DecryptReport)>, Fault> {
         self.refuse_output(folder)?;
-        let done = secret.decrypt_parts_from(self.open(cancel)?, folder, force, options);
+        let open = self.open(cancel)?;
+        for name in open
+            .meta()
+            .parts
+            .iter()
+            .filter_map(|part| part.name.as_ref())
+        {
+            self.refuse_output(&folder.join(name))?;
+        }
+        let done = secret.decrypt_parts_from(open, folder, force, options);
         match cancel.is_cancelled() {
             true => Err(Error::Cancelled.into()),
             false => Ok(done?),

@@ -89,6 +89,7 @@ impl How {
             parts: parts.as_ref(),
             part: self.part.as_deref(),
             seen: self.seen.as_deref(),
+            reads: &[],
         })
     }
 }

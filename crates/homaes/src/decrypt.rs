@@ -9,7 +9,7 @@ mod parts;
 use crate::bridge::log2_p_fail;
 use crate::error::TAG_TO_CHECK;
 use crate::expect;
-use crate::gcm::TagCheck;
+use crate::gcm::{Cipher, TagCheck};
 use crate::meta::{Meta, PartMeta};
 use crate::pool::Pool;
 use crate::seen::Seen;
@@ -128,7 +128,8 @@ impl SecretKey {
         check_parts(options, meta, &path)?;
         output.refuse_own_input(options.reads.iter().copied().chain([&*path]))?;
         let target = output.path().to_owned();
-        let mut message = Checked::new(&path, meta.key_size, &part, options)?;
+        let cipher = options.aes_key.map(Cipher::of);
+        let mut message = Checked::new(&path, meta.key_size, &part, options, cipher.as_deref())?;
         let seen = options.seen.map(|log| {
             let seen = Seen::open(log, self.id(), [(path.clone(), &part)])?;
             if output.is_file() {
@@ -250,7 +251,7 @@ struct Checked<'k> {
     path: PathBuf,
     written: u64,
     tag: Tag,
-    check: Option<TagCheck>,
+    check: Option<TagCheck<'k>>,
     expect: Expect<'k>,
     /// The last block so far, if padding is to be removed from it.
     held: Option<Zeroizing<Vec<u8>>>,
@@ -258,12 +259,13 @@ struct Checked<'k> {
 }
 
 impl<'k> Checked<'k> {
-    /// Checks what the file `path` says of the message, and that the options go with it.
+    /// Checks what the file `path` says of the message, and that the options go with it; `cipher` is AES with their key.
     fn new(
         path: &Path,
         key_size: KeySize,
         part: &'k PartMeta,
         options: DecryptOptions<'k>,
+        cipher: Option<&'k Cipher>,
     ) -> Result<Self> {
         let path = path.to_owned();
         let not_of_mode = |path, option| Error::NotOfMode {
@@ -275,10 +277,11 @@ impl<'k> Checked<'k> {
         if options.unpad && !part.mode.whole_blocks() {
             return Err(not_of_mode(path, "padding to remove"));
         }
-        let check = match (options.aes_key, part.mode, part.tag) {
-            (Some(key), Mode::Gcm { nonce }, Some(tag)) => {
+        let key = options.aes_key.zip(cipher);
+        let check = match (key, part.mode, part.tag) {
+            (Some((key, cipher)), Mode::Gcm { nonce }, Some(tag)) => {
                 check_size(&path, key, key_size)?;
-                Some(TagCheck::new(key, nonce, &part.aad, tag))
+                Some(TagCheck::new(cipher, nonce, &part.aad, tag))
             }
             // the server may have renamed the mode of a GCM message to escape the check
             (Some(_), ..) if !options.unauthenticated => {

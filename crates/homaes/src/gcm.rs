@@ -8,6 +8,7 @@
 //! The AES ciphertext need not be kept: whoever has the key and the message can make it again.
 
 use crate::AesKey;
+use crate::memory::overwrite_stack;
 use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
 use ghash::GHash;
 use ghash::universal_hash::UniversalHash;
@@ -17,24 +18,39 @@ use homaes_aes::{Block, KeySize, Mode};
 use zeroize::Zeroizing;
 
 /// AES with a key of any size. Overwritten when dropped.
-enum Cipher {
+pub(crate) enum Cipher {
     Aes128(aes::Aes128Enc),
     Aes192(aes::Aes192Enc),
     Aes256(aes::Aes256Enc),
 }
 
 impl Cipher {
-    fn new(key: &AesKey) -> Self {
+    /// In memory of its own, and without the copies that moves leave on the stack.
+    pub(crate) fn of(key: &AesKey) -> Box<Self> {
+        let cipher = Self::expand(key);
+        overwrite_stack();
+        cipher
+    }
+
+    #[inline(never)]
+    fn expand(key: &AesKey) -> Box<Self> {
         const LENGTH: &str = "a key has the length of its size";
         let bytes = key.bytes();
-        match key.size() {
+        Box::new(match key.size() {
             KeySize::Aes128 => Self::Aes128(KeyInit::new_from_slice(bytes).expect(LENGTH)),
             KeySize::Aes192 => Self::Aes192(KeyInit::new_from_slice(bytes).expect(LENGTH)),
             KeySize::Aes256 => Self::Aes256(KeyInit::new_from_slice(bytes).expect(LENGTH)),
-        }
+        })
     }
 
+    /// Encrypts blocks, and overwrites the round keys that it had on the stack.
     fn encrypt(&self, blocks: &mut [Block]) {
+        self.encrypt_blocks(blocks);
+        overwrite_stack();
+    }
+
+    #[inline(never)]
+    fn encrypt_blocks(&self, blocks: &mut [Block]) {
         let blocks = Array::cast_slice_from_core_mut(blocks);
         match self {
             Self::Aes128(cipher) => cipher.encrypt_blocks(blocks),
@@ -45,8 +61,8 @@ impl Cipher {
 }
 
 /// A tag in the making.
-pub(crate) struct TagCheck {
-    cipher: Cipher,
+pub(crate) struct TagCheck<'c> {
+    cipher: &'c Cipher,
     hash: GHash,
     nonce: [u8; 12],
     expected: Zeroizing<Block>,
@@ -54,10 +70,9 @@ pub(crate) struct TagCheck {
     bytes: u64,
 }
 
-impl TagCheck {
+impl<'c> TagCheck<'c> {
     /// Starts with the associated data; `tag` is the tag that came with the message.
-    pub(crate) fn new(key: &AesKey, nonce: [u8; 12], aad: &[u8], tag: Block) -> Self {
-        let cipher = Cipher::new(key);
+    pub(crate) fn new(cipher: &'c Cipher, nonce: [u8; 12], aad: &[u8], tag: Block) -> Self {
         let mut first = Zeroizing::new([[0; 16], gcm_first_block(nonce)]);
         cipher.encrypt(&mut *first);
         let [h, mask] = &*first;
@@ -110,7 +125,8 @@ mod tests {
 
     fn is_right(vector: &vectors::GcmVector, message: &[u8], tag: Block, cut: usize) -> bool {
         let key = AesKey::from_bytes(&vector.key).unwrap();
-        let mut check = TagCheck::new(&key, vector.nonce, &vector.aad, tag);
+        let cipher = Cipher::of(&key);
+        let mut check = TagCheck::new(&cipher, vector.nonce, &vector.aad, tag);
         let (head, tail) = message.split_at(cut.min(message.len()));
         check.update(head);
         check.update(tail);

@@ -110,7 +110,7 @@ pub use keys::{
     KeyFolder, KeySet, KeyStep, KeyTick, MAX_AES_KEY_FILE_BYTES, MAX_PASSPHRASE_BYTES, Pair,
     Passphrase, Repair, SECRET_KEY_FILE, SecretKey, WrappedKey, inspect_folder, is_exposed,
 };
-pub use memory::check_keys as check_memory;
+pub use memory::{check_keys as check_memory, overwrite_stack};
 pub use message::{Message, Part};
 pub use meta::{MAX_AAD_BYTES, Meta, PartMeta};
 pub use output::{
@@ -121,7 +121,7 @@ pub use plan::{Plan, RunId};
 pub use pool::Pool;
 pub use quality::Quality;
 pub use report::{Measured, Progress, Report, Stages, Step};
-pub use resume::{Kept, Resume, journal_path, part_path, unfinished};
+pub use resume::{Kept, Resume, done_path, journal_path, part_path, unfinished};
 pub use scan::Scan;
 pub use scheme::{NoiseTerms, Scheme, Set, Variant, Yardstick};
 pub use scheme_error::{ParamsError, SchemeError};

@@ -1,11 +1,27 @@
-//! Memory, asked for before it is needed: a job that cannot fit is refused before it starts.
+//! Memory, asked for before it is needed: a job that cannot fit is refused before it starts. And the stack, cleared of keys.
 //!
 //! The amounts are lower bounds, so that nothing is refused that could run. What is missed by them is found when it
 //! happens.
 
 use crate::{Error, Result, Scheme, Set};
 use homaes_wire::{Header, Reader};
+use std::hint::black_box;
 use std::path::Path;
+use zeroize::Zeroizing;
+
+/// 8-byte words of the stack that what is called from a function may have used.
+const STACK_WORDS: usize = 1 << 15;
+
+/// Overwrites 256 KiB of the calling thread's stack that are not in use.
+///
+/// Moving a key leaves copies in the frames of functions that have returned. Zeroising does not reach these, and later
+/// values may carry them into memory that lasts. Call it where keys were read or dropped, from a function whose own
+/// frame never held one.
+#[inline(never)]
+pub fn overwrite_stack() {
+    let mut unused = Zeroizing::new([0_u64; STACK_WORDS]);
+    black_box(&mut unused);
+}
 
 /// Refuses work for which this process cannot have `bytes` of memory.
 pub(crate) fn check(bytes: u64) -> Result<()> {

@@ -71,6 +71,8 @@ pub fn remove_leftovers(folder: &Path) -> Vec<PathBuf> {
 /// What names end with of what runs that go on have beside their outputs.
 pub(crate) const PART: &str = ".homaes-part";
 pub(crate) const JOURNAL: &str = ".homaes-journal";
+/// And complete ones.
+pub(crate) const DONE: &str = ".homaes-done";
 
 /// Name of the secret key that is being replaced, within the folder of a pair of keys.
 pub const REPLACED_KEY_FILE: &str = "secret.hsk.replaced";
@@ -81,7 +83,11 @@ pub const REPLACED_KEY_FILE: &str = "secret.hsk.replaced";
 pub fn is_unfinished_name(name: &OsStr) -> bool {
     let bytes = name.as_encoded_bytes();
     let beside = |end: &str| bytes.starts_with(b".") && bytes.ends_with(end.as_bytes());
-    is_temporary_name(name) || beside(PART) || beside(JOURNAL) || name == REPLACED_KEY_FILE
+    is_temporary_name(name)
+        || beside(PART)
+        || beside(JOURNAL)
+        || beside(DONE)
+        || name == REPLACED_KEY_FILE
 }
 
 /// Refuses a file with such a name, for an output or an input: a later run, or the run itself, would remove it.

@@ -11,15 +11,15 @@
 //! [`RunId`]: over keys, layout and message. `chain` is the checksum of the last record in the part, which covers everything before it. So the next run takes the part up to
 //! a line whose checksum it finds there, and nothing that another run wrote. `steps` is the record of steps so far.
 
-use crate::meta::{TAG_BATCH, encode_steps};
-use crate::output::{JOURNAL, PART, folder_of, refuse_own_input, spare_secret_key};
+use crate::meta::encode_steps;
+use crate::output::{DONE, JOURNAL, PART, folder_of, refuse_own_input, spare_secret_key};
 use crate::plan::{Plan, RunId};
 use crate::report::worst;
 use crate::results::Results;
 use crate::{Error, Message, Output, Report, Result, Step, Transcipher, disk, memory};
 use homaes_wire::{Front, Reader, hex, is_one_file, unhex};
 use serde_json::{Value, json};
-use std::fs::{self, File};
+use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -51,6 +51,12 @@ pub fn journal_path(target: &Path) -> PathBuf {
 #[must_use]
 pub fn unfinished(target: &Path) -> Option<PathBuf> {
     Some(journal_path(target)).filter(|journal| journal.is_file())
+}
+
+/// What says of which run a complete output is: its journal.
+#[must_use]
+pub fn done_path(target: &Path) -> PathBuf {
+    hidden(target, DONE)
 }
 
 fn hidden(target: &Path, end: &str) -> PathBuf {
@@ -85,9 +91,8 @@ impl Transcipher<'_> {
     /// As [`run`](Self::run) into the file `path`, [`reproducible`](Self::reproducible) always, with files beside it by which the same call goes on after a run that was stopped:
     /// [`part_path`] and [`journal_path`]. After each batch they are on the disk, and `kept` is called. The file is the same, byte for byte, as that of a run without a stop.
     ///
-    /// A complete output stays, and the report counts all batches as [`resumed`](Report::resumed). It is complete if
-    /// its header and its description of the message are those of this run, its checksums are right, no file that the
-    /// run reads is younger, and its first batch is that of this run.
+    /// A complete output stays, and the report counts all batches as [`resumed`](Report::resumed). [`done_path`] says of
+    /// which run it is.
     ///
     /// # Errors
     /// As [`run`](Self::run); [`Error::OtherRun`] and [`Error::Journal`] if what is beside the output is of another message, other keys or another layout, or
@@ -108,7 +113,7 @@ impl Transcipher<'_> {
             spare_secret_key(&beside, true)?;
         }
         let id = plan.id()?;
-        if self.finished(path, &plan, id)? || (!how.force && self.is_complete(path, &plan)?) {
+        if self.finished(path, &plan, id, how)? {
             let mut report = self.report(&plan);
             (report.batches, report.resumed) = (plan.split.batches(), plan.split.batches());
             return Ok(report);
@@ -143,92 +148,49 @@ impl Transcipher<'_> {
         file.sync_data()?;
         journal.add(&json!({ "done": hex(&file.checksum()) }))?;
         file.commit()?;
-        journal.remove();
+        journal.keep(path);
         set_times(&mut steps, &report.steps);
         (report.steps, report.resumed, report.batches) = (steps, batches, of);
         Ok(report)
     }
 
-    /// Whether a run was stopped after its file had got its name; removes what that run left beside the file.
-    fn finished(&self, path: &Path, plan: &Plan, id: RunId) -> Result<bool> {
-        let journal = journal_path(path);
+    /// Whether `lines`, a journal or what is kept of one, says that the file is the complete output of this run.
+    fn is_done(&self, lines: &Path, path: &Path, plan: &Plan, id: RunId) -> bool {
         // opening a pipe would wait for its writer
-        if !fs::symlink_metadata(&journal).is_ok_and(|found| found.is_file()) {
-            return Ok(false);
+        if !fs::symlink_metadata(lines).is_ok_and(|found| found.is_file()) {
+            return false;
         }
-        let Ok(text) = fs::read(&journal) else {
-            return Ok(false);
+        let Ok(text) = fs::read(lines) else {
+            return false;
         };
         let lines = Lines::read(&text);
         let done = lines.all.last().and_then(|(line, _)| line["done"].as_str());
-        let Some(done) = done.filter(|_| lines.is_of(id)) else {
-            return Ok(false);
-        };
-        if !is_whole(path, plan, |last| hex(last) == done) {
-            return Ok(false);
+        let done = done.filter(|_| lines.is_of(id));
+        done.is_some_and(|done| is_whole(path, plan, done))
+    }
+
+    /// Whether the file is the complete output of this run; removes what a run that was stopped after its file had got its
+    /// name left beside it.
+    fn finished(&self, path: &Path, plan: &Plan, id: RunId, how: Resume) -> Result<bool> {
+        let journal = journal_path(path);
+        if !self.is_done(&journal, path, plan, id) {
+            return Ok(!how.force && self.is_done(&done_path(path), path, plan, id));
         }
         let part = part_path(path);
         if is_one_file(&part, path) {
             fs::remove_file(&part).map_err(|source| Error::io(&part, source))?;
         }
-        fs::remove_file(&journal).map_err(|source| Error::io(&journal, source))?;
+        fs::rename(&journal, done_path(path)).map_err(|source| Error::io(&journal, source))?;
         Ok(true)
-    }
-
-    /// Whether the file is the complete output of this run, without a journal that says so. The file names neither
-    /// the wrapped key nor the bytes of the message: every file that the run reads must be older, and the first batch is
-    /// evaluated again.
-    fn is_complete(&self, path: &Path, plan: &Plan) -> Result<bool> {
-        let modified = |path: &Path| {
-            let found = fs::metadata(path).ok().filter(fs::Metadata::is_file);
-            found.and_then(|found| found.modified().ok())
-        };
-        let Some(made) = modified(path).filter(|_| unfinished(path).is_none()) else {
-            return Ok(false);
-        };
-        let older = |input| modified(input).is_some_and(|modified| modified <= made);
-        if !self.inputs(plan).all(older) {
-            return Ok(false);
-        }
-        let front = plan.front()?;
-        let mut found = Vec::new();
-        let read = File::open(path).and_then(|file| {
-            let front_bytes = front.len() as u64;
-            file.take(front_bytes).read_to_end(&mut found)
-        });
-        let whole = read.is_ok() && found == front && is_whole(path, plan, |_| true);
-        Ok(whole && self.is_first_batch(path, plan)?)
-    }
-
-    /// Whether the file has the first batch of this run.
-    fn is_first_batch(&self, path: &Path, plan: &Plan) -> Result<bool> {
-        let open = Reader::open(path, plan.header.kind()).and_then(|mut reader| {
-            for (tag, body) in &plan.front {
-                reader.next_record(*tag, body.len() as u64)?;
-            }
-            Ok(reader)
-        });
-        let mut reader = open.map_err(|source| Error::file(path, source))?;
-        memory::check(self.set().memory_of_run(plan.layout))?;
-        let (mut same, first) = (true, 0..plan.split.batches().min(1));
-        self.evaluate(plan, first, &mut |batch| {
-            for body in batch.records {
-                let body = body.map_err(|source| Error::batch(batch.index, source))?;
-                let found = reader.next_record(TAG_BATCH, body.len() as u64);
-                same &= found.is_ok_and(|found| found == body);
-            }
-            Ok(())
-        })?;
-        Ok(same)
     }
 }
 
-/// Whether the file has this header, the last checksum that is wanted, and no checksum that is wrong.
-fn is_whole(path: &Path, plan: &Plan, wanted: impl FnOnce(&[u8]) -> bool) -> bool {
+/// Whether the file has this header, this last checksum, and no checksum that is wrong.
+fn is_whole(path: &Path, plan: &Plan, done: &str) -> bool {
     let open = || {
         let reader = Reader::open(path, plan.header.kind()).ok()?;
         let last = reader.last_checksum().ok()?;
-        let same = *reader.header() == plan.header && wanted(&last);
+        let same = *reader.header() == plan.header && hex(&last) == done;
         (same && reader.verify().is_ok()).then_some(())
     };
     open().is_some()
@@ -355,12 +317,15 @@ impl Journal {
         self.output.sync_data()
     }
 
-    /// Removes it: the output is complete.
-    fn remove(self) {
-        let Self { output, path } = self;
+    /// Keeps it beside the output `path`, which is complete, for runs that would make it again.
+    fn keep(self, path: &Path) {
+        let Self {
+            output,
+            path: journal,
+        } = self;
         drop(output);
-        // A run that finds it sees that the output is complete.
-        let _ = fs::remove_file(path);
+        // A run that finds it under this name sees that the output is complete.
+        let _ = fs::rename(journal, done_path(path));
     }
 }
 

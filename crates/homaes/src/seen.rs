@@ -16,7 +16,7 @@
 //! grows with the log, by some 250 bytes for each message in it, once for all parts of a message.
 
 use crate::meta::sha256;
-use crate::output::is_one_place;
+use crate::output::{folder_of, is_one_place, remove_leftovers};
 use crate::source::NOT_REGULAR;
 use crate::{Error, Output, PartMeta, Result};
 use homaes_wire::KeyId;
@@ -80,6 +80,7 @@ impl Seen {
                 });
             }
         }
+        let _ = remove_leftovers(folder_of(log));
         let copy = Output::private(log, true)?;
         let mut seen = Self {
             // the file itself, where `log` is a symbolic link to it: one lock for all its names
@@ -103,9 +104,11 @@ impl Seen {
         Ok(())
     }
 
-    /// Refuses a file that is the log, or its lock file.
+    /// Refuses a file that is the log or its lock file, or has a folder of their name above it.
     pub(crate) fn spare(&self, file: &Path) -> Result<()> {
-        match self.copy.is_at(file) || is_one_place(&lock_path(&self.log), file) {
+        let lock = lock_path(&self.log);
+        let is_own = |path: &Path| self.copy.is_at(path) || is_one_place(&lock, path);
+        match file.ancestors().any(is_own) {
             true => Err(Error::SeenIsOutput {
                 path: self.log.clone(),
             }),

@@ -8,13 +8,11 @@ use crate::args::{Decrypt, is_stream, parse_expected_nonce};
 use crate::console::{self, Failure};
 use crate::progress::spin;
 use crate::table;
-use homaes::{Ciphertexts, DecryptOptions, DecryptReport, Error, Expect, Output, Tag, describe};
+use homaes::{Ciphertexts, DecryptOptions, DecryptReport, Error, Expect, Output, Tag};
 use homaes_job::{Job, JobError, Location};
 use serde_json::json;
-use std::hint::black_box;
 use std::io::{self, BufReader, Write};
 use std::path::Path;
-use zeroize::Zeroizing;
 
 pub(crate) fn run(args: &Decrypt) -> Result<(), Failure> {
     if args.json {
@@ -22,8 +20,7 @@ pub(crate) fn run(args: &Decrypt) -> Result<(), Failure> {
         return values(args);
     }
     let done = message(args);
-    // copies of the AES key and its round keys in frames that have returned
-    overwrite_stack();
+    homaes::overwrite_stack();
     match done? {
         Done::One(report) => tell(args, &report),
         Done::Parts(reports) => tell_parts(args, &reports),
@@ -34,16 +31,6 @@ pub(crate) fn run(args: &Decrypt) -> Result<(), Failure> {
 enum Done {
     One(DecryptReport),
     Parts(Vec<(String, DecryptReport)>),
-}
-
-/// Bytes of the stack that what is called from here may have used.
-const STACK_BYTES: usize = 1 << 18;
-
-/// Overwrites the part of the stack that is not in use.
-#[inline(never)]
-fn overwrite_stack() {
-    let mut unused = Zeroizing::new([0_u8; STACK_BYTES]);
-    black_box(&mut unused);
 }
 
 /// Refuses inputs that cannot be, and gives the files that are read.
@@ -77,12 +64,17 @@ fn message(args: &Decrypt) -> Result<Done, Failure> {
         job.refuse_output(args.out())?;
     }
     let ciphertexts = open(&args.input, job.as_ref())?;
-    let parts = match &ciphertexts {
-        Some(ciphertexts) => ciphertexts.meta().has_parts(),
-        // What is wrong with the file is said where it is decrypted.
-        None => describe(&args.input).is_ok_and(|meta| meta.has_parts()),
-    };
-    let into_folder = parts && args.part.is_none() && asks_for_parts(args);
+    let into_folder = args.part.is_none() && asks_for_parts(args);
+    if into_folder && let (Some(job), Some(ciphertexts)) = (&job, &ciphertexts) {
+        for name in ciphertexts
+            .meta()
+            .parts
+            .iter()
+            .filter_map(|part| part.name.as_ref())
+        {
+            job.refuse_output(&args.out().join(name))?;
+        }
+    }
     let output = match into_folder {
         true => None,
         false => Some(output(args)?),
@@ -97,6 +89,8 @@ fn message(args: &Decrypt) -> Result<Done, Failure> {
     });
     let secret = open_secret(&args.secret, args.passphrase_file.as_deref())?;
     let aes_key = args.key_file.as_deref().map(read_aes_key).transpose()?;
+    // before what is left of it there gets into a larger value
+    homaes::overwrite_stack();
     let options = DecryptOptions {
         aes_key: aes_key.as_ref(),
         unauthenticated: args.unauthenticated,
@@ -146,9 +140,8 @@ fn tell(args: &Decrypt, report: &DecryptReport) -> Result<(), Failure> {
 pub(crate) fn asks_for_parts(args: &Decrypt) -> bool {
     let out = args.out().as_os_str().as_encoded_bytes();
     let separator = |&byte: &u8| std::path::is_separator(char::from(byte));
-    args.expect.is_some() && !is_stream(args.out())
-        || out.last().is_some_and(separator)
-        || args.out().is_dir()
+    let is_folder = out.last().is_some_and(separator) || args.out().is_dir();
+    !is_stream(args.out()) && (is_folder || args.expect.is_some())
 }
 
 /// Decrypts computed values.

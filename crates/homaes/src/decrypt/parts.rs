@@ -4,12 +4,13 @@
 //! file. A run that is stopped in between leaves parts that are right, and the same run again completes them.
 
 use super::{Checked, DecryptOptions, DecryptReport, check_parts, each_batch};
+use crate::gcm::Cipher;
 use crate::meta::PartMeta;
 use crate::output::{Folder, folder_of, refuse_own_input, remove_leftovers};
 use crate::seen::Seen;
-use crate::{Ciphertexts, Error, Expect, Output, Result, SecretKey};
+use crate::{Ciphertexts, Error, Expect, Output, Result, SecretKey, disk};
 use homaes_aes::KeySize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -60,12 +61,14 @@ impl SecretKey {
         if folder.as_os_str().is_empty() {
             return Err(Error::io(folder, io::ErrorKind::NotFound.into()));
         }
+        let cipher = options.aes_key.map(Cipher::of);
         let parts = Parts {
             folder,
             force,
             options,
             input: &path,
             key_size: meta.key_size,
+            cipher: cipher.as_deref(),
         };
         // what one of them would stop at, before any is decrypted
         for part in &meta.parts {
@@ -75,10 +78,9 @@ impl SecretKey {
         let seen = options.seen.map(|log| {
             let places = meta.parts.iter().map(|part| (part.place(&path), part));
             let seen = Seen::open(log, self.id(), places)?;
-            let targets = meta.parts.iter().map(|part| parts.target(part));
-            targets
-                .map(|target| seen.spare(&target))
-                .collect::<Result<()>>()?;
+            for part in &meta.parts {
+                seen.spare(&parts.target(part))?;
+            }
             Ok(seen)
         });
         let seen = seen.transpose()?;
@@ -90,6 +92,8 @@ impl SecretKey {
             let _ = remove_leftovers(&folder);
         }
         let _made = Folder::create(folder)?;
+        // all of it at once, and again in files
+        disk::check(folder, meta.bytes().saturating_mul(2), 0)?;
         let mut spool = Spool::new(parts, &meta.parts)?;
         let all = 0..meta.split.bytes;
         let noise = each_batch(self, ciphertexts, &all, &mut |offset, bytes| {
@@ -124,6 +128,7 @@ struct Parts<'k> {
     options: DecryptOptions<'k>,
     input: &'k Path,
     key_size: KeySize,
+    cipher: Option<&'k Cipher>,
 }
 
 impl<'k> Parts<'k> {
@@ -143,7 +148,8 @@ impl<'k> Parts<'k> {
             expect: expect.copied().unwrap_or_default(),
             ..self.options
         };
-        Checked::new(&part.place(self.input), self.key_size, part, options)
+        let place = part.place(self.input);
+        Checked::new(&place, self.key_size, part, options, self.cipher)
     }
 
     /// Refuses a name that leads out of the folder, or to a file that is there and must stay.
@@ -260,7 +266,9 @@ impl<'k> Spool<'k> {
     /// Ends the message, whose last block may be partial: parts that are left have no bytes.
     fn end(mut self) -> Result<Whole<'k>> {
         self.finish()?;
-        self.begin()?;
+        while self.begin()? {
+            self.finish()?;
+        }
         Ok(self.whole)
     }
 }
@@ -290,7 +298,7 @@ impl Whole<'_> {
         }
         file.rewind().map_err(failed)?;
         // folders made for parts go again if nothing comes to be in them, the innermost first
-        let mut made = Vec::new();
+        let mut made = VecDeque::new();
         for (number, done) in self.parts.iter().enumerate() {
             let bytes = done.report.bytes;
             if there.contains(&number) {
@@ -300,7 +308,7 @@ impl Whole<'_> {
             self.target.check_target(done.part)?;
             let path = self.target.target(done.part);
             let parent = folder_of(&path);
-            made.insert(0, Folder::create(parent)?);
+            made.push_front(Folder::create(parent)?);
             let mut output = Output::private(&path, force)?;
             let copied = each_chunk(file, bytes, |chunk| output.write_all(chunk));
             copied.map_err(|source| Error::io(&path, source))?;
