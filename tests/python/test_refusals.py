@@ -141,9 +141,10 @@ def test_a_complete_output_is_done(world: World, tmp_path: Path) -> None:
         first, again = (t.run(data, CTR, out, resume=True) for _ in range(2))
         assert (first.report.resumed, again.report.resumed) == (0, again.report.batches)
         assert first.to_bytes() == again.to_bytes()
-        # bytes in memory may be others than those of the output
+        same = t.run(data.read_bytes(), CTR, out, resume=True)
+        assert same.report.resumed == same.report.batches
         with pytest.raises(FileExistsError):
-            t.run(data.read_bytes(), CTR, out, resume=True)
+            t.run(bytes(len(data.read_bytes())), CTR, out, resume=True)
 
 
 def test_keys_are_not_saved_onto_themselves(world: World, tmp_path: Path) -> None:

@@ -55,6 +55,8 @@ impl World {
     fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(self.folder.path()).unwrap();
         let names = entries.map(|e| e.unwrap().file_name().into_string().unwrap());
+        // what a complete output has beside it stays when that is removed
+        let names = names.filter(|name| !name.ends_with(".homaes-done"));
         let mut names: Vec<_> = names.collect();
         names.sort_unstable();
         names
