@@ -79,7 +79,7 @@ pub(crate) fn usage(error: &clap::Error) -> u8 {
     }
     if error.get(ContextKind::InvalidSubcommand) == Some(&ContextValue::String("encrypt".into())) {
         return exit_code(Err(Failure::Usage(
-            "there is no command 'encrypt'; encrypt with any AES tool, such as 'openssl enc -K', then call 'homaes wrap-key' and 'homaes transcipher'".into(),
+            "there is no command 'encrypt'; encrypt with any AES tool, such as 'openssl enc -aes-128-ctr -K KEY -iv IV', then call 'homaes wrap-key' and 'homaes transcipher'".into(),
         )));
     }
     // The first paragraph is the message; usage and hints follow.

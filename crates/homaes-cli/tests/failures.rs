@@ -205,6 +205,9 @@ fn outputs_in_a_folder_that_is_read() {
     let found = world.ok("inspect in/out.hct").out;
     assert!(found.contains("parts        2\n"), "{found}");
     let line = transcipher("keys/eval.hek", "key.hwk", "in", "in/a");
+    let own = "in/out.hct: begins like a file of homaes itself";
+    world.fails(1, &format!("{line} --force"), own);
+    fs::remove_file(world.at("in/out.hct")).unwrap();
     world.fails(1, &format!("{line} --force"), "also read");
     assert_eq!(world.read("in/a"), [7; 40]);
 }
@@ -219,6 +222,11 @@ pub(crate) fn outputs_that_cannot_be_made() {
     ] {
         world.fails(1, &wrap("keys/secret.hsk", "k", to), words);
         world.fails(1, &transcipher("keys/eval.hek", "key.hwk", "c", to), words);
+        // a folder asks for parts
+        let words = match to {
+            ".." => "o.hct: holds one message without parts; if parts are expected, do not use it",
+            _ => words,
+        };
         world.fails(1, &decrypt("keys/secret.hsk", "o.hct", to), words);
     }
     world.fails(

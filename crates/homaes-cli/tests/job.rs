@@ -399,7 +399,7 @@ fn a_job_in_the_folder_that_it_reads_is_no_part_of_itself() {
         .run(line)
         .check_failure(1, "in/a: changed since", line);
     world.fails(2, &plan("in -o http://x/y"), "expected a path");
-    let line = plan("in -o s3://bucket/job");
+    let line = plan("in/a -o s3://bucket/job");
     world.fails(1, &line, "this build has no object stores");
 }
 

@@ -1,6 +1,7 @@
 //! Formats that hold an AES ciphertext, or look as if they did, but are not one byte for byte.
 
 use crate::hex;
+use homaes_wire::MAGIC;
 use std::fmt;
 
 /// Bytes at the start of a file that tell its format.
@@ -13,6 +14,8 @@ pub(crate) const HEAD_BYTES: u64 = 8192;
 /// | format | what is fixed | bits |
 /// |---|---|---|
 /// | openssl enc | `Salted__` | 64 |
+/// | openssl enc -a | `U2FsdGVkX1`, its base64 | 80 |
+/// | homaes | `HOMAES` and a line end | 64 |
 /// | CMS, DER or BER | tags of SEQUENCE, OID and `[0]`, length and content of one of three OIDs | 103 |
 /// | CMS, PEM | `-----BEGIN CMS-----`, `-----BEGIN PKCS7-----` | 152 |
 /// | S/MIME | `Content-Type: application/pkcs7-mime`, case aside, at one of 8192 places | 236 |
@@ -27,6 +30,10 @@ pub enum Foreign {
         /// What key and IV are derived from, beside the password.
         salt: [u8; 8],
     },
+    /// The same in base64.
+    OpensslBase64,
+    /// A key or results of this project.
+    Homaes,
     /// CMS or PKCS #7 in DER, BER or PEM, or an S/MIME mail.
     Cms,
     /// age, binary or armored.
@@ -42,9 +49,13 @@ impl Foreign {
         if let Some(salt) = head.strip_prefix(b"Salted__").and_then(<[u8]>::first_chunk) {
             return Some(Self::Openssl { salt: *salt });
         }
+        if head.starts_with(&MAGIC) {
+            return Some(Self::Homaes);
+        }
         let text = head.trim_ascii_start();
         let starts = |starts: &[&str]| starts.iter().any(|s| text.starts_with(s.as_bytes()));
         match () {
+            () if starts(&["U2FsdGVkX1"]) => Some(Self::OpensslBase64),
             () if is_cms(head) => Some(Self::Cms),
             () if starts(&["-----BEGIN CMS-----", "-----BEGIN PKCS7-----"]) => Some(Self::Cms),
             () if starts(&[
@@ -66,10 +77,16 @@ impl Foreign {
             Self::Openssl { .. } => {
                 "cut its head off with 'tail -c +17', and get key and IV by 'openssl enc -P -S SALT' with the options of the encryption"
             }
-            Self::Cms | Self::Jwe => {
-                "take AES key, IV and ciphertext out of it as docs/files.md says, or encrypt its content anew with 'openssl enc -K'"
+            Self::OpensslBase64 => {
+                "decode it with 'openssl base64 -d', and give the result, of which more will be said"
             }
-            Self::Age => "decrypt it with age, and encrypt its content with 'openssl enc -K'",
+            Self::Homaes => "give the AES-encrypted file",
+            Self::Cms | Self::Jwe => {
+                "take AES key, IV and ciphertext out of it as docs/files.md says, or encrypt its content anew with 'openssl enc -aes-128-ctr -K KEY -iv IV'"
+            }
+            Self::Age => {
+                "decrypt it with age, and encrypt its content with 'openssl enc -aes-128-ctr -K KEY -iv IV'"
+            }
         }
     }
 }
@@ -80,6 +97,8 @@ impl fmt::Display for Foreign {
             Self::Openssl { salt } => {
                 write!(f, "the output of 'openssl enc' with salt {}", hex(salt))
             }
+            Self::OpensslBase64 => f.write_str("the output of 'openssl enc -a' with a password"),
+            Self::Homaes => f.write_str("a file of homaes itself"),
             Self::Cms => f.write_str("a CMS or S/MIME message"),
             Self::Age => f.write_str("a file of age, which has no AES in it"),
             Self::Jwe => f.write_str("a JSON Web Encryption (JWE)"),

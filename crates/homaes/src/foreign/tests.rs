@@ -17,6 +17,8 @@ fn heads() -> Vec<(Foreign, Vec<u8>)> {
         "308201c0060b2a864886f70d0109100117a08201af",
     ];
     let text = [
+        (Foreign::OpensslBase64, "U2FsdGVkX18xMjM0NTY3OA"),
+        (Foreign::Homaes, "HOMAES\r\n\x01\0\x04"),
         (Foreign::Cms, "-----BEGIN CMS-----\nMIIB"),
         (Foreign::Cms, "-----BEGIN PKCS7-----\nMIIB"),
         (
