@@ -37,7 +37,7 @@ fn names_do_not_reorder_or_hide_what_is_around_them() {
     let json = world.ok("inspect r.hct --json").out;
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert!(json.to_string().contains(names[0]), "{json}");
-    let decrypt = "decrypt --secret keys/secret.hsk --key-file k r.hct -o back";
+    let decrypt = "decrypt --secret keys/secret.hsk --key-file k r.hct -o back/";
     assert_plain(&world.fails(1, decrypt, shown[0]).err);
     // a path in an error, and one in what a run says
     std::fs::rename(world.at("c"), world.at(names[0])).unwrap();

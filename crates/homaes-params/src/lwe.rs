@@ -137,9 +137,9 @@ pub fn estimate_in_blocks(
 pub fn assumption_of_blocks(block: u32, estimate: &Estimate) -> String {
     let bits = estimate.with_rotations;
     format!(
-        "LWE with a key in blocks of {block} bits, at most one of them 1, is as hard as the known attacks say: \
-         {BLOCKS_UNSEEN_BITS} bits by the formulas of the lattice-estimator, which do not see the blocks, \
-         {bits:.1} bits by an idealised attack that does"
+        "LWE with a key in blocks of {block} bits, at most one of them 1, is hard, which is a younger assumption than \
+         that of tfhe/p64: the cheapest known attack takes {BLOCKS_UNSEEN_BITS} bits by the formulas of the \
+         lattice-estimator, which do not see the blocks, and an idealised one that does {bits:.1} bits"
     )
 }
 

@@ -114,8 +114,12 @@ impl Runner {
         }
         if !resume && let Some(journal) = out.as_deref().and_then(homaes::unfinished) {
             let what = format!(
-                "{}: left by a run with resume=True that was stopped; pass resume=True to go on with it, or remove it and what is beside it",
-                journal.display()
+                "{}: left by a run with resume=True that was stopped; pass resume=True to go on with it, or remove it and {}",
+                journal.display(),
+                out.as_deref()
+                    .map(homaes::part_path)
+                    .unwrap_or_default()
+                    .display()
             );
             let category = py.get_type::<PyUserWarning>();
             PyErr::warn(py, &category, &CString::new(what)?, 2)?;

@@ -211,6 +211,8 @@ impl WireError {
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::NotHomaes { .. } | Self::UnknownKind { .. } => "give a file made by homaes",
+            // it may be an AES key, which nobody should make anew
+            Self::TooShort { .. } => "give a file made by homaes; if it was one, copy it again",
             Self::WrongKind {
                 found: Kind::Values,
                 ..

@@ -140,7 +140,7 @@ impl Set {
     /// [`Error::UnknownSet`].
     pub fn named(name: &str) -> Result<Self> {
         let set = Self::find(name).ok_or_else(|| {
-            let secure = Self::all().into_iter().filter(Self::is_secure);
+            let secure = Self::all().filter(Self::is_secure);
             let secure: Vec<_> = secure.map(|set| set.name()).collect();
             Error::UnknownSet {
                 found: name.to_owned(),
@@ -162,9 +162,8 @@ impl Set {
     }
 
     /// Every set that is sound, as all are that are declared.
-    fn all() -> Vec<Self> {
-        let sets = Self::names().into_iter().filter_map(Self::find);
-        sets.flatten().collect()
+    fn all() -> impl Iterator<Item = Self> {
+        Self::names().into_iter().filter_map(Self::find).flatten()
     }
 
     /// The set that a file names.
@@ -250,10 +249,13 @@ impl Set {
     /// key.
     #[must_use]
     pub fn for_key_size(scheme: Scheme, size: KeySize) -> Option<&'static str> {
-        let sets = Self::all().into_iter();
-        let fits = sets.filter(|set| set.scheme == scheme && set.key_sizes().contains(&size));
-        let best = fits.min_by_key(|set| (!set.is_secure(), set.card.eval_key_bytes));
-        best.map(|set| set.name())
+        let own = |name: &&str| Scheme::of_set(name) == Some(scheme);
+        let sets = Self::names().into_iter().filter(own);
+        // one at a time: parameters take memory
+        let sets = sets.filter_map(Self::find).flatten();
+        let fits = sets.filter(|set| set.key_sizes().contains(&size));
+        let best = fits.map(|set| (!set.is_secure(), set.card.eval_key_bytes, set.name()));
+        best.min().map(|(_, _, name)| name)
     }
 
     /// Digest of the numbers that define it.

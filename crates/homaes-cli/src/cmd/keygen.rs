@@ -15,12 +15,22 @@ use std::path::Path;
 
 pub(crate) fn run(args: &Keygen) -> Result<(), Failure> {
     let bridge_file = args.out.join(BRIDGE_KEY_FILE);
-    if let Some(bridge) = &args.bridge {
-        refuse_own_input(&bridge_file, &[bridge])?;
-        if args.set.is_some() {
-            for file in [SECRET_KEY_FILE, EVAL_KEY_FILE] {
-                refuse_own_input(&args.out.join(file), &[bridge])?;
-            }
+    let reads = [
+        &args.bridge,
+        &args.passphrase_file,
+        &args.bridge_passphrase_file,
+    ];
+    let reads: Vec<&Path> = reads
+        .into_iter()
+        .flatten()
+        .map(|path| path.as_path())
+        .collect();
+    if args.bridge.is_some() {
+        refuse_own_input(&bridge_file, &reads)?;
+    }
+    if args.set.is_some() {
+        for file in [SECRET_KEY_FILE, EVAL_KEY_FILE] {
+            refuse_own_input(&args.out.join(file), &reads)?;
         }
     }
     let passphrase = args.bridge_passphrase_file.as_deref();

@@ -84,7 +84,14 @@ pub(crate) fn mode_of(
 ) -> Result<Option<Mode>, Failure> {
     let mode = name.map(|name| {
         let found = <Mode as clap::ValueEnum>::from_str(name, false);
-        found.map_err(|_| wrong(&format!("there is no mode {name:?}")))
+        found.map_err(|_| {
+            let modes = <Mode as clap::ValueEnum>::value_variants().iter();
+            let modes: Vec<_> = modes.map(|mode| mode.name()).collect();
+            wrong(&format!(
+                "there is no mode {name:?}, expected {}",
+                modes.join(", ")
+            ))
+        })
     });
     mode.transpose()
 }

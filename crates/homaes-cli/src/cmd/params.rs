@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Params) -> Result<(), Failure> {
     ];
     console::print(&table::columns(head, &rows))?;
     console::print(
-        "\nclaimed, estimated: bits of security, claimed by the paper in sets of purpose 'paper'; rotations: with attacks that rotate the secret; blocks, ciphertexts: of one batch, wrapped key: of the largest AES key,\nin the set's first layout. ~: an order of magnitude. Only sets of purpose 'secure' protect data.\n\n",
+        "\nclaimed, estimated: bits of security, claimed by the paper in sets of purpose 'paper'; rotations: with attacks that rotate the secret; blocks, ciphertexts: of one batch, wrapped key: of the largest AES key,\nin the set's first layout; log2 p_fail: of the probability that one batch decrypts wrongly. ~: an order of magnitude. Only sets of purpose 'secure' protect data.\n\n",
     )?;
     console::print(&sets.iter().map(assumptions).collect::<String>())?;
     let head = ["set", "layout", "blocks", "AES-128", "AES-192", "AES-256"];

@@ -181,8 +181,9 @@ fn outputs(args: &args::Transcipher) -> Result<(Option<Output>, Option<Output>),
     };
     if let Some(journal) = homaes::unfinished(&args.out) {
         console::warn(&format!(
-            "{}: left by a run with --resume that was stopped; add --resume to go on with it, or remove it and what is beside it",
-            journal.display()
+            "{}: left by a run with --resume that was stopped; add --resume to go on with it, or remove it and {}",
+            journal.display(),
+            homaes::part_path(&args.out).display()
         ));
     }
     let report = report.map(|path| reserve(path, args.force)).transpose()?;

@@ -103,7 +103,9 @@ impl Error {
             Self::ManyParts { .. } => {
                 "choose one with --part, or give a folder for all of them, such as 'parts/', without what is expected of one message"
             }
-            Self::NoParts { .. } => "leave --part out, and give a file as output",
+            Self::NoParts { .. } => {
+                "if parts are expected, do not use it; otherwise leave out --part and --expect, and give a file as output"
+            }
             Self::NoPart { .. } => "'homaes inspect' lists the parts",
             Self::Crossing { needed, .. } => crossing_remedy(*needed),
             Self::Disk { .. } => "free space, or choose a folder on another disk",
