@@ -588,7 +588,12 @@ fn paths_are_checked_before_keys_are_read() {
             format!("transcipher {nothing} --iv {IV} c --out x --report {path}"),
             format!("decrypt --secret none o.hct --out {path}"),
         ] {
-            world.fails(1, &line, &format!("error: {path}: "));
+            // a folder asks for parts, which this message has not
+            let words = match path {
+                "new/" | "keys" if line.starts_with("decrypt") => "error: o.hct: holds one message",
+                _ => &format!("error: {path}: "),
+            };
+            world.fails(1, &line, words);
         }
     }
     for (out, report) in [("x", "x"), ("x", "./x"), ("keys/../x", "x")] {

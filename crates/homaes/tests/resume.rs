@@ -125,8 +125,10 @@ fn a_run_goes_on_after_every_batch() {
     (1..BATCHES).for_each(|_| world.stopped(1));
     world.resume(message(0)).unwrap();
     assert!(fs::read(world.at("o.hct")).unwrap() == whole);
-    // a complete output is not replaced
-    let error = world.resume(message(0)).unwrap_err();
+    // a complete output stays, and is not replaced by another
+    let (report, kept) = world.resume(message(0)).unwrap();
+    assert_eq!((report.resumed, kept.len()), (BATCHES, 0));
+    let error = world.resume(message(1)).unwrap_err();
     assert!(matches!(error, Error::AlreadyExists { .. }), "{error}");
 }
 

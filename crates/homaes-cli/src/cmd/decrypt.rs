@@ -8,7 +8,7 @@ use crate::args::{Decrypt, is_stream, parse_expected_nonce};
 use crate::console::{self, Failure};
 use crate::progress::spin;
 use crate::table;
-use homaes::{Ciphertexts, DecryptOptions, DecryptReport, Error, Expect, Output, Tag};
+use homaes::{Ciphertexts, DecryptOptions, DecryptReport, Error, Expect, Output, Tag, describe};
 use homaes_job::{Job, JobError, Location};
 use serde_json::json;
 use std::io::{self, BufReader, Write};
@@ -65,6 +65,15 @@ fn message(args: &Decrypt) -> Result<Done, Failure> {
     }
     let ciphertexts = open(&args.input, job.as_ref())?;
     let into_folder = args.part.is_none() && asks_for_parts(args);
+    let has_parts = match &ciphertexts {
+        Some(ciphertexts) => Some(ciphertexts.meta().has_parts()),
+        // What is wrong with the file is said where it is decrypted.
+        None => describe(&args.input).ok().map(|meta| meta.has_parts()),
+    };
+    if into_folder && has_parts == Some(false) {
+        let path = args.input.clone();
+        return Err(Error::NoParts { path }.into());
+    }
     if into_folder && let (Some(job), Some(ciphertexts)) = (&job, &ciphertexts) {
         for name in ciphertexts
             .meta()
