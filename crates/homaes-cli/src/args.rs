@@ -207,8 +207,8 @@ pub(crate) struct Transcipher {
     #[arg(long)]
     pub(crate) reproducible: bool,
     /// Keep what is done if the run is stopped, in .OUT.homaes-part and .OUT.homaes-journal beside the
-    /// output, and go on from there if they are there: the same command begins, and goes on. Implies
-    /// --reproducible; exit code 75 where the disk or the memory has no room, with all that was done kept
+    /// output: the same command begins, and goes on. A complete output stays, and .OUT.homaes-done names its
+    /// run. Implies --reproducible; exit code 75 where the disk or the memory has no room, with all that was done kept
     #[arg(long)]
     pub(crate) resume: bool,
     /// With --resume: begin although the disk has no room for the whole output
