@@ -129,6 +129,23 @@ fn secret_keys_are_private_and_exposed_ones_are_warned_about() {
             .err
             .contains("warning: keys/secret.hsk: others than the owner")
     );
+    // the same of an AES key and of a passphrase
+    world.write("pass", b"words");
+    for (mode, warned) in [(0o644, true), (0o600, false)] {
+        for file in ["k", "pass"] {
+            fs::set_permissions(world.at(file), fs::Permissions::from_mode(mode)).unwrap();
+        }
+        let wrap = "wrap-key --secret keys/secret.hsk --key-file k --out w --force";
+        let keygen =
+            "keygen --set bgv/toy-255 --passphrase-file pass --out pk --force --accept-insecure";
+        for (line, words) in [
+            (wrap, "warning: k: others"),
+            (keygen, "warning: pass: others"),
+        ] {
+            let err = world.ok(line).err;
+            assert_eq!(err.contains(words), warned, "{mode:o}: {err}");
+        }
+    }
 }
 
 #[test]
