@@ -185,7 +185,7 @@ fn open_file(path: &Path) -> Result<File, Failure> {
     Ok(file?)
 }
 
-/// What a file is for, with its size.
+/// A line with the path and size of a file, and `what` it is for.
 fn of_size(path: &Path, what: &str) -> String {
     let bytes = fs::metadata(path).map_or(0, |data| data.len());
     format!("{}: {}, {what}", path.display(), table::bytes(bytes))

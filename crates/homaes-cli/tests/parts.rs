@@ -318,8 +318,8 @@ fn parts_stay_in_their_folder_and_replace_no_input() {
     }
 }
 
-/// Where a message is decrypted, nothing of the AES key is left: the command is stopped at its last line, which a full pipe does not take, and its memory searched for
-/// round keys.
+/// The AES key is gone from memory once the message is decrypted. A full pipe stops the command at its last line, and the
+/// test searches its memory for round keys.
 #[cfg(target_os = "linux")]
 #[test]
 fn the_aes_key_is_gone_when_the_message_is_there() {

@@ -30,11 +30,11 @@ pub(crate) const MIN_MARGIN_BITS: f64 = 1.0;
 pub struct DecryptOptions<'k> {
     /// The AES key: the tag of a GCM message is computed anew and compared. A right tag shows that a holder of the AES key encrypted
     /// this message with the nonce and the associated data that the file names. It does not show that this is the message that the
-    /// server was asked for ([`expect`](Self::expect)), nor that it was not returned before ([`seen`](Self::seen)). A message, or a part, whose mode has no tag
-    /// is refused.
+    /// server was asked for ([`expect`](Self::expect)), nor that it was not returned before ([`seen`](Self::seen)).
+    /// A message or part whose mode has no tag is refused.
     pub aes_key: Option<&'k AesKey>,
-    /// Accept what no tag protects: a GCM message without `aes_key`, whose tag is not checked then; with `aes_key`, messages and parts of other modes. Anybody may
-    /// have changed them.
+    /// Accept bytes that no tag protects and anybody may have changed: a GCM message without `aes_key`, whose tag is not
+    /// checked then; with `aes_key`, messages and parts of other modes.
     pub unauthenticated: bool,
     /// Remove the PKCS#7 padding of an ECB or CBC message.
     pub unpad: bool,
@@ -45,7 +45,8 @@ pub struct DecryptOptions<'k> {
     /// The part to decrypt, by its name, of a message with parts.
     pub part: Option<&'k str>,
     /// A replay log, made if it is missing: a message in it is refused, and one that is accepted is recorded when the output is in
-    /// place, each part by itself if all are decrypted, once all are in place. Needs `aes_key`, for without a checked tag nothing tells which message it is. A file beside it, its name
+    /// place: all parts together if all are
+    /// decrypted. Needs `aes_key`, for without a checked tag nothing tells which message it is. A file beside it, its name
     /// with `.lock` added, lets runs that share it take turns.
     pub seen: Option<&'k Path>,
     /// Other files that the caller reads: no output replaces one of them.

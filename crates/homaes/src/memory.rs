@@ -1,4 +1,5 @@
-//! Memory, asked for before it is needed: a job that cannot fit is refused before it starts. And the stack, cleared of keys.
+//! Memory, asked for before it is needed: a job that cannot fit is refused before it starts.
+//! [`overwrite_stack`] clears the stack of keys.
 //!
 //! The amounts are lower bounds, so that nothing is refused that could run. What is missed by them is found when it
 //! happens.

@@ -492,7 +492,7 @@ impl Output {
     }
 }
 
-/// Whether two paths, in folders that exist, are of one file, which need not exist; links to the file itself are not followed.
+/// Whether two paths name one file. Their folders must exist, the file need not; links to the file itself are not followed.
 pub(crate) fn is_one_place(a: &Path, b: &Path) -> bool {
     match (absolute(a), absolute(b)) {
         (Some(a), Some(b)) => a == b,

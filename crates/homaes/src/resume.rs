@@ -169,8 +169,8 @@ impl Transcipher<'_> {
         done.is_some_and(|done| is_whole(path, plan, done))
     }
 
-    /// Whether the file is the complete output of this run; removes what a run that was stopped after its file had got its
-    /// name left beside it.
+    /// Whether the file is the complete output of this run. A run may have been stopped just after it had named its file:
+    /// this removes the second name and keeps the journal.
     fn finished(&self, path: &Path, plan: &Plan, id: RunId, how: Resume) -> Result<bool> {
         let journal = journal_path(path);
         if !self.is_done(&journal, path, plan, id) {

@@ -56,8 +56,8 @@ struct Message {
 }
 
 impl Seen {
-    /// Checks that no message is in `log`, which need not be there yet, or given twice, and reserves what is written later. `parts`: the messages, all of which have
-    /// tags, and where they are in the results.
+    /// Checks that no message is in `log`, which need not exist yet, and none is given twice; reserves the new log.
+    /// `parts`: the messages, all with tags, and their places in the results.
     pub(crate) fn open<'p>(
         log: &Path,
         key: KeyId,
@@ -116,8 +116,8 @@ impl Seen {
         }
     }
 
-    /// Runs `put`, which gives the outputs their names and then the log, and so records all messages; the number of the first one in the log. If another run has
-    /// recorded one of them meanwhile, or nothing can be recorded, `put` does not run.
+    /// Records all messages: runs `put`, which names the outputs and then the log. Gives the number of the first message
+    /// in the log. `put` does not run if another run has recorded one of them meanwhile, or nothing can be recorded.
     pub(crate) fn commit(mut self, put: impl FnOnce(Output) -> Result<()>) -> Result<u64> {
         // held until all files have their names
         let lock = lock_path(&self.log);
@@ -196,7 +196,8 @@ impl Stamp {
     }
 }
 
-/// Reads a log line by line and checks it, and that none of `messages` is in it. `each` gets every line; of a log that is not there, the first one.
+/// Checks a log line by line, and that none of `messages` is in it. `each` gets every line, and the first one if there is
+/// no log yet.
 fn scan(
     log: &Path,
     messages: &BTreeMap<String, Message>,

@@ -55,7 +55,7 @@ impl World {
     fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(self.folder.path()).unwrap();
         let names = entries.map(|e| e.unwrap().file_name().into_string().unwrap());
-        // what a complete output has beside it stays when that is removed
+        // the journal of a complete output outlives it
         let names = names.filter(|name| !name.ends_with(".homaes-done"));
         let mut names: Vec<_> = names.collect();
         names.sort_unstable();

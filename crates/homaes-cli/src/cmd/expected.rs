@@ -11,7 +11,7 @@ use std::path::Path;
 /// A right line, for errors.
 const EXAMPLE: &str = r#"{"name": "a.txt", "mode": "gcm", "nonce": "00112233445566778899aabb", "aad": "", "bytes": 1024}"#;
 
-/// What a line says of a part.
+/// A line about one part.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Line {

@@ -20,7 +20,8 @@ const LINE_ROOM_BYTES: u64 = 128;
 /// Most of the reason that an error shows.
 const MAX_REASON_CHARS: usize = 120;
 
-/// Hands the object of each line on; `example` is a right line, for errors, and `each` says what is wrong with a line otherwise.
+/// Calls `each` with the object of every line and a function that makes an error about this line. `example` is a right
+/// line, which errors show.
 pub(crate) fn each_object<T: DeserializeOwned>(
     list: &Path,
     example: &str,

@@ -1,7 +1,8 @@
 //! A message with parts, each into a file of its own.
 //!
-//! All parts are decrypted into one file without a name, which the system removes with the process. When every check has passed, each is copied to its own
-//! file. A run that is stopped in between leaves parts that are right, and the same run again completes them.
+//! All parts are decrypted into one file without a name, which the system removes with the process. When every check has
+//! passed, each part is copied to its own file. A run that is stopped in between leaves right parts, and the same run
+//! again completes them.
 
 use super::{Checked, DecryptOptions, DecryptReport, check_parts, each_batch};
 use crate::gcm::Cipher;
@@ -20,13 +21,15 @@ use zeroize::Zeroizing;
 const CHUNK_BYTES: usize = 1 << 16;
 
 impl SecretKey {
-    /// Decrypts every part of the `.hct` file `path` into a file of its name below `folder`, which is made if it is missing; `force` allows to replace files. The
-    /// first one appears when all of them have passed every check. A part that is there already with the same bytes stays as it is, so that a run
-    /// that was stopped can be repeated. The removal of padding applies to the parts that it can apply to.
+    /// Decrypts every part of the `.hct` file `path` into a file of its name below `folder`, which is made if it is
+    /// missing; `force` allows to replace files. The first file appears when all parts have passed every check. A file
+    /// that already has the bytes of its part stays, so that a stopped run can be repeated. Padding is removed from parts
+    /// whose mode has it. The disk needs room for all parts twice.
     ///
     /// # Errors
-    /// As [`decrypt_with`](Self::decrypt_with), whose path then names the part too; [`Error::NoParts`] if the message has none, [`Error::ManyParts`] for
-    /// [`expect`](DecryptOptions::expect) and [`part`](DecryptOptions::part), which are about one message; [`Error::Io`] if a name leads through a symbolic link.
+    /// As [`decrypt_with`](Self::decrypt_with), whose path then names the part too; [`Error::NoParts`] if the message has
+    /// none; [`Error::ManyParts`] for [`expect`](DecryptOptions::expect) and [`part`](DecryptOptions::part), which are
+    /// about one message; [`Error::Io`] if a name leads through a symbolic link; [`Error::Disk`].
     pub fn decrypt_parts(
         &self,
         path: impl AsRef<Path>,
@@ -274,7 +277,8 @@ impl<'k> Spool<'k> {
 }
 
 impl Whole<'_> {
-    /// Gives every part its file. One that is there with the same bytes stays; with others it stops the run before any part appears, unless it may be replaced.
+    /// Gives every part its file. A file with the same bytes stays. One with other bytes stops the run before any part
+    /// appears, unless it may be replaced.
     fn put(&mut self) -> Result<()> {
         let Parts { folder, force, .. } = self.target;
         let mut file = &self.file;

@@ -539,7 +539,8 @@ pub fn inspect_folder(path: impl AsRef<Path>) -> Result<FolderInspection> {
     })
 }
 
-/// Adds the temporary files of folders below one, where parts of a message are written. Folders that cannot be read have none, and links are not followed.
+/// Adds the temporary files of folders below one, where parts of a message are written. Unreadable folders are skipped,
+/// and links are not followed.
 fn temporaries_below(path: &Path, found: &mut Vec<Temporary>) {
     let mut folders: Vec<PathBuf> = fs::read_dir(path)
         .into_iter()
