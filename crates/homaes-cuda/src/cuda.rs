@@ -12,7 +12,7 @@ use homaes_leveled::{Limbs, Lowering, Meter, Poly};
 use homaes_math::{KeyLimb, Transform};
 use std::sync::Arc;
 
-/// Words that `kernels.cu` has for a prime, and for a direction of its transform.
+/// Words that `kernels/` has for a prime, and for a direction of its transform.
 const PRIME: usize = 2244;
 const DIRECTION: usize = 1120;
 
@@ -103,7 +103,7 @@ impl Cuda {
     }
 }
 
-/// Constants of a prime as `kernels.cu` has them; none if the ring has no eight lanes.
+/// Constants of a prime as `kernels/` has them; none if the ring has no eight lanes.
 fn tables(t: &Transform) -> Option<Vec<u64>> {
     let m = t.modulus();
     let mut out = Tables::default();

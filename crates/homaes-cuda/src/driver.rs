@@ -1,6 +1,7 @@
 //! The driver: memory, copies and launches, all in the order of one stream.
 
 use crate::args::Arg;
+use crate::kernels::{NAMES, SOURCE};
 use crate::{Error, Result};
 use core::ffi::c_void;
 use cudarc::driver::{CudaContext, CudaStream, result, sys};
@@ -8,24 +9,6 @@ use cudarc::nvrtc::{self, CompileOptions};
 use std::collections::HashMap;
 use std::ffi::CString;
 use std::sync::Arc;
-
-const SOURCE: &str = include_str!("kernels.cu");
-/// Entry points of the source.
-const KERNELS: [&str; 13] = [
-    "rows_inverse",
-    "rows_product",
-    "rows_combine",
-    "columns_forward",
-    "columns_scale",
-    "columns_finish",
-    "quotient",
-    "product_columns",
-    "inner_product",
-    "mix_keys",
-    "add_keys",
-    "scale_limbs",
-    "sum_limbs",
-];
 
 /// One GPU with the kernels.
 pub(crate) struct Driver {
@@ -89,7 +72,7 @@ impl Driver {
                 let function = result::module::get_function(module, c_name).map_err(device)?;
                 Ok((name, Function(function)))
             };
-            let functions = KERNELS.into_iter().map(function);
+            let functions = NAMES.into_iter().map(function);
             functions.collect::<Result<_, Error>>()?
         };
         keep_memory(&context).map_err(device)?;

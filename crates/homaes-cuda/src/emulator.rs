@@ -1,6 +1,7 @@
 //! In place of the driver, for tests where no GPU is: the kernels as the C++ compiler of this machine (`c++`) makes them, one block after the other.
 
 use crate::args::Arg;
+use crate::kernels::SOURCE;
 use crate::{Error, Result};
 use core::ffi::{CStr, c_char, c_int, c_void};
 use std::ffi::CString;
@@ -13,7 +14,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use std::{env, fs, io, process};
 
 const SOURCES: [(&str, &str); 2] = [
-    ("kernels.cu", include_str!("kernels.cu")),
+    ("kernels.cu", SOURCE),
     ("emulator.cpp", include_str!("emulator.cpp")),
 ];
 const OPTIONS: [&str; 6] = [

@@ -1,4 +1,4 @@
-//! The kernels as functions: grids, and arguments in the order of `kernels.cu`.
+//! The kernels as functions: grids, and arguments in the order of `kernels/`.
 //!
 //! Addresses are of tables and limbs whose lengths the callers in `pass.rs` vouch for; a grid covers them exactly.
 

@@ -19,7 +19,8 @@
 //!
 //! | | file |
 //! |---|---|
-//! | the kernels | `kernels.cu` |
+//! | the kernels | `kernels/` |
+//! | their text and names | `kernels.rs` |
 //! | memory, copies, launches | `driver.rs` |
 //! | the same on a processor, for tests (feature `emulator`) | `emulator.rs`, `emulator.cpp` |
 //! | arguments and tables of kernels | `args.rs` |
@@ -39,6 +40,7 @@ mod cuda;
 #[expect(unsafe_code, reason = "calls of the driver")]
 #[cfg_attr(feature = "emulator", path = "emulator.rs")]
 mod driver;
+mod kernels;
 #[expect(unsafe_code, reason = "launches of kernels")]
 mod launch;
 #[expect(unsafe_code, reason = "copies to and from buffers")]
