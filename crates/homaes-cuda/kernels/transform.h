@@ -30,6 +30,11 @@ static __device__ inline void dft16(Mod k, const double* w, double x[16]) {
     }
 }
 
+// memory of a block whose size is given at the launch
+#ifndef DYNAMIC_SHARED
+#define DYNAMIC_SHARED(name) extern __shared__ double name[]
+#endif
+
 // the value of the thread whose lane differs by `mask`
 #ifndef SHUFFLE
 #define SHUFFLE(value, mask) __shfl_xor_sync(0xffu << (threadIdx.x & 24), value, mask)

@@ -1,9 +1,10 @@
 //! What kernels are called with: numbers, addresses, and tables in one piece of memory.
 
+use core::ffi::c_void;
 use homaes_math::{GaloisMap, Modulus};
 
-/// An argument of a kernel.
-#[derive(Clone, Copy, Debug)]
+/// An argument of a kernel: at most 4 KiB of them for a launch.
+#[derive(Clone, Debug)]
 pub(crate) enum Arg {
     /// an address
     At(u64),
@@ -11,17 +12,20 @@ pub(crate) enum Arg {
     Int(usize),
     /// `struct Map`
     Map([u32; 3]),
+    /// a `struct` by value, whose members are aligned to 8 bytes
+    #[cfg_attr(not(test), expect(dead_code, reason = "tables are in memory"))]
+    Words(Vec<u64>),
 }
 
-impl Arg {
-    /// Its bytes, the first of them first.
-    pub(crate) fn words(self) -> [u64; 2] {
-        match self {
-            Self::At(at) => [at, 0],
-            Self::Int(i) => [i as u64, 0],
-            Self::Map([a, b, c]) => [u64::from(a) | u64::from(b) << 32, u64::from(c)],
-        }
-    }
+/// Where the bytes of arguments are, little-endian.
+pub(crate) fn pointers(args: &[Arg]) -> Vec<*mut c_void> {
+    let pointer = |arg: &Arg| match arg {
+        Arg::At(at) => (&raw const *at).cast::<c_void>(),
+        Arg::Int(i) => (&raw const *i).cast(),
+        Arg::Map(map) => map.as_ptr().cast(),
+        Arg::Words(words) => words.as_ptr().cast(),
+    };
+    args.iter().map(|arg| pointer(arg).cast_mut()).collect()
 }
 
 /// An automorphism as `struct Map`.

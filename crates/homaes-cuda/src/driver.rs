@@ -1,14 +1,14 @@
 //! The driver: memory, copies and launches, all in the order of one stream.
 
-use crate::args::Arg;
+use crate::args::{self, Arg};
 use crate::kernels::{NAMES, SOURCE};
 use crate::{Error, Result};
-use core::ffi::c_void;
 use cudarc::driver::{CudaContext, CudaStream, result, sys};
 use cudarc::nvrtc::{self, CompileOptions};
 use std::collections::HashMap;
 use std::ffi::CString;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// One GPU with the kernels.
 pub(crate) struct Driver {
@@ -18,12 +18,37 @@ pub(crate) struct Driver {
 }
 
 /// A handle of the driver, which may be used on any thread.
-struct Function(sys::CUfunction);
+struct Function {
+    handle: sys::CUfunction,
+    /// bytes of dynamic shared memory that it may ask for
+    shared: AtomicUsize,
+}
 
 // SAFETY: handles of functions belong to a context, not to a thread.
 unsafe impl Send for Function {}
-// SAFETY: as above; launches do not change it.
+// SAFETY: as above; the driver locks what it changes.
 unsafe impl Sync for Function {}
+
+impl Function {
+    fn new(handle: sys::CUfunction) -> Self {
+        // what the driver allows of itself
+        let shared = AtomicUsize::new(48 << 10);
+        Self { handle, shared }
+    }
+
+    /// Lets launches ask for so many bytes of dynamic shared memory.
+    fn allow(&self, bytes: usize) -> Result<(), result::DriverError> {
+        if bytes <= self.shared.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let attribute =
+            sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        // SAFETY: the module of the function is never unloaded.
+        unsafe { result::function::set_function_attribute(self.handle, attribute, bytes as i32)? };
+        self.shared.fetch_max(bytes, Ordering::Relaxed);
+        Ok(())
+    }
+}
 
 /// What the driver says to `at`.
 fn checked<T>(at: &'static str, result: Result<T, result::DriverError>) -> Result<T> {
@@ -70,9 +95,9 @@ impl Driver {
             let function = |name: &'static str| {
                 let c_name = CString::new(name).map_err(|e| Error::Kernels(e.to_string()))?;
                 let function = result::module::get_function(module, c_name).map_err(device)?;
-                Ok((name, Function(function)))
+                Ok((name, Function::new(function)))
             };
-            let functions = NAMES.into_iter().map(function);
+            let functions = NAMES.iter().copied().map(function);
             functions.collect::<Result<_, Error>>()?
         };
         keep_memory(&context).map_err(device)?;
@@ -160,20 +185,21 @@ impl Driver {
         kernel: &'static str,
         grid: [usize; 3],
         block: usize,
+        shared_bytes: usize,
         args: &[Arg],
     ) -> Result<()> {
         self.bind()?;
-        let words: Vec<[u64; 2]> = args.iter().map(|a| a.words()).collect();
-        let mut pointers: Vec<*mut c_void> =
-            words.iter().map(|w| w.as_ptr().cast_mut().cast()).collect();
+        let function = &self.functions[kernel];
+        checked(kernel, function.allow(shared_bytes))?;
+        let mut pointers = args::pointers(args);
         let [x, y, z] = grid.map(|g| g as u32);
         // SAFETY: as the caller vouches; arguments are copied by the call.
         let launched = unsafe {
             result::launch_kernel(
-                self.functions[kernel].0,
+                function.handle,
                 (x, y, z),
                 (block as u32, 1, 1),
-                0,
+                shared_bytes as u32,
                 self.stream.cu_stream(),
                 &mut pointers,
             )

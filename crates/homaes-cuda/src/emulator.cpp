@@ -1,17 +1,29 @@
-// Runs the kernels on a processor of x86-64: the threads of a block take turns, each until the next barrier or exchange of values.
+// Runs kernels on a processor of x86-64. Workers, one per core, take the blocks of a launch in turn; the threads of a block share its worker,
+// and each goes on until it must wait.
+//
+// Nothing but barriers orders the threads of a block, as far as this can show it: a warp goes on until all its threads wait for the block, and
+// half of the blocks run warps and threads from last to first. A missing barrier changes results in one half of the blocks or the other.
 
+#include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
+#include <thread>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
-static const unsigned MOST_THREADS = 128;
-static const size_t STACK = 1 << 16;
+static const unsigned MOST_THREADS = 256, WARP = 32, MOST_ITEMS = 65535;
+// off a power of two, so that the stacks of a block share no cache sets
+static const size_t STACK = (1 << 16) + 17 * 64;
+// bytes of dynamic memory that an H100 has for a block, and doubles behind it that must stay as they are
+static const size_t MOST_SHARED = 227 << 10, GUARD = 64;
 
 struct Index {
     unsigned x, y, z;
@@ -20,7 +32,21 @@ struct double2 {
     double x, y;
 };
 
-static Index blockIdx, blockDim, gridDim, threadIdx;
+enum State : unsigned char { RUNS, AT_WARP, AT_SHUFFLE, AT_BLOCK, DONE };
+
+// The block that a worker runs.
+struct Worker {
+    std::vector<char> stacks = std::vector<char>(MOST_THREADS * STACK);
+    void *threads[MOST_THREADS], *scheduler;
+    State states[MOST_THREADS];
+    // values of the last two exchanges, and which of them is the next: a thread can be one exchange ahead of its warp
+    double exchanged[2][MOST_THREADS];
+    bool turn[MOST_THREADS];
+    alignas(128) double shared[MOST_SHARED / 8 + GUARD];
+};
+
+static thread_local Index blockIdx, blockDim, gridDim, threadIdx;
+static thread_local Worker* worker;
 
 // Saves the registers that a function keeps, and the stack in *save; goes on where `to` was saved.
 extern "C" void emulator_switch(void** save, void* to);
@@ -44,23 +70,24 @@ emulator_switch:
   ret
 )");
 
-static void *threads[MOST_THREADS], *scheduler;
-static bool done[MOST_THREADS];
-static double exchanged[MOST_THREADS];
-
-static void __syncthreads() {
+static void pause(State state) {
     unsigned self = threadIdx.x;
-    emulator_switch(&threads[self], scheduler);
+    worker->states[self] = state;
+    emulator_switch(&worker->threads[self], worker->scheduler);
     threadIdx.x = self;
 }
 
-static double shuffle(double x, int mask) {
-    unsigned self = threadIdx.x;
-    exchanged[self] = x;
-    __syncthreads();
-    double found = exchanged[self ^ mask];
-    __syncthreads();
-    return found;
+static void __syncwarp() { pause(AT_WARP); }
+
+static void __syncthreads() { pause(AT_BLOCK); }
+
+static double shuffle(double x, unsigned mask) {
+    unsigned self = threadIdx.x, other = self ^ mask;
+    bool turn = worker->turn[self];
+    worker->turn[self] = !turn;
+    worker->exchanged[turn][self] = x;
+    pause(AT_SHUFFLE);
+    return mask < WARP ? worker->exchanged[turn][other] : NAN;
 }
 
 static double __longlong_as_double(long long bits) {
@@ -76,10 +103,11 @@ static long long __double_as_longlong(double x) {
 }
 
 #define SHUFFLE(value, mask) shuffle(value, mask)
+#define DYNAMIC_SHARED(name) double* name = worker->shared
 #define __device__
 #define __global__
-#define __shared__ static
-#define __launch_bounds__(threads)
+#define __shared__ static thread_local
+#define __launch_bounds__(...)
 #define __ldg(at) (*(at))
 using std::floor;
 using std::fma;
@@ -98,55 +126,119 @@ static Kernel wrapped(void (*kernel)(A...)) {
     return [kernel](void** args) { call(kernel, args, std::index_sequence_for<A...>{}); };
 }
 
-#define KERNEL(name) {#name, wrapped(name)}
+#define KERNEL(name) {#name, wrapped(name)},
 static const std::map<std::string, Kernel> kernels = {
-    KERNEL(rows_inverse), KERNEL(rows_product), KERNEL(rows_combine), KERNEL(columns_forward), KERNEL(columns_scale),
-    KERNEL(columns_finish), KERNEL(quotient), KERNEL(product_columns), KERNEL(inner_product), KERNEL(mix_keys),
-    KERNEL(add_keys), KERNEL(scale_limbs), KERNEL(sum_limbs),
+#include "names.h"
 };
 
-static const Kernel* running;
-static void** arguments;
+struct Launch {
+    const Kernel* kernel;
+    void** args;
+    Index grid;
+    unsigned block;
+    size_t shared;
+    // whether the first block runs from last to first
+    bool falling;
+    std::atomic<unsigned> next{0};
+    std::atomic<const char*> fault{nullptr};
+};
+
+static thread_local const Launch* running;
 
 static void thread_main() {
-    unsigned self = threadIdx.x;
-    (*running)(arguments);
-    done[self] = true;
-    emulator_switch(&threads[self], scheduler);
+    (*running->kernel)(running->args);
+    pause(DONE);
 }
 
-// 0, or 1 if there is no such kernel or a block is too large.
-extern "C" int emulator_launch(const char* name, const unsigned* grid, unsigned block, void** args) {
-    auto found = kernels.find(name);
-    if (found == kernels.end() || block > MOST_THREADS) return 1;
-    running = &found->second;
-    arguments = args;
-    gridDim = {grid[0], grid[1], grid[2]};
-    blockDim = {block, 1, 1};
-    static std::vector<char> stacks(MOST_THREADS * STACK);
-    for (unsigned z = 0; z < grid[2]; z++)
-        for (unsigned y = 0; y < grid[1]; y++)
-            for (unsigned x = 0; x < grid[0]; x++) {
-                blockIdx = {x, y, z};
-                for (unsigned t = 0; t < block; t++) {
-                    done[t] = false;
-                    // the first switch finds six registers and where to begin; a function expects its stack 8 bytes off a multiple of 16
-                    size_t top = reinterpret_cast<size_t>(&stacks[(t + 1) * STACK - 64]) & ~static_cast<size_t>(15);
-                    void** stack = reinterpret_cast<void**>(top);
-                    *--stack = nullptr;
-                    *--stack = reinterpret_cast<void*>(thread_main);
-                    for (int i = 0; i < 6; i++) *--stack = nullptr;
-                    threads[t] = stack;
-                }
-                for (bool going = true; going;) {
-                    going = false;
-                    for (unsigned t = 0; t < block; t++)
-                        if (!done[t]) {
-                            threadIdx.x = t;
-                            emulator_switch(&scheduler, threads[t]);
-                            going |= !done[t];
-                        }
-                }
+// Runs the threads of a warp until all of them wait for the block or are done; false if they wait for each other.
+static bool run_warp(Worker& w, unsigned first, unsigned end, bool falling) {
+    for (;;) {
+        unsigned waiting[DONE + 1] = {};
+        for (unsigned i = first; i < end; i++) {
+            unsigned t = falling ? first + end - 1 - i : i;
+            if (w.states[t] == RUNS) {
+                threadIdx.x = t;
+                emulator_switch(&w.scheduler, w.threads[t]);
             }
-    return 0;
+            waiting[w.states[t]]++;
+        }
+        unsigned all = end - first - waiting[DONE];
+        if (waiting[AT_BLOCK] == all) return true;
+        if (waiting[AT_WARP] != all && waiting[AT_SHUFFLE] != all) return false;
+        for (unsigned t = first; t < end; t++) {
+            if (w.states[t] == DONE)
+                w.exchanged[0][t] = w.exchanged[1][t] = NAN;
+            else
+                w.states[t] = RUNS;
+        }
+    }
+}
+
+// Why a block failed, or nothing.
+static const char* run_block(Worker& w, const Launch& launch, bool falling) {
+    // bits of a NaN
+    memset(w.shared, 0xff, launch.shared + 8 * GUARD);
+    for (auto& values : w.exchanged) std::fill(values, values + MOST_THREADS, NAN);
+    for (unsigned t = 0; t < launch.block; t++) {
+        w.states[t] = RUNS;
+        w.turn[t] = false;
+        // the first switch finds six registers and where to begin; a function expects its stack 8 bytes off a multiple of 16
+        size_t top = reinterpret_cast<size_t>(&w.stacks[(t + 1) * STACK - 64]) & ~static_cast<size_t>(15);
+        void** stack = reinterpret_cast<void**>(top);
+        *--stack = nullptr;
+        *--stack = reinterpret_cast<void*>(thread_main);
+        for (int i = 0; i < 6; i++) *--stack = nullptr;
+        w.threads[t] = stack;
+    }
+    unsigned warps = (launch.block + WARP - 1) / WARP;
+    for (bool going = true; going;) {
+        for (unsigned i = 0; i < warps; i++) {
+            unsigned first = WARP * (falling ? warps - 1 - i : i);
+            if (!run_warp(w, first, std::min(first + WARP, launch.block), falling))
+                return "the threads of a warp wait for each other at different places";
+        }
+        going = false;
+        for (unsigned t = 0; t < launch.block; t++)
+            if (w.states[t] != DONE) {
+                w.states[t] = RUNS;
+                going = true;
+            }
+    }
+    const char* guard = reinterpret_cast<const char*>(w.shared) + launch.shared;
+    for (size_t i = 0; i < 8 * GUARD; i++)
+        if (guard[i] != static_cast<char>(0xff)) return "a block writes beyond its shared memory";
+    return nullptr;
+}
+
+static void work(Worker& w, Launch& launch) {
+    worker = &w;
+    running = &launch;
+    gridDim = launch.grid;
+    blockDim = {launch.block, 1, 1};
+    unsigned x = launch.grid.x, y = launch.grid.y, blocks = x * y * launch.grid.z;
+    for (unsigned i; (i = launch.next++) < blocks && !launch.fault;) {
+        blockIdx = {i % x, i / x % y, i / x / y};
+        const char* fault = run_block(w, launch, launch.falling ^ (i & 1));
+        if (fault) launch.fault = fault;
+    }
+}
+
+// Runs a kernel, one launch at a time. Gives why it cannot, or nothing.
+extern "C" const char* emulator_launch(
+    const char* name, const unsigned* grid, unsigned block, size_t shared, bool falling, void** args) {
+    auto found = kernels.find(name);
+    if (found == kernels.end()) return "there is no such kernel";
+    if (block > MOST_THREADS || shared > MOST_SHARED || grid[1] > MOST_ITEMS || grid[2] > MOST_ITEMS)
+        return "a grid, a block or its memory is too large";
+    Launch launch{&found->second, args, {grid[0], grid[1], grid[2]}, block, shared, falling};
+    static std::vector<std::unique_ptr<Worker>> workers;
+    // a thread for few blocks would take longer than they do
+    size_t most = 1 + size_t(grid[0]) * grid[1] * grid[2] * block / 2048;
+    size_t count = std::min<size_t>(most, std::max(1u, std::thread::hardware_concurrency()));
+    while (workers.size() < count) workers.push_back(std::make_unique<Worker>());
+    std::vector<std::thread> others;
+    for (size_t i = 1; i < count; i++) others.emplace_back([&, i] { work(*workers[i], launch); });
+    work(*workers[0], launch);
+    for (auto& other : others) other.join();
+    return launch.fault;
 }

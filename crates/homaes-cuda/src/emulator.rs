@@ -1,9 +1,9 @@
-//! In place of the driver, for tests where no GPU is: the kernels as the C++ compiler of this machine (`c++`) makes them, one block after the other.
+//! In place of the driver, for tests where no GPU is: the kernels as the C++ compiler of this machine (`c++`) makes them.
 
-use crate::args::Arg;
-use crate::kernels::SOURCE;
+use crate::args::{self, Arg};
+use crate::kernels::{NAMES, SOURCE};
 use crate::{Error, Result};
-use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ffi::{CStr, c_char, c_void};
 use std::ffi::CString;
 use std::path::Path;
 use std::process::Command;
@@ -26,7 +26,14 @@ const OPTIONS: [&str; 6] = [
     "-fPIC",
 ];
 
-type Launch = unsafe extern "C" fn(*const c_char, *const u32, u32, *mut *mut c_void) -> c_int;
+type Launch = unsafe extern "C" fn(
+    *const c_char,
+    *const u32,
+    u32,
+    usize,
+    bool,
+    *mut *mut c_void,
+) -> *const c_char;
 
 /// The library with the kernels; one launch at a time.
 static LIBRARY: LazyLock<Result<Mutex<libloading::Library>, String>> = LazyLock::new(|| {
@@ -42,6 +49,8 @@ fn compiled(folder: &Path) -> io::Result<libloading::Library> {
     for (name, text) in SOURCES {
         fs::write(folder.join(name), text)?;
     }
+    let names = NAMES.iter().map(|name| format!("KERNEL({name})\n"));
+    fs::write(folder.join("names.h"), names.collect::<String>())?;
     let library = folder.join("libkernels.so");
     let mut compiler = Command::new("c++");
     compiler.args(OPTIONS).arg("-o").arg(&library);
@@ -58,6 +67,7 @@ fn compiled(folder: &Path) -> io::Result<libloading::Library> {
 pub(crate) struct Driver {
     /// bytes that are not given back
     used: AtomicUsize,
+    launches: AtomicUsize,
     /// bytes above which there is no memory; 0 for none
     #[cfg(test)]
     pub(crate) most: AtomicUsize,
@@ -154,26 +164,31 @@ impl Driver {
         kernel: &'static str,
         grid: [usize; 3],
         block: usize,
+        shared_bytes: usize,
         args: &[Arg],
     ) -> Result<()> {
-        let words: Vec<[u64; 2]> = args.iter().map(|a| a.words()).collect();
-        let mut pointers: Vec<*mut c_void> =
-            words.iter().map(|w| w.as_ptr().cast_mut().cast()).collect();
+        let mut pointers = args::pointers(args);
         let grid = grid.map(|g| g as u32);
+        // blocks of odd launches begin with the other order of threads, so that single ones see both
+        let odd = self.launches.fetch_add(1, Ordering::Relaxed) % 2 == 1;
         let name = CString::new(kernel).expect("a name");
         let library = LIBRARY.as_ref().expect("opened by `new`");
         let library = library.lock().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: the function is declared so in `emulator.cpp`; arguments are as the caller vouches.
-        let refused = unsafe {
+        let fault = unsafe {
             let launch = library.get::<Launch>(CStr::to_bytes_with_nul(c"emulator_launch"));
-            launch.expect("a function of the library")(
+            let fault = launch.expect("a function of the library")(
                 name.as_ptr(),
                 grid.as_ptr(),
                 block as u32,
+                shared_bytes,
+                odd,
                 pointers.as_mut_ptr(),
-            )
+            );
+            (!fault.is_null()).then(|| CStr::from_ptr(fault))
         };
-        assert_eq!(refused, 0, "{kernel}");
+        drop(library);
+        assert_eq!(fault, None, "{kernel}");
         Ok(())
     }
 }

@@ -81,7 +81,7 @@ impl Gpu {
         }
         // SAFETY: the functions below give the arguments in the order of the source; addresses are of buffers that live until the launch, and memory is given back in
         // the order of the stream.
-        unsafe { self.driver.launch(kernel, grid, block, args) }
+        unsafe { self.driver.launch(kernel, grid, block, 0, args) }
     }
 
     fn words(&self, limbs: usize, items: usize) -> [usize; 3] {

@@ -1,5 +1,6 @@
 //! The four kernels that hold the work, each against the processor, on words up to the edges of their ranges.
 
+mod barriers;
 #[cfg(feature = "emulator")]
 mod faults;
 

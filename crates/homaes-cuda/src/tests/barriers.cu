@@ -1,0 +1,57 @@
+// Kernels of tests of barriers, shared memory and arguments.
+
+// The values of a block backwards, by the last doubles of its memory; the upper half of the threads ends at once.
+extern "C" __global__ void __launch_bounds__(256, 2) test_block(int offset, const double* in, double* out) {
+    DYNAMIC_SHARED(shared);
+    int t = threadIdx.x, other = blockDim.x - 1 - t, at = blockIdx.x * blockDim.x;
+    shared[offset + t] = in[at + t];
+    if (t > other) return;
+    __syncthreads();
+    out[at + t] = shared[offset + other];
+    out[at + other] = shared[offset + t];
+}
+
+// The sum of each warp by shuffles, and its values in turns by shared memory, where threads take unequal ways.
+extern "C" __global__ void __launch_bounds__(256) test_warp(const double* in, double* sums, double* turned) {
+    DYNAMIC_SHARED(shared);
+    int t = threadIdx.x, at = blockIdx.x * blockDim.x + t;
+    double x = in[at], sum = x;
+    for (int mask = 1; mask < 32; mask *= 2) sum += SHUFFLE(sum, mask);
+    sums[at] = sum;
+    for (int mask = 1; mask < 32; mask *= 2) {
+        shared[t] = x;
+        __syncwarp();
+        x = shared[t ^ mask];
+        for (int i = 0; i < t % 4; i++) x += 1.0;
+        __syncwarp();
+    }
+    turned[at] = x;
+}
+
+struct TestWords {
+    u64 words[500];
+};
+
+extern "C" __global__ void test_words(int first, TestWords table, u64* out) {
+    int at = blockIdx.x * blockDim.x + threadIdx.x;
+    out[at] = table.words[first + at];
+}
+
+extern "C" __global__ void test_without_barrier(int mask, double* out) {
+    DYNAMIC_SHARED(shared);
+    int t = threadIdx.x;
+    shared[t] = 1.0;
+    out[blockIdx.x * blockDim.x + t] = shared[t ^ mask];
+}
+
+extern "C" __global__ void test_beyond_memory() {
+    DYNAMIC_SHARED(shared);
+    shared[blockDim.x] = 1.0;
+}
+
+extern "C" __global__ void test_mixed_barriers() {
+    if (threadIdx.x & 1)
+        __syncthreads();
+    else
+        __syncwarp();
+}
