@@ -1,52 +1,45 @@
-// The ring's kernels in double precision for CUDA: the arithmetic of homaes-math/src/simd/double.rs and double_products.rs, whose heads have the bounds
-// of products. Four butterfly levels on words below 2p stay within 32p, and so do those on products by constants, within 12p; they need no
-// offsets. Correlations of the lanes are given what is within 5p/8, and leave less than 5p before they are reduced.
+// Arithmetic modulo a prime in double precision: that of homaes-math/src/simd/double.rs, whose head has the bounds of products.
 //
-// A limb has rows x cols x 8 words, where rows is 16 or 1 and cols 256 or 1. Words are lazy, below 2p, and stored with the factor R = 2^52 in evaluation form, as on the
-// processor. Compiled with contraction off: products and sums are fused where fma says so.
+// Numbers are integers of either sign, exact as doubles, and p < 2^47. A product of x and y is known by its rounded value, which gives the
+// quotient n by p, and modulo 2^64: x·y - n·p is small, and so it is what it is modulo 2^64. The integer units do the second half of the work.
+//
+// Compiled with contraction off: products and sums are fused where fma says so. Words in memory are lazy, below 2p, and stored with the factor
+// R = 2^52 in evaluation form, as on the processor.
 
 typedef unsigned long long u64;
 
 #define TWO_52 4503599627370496.0
-#define MAGIC 6755399441055744.0
-// 1.5 * 2^100
-#define WIDE 1901475900342344102245054808064.0
 #define TWO_52_BITS 0x4330000000000000ull
-// products that a Sum holds
-#define TERMS 24
-#define SOURCES 16
-
-// doubles per prime: p, 1/p, 1/R as a factor, and the tables of both directions
-#define PRIME 2244
-#define DIRECTION 1120
-#define ROOT_257 0
-#define ROOT_17 16
-#define TWIDDLE 32
-#define MIDDLE_257 544
-#define MIDDLE_17 1056
-#define THREE 1088
-#define FIVE_EVEN 1090
-#define FIVE_SWAP 1092
-#define FIVE_ODD 1094
+// 1.5 * 2^52: numbers within 2^51 of it are integers
+#define MAGIC 6755399441055744.0
+#define MAGIC_BITS 0x4338000000000000ull
 
 struct Mod {
     double p, inverse;
+    // p, and what a quotient's bits times p exceed the quotient times p by
+    u64 whole, excess;
+    // MAGIC * p
+    double wide;
 };
 
-static __device__ inline const double* prime_at(const double* primes, int i) {
-    return primes + (long long)i * PRIME;
+static __device__ inline u64 bits(double x) {
+    return (u64)__double_as_longlong(x);
 }
 
-static __device__ inline Mod modulus(const double* prime) {
-    Mod k = {prime[0], prime[1]};
-    return k;
+static __device__ inline double real(u64 x) {
+    return __longlong_as_double((long long)x);
 }
 
-static __device__ inline const double* tables(const double* prime, int inverse) {
-    return prime + 4 + inverse * DIRECTION;
+// an integer within 2^51 in two's complement
+static __device__ inline u64 whole(double x) {
+    return bits(x + MAGIC) - MAGIC_BITS;
 }
 
-// x * w mod p for |x| <= 2^52, where q is w/p
+static __device__ inline double small(u64 x) {
+    return real(x + MAGIC_BITS) - MAGIC;
+}
+
+// x * w mod p for |x| <= 2^52, where q is w/p: within 3p/4
 static __device__ inline double mul_by(Mod k, double x, double w, double q) {
     double h = x * w;
     double n = fma(x, q, MAGIC) - MAGIC;
@@ -59,58 +52,88 @@ static __device__ inline double mul_const(Mod k, double x, const double* factor)
     return mul_by(k, x, f.x, f.y);
 }
 
-// x * y mod p for |x| <= p, |y| <= p
-static __device__ inline double mul(Mod k, double x, double y) {
-    double h = x * y;
-    double n = fma(h, k.inverse, MAGIC) - MAGIC;
-    return fma(-n, k.p, h) + fma(x, y, -h);
+// x * a + y * b mod p for |x| + |y| <= 2^52, where the factors are constants with their quotients by p: within 5p/4
+static __device__ inline double sum_by(Mod k, double x, const double* f, double y, const double* g) {
+    double2 a = __ldg((const double2*)f), b = __ldg((const double2*)g);
+    double first = fma(x, a.x, k.wide);
+    double both = fma(y, b.x, first);
+    double n = fma(x, a.y, fma(y, b.y, MAGIC));
+    double low = fma(x, a.x, -(first - k.wide));
+    return (fma(-n, k.p, both) + low) + fma(y, b.x, -(both - first));
 }
 
-// x mod p for |x| <= 2^52
+// A number, and the same in two's complement.
+struct Both {
+    double real;
+    u64 whole;
+};
+
+// of a number within 2^51
+static __device__ inline Both both(double x) {
+    Both out = {x, whole(x)};
+    return out;
+}
+
+// x * y, plus `excess` mod 2^64, less a multiple of p: within 5p/8, for |x| <= p, |y| <= p
+static __device__ inline u64 product(Mod k, Both x, Both y) {
+    double n = fma(x.real * y.real, k.inverse, MAGIC);
+    return x.whole * y.whole - bits(n) * k.whole;
+}
+
+// x * y mod p for |x| <= p, |y| <= p
+static __device__ inline double mul(Mod k, Both x, Both y) {
+    return small(product(k, x, y) + k.excess);
+}
+
+// x mod p for |x| <= 2^52: within 5p/8
 static __device__ inline double reduce(Mod k, double x) {
     return fma(-(fma(x, k.inverse, MAGIC) - MAGIC), k.p, x);
 }
 
 static __device__ inline double load(u64 word) {
-    return __longlong_as_double((long long)(word | TWO_52_BITS)) - TWO_52;
+    return real(word | TWO_52_BITS) - TWO_52;
 }
 
 // lazy words less p
 static __device__ inline double centred(Mod k, u64 word) {
-    return __longlong_as_double((long long)(word | TWO_52_BITS)) - (TWO_52 + k.p);
+    return real(word | TWO_52_BITS) - (TWO_52 + k.p);
+}
+
+static __device__ inline Both centred_both(Mod k, u64 word) {
+    Both out = {centred(k, word), word - k.whole};
+    return out;
+}
+
+// canonical words as they are
+static __device__ inline Both canonical_both(u64 word) {
+    Both out = {load(word), word};
+    return out;
 }
 
 // a reduced value as a lazy word
 static __device__ inline u64 lazy(Mod k, double x) {
-    return (u64)__double_as_longlong(x + (TWO_52 + k.p)) ^ TWO_52_BITS;
+    return bits(x + (TWO_52 + k.p)) ^ TWO_52_BITS;
 }
 
-// a reduced value as a canonical word
-static __device__ inline u64 canonical(Mod k, double x) {
-    return (u64)__double_as_longlong((x < 0.0 ? x + k.p : x) + TWO_52) ^ TWO_52_BITS;
-}
-
-// a sum of products, exact
+// A sum of at most 24 products of numbers within p: rounded, by 5p at most, and mod 2^64.
 struct Sum {
-    double high, low;
+    double near;
+    u64 low;
 };
+#define TERMS 24
 
 static __device__ inline void clear(Sum& s) {
-    s.high = WIDE;
-    s.low = 0.0;
+    s.near = 0.0;
+    s.low = 0;
 }
 
-static __device__ inline void add(Sum& s, double x, double y) {
-    double high = fma(x, y, s.high);
-    s.low = s.low + fma(x, y, -(high - s.high));
-    s.high = high;
+static __device__ inline void add(Sum& s, Both x, Both y) {
+    s.near = fma(x.real, y.real, s.near);
+    s.low += x.whole * y.whole;
 }
 
-// the sum mod p, within 2^52
+// the sum mod p, within 6p: by an even quotient, as it can be up to 24p
 static __device__ inline double reduce(Mod k, Sum s) {
-    double high = s.high - WIDE;
-    double even = MAGIC + MAGIC;
-    double q = fma(high, k.inverse, even) - even;
-    return fma(-q, k.p, high) + s.low;
+    double n = fma(s.near, k.inverse, 2.0 * MAGIC);
+    return small(s.low - bits(n) * (2 * k.whole) + 2 * (MAGIC_BITS + (1ull << 52)) * k.whole);
 }
-

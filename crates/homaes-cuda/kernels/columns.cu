@@ -1,66 +1,109 @@
-// All columns kernels: thread (column, lane) of limb blockIdx.y of item blockIdx.z; STORE(r, at) with x[r].
-#define COLUMNS(A, STORE)                                                                    \
-    long long stride = (long long)cols * 8;                                                  \
-    int at0 = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x & 7;                 \
-    double x[16];                                                                            \
-    _Pragma("unroll") for (int r = 0; r < 16; r++) x[r] = r < rows ? load((A)[at0 + r * stride]) : 0.0; \
-    other_axes(k, t, rows, lane, x);                                                         \
-    _Pragma("unroll") for (int r = 0; r < 16; r++) {                                         \
-        if (r < rows) {                                                                      \
-            long long at = at0 + r * stride;                                                 \
-            (A)[at] = STORE;                                                                 \
-        }                                                                                    \
-    }
+// The columns of limbs: thread (column, lane) of limb blockIdx.y of item blockIdx.z has the sixteen values of its column in registers.
 
-// The other axes of the way forward, in place; limbs that a digit skips are left alone.
+#define FOR_ROWS(r) _Pragma("unroll") for (int r = 0; r < ROWS; r++)
+
+// A limb, and the thread's place in it.
+struct Column {
+    int prime;
+    const double* constants;
+    Mod k;
+    // of the column's word in row 0, in natural order and in that of tiles; words of a row
+    int at, tile;
+};
+#define ROW (COLS * 8)
+
+static __device__ inline Column column_of(const double* primes, int prime, int block) {
+    int at = block * blockDim.x + threadIdx.x;
+    const double* constants = prime_at(primes, prime);
+    Column out = {prime, constants, modulus(constants), at, tiled(0, at >> 3, at & 7)};
+    return out;
+}
+
+static __device__ inline void forward(const Column& c, double x[16]) {
+    other_axes(c.k, tables(c.constants, 0), roots[c.prime][0], x);
+}
+
+static __device__ inline void backward(const Column& c, double x[16]) {
+    other_axes(c.k, tables(c.constants, 1), roots[c.prime][1], x);
+}
+
+// addresses of items
+struct Sources {
+    const u64* at[64];
+};
+
+// The way back, of limbs `place` of the sources, to the order of tiles.
+extern "C" __global__ void __launch_bounds__(128) columns_inverse(
+    const double* primes, const int* prime_of, const int* place, const __grid_constant__ Sources sources, u64* outs) {
+    int limb = blockIdx.y, item = blockIdx.z;
+    Column c = column_of(primes, prime_of[limb], blockIdx.x);
+    const u64* a = sources.at[item] + (long long)place[limb] * N + c.at;
+    double x[16];
+    FOR_ROWS(r) x[r] = centred(c.k, a[r * ROW]);
+    backward(c, x);
+    u64* out = outs + ((long long)item * gridDim.y + limb) * N + c.tile;
+    FOR_ROWS(r) out[r * ROW] = lazy(c.k, x[r]);
+}
+
+// The way forward, in place in the order of tiles; limbs that a digit owns are left alone.
 extern "C" __global__ void __launch_bounds__(128) columns_forward(
-    const double* primes, int rows, int cols, const int* prime_of, const int* skip, int digits, u64* limbs) {
+    const double* primes, const int* prime_of, const int* own, int digits, u64* limbs) {
     int limb = blockIdx.y, item = blockIdx.z;
-    if (skip[item % digits * gridDim.y + limb]) return;
-    const double* prime = prime_at(primes, prime_of[limb]);
-    Mod k = modulus(prime);
-    const double* t = tables(prime, 0);
-    u64* a = limbs + ((long long)item * gridDim.y + limb) * rows * cols * 8;
-    COLUMNS(a, lazy(k, x[r]))
+    if (own[item % digits * gridDim.y + limb]) return;
+    Column c = column_of(primes, prime_of[limb], blockIdx.x);
+    u64* a = limbs + ((long long)item * gridDim.y + limb) * N + c.tile;
+    double x[16];
+    FOR_ROWS(r) x[r] = centred(c.k, a[r * ROW]);
+    forward(c, x);
+    FOR_ROWS(r) a[r * ROW] = lazy(c.k, x[r]);
 }
 
-// (3) The other axes of the way back, in place, and the product by a constant: canonical.
-extern "C" __global__ void __launch_bounds__(128) columns_scale(
-    const double* primes, int rows, int cols, const int* prime_of, const double* scale, u64* limbs) {
-    int limb = blockIdx.y, item = blockIdx.z;
-    const double* prime = prime_at(primes, prime_of[limb]);
-    Mod k = modulus(prime);
-    const double* t = tables(prime, 1);
-    u64* a = limbs + ((long long)item * gridDim.y + limb) * rows * cols * 8;
-    COLUMNS(a, canonical(k, mul_const(k, x[r], scale + 2 * limb)))
-}
-
-// The other axes of the way forward, in place, plus a constant times limb `place` of the source, if there is one.
+// The way forward from the order of tiles, plus a constant times limb `place` of the source, if there is one.
 extern "C" __global__ void __launch_bounds__(128) columns_finish(
-    const double* primes, int rows, int cols, const int* prime_of, const int* place, const double* factor, const u64* const* sources,
-    u64* limbs) {
-    int limb = blockIdx.y, item = blockIdx.z;
-    const double* prime = prime_at(primes, prime_of[limb]);
-    Mod k = modulus(prime);
-    const double* t = tables(prime, 0);
-    long long n = (long long)rows * cols * 8;
-    u64* a = limbs + ((long long)item * gridDim.y + limb) * n;
-    const u64* source = sources[item] + (place[limb] < 0 ? 0 : place[limb]) * n;
-    const double* c = factor + 2 * limb;
-    int kept = place[limb] >= 0;
-    COLUMNS(a, kept ? lazy(k, reduce(k, x[r] + mul_const(k, load(source[at]), c))) : lazy(k, x[r]))
-}
-
-// (3) The quotient: the nearest integer to the sum of y_i / p_i, with the roundings of the processor.
-extern "C" __global__ void quotient(
-    int n, const double* inverses, const int* places, const int* counts, int digits, const u64* ys, int y_limbs, u64* vs) {
-    int at = blockIdx.x * blockDim.x + threadIdx.x, digit = blockIdx.y, element = blockIdx.z;
-    const u64* y = ys + (long long)element * y_limbs * n + at;
-    double sum = 0.5;
-    for (int s = 0; s < counts[digit]; s++) {
-        double x = load(y[(long long)places[digit * SOURCES + s] * n]);
-        sum = sum + x * inverses[digit * SOURCES + s];
+    const double* primes, const int* prime_of, const int* place, const double* factor, const __grid_constant__ Sources sources, const u64* limbs, u64* outs) {
+    int limb = blockIdx.y, item = blockIdx.z, kept = place[limb];
+    Column c = column_of(primes, prime_of[limb], blockIdx.x);
+    long long to = ((long long)item * gridDim.y + limb) * N;
+    const u64* a = limbs + to + c.tile;
+    double x[16];
+    FOR_ROWS(r) x[r] = centred(c.k, a[r * ROW]);
+    forward(c, x);
+    u64* out = outs + to + c.at;
+    if (kept < 0) {
+        FOR_ROWS(r) out[r * ROW] = lazy(c.k, x[r]);
+        return;
     }
-    vs[((long long)element * digits + digit) * n + at] = (u64)__double_as_longlong(floor(sum) + TWO_52) ^ TWO_52_BITS;
+    const u64* source = sources.at[item] + (long long)kept * N + c.at;
+    double2 f = __ldg((const double2*)(factor + 2 * limb));
+    FOR_ROWS(r) out[r * ROW] = lazy(c.k, reduce(c.k, x[r] + mul_by(c.k, load(source[r * ROW]), f.x, f.y)));
 }
 
+// x and y of products, the parts of each one after the other, y before its automorphism
+struct Factors {
+    const u64 *x[32], *y[32];
+};
+
+static __device__ inline Place place_of(const Column& c, int row) {
+    Place out = {row, c.at >> 3, c.at & 7};
+    return out;
+}
+
+// The way back of the parts of products that are switched, x_0 σ(y_1) and x_1 σ(y_1), times a constant, to the order of tiles: two items each.
+extern "C" __global__ void __launch_bounds__(128) parts_columns(
+    const double* primes, const int* prime_of, const double* scale, const __grid_constant__ Factors factors, Map map, u64* outs) {
+    int limb = blockIdx.y, output = blockIdx.z;
+    Column c = column_of(primes, prime_of[limb], blockIdx.x);
+    const u64* y1 = factors.y[2 * output + 1] + (long long)limb * N;
+    double2 f = __ldg((const double2*)(scale + 2 * limb));
+    double y[16];
+    FOR_ROWS(r) y[r] = mul_by(c.k, centred(c.k, y1[word_of(source_of(map, place_of(c, r)))]), f.x, f.y);
+#pragma unroll 1
+    for (int part = 0; part < 2; part++) {
+        const u64* x0 = factors.x[2 * output + part] + (long long)limb * N + c.at;
+        double x[16];
+        FOR_ROWS(r) x[r] = mul(c.k, centred_both(c.k, x0[r * ROW]), both(y[r]));
+        backward(c, x);
+        u64* out = outs + ((2LL * output + part) * gridDim.y + limb) * N + c.tile;
+        FOR_ROWS(r) out[r * ROW] = lazy(c.k, x[r]);
+    }
+}

@@ -1,217 +1,141 @@
-// (2) Of products modulo one prime: the other axes of the digits, the product itself, and the sums with keys and constants. Piece b of output o meets digit d of key
-// keys[2 (b * digits + d) + c]; own[d * primes + i] says whether the prime is one of the digit's own.
-extern "C" __global__ void __launch_bounds__(128) product_columns(
-    const double* primes, int rows, int cols, const int* prime_of, int sources, const int* own, int digits, const u64* extended,
-    const u64* const* xs, const u64* const* ys, Map map, const double* scale, const double* by_row, const u64* const* keys, u64* outs) {
-    // outputs next to each other meet the same keys
-    int limb = blockIdx.z, output = blockIdx.y, limbs = gridDim.z;
-    int i = prime_of[limb];
-    const double* prime = prime_at(primes, i);
-    Mod k = modulus(prime);
-    const double* t = tables(prime, 0);
-    long long n = (long long)rows * cols * 8, stride = (long long)cols * 8;
-    int at0 = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x & 7, col = at0 >> 3;
-    double acc0[16], acc1[16];
-#pragma unroll
-    for (int r = 0; r < 16; r++) acc0[r] = acc1[r] = 0.0;
-    if (limb < sources) {
-        const u64 *x0 = xs[2 * output] + limb * n, *x1 = xs[2 * output + 1] + limb * n;
-        const u64 *y0 = ys[2 * output] + limb * n, *y1 = ys[2 * output + 1] + limb * n;
-        int owner = -1;
-        for (int d = 0; d < digits; d++)
-            if (own[d * limbs + limb]) owner = d;
-        const u64* key[4];
-        for (int b = 0; b < 2; b++)
-            for (int c = 0; c < 2; c++) key[2 * b + c] = owner < 0 ? 0 : keys[2 * (b * digits + owner) + c] + i * n;
-#pragma unroll
-        for (int r = 0; r < 16; r++) {
-            if (r < rows) {
-                long long at = at0 + r * stride;
-                int from = source_of(map, rows, cols, r, col, lane);
-                double a = centred(k, x0[at]), b = centred(k, x1[at]);
-                double y = mul_const(k, centred(k, y0[from]), prime + 2);
-                double c = by_row[limb * 16 + r];
-                acc0[r] += mul(k, mul(k, a, y), c);
-                acc1[r] += mul(k, mul(k, b, y), c);
-                if (owner >= 0) {
-                    double z = mul_const(k, centred(k, y1[from]), scale + 2 * limb);
-                    double third = mul(k, a, z), fourth = mul(k, b, z);
-                    acc0[r] += mul(k, third, centred(k, key[0][at])) + mul(k, fourth, centred(k, key[2][at]));
-                    acc1[r] += mul(k, third, centred(k, key[1][at])) + mul(k, fourth, centred(k, key[3][at]));
-                }
-            }
-        }
-    }
-    for (int b = 0; b < 2; b++) {
-        for (int d = 0; d < digits; d++) {
-            if (own[d * limbs + limb]) continue;
-            const u64* a = extended + (((long long)output * 2 + b) * digits + d) * limbs * n + limb * n + at0;
-            double x[16];
-#pragma unroll
-            for (int r = 0; r < 16; r++) x[r] = r < rows ? load(a[r * stride]) : 0.0;
-            other_axes(k, t, rows, lane, x);
-            const u64* key0 = keys[2 * (b * digits + d)] + i * n + at0;
-            const u64* key1 = keys[2 * (b * digits + d) + 1] + i * n + at0;
-#pragma unroll
-            for (int r = 0; r < 16; r++) {
-                if (r < rows) {
-                    acc0[r] += mul(k, x[r], centred(k, key0[r * stride]));
-                    acc1[r] += mul(k, x[r], centred(k, key1[r * stride]));
-                }
-            }
-        }
-    }
-    u64* out = outs + ((long long)output * 2 * limbs + limb) * n + at0;
-#pragma unroll
-    for (int r = 0; r < 16; r++) {
-        if (r < rows) {
-            out[r * stride] = lazy(k, mul_const(k, acc0[r], prime + 2));
-            out[limbs * n + r * stride] = lazy(k, mul_const(k, acc1[r], prime + 2));
-        }
-    }
-}
+// Sums of images: Σ σ(digit) · key + Σ σ(addend) · constant, modulo one prime, word by word.
 
-// sigma(source) * key, with source digit `digit` of piece `piece`
-struct Term {
-    int piece, digit;
-    Map map;
-    int pad;
-    const u64* key[2];
-};
+// outputs of one call that share each load of a key word: those of a column of the state
+#define GROUP 4
 
-// sigma(source) * constant
+// σ(source) * constant, to the first or the second half
 struct Addend {
     Map map;
     int second;
 };
 
-// outputs of one call that share each load of a key word
-#define GROUP 4
+// Terms σ(digit) · key of TERM words: piece and digit, the automorphism in two words, and the addresses of both halves of the key; then addresses of all
+// outputs' pieces, and of their addends.
+#define TERM 5
+struct Words {
+    u64 at[320];
+};
 
-// Sums over terms and addends of up to four outputs modulo one prime.
+// What is done to the sums: constant times key is added; before that, the four outputs go through MixColumns.
+struct Post {
+    // "2" by prime of the extended basis and row, and P_l by source prime
+    const double *two, *factor;
+    // by output and half
+    const u64* keys[32];
+    int mix, add;
+};
+
+struct SumTables {
+    const int* prime_of;
+    // by digit and prime: whether it is one of the digit's own
+    const int* own;
+    // what pieces are multiplied by where a digit owns the prime
+    const double* scale;
+    // by addend, source prime and row
+    const double* by_row;
+    const Addend* addends;
+    int sources, digits, pieces, term_count, addend_count, outputs;
+};
+
+//     extended  [output][piece][digit][limb][N]  in the order of tiles, as are the pieces' digits
+//     outs      [output][2][limb][N]             in natural order
 extern "C" __global__ void __launch_bounds__(128) inner_product(
-    const double* primes, int rows, int cols, const int* prime_of, int sources, const int* own, int digits, int pieces, const u64* extended,
-    const u64* const* stored, const Term* terms, int term_count, const Addend* addends, int addend_count, const u64* const* added,
-    const double* by_row, int outputs, u64* outs) {
+    const double* primes, SumTables t, const __grid_constant__ Words words, const u64* extended, const __grid_constant__ Post post, u64* outs) {
     int limb = blockIdx.y, limbs = gridDim.y, first = blockIdx.z * GROUP;
-    int i = prime_of[limb];
-    const double* prime = prime_at(primes, i);
-    Mod k = modulus(prime);
-    long long n = (long long)rows * cols * 8;
-    int at = blockIdx.x * blockDim.x + threadIdx.x, lane = at & 7, col = (at >> 3) & (cols - 1), row = (at >> 3) / cols;
+    int i = t.prime_of[limb];
+    Mod k = modulus(prime_at(primes, i));
+    int at = blockIdx.x * blockDim.x + threadIdx.x;
+    Place place = {(at >> 3) / COLS, (at >> 3) & (COLS - 1), at & 7};
     Sum sums[2][GROUP];
-    double totals[2][GROUP];
 #pragma unroll
     for (int o = 0; o < GROUP; o++)
-        for (int c = 0; c < 2; c++) {
-            clear(sums[c][o]);
-            totals[c][o] = 0.0;
-        }
-    int held = 0, all = term_count + (limb < sources ? addend_count : 0);
-    for (int s = 0; s < all; s++) {
-        if (held == TERMS) {
-            held = 0;
+        for (int c = 0; c < 2; c++) clear(sums[c][o]);
+    double total[2][GROUP] = {};
+    int held = 0, stored = TERM * t.term_count, added = stored + t.outputs * t.pieces;
+    double2 scale = limb < t.sources ? __ldg((const double2*)(t.scale + 2 * limb)) : double2{0.0, 0.0};
+    for (int s = 0; s < t.term_count + (limb < t.sources ? t.addend_count : 0); s++) {
+        if (held++ == TERMS) {
+            held = 1;
 #pragma unroll
             for (int o = 0; o < GROUP; o++)
                 for (int c = 0; c < 2; c++) {
-                    totals[c][o] += mul_const(k, reduce(k, sums[c][o]), prime + 2);
+                    total[c][o] = reduce(k, total[c][o] + reduce(k, sums[c][o]));
                     clear(sums[c][o]);
                 }
         }
-        held++;
-        if (s < term_count) {
-            Term term = terms[s];
-            int from = source_of(term.map, rows, cols, row, col, lane);
-            double y0 = centred(k, term.key[0][i * n + at]), y1 = centred(k, term.key[1][i * n + at]);
-            int is_own = own[term.digit * limbs + limb];
+        if (s < t.term_count) {
+            const u64* term = words.at + TERM * s;
+            int piece = (int)term[0], number = (int)(term[0] >> 32);
+            Map map = {(int)term[1], (int)(term[1] >> 32), (unsigned)term[2]};
+            Place from = source_of(map, place);
+            const u64 *key0 = (const u64*)term[3], *key1 = (const u64*)term[4];
+            Both y0 = canonical_both(key0[(long long)i * N + at]), y1 = canonical_both(key1[(long long)i * N + at]);
+            int own = t.own[number * limbs + limb];
 #pragma unroll
             for (int o = 0; o < GROUP; o++) {
-                if (first + o < outputs) {
-                    int element = (first + o) * pieces + term.piece;
-                    const u64* x = is_own ? stored[element] : extended + ((long long)element * digits + term.digit) * limbs * n;
-                    double v = centred(k, x[limb * n + from]);
-                    add(sums[0][o], v, y0);
-                    add(sums[1][o], v, y1);
+                if (first + o < t.outputs) {
+                    int element = (first + o) * t.pieces + piece;
+                    Both x;
+                    if (own) {
+                        const u64* whole = (const u64*)words.at[stored + element] + (long long)limb * N;
+                        x = both(mul_by(k, centred(k, whole[word_of(from)]), scale.x, scale.y));
+                    } else {
+                        const u64* digit = extended + (((long long)element * t.digits + number) * limbs + limb) * N;
+                        x = centred_both(k, digit[tiled(from)]);
+                    }
+                    add(sums[0][o], x, y0);
+                    add(sums[1][o], x, y1);
                 }
             }
         } else {
-            int a = s - term_count;
-            Addend addend = addends[a];
-            int from = source_of(addend.map, rows, cols, row, col, lane);
-            double y = by_row[((long long)a * sources + limb) * 16 + row];
+            int a = s - t.term_count;
+            const Addend& addend = t.addends[a];
+            int from = word_of(source_of(addend.map, place));
+            Both y = both(t.by_row[((long long)a * t.sources + limb) * 16 + place.row]);
 #pragma unroll
             for (int o = 0; o < GROUP; o++) {
-                if (first + o < outputs) {
-                    double v = centred(k, added[(first + o) * addend_count + a][limb * n + from]);
+                if (first + o < t.outputs) {
+                    const u64* source = (const u64*)words.at[added + (first + o) * t.addend_count + a] + (long long)limb * N;
+                    Both x = centred_both(k, source[from]);
                     if (addend.second)
-                        add(sums[1][o], v, y);
+                        add(sums[1][o], x, y);
                     else
-                        add(sums[0][o], v, y);
+                        add(sums[0][o], x, y);
                 }
             }
         }
     }
+    double2 unit = __ldg((const double2*)(prime_at(primes, i) + 2));
+    double2 two = post.mix ? __ldg((const double2*)(post.two + 2 * (16 * limb + place.row))) : double2{0.0, 0.0};
+    int add = post.add && limb < t.sources;
+    double2 factor = add ? __ldg((const double2*)(post.factor + 2 * limb)) : double2{0.0, 0.0};
 #pragma unroll
-    for (int o = 0; o < GROUP; o++)
-        for (int c = 0; c < 2; c++) {
-            if (first + o < outputs) {
-                double sum = totals[c][o] + mul_const(k, reduce(k, sums[c][o]), prime + 2);
-                outs[(((long long)(first + o) * 2 + c) * limbs + limb) * n + at] = lazy(k, reduce(k, sum));
+    for (int c = 0; c < 2; c++) {
+        double x[GROUP], d[GROUP];
+#pragma unroll
+        for (int o = 0; o < GROUP; o++) x[o] = mul_by(k, total[c][o] + reduce(k, sums[c][o]), unit.x, unit.y);
+        if (post.mix) {
+#pragma unroll
+            for (int o = 0; o < GROUP; o++) d[o] = mul_by(k, x[o], two.x, two.y);
+            double sum = (x[0] + x[1]) + (x[2] + x[3]);
+#pragma unroll
+            for (int o = 0; o < GROUP; o++) x[o] = (sum - x[o]) + (d[o] + d[(o + 1) & 3]);
+        }
+#pragma unroll
+        for (int o = 0; o < GROUP; o++) {
+            if (first + o < t.outputs) {
+                int item = 2 * (first + o) + c;
+                if (add) x[o] += mul_by(k, load(post.keys[item][(long long)limb * N + at]), factor.x, factor.y);
+                outs[((long long)item * limbs + limb) * N + at] = lazy(k, reduce(k, x[o]));
             }
         }
-}
-
-// (4) MixColumns of the four outputs' part blockIdx.z, and constant times key.
-extern "C" __global__ void __launch_bounds__(128) mix_keys(
-    const double* primes, int rows, int cols, const int* prime_of, int sources, const double* two, const double* factor,
-    const u64* const* keys, u64* sums) {
-    int limb = blockIdx.y, limbs = gridDim.y, part = blockIdx.z;
-    const double* prime = prime_at(primes, prime_of[limb]);
-    Mod k = modulus(prime);
-    long long n = (long long)rows * cols * 8;
-    int at = blockIdx.x * blockDim.x + threadIdx.x, row = (at >> 3) / cols;
-    const double* c = two + ((long long)limb * 16 + row) * 2;
-    double x[4], d[4];
-#pragma unroll
-    for (int o = 0; o < 4; o++) {
-        x[o] = centred(k, sums[((long long)(2 * o + part) * limbs + limb) * n + at]);
-        d[o] = mul_const(k, x[o], c);
     }
-    double sum = (x[0] + x[1]) + (x[2] + x[3]);
-#pragma unroll
-    for (int o = 0; o < 4; o++) {
-        double y = (sum - x[o]) + (d[o] + d[(o + 1) & 3]);
-        if (limb < sources) y += mul_const(k, load(keys[2 * o + part][limb * n + at]), factor + 2 * limb);
-        sums[((long long)(2 * o + part) * limbs + limb) * n + at] = lazy(k, reduce(k, y));
-    }
-}
-
-// Constant times key, added to each part of the outputs.
-extern "C" __global__ void __launch_bounds__(128) add_keys(
-    const double* primes, int n, const int* prime_of, int limbs, const double* factor, const u64* const* keys, u64* sums) {
-    int limb = blockIdx.y, item = blockIdx.z;
-    Mod k = modulus(prime_at(primes, prime_of[limb]));
-    int at = blockIdx.x * blockDim.x + threadIdx.x;
-    u64* sum = sums + ((long long)item * limbs + limb) * n + at;
-    double y = centred(k, *sum) + mul_const(k, load(keys[item][(long long)limb * n + at]), factor + 2 * limb);
-    *sum = lazy(k, reduce(k, y));
-}
-
-// Limbs times a constant each.
-extern "C" __global__ void __launch_bounds__(128) scale_limbs(
-    const double* primes, int n, const int* prime_of, const double* scale, const u64* const* sources, u64* outs) {
-    int limb = blockIdx.y, item = blockIdx.z;
-    Mod k = modulus(prime_at(primes, prime_of[limb]));
-    int at = blockIdx.x * blockDim.x + threadIdx.x;
-    double x = load(sources[item][(long long)limb * n + at]);
-    outs[((long long)item * gridDim.y + limb) * n + at] = lazy(k, mul_const(k, x, scale + 2 * limb));
 }
 
 // a + b.
-extern "C" __global__ void __launch_bounds__(128) sum_limbs(
-    const double* primes, int n, const int* prime_of, const u64* a, const u64* b, u64* out) {
+extern "C" __global__ void __launch_bounds__(128) sum_limbs(const double* primes, const int* prime_of, const u64* a, const u64* b, u64* out) {
     int limb = blockIdx.y;
     Mod k = modulus(prime_at(primes, prime_of[limb]));
-    long long at = (long long)limb * n + blockIdx.x * blockDim.x + threadIdx.x;
+    int at = limb * N + blockIdx.x * blockDim.x + threadIdx.x;
     out[at] = lazy(k, reduce(k, centred(k, a[at]) + centred(k, b[at])));
 }

@@ -1,28 +1,83 @@
-// DFT of length 16, natural order on both sides
-static __device__ inline void dft16(Mod k, const double* w, double x[16]) {
+// The ring's transform: a limb has ROWS x COLS x 8 words, for the axes of 17, 257 and of 3 and 5. Rows are transformed on the axis of 257, columns on
+// the others; either may be first. ROWS is 16, and COLS is 256, or 1 where there is no axis of 257.
+//
+// Between the halves of a transform words are in the order of tiles: a tile is what a warp transforms of a row, two lanes of its columns.
+//
+// Bounds, in p, are those of homaes-math/src/simd/double_ntt.rs: what is transformed is within 1. Rows that a conversion gave are within 3/2, so their first DFT is
+// within 24.
+
+#define ROWS 16
+#define N (ROWS * COLS * 8)
+// values of a tile that a thread has
+#if COLS == 1
+#define PER 1
+#else
+#define PER 16
+#endif
+#define TILE (32 * PER)
+
+// doubles per prime: p, 1/p, 1/R as a factor, MAGIC * p, padding, and the tables of both directions
+#define PRIME 3080
+#define DIRECTION 1536
+#define TWIDDLE 0
+#define MIDDLE 512
+#define JOINED 1024
+
+// w^0 … w^7 with their quotients, by prime and direction, of the DFT of length 16 on the axis of 257, then of 17
+struct Roots {
+    double w[2][16];
+};
+extern "C" {
+__constant__ Roots roots[MOST_PRIMES][2];
+}
+
+static __device__ inline const double* prime_at(const double* primes, int i) {
+    return primes + i * PRIME;
+}
+
+static __device__ inline Mod modulus(const double* prime) {
+    u64 p = (u64)prime[0];
+    Mod k = {prime[0], prime[1], p, MAGIC_BITS * p, prime[4]};
+    return k;
+}
+
+static __device__ inline const double* tables(const double* prime, int inverse) {
+    return prime + 8 + inverse * DIRECTION;
+}
+
+// x * w^i, where w is one of the roots
+static __device__ inline double turned(Mod k, double x, const double* w, int i) {
+    return mul_by(k, x, w[2 * i], w[2 * i + 1]);
+}
+
+// DFT of length 16, natural order on both sides. Of the entries between two levels and two, those of the set `reduced` are reduced.
+static __device__ inline void dft16(Mod k, const double* w, double x[16], unsigned reduced) {
     double y[16];
 #pragma unroll
     for (int i = 0; i < 4; i++) {
         double a = x[i], b = x[i + 4], c = x[i + 8], d = x[i + 12];
         double s = a + c, t = b + d, u = a - c;
-        if (i > 0) u = mul_const(k, u, w + 2 * i);
-        double v = mul_const(k, b - d, w + 2 * (i + 4));
+        if (i > 0) u = turned(k, u, w, i);
+        double v = turned(k, b - d, w, i + 4);
         y[i] = s + t;
         y[i + 8] = u + v;
         double e = s - t, f = u - v;
         if (i > 0) {
-            e = mul_const(k, e, w + 4 * i);
-            f = mul_const(k, f, w + 4 * i);
+            e = turned(k, e, w, 2 * i);
+            f = turned(k, f, w, 2 * i);
         }
         y[i + 4] = e;
         y[i + 12] = f;
     }
 #pragma unroll
+    for (int i = 0; i < 16; i++)
+        if (reduced >> i & 1) y[i] = reduce(k, y[i]);
+#pragma unroll
     for (int i = 0; i < 4; i++) {
         // 0, 2, 1, 3
         int out = (i & 1) * 2 + (i >> 1);
         double a = y[4 * i], b = y[4 * i + 1], c = y[4 * i + 2], d = y[4 * i + 3];
-        double s = a + c, t = b + d, u = a - c, v = mul_const(k, b - d, w + 8);
+        double s = a + c, t = b + d, u = a - c, v = turned(k, b - d, w, 4);
         x[out] = s + t;
         x[out + 8] = s - t;
         x[out + 4] = u + v;
@@ -30,26 +85,86 @@ static __device__ inline void dft16(Mod k, const double* w, double x[16]) {
     }
 }
 
+// place of a word in the order of tiles
+static __device__ inline int tiled(int row, int col, int lane) {
+#if COLS == 1
+    return (row * COLS + col) * 8 + lane;
+#else
+    return ((row * 4 + (lane >> 1)) * COLS + col) * 2 + (lane & 1);
+#endif
+}
+
+// The axis of 257 of a tile by a warp: thread 2j + lane has column 16 i + j of that lane in x[i], and so of the result, which is not reduced: within 16.
+// `shared` has SCRATCH doubles for the warp.
+#define SCRATCH (16 * 34)
+static __device__ inline void axis257(Mod k, const double* t, const Roots& r, double* shared, double x[PER]) {
+#if COLS > 1
+    int thread = threadIdx.x & 31, j = thread >> 1, lane = thread & 1;
+    const double* w = r.w[0];
+    double* own = shared + j * 34 + lane;
+    dft16(k, w, x, 0);
+#pragma unroll
+    for (int i = 0; i < 16; i++) shared[i * 34 + thread] = mul_const(k, x[i], t + TWIDDLE + 2 * (16 * i + j));
+    __syncwarp();
+#pragma unroll
+    for (int i = 0; i < 16; i++) x[i] = own[2 * i];
+    dft16(k, w, x, 0);
+#pragma unroll
+    for (int i = 0; i < 16; i++) x[i] = mul_const(k, x[i], t + MIDDLE + 2 * (16 * i + j));
+    dft16(k, w, x, 0);
+#pragma unroll
+    for (int i = 0; i < 16; i++) own[2 * i] = mul_const(k, x[i], t + TWIDDLE + 2 * (16 * i + j));
+    __syncwarp();
+#pragma unroll
+    for (int i = 0; i < 16; i++) x[i] = shared[i * 34 + thread];
+    dft16(k, w, x, 0);
+#endif
+}
+
 // memory of a block whose size is given at the launch
 #ifndef DYNAMIC_SHARED
 #define DYNAMIC_SHARED(name) extern __shared__ double name[]
 #endif
 
-// the value of the thread whose lane differs by `mask`
-#ifndef SHUFFLE
-#define SHUFFLE(value, mask) __shfl_xor_sync(0xffu << (threadIdx.x & 24), value, mask)
+// a number that all threads of a warp have alike, for the compiler to know
+#ifndef UNIFORM
+#define UNIFORM(value) __shfl_sync(0xffffffffu, value, 0)
 #endif
 
-// correlations on the axes of 3 and 5: the eight lanes are those of eight neighbouring threads; twice the result, reduced
-static __device__ inline double lanes(Mod k, const double* t, int lane, double a) {
-    double other = SHUFFLE(a, 4);
-    double y = mul_const(k, a - other, t + THREE) - other;
-    double opposite = SHUFFLE(y, 2);
-    double u = y + opposite, v = y - opposite;
-    double u_next = SHUFFLE(u, 1), v_next = SHUFFLE(v, 1);
-    double even = mul_const(k, u - u_next, t + FIVE_EVEN) - u_next;
-    double odd = mul_const(k, v, t + FIVE_ODD + 2 * lane) + mul_const(k, v_next, t + FIVE_SWAP);
-    return reduce(k, even + odd);
+// the value of the thread whose lane differs by `mask`
+#ifndef SHUFFLE
+#define SHUFFLE(value, mask) __shfl_xor_sync(THREADS, value, mask)
+#endif
+#if COLS == 1
+#define THREADS 0xffu
+#else
+#define THREADS 0xffffffffu
+#endif
+
+// of a pair of lanes the sum in the lower one, the difference in the upper one
+static __device__ inline double butterfly(double x, int mask, double sign) {
+    return fma(x, sign, SHUFFLE(x, mask));
+}
+
+// The axes of 17, 3 and 5 of a column and lane: x[r] is the value at row r, and so is the result, reduced. The eight lanes are those of
+// neighbouring threads. Input within 1.
+static __device__ inline void other_axes(Mod k, const double* t, const Roots& r, double x[16]) {
+    int lane = threadIdx.x & 7;
+    double three = lane & 4 ? -1.0 : 1.0, five = lane & 2 ? -1.0 : 1.0;
+    const double* w = r.w[1];
+#pragma unroll
+    for (int i = 0; i < 16; i++) x[i] = butterfly(x[i], 4, three);
+    dft16(k, w, x, 0x1f);
+#pragma unroll
+    for (int i = 0; i < 16; i++) {
+        const double* f = t + JOINED + 4 * (8 * i + lane);
+        double z = butterfly(x[i], 2, five);
+        double y = sum_by(k, z, f, SHUFFLE(z, 1), f + 2);
+        x[i] = butterfly(butterfly(y, 2, five), 4, three);
+    }
+    dft16(k, w, x, 0x2);
+#pragma unroll
+    for (int i = 0; i < 16; i++) x[i] = reduce(k, x[i]);
 }
 
 // an automorphism as a translation; four bits for the source of each lane
@@ -58,48 +173,20 @@ struct Map {
     unsigned lanes;
 };
 
-static __device__ inline int source_of(Map map, int rows, int cols, int row, int col, int lane) {
-    int r = (row + map.row_shift) & (rows - 1);
-    int c = (col + map.col_shift) & (cols - 1);
-    return (r * cols + c) * 8 + (int)(map.lanes >> (4 * lane) & 7);
+// row, column and lane of a word
+struct Place {
+    int row, col, lane;
+};
+
+static __device__ inline Place source_of(Map map, Place at) {
+    Place from = {(at.row + map.row_shift) & (ROWS - 1), (at.col + map.col_shift) & (COLS - 1), (int)(map.lanes >> (4 * at.lane) & 7)};
+    return from;
 }
 
-// The axis of 257 of one row by 128 threads: x[i] is the value at column 16 i + j of the thread (j, lane), and so is the result, reduced.
-static __device__ inline void axis257(Mod k, const double* t, double* shared, double x[16]) {
-    int lane = threadIdx.x & 7, j = threadIdx.x >> 3;
-    const double* w = t + ROOT_257;
-    dft16(k, w, x);
-#pragma unroll
-    for (int i = 0; i < 16; i++) shared[i * 136 + j * 8 + lane] = mul_const(k, x[i], t + TWIDDLE + 2 * (16 * j + i));
-    __syncthreads();
-    double* own = shared + j * 136 + lane;
-#pragma unroll
-    for (int i = 0; i < 16; i++) x[i] = own[8 * i];
-    dft16(k, w, x);
-#pragma unroll
-    for (int i = 0; i < 16; i++) x[i] = mul_const(k, x[i], t + MIDDLE_257 + 2 * (16 * j + i));
-    dft16(k, w, x);
-#pragma unroll
-    for (int i = 0; i < 16; i++) own[8 * i] = mul_const(k, x[i], t + TWIDDLE + 2 * (16 * j + i));
-    __syncthreads();
-#pragma unroll
-    for (int i = 0; i < 16; i++) x[i] = shared[i * 136 + j * 8 + lane];
-    dft16(k, w, x);
-#pragma unroll
-    for (int i = 0; i < 16; i++) x[i] = reduce(k, x[i]);
+static __device__ inline int word_of(Place at) {
+    return (at.row * COLS + at.col) * 8 + at.lane;
 }
 
-// The axes of 17, 3 and 5 of one column and lane: x[r] is the value at row r.
-static __device__ inline void other_axes(Mod k, const double* t, int rows, int lane, double x[16]) {
-    if (rows == 1) {
-        x[0] = lanes(k, t, lane, reduce(k, x[0]));
-        return;
-    }
-    dft16(k, t + ROOT_17, x);
-#pragma unroll
-    for (int i = 0; i < 16; i++) x[i] = mul_const(k, x[i], t + MIDDLE_17 + 2 * i);
-    dft16(k, t + ROOT_17, x);
-#pragma unroll
-    for (int i = 0; i < 16; i++) x[i] = lanes(k, t, lane, reduce(k, x[i]));
+static __device__ inline int tiled(Place at) {
+    return tiled(at.row, at.col, at.lane);
 }
-

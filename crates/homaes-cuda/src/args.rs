@@ -13,7 +13,6 @@ pub(crate) enum Arg {
     /// `struct Map`
     Map([u32; 3]),
     /// a `struct` by value, whose members are aligned to 8 bytes
-    #[cfg_attr(not(test), expect(dead_code, reason = "tables are in memory"))]
     Words(Vec<u64>),
 }
 

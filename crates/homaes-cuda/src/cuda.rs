@@ -3,18 +3,21 @@
 use crate::Error;
 use crate::args::{Tables, factor};
 use crate::driver::Driver;
+use crate::kernels::MOST_PRIMES;
 use crate::launch::Gpu;
 use crate::memory::{Buffer, Held};
 use crate::plans::Plans;
 use homaes_bgv::device::{Device, KeyPoly, Pass, Processor};
 use homaes_bgv::{Params, Result};
 use homaes_leveled::{Limbs, Lowering, Meter, Poly};
-use homaes_math::{KeyLimb, Transform};
+use homaes_math::transform::Constants;
+use homaes_math::{KeyLimb, Modulus};
 use std::sync::Arc;
 
 /// Words that `kernels/` has for a prime, and for a direction of its transform.
-const PRIME: usize = 2244;
-const DIRECTION: usize = 1120;
+const PRIME: usize = 3080;
+const DIRECTION: usize = 1536;
+const MAGIC: f64 = 6_755_399_441_055_744.0;
 
 /// A GPU, for one parameter set. It keeps copies of keys as long as these live.
 ///
@@ -33,14 +36,23 @@ impl Cuda {
     /// # Errors
     /// If there is no driver, compiler or GPU, or it has no memory for tables of primes, or the set has no ring of eight lanes.
     pub fn new(params: &Params, number: usize) -> core::result::Result<Self, Error> {
-        let pool = params.pool();
-        let mut primes = Vec::with_capacity(pool.count() * PRIME);
-        for i in 0..pool.count() {
-            primes.extend(tables(pool.transform(i)).ok_or_else(|| Error::Ring {
-                set: params.set().name.as_str().into(),
-            })?);
+        let (pool, ring) = (params.pool(), params.ring());
+        let other = || Error::Ring {
+            set: params.set().name.as_str().into(),
+        };
+        if ring.rows() != 16 || pool.count() > MOST_PRIMES {
+            return Err(other());
         }
-        let driver = Arc::new(Driver::new(number)?);
+        let (mut primes, mut roots) = (Vec::new(), Vec::new());
+        for i in 0..pool.count() {
+            let t = pool.transform(i);
+            let constants = t.constants().ok_or_else(other)?;
+            primes.extend(tables(t.modulus(), &constants));
+            let factors = constants.iter().flat_map(|c| c.root16.as_flattened());
+            roots.extend(factors.flat_map(|&w| factor(t.modulus(), w).map(f64::to_bits)));
+        }
+        let driver = Arc::new(Driver::new(number, ring.cols())?);
+        driver.set_roots(&roots)?;
         Ok(Self {
             plans: Plans::default(),
             name: driver.name()?,
@@ -103,27 +115,33 @@ impl Cuda {
     }
 }
 
-/// Constants of a prime as `kernels/` has them; none if the ring has no eight lanes.
-fn tables(t: &Transform) -> Option<Vec<u64>> {
-    let m = t.modulus();
+/// Constants of a prime as `kernels/transform.h` has them.
+fn tables(m: &Modulus, constants: &[Constants; 2]) -> Vec<u64> {
     let mut out = Tables::default();
-    out.reals([m.p() as f64, 1.0 / m.p() as f64]);
+    let p = m.p() as f64;
+    out.reals([p, 1.0 / p]);
     out.reals(factor(m, m.from_stored(1)));
-    for (number, c) in t.constants()?.iter().enumerate() {
-        let factors = |words: &[u64], places: usize| -> Vec<f64> {
-            let padded = words.iter().copied().chain(core::iter::repeat(0));
-            padded.take(places).flat_map(|w| factor(m, w)).collect()
+    out.reals([MAGIC * p, 0.0, 0.0, 0.0]);
+    for c in constants {
+        let start = out.0.len();
+        // a warp reads neighbours
+        let transposed = |words: &[u64]| -> Vec<f64> {
+            let at = |k: usize| words.get(16 * (k % 16) + k / 16).copied().unwrap_or(0);
+            (0..256).flat_map(|k| factor(m, at(k))).collect()
         };
-        out.reals(factors(c.root16.as_flattened(), 16));
-        out.reals(factors(&c.twiddle, 256));
-        out.reals(factors(&c.middle257, 256));
-        out.reals(factors(&c.middle17, 16));
-        out.reals(factors(&[c.three, c.five_even, c.five_swap], 3));
-        out.reals(factors(&c.five_odd, 8));
-        out.0.resize(4 + DIRECTION * (number + 1), 0);
+        out.reals(transposed(&c.twiddle));
+        out.reals(transposed(&c.middle257));
+        for [own, other] in &c.joined {
+            let pairs = own.iter().zip(other);
+            out.reals(pairs.flat_map(|(&own, &other)| {
+                let [a, b] = [factor(m, own), factor(m, other)];
+                a.into_iter().chain(b)
+            }));
+        }
+        assert_eq!(out.0.len(), start + DIRECTION);
     }
     assert_eq!(out.0.len(), PRIME);
-    Some(out.0)
+    out.0
 }
 
 impl Device for Cuda {

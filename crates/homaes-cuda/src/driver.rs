@@ -1,7 +1,7 @@
 //! The driver: memory, copies and launches, all in the order of one stream.
 
 use crate::args::{self, Arg};
-use crate::kernels::{NAMES, SOURCE};
+use crate::kernels::{MOST_PRIMES, NAMES, ROOTS, SOURCE, definitions};
 use crate::{Error, Result};
 use cudarc::driver::{CudaContext, CudaStream, result, sys};
 use cudarc::nvrtc::{self, CompileOptions};
@@ -15,6 +15,8 @@ pub(crate) struct Driver {
     context: Arc<CudaContext>,
     stream: Arc<CudaStream>,
     functions: HashMap<&'static str, Function>,
+    /// address of the kernels' constants `roots`
+    roots: u64,
 }
 
 /// A handle of the driver, which may be used on any thread.
@@ -59,8 +61,8 @@ fn checked<T>(at: &'static str, result: Result<T, result::DriverError>) -> Resul
 }
 
 impl Driver {
-    /// The GPU with this number.
-    pub(crate) fn new(number: usize) -> Result<Self, Error> {
+    /// The GPU with this number, with kernels for a ring of so many columns.
+    pub(crate) fn new(number: usize, cols: usize) -> Result<Self, Error> {
         // SAFETY: opens libraries by name, which runs nothing but their initialisers.
         let [driver, compiler] =
             unsafe { [sys::is_culib_present(), nvrtc::sys::is_culib_present()] };
@@ -78,10 +80,13 @@ impl Driver {
         let (major, minor) = context.compute_capability().map_err(device)?;
         let options = CompileOptions {
             fmad: Some(false),
-            options: vec![
-                format!("--gpu-architecture=compute_{major}{minor}"),
-                "--std=c++17".into(),
-            ],
+            options: definitions(cols)
+                .into_iter()
+                .chain([
+                    format!("--gpu-architecture=compute_{major}{minor}"),
+                    "--std=c++17".into(),
+                ])
+                .collect(),
             ..CompileOptions::default()
         };
         let compiled = nvrtc::compile_ptx_with_opts(SOURCE, options);
@@ -90,7 +95,7 @@ impl Driver {
         context.bind_to_thread().map_err(device)?;
         let stream = context.new_stream().map_err(device)?;
         // SAFETY: the text ends with 0; the module is never unloaded, so that its functions stay.
-        let functions = unsafe {
+        let (functions, roots) = unsafe {
             let module = result::module::load_data(ptx.as_ptr().cast()).map_err(device)?;
             let function = |name: &'static str| {
                 let c_name = CString::new(name).map_err(|e| Error::Kernels(e.to_string()))?;
@@ -98,14 +103,28 @@ impl Driver {
                 Ok((name, Function::new(function)))
             };
             let functions = NAMES.iter().copied().map(function);
-            functions.collect::<Result<_, Error>>()?
+            let roots = result::module::get_global(module, c"roots".into())
+                .map_err(device)?
+                .0;
+            (functions.collect::<Result<_, Error>>()?, roots)
         };
         keep_memory(&context).map_err(device)?;
         Ok(Self {
             context,
             stream,
             functions,
+            roots,
         })
+    }
+
+    /// Sets the kernels' constants `roots`, of at most [`MOST_PRIMES`](crate::kernels::MOST_PRIMES) primes.
+    pub(crate) fn set_roots(&self, words: &[u64]) -> Result<()> {
+        assert!(
+            words.len() <= ROOTS * MOST_PRIMES,
+            "more roots than there is room for"
+        );
+        // SAFETY: the module has room for so many words there.
+        unsafe { self.write(self.roots, words) }
     }
 
     /// What the GPU is called.

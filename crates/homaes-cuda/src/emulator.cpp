@@ -106,6 +106,9 @@ static long long __double_as_longlong(double x) {
 #define DYNAMIC_SHARED(name) double* name = worker->shared
 #define __device__
 #define __global__
+#define __constant__
+#define UNIFORM(value) (value)
+#define __grid_constant__
 #define __shared__ static thread_local
 #define __launch_bounds__(...)
 #define __ldg(at) (*(at))

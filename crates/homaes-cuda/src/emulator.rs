@@ -1,16 +1,17 @@
 //! In place of the driver, for tests where no GPU is: the kernels as the C++ compiler of this machine (`c++`) makes them.
 
 use crate::args::{self, Arg};
-use crate::kernels::{NAMES, SOURCE};
+use crate::kernels::{MOST_PRIMES, NAMES, ROOTS, SOURCE, definitions};
 use crate::{Error, Result};
 use core::ffi::{CStr, c_char, c_void};
+use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::path::Path;
 use std::process::Command;
 #[cfg(test)]
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::{env, fs, io, process};
 
 const SOURCES: [(&str, &str); 2] = [
@@ -35,17 +36,32 @@ type Launch = unsafe extern "C" fn(
     *mut *mut c_void,
 ) -> *const c_char;
 
-/// The library with the kernels; one launch at a time.
-static LIBRARY: LazyLock<Result<Mutex<libloading::Library>, String>> = LazyLock::new(|| {
-    let folder = env::temp_dir().join(format!("homaes-cuda-{}", process::id()));
-    let library = compiled(&folder);
+/// The libraries with the kernels, by the columns of the ring.
+static LIBRARIES: Mutex<BTreeMap<usize, Result<Vec<u8>, String>>> = Mutex::new(BTreeMap::new());
+/// Libraries that were opened: each has a name of its own, and so constants of its own.
+static OPENED: AtomicUsize = AtomicUsize::new(0);
+
+/// A library with the kernels for a ring of so many columns.
+fn library(cols: usize) -> Result<libloading::Library, String> {
+    let number = OPENED.fetch_add(1, Ordering::Relaxed);
+    let folder = env::temp_dir().join(format!("homaes-cuda-{}-{number}", process::id()));
+    fs::create_dir_all(&folder).map_err(|e| e.to_string())?;
+    let opened = (|| {
+        let mut libraries = LIBRARIES.lock().unwrap_or_else(PoisonError::into_inner);
+        let library = libraries.entry(cols);
+        let library = library.or_insert_with(|| compiled(&folder, cols).map_err(|e| e.to_string()));
+        let path = folder.join("libown.so");
+        fs::write(&path, library.as_ref().map_err(Clone::clone)?).map_err(|e| e.to_string())?;
+        // SAFETY: initialisers of the library make its own tables alone.
+        unsafe { libloading::Library::new(path) }.map_err(|e| e.to_string())
+    })();
     // an open library needs no file
     let _ = fs::remove_dir_all(&folder);
-    library.map(Mutex::new).map_err(|e| e.to_string())
-});
+    opened
+}
 
-fn compiled(folder: &Path) -> io::Result<libloading::Library> {
-    fs::create_dir_all(folder)?;
+/// The library's bytes.
+fn compiled(folder: &Path, cols: usize) -> io::Result<Vec<u8>> {
     for (name, text) in SOURCES {
         fs::write(folder.join(name), text)?;
     }
@@ -53,18 +69,19 @@ fn compiled(folder: &Path) -> io::Result<libloading::Library> {
     fs::write(folder.join("names.h"), names.collect::<String>())?;
     let library = folder.join("libkernels.so");
     let mut compiler = Command::new("c++");
-    compiler.args(OPTIONS).arg("-o").arg(&library);
+    compiler.args(OPTIONS).args(definitions(cols));
+    compiler.arg("-o").arg(&library);
     let status = compiler.arg(folder.join("emulator.cpp")).status()?;
     if !status.success() {
         return Err(io::Error::other("c++ refuses the kernels"));
     }
-    // SAFETY: initialisers of the library make its own tables alone.
-    unsafe { libloading::Library::new(library) }.map_err(io::Error::other)
+    fs::read(library)
 }
 
 /// This processor with the kernels. What it has no room for, or is told to fail at, are errors as those of a GPU.
-#[derive(Default)]
 pub(crate) struct Driver {
+    /// one launch at a time
+    library: Mutex<libloading::Library>,
     /// bytes that are not given back
     used: AtomicUsize,
     launches: AtomicUsize,
@@ -78,10 +95,28 @@ pub(crate) struct Driver {
 
 impl Driver {
     /// There is one for each number.
-    pub(crate) fn new(_: usize) -> Result<Self, Error> {
-        match &*LIBRARY {
-            Ok(_) => Ok(Self::default()),
-            Err(why) => Err(Error::Kernels(why.clone())),
+    pub(crate) fn new(_: usize, cols: usize) -> Result<Self, Error> {
+        Ok(Self {
+            library: Mutex::new(library(cols).map_err(Error::Kernels)?),
+            used: AtomicUsize::default(),
+            launches: AtomicUsize::default(),
+            #[cfg(test)]
+            most: AtomicUsize::default(),
+            #[cfg(test)]
+            unreadable: AtomicBool::default(),
+        })
+    }
+
+    pub(crate) fn set_roots(&self, words: &[u64]) -> Result<()> {
+        assert!(
+            words.len() <= ROOTS * MOST_PRIMES,
+            "more roots than there is room for"
+        );
+        let library = self.library.lock().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: the library has so many words there, and no kernel runs.
+        unsafe {
+            let roots = library.get::<*mut u64>(CStr::to_bytes_with_nul(c"roots"));
+            self.write(*roots.expect("constants of the library") as u64, words)
         }
     }
 
@@ -172,8 +207,7 @@ impl Driver {
         // blocks of odd launches begin with the other order of threads, so that single ones see both
         let odd = self.launches.fetch_add(1, Ordering::Relaxed) % 2 == 1;
         let name = CString::new(kernel).expect("a name");
-        let library = LIBRARY.as_ref().expect("opened by `new`");
-        let library = library.lock().unwrap_or_else(PoisonError::into_inner);
+        let library = self.library.lock().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: the function is declared so in `emulator.cpp`; arguments are as the caller vouches.
         let fault = unsafe {
             let launch = library.get::<Launch>(CStr::to_bytes_with_nul(c"emulator_launch"));

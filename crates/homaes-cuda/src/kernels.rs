@@ -20,24 +20,34 @@ pub(crate) const SOURCE: &str = concat!(
     include_str!("../kernels/transform.h"),
     include_str!("../kernels/rows.cu"),
     include_str!("../kernels/columns.cu"),
+    include_str!("../kernels/products.cu"),
     include_str!("../kernels/sums.cu"),
     barriers!(),
 );
 
+/// Primes whose roots there is room for.
+pub(crate) const MOST_PRIMES: usize = 64;
+
+/// Words of the roots of a prime.
+pub(crate) const ROOTS: usize = 64;
+
+/// What the text is compiled with, for a ring of so many columns.
+pub(crate) fn definitions(cols: usize) -> [String; 2] {
+    [
+        format!("-DCOLS={cols}"),
+        format!("-DMOST_PRIMES={MOST_PRIMES}"),
+    ]
+}
+
 /// Entry points of the source.
 pub(crate) const NAMES: &[&str] = &[
-    "rows_inverse",
-    "rows_product",
-    "rows_combine",
+    "rows_convert",
+    "columns_inverse",
     "columns_forward",
-    "columns_scale",
     "columns_finish",
-    "quotient",
-    "product_columns",
+    "parts_columns",
+    "key_columns",
     "inner_product",
-    "mix_keys",
-    "add_keys",
-    "scale_limbs",
     "sum_limbs",
     #[cfg(test)]
     "test_block",

@@ -3,13 +3,30 @@
 //! Addresses are of tables and limbs whose lengths the callers in `pass.rs` vouch for; a grid covers them exactly.
 
 use crate::Result;
-use crate::args::Arg::{self, At, Int, Map};
+use crate::args::Arg::{self, At, Int, Map, Words};
 use crate::driver::Driver;
 use crate::memory::Buffer;
+use crate::plans::{Convert, Placed};
 use std::sync::Arc;
 
-/// Threads of a block.
+/// Threads of a block of columns.
 const BLOCK: usize = 128;
+/// Most warps of a block of rows.
+const MOST_WARPS: usize = 8;
+/// Doubles that a warp has for a transform.
+const SCRATCH: usize = 16 * 34;
+/// Addresses of items that a kernel is given.
+pub(crate) const MOST_ITEMS: usize = 64;
+/// Products of a call.
+pub(crate) const MOST_PRODUCTS: usize = 16;
+/// Outputs of a call whose keys are added.
+pub(crate) const MOST_OUTPUTS: usize = 16;
+/// Digits of keys that a product meets.
+pub(crate) const MOST_KEYS: usize = 32;
+/// Words of terms, pieces and addends of a sum.
+pub(crate) const MOST_WORDS: usize = 320;
+/// Outputs that share the reading of keys.
+const GROUP: usize = 4;
 
 /// A GPU with the primes of a set.
 pub(crate) struct Gpu {
@@ -19,21 +36,66 @@ pub(crate) struct Gpu {
     pub(crate) cols: usize,
 }
 
-/// Digits that are converted: places of their primes among the limbs of an element, how many, and what is skipped.
-#[derive(Clone, Copy)]
-pub(crate) struct Digits {
-    pub(crate) count: usize,
-    /// sixteen for each
-    pub(crate) places: u64,
-    pub(crate) counts: u64,
-    /// per digit and target
-    pub(crate) skip: u64,
-    /// sixteen for each digit and target
-    pub(crate) constants: u64,
-    /// sixteen for each
-    pub(crate) inverses: u64,
-    /// limbs of an element
-    pub(crate) limbs: usize,
+/// A list of at most `most` words, with zeros behind them.
+fn padded(words: impl IntoIterator<Item = u64>, most: usize) -> Vec<u64> {
+    let mut words: Vec<u64> = words.into_iter().collect();
+    assert!(words.len() <= most, "more than a kernel has room for");
+    words.resize(most, 0);
+    words
+}
+
+/// Addresses of the parts of products, first and second one after the other.
+pub(crate) struct Factors {
+    pub(crate) x: Vec<u64>,
+    pub(crate) y: Vec<u64>,
+    pub(crate) map: [u32; 3],
+}
+
+impl Factors {
+    fn args(&self) -> [Arg; 2] {
+        let mut words = padded(self.x.iter().copied(), 2 * MOST_PRODUCTS);
+        words.extend(padded(self.y.iter().copied(), 2 * MOST_PRODUCTS));
+        [Words(words), Map(self.map)]
+    }
+}
+
+/// `struct ProductTables`.
+pub(crate) struct ProductTables {
+    pub(crate) prime_of: u64,
+    pub(crate) owner: u64,
+    pub(crate) dropped: u64,
+    pub(crate) scale: u64,
+    pub(crate) by_row: u64,
+    pub(crate) sources: usize,
+    pub(crate) digits: usize,
+}
+
+/// `struct SumTables`.
+pub(crate) struct SumTables {
+    pub(crate) prime_of: u64,
+    pub(crate) own: u64,
+    pub(crate) scale: u64,
+    pub(crate) by_row: u64,
+    pub(crate) addends: u64,
+    pub(crate) sources: usize,
+    pub(crate) digits: usize,
+    pub(crate) pieces: usize,
+    pub(crate) terms: usize,
+    pub(crate) addend_count: usize,
+    pub(crate) outputs: usize,
+}
+
+/// `struct Post`.
+pub(crate) struct PostTables {
+    pub(crate) two: u64,
+    pub(crate) factor: u64,
+    pub(crate) keys: Vec<u64>,
+    pub(crate) mix: bool,
+}
+
+/// Two numbers of type `int` in a word.
+fn ints(a: usize, b: usize) -> u64 {
+    a as u64 | (b as u64) << 32
 }
 
 impl Gpu {
@@ -41,197 +103,212 @@ impl Gpu {
         self.rows * self.cols * 8
     }
 
-    /// `args` after the primes and the shape of the ring.
+    /// `args` after the primes.
     fn launch(
         &self,
         kernel: &'static str,
         grid: [usize; 3],
-        block: usize,
-        args: &[Arg],
-    ) -> Result<()> {
-        let ring = [At(self.primes.at(0)), Int(self.rows), Int(self.cols)];
-        self.launch_all(kernel, grid, block, &[&ring, args].concat())
-    }
-
-    /// `args` after the primes and the words of a limb.
-    fn launch_words(
-        &self,
-        kernel: &'static str,
-        [limbs, items]: [usize; 2],
-        args: &[Arg],
-    ) -> Result<()> {
-        let ring = [At(self.primes.at(0)), Int(self.n())];
-        self.launch_all(
-            kernel,
-            self.words(limbs, items),
-            BLOCK,
-            &[&ring, args].concat(),
-        )
-    }
-
-    fn launch_all(
-        &self,
-        kernel: &'static str,
-        grid: [usize; 3],
-        block: usize,
-        args: &[Arg],
+        [block, shared]: [usize; 2],
+        args: impl IntoIterator<Item = Arg>,
     ) -> Result<()> {
         if grid.contains(&0) {
             return Ok(());
         }
+        let args: Vec<Arg> = core::iter::once(At(self.primes.at(0)))
+            .chain(args)
+            .collect();
         // SAFETY: the functions below give the arguments in the order of the source; addresses are of buffers that live until the launch, and memory is given back in
         // the order of the stream.
-        unsafe { self.driver.launch(kernel, grid, block, 0, args) }
+        unsafe { self.driver.launch(kernel, grid, block, shared, &args) }
     }
 
-    fn words(&self, limbs: usize, items: usize) -> [usize; 3] {
-        [self.n() / BLOCK, limbs, items]
-    }
-
-    fn on_rows(
-        &self,
-        kernel: &'static str,
-        [limbs, items]: [usize; 2],
-        args: &[Arg],
-    ) -> Result<()> {
-        let block = if self.cols == 1 { 8 } else { BLOCK };
-        self.launch(kernel, [self.rows, limbs, items], block, args)
-    }
-
+    /// In blocks of columns: `y` and `z` of the grid follow.
     fn on_columns(
         &self,
         kernel: &'static str,
-        [limbs, items]: [usize; 2],
-        args: &[Arg],
+        [y, z]: [usize; 2],
+        args: impl IntoIterator<Item = Arg>,
     ) -> Result<()> {
         let block = BLOCK.min(8 * self.cols);
-        self.launch(kernel, [8 * self.cols / block, limbs, items], block, args)
+        self.launch(kernel, [8 * self.cols / block, y, z], [block, 0], args)
     }
 
-    pub(crate) fn rows_inverse(
+    /// A thread for each word.
+    fn on_words(
         &self,
-        size: [usize; 2],
-        [prime_of, place, sources, out]: [u64; 4],
+        kernel: &'static str,
+        [y, z]: [usize; 2],
+        args: impl IntoIterator<Item = Arg>,
     ) -> Result<()> {
-        let args = [prime_of, place, sources, out].map(At);
-        self.on_rows("rows_inverse", size, &args)
+        self.launch(kernel, [self.n() / BLOCK, y, z], [BLOCK, 0], args)
     }
 
-    pub(crate) fn rows_product(
+    /// Every digit of `elements` elements of words, with their places for results.
+    pub(crate) fn rows_convert<T>(
         &self,
-        size: [usize; 2],
-        [prime_of, scale, xs, ys]: [u64; 4],
-        map: [u32; 3],
-        out: u64,
+        tables: &Placed<T>,
+        convert: &Convert,
+        elements: usize,
+        [words, out]: [u64; 2],
     ) -> Result<()> {
-        let args = [At(prime_of), At(scale), At(xs), At(ys), Map(map), At(out)];
-        self.on_rows("rows_product", size, &args)
-    }
-
-    /// For every digit of `elements` elements.
-    pub(crate) fn rows_combine(
-        &self,
-        [targets, elements]: [usize; 2],
-        prime_of: u64,
-        digits: &Digits,
-        [ys, vs, out]: [u64; 3],
-    ) -> Result<()> {
+        let tile = if self.cols == 1 { 32 } else { 512 };
+        let warps = warps(&convert.sizes);
+        let sources = convert.sizes.iter().map(|size| size[0]).max().unwrap_or(0);
+        let shared = 8 * (warps * (SCRATCH + tile) + (sources + 1) * tile);
         let args = [
-            At(prime_of),
-            At(digits.constants),
-            At(digits.places),
-            At(digits.counts),
-            At(digits.skip),
-            Int(digits.count),
-            At(ys),
-            Int(digits.limbs),
-            At(vs),
+            At(tables.at(convert.source_prime)),
+            At(tables.at(convert.target_prime)),
+            Int(convert.targets),
+            At(tables.at(convert.scale)),
+            At(tables.at(convert.digits)),
+            Int(convert.sizes.len()),
+            At(tables.at(convert.table)),
+            At(words),
+            Int(convert.limbs),
             At(out),
         ];
-        self.on_rows("rows_combine", [targets, elements * digits.count], &args)
+        let grid = [self.n() / tile, elements * convert.sizes.len(), 1];
+        self.launch("rows_convert", grid, [32 * warps, shared], args)
+    }
+
+    pub(crate) fn columns_inverse(
+        &self,
+        limbs: usize,
+        [prime_of, place]: [u64; 2],
+        sources: &[u64],
+        out: u64,
+    ) -> Result<()> {
+        let size = [limbs, sources.len()];
+        let sources = Words(padded(sources.iter().copied(), MOST_ITEMS));
+        let args = [At(prime_of), At(place), sources, At(out)];
+        self.on_columns("columns_inverse", size, args)
     }
 
     pub(crate) fn columns_forward(
         &self,
-        [targets, elements]: [usize; 2],
-        prime_of: u64,
-        digits: &Digits,
+        size: [usize; 2],
+        [prime_of, own]: [u64; 2],
+        digits: usize,
         limbs: u64,
     ) -> Result<()> {
-        let args = [At(prime_of), At(digits.skip), Int(digits.count), At(limbs)];
-        self.on_columns("columns_forward", [targets, elements * digits.count], &args)
-    }
-
-    pub(crate) fn columns_scale(
-        &self,
-        size: [usize; 2],
-        [prime_of, scale, limbs]: [u64; 3],
-    ) -> Result<()> {
-        self.on_columns("columns_scale", size, &[prime_of, scale, limbs].map(At))
+        let args = [At(prime_of), At(own), Int(digits), At(limbs)];
+        self.on_columns("columns_forward", size, args)
     }
 
     pub(crate) fn columns_finish(
         &self,
-        size: [usize; 2],
-        [prime_of, place, factor, sources, limbs]: [u64; 5],
+        limbs: usize,
+        [prime_of, place, factor]: [u64; 3],
+        sources: &[u64],
+        [converted, out]: [u64; 2],
     ) -> Result<()> {
-        let args = [prime_of, place, factor, sources, limbs].map(At);
-        self.on_columns("columns_finish", size, &args)
+        let size = [limbs, sources.len()];
+        let sources = Words(padded(sources.iter().copied(), MOST_ITEMS));
+        let tables = [prime_of, place, factor].map(At);
+        let args = tables.into_iter().chain([sources, At(converted), At(out)]);
+        self.on_columns("columns_finish", size, args)
     }
 
-    pub(crate) fn quotient(
+    pub(crate) fn parts_columns(
         &self,
-        elements: usize,
-        digits: &Digits,
-        [ys, vs]: [u64; 2],
+        limbs: usize,
+        [prime_of, scale]: [u64; 2],
+        factors: &Factors,
+        out: u64,
     ) -> Result<()> {
+        let size = [limbs, factors.x.len() / 2];
+        let tables = [At(prime_of), At(scale)];
+        let args = tables.into_iter().chain(factors.args()).chain([At(out)]);
+        self.on_columns("parts_columns", size, args)
+    }
+
+    /// `keys` are the addresses of both halves, by piece and digit; `lowered` is the place of the limbs that are dropped, and how many an item has.
+    pub(crate) fn key_columns(
+        &self,
+        limbs: usize,
+        t: &ProductTables,
+        factors: &Factors,
+        keys: &[[u64; 2]],
+        [extended, out]: [u64; 2],
+        (lowered, dropped): (u64, usize),
+    ) -> Result<()> {
+        let tables = [t.prime_of, t.owner, t.dropped, t.scale, t.by_row];
+        let tables = tables.into_iter().chain([ints(t.sources, t.digits)]);
+        let [parts, map] = factors.args();
         let args = [
-            Int(self.n()),
-            At(digits.inverses),
-            At(digits.places),
-            At(digits.counts),
-            Int(digits.count),
-            At(ys),
-            Int(digits.limbs),
-            At(vs),
+            Words(tables.collect()),
+            parts,
+            map,
+            Words(padded(keys.iter().flatten().copied(), 2 * MOST_KEYS)),
+            At(extended),
+            At(out),
+            At(lowered),
+            Int(dropped),
         ];
-        self.launch_all("quotient", self.words(digits.count, elements), BLOCK, &args)
+        self.on_columns("key_columns", [factors.x.len() / 2, limbs], args)
     }
 
-    pub(crate) fn product_columns(&self, [limbs, outputs]: [usize; 2], args: &[Arg]) -> Result<()> {
-        self.on_columns("product_columns", [outputs, limbs], args)
-    }
-
-    pub(crate) fn inner_product(&self, [limbs, groups]: [usize; 2], args: &[Arg]) -> Result<()> {
-        self.launch("inner_product", self.words(limbs, groups), BLOCK, args)
-    }
-
-    pub(crate) fn mix_keys(&self, limbs: usize, args: &[Arg]) -> Result<()> {
-        self.launch("mix_keys", self.words(limbs, 2), BLOCK, args)
-    }
-
-    /// To the first `limbs` limbs of items of `all`.
-    pub(crate) fn add_keys(
+    /// `words` are the terms, and the addresses of pieces and addends.
+    pub(crate) fn inner_product(
         &self,
-        size: [usize; 2],
-        prime_of: u64,
-        all: usize,
-        [factor, keys, sums]: [u64; 3],
+        limbs: usize,
+        t: &SumTables,
+        words: Vec<u64>,
+        extended: u64,
+        post: &PostTables,
+        out: u64,
     ) -> Result<()> {
-        let args = [At(prime_of), Int(all), At(factor), At(keys), At(sums)];
-        self.launch_words("add_keys", size, &args)
-    }
-
-    pub(crate) fn scale_limbs(
-        &self,
-        size: [usize; 2],
-        [prime_of, scale, sources, out]: [u64; 4],
-    ) -> Result<()> {
-        let args = [prime_of, scale, sources, out].map(At);
-        self.launch_words("scale_limbs", size, &args)
+        let tables = [t.prime_of, t.own, t.scale, t.by_row, t.addends];
+        let counts = [
+            ints(t.sources, t.digits),
+            ints(t.pieces, t.terms),
+            ints(t.addend_count, t.outputs),
+        ];
+        let mut rest = vec![post.two, post.factor];
+        rest.extend(padded(post.keys.iter().copied(), 2 * MOST_OUTPUTS));
+        rest.push(ints(
+            usize::from(post.mix),
+            usize::from(!post.keys.is_empty()),
+        ));
+        let args = [
+            Words(tables.into_iter().chain(counts).collect()),
+            Words(padded(words, MOST_WORDS)),
+            At(extended),
+            Words(rest),
+            At(out),
+        ];
+        let groups = t.outputs.div_ceil(GROUP);
+        self.on_words("inner_product", [limbs, groups], args)
     }
 
     pub(crate) fn sum_limbs(&self, limbs: usize, [prime_of, a, b, out]: [u64; 4]) -> Result<()> {
-        self.launch_words("sum_limbs", [limbs, 1], &[prime_of, a, b, out].map(At))
+        self.on_words("sum_limbs", [limbs, 1], [prime_of, a, b, out].map(At))
+    }
+}
+
+/// Warps of a block of rows, for digits with so many sources and targets: as many as have the least to wait for each other. Two targets of a warp take
+/// twice as long as a source.
+fn warps(sizes: &[[usize; 2]]) -> usize {
+    let all = |warps: usize| -> usize {
+        let rounds = |[sources, targets]: [usize; 2]| {
+            sources.div_ceil(warps) + 2 * targets.div_ceil(2).div_ceil(warps)
+        };
+        warps * sizes.iter().copied().map(rounds).sum::<usize>()
+    };
+    (2..=MOST_WARPS)
+        .rev()
+        .min_by_key(|&warps| all(warps))
+        .unwrap_or(MOST_WARPS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::warps;
+
+    #[test]
+    fn warps_do_not_wait_for_each_other() {
+        assert_eq!(warps(&[[5, 10], [5, 10]]), 5);
+        assert_eq!(warps(&[[7, 7]]), 4);
+        assert_eq!(warps(&[[1, 1]]), 2);
     }
 }

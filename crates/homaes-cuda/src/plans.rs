@@ -6,16 +6,20 @@
 use crate::Result;
 use crate::args::{Tables, factor, least, map};
 use crate::driver::Driver;
+use crate::kernels::MOST_PRIMES;
 use crate::memory::Buffer;
 use homaes_bgv::Params;
 use homaes_bgv::device::{Addend, Pass, Post};
 use homaes_leveled::{Lowering, SwitchPlan};
+use homaes_math::Modulus;
 use homaes_math::rns::Conversion;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Sources of a conversion, its quotient among them.
 const SOURCES: usize = 16;
+/// Targets of a conversion, of one digit.
+const TARGETS: usize = 47;
 /// Rows that tables of constants have room for.
 const ROWS: usize = 16;
 /// Constants of passes that are kept for a plan. A batch has two kinds of passes for most plans; circuits of users have a few more.
@@ -158,6 +162,8 @@ pub(crate) struct PassConstants {
     pub(crate) addends: usize,
     /// constants of the addends, per source prime and row
     pub(crate) by_row: usize,
+    /// those of the first addend over R, as factors
+    pub(crate) first: usize,
     /// for MixColumns, per extended prime and row
     pub(crate) two: usize,
     /// P_l per source prime
@@ -210,14 +216,22 @@ fn packed(addend: &Addend<'_>) -> [u64; 2] {
 
 fn pass_constants(pass: &Pass<'_>, addends: &[Addend<'_>], tables: &mut Tables) -> PassConstants {
     let (params, plan) = (pass.params, &pass.plan.switch);
-    let mut by_row = Vec::new();
-    for addend in addends {
-        for (row, &i) in addend.by_row.iter().zip(&plan.from) {
-            let m = params.pool().modulus(i);
-            let row = row.iter().map(|&w| least(m, w));
-            by_row.extend(row.chain(core::iter::repeat(0.0)).take(ROWS));
-        }
-    }
+    let rows = || {
+        let rows = addends.iter().flat_map(|a| a.by_row.iter().zip(&plan.from));
+        rows.map(|(row, &i)| (params.pool().modulus(i), row))
+    };
+    let padded_row = |row: Vec<f64>, words: usize| {
+        let row = row.into_iter().chain(core::iter::repeat(0.0));
+        row.take(words).collect::<Vec<f64>>()
+    };
+    let by_row =
+        rows().flat_map(|(m, row)| padded_row(row.iter().map(|&w| least(m, w)).collect(), ROWS));
+    let by_row: Vec<f64> = by_row.collect();
+    let first = rows().take(plan.from.len()).flat_map(|(m, row)| {
+        let factors = row.iter().flat_map(|&w| factor(m, m.from_stored(w)));
+        padded_row(factors.collect(), 2 * ROWS)
+    });
+    let first: Vec<f64> = first.collect();
     let mut two = Vec::new();
     if let Post::MixKeys(exponents, _) = pass.post {
         for &i in &plan.extended {
@@ -234,50 +248,149 @@ fn pass_constants(pass: &Pass<'_>, addends: &[Addend<'_>], tables: &mut Tables) 
     PassConstants {
         addends: tables.words(addends.iter().flat_map(packed)),
         by_row: tables.reals(by_row),
+        first: tables.reals(first),
         two: tables.reals(two),
         special: tables.reals(special),
     }
 }
 
+/// Places of the tables of a conversion, in words, and its sizes.
+#[derive(Clone)]
+pub(crate) struct Convert {
+    /// primes of the limbs
+    pub(crate) source_prime: usize,
+    pub(crate) target_prime: usize,
+    /// what coefficients are multiplied by, per limb
+    pub(crate) scale: usize,
+    /// `struct Digit` each
+    pub(crate) digits: usize,
+    /// `struct Target` for each digit and target
+    pub(crate) table: usize,
+    /// of all digits
+    pub(crate) targets: usize,
+    /// limbs of an element
+    pub(crate) limbs: usize,
+    /// sources and targets of each digit
+    pub(crate) sizes: Vec<[usize; 2]>,
+}
+
+/// A digit: the places of its limbs, its conversion, and its targets, as far as it has them.
+struct ConvertDigit<'a> {
+    places: Vec<usize>,
+    conversion: &'a Conversion,
+    targets: Vec<Option<usize>>,
+}
+
+impl Convert {
+    /// The same, with another table of what coefficients are multiplied by.
+    pub(crate) fn with_scale(&self, scale: Option<usize>) -> Self {
+        let scale = scale.unwrap_or(self.scale);
+        Self {
+            scale,
+            ..self.clone()
+        }
+    }
+
+    fn new(
+        params: &Params,
+        [sources, targets]: [&[usize]; 2],
+        scale: Vec<[f64; 2]>,
+        digits: &[ConvertDigit<'_>],
+        tables: &mut Tables,
+    ) -> Self {
+        let moduli = targets.iter().map(|&i| params.pool().modulus(i));
+        let moduli: Vec<&Modulus> = moduli.collect();
+        let mut sizes = Vec::new();
+        let mut heads = Vec::new();
+        let mut table = Vec::new();
+        for digit in digits {
+            let own = |(at, target): (usize, &Option<usize>)| target.map(|_| at);
+            let held: Vec<usize> = digit.targets.iter().enumerate().filter_map(own).collect();
+            let count = digit.places.len();
+            assert!(
+                count < SOURCES && held.len() <= TARGETS,
+                "a conversion that is too large"
+            );
+            sizes.push([count, held.len()]);
+            let places = padded(digit.places.iter().copied(), SOURCES, 0);
+            let held_places = padded(held.iter().copied(), TARGETS + 1, 0);
+            let ints: Vec<usize> = core::iter::once(count)
+                .chain(places)
+                .chain([held.len()])
+                .chain(held_places)
+                .collect();
+            let pair = |pair: &[usize]| pair[0] as u64 | (pair[1] as u64) << 32;
+            heads.extend(ints.chunks(2).map(pair));
+            let inverses = digit.conversion.inverses().iter().map(|x| TWO_47 * x);
+            heads.extend(padded(inverses.map(f64::to_bits), SOURCES, 0));
+            for (target, m) in digit.targets.iter().zip(&moduli) {
+                match target {
+                    Some(j) => table.extend(target_words(digit.conversion, *j, m)),
+                    None => table.extend([0; 2 + 2 * SOURCES]),
+                }
+            }
+        }
+        Self {
+            source_prime: tables.places(sources.iter().copied()),
+            target_prime: tables.places(targets.iter().copied()),
+            scale: tables.reals(scale.into_iter().flatten()),
+            digits: tables.words(heads),
+            table: tables.words(table),
+            targets: targets.len(),
+            limbs: sources.len(),
+            sizes,
+        }
+    }
+}
+
+const TWO_47: f64 = (1u64 << 47) as f64;
+/// Bits of 1, and of 1.5 · 2^52.
+const ONE: u64 = 1.0f64.to_bits();
+const MAGIC: u64 = 6_755_399_441_055_744.0f64.to_bits();
+
+/// `struct Target`: constants without the factors R.
+fn target_words(conversion: &Conversion, j: usize, m: &Modulus) -> Vec<u64> {
+    let c = conversion.combination(j);
+    let constants = c.constants.iter().map(|&w| least(m, m.from_stored(w)));
+    let constants: Vec<f64> = padded(constants, SOURCES, 0.0).collect();
+    let part = |c: f64| TWO_47 * (c / m.p() as f64);
+    let near: f64 = constants.iter().map(|&c| -part(c)).sum();
+    let whole = |c: f64| (c as i64).cast_unsigned();
+    let bits = constants
+        .iter()
+        .fold(0u64, |s, &c| s.wrapping_add(whole(c)));
+    let excess = MAGIC.wrapping_mul(32 * m.p());
+    let low = excess.wrapping_sub(ONE.wrapping_mul(bits));
+    let pairs = constants
+        .iter()
+        .flat_map(|&c| [whole(c), part(c).to_bits()]);
+    [near.to_bits(), low].into_iter().chain(pairs).collect()
+}
+
+fn padded<T: Copy>(
+    some: impl IntoIterator<Item = T>,
+    count: usize,
+    zero: T,
+) -> impl Iterator<Item = T> {
+    some.into_iter().chain(core::iter::repeat(zero)).take(count)
+}
+
 /// Places of the tables of a [`Lowering`], in words.
 pub(crate) struct LoweringTables {
-    pub(crate) dropped: usize,
+    /// of what is dropped
     pub(crate) places: usize,
-    pub(crate) counts: usize,
-    pub(crate) skip: usize,
-    pub(crate) constants: usize,
-    pub(crate) inverses: usize,
-    pub(crate) scale: usize,
-    pub(crate) to: usize,
+    pub(crate) convert: Convert,
     pub(crate) kept: usize,
     pub(crate) factor: usize,
-    pub(crate) order: usize,
-}
-
-/// Of the conversion's sources, [`SOURCES`] numbers each.
-fn padded<T: Copy>(some: impl IntoIterator<Item = T>, zero: T) -> impl Iterator<Item = T> {
-    some.into_iter()
-        .chain(core::iter::repeat(zero))
-        .take(SOURCES)
-}
-
-/// Constants of target `j`, without the factors R.
-fn constants(conversion: &Conversion, j: usize) -> impl Iterator<Item = f64> {
-    let c = conversion.combination(j);
-    let words = c.constants.iter();
-    padded(
-        words.map(move |&w| least(c.modulus, c.modulus.from_stored(w))),
-        0.0,
-    )
 }
 
 /// The tables of a modulus switch.
 fn lowering_tables(params: &Params, plan: &Lowering, tables: &mut Tables) -> LoweringTables {
     let pool = params.pool();
     let (dropped, to) = (plan.dropped(), plan.to());
-    let count = dropped.len();
     let conversion = plan.conversion();
     let scales = conversion.scales().iter().zip(plan.dropped_primes());
+    let scales = scales.map(|(c, &i)| factor(pool.modulus(i), c.w));
     let kept = (0..to.len()).map(|j| plan.source(j).map_or(-1, |at| at as i32));
     let kept: Vec<i32> = kept.collect();
     let factors = (0..to.len()).map(|j| {
@@ -285,16 +398,15 @@ fn lowering_tables(params: &Params, plan: &Lowering, tables: &mut Tables) -> Low
         plan.factor(j).map_or([0.0; 2], |c| factor(m, c.w))
     });
     let factors: Vec<f64> = factors.flatten().collect();
+    let digit = ConvertDigit {
+        places: (0..dropped.len()).collect(),
+        conversion,
+        targets: (0..to.len()).map(Some).collect(),
+    };
+    let primes = [plan.dropped_primes(), to];
     LoweringTables {
-        dropped: tables.places(plan.dropped_primes().iter().copied()),
         places: tables.places(dropped.iter().copied()),
-        order: tables.places(padded(0..count, 0)),
-        counts: tables.places([count]),
-        skip: tables.places(vec![0; to.len()]),
-        constants: tables.reals((0..to.len()).flat_map(|j| constants(conversion, j))),
-        inverses: tables.reals(padded(conversion.inverses().iter().copied(), 0.0)),
-        scale: tables.reals(scales.flat_map(|(c, &i)| factor(pool.modulus(i), c.w))),
-        to: tables.places(to.iter().copied()),
+        convert: Convert::new(params, primes, scales.collect(), &[digit], tables),
         kept: tables.ints(kept),
         factor: tables.reals(factors),
     }
@@ -302,20 +414,23 @@ fn lowering_tables(params: &Params, plan: &Lowering, tables: &mut Tables) -> Low
 
 /// Places of the tables of a key switching, in words.
 pub(crate) struct SwitchTables {
-    pub(crate) from: usize,
-    pub(crate) extended: usize,
+    /// from elements as they are
+    pub(crate) convert: Convert,
+    /// from elements that are not multiplied by `scale` yet: what coefficients are multiplied by instead
+    pub(crate) unscaled: usize,
+    /// by digit and extended prime: whether it is one of the digit's own
     pub(crate) own: usize,
-    pub(crate) places: usize,
-    pub(crate) counts: usize,
-    pub(crate) constants: usize,
-    pub(crate) inverses: usize,
-    /// of coefficients, for the conversion
-    pub(crate) words: usize,
-    /// (P/P_l)⁻¹
+    /// the digit that owns an extended prime, or -1
+    pub(crate) owner: usize,
+    /// (P/P_l)⁻¹ per source prime, and 1
     pub(crate) scale: usize,
-    /// the same without the factor R of a product
+    pub(crate) unit: usize,
+    /// (P/P_l)⁻¹ without the factor R of a product
     pub(crate) unstored_scale: usize,
+    /// places 0, 1, …
     pub(crate) order: usize,
+    /// place of an extended prime among those that the division drops, or -1
+    pub(crate) dropped: usize,
     /// of the division
     pub(crate) down: LoweringTables,
 }
@@ -323,42 +438,59 @@ pub(crate) struct SwitchTables {
 fn switch_tables(params: &Params, plan: &SwitchPlan, tables: &mut Tables) -> SwitchTables {
     let pool = params.pool();
     let (from, extended) = (&plan.from, &plan.extended);
+    assert!(
+        pool.count() <= MOST_PRIMES,
+        "more primes than the kernels have room for"
+    );
     let digits = || plan.digits.iter();
     let own = digits().flat_map(|d| (0..extended.len()).map(|at| usize::from(d.owns(at))));
     let own: Vec<usize> = own.collect();
-    let all = digits().flat_map(|d| (0..extended.len()).map(move |at| (d, at)));
-    let all = all.flat_map(|(d, at)| -> Vec<f64> {
-        match d.target(at) {
-            Some(target) => constants(d.conversion(), target).collect(),
-            None => vec![0.0; SOURCES],
-        }
+    let owner = (0..extended.len()).map(|at| {
+        let owner = digits().position(|d| d.owns(at));
+        owner.map_or(-1, |d| d as i32)
     });
-    let all: Vec<f64> = all.collect();
-    let mut words = vec![[0.0; 2]; from.len()];
+    let owner: Vec<i32> = owner.collect();
+    let dropped = (0..extended.len()).map(|at| {
+        let place = plan.down.dropped().iter().position(|&d| d == at);
+        place.map_or(-1, |place| place as i32)
+    });
+    let dropped: Vec<i32> = dropped.collect();
+    let mut words = vec![0; from.len()];
     for d in digits() {
         for (&at, c) in d.own.iter().zip(d.conversion().scales()) {
-            words[at] = factor(pool.modulus(from[at]), c.w);
+            words[at] = c.w;
         }
     }
-    let scales = || {
-        plan.scale
-            .iter()
-            .zip(from)
-            .map(|(c, &i)| (c.w, pool.modulus(i)))
+    let source = |at: usize| (pool.modulus(from[at]), words[at], plan.scale[at].w);
+    let by_source = |of: &dyn Fn(&Modulus, u64, u64) -> u64| -> Vec<[f64; 2]> {
+        let places = 0..from.len();
+        let factors = places.map(|at| {
+            let (m, words, scale) = source(at);
+            factor(m, of(m, words, scale))
+        });
+        factors.collect()
+    };
+    let each: Vec<ConvertDigit<'_>> = digits()
+        .map(|d| ConvertDigit {
+            places: d.own.clone(),
+            conversion: d.conversion(),
+            targets: (0..extended.len()).map(|at| d.target(at)).collect(),
+        })
+        .collect();
+    let scale = by_source(&|_, words, _| words);
+    let reals = |tables: &mut Tables, of: &dyn Fn(&Modulus, u64, u64) -> u64| {
+        tables.reals(by_source(of).into_iter().flatten())
     };
     SwitchTables {
-        from: tables.places(from.iter().copied()),
-        extended: tables.places(extended.iter().copied()),
+        convert: Convert::new(params, [from, extended], scale, &each, tables),
+        unscaled: reals(tables, &|m, words, scale| m.mul(words, scale)),
         own: tables.places(own),
-        places: tables.places(digits().flat_map(|d| padded(d.own.iter().copied(), 0))),
-        counts: tables.places(digits().map(|d| d.own.len())),
-        constants: tables.reals(all),
-        inverses: tables
-            .reals(digits().flat_map(|d| padded(d.conversion().inverses().iter().copied(), 0.0))),
-        words: tables.reals(words.into_iter().flatten()),
-        scale: tables.reals(scales().flat_map(|(w, m)| factor(m, w))),
-        unstored_scale: tables.reals(scales().flat_map(|(w, m)| factor(m, m.from_stored(w)))),
+        owner: tables.ints(owner),
+        scale: reals(tables, &|_, _, scale| scale),
+        unit: reals(tables, &|_, _, _| 1),
+        unstored_scale: reals(tables, &|m, _, scale| m.from_stored(scale)),
         order: tables.places(0..from.len()),
+        dropped: tables.ints(dropped),
         down: lowering_tables(params, &plan.down, tables),
     }
 }

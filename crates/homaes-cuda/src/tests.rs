@@ -1,326 +1,236 @@
-//! The four kernels that hold the work, each against the processor, on words up to the edges of their ranges.
+//! Passes and modulus switches, each against the processor, on words up to the edges of their ranges.
 
+#[cfg(feature = "emulator")]
 mod barriers;
 #[cfg(feature = "emulator")]
 mod faults;
 
-use crate::args::Arg::{At, Int, Map};
-use crate::args::{Tables, factor, least, map};
 use crate::cuda::Cuda;
-use crate::launch::Digits;
-use crate::memory::Buffer;
-use homaes_bgv::{ParamSet, Params, sets};
-use homaes_math::KeyLimb;
-use homaes_math::kernel::{self, Tensor};
-use homaes_math::product::{Factor, ProductSums, product_sums};
-use homaes_math::rns::Conversion;
-use homaes_math::{Modulus, Transform};
+use homaes_aes::{Direction, Layout, RoundKeys};
+use homaes_bgv::device::{Addend, Device, Factors, Pass, Processor, Shape, Summands};
+use homaes_bgv::{Aes, EvalKey, ParamSet, Params, Result, SecretKey, WrappedKey, Wrapping, sets};
+use homaes_leveled::{Lowering, Meter, Poly};
+use homaes_math::Words;
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A small ring and the one of the secure sets.
-const SETS: [&ParamSet; 2] = [&sets::TOY_255, &sets::AES128];
+/// Addends of a sum: more than a sum of products holds.
+const ADDENDS: usize = 40;
 
-/// Three primes of a set on a GPU: two sources, and a target.
-struct Bench {
-    params: Arc<Params>,
+/// The processor, which compares the GPU with itself for every operation, on other words than it is asked for.
+struct Compared {
     cuda: Cuda,
-    n: usize,
+    /// operations that are compared before an error ends the cipher
+    left: AtomicUsize,
 }
 
-const SOURCES: [usize; 2] = [4, 5];
-const TARGET: usize = 6;
-
-impl Bench {
-    /// Nothing, where the reason is printed.
-    fn new(set: &ParamSet) -> Option<Self> {
-        let params = Params::new(set).unwrap();
-        let n = params.ring().n();
-        match Cuda::new(&params, 0) {
-            Ok(cuda) => Some(Self { params, cuda, n }),
-            Err(why) => {
-                println!("skipped: {why}");
-                None
-            }
+/// A polynomial over some primes, of words below 2p, every third of them next to 0, p or 2p.
+fn edges(params: &Params, basis: &[usize], seed: u64) -> Poly {
+    let limb = |&i: &usize| -> Words {
+        let p = params.pool().modulus(i).p();
+        let ends = [0, 1, p - 1, p, p + 1, 2 * p - 2, 2 * p - 1];
+        let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ i as u64;
+        let mut limb = Words::zeroed(params.ring().n());
+        for word in limb.iter_mut() {
+            state = state
+                .wrapping_mul(0x5851_f42d_4c95_7f2d)
+                .wrapping_add(0x1405_7b7e_f767_814f);
+            let random = state >> 11;
+            *word = match random % 3 {
+                0 => ends[(random / 3 % 7) as usize],
+                _ => random % (2 * p),
+            };
         }
+        limb
+    };
+    Poly {
+        limbs: basis.iter().map(limb).collect(),
     }
+}
 
-    fn transform(&self, i: usize) -> &Transform {
-        self.params.pool().transform(i)
-    }
-
-    fn modulus(&self, i: usize) -> &Modulus {
-        self.params.pool().modulus(i)
-    }
-
-    /// Words below `bound`, some of them next to it.
-    fn limb(&self, bound: u64, seed: u64) -> Vec<u64> {
-        let word = |i: u64| match i % 89 {
-            0 => bound - 1,
-            1 => 0,
-            _ => (i + 1).wrapping_mul(seed * 2 + 0x9e37_79b9_7f4a_7c15) % bound,
-        };
-        (0..self.n as u64).map(word).collect()
-    }
-
-    fn buffer(&self, words: &[u64]) -> Buffer {
-        Buffer::of(&self.cuda.gpu.driver, words).unwrap()
-    }
-
-    fn scratch(&self, limbs: usize) -> Buffer {
-        Buffer::new(&self.cuda.gpu.driver, limbs * self.n).unwrap()
-    }
-
-    fn words(&self, buffer: &Buffer, limbs: usize) -> Vec<Vec<u64>> {
-        let mut out = vec![vec![0; self.n]; limbs];
-        for (i, limb) in out.iter_mut().enumerate() {
-            buffer.read(i * self.n, limb).unwrap();
-        }
-        out
-    }
-
-    fn canonical(&self, prime: usize, limb: &[u64]) -> Vec<u64> {
-        let m = self.modulus(prime);
+fn canonical(params: &Params, basis: &[usize], poly: &Poly) -> Vec<Vec<u64>> {
+    let limbs = poly.limbs.iter().zip(basis);
+    let limb = |(limb, &i): (&Words, &usize)| {
+        let m = params.pool().modulus(i);
         assert!(limb.iter().all(|&x| x < 2 * m.p()));
         limb.iter().map(|&x| m.canonical(x)).collect()
+    };
+    limbs.map(limb).collect()
+}
+
+impl Compared {
+    fn count(&self) -> Result<()> {
+        match self.left.fetch_sub(1, Ordering::Relaxed) {
+            0 => Err(homaes_bgv::Error::Device(homaes_leveled::Fault(
+                "enough".into(),
+            ))),
+            _ => Ok(()),
+        }
     }
 
-    fn conversion(&self) -> Conversion {
-        let sources = SOURCES.map(|i| *self.modulus(i));
-        Conversion::new(&sources, &[*self.modulus(TARGET)], |_| 3, |_| 5)
-    }
-
-    /// Tables for the conversion as one digit.
-    fn digit(&self, tables: &mut Tables) -> [usize; 5] {
-        let c = self.conversion();
-        let (m, combination) = (self.modulus(TARGET), c.combination(0));
-        let constants = combination.constants.iter().map(|&w| m.from_stored(w));
-        let mut constants: Vec<f64> = constants.map(|w| least(m, w)).collect();
-        constants.resize(16, 0.0);
-        [
-            tables.places((0..16).map(|i| i % 2)),
-            tables.places([2]),
-            tables.places([0]),
-            tables.reals(constants),
-            tables.reals(c.inverses().iter().copied()),
-        ]
+    fn compare(&self, params: &Params, to: &[usize], found: &[Poly], want: &[Poly]) {
+        assert_eq!(found.len(), want.len());
+        for (found, want) in found.iter().zip(want) {
+            let [found, want] = [found, want].map(|poly| canonical(params, to, poly));
+            assert!(found == want);
+        }
     }
 }
 
-/// The digit whose tables are at these places.
-fn digits(tables: &Buffer, at: [usize; 5]) -> Digits {
-    let [places, counts, skip, constants, inverses] = at.map(|at| tables.at(at));
-    Digits {
-        count: 1,
-        places,
-        counts,
-        skip,
-        constants,
-        inverses,
-        limbs: 2,
-    }
-}
-
-#[test]
-fn conversion_and_transform() {
-    for b in SETS.into_iter().filter_map(Bench::new) {
-        let c = b.conversion();
-        let ring = b.params.ring();
-        let mut sources: Vec<Vec<u64>> = SOURCES
-            .iter()
-            .map(|&i| b.limb(b.modulus(i).p(), i as u64))
+impl Device for Compared {
+    fn pass(&self, pass: &Pass<'_>) -> Result<Vec<[Poly; 2]>> {
+        self.count()?;
+        let (params, from) = (pass.params, &pass.plan.switch.from);
+        let made: Vec<Poly> = (0..8 * ADDENDS as u64)
+            .map(|seed| edges(params, from, seed % 61))
             .collect();
-        sources.push(b.limb(3, 9));
-        let sources: Vec<&[u64]> = sources.iter().map(|s| &s[..]).collect();
-        let mut want = vec![0; b.n];
-        c.combine(ring, 0, &sources, &mut want);
-        b.transform(TARGET).forward(&mut want);
-        let mut tables = Tables::default();
-        let target = tables.places([TARGET]);
-        let at = b.digit(&mut tables);
-        let tables = b.buffer(&tables.0);
-        let d = digits(&tables, at);
-        let (y, v, out) = (
-            b.buffer(&sources[..2].concat()),
-            b.buffer(sources[2]),
-            b.scratch(1),
-        );
-        let gpu = &b.cuda.gpu;
-        gpu.rows_combine([1, 1], tables.at(target), &d, [y.at(0), v.at(0), out.at(0)])
-            .unwrap();
-        gpu.columns_forward([1, 1], tables.at(target), &d, out.at(0))
-            .unwrap();
-        let found = &b.words(&out, 1)[0];
-        assert!(b.canonical(TARGET, found) == b.canonical(TARGET, &want));
-    }
-}
-
-#[test]
-fn inverse_scale_and_quotient() {
-    for b in SETS.into_iter().filter_map(Bench::new) {
-        let (c, ring) = (b.conversion(), b.params.ring());
-        let limbs = SOURCES.map(|i| b.limb(2 * b.modulus(i).p(), i as u64));
-        let mut want = limbs.to_vec();
-        for (k, &i) in SOURCES.iter().enumerate() {
-            b.transform(i).inverse(&mut want[k]);
-            c.prepare_in_place(ring, k, &mut want[k]);
-        }
-        let ys: Vec<&[u64]> = want.iter().map(|y| &y[..]).collect();
-        let mut quotient = vec![0; b.n];
-        c.quotient(ring, &ys, &mut quotient);
-        want.push(quotient);
-        let mut tables = Tables::default();
-        let primes = tables.places(SOURCES);
-        let order = tables.places([0, 1]);
-        let scales = c.scales().iter().zip(SOURCES);
-        let scale = tables.reals(scales.flat_map(|(c, i)| factor(b.modulus(i), c.w)));
-        let at = b.digit(&mut tables);
-        let input = b.buffer(&limbs.concat());
-        let source = tables.words([input.at(0)]);
-        let tables = b.buffer(&tables.0);
-        let [primes, order, scale, source] = [primes, order, scale, source].map(|at| tables.at(at));
-        let (y, v) = (b.scratch(2), b.scratch(1));
-        let gpu = &b.cuda.gpu;
-        gpu.rows_inverse([2, 1], [primes, order, source, y.at(0)])
-            .unwrap();
-        gpu.columns_scale([2, 1], [primes, scale, y.at(0)]).unwrap();
-        gpu.quotient(1, &digits(&tables, at), [y.at(0), v.at(0)])
-            .unwrap();
-        let mut found = b.words(&y, 2);
-        found.extend(b.words(&v, 1));
-        // canonical words, and the roundings of the quotient: equal as they are
-        assert!(found == want);
-    }
-}
-
-#[test]
-fn products_with_keys() {
-    for b in SETS.into_iter().filter_map(Bench::new) {
-        for product in [true, false] {
-            let (ring, m, t) = (b.params.ring(), b.modulus(TARGET), b.transform(TARGET));
-            let p = m.p();
-            let inputs: Vec<Vec<u64>> = (0..4).map(|k| b.limb(2 * p, 100 + k)).collect();
-            let keys: Vec<Vec<u64>> = (0..8).map(|k| b.limb(p, k)).collect();
-            let coefficients: Vec<Vec<u64>> = (0..4).map(|k| b.limb(2 * p, 50 + k)).collect();
-            let galois = ring.frobenius(3);
-            let (scale, special) = (m.shoup(p - 2), p - 3);
-            // the first digit owns the prime, where it is a source
-            let limbs: Vec<KeyLimb> = keys.iter().map(|k| KeyLimb::new(k)).collect();
-            let key = |k: usize| [&limbs[2 * k], &limbs[2 * k + 1]];
-            let terms = [
-                (
-                    if product {
-                        Factor::Third
-                    } else {
-                        Factor::Digit(0)
-                    },
-                    key(0),
-                ),
-                (Factor::Digit(1), key(1)),
-                (
-                    if product {
-                        Factor::Fourth
-                    } else {
-                        Factor::Digit(2)
-                    },
-                    key(2),
-                ),
-                (Factor::Digit(3), key(3)),
-            ];
-            let by_row = vec![special; ring.rows()];
-            let tensor = Tensor {
-                x: [&inputs[0], &inputs[1]],
-                y: [&inputs[2], &inputs[3]],
-                map: &galois,
-                scale,
-            };
-            let sums = ProductSums {
-                tensors: if product { &[tensor] } else { &[] },
-                by_row: &by_row,
-                terms: &terms,
-            };
-            let mut digits = coefficients.clone();
-            for row in digits.iter_mut().flat_map(|d| d.chunks_mut(ring.row_len())) {
-                t.forward_rows(row);
-            }
-            let rows = digits.concat();
-            let digits: Vec<&mut [u64]> = digits.iter_mut().map(|d| &mut d[..]).collect();
-            let mut want = [vec![0; b.n], vec![0; b.n]];
-            let out = want.each_mut().map(|w| &mut w[..]);
-            product_sums(ring, t, &sums, &mut [digits], &mut [out]);
-            let mut tables = Tables::default();
-            let prime = tables.places([TARGET]);
-            let own = tables.places([usize::from(product), 0]);
-            let scale = tables.reals(factor(m, m.from_stored(scale.w)));
-            let special = tables.reals([least(m, special); 16]);
-            // keys hold a limb for every prime; that of the target is in place
-            let held: Vec<Buffer> = keys.iter().map(|k| b.buffer(k)).collect();
-            let keys = held
+        let pairs: Vec<[Poly; 2]> = (0..4 * pass.outputs.len() as u64)
+            .map(|seed| [2, 3].map(|k| edges(params, from, 100 * k + seed)))
+            .collect();
+        let shape = Shape {
+            uses: pass.shape.uses.clone(),
+            addends: pass
+                .shape
+                .addends
                 .iter()
-                .map(|k| k.at(0).wrapping_sub(8 * (TARGET * b.n) as u64));
-            let keys = tables.words(keys);
-            let held_inputs: Vec<Buffer> = inputs.iter().map(|x| b.buffer(x)).collect();
-            let xs = tables.words(held_inputs[..2].iter().map(|x| x.at(0)));
-            let ys = tables.words(held_inputs[2..].iter().map(|x| x.at(0)));
-            let tables = b.buffer(&tables.0);
-            let at = |at: usize| At(tables.at(at));
-            let (extended, out) = (b.buffer(&rows), b.scratch(2));
-            b.cuda
-                .gpu
-                .product_columns(
-                    [1, 1],
-                    &[
-                        at(prime),
-                        Int(usize::from(product)),
-                        at(own),
-                        Int(2),
-                        At(extended.at(0)),
-                        at(xs),
-                        at(ys),
-                        Map(map(&galois)),
-                        at(scale),
-                        at(special),
-                        at(keys),
-                        At(out.at(0)),
-                    ],
-                )
-                .unwrap();
-            for (found, want) in b.words(&out, 2).iter().zip(&want) {
-                assert!(b.canonical(TARGET, found) == b.canonical(TARGET, want));
-            }
-        }
+                .copied()
+                .cycle()
+                .take(ADDENDS)
+                .collect::<Vec<Addend<'_>>>(),
+            unscaled: pass.shape.unscaled,
+        };
+        let mut product = false;
+        let outputs = pass
+            .outputs
+            .iter()
+            .enumerate()
+            .map(|(k, output)| match output {
+                Summands::Product(factors) => {
+                    product = true;
+                    let [x, y] = [&pairs[2 * k], &pairs[2 * k + 1]];
+                    Summands::Product(Factors {
+                        x,
+                        y,
+                        map: factors.map,
+                    })
+                }
+                Summands::Stored { pieces, .. } => Summands::Stored {
+                    pieces: made[k..][..pieces.len()].iter().collect(),
+                    addends: made[k + 7..][..ADDENDS].iter().collect(),
+                },
+            });
+        let outputs: Vec<Summands<'_>> = outputs.collect();
+        let edged = Pass {
+            shape: if product { pass.shape } else { &shape },
+            outputs: &outputs,
+            ..*pass
+        };
+        assert!(Cuda::has(&edged));
+        let [found, want] = [&self.cuda as &dyn Device, &Processor].map(|device| {
+            device
+                .pass(&edged)
+                .unwrap()
+                .into_iter()
+                .flatten()
+                .collect::<Vec<Poly>>()
+        });
+        self.compare(params, pass.plan.switch.down.to(), &found, &want);
+        Processor.pass(pass)
+    }
+
+    fn mod_down(
+        &self,
+        params: &Params,
+        meter: &Meter,
+        plan: &Lowering,
+        all: &[&Poly],
+    ) -> Result<Vec<Poly>> {
+        self.count()?;
+        let dropped = plan.dropped().iter().zip(plan.dropped_primes());
+        let kept = (0..plan.to().len()).filter_map(|j| Some((plan.source(j)?, plan.to()[j])));
+        let mut from: Vec<(usize, usize)> = dropped.map(|(&at, &i)| (at, i)).chain(kept).collect();
+        from.sort_unstable();
+        let from: Vec<usize> = from.into_iter().map(|(_, i)| i).collect();
+        // more than are switched in one call
+        let edged: Vec<Poly> = (0..70).map(|seed| edges(params, &from, seed)).collect();
+        let edged: Vec<&Poly> = edged
+            .iter()
+            .take(if params.ring().cols() == 1 { 70 } else { 1 })
+            .collect();
+        let [found, want] = [&self.cuda as &dyn Device, &Processor]
+            .map(|device| device.mod_down(params, meter, plan, &edged).unwrap());
+        self.compare(params, plan.to(), &found, &want);
+        Processor.mod_down(params, meter, plan, all)
+    }
+
+    fn add(&self, params: &Params, basis: &[usize], a: &mut Poly, b: &Poly) -> Result<()> {
+        let x = edges(params, basis, 1);
+        let [mut found, mut want] = [x.clone(), x];
+        self.cuda.add(params, basis, &mut found, b)?;
+        Processor.add(params, basis, &mut want, b)?;
+        self.compare(params, basis, &[found], &[want]);
+        Processor.add(params, basis, a, b)
+    }
+
+    fn upload(&self, a: &Poly) -> Result<()> {
+        Processor.upload(a)
     }
 }
 
+/// Compares so many operations of a cipher; gives how many it did not come to.
+fn compared(
+    set: &ParamSet,
+    layout: &'static [Layout],
+    direction: Direction,
+    most: usize,
+) -> Option<usize> {
+    let params = Params::new(set).unwrap();
+    let cuda = match Cuda::new(&params, 0) {
+        Ok(cuda) => cuda,
+        Err(why) => {
+            println!("skipped: {why}");
+            return None;
+        }
+    };
+    let mut rng = ChaCha20Rng::from_seed([9; 32]);
+    let secret = SecretKey::generate(&params, &mut rng).unwrap();
+    let eval = EvalKey::generate(&secret, &mut rng);
+    let keys = RoundKeys::expand(&[0x3c; 16]).unwrap();
+    let how = Wrapping {
+        direction,
+        layouts: layout,
+        levels_left: None,
+    };
+    let wrapped = WrappedKey::encrypt(&secret, &keys, how, &mut rng).unwrap();
+    let device = Arc::new(Compared {
+        cuda,
+        left: AtomicUsize::new(most),
+    });
+    let aes = Aes::new(&eval, &wrapped, layout[0])
+        .unwrap()
+        .on(&(device.clone() as Arc<dyn Device>));
+    let input: Vec<_> = (0..params.blocks_per_batch(layout[0]))
+        .map(|b| [b as u8; 16])
+        .collect();
+    let done = aes.evaluate(&input);
+    let left = device.left.load(Ordering::Relaxed);
+    assert_eq!(done.is_ok(), left <= most, "{:?}", done.err());
+    Some(left)
+}
+
 #[test]
-fn mixing_and_keys() {
-    for b in SETS.into_iter().filter_map(Bench::new) {
-        let (ring, m, t) = (b.params.ring(), b.modulus(TARGET), b.transform(TARGET));
-        let sums: Vec<Vec<u64>> = (0..8).map(|k| b.limb(2 * m.p(), k)).collect();
-        let keys: Vec<Vec<u64>> = (0..8).map(|k| b.limb(m.p(), 20 + k)).collect();
-        let two = t.row_values(&[1, 5, 9]);
-        let shoup: Vec<_> = two.iter().map(|&w| m.shoup(w)).collect();
-        let p = m.shoup(m.p() - 7);
-        let mut want = sums.clone();
-        for part in 0..2 {
-            let mut column = want.iter_mut().skip(part).step_by(2);
-            let column = [(); 4].map(|()| &mut column.next().unwrap()[..]);
-            kernel::mix_column(ring, m, &shoup, column);
-        }
-        for (sum, key) in want.iter_mut().zip(&keys) {
-            kernel::scale_add(ring, m, key, p, sum);
-        }
-        let mut tables = Tables::default();
-        let prime = tables.places([TARGET]);
-        let two = tables.reals(two.iter().flat_map(|&w| factor(m, w)));
-        let p = tables.reals(factor(m, p.w));
-        let held: Vec<Buffer> = keys.iter().map(|k| b.buffer(k)).collect();
-        let keys = tables.words(held.iter().map(|k| k.at(0)));
-        let (tables, sums) = (b.buffer(&tables.0), b.buffer(&sums.concat()));
-        let [prime, two, p, keys] = [prime, two, p, keys].map(|at| At(tables.at(at)));
-        let args = [prime, Int(1), two, p, keys, At(sums.at(0))];
-        b.cuda.gpu.mix_keys(1, &args).unwrap();
-        for (found, want) in b.words(&sums, 8).iter().zip(&want) {
-            assert!(b.canonical(TARGET, found) == b.canonical(TARGET, want));
-        }
+fn toy_operations() {
+    for direction in Direction::ALL {
+        let left = compared(&sets::TOY_255, &[Layout::Sliced], direction, 1000);
+        assert!(left.is_none_or(|left| left < 950));
     }
+}
+
+/// A round of products and sums of images at the size of the secure sets: plans of the top level, of two digits.
+#[test]
+fn operations_at_full_size() {
+    let left = compared(&sets::AES128, &[Layout::Packed], Direction::Encrypt, 8);
+    assert!(left.is_none_or(|left| left > 8));
 }

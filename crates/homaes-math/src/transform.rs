@@ -35,7 +35,8 @@ struct Axis {
     roots: Vec<Shoup>,
 }
 
-/// Constants of one way of the transform on eight lanes: first the axis of 257, as four times a DFT of length 16, then that of 17 as two, then those of 3 and 5.
+/// Constants of one way of the transform on eight lanes: the axis of 257, as four times a DFT of length 16, and that of 17 as two with those of 3 and 5 in the
+/// midst.
 #[derive(Clone, Debug)]
 pub struct Constants {
     /// w^0 … w^7 for the root of a DFT of length 16 on the axis of 257, then of 17
@@ -44,16 +45,9 @@ pub struct Constants {
     pub twiddle: Vec<u64>,
     /// between the directions, at 16 k1 + k2
     pub middle257: Vec<u64>,
-    /// between the directions on the axis of 17
-    pub middle17: [u64; 16],
-    /// kernel value of the axis of 3
-    pub three: u64,
-    /// K(0) + K(2) of the axis of 5
-    pub five_even: u64,
-    /// ±(K(0) - K(2)) by lane
-    pub five_odd: [u64; 8],
-    /// K(1) - K(3)
-    pub five_swap: u64,
+    /// between the directions on the axis of 17, joined with the correlations on the axes of 3 and 5, of what butterflies on these gave: by row the factors of
+    /// each lane's own number and of its neighbour's
+    pub joined: Vec<[[u64; 8]; 2]>,
 }
 
 /// Where a transform takes its input from: n lazy words.
@@ -167,7 +161,8 @@ impl Transform {
         }
         Some([Direction::Forward, Direction::Inverse].map(|dir| {
             let kernels = short_kernels(&self.ring, &self.modulus, dir);
-            simd::Tables::new(&self.ring, &self.modulus, &kernels).constants()
+            simd::Tables::new(&self.ring, &self.modulus, &kernels)
+                .constants(&self.modulus, &kernels)
         }))
     }
 

@@ -29,24 +29,8 @@ pub(crate) struct Tables {
 impl Tables {
     pub(super) fn new(m: &Modulus, t: &super::Tables, k: &Kernels) -> Self {
         let factor = |s: &Shoup| Factor::new(m, s.w);
-        let (three, five) = (&k.direct[2], &k.direct[3]);
-        let three = [m.add(three[0], three[1]), m.sub(three[0], three[1])];
-        let half = m.inv(2);
         let lanes = |row: usize| {
-            let middle = if t.rows > 1 { t.middle17[row].w } else { 1 };
-            // of inputs e and e + 2 the sum, then the difference
-            let joined = |lane: usize, e: usize| {
-                let five = if lane % 4 < 2 {
-                    m.add(five[e], five[(e + 2) % 4])
-                } else {
-                    m.sub(five[e], five[(e + 2) % 4])
-                };
-                Factor::new(m, m.mul(m.mul(m.mul(middle, half), three[lane / 4]), five))
-            };
-            let terms: [[Factor; 8]; 2] = [
-                core::array::from_fn(|lane| joined(lane, lane % 2 * 2)),
-                core::array::from_fn(|lane| joined(lane, 1)),
-            ];
+            let terms = super::joined(m, t, k, row).map(|term| term.map(|w| Factor::new(m, w)));
             terms.map(|term| [term.map(|f| f.w), term.map(|f| f.q)])
         };
         Self {

@@ -178,33 +178,17 @@ pub(crate) struct Tables {
     middle257: Vec<Shoup>,
     /// K̂(k)/16
     middle17: [Shoup; 16],
-    /// kernel value of the axis of 3
-    three: Shoup,
-    /// K(0) + K(2) of the axis of 5
-    five_even: Shoup,
-    /// ±(K(0) - K(2)) by lane, and K(1) - K(3): constants and quotients
-    five_odd: [[u64; 8]; 2],
-    five_swap: Shoup,
 }
 
 impl Tables {
     /// Tables for a ring with both of 3 and 5 (eight lanes) and at least one longer axis.
     ///
-    /// The lanes stage returns twice its result; the half is folded into one of the middle tables.
+    /// What joins the axes of 3 and 5 to that of 17 is in [`joined`]; their half is in one of the middle tables.
     pub(crate) fn new(ring: &Ring, m: &Modulus, k: &Kernels) -> Self {
         let half = m.inv(2);
         let [has17, has257] = [ring.rows() > 1, ring.cols() > 1];
         let scaled = |x: u64, by_half: bool| m.shoup(if by_half { m.mul(x, half) } else { x });
         let middle = &k.middle;
-        let five = &k.direct[3];
-        let odd = m.sub(five[0], five[2]);
-        let odd_lane = |l: usize| {
-            m.shoup(if l.is_multiple_of(2) {
-                odd
-            } else {
-                m.sub(0, odd)
-            })
-        };
         let powers = |w: u64| core::array::from_fn(|i| m.shoup(m.pow(w, i as u64)));
         Self {
             rows: ring.rows(),
@@ -217,32 +201,43 @@ impl Tables {
                 .map(|i| scaled(middle[1][i / 16 + 16 * (i % 16)], !has17))
                 .collect(),
             middle17: core::array::from_fn(|i| scaled(if has17 { middle[0][i] } else { 0 }, true)),
-            three: m.shoup(k.direct[2][0]),
-            five_even: m.shoup(m.add(five[0], five[2])),
-            five_odd: [
-                core::array::from_fn(|l| odd_lane(l).w),
-                core::array::from_fn(|l| odd_lane(l).q),
-            ],
-            five_swap: m.shoup(m.sub(five[1], five[3])),
         }
     }
 }
 
 impl Tables {
     /// The constants, without what comes with them for a kernel.
-    pub(crate) fn constants(&self) -> Constants {
+    pub(crate) fn constants(&self, m: &Modulus, k: &Kernels) -> Constants {
         let words = |table: &[Shoup]| table.iter().map(|c| c.w).collect();
         Constants {
             root16: self.root16.map(|roots| roots.map(|c| c.w)),
             twiddle: words(&self.twiddle),
             middle257: words(&self.middle257),
-            middle17: self.middle17.map(|c| c.w),
-            three: self.three.w,
-            five_even: self.five_even.w,
-            five_odd: self.five_odd[0],
-            five_swap: self.five_swap.w,
+            joined: (0..self.rows).map(|row| joined(m, self, k, row)).collect(),
         }
     }
+}
+
+/// What stands between the two DFTs on the axis of 17 for one of its rows, with the correlations on the axes of 3 and 5, of what butterflies on these axes
+/// gave: the factors, by lane, of the lane's own number and of its neighbour's.
+fn joined(m: &Modulus, t: &Tables, k: &Kernels, row: usize) -> [[u64; 8]; 2] {
+    let (three, five) = (&k.direct[2], &k.direct[3]);
+    let three = [m.add(three[0], three[1]), m.sub(three[0], three[1])];
+    let middle = if t.rows > 1 { t.middle17[row].w } else { 1 };
+    let middle = m.mul(middle, m.inv(2));
+    // of inputs e and e + 2 the sum, then the difference
+    let term = |lane: usize, e: usize| {
+        let five = if lane % 4 < 2 {
+            m.add(five[e], five[(e + 2) % 4])
+        } else {
+            m.sub(five[e], five[(e + 2) % 4])
+        };
+        m.mul(m.mul(middle, three[lane / 4]), five)
+    };
+    [
+        core::array::from_fn(|lane| term(lane, lane % 2 * 2)),
+        core::array::from_fn(|lane| term(lane, 1)),
+    ]
 }
 
 /// Tables of one direction for the kernels that read them.
