@@ -20,8 +20,8 @@ const SOURCES: [(&str, &str); 2] = [
 ];
 const OPTIONS: [&str; 6] = [
     "-std=c++17",
-    "-O2",
-    "-mfma",
+    "-O3",
+    "-march=native",
     "-ffp-contract=off",
     "-shared",
     "-fPIC",
