@@ -1,7 +1,7 @@
 //! The driver: memory, copies and launches, all in the order of one stream.
 
 use crate::args::{self, Arg};
-use crate::kernels::{MOST_PRIMES, NAMES, ROOTS, SOURCE, definitions};
+use crate::kernels::{MOST_PRIMES, NAMES, OPTIONS, ROOTS, SOURCE, definitions};
 use crate::{Error, Result};
 use cudarc::driver::{CudaContext, CudaStream, result, sys};
 use cudarc::nvrtc::{self, CompileOptions};
@@ -78,15 +78,10 @@ impl Driver {
         };
         let context = CudaContext::new(number).map_err(device)?;
         let (major, minor) = context.compute_capability().map_err(device)?;
+        let architecture = format!("--gpu-architecture=compute_{major}{minor}");
+        let options = OPTIONS.iter().map(|&option| option.into());
         let options = CompileOptions {
-            fmad: Some(false),
-            options: definitions(cols)
-                .into_iter()
-                .chain([
-                    format!("--gpu-architecture=compute_{major}{minor}"),
-                    "--std=c++17".into(),
-                ])
-                .collect(),
+            options: options.chain(definitions(cols)).chain([architecture]).collect(),
             ..CompileOptions::default()
         };
         let compiled = nvrtc::compile_ptx_with_opts(SOURCE, options);

@@ -39,6 +39,10 @@ pub(crate) fn definitions(cols: usize) -> [String; 2] {
     ]
 }
 
+/// How it is compiled, beside the GPU's architecture.
+#[cfg(not(feature = "emulator"))]
+pub(crate) const OPTIONS: &[&str] = &["--std=c++17", "--fmad=false"];
+
 /// Entry points of the source.
 pub(crate) const NAMES: &[&str] = &[
     "rows_convert",

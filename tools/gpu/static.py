@@ -1,0 +1,157 @@
+"""Registers and instructions of each kernel for GPUs, as NVRTC compiles it for the H100. It needs no GPU.
+
+    python3 tools/gpu/static.py                 # prints the table
+    python3 tools/gpu/static.py --check         # compares it with static.txt
+    python3 tools/gpu/static.py > tools/gpu/static.txt
+
+Installs the compiler and the disassembler from PyPI into target/nvrtc, or into the folder given by --tools.
+Versions are fixed, since the numbers depend on them; the compiler is the one of CUDA 13.0. src/kernels.rs of
+homaes-cuda names the kernels' files and the options.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import ctypes
+import difflib
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CRATE = ROOT / "crates/homaes-cuda"
+TABLE = ROOT / "tools/gpu/static.txt"
+PACKAGES = ["nvidia-cuda-nvrtc==13.0.88", "nvidia-cuda-nvdisasm==13.5.37"]
+ARCHITECTURE = "sm_90"
+PIPES = {
+    "double": "DADD DFMA DMUL DSETP DMNMX",
+    "shuffle": "SHFL",
+    "shared": "LDS STS",
+    "global": "LDG STG LD ST",
+    "local": "LDL STL",
+    "branch": "BRA BRX EXIT BAR BSSY BSYNC CALL RET WARPSYNC YIELD",
+    "nothing": "NOP",
+}
+PIPE = {op: pipe for pipe, ops in PIPES.items() for op in ops.split()}
+COLUMNS = ["double", "integer", "shuffle", "shared", "global", "local", "branch"]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tools", type=pathlib.Path, default=ROOT / "target/nvrtc", help="folder of the compiler")
+    parser.add_argument("--install", action="store_true", help="install them and do nothing else")
+    parser.add_argument("--check", action="store_true", help="compare the table with static.txt")
+    parser.add_argument("--kernels", type=pathlib.Path, default=CRATE / "kernels", help="folder of kernels")
+    args = parser.parse_args()
+    install(args.tools)
+    if args.install:
+        return 0
+    text = table(compiled(args.tools, *source(args.kernels)), args.tools)
+    if not args.check:
+        sys.stdout.write(text)
+        return 0
+    want = TABLE.read_text()
+    lines = [t.splitlines(True) for t in (want, text)]
+    sys.stdout.writelines(difflib.unified_diff(*lines, str(TABLE), "these kernels"))
+    if text != want:
+        print("the table differs; if the change is meant: python3 tools/gpu/static.py > tools/gpu/static.txt")
+    return int(text != want)
+
+
+def install(folder: pathlib.Path) -> None:
+    have = {p.name for p in folder.glob("*.dist-info")}
+    want = {f"{p.replace('-', '_').replace('==', '-')}.dist-info" for p in PACKAGES}
+    if not want <= have:
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--upgrade", "--target", folder]
+        if subprocess.run(pip + PACKAGES, stdout=sys.stderr).returncode:
+            sys.exit("pip cannot install the compiler and the disassembler; they need x86-64 and PyPI")
+
+
+def source(folder: pathlib.Path) -> tuple[str, list[str]]:
+    """The text of the kernels, and the compiler's options."""
+    rust = (CRATE / "src/kernels.rs").read_text()
+    files = re.findall(r'include_str!\("\.\./kernels/([^"]*)"\)', rust)
+    (options,) = re.findall(r"OPTIONS[^=]*= &?\[(.*?)\];", rust, re.DOTALL)
+    return "".join((folder / f).read_text() for f in files), re.findall(r'"(.*?)"', options)
+
+
+def compiled(tools: pathlib.Path, text: str, options: list[str]) -> tuple[bytes, str]:
+    """The program for the GPU, and what the assembler says of it."""
+    (builtins,) = tools.glob("nvidia/cu13/lib/libnvrtc-builtins.so*")
+    ctypes.CDLL(builtins, mode=ctypes.RTLD_GLOBAL)
+    nvrtc = ctypes.CDLL(tools / "nvidia/cu13/lib/libnvrtc.so.13")
+    program = ctypes.c_void_p()
+    options = [f"--gpu-architecture={ARCHITECTURE}", "--ptxas-options=-v", *options]
+    array = (ctypes.c_char_p * len(options))(*(o.encode() for o in options))
+    nvrtc.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"kernels.cu", 0, None, None)
+    failed = nvrtc.nvrtcCompileProgram(program, len(options), array)
+
+    def output(name: str) -> bytes:
+        size = ctypes.c_size_t()
+        getattr(nvrtc, f"nvrtcGet{name}Size")(program, ctypes.byref(size))
+        out = ctypes.create_string_buffer(size.value)
+        getattr(nvrtc, f"nvrtcGet{name}")(program, out)
+        return out.raw
+
+    log = output("ProgramLog").decode()
+    if failed:
+        sys.exit(f"the compiler refuses the kernels:\n{log}")
+    return output("CUBIN"), log
+
+
+def table(program: tuple[bytes, str], tools: pathlib.Path) -> str:
+    binary, log = program
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(binary)
+        file.flush()
+        disassembler = [tools / "nvidia/cu13/bin/nvdisasm", "-c", file.name]
+        listing = subprocess.run(disassembler, stdout=subprocess.PIPE, text=True, check=True)
+    head = ["kernel", "registers", "spilled", "shared", "all", *COLUMNS, "loop", "double"]
+    rows = [head, *(row(name, code, log) for name, code in sorted(functions(listing.stdout).items()))]
+    widths = [max(len(r[i]) for r in rows) for i in range(len(head))]
+    rows = [[name.ljust(widths[0]), *map(str.rjust, numbers, widths[1:])] for name, *numbers in rows]
+    notes = [
+        f"Kernels of homaes-cuda for {ARCHITECTURE} by {', '.join(PACKAGES)}; written by static.py.",
+        "Registers of a thread; bytes stored to local memory for want of registers; bytes of static shared memory;",
+        "instructions in all and by pipe, where `integer` has the rest; those of the longest loop, and its double ones.",
+    ]
+    return "\n".join([*notes, "", *map("  ".join, rows)]) + "\n"
+
+
+def functions(listing: str) -> dict[str, list[str]]:
+    """Lines of each kernel."""
+    out: dict[str, list[str]] = {}
+    for line in listing.splitlines():
+        if section := re.match(r"\.text\.(\w+):", line):
+            code = out.setdefault(section[1], [])
+        elif out and re.match(r"\s+/\*[0-9a-f]+\*/|\.L_", line):
+            code.append(line)
+    return out
+
+
+def row(name: str, code: list[str], log: str) -> list[str]:
+    facts = rf"Compiling entry function '{name}'.*?(\d+) bytes spill stores.*?Used (\d+) registers([^\n]*)"
+    spilled, registers, rest = re.search(facts, log, re.DOTALL).groups()
+    shared = re.search(r"(\d+) bytes smem", rest)
+    ops, labels, loop = [], {}, (0, 0)
+    for line in code:
+        if label := re.match(r"(\.L_\w+):", line):
+            labels[label[1]] = len(ops)
+            continue
+        instruction = re.search(r"\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9]*)(.*)", line)
+        ops.append(PIPE.get(instruction[1], "integer"))
+        target = re.search(r"\(\.L_\w+\)", instruction[2])
+        if instruction[1] == "BRA" and target and target[0][1:-1] in labels:
+            body = ops[labels[target[0][1:-1]] :]
+            # a program ends with a branch to itself
+            loop = max(loop, (len(body), body.count("double"))) if len(body) > 1 else loop
+    count = collections.Counter(ops)
+    numbers = [sum(count.values()) - count["nothing"], *(count[c] for c in COLUMNS), *loop]
+    return [name, registers, spilled, shared[1] if shared else "0", *map(str, numbers)]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
