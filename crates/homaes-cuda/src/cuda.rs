@@ -79,6 +79,18 @@ impl Cuda {
         self.gpu.driver.wait()
     }
 
+    /// What `work` gives, and the kernels and copies on the GPU in it, the longest first.
+    ///
+    /// # Errors
+    /// If the GPU fails.
+    #[cfg(feature = "trace")]
+    pub fn traced<T>(
+        &self,
+        work: impl FnOnce() -> T,
+    ) -> core::result::Result<(T, Vec<crate::Timed>), Error> {
+        self.gpu.driver.traced(work)
+    }
+
     /// Limbs on this GPU, copied there if need be.
     pub(crate) fn held(&self, limbs: &Limbs) -> Result<Held> {
         let own = |held: &Held| held.is_on(&self.gpu.driver);

@@ -17,6 +17,8 @@ pub(crate) struct Driver {
     functions: HashMap<&'static str, Function>,
     /// address of the kernels' constants `roots`
     roots: u64,
+    #[cfg(feature = "trace")]
+    pub(crate) trace: crate::trace::Trace,
 }
 
 /// A handle of the driver, which may be used on any thread.
@@ -52,6 +54,31 @@ impl Function {
     }
 }
 
+/// When the stream came to a place.
+#[cfg(feature = "trace")]
+pub(crate) struct Moment(sys::CUevent);
+
+// SAFETY: handles of events belong to a context, not to a thread.
+#[cfg(feature = "trace")]
+unsafe impl Send for Moment {}
+
+#[cfg(feature = "trace")]
+impl Moment {
+    /// Milliseconds from one to the other, where the stream has come to both.
+    pub(crate) fn between([start, end]: &[Self; 2]) -> Result<f64> {
+        // SAFETY: both are recorded events.
+        checked("a time", unsafe { result::event::elapsed(start.0, end.0) }).map(f64::from)
+    }
+}
+
+#[cfg(feature = "trace")]
+impl Drop for Moment {
+    fn drop(&mut self) {
+        // SAFETY: made by `moment`, and used nowhere else.
+        let _ = unsafe { result::event::destroy(self.0) };
+    }
+}
+
 /// What the driver says to `at`.
 fn checked<T>(at: &'static str, result: Result<T, result::DriverError>) -> Result<T> {
     result.map_err(|e| Error::Fault {
@@ -81,10 +108,13 @@ impl Driver {
         let architecture = format!("--gpu-architecture=compute_{major}{minor}");
         let options = OPTIONS.iter().map(|&option| option.into());
         let options = CompileOptions {
-            options: options.chain(definitions(cols)).chain([architecture]).collect(),
+            options: options
+                .chain(definitions(cols))
+                .chain([architecture])
+                .collect(),
             ..CompileOptions::default()
         };
-        let compiled = nvrtc::compile_ptx_with_opts(SOURCE, options);
+        let compiled = nvrtc::compile_ptx_with_opts(&*SOURCE, options);
         let ptx = compiled.map_err(|e| Error::Kernels(e.to_string()))?;
         let ptx = CString::new(ptx.to_src()).map_err(|e| Error::Kernels(e.to_string()))?;
         context.bind_to_thread().map_err(device)?;
@@ -109,6 +139,8 @@ impl Driver {
             stream,
             functions,
             roots,
+            #[cfg(feature = "trace")]
+            trace: Default::default(),
         })
     }
 
@@ -164,9 +196,11 @@ impl Driver {
     /// There must be so many words at `to`.
     pub(crate) unsafe fn write(&self, to: u64, from: &[u64]) -> Result<()> {
         self.bind()?;
-        // SAFETY: as the caller vouches; memory that is not pinned is copied before the call returns.
-        let written = unsafe { result::memcpy_htod_async(to, from, self.stream.cu_stream()) };
-        checked("a copy to it", written)
+        self.timed("upload", 8 * from.len(), || {
+            // SAFETY: as the caller vouches; memory that is not pinned is copied before the call returns.
+            let written = unsafe { result::memcpy_htod_async(to, from, self.stream.cu_stream()) };
+            checked("a copy to it", written)
+        })
     }
 
     /// Copies words from the GPU, after all that was launched before.
@@ -175,13 +209,15 @@ impl Driver {
     /// There must be so many words at `from`.
     pub(crate) unsafe fn read(&self, from: u64, to: &mut [u64]) -> Result<()> {
         self.bind()?;
-        // SAFETY: as the caller vouches; the stream is waited for while `to` is borrowed.
-        let read = unsafe {
-            let stream = self.stream.cu_stream();
-            result::memcpy_dtoh_async(to, from, stream)
-                .and_then(|()| result::stream::synchronize(stream))
-        };
-        checked("a copy from it", read)
+        self.timed("download", 8 * to.len(), || {
+            // SAFETY: as the caller vouches; the stream is waited for while `to` is borrowed.
+            let read = unsafe {
+                let stream = self.stream.cu_stream();
+                result::memcpy_dtoh_async(to, from, stream)
+                    .and_then(|()| result::stream::synchronize(stream))
+            };
+            checked("a copy from it", read)
+        })
     }
 
     /// Waits for all that was launched.
@@ -207,18 +243,30 @@ impl Driver {
         checked(kernel, function.allow(shared_bytes))?;
         let mut pointers = args::pointers(args);
         let [x, y, z] = grid.map(|g| g as u32);
-        // SAFETY: as the caller vouches; arguments are copied by the call.
-        let launched = unsafe {
-            result::launch_kernel(
-                function.handle,
-                (x, y, z),
-                (block as u32, 1, 1),
-                shared_bytes as u32,
-                self.stream.cu_stream(),
-                &mut pointers,
-            )
-        };
-        checked(kernel, launched)
+        self.timed(kernel, grid.iter().product::<usize>() * block, || {
+            // SAFETY: as the caller vouches; arguments are copied by the call.
+            let launched = unsafe {
+                result::launch_kernel(
+                    function.handle,
+                    (x, y, z),
+                    (block as u32, 1, 1),
+                    shared_bytes as u32,
+                    self.stream.cu_stream(),
+                    &mut pointers,
+                )
+            };
+            checked(kernel, launched)
+        })
+    }
+
+    #[cfg(feature = "trace")]
+    pub(crate) fn moment(&self) -> Result<Moment> {
+        let event = result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT);
+        let moment = Moment(checked("an event", event)?);
+        // SAFETY: both are of this context.
+        let recorded = unsafe { result::event::record(moment.0, self.stream.cu_stream()) };
+        checked("an event", recorded)?;
+        Ok(moment)
     }
 }
 

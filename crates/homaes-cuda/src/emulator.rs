@@ -14,10 +14,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::{env, fs, io, process};
 
-const SOURCES: [(&str, &str); 2] = [
-    ("kernels.cu", SOURCE),
-    ("emulator.cpp", include_str!("emulator.cpp")),
-];
 const OPTIONS: [&str; 6] = [
     "-std=c++17",
     "-O3",
@@ -62,9 +58,8 @@ fn library(cols: usize) -> Result<libloading::Library, String> {
 
 /// The library's bytes.
 fn compiled(folder: &Path, cols: usize) -> io::Result<Vec<u8>> {
-    for (name, text) in SOURCES {
-        fs::write(folder.join(name), text)?;
-    }
+    fs::write(folder.join("kernels.cu"), &*SOURCE)?;
+    fs::write(folder.join("emulator.cpp"), include_str!("emulator.cpp"))?;
     let names = NAMES.iter().map(|name| format!("KERNEL({name})\n"));
     fs::write(folder.join("names.h"), names.collect::<String>())?;
     let library = folder.join("libkernels.so");
@@ -85,12 +80,25 @@ pub(crate) struct Driver {
     /// bytes that are not given back
     used: AtomicUsize,
     launches: AtomicUsize,
+    #[cfg(feature = "trace")]
+    pub(crate) trace: crate::trace::Trace,
     /// bytes above which there is no memory; 0 for none
     #[cfg(test)]
     pub(crate) most: AtomicUsize,
     /// whether copies from it fail
     #[cfg(test)]
     pub(crate) unreadable: AtomicBool,
+}
+
+/// When a call began or ended.
+#[cfg(feature = "trace")]
+pub(crate) struct Moment(std::time::Instant);
+
+#[cfg(feature = "trace")]
+impl Moment {
+    pub(crate) fn between([start, end]: &[Self; 2]) -> Result<f64> {
+        Ok(end.0.duration_since(start.0).as_secs_f64() * 1e3)
+    }
 }
 
 impl Driver {
@@ -100,6 +108,8 @@ impl Driver {
             library: Mutex::new(library(cols).map_err(Error::Kernels)?),
             used: AtomicUsize::default(),
             launches: AtomicUsize::default(),
+            #[cfg(feature = "trace")]
+            trace: Default::default(),
             #[cfg(test)]
             most: AtomicUsize::default(),
             #[cfg(test)]
@@ -169,9 +179,11 @@ impl Driver {
     /// # Safety
     /// There must be so many words at `to`.
     pub(crate) unsafe fn write(&self, to: u64, from: &[u64]) -> Result<()> {
-        // SAFETY: as the caller vouches.
-        unsafe { core::ptr::copy_nonoverlapping(from.as_ptr(), to as *mut u64, from.len()) }
-        Ok(())
+        self.timed("upload", 8 * from.len(), || {
+            // SAFETY: as the caller vouches.
+            unsafe { core::ptr::copy_nonoverlapping(from.as_ptr(), to as *mut u64, from.len()) }
+            Ok(())
+        })
     }
 
     /// # Safety
@@ -183,13 +195,21 @@ impl Driver {
             let why = "as the test says".into();
             return Err(Error::Fault { at, why });
         }
-        // SAFETY: as the caller vouches.
-        unsafe { core::ptr::copy_nonoverlapping(from as *const u64, to.as_mut_ptr(), to.len()) }
-        Ok(())
+        self.timed("download", 8 * to.len(), || {
+            // SAFETY: as the caller vouches.
+            unsafe { core::ptr::copy_nonoverlapping(from as *const u64, to.as_mut_ptr(), to.len()) }
+            Ok(())
+        })
     }
 
     pub(crate) fn wait(&self) -> Result<()> {
         Ok(())
+    }
+
+    #[cfg(feature = "trace")]
+    #[expect(clippy::unnecessary_wraps, reason = "as the driver of a GPU")]
+    pub(crate) fn moment(&self) -> Result<Moment> {
+        Ok(Moment(std::time::Instant::now()))
     }
 
     /// # Safety
@@ -203,26 +223,28 @@ impl Driver {
         args: &[Arg],
     ) -> Result<()> {
         let mut pointers = args::pointers(args);
+        let threads = grid.iter().product::<usize>() * block;
         let grid = grid.map(|g| g as u32);
         // blocks of odd launches begin with the other order of threads, so that single ones see both
         let odd = self.launches.fetch_add(1, Ordering::Relaxed) % 2 == 1;
         let name = CString::new(kernel).expect("a name");
         let library = self.library.lock().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: the function is declared so in `emulator.cpp`; arguments are as the caller vouches.
-        let fault = unsafe {
-            let launch = library.get::<Launch>(CStr::to_bytes_with_nul(c"emulator_launch"));
-            let fault = launch.expect("a function of the library")(
-                name.as_ptr(),
-                grid.as_ptr(),
-                block as u32,
-                shared_bytes,
-                odd,
-                pointers.as_mut_ptr(),
-            );
-            (!fault.is_null()).then(|| CStr::from_ptr(fault))
-        };
-        drop(library);
-        assert_eq!(fault, None, "{kernel}");
-        Ok(())
+        self.timed(kernel, threads, || {
+            // SAFETY: the function is declared so in `emulator.cpp`; arguments are as the caller vouches.
+            let fault = unsafe {
+                let launch = library.get::<Launch>(CStr::to_bytes_with_nul(c"emulator_launch"));
+                let fault = launch.expect("a function of the library")(
+                    name.as_ptr(),
+                    grid.as_ptr(),
+                    block as u32,
+                    shared_bytes,
+                    odd,
+                    pointers.as_mut_ptr(),
+                );
+                (!fault.is_null()).then(|| CStr::from_ptr(fault))
+            };
+            assert_eq!(fault, None, "{kernel}");
+            Ok(())
+        })
     }
 }

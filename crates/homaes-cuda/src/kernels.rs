@@ -1,29 +1,44 @@
 //! The text of the kernels.
 
-/// Kernels of tests of their own.
-#[cfg(test)]
-macro_rules! barriers {
-    () => {
-        include_str!("tests/barriers.cu")
-    };
-}
-#[cfg(not(test))]
-macro_rules! barriers {
-    () => {
-        ""
-    };
-}
+use std::sync::LazyLock;
 
-/// All of it, in the order in which it is compiled.
-pub(crate) const SOURCE: &str = concat!(
-    include_str!("../kernels/arithmetic_double.h"),
-    include_str!("../kernels/transform.h"),
-    include_str!("../kernels/rows.cu"),
-    include_str!("../kernels/columns.cu"),
-    include_str!("../kernels/products.cu"),
-    include_str!("../kernels/sums.cu"),
-    barriers!(),
-);
+/// Its files, in the order in which they are compiled.
+const FILES: &[(&str, &str)] = &[
+    (
+        "arithmetic_double.h",
+        include_str!("../kernels/arithmetic_double.h"),
+    ),
+    ("transform.h", include_str!("../kernels/transform.h")),
+    ("rows.cu", include_str!("../kernels/rows.cu")),
+    ("columns.cu", include_str!("../kernels/columns.cu")),
+    ("products.cu", include_str!("../kernels/products.cu")),
+    ("sums.cu", include_str!("../kernels/sums.cu")),
+    #[cfg(test)]
+    ("barriers.cu", include_str!("tests/barriers.cu")),
+    #[cfg(all(test, feature = "trace"))]
+    ("ceilings.cu", include_str!("tests/ceilings.cu")),
+];
+
+/// All of it. With feature `trace` files of the folder `HOMAES_CUDA_KERNELS` take the place of those built in.
+pub(crate) static SOURCE: LazyLock<String> = LazyLock::new(|| {
+    #[cfg(feature = "trace")]
+    if let Some(folder) = std::env::var_os("HOMAES_CUDA_KERNELS") {
+        return with_files_of(folder.as_ref());
+    }
+    FILES.iter().map(|(_, text)| *text).collect()
+});
+
+#[cfg(feature = "trace")]
+fn with_files_of(folder: &std::path::Path) -> String {
+    let file = |&(name, text): &(&str, &str)| match std::fs::read_to_string(folder.join(name)) {
+        Ok(other) => {
+            eprintln!("{name} of {}", folder.display());
+            other
+        }
+        Err(_) => text.into(),
+    };
+    FILES.iter().map(file).collect()
+}
 
 /// Primes whose roots there is room for.
 pub(crate) const MOST_PRIMES: usize = 64;
@@ -65,4 +80,31 @@ pub(crate) const NAMES: &[&str] = &[
     "test_beyond_memory",
     #[cfg(test)]
     "test_mixed_barriers",
+    #[cfg(all(test, feature = "trace"))]
+    "ceiling_copy",
+    #[cfg(all(test, feature = "trace"))]
+    "ceiling_arithmetic",
+    #[cfg(all(test, feature = "trace"))]
+    "ceiling_shuffle",
+    #[cfg(all(test, feature = "trace"))]
+    "ceiling_shared",
+    #[cfg(all(test, feature = "trace"))]
+    "ceiling_nothing",
 ];
+
+#[cfg(all(test, feature = "trace"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_a_folder_replace_those_built_in() {
+        let folder = std::env::temp_dir().join(format!("homaes-kernels-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("rows.cu"), "// other rows\n").unwrap();
+        let found = with_files_of(&folder);
+        std::fs::remove_dir_all(&folder).unwrap();
+        let rows = FILES.iter().find(|(name, _)| *name == "rows.cu").unwrap().1;
+        let built_in: String = FILES.iter().map(|(_, text)| *text).collect();
+        assert_eq!(found, built_in.replace(rows, "// other rows\n"));
+    }
+}

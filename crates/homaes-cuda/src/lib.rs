@@ -28,6 +28,7 @@
 //! | tables of a parameter set, and the operations | `cuda.rs` |
 //! | tables of plans, made once | `plans.rs` |
 //! | a key switching, kernel by kernel | `pass.rs` |
+//! | times of kernels (feature `trace`) | `trace.rs` |
 //!
 //! A fault of the GPU ends an operation by [`homaes_bgv::Error::Device`] and gives back its memory. Keys stay in memory, so that the batch
 //! can be computed again by the processor.
@@ -47,11 +48,14 @@ mod launch;
 mod memory;
 mod pass;
 mod plans;
+mod trace;
 
 #[cfg(test)]
 mod tests;
 
 pub use cuda::Cuda;
+#[cfg(feature = "trace")]
+pub use trace::Timed;
 
 /// Why there is no GPU to compute on, or not any more.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

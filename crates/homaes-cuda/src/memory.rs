@@ -37,7 +37,7 @@ impl Buffer {
         self.at + 8 * word as u64
     }
 
-    fn write(&self, start: usize, words: &[u64]) -> Result<()> {
+    pub(crate) fn write(&self, start: usize, words: &[u64]) -> Result<()> {
         assert!(start + words.len() <= self.words);
         // SAFETY: within the buffer, just checked.
         unsafe { self.driver.write(self.at(start), words) }

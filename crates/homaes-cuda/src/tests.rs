@@ -2,6 +2,8 @@
 
 #[cfg(feature = "emulator")]
 mod barriers;
+#[cfg(feature = "trace")]
+mod ceilings;
 #[cfg(feature = "emulator")]
 mod faults;
 
@@ -233,4 +235,29 @@ fn toy_operations() {
 fn operations_at_full_size() {
     let left = compared(&sets::AES128, &[Layout::Packed], Direction::Encrypt, 8);
     assert!(left.is_none_or(|left| left > 8));
+}
+
+#[cfg(feature = "trace")]
+#[test]
+fn kernels_and_copies_are_timed() {
+    let params = Params::new(&sets::TOY_255).unwrap();
+    let Ok(cuda) = Cuda::new(&params, 0) else {
+        return;
+    };
+    let (basis, n) = ([4], params.ring().n());
+    let b = edges(&params, &basis, 1);
+    let sum = |times: u64| {
+        for seed in 0..times {
+            let mut a = edges(&params, &basis, seed);
+            cuda.add(&params, &basis, &mut a, &b).unwrap();
+            cuda.download(&a).unwrap();
+        }
+    };
+    sum(1);
+    let ((), calls) = cuda.traced(|| sum(3)).unwrap();
+    let mut found: Vec<_> = calls.iter().map(|c| (c.name, c.calls, c.size)).collect();
+    found.sort_unstable();
+    let copies = [("download", 3, 24 * n), ("upload", 3, 24 * n)];
+    assert_eq!(found, [copies[0], ("sum_limbs", 3, 3 * n), copies[1]]);
+    assert!(calls.is_sorted_by(|a, b| a.ms >= b.ms));
 }
