@@ -18,7 +18,8 @@ use crate::aes::sliced::SlicedAes;
 use crate::aes::state::State;
 use crate::aes::wrapped::{Part, WrappedKey, before_inversion, slope};
 use crate::ciphertext::History;
-use crate::device::Device;
+use crate::codec::encode_batch_on;
+use crate::device::{Device, Processor};
 use crate::error::Result;
 use crate::evaluate::Evaluator;
 use crate::keys::EvalKey;
@@ -107,6 +108,14 @@ impl<'k> Aes<'k> {
         }
     }
 
+    /// Where states come from and go to: that of the evaluator, except that the circuit of bits works on words in memory.
+    fn device(&self) -> &dyn Device {
+        match &self.circuit {
+            ByLayout::Bits(_) => &Processor,
+            _ => self.evaluator().device(),
+        }
+    }
+
     /// The layout.
     pub fn layout(&self) -> Layout {
         self.part.plan.layout
@@ -180,7 +189,7 @@ impl<'k> Aes<'k> {
             }
             (_, Direction::Encrypt) => blocks,
         };
-        let mut state = State::public(self.params(), plan.layout, input, at)?;
+        let mut state = State::public(self.device(), self.params(), plan.layout, input, at)?;
         if plan.layout == Layout::Sliced {
             state.origin = Origin::of_counter(input);
         }
@@ -210,6 +219,22 @@ impl<'k> Aes<'k> {
             }
         }
         Ok(out)
+    }
+
+    /// [`State::xor_public`], on the evaluator's device.
+    ///
+    /// # Errors
+    /// As there, and if the device fails; the state is then as it was.
+    pub fn xor_public(&self, state: &mut State, blocks: &[Block]) -> Result<()> {
+        state.xor_public_on(self.device(), self.params(), blocks)
+    }
+
+    /// [`encode_batch`](crate::encode_batch), packed on the evaluator's device: only the record is copied from it.
+    ///
+    /// # Errors
+    /// As there, and if the device fails.
+    pub fn encode_batch(&self, state: &State) -> Result<Vec<u8>> {
+        encode_batch_on(self.device(), self.params(), state)
     }
 }
 

@@ -214,20 +214,8 @@ impl Ciphertext {
     /// Whether this is of the set and has the level and the size that `params` give a ciphertext, which it brings to memory.
     pub(crate) fn check_shape(&self, params: &Params) -> Result<()> {
         self.fetch()?;
-        self.owner.check_set("ciphertext", params.id())?;
-        let (n, top) = (params.ring().n(), params.top_level());
-        let same = |what, found, expected| {
-            if found == expected {
-                return Ok(());
-            }
-            Err(Error::OtherShape {
-                what,
-                found,
-                expected,
-            })
-        };
-        same("levels", self.level, self.level.clamp(1, top))?;
-        let limbs = params.basis(self.level).len();
+        self.check_set(params)?;
+        let (n, limbs) = (params.ring().n(), params.basis(self.level).len());
         for part in &self.parts {
             same("primes", part.limbs.len(), limbs)?;
             for limb in &part.limbs {
@@ -236,6 +224,24 @@ impl Ciphertext {
         }
         Ok(())
     }
+
+    /// Whether this is of the set and has a level of it; its limbs may stay on a device.
+    pub(crate) fn check_set(&self, params: &Params) -> Result<()> {
+        self.owner.check_set("ciphertext", params.id())?;
+        let most = params.top_level();
+        same("levels", self.level, self.level.clamp(1, most))
+    }
+}
+
+fn same(what: &'static str, found: usize, expected: usize) -> Result<()> {
+    if found == expected {
+        return Ok(());
+    }
+    Err(Error::OtherShape {
+        what,
+        found,
+        expected,
+    })
 }
 
 /// What is left of a ciphertext. Displays as one line.

@@ -25,6 +25,7 @@ use crate::aes::state::State;
 use crate::aes::wrapped::{Part, WrappedKey, WrappedKeyFile, stream};
 use crate::bound::LOG2_P_FAIL;
 use crate::ciphertext::{Ciphertext, History, MODE_SUMMANDS};
+use crate::device::{Device, Processor};
 use crate::error::{Error, Result};
 use crate::keys::{EvalKey, EvalKeyFile, KeyDigit, SecretKey, Target, key_stream, uniform_poly};
 use crate::keyswitch::{KeyPoly, SwitchKey};
@@ -37,6 +38,7 @@ use homaes_math::sample::Seed;
 use homaes_scheme::read::{self, SEED_BYTES};
 use homaes_scheme::{FieldError, Owner, Record, Records, Wrapped};
 use homaes_wire::{Contents, Decoder, Encoder, Header, KeyId, Kind, Reader, WireError, packed_len};
+use rayon::prelude::*;
 use std::io::Read;
 use std::sync::Arc;
 use zeroize::{Zeroize, Zeroizing};
@@ -456,16 +458,21 @@ pub fn batch_bytes(params: &Params, layout: Layout, level: usize) -> u64 {
 /// # Errors
 /// If the ciphertexts are at different levels, or the state is not finished.
 pub fn encode_batch(params: &Params, state: &State) -> Result<Vec<u8>> {
-    let level = state.level();
-    for c in &state.ciphertexts {
-        c.check_shape(params)?;
-    }
+    encode_batch_on(&Processor, params, state)
+}
+
+/// [`encode_batch`], packed on a device.
+pub(crate) fn encode_batch_on(
+    device: &dyn Device,
+    params: &Params,
+    state: &State,
+) -> Result<Vec<u8>> {
     if !state.finished {
         return Err(field("finished state", 0u64, 1));
     }
-    let size = batch_bytes(params, state.layout, level);
-    let mut out = Encoder::with_capacity(size as usize);
+    let level = state.level();
     for c in &state.ciphertexts {
+        c.check_set(params)?;
         if c.level != level {
             return Err(field("level", c.level as u64, level as u64));
         }
@@ -476,19 +483,49 @@ pub fn encode_batch(params: &Params, state: &State) -> Result<Vec<u8>> {
             let most = u64::from(MODE_SUMMANDS);
             return Err(field("public blocks added to a state", summands, most));
         }
-        out = put_ciphertext(params, c, out);
     }
-    Ok(out.finish())
+    let basis = params.basis(level);
+    let half = poly_bytes(params, basis) as usize;
+    let mut body = vec![0; batch_bytes(params, state.layout, level) as usize];
+    let mut halves = Vec::with_capacity(2 * state.ciphertexts.len());
+    let records = body.chunks_exact_mut(NOISE_BYTES + 2 * half);
+    for (record, c) in records.zip(&state.ciphertexts) {
+        let (head, rest) = record.split_at_mut(NOISE_BYTES);
+        head.copy_from_slice(&put_head(c, Encoder::new()).finish());
+        halves.extend(rest.chunks_exact_mut(half));
+    }
+    let parts = state.ciphertexts.iter().flat_map(|c| &c.parts);
+    device.pack(params, basis, &parts.collect::<Vec<_>>(), &mut halves)?;
+    Ok(body)
+}
+
+/// See [`Device::pack`]: on the processor.
+pub(crate) fn pack(
+    params: &Params,
+    basis: &[usize],
+    all: &[&Poly],
+    out: &mut [&mut [u8]],
+) -> Result<()> {
+    let each = all.par_iter().zip(out).with_max_len(1);
+    each.try_for_each(|(poly, out)| {
+        poly.limbs.fetch()?;
+        let packed = put_poly(params, basis, poly, Encoder::with_capacity(out.len()));
+        out.copy_from_slice(&packed.finish());
+        Ok(())
+    })
+}
+
+/// Level and noise.
+fn put_head(c: &Ciphertext, out: Encoder) -> Encoder {
+    out.u8(c.level as u8)
+        .noise(c.noise.rms_log2)
+        .noise(c.noise.tail_log2)
 }
 
 /// Level, noise, both halves.
 fn put_ciphertext(params: &Params, c: &Ciphertext, out: Encoder) -> Encoder {
-    let out = out
-        .u8(c.level as u8)
-        .noise(c.noise.rms_log2)
-        .noise(c.noise.tail_log2);
     let parts = c.parts.iter();
-    parts.fold(out, |out, part| {
+    parts.fold(put_head(c, out), |out, part| {
         put_poly(params, params.basis(c.level), part, out)
     })
 }

@@ -3,11 +3,14 @@
 //! An [`Evaluator`](crate::Evaluator) gives its [`Device`] polynomials and gets polynomials back; it does not look into them. A device may leave results in its own memory
 //! ([`Limbs`](homaes_leveled::Limbs)): the next operation finds them there, and whatever else reads them gets a copy.
 
+use crate::codec;
+use crate::encrypt;
 use crate::error::Result;
 use crate::params::Params;
 use homaes_leveled::{Lowering, Meter, Poly};
 use rayon::prelude::*;
 
+pub use crate::encrypt::Plaintext;
 pub use crate::keyswitch::{Addend, Factors, KeyPoly, Pass, Post, Shape, Summands, SwitchKey};
 pub use crate::plan::SwitchPlan;
 
@@ -46,6 +49,31 @@ pub trait Device: Send + Sync {
     fn copy(&self, _params: &Params, a: &Poly) -> Result<Poly> {
         a.limbs.fetch()?;
         Ok(a.clone())
+    }
+
+    /// The polynomials of public plaintexts modulo the primes `basis`.
+    ///
+    /// # Errors
+    /// [`Error::Device`](crate::Error::Device) if the device fails.
+    fn public(&self, params: &Params, basis: &[usize], all: &[Plaintext<'_>]) -> Result<Vec<Poly>> {
+        Ok(encrypt::public(params, basis, all))
+    }
+
+    /// The bytes of polynomials over the primes `basis` in files, one slice for each polynomial: residues are canonical, and packed at the length of their prime.
+    ///
+    /// # Errors
+    /// [`Error::Device`](crate::Error::Device) if the device fails.
+    ///
+    /// # Panics
+    /// If a slice has another length than the polynomial in a file.
+    fn pack(
+        &self,
+        params: &Params,
+        basis: &[usize],
+        all: &[&Poly],
+        out: &mut [&mut [u8]],
+    ) -> Result<()> {
+        codec::pack(params, basis, all, out)
     }
 
     /// Copies `a` to the device's memory, for operations to come. They do so themselves with what is not there.

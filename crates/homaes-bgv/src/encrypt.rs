@@ -225,22 +225,43 @@ pub(crate) fn trivial(params: &Params, bytes: &[u8], level: usize) -> Ciphertext
     without_key(params, encode(params, bytes, level), level)
 }
 
-/// As [`trivial`], with signs of the plaintext's coefficients that nobody can choose ([`signs`]): what AES gets from a file.
-pub(crate) fn from_file(params: &Params, bytes: &[u8], level: usize) -> Ciphertext {
-    let mut coefficients = plain_coefficients(params, bytes);
-    signs::spread(bytes, &mut coefficients);
-    let limbs = params.basis(level).par_iter().with_max_len(1);
-    let limbs =
-        limbs.flat_map_iter(|&i| Poly::from_signed(params.pool(), &[i], &coefficients).limbs);
-    let message = Poly {
-        limbs: limbs.collect::<Vec<_>>().into(),
-    };
-    without_key(params, message, level)
+/// Public bytes, one per slot, with signs for the coefficients 0 and 1 of their polynomial.
+pub struct Plaintext<'a> {
+    /// as many as [`Slots::count`](homaes_math::slots::Slots::count)
+    pub bytes: &'a [u8],
+    /// bit `i % 8` of byte `i / 8` is 1 where coefficient `i` is negated
+    pub signs: Vec<u8>,
 }
 
-fn without_key(params: &Params, message: Poly, level: usize) -> Ciphertext {
+impl<'a> Plaintext<'a> {
+    /// Bytes from a file, with signs that nobody can choose ([`signs`]).
+    pub(crate) fn from_file(params: &Params, bytes: &'a [u8]) -> Self {
+        Self {
+            bytes,
+            signs: signs::of(bytes, params.ring().n()),
+        }
+    }
+}
+
+/// The polynomials of public plaintexts, on the processor.
+pub(crate) fn public(params: &Params, basis: &[usize], all: &[Plaintext<'_>]) -> Vec<Poly> {
+    let poly = |plain: &Plaintext<'_>| {
+        let mut coefficients = plain_coefficients(params, plain.bytes);
+        signs::apply(&plain.signs, &mut coefficients);
+        let limbs = basis.par_iter().with_max_len(1);
+        let limbs =
+            limbs.flat_map_iter(|&i| Poly::from_signed(params.pool(), &[i], &coefficients).limbs);
+        Poly {
+            limbs: limbs.collect::<Vec<_>>().into(),
+        }
+    };
+    all.par_iter().map(poly).collect()
+}
+
+/// The ciphertext of a public polynomial at `level`: no key, no error.
+pub(crate) fn without_key(params: &Params, message: Poly, level: usize) -> Ciphertext {
     let zero = Poly {
-        limbs: Limbs::zero(params.ring().n(), message.limbs.len()),
+        limbs: Limbs::zero(params.ring().n(), params.basis(level).len()),
     };
     Ciphertext {
         owner: Owner::new(params.id(), None),

@@ -67,6 +67,10 @@ impl<'k> Evaluator<'k> {
         self.clone().on(Arc::new(Processor))
     }
 
+    pub(crate) fn device(&self) -> &dyn Device {
+        &*self.device
+    }
+
     /// The parameters.
     pub fn params(&self) -> &'k Params {
         &self.key.params

@@ -5,9 +5,19 @@
 /// The noise of public bytes that are added to a state is their plaintext, in some schemes times the secret. Whoever chooses the bytes, of a counter or of an ECB file, could choose them so that the plaintext is
 /// as large as n/π at an embedding of a ring of degree n, where √n is usual. So every 1 has a sign that is drawn from a hash of all the bytes.
 pub fn spread(bytes: &[u8], coefficients: &mut [i64]) {
-    let mut signs = vec![0; coefficients.len().div_ceil(8)];
+    apply(&of(bytes, coefficients.len()), coefficients);
+}
+
+/// The signs that [`spread`] gives `n` coefficients: bit `i % 8` of byte `i / 8` is 1 where coefficient `i` is negated.
+pub fn of(bytes: &[u8], n: usize) -> Vec<u8> {
+    let mut signs = vec![0; n.div_ceil(8)];
     let mut hasher = blake3::Hasher::new_derive_key("homaes: signs of a public plaintext");
     hasher.update(bytes).finalize_xof().fill(&mut signs);
+    signs
+}
+
+/// Negates the coefficients that [`of`] names.
+pub fn apply(signs: &[u8], coefficients: &mut [i64]) {
     for (i, c) in coefficients.iter_mut().enumerate() {
         *c *= 1 - 2 * i64::from(signs[i / 8] >> (i % 8) & 1);
     }

@@ -3,12 +3,15 @@
 use crate::aes::placement::{from_slots, packed_slot, to_slots};
 use crate::aes::reuse::Origin;
 use crate::ciphertext::{Ciphertext, History, MODE_SUMMANDS};
-use crate::encrypt::from_file;
+use crate::device::{Device, Processor};
+use crate::encrypt::{Plaintext, without_key};
 use crate::error::{Error, Result};
 use crate::evaluate::Evaluator;
 use crate::keys::SecretKey;
+use crate::noise::Noise;
 use crate::params::Params;
 use homaes_aes::{Block, Layout};
+use homaes_leveled::Poly;
 use homaes_scheme::{Decrypted, FieldError};
 use rayon::prelude::*;
 use zeroize::Zeroizing;
@@ -70,20 +73,22 @@ impl State {
     /// Public `blocks` without key and error; missing ones are zero.
     ///
     /// # Errors
-    /// If there are more blocks than the batch holds.
+    /// If there are more blocks than the batch holds, or the device fails.
     pub(crate) fn public(
+        device: &dyn Device,
         params: &Params,
         layout: Layout,
         blocks: &[Block],
         (level, slope): (usize, usize),
     ) -> Result<Self> {
         let slots = to_slots(params, layout, blocks, slope)?;
+        let plain = slots.par_iter();
+        let plain: Vec<_> = plain.map(|b| Plaintext::from_file(params, b)).collect();
+        let messages = device.public(params, params.basis(level), &plain)?;
+        let messages = messages.into_iter();
         Ok(Self {
             layout,
-            ciphertexts: slots
-                .par_iter()
-                .map(|bytes| from_file(params, bytes, level))
-                .collect(),
+            ciphertexts: messages.map(|m| without_key(params, m, level)).collect(),
             slope,
             finished: false,
             origin: None,
@@ -97,6 +102,16 @@ impl State {
     /// If there are more blocks than the batch holds, or the ciphertexts are at different levels; [`Error::TooNoisy`] if the result would be
     /// closer to failure than AES may hand on.
     pub fn xor_public(&mut self, params: &Params, blocks: &[Block]) -> Result<()> {
+        self.xor_public_on(&Processor, params, blocks)
+    }
+
+    /// [`State::xor_public`], on a device.
+    pub(crate) fn xor_public_on(
+        &mut self,
+        device: &dyn Device,
+        params: &Params,
+        blocks: &[Block],
+    ) -> Result<()> {
         let level = self.level();
         if let Some(other) = self.ciphertexts.iter().find(|c| c.level != level) {
             return Err(Error::Field(FieldError {
@@ -106,19 +121,26 @@ impl State {
             }));
         }
         for c in &self.ciphertexts {
-            c.check_shape(params)?;
+            c.check_set(params)?;
         }
-        let public = Self::public(params, self.layout, blocks, (level, self.slope))?;
+        let public = Self::public(device, params, self.layout, blocks, (level, self.slope))?;
         // the failure probability of AES covers the public blocks of a mode; of more, the bound of circuits decides
         let covered = self.ciphertexts.iter().all(
             |c| matches!(c.history, History::Aes { summands, .. } if summands < MODE_SUMMANDS),
         );
+        let sums = self.ciphertexts.iter().zip(public.ciphertexts);
+        let sums = sums.map(|(c, public)| {
+            let [mut sum, _] = public.parts;
+            device.add(params, params.basis(level), &mut sum, &c.parts[0])?;
+            Ok((sum, public.noise))
+        });
+        let sums: Vec<(Poly, Noise)> = sums.collect::<Result<_>>()?;
         if covered {
-            self.add(params, &public);
+            self.become_sums(params, sums);
             return Ok(());
         }
         let mut sum = self.clone();
-        sum.add(params, &public);
+        sum.become_sums(params, sums);
         for c in &sum.ciphertexts {
             c.checked(params, "an addition of public blocks")?;
         }
@@ -126,13 +148,12 @@ impl State {
         Ok(())
     }
 
-    /// Adds a public state at the same level.
-    fn add(&mut self, params: &Params, public: &Self) {
-        let level = self.level();
-        for (s, p) in self.ciphertexts.iter_mut().zip(&public.ciphertexts) {
-            s.parts[0].add_assign(params.pool(), params.basis(level), &p.parts[0]);
+    /// Takes the first parts of sums with public blocks, whose noise is given.
+    fn become_sums(&mut self, params: &Params, sums: Vec<(Poly, Noise)>) {
+        for (s, (sum, noise)) in self.ciphertexts.iter_mut().zip(sums) {
+            s.parts[0] = sum;
             // the same blocks can be added again
-            s.noise = s.noise.plus_public(p.noise);
+            s.noise = s.noise.plus_public(noise);
             match &mut s.history {
                 History::Aes { summands, .. } => *summands = summands.saturating_add(1),
                 History::Known(bound) => {

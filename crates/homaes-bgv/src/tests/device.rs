@@ -1,7 +1,7 @@
 //! Circuits on a device that keeps its results to itself.
 
 use super::*;
-use crate::device::{Device, Pass, Processor};
+use crate::device::{Device, Pass, Plaintext, Processor};
 use homaes_leveled::{Fault, Limbs, Lowering, Meter, Poly, Resident};
 use homaes_math::Words;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,6 +11,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 struct Elsewhere {
     made: Arc<AtomicUsize>,
     fetched: Arc<AtomicUsize>,
+    /// polynomials of public bytes, and those that were packed
+    public: Arc<AtomicUsize>,
+    packed: Arc<AtomicUsize>,
 }
 
 struct Kept(Vec<Words>, Arc<AtomicUsize>);
@@ -55,6 +58,23 @@ impl Device for Elsewhere {
         Ok(())
     }
 
+    fn public(&self, params: &Params, basis: &[usize], all: &[Plaintext<'_>]) -> Result<Vec<Poly>> {
+        self.public.fetch_add(all.len(), Ordering::Relaxed);
+        let polys = Processor.public(params, basis, all)?.into_iter();
+        Ok(polys.map(|poly| self.keep(poly)).collect())
+    }
+
+    fn pack(
+        &self,
+        params: &Params,
+        basis: &[usize],
+        all: &[&Poly],
+        out: &mut [&mut [u8]],
+    ) -> Result<()> {
+        self.packed.fetch_add(all.len(), Ordering::Relaxed);
+        Processor.pack(params, basis, all, out)
+    }
+
     fn upload(&self, _: &Poly) -> Result<()> {
         Ok(())
     }
@@ -80,13 +100,20 @@ fn circuits_leave_results_where_they_are() {
             let there = Aes::new(&f.eval, &wrapped, layout).unwrap();
             let there = there.on(&(Arc::new(device.clone()) as Arc<dyn Device>));
             let [here, there] = [here, there].map(|aes| {
-                let state = aes.evaluate(&blocks).unwrap();
-                encode_batch(&f.params, &state).unwrap()
+                let mut state = aes.evaluate(&blocks).unwrap();
+                aes.xor_public(&mut state, &blocks[1..]).unwrap();
+                let record = aes.encode_batch(&state).unwrap();
+                assert!(record == encode_batch(&f.params, &state).unwrap());
+                record
             });
             assert!(here == there, "{layout:?}, {direction:?}");
-            // every round was computed there, and what read its results fetched them
+            // every round was computed there, and code that read its results fetched them
             let [made, fetched] = [device.made, device.fetched].map(|n| n.load(Ordering::Relaxed));
             assert!(made > 300 && fetched > 0, "{fetched} of {made}");
+            // the circuit of bits works on words in memory
+            let halves = if layout == Layout::Bits { 0 } else { 32 };
+            let borders = [device.public, device.packed].map(|n| n.load(Ordering::Relaxed));
+            assert_eq!(borders, [halves; 2]);
         }
     }
 }

@@ -285,9 +285,10 @@ impl Circuit for Running<'_> {
         let observe = |round, state: &State| step(round, quality(self.params, state), state);
         let mut state = self.aes.evaluate_until(input, cancel, observe)?;
         if !mask.is_empty() {
-            state.xor_public(self.params, mask)?;
+            self.aes.xor_public(&mut state, mask)?;
         }
-        Ok(Finished::one(homaes_bgv::encode_batch(self.params, &state)?, quality(self.params, &state)))
+        let record = self.aes.encode_batch(&state)?;
+        Ok(Finished::one(record, quality(self.params, &state)))
     }
 
     fn meter(&self) -> Reading {
