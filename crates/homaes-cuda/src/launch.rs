@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// Threads of a block of columns.
 const BLOCK: usize = 128;
 /// Most warps of a block of rows.
-const MOST_WARPS: usize = 8;
+const MOST_WARPS: usize = 5;
 /// Doubles that a warp has for a transform.
 const SCRATCH: usize = 16 * 34;
 /// Addresses of items that a kernel is given.
