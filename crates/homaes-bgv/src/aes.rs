@@ -189,7 +189,7 @@ impl<'k> Aes<'k> {
             }
             (_, Direction::Encrypt) => blocks,
         };
-        let mut state = State::public(self.device(), self.params(), plan.layout, input, at)?;
+        let mut state = State::public(self.device(), self.params(), plan.layout, input, at, &[])?;
         if plan.layout == Layout::Sliced {
             state.origin = Origin::of_counter(input);
         }

@@ -51,15 +51,23 @@ pub trait Device: Send + Sync {
         Ok(a.clone())
     }
 
-    /// The polynomials of public plaintexts modulo the primes `basis`.
+    /// The polynomials of public plaintexts modulo the primes `basis`, each added to its polynomial of `onto` if there
+    /// are any.
     ///
     /// # Errors
     /// [`Error::Device`](crate::Error::Device) if the device fails.
-    fn public(&self, params: &Params, basis: &[usize], all: &[Plaintext<'_>]) -> Result<Vec<Poly>> {
-        Ok(encrypt::public(params, basis, all))
+    fn public(
+        &self,
+        params: &Params,
+        basis: &[usize],
+        all: &[Plaintext<'_>],
+        onto: &[&Poly],
+    ) -> Result<Vec<Poly>> {
+        encrypt::public(params, basis, all, onto)
     }
 
-    /// The bytes of polynomials over the primes `basis` in files, one slice for each polynomial: residues are canonical, and packed at the length of their prime.
+    /// Writes polynomials over the primes `basis` as files have them, one slice for each: canonical residues, packed at
+    /// the length of their prime.
     ///
     /// # Errors
     /// [`Error::Device`](crate::Error::Device) if the device fails.

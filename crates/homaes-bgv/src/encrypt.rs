@@ -243,19 +243,29 @@ impl<'a> Plaintext<'a> {
     }
 }
 
-/// The polynomials of public plaintexts, on the processor.
-pub(crate) fn public(params: &Params, basis: &[usize], all: &[Plaintext<'_>]) -> Vec<Poly> {
-    let poly = |plain: &Plaintext<'_>| {
+/// See [`Device::public`](crate::device::Device::public): on the processor.
+pub(crate) fn public(
+    params: &Params,
+    basis: &[usize],
+    all: &[Plaintext<'_>],
+    onto: &[&Poly],
+) -> Result<Vec<Poly>> {
+    let poly = |(k, plain): (usize, &Plaintext<'_>)| {
         let mut coefficients = plain_coefficients(params, plain.bytes);
         signs::apply(&plain.signs, &mut coefficients);
         let limbs = basis.par_iter().with_max_len(1);
         let limbs =
             limbs.flat_map_iter(|&i| Poly::from_signed(params.pool(), &[i], &coefficients).limbs);
-        Poly {
+        let mut poly = Poly {
             limbs: limbs.collect::<Vec<_>>().into(),
+        };
+        if let Some(a) = onto.get(k) {
+            a.limbs.fetch()?;
+            poly.add_assign(params.pool(), basis, a);
         }
+        Ok(poly)
     };
-    all.par_iter().map(poly).collect()
+    all.par_iter().enumerate().map(poly).collect()
 }
 
 /// The ciphertext of a public polynomial at `level`: no key, no error.

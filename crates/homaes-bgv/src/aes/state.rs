@@ -8,7 +8,6 @@ use crate::encrypt::{Plaintext, without_key};
 use crate::error::{Error, Result};
 use crate::evaluate::Evaluator;
 use crate::keys::SecretKey;
-use crate::noise::Noise;
 use crate::params::Params;
 use homaes_aes::{Block, Layout};
 use homaes_leveled::Poly;
@@ -70,7 +69,8 @@ impl State {
         bits.fold(f64::NEG_INFINITY, f64::max)
     }
 
-    /// Public `blocks` without key and error; missing ones are zero.
+    /// Public `blocks` without key and error; missing ones are zero. Each first part is added to one of `onto`, if there
+    /// are any.
     ///
     /// # Errors
     /// If there are more blocks than the batch holds, or the device fails.
@@ -80,11 +80,12 @@ impl State {
         layout: Layout,
         blocks: &[Block],
         (level, slope): (usize, usize),
+        onto: &[&Poly],
     ) -> Result<Self> {
         let slots = to_slots(params, layout, blocks, slope)?;
         let plain = slots.par_iter();
         let plain: Vec<_> = plain.map(|b| Plaintext::from_file(params, b)).collect();
-        let messages = device.public(params, params.basis(level), &plain)?;
+        let messages = device.public(params, params.basis(level), &plain, onto)?;
         let messages = messages.into_iter();
         Ok(Self {
             layout,
@@ -123,18 +124,14 @@ impl State {
         for c in &self.ciphertexts {
             c.check_set(params)?;
         }
-        let public = Self::public(device, params, self.layout, blocks, (level, self.slope))?;
+        let parts = self.ciphertexts.iter().map(|c| &c.parts[0]);
+        let parts: Vec<&Poly> = parts.collect();
+        let at = (level, self.slope);
+        let sums = Self::public(device, params, self.layout, blocks, at, &parts)?;
         // the failure probability of AES covers the public blocks of a mode; of more, the bound of circuits decides
         let covered = self.ciphertexts.iter().all(
             |c| matches!(c.history, History::Aes { summands, .. } if summands < MODE_SUMMANDS),
         );
-        let sums = self.ciphertexts.iter().zip(public.ciphertexts);
-        let sums = sums.map(|(c, public)| {
-            let [mut sum, _] = public.parts;
-            device.add(params, params.basis(level), &mut sum, &c.parts[0])?;
-            Ok((sum, public.noise))
-        });
-        let sums: Vec<(Poly, Noise)> = sums.collect::<Result<_>>()?;
         if covered {
             self.become_sums(params, sums);
             return Ok(());
@@ -148,12 +145,12 @@ impl State {
         Ok(())
     }
 
-    /// Takes the first parts of sums with public blocks, whose noise is given.
-    fn become_sums(&mut self, params: &Params, sums: Vec<(Poly, Noise)>) {
-        for (s, (sum, noise)) in self.ciphertexts.iter_mut().zip(sums) {
-            s.parts[0] = sum;
+    /// Takes the first parts of its sums with public blocks.
+    fn become_sums(&mut self, params: &Params, sums: Self) {
+        for (s, sum) in self.ciphertexts.iter_mut().zip(sums.ciphertexts) {
+            [s.parts[0], _] = sum.parts;
             // the same blocks can be added again
-            s.noise = s.noise.plus_public(noise);
+            s.noise = s.noise.plus_public(sum.noise);
             match &mut s.history {
                 History::Aes { summands, .. } => *summands = summands.saturating_add(1),
                 History::Known(bound) => {

@@ -58,9 +58,15 @@ impl Device for Elsewhere {
         Ok(())
     }
 
-    fn public(&self, params: &Params, basis: &[usize], all: &[Plaintext<'_>]) -> Result<Vec<Poly>> {
+    fn public(
+        &self,
+        params: &Params,
+        basis: &[usize],
+        all: &[Plaintext<'_>],
+        onto: &[&Poly],
+    ) -> Result<Vec<Poly>> {
         self.public.fetch_add(all.len(), Ordering::Relaxed);
-        let polys = Processor.public(params, basis, all)?.into_iter();
+        let polys = Processor.public(params, basis, all, onto)?.into_iter();
         Ok(polys.map(|poly| self.keep(poly)).collect())
     }
 
