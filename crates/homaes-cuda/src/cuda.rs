@@ -2,12 +2,13 @@
 
 use crate::Error;
 use crate::args::{Tables, factor};
+use crate::blocks::Blocks;
 use crate::driver::Driver;
 use crate::kernels::MOST_PRIMES;
-use crate::launch::Gpu;
+use crate::launch::{Gpu, MOST_ITEMS};
 use crate::memory::{Buffer, Held};
 use crate::plans::Plans;
-use homaes_bgv::device::{Device, KeyPoly, Pass, Processor};
+use homaes_bgv::device::{Device, KeyPoly, Pass, Plaintext, Processor};
 use homaes_bgv::{Params, Result};
 use homaes_leveled::{Limbs, Lowering, Meter, Poly};
 use homaes_math::transform::Constants;
@@ -26,6 +27,7 @@ const MAGIC: f64 = 6_755_399_441_055_744.0;
 pub struct Cuda {
     pub(crate) gpu: Gpu,
     pub(crate) plans: Plans,
+    pub(crate) blocks: Blocks,
     name: String,
     digest: [u8; 32],
 }
@@ -55,6 +57,7 @@ impl Cuda {
         driver.set_roots(&roots)?;
         Ok(Self {
             plans: Plans::default(),
+            blocks: Blocks::new(&driver, params.slots())?,
             name: driver.name()?,
             gpu: Gpu {
                 primes: Buffer::of(&driver, &primes)?,
@@ -200,6 +203,38 @@ impl Device for Cuda {
         Ok(Poly {
             limbs: Limbs::on_device(Arc::new(held)),
         })
+    }
+
+    fn public(
+        &self,
+        params: &Params,
+        basis: &[usize],
+        all: &[Plaintext<'_>],
+        onto: &[&Poly],
+    ) -> Result<Vec<Poly>> {
+        if !self.is_for(params) {
+            return Processor.public(params, basis, all, onto);
+        }
+        let mut out = Vec::with_capacity(all.len());
+        for start in (0..all.len()).step_by(MOST_ITEMS) {
+            let part = |len: usize| start.min(len)..(start + MOST_ITEMS).min(len);
+            let (all, onto) = (&all[part(all.len())], &onto[part(onto.len())]);
+            out.extend(self.encode(params, basis, all, onto)?);
+        }
+        Ok(out)
+    }
+
+    fn pack(
+        &self,
+        params: &Params,
+        basis: &[usize],
+        all: &[&Poly],
+        out: &mut [&mut [u8]],
+    ) -> Result<()> {
+        if !self.is_for(params) {
+            return Processor.pack(params, basis, all, out);
+        }
+        self.packed(params, basis, all, out)
     }
 
     fn upload(&self, a: &Poly) -> Result<()> {

@@ -1,4 +1,4 @@
-//! The driver: memory, copies and launches, all in the order of one stream.
+//! The driver: memory, copies and launches, in the order of one stream. Copies of records have a stream of their own.
 
 use crate::args::{self, Arg};
 use crate::kernels::{MOST_PRIMES, NAMES, OPTIONS, ROOTS, SOURCE, definitions};
@@ -7,13 +7,17 @@ use cudarc::driver::{CudaContext, CudaStream, result, sys};
 use cudarc::nvrtc::{self, CompileOptions};
 use std::collections::HashMap;
 use std::ffi::CString;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// One GPU with the kernels.
 pub(crate) struct Driver {
     context: Arc<CudaContext>,
     stream: Arc<CudaStream>,
+    /// of copies from the GPU beside its work
+    copies: Arc<CudaStream>,
+    /// pinned memory that no call uses; the GPU may still copy from it
+    pinned: Mutex<Vec<Pinned>>,
     functions: HashMap<&'static str, Function>,
     /// address of the kernels' constants `roots`
     roots: u64,
@@ -119,6 +123,7 @@ impl Driver {
         let ptx = CString::new(ptx.to_src()).map_err(|e| Error::Kernels(e.to_string()))?;
         context.bind_to_thread().map_err(device)?;
         let stream = context.new_stream().map_err(device)?;
+        let copies = context.new_stream().map_err(device)?;
         // SAFETY: the text ends with 0; the module is never unloaded, so that its functions stay.
         let (functions, roots) = unsafe {
             let module = result::module::load_data(ptx.as_ptr().cast()).map_err(device)?;
@@ -137,6 +142,8 @@ impl Driver {
         Ok(Self {
             context,
             stream,
+            copies,
+            pinned: Mutex::default(),
             functions,
             roots,
             #[cfg(feature = "trace")]
@@ -220,6 +227,75 @@ impl Driver {
         })
     }
 
+    /// Copies words to the GPU by way of pinned memory, without waiting for kernels that were launched before.
+    ///
+    /// # Safety
+    /// There must be so many words at `to`.
+    pub(crate) unsafe fn send(&self, to: u64, from: &[u64]) -> Result<()> {
+        let at = "a copy to it";
+        let mut pinned = self.take_pinned(from.len())?;
+        let words = &mut pinned.words()[..from.len()];
+        words.copy_from_slice(from);
+        let stream = self.stream.cu_stream();
+        self.timed("upload", 8 * from.len(), || {
+            // SAFETY: as the caller vouches; pinned memory is not used again, nor given back, before its event.
+            checked(at, unsafe { result::memcpy_htod_async(to, words, stream) })
+        })?;
+        pinned.record(at, stream)?;
+        self.keep_pinned(pinned);
+        Ok(())
+    }
+
+    /// Shows words from the GPU to `take`, after all that was launched before. Kernels that are launched later run
+    /// beside the copy, which has no place among the times of the stream.
+    ///
+    /// # Safety
+    /// There must be so many words at `from`.
+    pub(crate) unsafe fn receive(
+        &self,
+        from: u64,
+        words: usize,
+        take: impl FnOnce(&[u64]),
+    ) -> Result<()> {
+        let at = "a copy from it";
+        let mut pinned = self.take_pinned(words)?;
+        pinned.record(at, self.stream.cu_stream())?;
+        let stream = self.copies.cu_stream();
+        let flags = sys::CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT;
+        let done = pinned.done;
+        let copy = &mut pinned.words()[..words];
+        // SAFETY: as the caller vouches; the copy is waited for below, and memory that is given back waits too.
+        let started = unsafe {
+            result::stream::wait_event(stream, done, flags)
+                .and_then(|()| result::memcpy_dtoh_async(copy, from, stream))
+        };
+        checked(at, started)?;
+        pinned.record(at, stream)?;
+        // SAFETY: the event lives as long as `pinned`.
+        checked(at, unsafe { result::event::synchronize(done) })?;
+        take(&pinned.words()[..words]);
+        self.keep_pinned(pinned);
+        Ok(())
+    }
+
+    /// Pinned memory for so many words, of any content: the least that fits and is not in use, or new memory.
+    fn take_pinned(&self, words: usize) -> Result<Pinned> {
+        self.bind()?;
+        let mut all = self.pinned.lock().unwrap_or_else(PoisonError::into_inner);
+        let free = all.iter().enumerate();
+        let free = free.filter(|(_, p)| p.capacity >= words && p.is_done());
+        let least = free.min_by_key(|(_, p)| p.capacity).map(|(i, _)| i);
+        match least {
+            Some(i) => Ok(all.swap_remove(i)),
+            None => Pinned::new(&self.context, words.next_power_of_two().max(512)),
+        }
+    }
+
+    fn keep_pinned(&self, pinned: Pinned) {
+        let mut all = self.pinned.lock().unwrap_or_else(PoisonError::into_inner);
+        all.push(pinned);
+    }
+
     /// Waits for all that was launched.
     pub(crate) fn wait(&self) -> Result<()> {
         self.bind()?;
@@ -267,6 +343,74 @@ impl Driver {
         let recorded = unsafe { result::event::record(moment.0, self.stream.cu_stream()) };
         checked("an event", recorded)?;
         Ok(moment)
+    }
+}
+
+/// Memory of this machine that the GPU reads and writes by itself.
+struct Pinned {
+    context: Arc<CudaContext>,
+    at: *mut u64,
+    capacity: usize,
+    /// after the last copy
+    done: sys::CUevent,
+}
+
+// SAFETY: memory and events belong to the context, not to a thread; both are reached by `&mut` or waited for.
+unsafe impl Send for Pinned {}
+
+impl Pinned {
+    /// The context is this thread's.
+    fn new(context: &Arc<CudaContext>, capacity: usize) -> Result<Self> {
+        let at = "the allocation of pinned memory";
+        let flags = sys::CUevent_flags::CU_EVENT_DISABLE_TIMING;
+        let done = checked(at, result::event::create(flags))?;
+        let mut out = Self {
+            context: context.clone(),
+            at: core::ptr::null_mut(),
+            capacity,
+            done,
+        };
+        // SAFETY: given back once, by `drop`; zeros are words, whatever the memory held.
+        unsafe {
+            out.at = checked(at, result::malloc_host(8 * capacity, 0))?.cast();
+            out.at.write_bytes(0, capacity);
+        }
+        Ok(out)
+    }
+
+    /// All of it. Of memory from [`Driver::take_pinned`]: no copy is under way.
+    fn words(&mut self) -> &mut [u64] {
+        // SAFETY: `new` allocated and wrote so many words, at addresses of pages.
+        unsafe { core::slice::from_raw_parts_mut(self.at, self.capacity) }
+    }
+
+    /// Whether the last copy is done.
+    fn is_done(&self) -> bool {
+        // SAFETY: the event lives as long as this.
+        unsafe { result::event::query(self.done) }.is_ok()
+    }
+
+    /// Notes that what `stream` was given is the last copy, or comes before it.
+    fn record(&self, at: &'static str, stream: sys::CUstream) -> Result<()> {
+        // SAFETY: the event lives as long as this; the caller gives a stream of the driver.
+        checked(at, unsafe { result::event::record(self.done, stream) })
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        if self.context.bind_to_thread().is_err() {
+            return;
+        }
+        // SAFETY: both came from `new`. A GPU that failed has neither to give back.
+        unsafe {
+            if !self.at.is_null() {
+                // after an error a copy may be under way that the event does not know of
+                let _ = result::ctx::synchronize();
+                let _ = result::free_host(self.at.cast());
+            }
+            let _ = result::event::destroy(self.done);
+        }
     }
 }
 

@@ -202,6 +202,28 @@ impl Driver {
         })
     }
 
+    /// # Safety
+    /// There must be so many words at `to`.
+    pub(crate) unsafe fn send(&self, to: u64, from: &[u64]) -> Result<()> {
+        // SAFETY: as the caller vouches.
+        unsafe { self.write(to, from) }
+    }
+
+    /// # Safety
+    /// There must be so many words at `from`.
+    pub(crate) unsafe fn receive(
+        &self,
+        from: u64,
+        words: usize,
+        take: impl FnOnce(&[u64]),
+    ) -> Result<()> {
+        let mut copy = vec![0; words];
+        // SAFETY: as the caller vouches.
+        unsafe { self.read(from, &mut copy) }?;
+        take(&copy);
+        Ok(())
+    }
+
     pub(crate) fn wait(&self) -> Result<()> {
         Ok(())
     }

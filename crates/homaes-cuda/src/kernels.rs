@@ -13,6 +13,7 @@ const FILES: &[(&str, &str)] = &[
     ("columns.cu", include_str!("../kernels/columns.cu")),
     ("products.cu", include_str!("../kernels/products.cu")),
     ("sums.cu", include_str!("../kernels/sums.cu")),
+    ("blocks.cu", include_str!("../kernels/blocks.cu")),
     #[cfg(test)]
     ("barriers.cu", include_str!("tests/barriers.cu")),
     #[cfg(all(test, feature = "trace"))]
@@ -68,6 +69,10 @@ pub(crate) const NAMES: &[&str] = &[
     "key_columns",
     "inner_product",
     "sum_limbs",
+    "block_values",
+    "block_coefficients",
+    "block_rows",
+    "pack_limbs",
     #[cfg(test)]
     "test_block",
     #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The kernels as functions: grids, and arguments in the order of `kernels/`.
 //!
-//! Addresses are of tables and limbs whose lengths the callers in `pass.rs` vouch for; a grid covers them exactly.
+//! Addresses are of tables and limbs whose lengths the callers in `pass.rs` and `blocks.rs` vouch for; a grid covers them exactly.
 
 use crate::Result;
 use crate::args::Arg::{self, At, Int, Map, Words};
@@ -98,9 +98,27 @@ fn ints(a: usize, b: usize) -> u64 {
     a as u64 | (b as u64) << 32
 }
 
+/// Tables by which bytes become coefficients, in the terms of `kernels/blocks.cu`.
+#[derive(Clone, Copy)]
+pub(crate) struct Encoding {
+    pub(crate) origin: u64,
+    pub(crate) by_row: u64,
+    pub(crate) by_lane: u64,
+    pub(crate) masks: u64,
+    /// columns up to sign
+    pub(crate) half: usize,
+    /// of the values of a row and lane
+    pub(crate) words: usize,
+}
+
 impl Gpu {
     pub(crate) fn n(&self) -> usize {
         self.rows * self.cols * 8
+    }
+
+    /// Words that a warp transforms.
+    fn tile(&self) -> usize {
+        if self.cols == 1 { 32 } else { 512 }
     }
 
     /// `args` after the primes.
@@ -151,7 +169,7 @@ impl Gpu {
         elements: usize,
         [words, out]: [u64; 2],
     ) -> Result<()> {
-        let tile = if self.cols == 1 { 32 } else { 512 };
+        let tile = self.tile();
         let warps = warps(&convert.sizes);
         let sources = convert.sizes.iter().map(|size| size[0]).max().unwrap_or(0);
         let shared = 8 * (warps * (SCRATCH + tile) + (sources + 1) * tile);
@@ -283,6 +301,63 @@ impl Gpu {
 
     pub(crate) fn sum_limbs(&self, limbs: usize, [prime_of, a, b, out]: [u64; 4]) -> Result<()> {
         self.on_words("sum_limbs", [limbs, 1], [prime_of, a, b, out].map(At))
+    }
+
+    /// For `items` plaintexts of `input_bytes` each, at `input`.
+    pub(crate) fn block_values(
+        &self,
+        items: usize,
+        encoding: &Encoding,
+        (input, input_bytes): (u64, usize),
+        values: u64,
+    ) -> Result<()> {
+        let tables = [encoding.origin, encoding.by_row, encoding.by_lane].map(At);
+        let args = tables.into_iter().chain([
+            Int(8 * encoding.words),
+            At(input),
+            Int(input_bytes),
+            At(values),
+        ]);
+        let grid = [encoding.half, 1, items];
+        self.launch("block_values", grid, [BLOCK, 0], args)
+    }
+
+    pub(crate) fn block_coefficients(
+        &self,
+        items: usize,
+        encoding: &Encoding,
+        values: u64,
+        (input, input_bytes): (u64, usize),
+        coefficients: u64,
+    ) -> Result<()> {
+        let args = [
+            At(encoding.masks),
+            Int(encoding.words),
+            At(values),
+            At(input),
+            Int(input_bytes),
+            At(coefficients),
+        ];
+        let grid = [self.rows, 1, items];
+        self.launch("block_coefficients", grid, [encoding.half, 0], args)
+    }
+
+    pub(crate) fn block_rows(&self, [limbs, items]: [usize; 2], args: [u64; 4]) -> Result<()> {
+        let warps = BLOCK / 32;
+        let grid = [self.n() / (warps * self.tile()), limbs, items];
+        let block = [BLOCK, 8 * warps * SCRATCH];
+        self.launch("block_rows", grid, block, args.map(At))
+    }
+
+    /// Of limbs that take `most` words at most.
+    pub(crate) fn pack_limbs(
+        &self,
+        [limbs, items]: [usize; 2],
+        most: usize,
+        args: [u64; 5],
+    ) -> Result<()> {
+        let grid = [most.div_ceil(BLOCK), limbs, items];
+        self.launch("pack_limbs", grid, [BLOCK, 0], args.map(At))
     }
 }
 

@@ -29,6 +29,7 @@
 //! | tables of plans, made once | `plans.rs` |
 //! | a key switching, kernel by kernel | `pass.rs` |
 //! | times of kernels (feature `trace`) | `trace.rs` |
+//! | public blocks and records | `blocks.rs` |
 //!
 //! A fault of the GPU ends an operation by [`homaes_bgv::Error::Device`] and gives back its memory. Keys stay in memory, so that the batch
 //! can be computed again by the processor.
@@ -37,6 +38,7 @@
 #![deny(unsafe_code)]
 
 mod args;
+mod blocks;
 mod cuda;
 #[expect(unsafe_code, reason = "calls of the driver")]
 #[cfg_attr(feature = "emulator", path = "emulator.rs")]

@@ -31,6 +31,20 @@ impl Buffer {
         Ok(out)
     }
 
+    /// A copy of `words`, by way of pinned memory.
+    pub(crate) fn sent(driver: &Arc<Driver>, words: &[u64]) -> Result<Self> {
+        let out = Self::new(driver, words.len())?;
+        // SAFETY: as many words as the buffer has.
+        unsafe { driver.send(out.at(0), words) }?;
+        Ok(out)
+    }
+
+    /// Shows all words to `take`, from pinned memory. The GPU goes on with what is launched later.
+    pub(crate) fn received(&self, take: impl FnOnce(&[u64])) -> Result<()> {
+        // SAFETY: as many words as the buffer has.
+        unsafe { self.driver.receive(self.at, self.words, take) }
+    }
+
     /// Address of a word.
     pub(crate) fn at(&self, word: usize) -> u64 {
         assert!(word <= self.words, "beyond a buffer");

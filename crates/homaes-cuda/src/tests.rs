@@ -1,7 +1,8 @@
-//! Passes and modulus switches, each against the processor, on words up to the edges of their ranges.
+//! Passes, modulus switches, public blocks and records, each against the processor, on words up to the edges of their ranges.
 
 #[cfg(feature = "emulator")]
 mod barriers;
+mod blocks;
 #[cfg(feature = "trace")]
 mod ceilings;
 #[cfg(feature = "emulator")]

@@ -54,17 +54,24 @@ fn both(set: &ParamSet, layouts: &'static [Layout], directions: &[Direction], ag
             let input = blocks(params.blocks_per_batch(layout));
             let aes = Aes::new(&eval, &wrapped, layout).unwrap();
             let start = Instant::now();
-            let want = encode_batch(&params, &aes.evaluate(&input).unwrap()).unwrap();
+            let batch = |aes: &Aes<'_>| {
+                let mut state = aes.evaluate(&input).unwrap();
+                aes.xor_public(&mut state, &input[1..]).unwrap();
+                state
+            };
+            let want = encode_batch(&params, &batch(&aes)).unwrap();
             println!("{name}: processor {:?}", start.elapsed());
             // no results of the processor to be taken over from earlier batches
             let aes = Aes::new(&eval, &wrapped, layout).unwrap().on(&device);
             for _ in 0..=again {
                 let start = Instant::now();
-                let state = aes.evaluate(&input).unwrap();
+                let state = batch(&aes);
+                let launched = start.elapsed();
                 cuda.wait().unwrap();
                 let made = start.elapsed();
-                let found = encode_batch(&params, &state).unwrap();
-                println!("{name}: GPU {made:?}, with download {:?}", start.elapsed());
+                let found = aes.encode_batch(&state).unwrap();
+                let whole = start.elapsed();
+                println!("{name}: GPU {made:?}, {launched:?} of the host, with record {whole:?}");
                 assert!(found == want, "{name}");
             }
         }

@@ -55,6 +55,19 @@ pub struct Slots {
     kernels: [[Vec<Linear>; 2]; 4],
 }
 
+/// How bytes become coefficients: values from slots, then a correlation in GF(2^8) on each axis, in any order.
+///
+/// Values lie at `(col * rows + row) * lanes + lane`, for columns up to sign. Coefficients at both signs of a column
+/// are equal.
+#[derive(Clone, Copy, Debug)]
+pub struct Encoding<'a> {
+    /// for each value: a slot, and how often its byte is squared
+    pub origin: &'a [(u16, u8)],
+    /// the kernels of the axes of 17, 257, 3 and 5, empty for an axis that the ring has not. A factor is given by its
+    /// products with 1, 2, 4, …, 128
+    pub kernels: [&'a [[u8; 8]]; 4],
+}
+
 /// What a polynomial that is no plaintext of this ring's bytes fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotBytes;
@@ -88,6 +101,14 @@ impl Slots {
             }
         }
         Some(out)
+    }
+
+    /// The tables of [`encode`](Self::encode), for kernels elsewhere.
+    pub fn encoding(&self) -> Encoding<'_> {
+        Encoding {
+            origin: &self.origin,
+            kernels: self.kernels.each_ref().map(|[encoding, _]| &encoding[..]),
+        }
     }
 
     /// Number of slots: bytes per plaintext.

@@ -172,6 +172,43 @@ fn results_that_cannot_be_had_are_errors() {
 }
 
 #[test]
+fn blocks_and_records_without_a_device_are_errors() {
+    let f = Fixture::new(&[Layout::Sliced]);
+    let there = f.aes(Layout::Sliced).on(&f.device());
+    let mut state = there.evaluate(&f.blocks).unwrap();
+    let before = there.encode_batch(&state).unwrap();
+    for bytes in [0, 1 << 11, 1 << 14] {
+        f.limit(bytes);
+        fault(there.evaluate(&f.blocks));
+        fault(there.xor_public(&mut state, &f.blocks));
+    }
+    f.limit(0);
+    fault(there.encode_batch(&state));
+    f.lift_limit();
+    let unreadable = |is| {
+        let driver = &f.cuda.gpu.driver;
+        driver.unreadable.store(is, Ordering::Relaxed);
+    };
+    unreadable(true);
+    let message = fault(there.encode_batch(&state));
+    assert!(
+        message.starts_with("the GPU failed at a copy from it: "),
+        "{message}"
+    );
+    unreadable(false);
+    // the state is what it was, and takes the blocks
+    let kept = f.used();
+    assert!(there.encode_batch(&state).unwrap() == before);
+    assert_eq!(f.used(), kept);
+    there.xor_public(&mut state, &f.blocks).unwrap();
+    let here = f.aes(Layout::Sliced);
+    let mut want = here.evaluate(&f.blocks).unwrap();
+    here.xor_public(&mut want, &f.blocks).unwrap();
+    let [found, want] = [(&there, &state), (&here, &want)].map(|(aes, s)| aes.encode_batch(s));
+    assert!(found.unwrap() == want.unwrap());
+}
+
+#[test]
 fn what_batches_share_is_left_with_a_device_that_failed() {
     let f = Fixture::new(&[Layout::Sliced]);
     let count = f.blocks.len();

@@ -1,0 +1,106 @@
+// Public bytes become limbs, and limbs become the words of a file.
+//
+//   bytes, signs -> block_values -> values -> block_coefficients -> coefficients -> block_rows -> columns_finish
+//   limbs -> pack_limbs -> words
+//
+// An item is one polynomial. h is 128, the columns up to sign, or 1 without the axis of 257. Arrays of an item:
+//
+//   input         bytes: 16 h slots, then signs: a byte for each row and column, a bit for each lane
+//   values        bytes [16 rows][8 lanes][h, padded to 8]: elements of GF(2^8), after all axes but that of 257
+//   coefficients  bytes [N] in the order of tiles: 1, 0 or -1; equal up to sign at columns f and f + h
+//
+// Tables of a ring, which blocks.rs makes:
+//
+//   origin        ints [h][16 rows][8 lanes]: slot of a value, times eight, plus how often its byte is squared
+//   by_row        bytes [16]: the kernel of the axis of 17
+//   by_lane       bytes [8 from][8 to]: those of the axes of 3 and 5
+//   masks         words [h / 8, at least 1][h]: the axis of 257. Byte i of word w of column f selects the bits of value
+//                 8 w + i whose sum is bit 0 of its product with the kernel
+
+// product in GF(2^8), modulo x^8 + x^4 + x^3 + x + 1
+static __device__ inline unsigned field_mul(unsigned a, unsigned b) {
+    unsigned product = 0;
+#pragma unroll
+    for (int i = 7; i >= 0; i--) product = (product << 1) ^ (product >> 7 & 1) * 0x11b ^ (b >> i & 1) * a;
+    return product;
+}
+
+// Values of column blockIdx.x, and the axes of 17, 3 and 5. Thread (row, lane), each with `step` bytes of values.
+extern "C" __global__ void __launch_bounds__(128) block_values(
+    const double*, const int* origin, const unsigned char* by_row, const unsigned char* by_lane, int step, const unsigned char* input,
+    int input_bytes, unsigned char* values) {
+    __shared__ unsigned char shared[128];
+    int at = threadIdx.x, row = at >> 3, lane = at & 7, col = blockIdx.x, item = blockIdx.z;
+    int from = origin[col * 128 + at];
+    unsigned x = input[(long long)item * input_bytes + (from >> 3)];
+    for (int k = from & 7; k > 0; k--) x = field_mul(x, x);
+    shared[at] = (unsigned char)x;
+    __syncthreads();
+    unsigned sum = 0;
+    for (int e = 0; e < 16; e++) sum ^= field_mul(by_row[(e + row) & 15], shared[e * 8 + lane]);
+    __syncthreads();
+    shared[at] = (unsigned char)sum;
+    __syncthreads();
+    sum = 0;
+    for (int e = 0; e < 8; e++) sum ^= field_mul(by_lane[e * 8 + lane], shared[row * 8 + e]);
+    values[((long long)item * 128 + at) * step + col] = (unsigned char)sum;
+}
+
+// The axis of 257, whose results are bits, and their signs. Block (row, 0, item); a thread for each column up to sign.
+extern "C" __global__ void __launch_bounds__(128) block_coefficients(
+    const double*, const u64* masks, int words, const u64* values, const unsigned char* input, int input_bytes, signed char* coefficients) {
+    int row = blockIdx.x, item = blockIdx.z, half = blockDim.x;
+    const u64* x = values + ((long long)item * ROWS + row) * 8 * words;
+    unsigned bits = 0;
+    for (int lane = 0; lane < 8; lane++) {
+        u64 sum = 0;
+        for (int w = 0; w < words; w++) sum ^= x[lane * words + w] & masks[w * half + threadIdx.x];
+        for (int shift = 32; shift > 0; shift >>= 1) sum ^= sum >> shift;
+        bits |= (unsigned)(sum & 1) << lane;
+    }
+    const unsigned char* signs = input + (long long)(item + 1) * input_bytes - ROWS * COLS;
+    for (int col = threadIdx.x; col < COLS; col += half) {
+        unsigned sign = signs[row * COLS + col];
+        for (int lane = 0; lane < 8; lane++) {
+            int bit = bits >> lane & 1;
+            coefficients[(long long)item * N + tiled(row, col, lane)] = (signed char)(sign >> lane & 1 ? -bit : bit);
+        }
+    }
+}
+
+// Coefficients times R (`scale`), and the rows of the way forward, to the order of tiles. A warp has a tile of limb
+// blockIdx.y of item blockIdx.z. columns_finish makes the limbs, and adds them to those of a state.
+extern "C" __global__ void __launch_bounds__(128) block_rows(
+    const double* primes, const int* prime_of, const double* scale, const signed char* coefficients, u64* outs) {
+    DYNAMIC_SHARED(shared);
+    int limb = blockIdx.y, item = blockIdx.z, prime = prime_of[limb];
+    int warp = UNIFORM((int)threadIdx.x >> 5), thread = threadIdx.x & 31, warps = blockDim.x >> 5;
+    const double* constants = prime_at(primes, prime);
+    Mod k = modulus(constants);
+    int first = (blockIdx.x * warps + warp) * TILE + thread;
+    const signed char* a = coefficients + (long long)item * N + first;
+    double factor = scale[limb], x[PER];
+    FOR_POINTS(i) x[i] = a[32 * i] * factor;
+    axis257(k, tables(constants, 0), roots[prime][0], shared + warp * SCRATCH, x);
+    u64* out = outs + ((long long)item * gridDim.y + limb) * N + first;
+    FOR_POINTS(i) out[32 * i] = lazy(k, reduce(k, x[i]));
+}
+
+// Limbs as files have them: canonical residues at the length of their prime, one after the other, lowest bit first.
+// Limb l begins at word start[l] of an item and has bits[l] bits a residue; start[limbs] is the length of an item.
+// A thread makes one word, from the residues that overlap it.
+extern "C" __global__ void __launch_bounds__(128) pack_limbs(
+    const double* primes, const int* prime_of, const int* bits, const int* start, const u64* const* sources, u64* outs) {
+    int limb = blockIdx.y, item = blockIdx.z, word = blockIdx.x * blockDim.x + threadIdx.x;
+    if (word >= start[limb + 1] - start[limb]) return;
+    u64 p = (u64)prime_at(primes, prime_of[limb])[0];
+    const u64* a = sources[item] + (long long)limb * N;
+    int length = bits[limb], begin = 64 * word;
+    u64 out = 0;
+    for (int i = begin / length; i * length < begin + 64; i++) {
+        u64 x = a[i] >= p ? a[i] - p : a[i];
+        int shift = i * length - begin;
+        out |= shift < 0 ? x >> -shift : x << shift;
+    }
+    outs[(long long)item * start[gridDim.y] + start[limb] + word] = out;
+}

@@ -1,0 +1,119 @@
+//! Public blocks and records.
+
+use super::{canonical, edges};
+use crate::cuda::Cuda;
+use homaes_bgv::device::{Device, Plaintext, Processor};
+use homaes_bgv::{ParamSet, Params, sets};
+use homaes_leveled::Poly;
+use std::sync::Arc;
+
+/// A small ring and the one of the secure sets.
+const SETS: [&ParamSet; 2] = [&sets::TOY_255, &sets::AES128];
+
+/// A set on a GPU, or nothing where the reason is printed.
+fn bench(set: &ParamSet) -> Option<(Arc<Params>, Cuda)> {
+    let params = Params::new(set).unwrap();
+    let cuda = Cuda::new(&params, 0);
+    let cuda = cuda.map_err(|why| println!("skipped: {why}")).ok()?;
+    Some((params, cuda))
+}
+
+/// Bytes without a pattern.
+fn bytes(count: usize, seed: u64) -> Vec<u8> {
+    let byte = |i: u64| ((i + seed).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as u8;
+    (0..count as u64).map(byte).collect()
+}
+
+#[test]
+fn public_blocks() {
+    for (params, cuda) in SETS.into_iter().filter_map(bench) {
+        let (count, n) = (params.slots().count(), params.ring().n());
+        let basis = [6, 0, 4];
+        let mut last = vec![0; count];
+        last[count - 1] = 0xff;
+        let columns = [bytes(count, 1), last, vec![0; count]];
+        // at the small ring, more than a launch has room for
+        let all = if params.ring().cols() == 1 { 70 } else { 3 };
+        let plain = columns.iter().cycle().zip(5..5 + all);
+        let plain: Vec<Plaintext<'_>> = plain
+            .map(|(bytes, seed)| Plaintext {
+                bytes,
+                signs: self::bytes(n / 8, seed),
+            })
+            .collect();
+        let onto: Vec<Poly> = (0..all).map(|seed| edges(&params, &basis, seed)).collect();
+        let onto: Vec<&Poly> = onto.iter().collect();
+        let compare = |basis: &[usize], plain: &[Plaintext<'_>], onto: &[&Poly]| {
+            let [found, want] = [&cuda as &dyn Device, &Processor].map(|device| {
+                let polys = device.public(&params, basis, plain, onto).unwrap();
+                let words = polys.iter().map(|poly| canonical(&params, basis, poly));
+                words.collect::<Vec<_>>()
+            });
+            assert_eq!(found.len(), plain.len());
+            assert!(found == want);
+        };
+        compare(&basis, &plain, &[]);
+        compare(&basis, &plain, &onto);
+        // one alone, as packed blocks have it
+        compare(&basis[..1], &plain[..1], &[]);
+    }
+}
+
+#[test]
+fn records() {
+    for (params, cuda) in SETS.into_iter().filter_map(bench) {
+        // primes of all lengths, in any order
+        let basis: Vec<usize> = (0..params.pool().count()).rev().collect();
+        let polys = [1, 100, 200].map(|seed| edges(&params, &basis, seed));
+        let all: Vec<&Poly> = polys.iter().collect();
+        let bits = basis
+            .iter()
+            .map(|&i| params.pool().modulus(i).bits() as usize);
+        let length = params.ring().n() / 8 * bits.sum::<usize>();
+        let packed = |device: &dyn Device| {
+            let mut out = vec![0; 3 * length];
+            let mut slices: Vec<&mut [u8]> = out.chunks_exact_mut(length).collect();
+            let done = device.pack(&params, &basis, &all, &mut slices);
+            done.map(|()| out)
+        };
+        let want = packed(&Processor).unwrap();
+        assert!(packed(&cuda).unwrap() == want);
+    }
+}
+
+#[test]
+fn threads_share_the_memory_of_copies() {
+    let Some((params, cuda)) = bench(SETS[0]) else {
+        return;
+    };
+    let (basis, n) = ([0, 5], params.ring().n());
+    let length = basis.map(|i| n / 8 * params.pool().modulus(i).bits() as usize);
+    let length: usize = length.iter().sum();
+    let record = |device: &dyn Device, seed: u64| {
+        // records of different lengths
+        let columns: Vec<Vec<u8>> = (0..=seed % 3)
+            .map(|k| bytes(params.slots().count(), 9 * seed + k))
+            .collect();
+        let plain = columns.iter().map(|bytes| Plaintext {
+            bytes,
+            signs: self::bytes(n / 8, seed),
+        });
+        let plain: Vec<Plaintext<'_>> = plain.collect();
+        let polys = device.public(&params, &basis, &plain, &[]).unwrap();
+        let all: Vec<&Poly> = polys.iter().collect();
+        let mut out = vec![0; all.len() * length];
+        let mut slices: Vec<&mut [u8]> = out.chunks_exact_mut(length).collect();
+        device.pack(&params, &basis, &all, &mut slices).unwrap();
+        out
+    };
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let (record, cuda) = (&record, &cuda);
+            scope.spawn(move || {
+                for seed in (0..25).map(|i| 4 * i + thread) {
+                    assert!(record(cuda, seed) == record(&Processor, seed), "{seed}");
+                }
+            });
+        }
+    });
+}
