@@ -5,13 +5,14 @@
 //! | `sliced=N`, `packed=N`, `bits=N` | N batches of the same blocks, after a first one that copies the keys |
 //! | `block=N` | the same with one block, in the layout packed |
 //! | `run=N` | N sliced batches of consecutive counter blocks, which share work |
+//! | `file=N` | the same as the library does it for a file in CTR mode: with masks, and no wait before the record |
 //! | `trace-sliced=N`, `trace-packed=N` | kernels and copies of N batches |
 //!
 //! Keys are the same in every process, so equal digests tell that results are equal.
 
 use homaes_aes::{Block, Direction, Layout, RoundKeys};
 use homaes_bgv::device::Device;
-use homaes_bgv::{Aes, EvalKey, Params, SecretKey, WrappedKey, Wrapping, encode_batch, sets};
+use homaes_bgv::{Aes, EvalKey, Params, SecretKey, WrappedKey, Wrapping, sets};
 use homaes_cuda::{Cuda, Timed};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
@@ -38,7 +39,6 @@ fn main() -> Result<()> {
     let gpu = cuda.name();
     println!(r#"{{"step": "start", "gpu": "{gpu}", "compile_ms": {compiled}, "keys_ms": {keys}}}"#);
     let bench = Bench {
-        params: &params,
         cuda,
         secret: &secret,
         eval: &eval,
@@ -51,7 +51,8 @@ fn main() -> Result<()> {
             "packed" => bench.same(Layout::Packed, usize::MAX, count)?,
             "bits" => bench.same(Layout::Bits, usize::MAX, count)?,
             "block" => bench.same(Layout::Packed, 1, count)?,
-            "run" => bench.counter(count)?,
+            "run" => bench.counter(count, false)?,
+            "file" => bench.counter(count, true)?,
             "trace-sliced" => bench.trace(Layout::Sliced, count)?,
             "trace-packed" => bench.trace(Layout::Packed, count)?,
             other => return Err(format!("no step {other}").into()),
@@ -62,13 +63,13 @@ fn main() -> Result<()> {
 }
 
 struct Bench<'a> {
-    params: &'a Params,
     cuda: Arc<Cuda>,
     secret: &'a SecretKey,
     eval: &'a EvalKey,
 }
 
-/// A batch: milliseconds until the GPU is done, and until its record is in memory, and what tells records apart.
+/// A batch: milliseconds until the GPU is done, or of a file until all but the record is launched, and until its record
+/// is in memory, and a digest of the record.
 struct Batch {
     ms: [f64; 2],
     digest: u64,
@@ -100,9 +101,22 @@ impl Bench<'_> {
         let state = aes.evaluate(blocks)?;
         self.cuda.wait()?;
         let done = ms(start);
-        let record = encode_batch(self.params, &state)?;
+        let record = aes.encode_batch(&state)?;
         Ok(Batch {
             ms: [done, ms(start)],
+            digest: digest(&record),
+        })
+    }
+
+    /// A batch of a file, whose bytes are `mask`.
+    fn masked(aes: &Aes<'_>, blocks: &[Block], mask: &[Block]) -> Result<Batch> {
+        let start = Instant::now();
+        let mut state = aes.evaluate(blocks)?;
+        aes.xor_public(&mut state, mask)?;
+        let launched = ms(start);
+        let record = aes.encode_batch(&state)?;
+        Ok(Batch {
+            ms: [launched, ms(start)],
             digest: digest(&record),
         })
     }
@@ -119,26 +133,34 @@ impl Bench<'_> {
             return Err("batches of the same blocks differ".into());
         }
         let (first_ms, digest) = (first.ms[1], first.digest);
-        let times = times(&batches);
+        let times = times(&batches, NAMES);
         let blocks = blocks.len();
         Ok(format!(
             r#""blocks": {blocks}, "first_ms": {first_ms}, {times}, "digest": "{digest:016x}""#
         ))
     }
 
-    /// Batches of consecutive counters.
-    fn counter(&self, count: usize) -> Result<String> {
+    /// Batches of consecutive counters, of a file or without masks.
+    fn counter(&self, count: usize, file: bool) -> Result<String> {
         let wrapped = self.wrapped(Layout::Sliced)?;
         let aes = self.on_gpu(&wrapped, Layout::Sliced)?;
         let blocks = aes.blocks_per_batch();
+        let mask = self::blocks(blocks);
         let block = |i: usize| (0xf0f1_f2f3_u128 << 96 | i as u128).to_be_bytes();
         let batch = |k: usize| {
             let blocks: Vec<Block> = (k * blocks..(k + 1) * blocks).map(block).collect();
-            self.batch(&aes, &blocks)
+            match file {
+                true => Self::masked(&aes, &blocks, &mask),
+                false => self.batch(&aes, &blocks),
+            }
         };
         let batches: Vec<Batch> = (0..count).map(batch).collect::<Result<_>>()?;
         let digest = batches.iter().fold(0, |d, b| d ^ b.digest);
-        let times = times(&batches);
+        let names = match file {
+            true => ["host_ms", "wall_ms"],
+            false => NAMES,
+        };
+        let times = times(&batches, names);
         Ok(format!(
             r#""blocks": {blocks}, {times}, "digest": "{digest:016x}""#
         ))
@@ -177,7 +199,10 @@ fn call(timed: &Timed, batches: usize) -> String {
     format!(r#"{{"name": "{name}", "calls": {calls}, "size": {size}, "ms": {ms:.4}}}"#)
 }
 
-fn times(batches: &[Batch]) -> String {
+/// Of the times of a batch.
+const NAMES: [&str; 2] = ["gpu_ms", "record_ms"];
+
+fn times(batches: &[Batch], names: [&str; 2]) -> String {
     let one = |name: &str, i: usize| {
         let all: Vec<f64> = batches.iter().map(|b| b.ms[i]).collect();
         let mut sorted = all.clone();
@@ -185,7 +210,7 @@ fn times(batches: &[Batch]) -> String {
         let [least, median] = [0, sorted.len() / 2].map(|k| sorted.get(k).copied().unwrap_or(0.0));
         format!(r#""{name}": {{"min": {least}, "median": {median}, "all": {all:?}}}"#)
     };
-    [one("gpu_ms", 0), one("record_ms", 1)].join(", ")
+    [one(names[0], 0), one(names[1], 1)].join(", ")
 }
 
 fn blocks(count: usize) -> Vec<Block> {
