@@ -75,7 +75,10 @@ def source(folder: pathlib.Path) -> tuple[str, list[str]]:
     rust = (CRATE / "src/kernels.rs").read_text()
     files = re.findall(r'include_str!\("\.\./kernels/([^"]*)"\)', rust)
     (options,) = re.findall(r"OPTIONS[^=]*= &?\[(.*?)\];", rust, re.DOTALL)
-    return "".join((folder / f).read_text() for f in files), re.findall(r'"(.*?)"', options)
+    (most,) = re.findall(r"MOST_PRIMES: usize = (\d+);", rust)
+    # the columns of the secure sets
+    options = [*re.findall(r'"(.*?)"', options), "-DCOLS=256", f"-DMOST_PRIMES={most}"]
+    return "".join((folder / f).read_text() for f in files), options
 
 
 def compiled(tools: pathlib.Path, text: str, options: list[str]) -> tuple[bytes, str]:
