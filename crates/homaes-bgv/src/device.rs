@@ -24,6 +24,11 @@ pub trait Device: Send + Sync {
     /// [`Error::Cancelled`](crate::Error::Cancelled); [`Error::Device`](crate::Error::Device) if the device fails.
     fn pass(&self, pass: &Pass<'_>) -> Result<Vec<[Poly; 2]>>;
 
+    /// Whether it is best given all columns of a state in one pass, rather than one in each of several side by side.
+    fn joins_columns(&self) -> bool {
+        false
+    }
+
     /// A modulus switch of each of several polynomials.
     ///
     /// # Errors

@@ -103,7 +103,7 @@ pub enum Post<'a> {
     None,
     /// P_l times a ciphertext of the source level is added to each output.
     Keys(&'a [&'a [Poly; 2]]),
-    /// The four outputs go through MixColumns, with these exponents of ζ_17 that sum to "2"; then as `Keys`.
+    /// Each four outputs go through MixColumns, with these exponents of ζ_17 that sum to "2"; then as `Keys`.
     MixKeys(&'a [u8], &'a [&'a [Poly; 2]]),
 }
 

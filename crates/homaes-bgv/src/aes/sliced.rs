@@ -20,7 +20,7 @@
 //! product of 7d + 9 terms per word, for d digits: 7d with keys, 8 first parts and 1 second part.
 //!
 //! Products are one rayon task per byte, the linear layer one per output column, whose four bytes share
-//! every pass over its keys; more threads than that share the primes of a pass. All threads go through the steps together, so that the keys of a step are
+//! every pass over its keys, or one for all columns where the device takes them together; more threads than that share the primes of a pass. All threads go through the steps together, so that the keys of a step are
 //! read from memory once for all of them.
 
 use crate::aes::linear::LinearLayer;
@@ -71,39 +71,40 @@ impl<'k> SlicedAes<'k> {
         })
     }
 
-    /// The linear layer of one column, of `columns` side by side; `mix` is false in the last round.
+    /// The linear layer of some columns, in one of `calls` side by side; `mix` is false in the last round.
     fn linear_layer(
         &self,
-        c127: [&Ciphertext; 4],
-        keys: [&Ciphertext; 4],
+        c127: &[&Ciphertext],
+        keys: &[&Ciphertext],
         mix: bool,
-        columns: usize,
+        calls: usize,
     ) -> Result<Vec<Ciphertext>> {
         let (eval, level) = (&self.eval, c127[0].level);
-        check_level(level, &keys)?;
+        check_level(level, keys)?;
         let plan = eval.params().switching(level);
-        let keys = keys.map(|c| &c.parts);
+        let keys: Vec<_> = keys.iter().map(|c| &c.parts).collect();
         let add = Post::Keys(&keys);
         let [bytes, _, both] = self.linear.mean_powers();
         match (self.linear.direction, mix) {
             (Direction::Encrypt, true) => eval.sum_of_images(
                 plan,
                 &self.bytes,
-                &c127,
+                c127,
                 both,
-                columns,
+                calls,
                 Post::MixKeys(&self.linear.mix[0], &keys),
             ),
             (Direction::Encrypt, false) => {
-                eval.sum_of_images(plan, &self.bytes, &c127, bytes, columns, add)
+                eval.sum_of_images(plan, &self.bytes, c127, bytes, calls, add)
             }
             (Direction::Decrypt, true) => {
-                let mixed = self.mix_ciphertexts(c127)?;
-                let mixed: Vec<&Ciphertext> = mixed.iter().collect();
-                eval.sum_of_images(plan, &self.bytes, &mixed, bytes, columns, add)
+                let mixed = c127.as_chunks().0.iter().map(|b| self.mix_ciphertexts(*b));
+                let mixed: Vec<Vec<Ciphertext>> = mixed.collect::<Result<_>>()?;
+                let mixed: Vec<&Ciphertext> = mixed.iter().flatten().collect();
+                eval.sum_of_images(plan, &self.bytes, &mixed, bytes, calls, add)
             }
             (Direction::Decrypt, false) => {
-                eval.sum_of_images(plan, &self.square, &c127, 1.0, columns, add)
+                eval.sum_of_images(plan, &self.square, c127, 1.0, calls, add)
             }
         }
     }
@@ -173,13 +174,23 @@ impl SlicedAes<'_> {
         })?;
         let sources = |col: usize| core::array::from_fn(|row| shift_source(dir, row + 4 * col));
         let (ciphertexts, origin) = self.reuse.columns(origin, sources, |missing| {
-            let columns = missing.par_iter().map(|&col| {
-                let input = sources(col).map(|at| &*c127[at]);
-                let keys = core::array::from_fn(|row| &key[row + 4 * col]);
+            let at_once = match self.eval.device().joins_columns() {
+                true => missing.len().max(1),
+                false => 1,
+            };
+            let columns = missing.par_chunks(at_once).map(|columns| {
+                let input = columns.iter().flat_map(|&col| sources(col));
+                let input: Vec<&Ciphertext> = input.map(|at| &*c127[at]).collect();
+                let keys = columns.iter().flat_map(|&col| &key[4 * col..][..4]);
+                let keys: Vec<&Ciphertext> = keys.collect();
                 self.eval.cancel.check()?;
-                self.linear_layer(input, keys, mix, missing.len())
+                let out = self.linear_layer(&input, &keys, mix, missing.len().div_ceil(at_once))?;
+                let mut out = out.into_iter();
+                let columns = columns.iter().map(|_| out.by_ref().take(4).collect());
+                Ok(columns.collect::<Vec<Vec<Ciphertext>>>())
             });
-            columns.collect()
+            let columns: Vec<_> = columns.collect::<Result<_>>()?;
+            Ok(columns.into_iter().flatten().collect())
         })?;
         Ok(State {
             ciphertexts,

@@ -59,6 +59,22 @@ impl Pass<'_> {
     /// # Errors
     /// If it is cancelled.
     pub(crate) fn run(&self) -> Result<Vec<[Poly; 2]>> {
+        if let Post::MixKeys(two, keys) = self.post
+            && self.outputs.len() > 4
+        {
+            let columns = self.outputs.chunks(4).zip(keys.chunks(4));
+            let columns = columns.map(|(outputs, keys)| {
+                let post = Post::MixKeys(two, keys);
+                let pass = Pass {
+                    outputs,
+                    post,
+                    ..*self
+                };
+                pass.run()
+            });
+            let columns = columns.collect::<Result<Vec<_>>>()?;
+            return Ok(columns.into_iter().flatten().collect());
+        }
         let group = |outputs, groups: usize| Group {
             params: self.params,
             meter: self.meter,
