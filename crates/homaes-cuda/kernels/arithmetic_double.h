@@ -54,7 +54,7 @@ static __device__ inline double mul_const(Mod k, double x, const double* factor)
 
 // x * a + y * b mod p for |x| + |y| <= 2^52, where the factors are constants with their quotients by p: within 5p/4
 static __device__ inline double sum_by(Mod k, double x, const double* f, double y, const double* g) {
-    double2 a = __ldg((const double2*)f), b = __ldg((const double2*)g);
+    double2 a = *(const double2*)f, b = *(const double2*)g;
     double first = fma(x, a.x, k.wide);
     double both = fma(y, b.x, first);
     double n = fma(x, a.y, fma(y, b.y, MAGIC));

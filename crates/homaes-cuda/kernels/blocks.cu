@@ -81,7 +81,7 @@ extern "C" __global__ void __launch_bounds__(128) block_rows(
     const signed char* a = coefficients + (long long)item * N + first;
     double factor = scale[limb], x[PER];
     FOR_POINTS(i) x[i] = a[32 * i] * factor;
-    axis257(k, tables(constants, 0), roots[prime][0], shared + warp * SCRATCH, x);
+    axis257(k, tables(constants, 0), ROOTS(prime, 0), shared + warp * SCRATCH, x);
     u64* out = outs + ((long long)item * gridDim.y + limb) * N + first;
     FOR_POINTS(i) out[32 * i] = lazy(k, reduce(k, x[i]));
 }

@@ -19,12 +19,13 @@ static __device__ inline Column column_of(const double* primes, int prime, int b
     return out;
 }
 
-static __device__ inline void forward(const Column& c, double x[16]) {
-    other_axes(c.k, tables(c.constants, 0), roots[c.prime][0], x);
+// What a kernel of columns has in shared memory: the factors that join its axes, and a column of each thread.
+static __device__ inline u64* column_in(double* shared) {
+    return (u64*)(shared + JOINED_DOUBLES) + threadIdx.x;
 }
 
-static __device__ inline void backward(const Column& c, double x[16]) {
-    other_axes(c.k, tables(c.constants, 1), roots[c.prime][1], x);
+static __device__ inline void fetch_column(u64* column, const u64* from) {
+    FOR_ROWS(r) COPY(8, &column[r * blockDim.x], &from[r * ROW]);
 }
 
 // addresses of items
@@ -37,10 +38,15 @@ extern "C" __global__ void __launch_bounds__(128) columns_inverse(
     const double* primes, const int* prime_of, const int* place, const __grid_constant__ Sources sources, u64* outs) {
     int limb = blockIdx.y, item = blockIdx.z;
     Column c = column_of(primes, prime_of[limb], blockIdx.x);
+    DYNAMIC_SHARED(joined);
+    fetch_joined(tables(c.constants, 1), joined);
+    END_GROUP();
     const u64* a = sources.at[item] + (long long)place[limb] * N + c.at;
     double x[16];
     FOR_ROWS(r) x[r] = centred(c.k, a[r * ROW]);
-    backward(c, x);
+    WAIT_FOR_ALL_BUT(0);
+    __syncthreads();
+    other_axes(c.k, joined, ROOTS(c.prime, 1), x);
     u64* out = outs + ((long long)item * gridDim.y + limb) * N + c.tile;
     FOR_ROWS(r) out[r * ROW] = lazy(c.k, x[r]);
 }
@@ -51,10 +57,15 @@ extern "C" __global__ void __launch_bounds__(128) columns_forward(
     int limb = blockIdx.y, item = blockIdx.z;
     if (own[item % digits * gridDim.y + limb]) return;
     Column c = column_of(primes, prime_of[limb], blockIdx.x);
+    DYNAMIC_SHARED(joined);
+    fetch_joined(tables(c.constants, 0), joined);
+    END_GROUP();
     u64* a = limbs + ((long long)item * gridDim.y + limb) * N + c.tile;
     double x[16];
     FOR_ROWS(r) x[r] = centred(c.k, a[r * ROW]);
-    forward(c, x);
+    WAIT_FOR_ALL_BUT(0);
+    __syncthreads();
+    other_axes(c.k, joined, ROOTS(c.prime, 0), x);
     FOR_ROWS(r) a[r * ROW] = lazy(c.k, x[r]);
 }
 
@@ -64,18 +75,24 @@ extern "C" __global__ void __launch_bounds__(128) columns_finish(
     int limb = blockIdx.y, item = blockIdx.z, kept = place[limb];
     Column c = column_of(primes, prime_of[limb], blockIdx.x);
     long long to = ((long long)item * gridDim.y + limb) * N;
+    DYNAMIC_SHARED(joined);
+    u64* source = column_in(joined);
+    fetch_joined(tables(c.constants, 0), joined);
+    if (kept >= 0) fetch_column(source, sources.at[item] + (long long)kept * N + c.at);
+    END_GROUP();
     const u64* a = limbs + to + c.tile;
     double x[16];
     FOR_ROWS(r) x[r] = centred(c.k, a[r * ROW]);
-    forward(c, x);
+    WAIT_FOR_ALL_BUT(0);
+    __syncthreads();
+    other_axes(c.k, joined, ROOTS(c.prime, 0), x);
     u64* out = outs + to + c.at;
     if (kept < 0) {
         FOR_ROWS(r) out[r * ROW] = lazy(c.k, x[r]);
         return;
     }
-    const u64* source = sources.at[item] + (long long)kept * N + c.at;
     double2 f = __ldg((const double2*)(factor + 2 * limb));
-    FOR_ROWS(r) out[r * ROW] = lazy(c.k, reduce(c.k, x[r] + mul_by(c.k, load(source[r * ROW]), f.x, f.y)));
+    FOR_ROWS(r) out[r * ROW] = lazy(c.k, reduce(c.k, x[r] + mul_by(c.k, load(source[r * blockDim.x]), f.x, f.y)));
 }
 
 // x and y of products, the parts of each one after the other, y before its automorphism
@@ -88,22 +105,28 @@ static __device__ inline Place place_of(const Column& c, int row) {
     return out;
 }
 
-// The way back of the parts of products that are switched, x_0 σ(y_1) and x_1 σ(y_1), times a constant, to the order of tiles: two items each.
+// The parts of products that are switched, x_0 σ(y_1) and x_1 σ(y_1), times a constant: as they are, to the digit of `extended` that owns their
+// prime, and after the way back, to `outs`, both in the order of tiles. Each product has two items.
 extern "C" __global__ void __launch_bounds__(128) parts_columns(
-    const double* primes, const int* prime_of, const double* scale, const __grid_constant__ Factors factors, Map map, u64* outs) {
-    int limb = blockIdx.y, output = blockIdx.z;
+    const double* primes, const int* prime_of, const double* scale, const int* owner, int digits, const __grid_constant__ Factors factors, Map map,
+    u64* extended, int extended_limbs, u64* outs) {
+    int limb = blockIdx.y, item = blockIdx.z;
     Column c = column_of(primes, prime_of[limb], blockIdx.x);
-    const u64* y1 = factors.y[2 * output + 1] + (long long)limb * N;
+    const u64 *x0 = factors.x[item] + limb * N + c.at, *y1 = factors.y[item | 1] + limb * N;
+    u64* whole = extended + ((long long)(item * digits + owner[limb]) * extended_limbs + limb) * N + c.tile;
+    DYNAMIC_SHARED(joined);
+    fetch_joined(tables(c.constants, 1), joined);
+    END_GROUP();
     double2 f = __ldg((const double2*)(scale + 2 * limb));
-    double y[16];
-    FOR_ROWS(r) y[r] = mul_by(c.k, centred(c.k, y1[word_of(source_of(map, place_of(c, r)))]), f.x, f.y);
-#pragma unroll 1
-    for (int part = 0; part < 2; part++) {
-        const u64* x0 = factors.x[2 * output + part] + (long long)limb * N + c.at;
-        double x[16];
-        FOR_ROWS(r) x[r] = mul(c.k, centred_both(c.k, x0[r * ROW]), both(y[r]));
-        backward(c, x);
-        u64* out = outs + ((2LL * output + part) * gridDim.y + limb) * N + c.tile;
-        FOR_ROWS(r) out[r * ROW] = lazy(c.k, x[r]);
+    double x[16];
+    FOR_ROWS(r) {
+        double y = mul_by(c.k, centred(c.k, y1[word_of(source_of(map, place_of(c, r)))]), f.x, f.y);
+        x[r] = mul(c.k, centred_both(c.k, x0[r * ROW]), both(y));
     }
+    FOR_ROWS(r) whole[r * ROW] = lazy(c.k, x[r]);
+    WAIT_FOR_ALL_BUT(0);
+    __syncthreads();
+    other_axes(c.k, joined, ROOTS(c.prime, 1), x);
+    u64* out = outs + ((long long)item * gridDim.y + limb) * N + c.tile;
+    FOR_ROWS(r) out[r * ROW] = lazy(c.k, x[r]);
 }

@@ -69,7 +69,7 @@ extern "C" __global__ void __launch_bounds__(128) inner_product(
             Map map = {(int)term[1], (int)(term[1] >> 32), (unsigned)term[2]};
             Place from = source_of(map, place);
             const u64 *key0 = (const u64*)term[3], *key1 = (const u64*)term[4];
-            Both y0 = canonical_both(key0[(long long)i * N + at]), y1 = canonical_both(key1[(long long)i * N + at]);
+            Both y0 = canonical_both(key0[i * N + at]), y1 = canonical_both(key1[i * N + at]);
             int own = t.own[number * limbs + limb];
 #pragma unroll
             for (int o = 0; o < GROUP; o++) {
@@ -77,10 +77,10 @@ extern "C" __global__ void __launch_bounds__(128) inner_product(
                     int element = (first + o) * t.pieces + piece;
                     Both x;
                     if (own) {
-                        const u64* whole = (const u64*)words.at[stored + element] + (long long)limb * N;
+                        const u64* whole = (const u64*)words.at[stored + element] + limb * N;
                         x = both(mul_by(k, centred(k, whole[word_of(from)]), scale.x, scale.y));
                     } else {
-                        const u64* digit = extended + (((long long)element * t.digits + number) * limbs + limb) * N;
+                        const u64* digit = extended + ((element * t.digits + number) * limbs + limb) * N;
                         x = centred_both(k, digit[tiled(from)]);
                     }
                     add(sums[0][o], x, y0);
@@ -91,11 +91,11 @@ extern "C" __global__ void __launch_bounds__(128) inner_product(
             int a = s - t.term_count;
             const Addend& addend = t.addends[a];
             int from = word_of(source_of(addend.map, place));
-            Both y = both(t.by_row[((long long)a * t.sources + limb) * 16 + place.row]);
+            Both y = both(t.by_row[(a * t.sources + limb) * 16 + place.row]);
 #pragma unroll
             for (int o = 0; o < GROUP; o++) {
                 if (first + o < t.outputs) {
-                    const u64* source = (const u64*)words.at[added + (first + o) * t.addend_count + a] + (long long)limb * N;
+                    const u64* source = (const u64*)words.at[added + (first + o) * t.addend_count + a] + limb * N;
                     Both x = centred_both(k, source[from]);
                     if (addend.second)
                         add(sums[1][o], x, y);
@@ -125,8 +125,8 @@ extern "C" __global__ void __launch_bounds__(128) inner_product(
         for (int o = 0; o < GROUP; o++) {
             if (first + o < t.outputs) {
                 int item = 2 * (first + o) + c;
-                if (add) x[o] += mul_by(k, load(post.keys[item][(long long)limb * N + at]), factor.x, factor.y);
-                outs[((long long)item * limbs + limb) * N + at] = lazy(k, reduce(k, x[o]));
+                if (add) x[o] += mul_by(k, load(post.keys[item][limb * N + at]), factor.x, factor.y);
+                outs[(item * limbs + limb) * N + at] = lazy(k, reduce(k, x[o]));
             }
         }
     }

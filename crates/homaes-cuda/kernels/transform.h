@@ -17,19 +17,17 @@
 #define TILE (32 * PER)
 
 // doubles per prime: p, 1/p, 1/R as a factor, MAGIC * p, padding, and the tables of both directions
-#define PRIME 3080
-#define DIRECTION 1536
+#define PRIME 2056
+#define DIRECTION 1024
 #define TWIDDLE 0
-#define MIDDLE 512
-#define JOINED 1024
+#define MIDDLE 256
+#define JOINED 512
 
-// w^0 … w^7 with their quotients, by prime and direction, of the DFT of length 16 on the axis of 257, then of 17
-struct Roots {
-    double w[2][16];
-};
+// w^0 … w^7 with their quotients, by prime, direction and axis, 257 before 17, of the DFTs of length 16
 extern "C" {
-__constant__ Roots roots[MOST_PRIMES][2];
+__constant__ double roots[MOST_PRIMES * 4][16];
 }
+#define ROOTS(prime, inverse) (4 * (prime) + 2 * (inverse))
 
 static __device__ inline const double* prime_at(const double* primes, int i) {
     return primes + i * PRIME;
@@ -50,8 +48,14 @@ static __device__ inline double turned(Mod k, double x, const double* w, int i) 
     return mul_by(k, x, w[2 * i], w[2 * i + 1]);
 }
 
+// The address, once the number is there, which is no infinity: so that factors are not loaded before, and registers kept for them.
+static __device__ inline const double* after(double x, const double* t) {
+    return t + ((int)(bits(x) >> 32) == 0x7ff00000);
+}
+
 // DFT of length 16, natural order on both sides. Of the entries between two levels and two, those of the set `reduced` are reduced.
-static __device__ inline void dft16(Mod k, const double* w, double x[16], unsigned reduced) {
+static __device__ inline void dft16(Mod k, int number, double x[16], unsigned reduced) {
+    const double* w = roots[number];
     double y[16];
 #pragma unroll
     for (int i = 0; i < 4; i++) {
@@ -94,36 +98,52 @@ static __device__ inline int tiled(int row, int col, int lane) {
 #endif
 }
 
-// The axis of 257 of a tile by a warp: thread 2j + lane has column 16 i + j of that lane in x[i], and so of the result, which is not reduced: within 16.
-// `shared` has SCRATCH doubles for the warp.
+// x * w mod p for |x| <= 24p, where the quotient of w is rounded twice: within 7p/8. Factors without their quotients take half of the cache.
+static __device__ inline double twisted(Mod k, double x, const double* factor) {
+    double w = __ldg(factor);
+    return mul_by(k, x, w, w * k.inverse);
+}
+
+// The axis of 257 of a tile by a warp: thread 2j + lane has column 16 i + j of that lane in x[i], and so of the result, which is not reduced: within
+// 16. `shared` has SCRATCH doubles for the warp. Between four DFTs come factors, and before and after the middle ones the sixteen numbers of a
+// thread are exchanged, rows for columns. A loop, as a straight line of instructions would not stay in their caches.
 #define SCRATCH (16 * 34)
-static __device__ inline void axis257(Mod k, const double* t, const Roots& r, double* shared, double x[PER]) {
+static __device__ inline void axis257(Mod k, const double* t, int r, double* shared, double x[PER]) {
 #if COLS > 1
-    int thread = threadIdx.x & 31, j = thread >> 1, lane = thread & 1;
-    const double* w = r.w[0];
-    double* own = shared + j * 34 + lane;
-    dft16(k, w, x, 0);
+    int thread = threadIdx.x & 31, j = thread >> 1;
+    int from = thread, from_step = 34, to = j * 34 + (thread & 1), to_step = 2;
+    t += j;
+#pragma unroll 1
+    for (int pass = 0;; pass++) {
+        dft16(k, r, x, 0);
+        if (pass == 3) break;
+        const double* factors = after(x[15], t) + (pass == 1 ? MIDDLE : TWIDDLE);
 #pragma unroll
-    for (int i = 0; i < 16; i++) shared[i * 34 + thread] = mul_const(k, x[i], t + TWIDDLE + 2 * (16 * i + j));
-    __syncwarp();
+        for (int i = 0; i < 16; i++) x[i] = twisted(k, x[i], factors + 16 * i);
+        if (pass == 1) continue;
 #pragma unroll
-    for (int i = 0; i < 16; i++) x[i] = own[2 * i];
-    dft16(k, w, x, 0);
+        for (int i = 0; i < 16; i++) shared[from + i * from_step] = x[i];
+        __syncwarp();
 #pragma unroll
-    for (int i = 0; i < 16; i++) x[i] = mul_const(k, x[i], t + MIDDLE + 2 * (16 * i + j));
-    dft16(k, w, x, 0);
-#pragma unroll
-    for (int i = 0; i < 16; i++) own[2 * i] = mul_const(k, x[i], t + TWIDDLE + 2 * (16 * i + j));
-    __syncwarp();
-#pragma unroll
-    for (int i = 0; i < 16; i++) x[i] = shared[i * 34 + thread];
-    dft16(k, w, x, 0);
+        for (int i = 0; i < 16; i++) x[i] = shared[to + i * to_step];
+        int other = from, step = from_step;
+        from = to, from_step = to_step, to = other, to_step = step;
+    }
 #endif
 }
 
 // memory of a block whose size is given at the launch
 #ifndef DYNAMIC_SHARED
 #define DYNAMIC_SHARED(name) extern __shared__ double name[]
+#endif
+
+// Copies of 8 and of 16 bytes to shared memory that go on while the thread does. They have arrived for the thread that asked for them when it has
+// waited for all of its groups but the last `groups`, and for the block after a barrier.
+#ifndef COPY
+#define COPY(bytes, to, from) \
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from), "n"(bytes) : "memory")
+#define END_GROUP() asm volatile("cp.async.commit_group;" ::: "memory")
+#define WAIT_FOR_ALL_BUT(groups) asm volatile("cp.async.wait_group %0;" ::"n"(groups) : "memory")
 #endif
 
 // a number that all threads of a warp have alike, for the compiler to know
@@ -146,23 +166,34 @@ static __device__ inline double butterfly(double x, int mask, double sign) {
     return fma(x, sign, SHUFFLE(x, mask));
 }
 
+// What joins the axes of 17, 3 and 5, for a block of columns: by row the factors of a lane's own number, then of its neighbour's, by lane.
+#define JOINED_DOUBLES 512
+static __device__ inline void fetch_joined(const double* t, double* joined) {
+    for (int i = 2 * threadIdx.x; i < JOINED_DOUBLES; i += 2 * blockDim.x) COPY(16, joined + i, t + JOINED + i);
+}
+
 // The axes of 17, 3 and 5 of a column and lane: x[r] is the value at row r, and so is the result, reduced. The eight lanes are those of
 // neighbouring threads. Input within 1.
-static __device__ inline void other_axes(Mod k, const double* t, const Roots& r, double x[16]) {
+static __device__ inline void other_axes(Mod k, const double* joined, int r, double x[16]) {
     int lane = threadIdx.x & 7;
     double three = lane & 4 ? -1.0 : 1.0, five = lane & 2 ? -1.0 : 1.0;
-    const double* w = r.w[1];
 #pragma unroll
     for (int i = 0; i < 16; i++) x[i] = butterfly(x[i], 4, three);
-    dft16(k, w, x, 0x1f);
+    // 2, as blocks are flat; the compiler does not know it, and would write both passes out
+    int passes = 1 + (int)blockDim.z;
+#pragma unroll 1
+    for (int pass = 0; pass < passes; pass++) {
+        dft16(k, r + 1, x, 0x1f);
+        if (pass == 0) {
 #pragma unroll
-    for (int i = 0; i < 16; i++) {
-        const double* f = t + JOINED + 4 * (8 * i + lane);
-        double z = butterfly(x[i], 2, five);
-        double y = sum_by(k, z, f, SHUFFLE(z, 1), f + 2);
-        x[i] = butterfly(butterfly(y, 2, five), 4, three);
+            for (int i = 0; i < 16; i++) {
+                const double* f = joined + 32 * i + 2 * lane;
+                double z = butterfly(x[i], 2, five);
+                double y = sum_by(k, z, f, SHUFFLE(z, 1), f + 16);
+                x[i] = butterfly(butterfly(y, 2, five), 4, three);
+            }
+        }
     }
-    dft16(k, w, x, 0x2);
 #pragma unroll
     for (int i = 0; i < 16; i++) x[i] = reduce(k, x[i]);
 }

@@ -1,7 +1,7 @@
 //! A parameter set on a GPU.
 
 use crate::Error;
-use crate::args::{Tables, factor};
+use crate::args::{Tables, factor, least};
 use crate::blocks::Blocks;
 use crate::driver::Driver;
 use crate::kernels::MOST_PRIMES;
@@ -16,8 +16,8 @@ use homaes_math::{KeyLimb, Modulus};
 use std::sync::Arc;
 
 /// Words that `kernels/` has for a prime, and for a direction of its transform.
-const PRIME: usize = 3080;
-const DIRECTION: usize = 1536;
+const PRIME: usize = 2056;
+const DIRECTION: usize = 1024;
 const MAGIC: f64 = 6_755_399_441_055_744.0;
 
 /// A GPU, for one parameter set. It keeps copies of keys as long as these live.
@@ -142,17 +142,12 @@ fn tables(m: &Modulus, constants: &[Constants; 2]) -> Vec<u64> {
         // a warp reads neighbours
         let transposed = |words: &[u64]| -> Vec<f64> {
             let at = |k: usize| words.get(16 * (k % 16) + k / 16).copied().unwrap_or(0);
-            (0..256).flat_map(|k| factor(m, at(k))).collect()
+            (0..256).map(|k| least(m, at(k))).collect()
         };
         out.reals(transposed(&c.twiddle));
         out.reals(transposed(&c.middle257));
-        for [own, other] in &c.joined {
-            let pairs = own.iter().zip(other);
-            out.reals(pairs.flat_map(|(&own, &other)| {
-                let [a, b] = [factor(m, own), factor(m, other)];
-                a.into_iter().chain(b)
-            }));
-        }
+        let joined = c.joined.as_flattened().iter().flatten();
+        out.reals(joined.flat_map(|&w| factor(m, w)));
         assert_eq!(out.0.len(), start + DIRECTION);
     }
     assert_eq!(out.0.len(), PRIME);
@@ -165,6 +160,10 @@ impl Device for Cuda {
             return Processor.pass(pass);
         }
         self.run(pass)
+    }
+
+    fn joins_columns(&self) -> bool {
+        true
     }
 
     fn mod_down(

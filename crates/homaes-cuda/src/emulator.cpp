@@ -108,6 +108,9 @@ static long long __double_as_longlong(double x) {
 #define __global__
 #define __constant__
 #define UNIFORM(value) (value)
+#define COPY(bytes, to, from) memcpy(to, from, bytes)
+#define END_GROUP()
+#define WAIT_FOR_ALL_BUT(groups)
 #define __grid_constant__
 #define __shared__ static thread_local
 #define __launch_bounds__(...)

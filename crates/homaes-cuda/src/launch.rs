@@ -12,9 +12,13 @@ use std::sync::Arc;
 /// Threads of a block of columns.
 const BLOCK: usize = 128;
 /// Most warps of a block of rows.
-const MOST_WARPS: usize = 5;
+const MOST_WARPS: usize = 6;
+/// Blocks of rows that a GPU has room for, or less: fewer leave it idle.
+const FEW_BLOCKS: usize = 512;
 /// Doubles that a warp has for a transform.
 const SCRATCH: usize = 16 * 34;
+/// Doubles of the factors that join the axes of columns.
+const JOINED: usize = 512;
 /// Addresses of items that a kernel is given.
 pub(crate) const MOST_ITEMS: usize = 64;
 /// Products of a call.
@@ -64,7 +68,6 @@ pub(crate) struct ProductTables {
     pub(crate) prime_of: u64,
     pub(crate) owner: u64,
     pub(crate) dropped: u64,
-    pub(crate) scale: u64,
     pub(crate) by_row: u64,
     pub(crate) sources: usize,
     pub(crate) digits: usize,
@@ -140,15 +143,18 @@ impl Gpu {
         unsafe { self.driver.launch(kernel, grid, block, shared, &args) }
     }
 
-    /// In blocks of columns: `y` and `z` of the grid follow.
+    /// In blocks of columns: `y` and `z` of the grid follow, and what a block has in shared memory: sets of factors, and columns of each thread.
     fn on_columns(
         &self,
         kernel: &'static str,
         [y, z]: [usize; 2],
+        [joined, columns]: [usize; 2],
         args: impl IntoIterator<Item = Arg>,
     ) -> Result<()> {
         let block = BLOCK.min(8 * self.cols);
-        self.launch(kernel, [8 * self.cols / block, y, z], [block, 0], args)
+        let shared = 8 * (joined * JOINED + columns * self.rows * block);
+        let grid = [8 * self.cols / block, y, z];
+        self.launch(kernel, grid, [block, shared], args)
     }
 
     /// A thread for each word.
@@ -172,7 +178,7 @@ impl Gpu {
         let tile = self.tile();
         let warps = warps(&convert.sizes);
         let sources = convert.sizes.iter().map(|size| size[0]).max().unwrap_or(0);
-        let shared = 8 * (warps * (SCRATCH + tile) + (sources + 1) * tile);
+        let shared = 8 * (warps * SCRATCH + (sources + 1) * tile);
         let args = [
             At(tables.at(convert.source_prime)),
             At(tables.at(convert.target_prime)),
@@ -185,8 +191,10 @@ impl Gpu {
             Int(convert.limbs),
             At(out),
         ];
-        let grid = [self.n() / tile, elements * convert.sizes.len(), 1];
-        self.launch("rows_convert", grid, [32 * warps, shared], args)
+        let [x, y] = [self.n() / tile, elements * convert.sizes.len()];
+        let targets = convert.sizes.iter().map(|size| size[1]).max().unwrap_or(0);
+        let sharing = (FEW_BLOCKS / (x * y).max(1)).clamp(1, targets.div_ceil(warps).max(1));
+        self.launch("rows_convert", [x, y, sharing], [32 * warps, shared], args)
     }
 
     pub(crate) fn columns_inverse(
@@ -199,7 +207,7 @@ impl Gpu {
         let size = [limbs, sources.len()];
         let sources = Words(padded(sources.iter().copied(), MOST_ITEMS));
         let args = [At(prime_of), At(place), sources, At(out)];
-        self.on_columns("columns_inverse", size, args)
+        self.on_columns("columns_inverse", size, [1, 0], args)
     }
 
     pub(crate) fn columns_forward(
@@ -210,7 +218,7 @@ impl Gpu {
         limbs: u64,
     ) -> Result<()> {
         let args = [At(prime_of), At(own), Int(digits), At(limbs)];
-        self.on_columns("columns_forward", size, args)
+        self.on_columns("columns_forward", size, [1, 0], args)
     }
 
     pub(crate) fn columns_finish(
@@ -224,20 +232,22 @@ impl Gpu {
         let sources = Words(padded(sources.iter().copied(), MOST_ITEMS));
         let tables = [prime_of, place, factor].map(At);
         let args = tables.into_iter().chain([sources, At(converted), At(out)]);
-        self.on_columns("columns_finish", size, args)
+        self.on_columns("columns_finish", size, [1, 1], args)
     }
 
     pub(crate) fn parts_columns(
         &self,
         limbs: usize,
-        [prime_of, scale]: [u64; 2],
+        [prime_of, scale, owner]: [u64; 3],
         factors: &Factors,
+        (extended, digits, extended_limbs): (u64, usize, usize),
         out: u64,
     ) -> Result<()> {
-        let size = [limbs, factors.x.len() / 2];
-        let tables = [At(prime_of), At(scale)];
-        let args = tables.into_iter().chain(factors.args()).chain([At(out)]);
-        self.on_columns("parts_columns", size, args)
+        let size = [limbs, factors.x.len()];
+        let tables = [At(prime_of), At(scale), At(owner), Int(digits)];
+        let to = [At(extended), Int(extended_limbs), At(out)];
+        let args = tables.into_iter().chain(factors.args()).chain(to);
+        self.on_columns("parts_columns", size, [1, 0], args)
     }
 
     /// `keys` are the addresses of both halves, by piece and digit; `lowered` is the place of the limbs that are dropped, and how many an item has.
@@ -250,7 +260,7 @@ impl Gpu {
         [extended, out]: [u64; 2],
         (lowered, dropped): (u64, usize),
     ) -> Result<()> {
-        let tables = [t.prime_of, t.owner, t.dropped, t.scale, t.by_row];
+        let tables = [t.prime_of, t.owner, t.dropped, t.by_row];
         let tables = tables.into_iter().chain([ints(t.sources, t.digits)]);
         let [parts, map] = factors.args();
         let args = [
@@ -263,7 +273,8 @@ impl Gpu {
             At(lowered),
             Int(dropped),
         ];
-        self.on_columns("key_columns", [factors.x.len() / 2, limbs], args)
+        let size = [factors.x.len() / 2, limbs];
+        self.on_columns("key_columns", size, [2, 3], args)
     }
 
     /// `words` are the terms, and the addresses of pieces and addends.
@@ -361,13 +372,12 @@ impl Gpu {
     }
 }
 
-/// Warps of a block of rows, for digits with so many sources and targets: as many as have the least to wait for each other. Two targets of a warp take
-/// twice as long as a source.
+/// Warps of a block of rows, for digits with so many sources and targets: as many as have the least to wait for each other. A
+/// source takes about as long as a target.
 fn warps(sizes: &[[usize; 2]]) -> usize {
     let all = |warps: usize| -> usize {
-        let rounds = |[sources, targets]: [usize; 2]| {
-            sources.div_ceil(warps) + 2 * targets.div_ceil(2).div_ceil(warps)
-        };
+        let rounds =
+            |[sources, targets]: [usize; 2]| sources.div_ceil(warps) + targets.div_ceil(warps);
         warps * sizes.iter().copied().map(rounds).sum::<usize>()
     };
     (2..=MOST_WARPS)

@@ -47,7 +47,7 @@ impl Cuda {
         }
         let fits = at_once(pass) > 0;
         match pass.post {
-            Post::MixKeys(..) => pass.outputs.len() == 4 && at_once(pass) >= 4,
+            Post::MixKeys(..) => pass.outputs.len().is_multiple_of(4) && fits,
             Post::None | Post::Keys(_) => fits,
         }
     }
@@ -116,9 +116,13 @@ fn at_once(pass: &Pass<'_>) -> usize {
     let (uses, addends) = (&pass.shape.uses, pass.shape.addends.len());
     let terms = pass.plan.digits.len() * uses.iter().map(Vec::len).sum::<usize>();
     let left = MOST_WORDS.saturating_sub(TERM * terms);
-    MOST_OUTPUTS
+    let most = MOST_OUTPUTS
         .min(left / (uses.len() + addends).max(1))
-        .min(MOST_ITEMS / uses.len().max(1))
+        .min(MOST_ITEMS / uses.len().max(1));
+    match pass.post {
+        Post::MixKeys(..) => most - most % 4,
+        Post::None | Post::Keys(_) => most,
+    }
 }
 
 /// Some outputs of a pass.
@@ -259,15 +263,15 @@ impl<'a> Switching<'a> {
         let (tables, at) = (&self.tables, &self.tables.places);
         let (from, extended) = (plan.from.len(), plan.extended.len());
         let primes = tables.at(at.convert.source_prime);
-        let scale = tables.at(at.unstored_scale);
-        gpu.parts_columns(from, [primes, scale], &factors, self.words)?;
+        let (scale, owner) = (tables.at(at.unstored_scale), tables.at(at.owner));
+        let own = (self.extended, plan.digits.len(), extended);
+        gpu.parts_columns(from, [primes, scale, owner], &factors, own, self.words)?;
         let elements = 2 * operands.len();
         gpu.rows_convert(tables, &at.convert, elements, [self.words, self.extended])?;
         let t = ProductTables {
             prime_of: tables.at(at.convert.target_prime),
-            owner: tables.at(at.owner),
+            owner,
             dropped: tables.at(at.dropped),
-            scale,
             by_row: self.constants.at(self.constants.places.first),
             sources: from,
             digits: plan.digits.len(),

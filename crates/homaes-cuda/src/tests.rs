@@ -177,6 +177,10 @@ impl Device for Compared {
         Processor.add(params, basis, a, b)
     }
 
+    fn joins_columns(&self) -> bool {
+        true
+    }
+
     fn upload(&self, a: &Poly) -> Result<()> {
         Processor.upload(a)
     }
