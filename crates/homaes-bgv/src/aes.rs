@@ -29,7 +29,8 @@ use homaes_aes::{Block, Direction, Layout, cipher_observed};
 use homaes_scheme::{Cancel, Reading, misfit};
 use std::sync::Arc;
 
-/// AES under one wrapped key, in one layout.
+/// AES under one wrapped key, in one layout. Clones share prepared keys, counters, and what is kept of earlier batches.
+#[derive(Clone)]
 pub struct Aes<'k> {
     part: &'k Part,
     direction: Direction,

@@ -13,14 +13,15 @@ use homaes_bgv::{Params, Result};
 use homaes_leveled::{Limbs, Lowering, Meter, Poly};
 use homaes_math::transform::Constants;
 use homaes_math::{KeyLimb, Modulus};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// Words that `kernels/` has for a prime, and for a direction of its transform.
 const PRIME: usize = 2056;
 const DIRECTION: usize = 1024;
 const MAGIC: f64 = 6_755_399_441_055_744.0;
 
-/// A GPU, for one parameter set. It keeps copies of keys as long as these live.
+/// A GPU, for one parameter set. Copies of keys stay there as long as these live, for all that compute on the GPU in
+/// this process.
 ///
 /// A set of another digest is computed on the processor. A fault of the GPU, lack of its memory among them, ends the operation by
 /// [`homaes_bgv::Error::Device`]: its memory is given back, keys stay as they are, and the processor can compute the batch.
@@ -33,11 +34,28 @@ pub struct Cuda {
 }
 
 impl Cuda {
-    /// The GPU with this number, from 0, for `params`. Compiles the kernels, in about a second.
+    /// The GPU with this number, from 0, for `params`. The first one of a process compiles the kernels for
+    /// the set, in about a second.
     ///
     /// # Errors
     /// If there is no driver, compiler or GPU, or it has no memory for tables of primes, or the set has no ring of eight lanes.
     pub fn new(params: &Params, number: usize) -> core::result::Result<Self, Error> {
+        Self::with(params, |roots| started(params, number, roots))
+    }
+
+    /// As [`new`](Self::new), on a driver of its own.
+    #[cfg(all(test, any(feature = "emulator", feature = "trace")))]
+    pub(crate) fn alone(params: &Params) -> core::result::Result<Self, Error> {
+        Self::with(params, |roots| {
+            Driver::new(0, params.ring().cols(), roots).map(Arc::new)
+        })
+    }
+
+    /// On the driver for these roots.
+    fn with(
+        params: &Params,
+        driver: impl FnOnce(&[u64]) -> core::result::Result<Arc<Driver>, Error>,
+    ) -> core::result::Result<Self, Error> {
         let (pool, ring) = (params.pool(), params.ring());
         let other = || Error::Ring {
             set: params.set().name.as_str().into(),
@@ -53,8 +71,7 @@ impl Cuda {
             let factors = constants.iter().flat_map(|c| c.root16.as_flattened());
             roots.extend(factors.flat_map(|&w| factor(t.modulus(), w).map(f64::to_bits)));
         }
-        let driver = Arc::new(Driver::new(number, ring.cols())?);
-        driver.set_roots(&roots)?;
+        let driver = driver(&roots)?;
         Ok(Self {
             plans: Plans::default(),
             blocks: Blocks::new(&driver, params.slots())?,
@@ -128,6 +145,26 @@ impl Cuda {
     fn is_for(&self, params: &Params) -> bool {
         *params.digest() == self.digest
     }
+}
+
+/// The driver of a GPU for a set, which has the set's constants: one for all of this process, so that keys are there once.
+fn started(
+    params: &Params,
+    number: usize,
+    roots: &[u64],
+) -> core::result::Result<Arc<Driver>, Error> {
+    type Drivers = Vec<((usize, [u8; 32]), Weak<Driver>)>;
+    static DRIVERS: Mutex<Drivers> = Mutex::new(Vec::new());
+    let key = (number, *params.digest());
+    let mut drivers = DRIVERS.lock().unwrap_or_else(PoisonError::into_inner);
+    let found = drivers.iter().find(|(of, _)| *of == key);
+    if let Some(driver) = found.and_then(|(_, driver)| driver.upgrade()) {
+        return Ok(driver);
+    }
+    let driver = Arc::new(Driver::new(number, params.ring().cols(), roots)?);
+    drivers.retain(|(_, driver)| driver.strong_count() > 0);
+    drivers.push((key, Arc::downgrade(&driver)));
+    Ok(driver)
 }
 
 /// Constants of a prime as `kernels/transform.h` has them.

@@ -10,7 +10,7 @@ use std::ffi::CString;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// One GPU with the kernels.
+/// One GPU with the kernels, and their constants for one set.
 pub(crate) struct Driver {
     context: Arc<CudaContext>,
     stream: Arc<CudaStream>,
@@ -19,8 +19,6 @@ pub(crate) struct Driver {
     /// pinned memory that no call uses; the GPU may still copy from it
     pinned: Mutex<Vec<Pinned>>,
     functions: HashMap<&'static str, Function>,
-    /// address of the kernels' constants `roots`
-    roots: u64,
     #[cfg(feature = "trace")]
     pub(crate) trace: crate::trace::Trace,
 }
@@ -92,8 +90,8 @@ fn checked<T>(at: &'static str, result: Result<T, result::DriverError>) -> Resul
 }
 
 impl Driver {
-    /// The GPU with this number, with kernels for a ring of so many columns.
-    pub(crate) fn new(number: usize, cols: usize) -> Result<Self, Error> {
+    /// The GPU with this number, with kernels for a ring of so many columns, and their constants `roots`.
+    pub(crate) fn new(number: usize, cols: usize, roots: &[u64]) -> Result<Self, Error> {
         // SAFETY: opens libraries by name, which runs nothing but their initialisers.
         let [driver, compiler] =
             unsafe { [sys::is_culib_present(), nvrtc::sys::is_culib_present()] };
@@ -125,7 +123,7 @@ impl Driver {
         let stream = context.new_stream().map_err(device)?;
         let copies = context.new_stream().map_err(device)?;
         // SAFETY: the text ends with 0; the module is never unloaded, so that its functions stay.
-        let (functions, roots) = unsafe {
+        let (functions, constants) = unsafe {
             let module = result::module::load_data(ptx.as_ptr().cast()).map_err(device)?;
             let function = |name: &'static str| {
                 let c_name = CString::new(name).map_err(|e| Error::Kernels(e.to_string()))?;
@@ -133,32 +131,27 @@ impl Driver {
                 Ok((name, Function::new(function)))
             };
             let functions = NAMES.iter().copied().map(function);
-            let roots = result::module::get_global(module, c"roots".into())
-                .map_err(device)?
-                .0;
-            (functions.collect::<Result<_, Error>>()?, roots)
+            let constants = result::module::get_global(module, c"roots".into());
+            let (constants, _) = constants.map_err(device)?;
+            (functions.collect::<Result<_, Error>>()?, constants)
         };
         keep_memory(&context).map_err(device)?;
-        Ok(Self {
+        let out = Self {
             context,
             stream,
             copies,
             pinned: Mutex::default(),
             functions,
-            roots,
             #[cfg(feature = "trace")]
             trace: Default::default(),
-        })
-    }
-
-    /// Sets the kernels' constants `roots`, of at most [`MOST_PRIMES`](crate::kernels::MOST_PRIMES) primes.
-    pub(crate) fn set_roots(&self, words: &[u64]) -> Result<()> {
+        };
         assert!(
-            words.len() <= ROOTS * MOST_PRIMES,
+            roots.len() <= ROOTS * MOST_PRIMES,
             "more roots than there is room for"
         );
         // SAFETY: the module has room for so many words there.
-        unsafe { self.write(self.roots, words) }
+        unsafe { out.write(constants, roots) }?;
+        Ok(out)
     }
 
     /// What the GPU is called.

@@ -88,6 +88,9 @@ pub(crate) struct Driver {
     /// whether copies from it fail
     #[cfg(test)]
     pub(crate) unreadable: AtomicBool,
+    /// words that were copied to it
+    #[cfg(test)]
+    pub(crate) written: AtomicUsize,
 }
 
 /// When a call began or ended.
@@ -102,9 +105,9 @@ impl Moment {
 }
 
 impl Driver {
-    /// There is one for each number.
-    pub(crate) fn new(_: usize, cols: usize) -> Result<Self, Error> {
-        Ok(Self {
+    /// There is one for each number. See the driver of a GPU.
+    pub(crate) fn new(_: usize, cols: usize, roots: &[u64]) -> Result<Self, Error> {
+        let out = Self {
             library: Mutex::new(library(cols).map_err(Error::Kernels)?),
             used: AtomicUsize::default(),
             launches: AtomicUsize::default(),
@@ -114,10 +117,14 @@ impl Driver {
             most: AtomicUsize::default(),
             #[cfg(test)]
             unreadable: AtomicBool::default(),
-        })
+            #[cfg(test)]
+            written: AtomicUsize::default(),
+        };
+        out.set_roots(roots)?;
+        Ok(out)
     }
 
-    pub(crate) fn set_roots(&self, words: &[u64]) -> Result<()> {
+    fn set_roots(&self, words: &[u64]) -> Result<()> {
         assert!(
             words.len() <= ROOTS * MOST_PRIMES,
             "more roots than there is room for"
@@ -179,6 +186,8 @@ impl Driver {
     /// # Safety
     /// There must be so many words at `to`.
     pub(crate) unsafe fn write(&self, to: u64, from: &[u64]) -> Result<()> {
+        #[cfg(test)]
+        self.written.fetch_add(from.len(), Ordering::Relaxed);
         self.timed("upload", 8 * from.len(), || {
             // SAFETY: as the caller vouches.
             unsafe { core::ptr::copy_nonoverlapping(from.as_ptr(), to as *mut u64, from.len()) }

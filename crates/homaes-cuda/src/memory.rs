@@ -53,6 +53,9 @@ impl Buffer {
 
     pub(crate) fn write(&self, start: usize, words: &[u64]) -> Result<()> {
         assert!(start + words.len() <= self.words);
+        if words.is_empty() {
+            return Ok(());
+        }
         // SAFETY: within the buffer, just checked.
         unsafe { self.driver.write(self.at(start), words) }
     }
@@ -82,7 +85,7 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// A copy of limbs of n words; the place of empty ones is left free.
+    /// A copy of limbs of n words, those side by side in one go; the place of empty ones is left free.
     pub(crate) fn of<L: Deref<Target = [u64]>>(
         driver: &Arc<Driver>,
         all: impl ExactSizeIterator<Item = L>,
@@ -90,10 +93,16 @@ impl Held {
     ) -> Result<Self> {
         let limbs = all.len();
         let buffer = Buffer::new(driver, limbs * n)?;
-        for (i, limb) in all.enumerate().filter(|(_, limb)| !limb.is_empty()) {
-            assert_eq!(limb.len(), n, "a limb of another ring");
-            buffer.write(i * n, &limb)?;
+        let mut run = Vec::new();
+        for (i, limb) in all.enumerate() {
+            assert!(limb.is_empty() || limb.len() == n, "a limb of another ring");
+            if limb.is_empty() {
+                buffer.write(i * n - run.len(), &run)?;
+                run.clear();
+            }
+            run.extend_from_slice(&limb);
         }
+        buffer.write(limbs * n - run.len(), &run)?;
         Ok(Self {
             buffer: Arc::new(buffer),
             start: 0,

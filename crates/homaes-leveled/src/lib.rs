@@ -38,7 +38,7 @@ mod switching;
 pub use centred::centred;
 pub use convert::Axes;
 pub use digit::{Coefficients, Digit};
-pub use limbs::{Fault, Limbs, Resident, own_copy};
+pub use limbs::{Copies, Fault, Limbs, Resident};
 pub use lowering::{Division, Lowering};
 pub use meter::{Meter, Stage};
 pub use poly::{Poly, SecretPoly, transposed};

@@ -27,13 +27,33 @@ pub trait Resident: Any + Send + Sync {
     fn download(&self) -> Result<Vec<Words>, Fault>;
 }
 
-/// What a device has, if it is of this kind and `own`.
-pub fn own_copy<R: Resident + Clone>(
-    resident: &dyn Resident,
-    own: impl Fn(&R) -> bool,
-) -> Option<R> {
-    let there = (resident as &dyn Any).downcast_ref::<R>();
-    there.filter(|r| own(r)).cloned()
+/// Copies of the same limbs, one on each of several devices.
+#[derive(Clone, Default)]
+pub struct Copies(Vec<Arc<dyn Resident>>);
+
+impl Copies {
+    /// The copy that is of this kind and `own`, made by `upload` if there is none.
+    ///
+    /// # Errors
+    /// That of `upload`.
+    pub fn own<R: Resident + Clone, E>(
+        &mut self,
+        own: impl Fn(&R) -> bool,
+        upload: impl FnOnce(&Self) -> Result<R, E>,
+    ) -> Result<R, E> {
+        let there = |r: &Arc<dyn Resident>| (&**r as &dyn Any).downcast_ref::<R>().cloned();
+        if let Some(found) = self.0.iter().filter_map(there).find(own) {
+            return Ok(found);
+        }
+        let made = upload(self)?;
+        self.0.push(Arc::new(made.clone()));
+        Ok(made)
+    }
+
+    /// Any of them.
+    fn any(&self) -> Option<&dyn Resident> {
+        self.0.first().map(|resident| &**resident)
+    }
 }
 
 /// Zeros that are nowhere.
@@ -49,14 +69,14 @@ impl Resident for Zero {
 }
 
 /// A list of limbs. Those that a device made come to memory by [`fetch`](Self::fetch), or when they are first looked at; those in memory can
-/// have a copy on a device, which the first change drops.
+/// have a copy on each device, which the first change drops.
 ///
 /// # Panics
 /// Looking at limbs that only a device has, if it fails to give them. Who can return an error fetches them first.
 pub struct Limbs {
     words: OnceLock<Vec<Words>>,
     /// held while limbs are copied to or from the device, so that this happens once
-    resident: Mutex<Option<Arc<dyn Resident>>>,
+    resident: Mutex<Copies>,
 }
 
 impl Limbs {
@@ -64,7 +84,7 @@ impl Limbs {
     pub fn on_device(resident: Arc<dyn Resident>) -> Self {
         Self {
             words: OnceLock::new(),
-            resident: Mutex::new(Some(resident)),
+            resident: Mutex::new(Copies(vec![resident])),
         }
     }
 
@@ -76,15 +96,15 @@ impl Limbs {
     /// Whether they are known to be zeros: from [`zero`](Self::zero), unless they were looked at.
     pub fn is_zero(&self) -> bool {
         self.words.get().is_none()
-            && (self.lock().as_deref()).is_some_and(|r| (r as &dyn Any).is::<Zero>())
+            && (self.lock().any()).is_some_and(|r| (r as &dyn Any).is::<Zero>())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Arc<dyn Resident>>> {
+    fn lock(&self) -> MutexGuard<'_, Copies> {
         self.resident.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The copy on a device, if it is of this kind and `own`; `upload` makes one if there is none, or in place of one that is not. Both are called under a
-    /// lock, as [`Resident::download`] is.
+    /// The copy on the device that is of this kind and `own`; `upload` makes one if there is none. Both are called under a lock, as
+    /// [`Resident::download`] is.
     ///
     /// # Errors
     /// That of `upload`, and if another device has the limbs and fails.
@@ -93,13 +113,8 @@ impl Limbs {
         own: impl Fn(&R) -> bool,
         upload: impl FnOnce(&[Words]) -> Result<R, E>,
     ) -> Result<R, E> {
-        let mut resident = self.lock();
-        if let Some(there) = resident.as_deref().and_then(|r| own_copy(r, own)) {
-            return Ok(there);
-        }
-        let made = upload(self.words_of(resident.as_deref())?)?;
-        *resident = Some(Arc::new(made.clone()));
-        Ok(made)
+        self.lock()
+            .own(own, |there| upload(self.words_of(there.any())?))
     }
 
     /// Brings the limbs to memory, where they are looked at without errors from then on.
@@ -115,7 +130,7 @@ impl Limbs {
             return Ok(words);
         }
         let resident = self.lock();
-        self.words_of(resident.as_deref())
+        self.words_of(resident.any())
     }
 
     /// The words, with the lock held on what a device has.
@@ -160,7 +175,7 @@ impl DerefMut for Limbs {
     fn deref_mut(&mut self) -> &mut Vec<Words> {
         // brings them to memory
         let _ = Self::deref(self);
-        self.resident = Mutex::new(None);
+        self.resident = Mutex::default();
         self.words.get_mut().expect("in memory by now")
     }
 }
@@ -169,7 +184,7 @@ impl From<Vec<Words>> for Limbs {
     fn from(words: Vec<Words>) -> Self {
         Self {
             words: OnceLock::from(words),
-            resident: Mutex::new(None),
+            resident: Mutex::default(),
         }
     }
 }

@@ -1,16 +1,16 @@
 //! Key-switching keys in memory.
 
 use crate::params::{KeyPart, SwitchPlan};
-use homaes_leveled::{Poly, Resident, own_copy};
+use homaes_leveled::{Copies, Poly, Resident};
 use homaes_math::{KeyLimb, Words};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
-/// One half of a digit of a key: a canonical limb for each prime of the set, empty for those that the key does not hold. A device can have a
-/// copy.
+/// One half of a digit of a key: a canonical limb for each prime of the set, empty for those that the key does not hold. Every device can have
+/// a copy.
 pub struct KeyPoly {
     limbs: Vec<KeyLimb>,
     /// held while limbs are copied to the device, so that this happens once
-    resident: Mutex<Option<Arc<dyn Resident>>>,
+    resident: Mutex<Copies>,
 }
 
 impl KeyPoly {
@@ -33,8 +33,8 @@ impl KeyPoly {
         &self.limbs
     }
 
-    /// The copy on a device, if it is of this kind and `own`; `upload` makes one if there is none, or in place of one that is not. Both are called under a
-    /// lock, and must not ask for it again.
+    /// The copy on the device that is of this kind and `own`; `upload` makes one if there is none. Both are called under a lock, and must not
+    /// ask for it again.
     ///
     /// # Errors
     /// That of `upload`.
@@ -44,12 +44,7 @@ impl KeyPoly {
         upload: impl FnOnce(&[KeyLimb]) -> Result<R, E>,
     ) -> Result<R, E> {
         let mut resident = self.resident.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(there) = resident.as_deref().and_then(|r| own_copy(r, own)) {
-            return Ok(there);
-        }
-        let made = upload(&self.limbs)?;
-        *resident = Some(Arc::new(made.clone()));
-        Ok(made)
+        resident.own(own, |_| upload(&self.limbs))
     }
 
     /// What `change` makes of the words of each limb, with the number of its prime; they must be canonical.

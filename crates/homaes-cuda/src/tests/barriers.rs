@@ -10,7 +10,7 @@ const BLOCK: usize = 256;
 const SHARED: usize = 8 * BLOCK;
 
 fn driver() -> Option<Arc<Driver>> {
-    match Driver::new(0, 1) {
+    match Driver::new(0, 1, &[]) {
         Ok(driver) => Some(Arc::new(driver)),
         Err(why) => {
             println!("skipped: {why}");

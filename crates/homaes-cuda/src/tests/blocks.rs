@@ -59,6 +59,30 @@ fn public_blocks() {
     }
 }
 
+/// Kernels have constants of a set's primes, and both sets need all of theirs.
+#[test]
+fn two_sets_of_a_ring_take_turns_on_a_gpu() {
+    let other = ParamSet {
+        m: sets::TOY_255.m,
+        ..sets::TOY_4369
+    };
+    let both = [&sets::TOY_255, &other].map(bench);
+    for (params, cuda) in both.iter().flatten().cycle().take(4) {
+        let basis: Vec<usize> = (0..params.pool().count()).collect();
+        let bytes = bytes(params.slots().count(), 3);
+        let signs = vec![0x5a; params.ring().n() / 8];
+        let plain = [Plaintext {
+            bytes: &bytes,
+            signs,
+        }];
+        let [found, want] = [cuda as &dyn Device, &Processor].map(|device| {
+            let polys = device.public(params, &basis, &plain, &[]).unwrap();
+            canonical(params, &basis, &polys[0])
+        });
+        assert!(found == want, "{}", params.set().name.as_str());
+    }
+}
+
 #[test]
 fn records() {
     for (params, cuda) in SETS.into_iter().filter_map(bench) {

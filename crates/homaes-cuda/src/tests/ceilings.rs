@@ -88,7 +88,7 @@ impl Gpu {
 #[test]
 #[ignore = "prints measurements; tools/gpu/run calls it"]
 fn ceilings() {
-    let gpu = match Driver::new(0, 1) {
+    let gpu = match Driver::new(0, 1, &[]) {
         Ok(driver) => Gpu(Arc::new(driver)),
         Err(why) => {
             println!("skipped: {why}");

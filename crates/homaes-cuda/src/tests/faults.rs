@@ -37,7 +37,7 @@ impl Fixture {
         let blocks = (0..params.blocks_per_batch(layout[0])).map(block);
         Self {
             blocks: blocks.collect(),
-            cuda: Arc::new(Cuda::new(&params, 0).unwrap()),
+            cuda: Arc::new(Cuda::alone(&params).unwrap()),
             params,
             eval,
             wrapped,
@@ -226,18 +226,47 @@ fn what_batches_share_is_left_with_a_device_that_failed() {
 }
 
 #[test]
-fn keys_move_to_another_device_and_stay_there() {
+fn every_device_keeps_its_own_copies_of_keys() {
     let f = Fixture::new(&[Layout::Sliced]);
-    let other = Arc::new(Cuda::new(&f.params, 0).unwrap());
-    let batch = |device: &Arc<Cuda>| {
-        let device: Arc<dyn Device> = device.clone();
-        let state = f.aes(Layout::Sliced).on(&device).evaluate(&f.blocks);
-        encode_batch(&f.params, &state.unwrap()).unwrap()
+    let other = Arc::new(Cuda::alone(&f.params).unwrap());
+    let both = [&f.cuda, &other];
+    // the words that a batch copies
+    let batch = |cuda: &Arc<Cuda>, aes: &Aes<'_>| {
+        let driver = &cuda.gpu.driver;
+        let before = driver.written.load(Ordering::Relaxed);
+        let state = aes.evaluate(&f.blocks).unwrap();
+        let bytes = encode_batch(&f.params, &state).unwrap();
+        (driver.written.load(Ordering::Relaxed) - before, bytes)
     };
-    let want = batch(&f.cuda);
-    let kept = f.used();
-    assert!(batch(&other) == want);
-    // the first one has lost its copies
-    assert!(f.used() < kept / 2);
-    assert_eq!(other.gpu.driver.used(), kept);
+    let here = f.aes(Layout::Sliced);
+    let there = both.map(|cuda| here.clone().on(&(cuda.clone() as Arc<dyn Device>)));
+    let run = || [0, 1].map(|i| batch(both[i], &there[i]));
+    let [first, second, third] = [run(), run(), run()];
+    let used = both.map(|cuda| cuda.gpu.driver.used());
+    assert_eq!(used[0], used[1]);
+    for i in 0..2 {
+        let [first, second, third] = [&first[i], &second[i], &third[i]];
+        assert!(first.1 == second.1 && second.1 == third.1);
+        assert!(
+            second.0 < first.0 / 4 && second.0 == third.0,
+            "{} words, then {} and {}",
+            first.0,
+            second.0,
+            third.0
+        );
+    }
+    drop((here, there));
+    let Fixture { eval, wrapped, .. } = f;
+    drop((eval, wrapped));
+    for (cuda, used) in both.iter().zip(used) {
+        assert!(cuda.gpu.driver.used() < used / 2, "keys go from both");
+    }
+}
+
+#[test]
+fn one_process_starts_a_gpu_once() {
+    let params = Params::new(&sets::TOY_255).unwrap();
+    let [a, b, c] = [0, 0, 1].map(|number| Cuda::new(&params, number).unwrap());
+    assert!(Arc::ptr_eq(&a.gpu.driver, &b.gpu.driver));
+    assert!(!Arc::ptr_eq(&a.gpu.driver, &c.gpu.driver));
 }
