@@ -148,7 +148,9 @@ impl Failure for Error {
             Self::TooDeep { .. } | Self::TooNoisy { .. } | Self::NoKey { .. } => {
                 "choose a set with more levels left, or more --levels-left"
             }
-            Self::Device(_) => "compute it again on the processor",
+            Self::Device(_) => {
+                "run it again, with --device cpu if it stays so; --resume goes on from what is done"
+            }
             Self::NoOperands => "give at least one",
             Self::OtherShape { .. } => remedy::OTHER_SET,
             Self::Eval(_) => "choose a parameter set with more levels, or make the keys anew",

@@ -196,6 +196,11 @@ impl Device for Cuda {
         if !self.is_for(pass.params) || !Self::has(pass) {
             return Processor.pass(pass);
         }
+        let (plan, down) = (pass.plan, &pass.plan.down);
+        let digits = pass.shape.uses.len() * plan.digits.len() * plan.extended.len();
+        let division = 2 * (down.dropped().len() + down.to().len());
+        pass.meter
+            .transforms(pass.outputs.len() * (digits + division));
         self.run(pass)
     }
 
@@ -213,6 +218,7 @@ impl Device for Cuda {
         if !self.is_for(params) {
             return Processor.mod_down(params, meter, plan, all);
         }
+        meter.transforms(all.len() * (plan.dropped().len() + plan.to().len()));
         self.lower(params, plan, all)
     }
 

@@ -1,10 +1,10 @@
 //! The driver: memory, copies and launches, in the order of one stream. Copies of records have a stream of their own.
 
 use crate::args::{self, Arg};
-use crate::kernels::{MOST_PRIMES, NAMES, OPTIONS, ROOTS, SOURCE, definitions};
-use crate::{Error, Result};
+use crate::compile;
+use crate::kernels::{MOST_PRIMES, NAMES, ROOTS};
+use crate::{Card, Error, Result};
 use cudarc::driver::{CudaContext, CudaStream, result, sys};
-use cudarc::nvrtc::{self, CompileOptions};
 use std::collections::HashMap;
 use std::ffi::CString;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -83,48 +83,83 @@ impl Drop for Moment {
 
 /// What the driver says to `at`.
 fn checked<T>(at: &'static str, result: Result<T, result::DriverError>) -> Result<T> {
-    result.map_err(|e| Error::Fault {
-        at,
-        why: e.to_string(),
-    })
+    result.map_err(|e| Error::Fault { at, why: why(e) })
+}
+
+/// What an error of the driver is, in its words.
+fn why(error: result::DriverError) -> String {
+    let text = error.error_string();
+    text.map_or_else(
+        |_| format!("{:?}", error.0),
+        |text| text.to_string_lossy().into_owned(),
+    )
+}
+
+/// The version of the driver, 13020 for 13.2; an error if there is none that will do.
+fn version() -> Result<i32, Error> {
+    // SAFETY: opens the library by name, which runs its initialisers alone.
+    if !unsafe { sys::is_culib_present() } {
+        return Err(Error::Driver);
+    }
+    let mut version = 0;
+    // SAFETY: writes the number; may be called before anything else.
+    let asked = unsafe { sys::cuDriverGetVersion(&mut version) }.result();
+    match asked {
+        Ok(()) if version >= 13000 => Ok(version),
+        Ok(()) => Err(Error::OldDriver {
+            found: format!("{}.{}", version / 1000, version % 1000 / 10),
+        }),
+        Err(e) => Err(Error::NoCard(why(e))),
+    }
+}
+
+/// The GPUs that the driver shows to this process.
+pub(crate) fn cards() -> Result<Vec<Card>, Error> {
+    version()?;
+    let card = |number: usize| {
+        let ratio =
+            sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO;
+        let card = || -> Result<Card, result::DriverError> {
+            let device = result::device::get(number as i32)?;
+            // SAFETY: the device is from the driver.
+            let (bytes, ratio) = unsafe {
+                let ratio = result::device::get_attribute(device, ratio)?;
+                (result::device::total_mem(device)?, ratio)
+            };
+            Ok(Card {
+                number,
+                name: result::device::get_name(device)?,
+                bytes: bytes as u64,
+                single_to_double: ratio.unsigned_abs(),
+            })
+        };
+        card().map_err(|e| Error::Device {
+            number,
+            why: why(e),
+        })
+    };
+    let count = result::init().and_then(|()| result::device::get_count());
+    let count = count.map_err(|e| Error::NoCard(why(e)))?;
+    (0..count.unsigned_abs() as usize).map(card).collect()
 }
 
 impl Driver {
     /// The GPU with this number, with kernels for a ring of so many columns, and their constants `roots`.
     pub(crate) fn new(number: usize, cols: usize, roots: &[u64]) -> Result<Self, Error> {
-        // SAFETY: opens libraries by name, which runs nothing but their initialisers.
-        let [driver, compiler] =
-            unsafe { [sys::is_culib_present(), nvrtc::sys::is_culib_present()] };
-        if !driver {
-            return Err(Error::Driver);
-        }
-        if !compiler {
-            return Err(Error::Compiler);
-        }
+        let version = version()?;
         let device = |e: result::DriverError| Error::Device {
             number,
-            why: e.to_string(),
+            why: why(e),
         };
         let context = CudaContext::new(number).map_err(device)?;
         let (major, minor) = context.compute_capability().map_err(device)?;
-        let architecture = format!("--gpu-architecture=compute_{major}{minor}");
-        let options = OPTIONS.iter().map(|&option| option.into());
-        let options = CompileOptions {
-            options: options
-                .chain(definitions(cols))
-                .chain([architecture])
-                .collect(),
-            ..CompileOptions::default()
-        };
-        let compiled = nvrtc::compile_ptx_with_opts(&*SOURCE, options);
-        let ptx = compiled.map_err(|e| Error::Kernels(e.to_string()))?;
-        let ptx = CString::new(ptx.to_src()).map_err(|e| Error::Kernels(e.to_string()))?;
+        let image = compile::kernels(&format!("sm_{major}{minor}"), cols, version)?;
         context.bind_to_thread().map_err(device)?;
         let stream = context.new_stream().map_err(device)?;
         let copies = context.new_stream().map_err(device)?;
-        // SAFETY: the text ends with 0; the module is never unloaded, so that its functions stay.
+        // SAFETY: the image says how long it is; the module is never unloaded, so that its functions stay.
         let (functions, constants) = unsafe {
-            let module = result::module::load_data(ptx.as_ptr().cast()).map_err(device)?;
+            let module = result::module::load_data(image.as_ptr().cast()).map_err(device)?;
             let function = |name: &'static str| {
                 let c_name = CString::new(name).map_err(|e| Error::Kernels(e.to_string()))?;
                 let function = result::module::get_function(module, c_name).map_err(device)?;

@@ -2,7 +2,7 @@
 
 use crate::args::{self, Arg};
 use crate::kernels::{MOST_PRIMES, NAMES, ROOTS, SOURCE, definitions};
-use crate::{Error, Result};
+use crate::{Card, Error, Result};
 use core::ffi::{CStr, c_char, c_void};
 use std::collections::BTreeMap;
 use std::ffi::CString;
@@ -22,6 +22,20 @@ const OPTIONS: [&str; 6] = [
     "-shared",
     "-fPIC",
 ];
+
+/// Emulated GPUs.
+const CARDS: usize = 2;
+
+/// The emulated GPUs.
+pub(crate) fn cards() -> Result<Vec<Card>> {
+    let card = |number| Card {
+        number,
+        name: "the emulator".into(),
+        bytes: 8 << 30,
+        single_to_double: 2,
+    };
+    Ok((0..CARDS).map(card).collect())
+}
 
 type Launch = unsafe extern "C" fn(
     *const c_char,
@@ -105,8 +119,12 @@ impl Moment {
 }
 
 impl Driver {
-    /// There is one for each number. See the driver of a GPU.
-    pub(crate) fn new(_: usize, cols: usize, roots: &[u64]) -> Result<Self, Error> {
+    /// The emulated GPU with this number. See the driver of a GPU.
+    pub(crate) fn new(number: usize, cols: usize, roots: &[u64]) -> Result<Self, Error> {
+        if number >= CARDS {
+            let why = format!("there are {CARDS}");
+            return Err(Error::Device { number, why });
+        }
         let out = Self {
             library: Mutex::new(library(cols).map_err(Error::Kernels)?),
             used: AtomicUsize::default(),

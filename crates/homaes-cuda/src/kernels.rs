@@ -55,8 +55,8 @@ pub(crate) fn definitions(cols: usize) -> [String; 2] {
     ]
 }
 
-/// How it is compiled, beside the GPU's architecture.
-#[cfg(not(feature = "emulator"))]
+/// How it is compiled, beside the GPU's architecture. Results must be those of the processor, so products and sums are
+/// rounded apart.
 pub(crate) const OPTIONS: &[&str] = &["--std=c++17", "--fmad=false"];
 
 /// Entry points of the source.

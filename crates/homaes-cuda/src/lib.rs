@@ -15,13 +15,15 @@
 //! Measured on an H200 with `bgv/aes128`, keys in place, from public blocks in memory to ciphertexts on the GPU: 57 ms for a sliced batch of
 //! 2048 blocks, 10 to 11 ms for a packed one of 128. Downloading adds 6 to 8 ms and 0.4 ms. The first batch also copies the keys, in 0.1 to 0.2 s.
 //!
-//! The driver of CUDA 13 and its compiler NVRTC are opened at run time. Nothing of CUDA is needed to build.
+//! The driver of CUDA 13 and its compiler NVRTC are opened at run time. Nothing of CUDA is needed to build. Compiled kernels are kept in the
+//! user's folder of caches, and NVRTC is not needed where they are.
 //!
 //! | | file |
 //! |---|---|
 //! | the kernels | `kernels/` |
 //! | their text and names | `kernels.rs` |
-//! | memory, copies, launches | `driver.rs` |
+//! | compiling them | `compile.rs` |
+//! | GPUs, memory, copies, launches | `driver.rs` |
 //! | the same on a processor, for tests (feature `emulator`) | `emulator.rs`, `emulator.cpp` |
 //! | arguments and tables of kernels | `args.rs` |
 //! | buffers | `memory.rs` |
@@ -34,11 +36,18 @@
 //! A fault of the GPU ends an operation by [`homaes_bgv::Error::Device`] and gives back its memory. Keys stay in memory, so that the batch
 //! can be computed again by the processor.
 //!
-//! Unsafe code: launches and copies, whose addresses and lengths the compiler cannot see. `driver.rs` has the calls, `memory.rs` and `launch.rs` what they need to be right.
+//! Unsafe code: launches and copies, whose addresses and lengths the compiler cannot see. `driver.rs` has the calls, `memory.rs` and `launch.rs`
+//! what they need to be right. `compile.rs` calls NVRTC.
 #![deny(unsafe_code)]
 
 mod args;
 mod blocks;
+#[expect(unsafe_code, reason = "calls of NVRTC")]
+#[cfg_attr(
+    feature = "emulator",
+    expect(dead_code, reason = "the emulator compiles the kernels by itself")
+)]
+mod compile;
 mod cuda;
 #[expect(unsafe_code, reason = "calls of the driver")]
 #[cfg_attr(feature = "emulator", path = "emulator.rs")]
@@ -59,17 +68,45 @@ pub use cuda::Cuda;
 #[cfg(feature = "trace")]
 pub use trace::Timed;
 
+/// A GPU that the driver shows to this process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Card {
+    /// Its number, from 0.
+    pub number: usize,
+    /// What it is called.
+    pub name: String,
+    /// Its memory.
+    pub bytes: u64,
+    /// How many operations in single precision take the time of one in double precision.
+    pub single_to_double: u32,
+}
+
+/// All GPUs that there are.
+///
+/// # Errors
+/// If there is no driver that will do, or it refuses.
+pub fn cards() -> Result<Vec<Card>> {
+    driver::cards()
+}
+
 /// Why there is no GPU to compute on, or not any more.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The library of the driver is missing.
-    #[error("no driver of CUDA is installed here; it needs one for CUDA 13 or later")]
+    #[error("no driver of CUDA is installed")]
     Driver,
+    /// The driver is too old.
+    #[error("the driver is for CUDA {found}, expected 13.0 or later")]
+    OldDriver {
+        /// its version
+        found: String,
+    },
+    /// The driver finds no GPU.
+    #[error("the driver of CUDA finds no GPU: {0}")]
+    NoCard(String),
     /// The library of the compiler is missing.
-    #[error(
-        "the driver of CUDA is here, but its compiler NVRTC (libnvrtc) is not; it comes with CUDA 13"
-    )]
+    #[error("the compiler of CUDA, NVRTC (libnvrtc.so.13), is not found")]
     Compiler,
     /// The driver has no such device, or cannot use it.
     #[error("GPU {number} cannot be used: {why}")]
@@ -83,9 +120,7 @@ pub enum Error {
     #[error("the kernels cannot be compiled for this GPU: {0}")]
     Kernels(String),
     /// There is too little free memory on the GPU.
-    #[error(
-        "the GPU has too little free memory: {bytes} bytes asked for, {free} free; end other programs on it, take layout packed, or compute on the processor"
-    )]
+    #[error("the GPU has too little free memory: {bytes} bytes asked for, {free} free")]
     Memory {
         /// asked for
         bytes: usize,
@@ -93,9 +128,7 @@ pub enum Error {
         free: usize,
     },
     /// A call of the driver failed. Unless it was for memory, what the GPU holds may be lost.
-    #[error(
-        "the GPU failed at {at}: {why}; compute the batch again on the processor, or in a new process"
-    )]
+    #[error("the GPU failed at {at}: {why}")]
     Fault {
         /// what was asked for
         at: &'static str,
@@ -108,6 +141,25 @@ pub enum Error {
         /// name of the set
         set: String,
     },
+}
+
+impl Error {
+    /// What to do, in one clause.
+    #[must_use]
+    pub const fn remedy(&self) -> &'static str {
+        match self {
+            Self::Driver | Self::OldDriver { .. } => "install NVIDIA's driver 580 or later",
+            Self::NoCard(_) => "check with nvidia-smi that this process may use a GPU",
+            Self::Compiler => {
+                "install CUDA 13 or the Python package nvidia-cuda-nvrtc, or name the library in HOMAES_NVRTC"
+            }
+            Self::Device { .. } => "choose one that nvidia-smi lists",
+            Self::Kernels(_) => "update NVRTC if the GPU is newer; otherwise please report it",
+            Self::Memory { .. } => "end other programs on the GPU",
+            Self::Fault { .. } => "run it again",
+            Self::Ring { .. } => "choose another set",
+        }
+    }
 }
 
 impl From<Error> for homaes_leveled::Fault {

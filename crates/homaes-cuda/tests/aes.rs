@@ -61,9 +61,12 @@ fn both(set: &ParamSet, layouts: &'static [Layout], directions: &[Direction], ag
             };
             let want = encode_batch(&params, &batch(&aes)).unwrap();
             println!("{name}: processor {:?}", start.elapsed());
+            let transforms = |aes: &Aes<'_>| aes.meter().count("transforms");
+            let counted = transforms(&aes);
             // no results of the processor to be taken over from earlier batches
             let aes = Aes::new(&eval, &wrapped, layout).unwrap().on(&device);
             for _ in 0..=again {
+                let before = transforms(&aes);
                 let start = Instant::now();
                 let state = batch(&aes);
                 let launched = start.elapsed();
@@ -73,6 +76,7 @@ fn both(set: &ParamSet, layouts: &'static [Layout], directions: &[Direction], ag
                 let whole = start.elapsed();
                 println!("{name}: GPU {made:?}, {launched:?} of the host, with record {whole:?}");
                 assert!(found == want, "{name}");
+                assert_eq!(transforms(&aes) - before, counted, "{name}");
             }
         }
     }

@@ -6,7 +6,7 @@ use core::ops::{Deref, DerefMut};
 use homaes_math::Words;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// Why a device did not do what it was asked for, and what helps: one clause without a full stop.
+/// Why a device did not do what it was asked for: one clause without a full stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault(pub String);
 

@@ -55,6 +55,11 @@ impl Meter {
         self.0.add(0, 1);
     }
 
+    /// Counts transforms of a device, which has times of its own.
+    pub fn transforms(&self, count: usize) {
+        self.0.add(0, count);
+    }
+
     /// As [`time`](Self::time), of a part of a kernel that is counted elsewhere.
     pub(crate) fn part<T>(&self, stage: Stage, f: impl FnOnce() -> T) -> T {
         self.0.time(stage as usize, f)

@@ -191,7 +191,7 @@ fn limbs_that_a_device_does_not_give_can_be_asked_for_again() {
 }
 
 #[test]
-fn limbs_have_one_copy_on_the_device_that_asked_last() {
+fn limbs_have_one_copy_on_each_device() {
     let limbs: Limbs = [Words::zeroed(2)].into_iter().collect();
     let [first, second] = [Moody::new(false), Moody::new(false)];
     let on = |device: &Moody, uploads: bool| {
@@ -210,7 +210,8 @@ fn limbs_have_one_copy_on_the_device_that_asked_last() {
     on(&first, true);
     on(&first, false);
     on(&second, true);
-    on(&first, true);
+    on(&first, false);
+    on(&second, false);
     // what another device has alone comes over memory, if it can be had
     let away = Limbs::on_device(Arc::new(second.clone()));
     let own = |there: &Moody| there.is(&first);

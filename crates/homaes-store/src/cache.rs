@@ -4,38 +4,12 @@ use crate::local::{at, make_folder};
 use crate::{Location, Store, StoreError, open};
 use homaes_wire::hex;
 use homaes_wire::{AtomicFile, OutputOptions, WireError};
-use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 /// Bytes that are fetched in one request.
 const PIECE_BYTES: usize = 1 << 24;
-
-/// The folder of copies: `$HOMAES_CACHE`, else `homaes` in the user's folder of caches; `None` if the environment names neither.
-#[must_use]
-pub fn cache_folder() -> Option<PathBuf> {
-    cache_folder_of(|name| std::env::var_os(name))
-}
-
-pub(crate) fn cache_folder_of(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    let set = |name| variable(name).filter(|value| !value.is_empty());
-    if let Some(folder) = set("HOMAES_CACHE") {
-        return Some(folder.into());
-    }
-    let home = || set("HOME").map(PathBuf::from);
-    let user = if cfg!(windows) {
-        set("LOCALAPPDATA").map(PathBuf::from)
-    } else if cfg!(target_os = "macos") {
-        home().map(|home| home.join("Library/Caches"))
-    } else {
-        // a relative one is invalid after the XDG Base Directory Specification
-        let named = set("XDG_CACHE_HOME").map(PathBuf::from);
-        let named = named.filter(|folder| folder.is_absolute());
-        named.or_else(|| home().map(|home| home.join(".cache")))
-    };
-    user.map(|folder| folder.join("homaes"))
-}
 
 /// The path of a copy of the object at `location`, which has this BLAKE3 digest and this many bytes, in the folder `cache`.
 ///

@@ -29,8 +29,9 @@ mod open;
 mod s3;
 mod store;
 
-pub use cache::{cache_folder, cached};
+pub use cache::cached;
 pub use error::StoreError;
+pub use homaes_wire::cache_folder;
 pub use local::Local;
 pub use location::Location;
 pub use memory::Memory;

@@ -26,6 +26,7 @@
 
 mod atomic;
 mod bits;
+mod cache;
 mod codec;
 mod error;
 mod hash;
@@ -40,6 +41,7 @@ pub use atomic::{
     AtomicFile, OutputOptions, cleanup_all, cleanup_without_memory, free_bytes, unfinished_path,
 };
 pub use bits::{pack_bits, packed_len, unpack_bits};
+pub use cache::cache_folder;
 pub use codec::{Decoder, Encoder};
 pub use error::WireError;
 pub use header::{Contents, HEADER_FIXED_BYTES, Header, MAGIC, MAX_SET_NAME_BYTES, VERSION};

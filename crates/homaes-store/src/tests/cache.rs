@@ -117,28 +117,3 @@ fn processes_of_a_machine_fetch_once() {
     }
     assert_eq!(files(&source.cache).len(), 1);
 }
-
-#[test]
-fn the_environment_names_the_folder() {
-    let folder = |variables: &[(&str, &str)]| {
-        crate::cache::cache_folder_of(|name| {
-            let found = variables.iter().find(|(variable, _)| *variable == name);
-            found.map(|(_, value)| OsString::from(value))
-        })
-    };
-    let own = folder(&[("HOMAES_CACHE", "/c"), ("HOME", "/h")]);
-    assert_eq!(own.as_deref(), Some(Path::new("/c")));
-    assert_eq!(folder(&[]), None);
-    #[cfg(target_os = "linux")]
-    for (variables, expected) in [
-        (&[("HOME", "/h")][..], "/h/.cache/homaes"),
-        (&[("HOME", "/h"), ("HOMAES_CACHE", "")], "/h/.cache/homaes"),
-        (&[("HOME", "/h"), ("XDG_CACHE_HOME", "/x")], "/x/homaes"),
-        (
-            &[("HOME", "/h"), ("XDG_CACHE_HOME", "x")],
-            "/h/.cache/homaes",
-        ),
-    ] {
-        assert_eq!(folder(variables).as_deref(), Some(Path::new(expected)));
-    }
-}

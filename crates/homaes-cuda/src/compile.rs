@@ -1,0 +1,241 @@
+//! The kernels as a GPU takes them: compiled by NVRTC, which is opened at run time, and kept in the user's folder of caches.
+
+use crate::kernels::{OPTIONS, SOURCE, definitions};
+use crate::{Error, Result};
+use core::ffi::{CStr, c_char, c_int, c_void};
+use homaes_wire::{AtomicFile, OutputOptions, cache_folder, hex};
+use libloading::Library;
+use std::ffi::{CString, OsString};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::{env, fs, io};
+
+/// Names the library of NVRTC, which is then looked for nowhere else.
+const VARIABLE: &str = "HOMAES_NVRTC";
+
+/// Names of the library.
+const NAMES: [&str; 3] = ["libnvrtc.so.13", "libnvrtc.so", "libnvrtc.so.12"];
+
+/// Bytes of a digest, which a file of the cache begins with.
+const DIGEST: usize = blake3::OUT_LEN;
+
+/// The kernels for GPUs of an architecture (`sm_90`) and a ring of so many columns, under this version of the driver.
+pub(crate) fn kernels(architecture: &str, cols: usize, driver: i32) -> Result<Vec<u8>> {
+    let options = options(architecture, cols);
+    let mut name = blake3::Hasher::new();
+    for part in options.iter().map(String::as_str).chain([SOURCE.as_str()]) {
+        name.update(&(part.len() as u64).to_le_bytes());
+        name.update(part.as_bytes());
+    }
+    name.update(&driver.to_le_bytes());
+    let name = format!("kernels-{}", hex(&name.finalize().as_bytes()[..16]));
+    kept(cache_folder().as_deref(), &name, || {
+        let nvrtc = opened(|name| env::var_os(name)).ok_or(Error::Compiler)?;
+        compiled(&nvrtc, &options)
+    })
+}
+
+/// Options of the compiler.
+fn options(architecture: &str, cols: usize) -> Vec<String> {
+    let architecture = format!("--gpu-architecture={architecture}");
+    let options = OPTIONS.iter().map(|&option| option.into());
+    options
+        .chain(definitions(cols))
+        .chain([architecture])
+        .collect()
+}
+
+/// What is in the folder under a name, or what `make` makes, which is then kept there. A damaged file is written anew, and no error if it cannot be.
+fn kept(
+    folder: Option<&Path>,
+    name: &str,
+    make: impl FnOnce() -> Result<Vec<u8>>,
+) -> Result<Vec<u8>> {
+    let Some(folder) = folder else { return make() };
+    let path = folder.join(name);
+    // opening a pipe would wait for its writer
+    let is_file = fs::metadata(&path).is_ok_and(|found| found.is_file());
+    let read = is_file.then(|| fs::read(&path).ok()).flatten();
+    if let Some((digest, image)) = read
+        .as_deref()
+        .and_then(|bytes| bytes.split_at_checked(DIGEST))
+        && blake3::hash(image).as_bytes()[..] == *digest
+    {
+        return Ok(image.to_vec());
+    }
+    let image = make()?;
+    let _ = keep(&path, &image);
+    Ok(image)
+}
+
+/// Writes a file of the cache, whole or not at all.
+fn keep(path: &Path, image: &[u8]) -> io::Result<()> {
+    path.parent().map_or(Ok(()), fs::create_dir_all)?;
+    let how = OutputOptions {
+        force: true,
+        ..OutputOptions::default()
+    };
+    let mut file = AtomicFile::create(path, how).map_err(io::Error::other)?;
+    file.write_all(blake3::hash(image).as_bytes())?;
+    file.write_all(image)?;
+    file.commit().map_err(io::Error::other)
+}
+
+/// The library of NVRTC, if it is in one of the usual places.
+fn opened(variable: impl Fn(&str) -> Option<OsString>) -> Option<Library> {
+    let set = |name| variable(name).filter(|value| !value.is_empty());
+    let paths: Vec<PathBuf> = match set(VARIABLE) {
+        Some(path) => vec![path.into()],
+        None => {
+            let homes = ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(set);
+            let homes = homes.map(PathBuf::from).chain(["/usr/local/cuda".into()]);
+            let folders = homes.map(|home| home.join("lib64"));
+            // a bare name is looked for by the loader
+            let folders = [PathBuf::new()].into_iter().chain(folders);
+            folders
+                .flat_map(|folder| NAMES.map(|name| folder.join(name)))
+                .collect()
+        }
+    };
+    // SAFETY: runs the library's initialisers alone.
+    paths
+        .into_iter()
+        .find_map(|path| unsafe { Library::new(path) }.ok())
+}
+
+type Program = *mut c_void;
+type Create = unsafe extern "C" fn(
+    *mut Program,
+    *const c_char,
+    *const c_char,
+    c_int,
+    *const *const c_char,
+    *const *const c_char,
+) -> c_int;
+type Compile = unsafe extern "C" fn(Program, c_int, *const *const c_char) -> c_int;
+type Size = unsafe extern "C" fn(Program, *mut usize) -> c_int;
+type Read = unsafe extern "C" fn(Program, *mut u8) -> c_int;
+type Destroy = unsafe extern "C" fn(*mut Program) -> c_int;
+type Reason = unsafe extern "C" fn(c_int) -> *const c_char;
+
+/// The source, compiled with these options for the GPUs that they name.
+fn compiled(nvrtc: &Library, options: &[String]) -> Result<Vec<u8>> {
+    let failed = |why: &dyn ToString| Error::Kernels(why.to_string());
+    let text = |text: &str| CString::new(text).map_err(|e| failed(&e));
+    let source = text(&SOURCE)?;
+    let options = options.iter().map(|option| text(option));
+    let options: Vec<CString> = options.collect::<Result<_>>()?;
+    let options: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
+    // SAFETY: functions are declared as in `nvrtc.h`; texts end with 0 and live as long as the program; buffers have the sizes that NVRTC gives.
+    unsafe {
+        let create = symbol::<Create>(nvrtc, c"nvrtcCreateProgram")?;
+        let compile = symbol::<Compile>(nvrtc, c"nvrtcCompileProgram")?;
+        let destroy = symbol::<Destroy>(nvrtc, c"nvrtcDestroyProgram")?;
+        let read = |program, size: &CStr, get: &CStr| {
+            let (size, get) = (symbol::<Size>(nvrtc, size)?, symbol::<Read>(nvrtc, get)?);
+            let mut bytes = 0;
+            checked(nvrtc, size(program, &mut bytes))?;
+            let mut read = vec![0; bytes];
+            checked(nvrtc, get(program, read.as_mut_ptr()))?;
+            Ok(read)
+        };
+        let mut program = core::ptr::null_mut();
+        let (name, none) = (c"kernels.cu".as_ptr(), core::ptr::null());
+        let made = create(&mut program, source.as_ptr(), name, 0, none, none);
+        checked(nvrtc, made)?;
+        let done = checked(
+            nvrtc,
+            compile(program, options.len() as c_int, options.as_ptr()),
+        );
+        let image = match done {
+            Ok(()) => read(program, c"nvrtcGetCUBINSize", c"nvrtcGetCUBIN"),
+            Err(why) => {
+                let log = read(program, c"nvrtcGetProgramLogSize", c"nvrtcGetProgramLog");
+                let log = String::from_utf8_lossy(&log.unwrap_or_default()).into_owned();
+                let first = log.lines().find(|line| line.contains("error"));
+                Err(first.map_or(why, |line| Error::Kernels(line.trim().into())))
+            }
+        };
+        destroy(&mut program);
+        image
+    }
+}
+
+/// A function of the library.
+///
+/// # Safety
+/// It must be of this type, and may be called as long as the library is open.
+unsafe fn symbol<F: Copy>(nvrtc: &Library, name: &CStr) -> Result<F> {
+    // SAFETY: as the caller vouches.
+    let found = unsafe { nvrtc.get::<F>(name) };
+    found.map(|f| *f).map_err(|e| Error::Kernels(e.to_string()))
+}
+
+/// What NVRTC says of a call.
+fn checked(nvrtc: &Library, code: c_int) -> Result<()> {
+    if code == 0 {
+        return Ok(());
+    }
+    // SAFETY: declared as in `nvrtc.h`; the text is a constant of the library.
+    let why = unsafe { CStr::from_ptr(symbol::<Reason>(nvrtc, c"nvrtcGetErrorString")?(code)) };
+    Err(Error::Kernels(why.to_string_lossy().into_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    #[test]
+    fn kernels_are_made_once_and_again_where_the_cache_is_damaged() {
+        let folder = tempfile::tempdir().unwrap();
+        let own = folder.path().join("a/b");
+        let made = Cell::new(0);
+        let get = |folder: Option<&Path>| {
+            let image = kept(folder, "k", || {
+                made.set(made.get() + 1);
+                Ok(vec![made.get(); 100])
+            });
+            image.unwrap()[0]
+        };
+        assert_eq!([get(Some(&own)), get(Some(&own))], [1, 1]);
+        let path = own.join("k");
+        let whole = fs::read(&path).unwrap();
+        for damaged in [&whole[..50], &[0; 132], &[]] {
+            fs::write(&path, damaged).unwrap();
+            let found = get(Some(&own));
+            assert_eq!((found, get(Some(&own))), (made.get(), made.get()));
+        }
+        // no folder, or none that can be written
+        let file = folder.path().join("file");
+        fs::write(&file, "").unwrap();
+        let before = made.get();
+        assert_eq!([get(None), get(Some(&file))], [before + 1, before + 2]);
+        // errors are not kept
+        let fails = || kept(Some(&own), "other", || Err(Error::Compiler));
+        assert_eq!(
+            [fails(), fails()],
+            [Err(Error::Compiler), Err(Error::Compiler)]
+        );
+    }
+
+    #[test]
+    fn the_library_that_is_named_is_the_only_one() {
+        let none = opened(|name| (name == VARIABLE).then(|| "/none/libnvrtc.so".into()));
+        assert!(none.is_none());
+    }
+
+    #[test]
+    fn nvrtc_compiles_the_kernels() {
+        let Some(nvrtc) = opened(|name| env::var_os(name)) else {
+            println!("skipped: NVRTC is not installed");
+            return;
+        };
+        let compile = |architecture: &str| {
+            compiled(&nvrtc, &options(architecture, 1)).map(|image| image[..4].to_vec())
+        };
+        assert_eq!(compile("sm_90"), Ok(b"\x7fELF".to_vec()));
+        let refused = compile("sm_1").unwrap_err().to_string();
+        assert!(refused.contains("--gpu-architecture"), "{refused}");
+    }
+}
