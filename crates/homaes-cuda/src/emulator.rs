@@ -23,6 +23,9 @@ const OPTIONS: [&str; 6] = [
     "-fPIC",
 ];
 
+/// Names the number of launches after which every launch on an emulated GPU fails.
+const FAULT: &str = "HOMAES_EMULATOR_FAULT";
+
 /// Emulated GPUs.
 const CARDS: usize = 2;
 
@@ -91,6 +94,8 @@ fn compiled(folder: &Path, cols: usize) -> io::Result<Vec<u8>> {
 pub(crate) struct Driver {
     /// one launch at a time
     library: Mutex<libloading::Library>,
+    /// launches until they fail
+    most_launches: usize,
     /// bytes that are not given back
     used: AtomicUsize,
     launches: AtomicUsize,
@@ -125,8 +130,10 @@ impl Driver {
             let why = format!("there are {CARDS}");
             return Err(Error::Device { number, why });
         }
+        let most_launches = env::var(FAULT).ok().and_then(|most| most.parse().ok());
         let out = Self {
             library: Mutex::new(library(cols).map_err(Error::Kernels)?),
+            most_launches: most_launches.unwrap_or(usize::MAX),
             used: AtomicUsize::default(),
             launches: AtomicUsize::default(),
             #[cfg(feature = "trace")]
@@ -271,11 +278,16 @@ impl Driver {
         shared_bytes: usize,
         args: &[Arg],
     ) -> Result<()> {
+        let number = self.launches.fetch_add(1, Ordering::Relaxed);
+        if number >= self.most_launches {
+            let (at, why) = (kernel, format!("as {FAULT} says"));
+            return Err(Error::Fault { at, why });
+        }
         let mut pointers = args::pointers(args);
         let threads = grid.iter().product::<usize>() * block;
         let grid = grid.map(|g| g as u32);
         // blocks of odd launches begin with the other order of threads, so that single ones see both
-        let odd = self.launches.fetch_add(1, Ordering::Relaxed) % 2 == 1;
+        let odd = number % 2 == 1;
         let name = CString::new(kernel).expect("a name");
         let library = self.library.lock().unwrap_or_else(PoisonError::into_inner);
         self.timed(kernel, threads, || {

@@ -448,6 +448,7 @@ impl Circuit for Bridged<'_> {
         Ok(Finished {
             records,
             quality: Quality::new(1, 64.0 + sigma, room - sigma),
+            gpu: None,
         })
     }
 

@@ -73,6 +73,33 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// A device has no such name.
+    #[error(
+        "device {}: expected auto, cpu, cuda, or cuda with numbers, such as cuda:0,1",
+        quoted(found)
+    )]
+    UnknownDevice {
+        /// The name.
+        found: String,
+    },
+    /// GPUs were asked for, and there are none that can be used.
+    #[error("device {device}: {why}")]
+    NoGpu {
+        /// What was asked for.
+        device: String,
+        /// What is missing.
+        why: String,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// GPUs were asked for, for what is evaluated by the processor alone.
+    #[error(
+        "{what} is not evaluated on GPUs, expected layout sliced or packed of a set of bgv, without a bridge"
+    )]
+    NotOnGpu {
+        /// What was asked for.
+        what: String,
+    },
     /// A message has no such bytes.
     #[error("{}: found bytes {} to {}, expected a part of 0 to {bytes}", path.display(), found.start, found.end)]
     Range {

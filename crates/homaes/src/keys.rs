@@ -17,6 +17,7 @@ pub(crate) use protect::Protection;
 pub use protect::{KdfCost, MAX_PASSPHRASE_BYTES, Passphrase};
 pub use wrapped::WrappedKey;
 
+use crate::devices::Gpus;
 use crate::output::{Container, folder_of};
 use crate::pool::Pool;
 use crate::{Cancel, Error, Output, Result, SchemeError, Set, memory, random, scheme};
@@ -553,9 +554,10 @@ impl EvalKey {
         &'k self,
         wrapped: &'k WrappedKey,
         layout: Layout,
+        gpus: Gpus<'k>,
         cancel: &Cancel,
     ) -> Result<Box<dyn scheme::Circuit + 'k>> {
-        let circuit = self.key.circuit(&*wrapped.key, layout, cancel);
+        let circuit = self.key.circuit(&*wrapped.key, layout, gpus, cancel);
         let circuit = circuit.ok_or_else(|| self.other_set(wrapped))?;
         circuit.map_err(made)
     }

@@ -37,6 +37,7 @@
 //! | `ciphertexts` | results, batch by batch, from wherever they come: what decryption, inspection and programs read |
 //! | `computed` | files of what programs computed on results |
 //! | `scan` | searching for public patterns |
+//! | `devices` | the processor or GPUs |
 //! | `plan`, `results`, `resume`, `shard` | what a run writes, known before it starts; runs that go on after a stop; batches evaluated apart |
 //! | `bridge`, `values`, `export` | results that leave BGV for TFHE: the key, files of LWE ciphertexts, values of the crate `tfhe` |
 //! | `gcm`, `expect`, `seen` | what is checked at decryption: the tag of a GCM message, what is expected of it, the replay log |
@@ -58,6 +59,7 @@ mod ciphertexts;
 mod computed;
 mod counters;
 mod decrypt;
+mod devices;
 mod disk;
 mod error;
 mod evaluate;
@@ -94,6 +96,7 @@ pub use bridge::{BridgeKey, is_secret_key};
 pub use ciphertexts::{Batch, Batches, Ciphertexts};
 pub use computed::{Computed, Numbers, ValueMeta};
 pub use decrypt::{DecryptOptions, DecryptReport, Tag, describe};
+pub use devices::{DEVICE_VARIABLE, Devices, Gpu, gpus};
 pub use error::{Error, Result, printable};
 pub use expect::Expect;
 #[cfg(feature = "tfhe-rs")]
@@ -120,7 +123,7 @@ pub use output::{
 pub use plan::{Plan, RunId};
 pub use pool::Pool;
 pub use quality::Quality;
-pub use report::{Measured, Progress, Report, Stages, Step};
+pub use report::{Measured, Progress, Report, Share, Stages, Step};
 pub use resume::{Kept, Resume, done_path, journal_path, part_path, unfinished};
 pub use scan::Scan;
 pub use scheme::{NoiseTerms, Scheme, Set, Variant, Yardstick};

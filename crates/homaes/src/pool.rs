@@ -87,13 +87,14 @@ impl Pool {
         self.workers.as_ref().map_or(1, |workers| workers.threads)
     }
 
+    /// The workers, if there are any beside the calling thread.
+    pub(crate) fn workers(&self) -> Option<&ThreadPool> {
+        self.workers.as_ref()?.pool.as_ref()
+    }
+
     /// Runs `work`, and all parallel work within it, on these threads.
     pub fn install<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
-        match self
-            .workers
-            .as_ref()
-            .and_then(|workers| workers.pool.as_ref())
-        {
+        match self.workers() {
             Some(pool) => pool.install(work),
             None => {
                 enrol();

@@ -1,6 +1,6 @@
 //! What a run measured, and how far it is.
 
-use crate::{Quality, Scheme};
+use crate::{Gpu, Quality, Scheme};
 use homaes_aes::Layout;
 use homaes_params::log2_p_any;
 use homaes_scheme::Reading;
@@ -43,6 +43,20 @@ pub struct Progress {
 /// Wall-clock seconds by kernel group, summed over threads.
 pub type Stages = Vec<(&'static str, f64)>;
 
+/// What a device did of a run.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Share {
+    /// `cpu`, or `cuda:` and the number of a GPU.
+    pub device: String,
+    /// What the GPU is called.
+    pub name: Option<String>,
+    /// Batches.
+    pub batches: u64,
+    /// Wall-clock seconds from their public blocks to their records, summed over the batches; on GPUs two are in flight at once.
+    pub seconds: f64,
+}
+
 /// What a run did and measured.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -77,6 +91,8 @@ pub struct Report {
     pub stages: Stages,
     /// The same for each of `steps`, summed over batches; empty where batches were evaluated side by side.
     pub stages_by_step: Vec<Stages>,
+    /// Batches of this run, by the device that evaluated them.
+    pub devices: Vec<Share>,
     /// Quality of the worst result of this run; `None` if it had no batch to evaluate.
     pub quality: Option<Quality>,
     /// log2 of the bound on the probability that one batch decrypts wrongly, after a bridge if results cross one.
@@ -102,6 +118,7 @@ impl Report {
             counts: Vec::new(),
             stages: Vec::new(),
             stages_by_step: Vec::new(),
+            devices: Vec::new(),
             quality: None,
             batch_log2_p_fail: f64::NEG_INFINITY,
             file_bytes: 0,
@@ -123,6 +140,22 @@ impl Report {
             // A running mean over the batches.
             sum.seconds += (step.seconds - sum.seconds) / self.batches as f64;
         }
+    }
+
+    /// Adds a batch that a GPU, or the processor, evaluated in so many seconds.
+    pub(crate) fn add_device(&mut self, gpu: Option<&Gpu>, seconds: f64) {
+        let device = gpu.map_or_else(|| "cpu".to_owned(), |gpu| format!("cuda:{}", gpu.number));
+        let share = match self.devices.iter_mut().find(|share| share.device == device) {
+            Some(share) => share,
+            None => self.devices.push_mut(Share {
+                device,
+                name: gpu.map(|gpu| gpu.name.clone()),
+                batches: 0,
+                seconds: 0.0,
+            }),
+        };
+        share.batches += 1;
+        share.seconds += seconds;
     }
 
     /// Adds the kernels' seconds in each step of a batch that was evaluated alone.

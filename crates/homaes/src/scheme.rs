@@ -288,6 +288,12 @@ impl Set {
         self.params.batch_quality(shape, body)
     }
 
+    /// Memory of a GPU that an evaluation in `layout` takes, some batches at once; `None` if it is not done on GPUs.
+    #[must_use]
+    pub fn gpu_memory(&self, layout: Layout) -> Option<u64> {
+        self.params.gpu_memory(layout)
+    }
+
     /// Memory of an evaluation beside the keys, at least.
     pub(crate) fn memory_of_run(&self, layout: Layout) -> u64 {
         self.params.memory_of_run(layout)

@@ -1,7 +1,8 @@
 //! A run from file to file: keys and message in, `.hct` file and report out.
 
 use crate::batch::Batches;
-use crate::evaluate::{Evaluated, transcipher};
+use crate::devices::Warn;
+use crate::evaluate::{Evaluated, on_gpus, transcipher};
 use crate::message::Message;
 use crate::meta::{Meta, TAG_META, TAG_PARTS, TAG_TARGET};
 use crate::output::{folder_of, refuse_unfinished_name};
@@ -10,7 +11,7 @@ use crate::pool::Pool;
 use crate::scheme::Circuit;
 use crate::split::Split;
 use crate::{
-    BridgeKey, Cancel, Error, EvalKey, Measured, Output, Part, Progress, Report, Result,
+    BridgeKey, Cancel, Devices, Error, EvalKey, Measured, Output, Part, Progress, Report, Result,
     SchemeError, SecretKey, Set, Step, WrappedKey, disk, memory,
 };
 use homaes_aes::{Block, Layout};
@@ -21,7 +22,7 @@ use std::cmp::Reverse;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::Path;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::available_parallelism;
 use std::time::Instant;
 
@@ -33,6 +34,8 @@ pub struct Transcipher<'k> {
     wrapped: &'k WrappedKey,
     bridge: Option<&'k BridgeKey>,
     layout: Option<Layout>,
+    devices: Devices,
+    warn: Warn<'k>,
     /// One for each of [`Layout::ALL`], prepared when it is needed first.
     circuits: [OnceLock<Box<dyn Circuit + 'k>>; Layout::ALL.len()],
     pool: Pool,
@@ -68,6 +71,8 @@ impl<'k> Transcipher<'k> {
             wrapped,
             bridge: None,
             layout: None,
+            devices: Devices::Auto,
+            warn: Arc::new(|_| ()),
             circuits: Default::default(),
             pool,
             cancel: Cancel::new(),
@@ -98,6 +103,31 @@ impl<'k> Transcipher<'k> {
             circuits: Default::default(),
             ..self
         })
+    }
+
+    /// Evaluates on these devices; without this call as [`Devices::Auto`] says. The ciphertexts do not depend on it.
+    ///
+    /// A GPU that cannot be used, or that batches of this set and layout are not evaluated on, is found where a run starts: see [`Devices::check`].
+    #[must_use]
+    pub fn on(self, devices: Devices) -> Self {
+        Self {
+            devices,
+            circuits: Default::default(),
+            ..self
+        }
+    }
+
+    /// Tells `warn` in a line why no GPU is used where one could be expected, and that one failed and the processor goes on.
+    #[must_use]
+    pub fn warn(self, warn: impl Fn(&str) + Send + Sync + 'k) -> Self {
+        let warn: Warn<'k> = Arc::new(warn);
+        Self { warn, ..self }
+    }
+
+    /// Where it evaluates.
+    #[must_use]
+    pub fn devices(&self) -> &Devices {
+        &self.devices
     }
 
     /// Calls `watch` from the workers, one at a time, after every round of every batch.
@@ -289,15 +319,21 @@ impl<'k> Transcipher<'k> {
         report.setup_seconds = start.elapsed().as_secs_f64();
         let watch = |batch, round, step| self.tell(*split, batch, round, step);
         let in_flight = report.scheme.batches_in_flight(report.threads);
+        let alone = in_flight == 1 && circuit.batches_on_gpus() == 0;
         let (before, start) = (circuit.meter(), Instant::now());
-        let take = |done: Evaluated<'t>| {
+        let mut take = |done: Evaluated<'t>| {
             report.add(done.quality, &done.steps);
-            if in_flight == 1 {
+            report.add_device(done.gpu.as_deref(), done.seconds);
+            if alone {
                 report.add_stages(&done.stages);
             }
             write(done)
         };
         let cancel = &self.cancel;
+        if let Some(workers) = self.pool.workers() {
+            on_gpus(circuit, cancel, &mut batches, workers, &watch, &mut take)?;
+        }
+        // all, or what GPUs have left
         self.pool
             .install(|| transcipher(circuit, cancel, &mut batches, in_flight, &watch, take))?;
         message.finish()?;
@@ -312,8 +348,11 @@ impl<'k> Transcipher<'k> {
         if let Some(circuit) = place.get() {
             return Ok(&**circuit);
         }
+        let what = (self.set(), layout, self.bridge.is_some());
+        let start = || self.devices.start(what, self.warn.clone());
+        let gpus = self.pool.install(start)?;
         let prepare = || match self.bridge {
-            None => self.eval.circuit(self.wrapped, layout, &self.cancel),
+            None => self.eval.circuit(self.wrapped, layout, gpus, &self.cancel),
             Some(bridge) => bridge.circuit(self.eval, self.wrapped, layout, &self.cancel),
         };
         let circuit = self.pool.install(prepare)?;

@@ -1,6 +1,7 @@
 //! The pipeline over an evaluator in the clear: modes, order, windows, failures.
 
 use super::*;
+use crate::pool::Pool;
 use crate::scheme::Finished;
 use crate::split::Split;
 use crate::{Memory, Message, Mode, Part};
@@ -10,6 +11,7 @@ use homaes_aes::state::xor;
 use homaes_aes::{Direction, EvalError, mode};
 use std::any::Any;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 const IV: Block = [0xff; 16];
 const CTR: Mode = Mode::Ctr { iv: IV };
@@ -20,6 +22,9 @@ struct Clear {
     fails_at: Option<Block>,
     cancels_at: Option<Block>,
     quality: Quality,
+    /// batches side by side on GPUs, until this block is met
+    on_gpus: AtomicUsize,
+    loses_gpus_at: Option<Block>,
 }
 
 impl Circuit for Clear {
@@ -38,6 +43,14 @@ impl Circuit for Clear {
             cancel.cancel();
         }
         cancel.check()?;
+        if self
+            .loses_gpus_at
+            .is_some_and(|block| input.contains(&block))
+        {
+            // the processor begins again
+            (0..5).for_each(|round| step(round, self.quality, &()));
+            self.on_gpus.store(0, Ordering::Relaxed);
+        }
         (0..=10).for_each(|round| step(round, self.quality, &()));
         let cipher = |&block| match self.direction {
             Direction::Encrypt => encrypt_block(block, &self.keys),
@@ -50,6 +63,10 @@ impl Circuit for Clear {
         }
         Ok(Finished::one(out.as_flattened().to_vec(), self.quality))
     }
+
+    fn batches_on_gpus(&self) -> usize {
+        self.on_gpus.load(Ordering::Relaxed)
+    }
 }
 
 fn clear(mode: Mode, fails_at: Option<Block>, capacity_bits: f64) -> Clear {
@@ -58,6 +75,8 @@ fn clear(mode: Mode, fails_at: Option<Block>, capacity_bits: f64) -> Clear {
         direction: mode.direction(),
         fails_at,
         cancels_at: None,
+        on_gpus: AtomicUsize::new(0),
+        loses_gpus_at: None,
         quality: Quality {
             level: 1,
             noise_bits: 2.0,
@@ -90,15 +109,22 @@ fn run(text: &[u8], mode: Mode, window: usize, clear: &Clear) -> Result<Vec<u8>>
     };
     let cancel = Cancel::new();
     let mut input = Batches::new(&message, split, 0..split.batches(), &cancel)?;
-    transcipher(clear, &cancel, &mut input, window, &watch, |batch| {
+    let mut write = |batch: Evaluated<'_>| {
         assert_eq!(batch.index as usize * 32, out.len());
         assert_eq!(batch.steps.len(), 11);
         batch.records.for_each(|body| out.extend(body.unwrap()));
         Ok(())
-    })?;
+    };
+    if clear.batches_on_gpus() > 0 {
+        let pool = Pool::new(4);
+        let workers = pool.workers().unwrap();
+        on_gpus(clear, &cancel, &mut input, workers, &watch, &mut write)?;
+    }
+    transcipher(clear, &cancel, &mut input, window, &watch, write)?;
+    let again = if clear.loses_gpus_at.is_some() { 5 } else { 0 };
     assert_eq!(
         events.into_inner().unwrap().len(),
-        11 * split.batches() as usize
+        11 * split.batches() as usize + again
     );
     Ok(out)
 }
@@ -136,6 +162,24 @@ fn blocks_come_out_in_order_for_every_mode_and_window() {
                 assert_eq!(found[..bytes], message(bytes), "{mode:?} {bytes} {window}");
             }
         }
+    }
+}
+
+#[test]
+fn blocks_come_out_in_order_from_gpus() {
+    let text = encrypted(&message(400), CTR);
+    for at_once in [1, 2, 5, 100] {
+        for at in [None, Some(0), Some(7), Some(24)] {
+            let mut clear = clear(CTR, None, 9.0);
+            clear.on_gpus = at_once.into();
+            clear.loses_gpus_at = at.map(|block| mode::counter_block(IV, block));
+            let found = run(&text, CTR, 1, &clear).unwrap();
+            assert_eq!(found[..400], message(400), "{at_once} {at:?}");
+        }
+        let failing = clear(CTR, Some(mode::counter_block(IV, 7)), 9.0);
+        failing.on_gpus.store(at_once, Ordering::Relaxed);
+        let error = run(&text, CTR, 1, &failing).unwrap_err().to_string();
+        assert!(error.starts_with("batch 3: out of depth"), "{error}");
     }
 }
 

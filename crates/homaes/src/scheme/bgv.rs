@@ -1,8 +1,12 @@
 //! BGV: leveled, in batches of as many blocks as a ciphertext has slots, or a sixteenth of that packed.
 
 use super::family::{self, *};
+use crate::Gpu;
+use crate::devices::Warn;
 use homaes_bgv::{Aes, EvalKeyFile, Params, State, WrappedKeyFile, sets};
 use homaes_scheme::Misfit;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// The scheme.
 pub(super) struct This;
@@ -16,6 +20,11 @@ const KEY_BITS: u64 = 48;
 /// States that evaluation holds at once, at least: what enters a round and what leaves it, each with a copy in the larger
 /// basis of key switching. Measured: 8.7 sliced and 50 packed.
 const STATES: u64 = 4;
+
+/// Batches in flight on a GPU: what the host does for one, and its copies, while kernels of the other run.
+const ON_A_GPU: usize = 2;
+/// States that a batch in flight holds there.
+const GPU_STATES: [(Layout, u64); 2] = [(Layout::Sliced, 10), (Layout::Packed, 60)];
 
 /// Bytes in memory, at `bits` for a residue, of those in a file.
 const fn in_memory(packed: u64, bits: u64) -> u64 {
@@ -112,6 +121,20 @@ impl family::Params for Params {
     fn memory_of_run(&self, layout: Layout) -> u64 {
         let state = homaes_bgv::batch_bytes(self, layout, self.top_level());
         in_memory(state, WORD_BITS).saturating_mul(STATES)
+    }
+
+    /// Keys, half as much for the keys that constants are folded into, round keys, and batches in flight.
+    fn gpu_memory(&self, layout: Layout) -> Option<u64> {
+        // rings that there are kernels for
+        if !matches!(self.ring().m(), 255 | 65535) || !self.set().layouts.contains(&layout) {
+            return None;
+        }
+        let (_, states) = GPU_STATES.into_iter().find(|(of, _)| *of == layout)?;
+        let top = self.top_level();
+        let state = |level| in_memory(homaes_bgv::batch_bytes(self, layout, level), WORD_BITS);
+        let keys = in_memory(self.card().eval_key_bytes, WORD_BITS).saturating_mul(2);
+        let rounds: u64 = (1..=top).step_by(3).map(state).sum();
+        Some(keys + keys / 2 + rounds + ON_A_GPU as u64 * states * state(top))
     }
 
     fn generate(
@@ -242,13 +265,13 @@ impl EvalKey for homaes_bgv::EvalKey {
         &'k self,
         wrapped: &'k dyn WrappedKey,
         layout: Layout,
+        gpus: Gpus<'k>,
         cancel: &Cancel,
     ) -> Option<Result<Box<dyn Circuit + 'k>>> {
         let wrapped: &dyn Any = wrapped;
         let aes = Aes::new_until(self, wrapped.downcast_ref()?, layout, cancel);
-        let params: &Params = self.params();
         Some(match aes {
-            Ok(aes) => Ok(Box::new(Running { params, aes })),
+            Ok(aes) => Ok(Box::new(Running::new(self.params(), aes, gpus))),
             Err(error) => Err(error.into()),
         })
     }
@@ -271,7 +294,64 @@ impl WrappedFile for WrappedKeyFile<'_> {
 /// AES under one wrapped key, in one layout.
 struct Running<'k> {
     params: &'k Params,
+    /// on the processor
     aes: Aes<'k>,
+    gpus: Vec<OnGpu<'k>>,
+    /// of each GPU, batches in flight
+    busy: Mutex<Vec<usize>>,
+    /// whether a GPU failed and the processor took over
+    failed: AtomicBool,
+    falls_back: bool,
+    warn: Warn<'k>,
+}
+
+/// The same on a GPU.
+struct OnGpu<'k> {
+    gpu: Arc<Gpu>,
+    aes: Aes<'k>,
+}
+
+impl<'k> Running<'k> {
+    fn new(params: &'k Params, aes: Aes<'k>, gpus: Gpus<'k>) -> Self {
+        let Gpus {
+            all,
+            falls_back,
+            warn,
+        } = gpus;
+        let on = all.into_iter().map(|(gpu, device)| OnGpu {
+            gpu,
+            aes: aes.clone().on(&device),
+        });
+        let gpus: Vec<OnGpu<'k>> = on.collect();
+        Self {
+            params,
+            aes,
+            busy: Mutex::new(vec![0; gpus.len()]),
+            gpus,
+            failed: AtomicBool::new(false),
+            falls_back,
+            warn,
+        }
+    }
+
+    fn busy<T>(&self, with: impl FnOnce(&mut Vec<usize>) -> T) -> T {
+        with(&mut self.busy.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Runs `work` on the GPU with fewest batches, unless there is none any more.
+    fn on_gpu<T>(&self, work: impl FnOnce(&OnGpu<'k>) -> T) -> Option<T> {
+        if self.failed.load(Ordering::Relaxed) {
+            return None;
+        }
+        let number = self.busy(|busy| {
+            let number = (0..busy.len()).min_by_key(|&number| busy[number])?;
+            busy[number] += 1;
+            Some(number)
+        })?;
+        let done = work(&self.gpus[number]);
+        self.busy(|busy| busy[number] -= 1);
+        Some(done)
+    }
 }
 
 impl Circuit for Running<'_> {
@@ -282,13 +362,39 @@ impl Circuit for Running<'_> {
         cancel: &Cancel,
         step: &mut dyn FnMut(usize, Quality, &dyn Any),
     ) -> Result<Finished<'_>> {
-        let observe = |round, state: &State| step(round, quality(self.params, state), state);
-        let mut state = self.aes.evaluate_until(input, cancel, observe)?;
-        if !mask.is_empty() {
-            self.aes.xor_public(&mut state, mask)?;
+        let mut run = |aes: &Aes<'_>| {
+            let observe = |round, state: &State| step(round, quality(self.params, state), state);
+            let mut state = aes.evaluate_until(input, cancel, observe)?;
+            if !mask.is_empty() {
+                aes.xor_public(&mut state, mask)?;
+            }
+            let record = aes.encode_batch(&state)?;
+            Ok(Finished::one(record, quality(self.params, &state)))
+        };
+        let done = self.on_gpu(|on| {
+            let done = run(&on.aes);
+            done.map(|done| Finished {
+                gpu: Some(on.gpu.clone()),
+                ..done
+            })
+        });
+        match done {
+            Some(Err(homaes_bgv::Error::Device(fault))) if self.falls_back => {
+                if !self.failed.swap(true, Ordering::Relaxed) {
+                    (self.warn)(&format!("{fault}; the processor goes on"));
+                }
+            }
+            Some(done) => return Ok(done?),
+            None => {}
         }
-        let record = self.aes.encode_batch(&state)?;
-        Ok(Finished::one(record, quality(self.params, &state)))
+        Ok(run(&self.aes)?)
+    }
+
+    fn batches_on_gpus(&self) -> usize {
+        match self.failed.load(Ordering::Relaxed) {
+            true => 0,
+            false => ON_A_GPU * self.gpus.len(),
+        }
     }
 
     fn meter(&self) -> Reading {

@@ -169,6 +169,7 @@ impl EvalKey for homaes_dghv::EvalKey {
         &'k self,
         wrapped: &'k dyn WrappedKey,
         _: Layout,
+        _: Gpus<'k>,
         _: &Cancel,
     ) -> Option<Result<Box<dyn Circuit + 'k>>> {
         let wrapped: &dyn Any = wrapped;

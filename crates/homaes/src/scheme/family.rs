@@ -27,6 +27,7 @@
 
 #[allow(unused_imports, reason = "not every scheme needs every name")]
 mod names {
+    pub(in crate::scheme) use crate::devices::Gpus;
     pub(in crate::scheme) use crate::{ParamsError, Quality, SchemeError, Wrapping};
     pub(in crate::scheme) use homaes_aes::{Block, Direction, KeySize, Layout, RoundKeys};
     pub(in crate::scheme) use homaes_params::{SetCard, SetName};
@@ -45,6 +46,7 @@ mod names {
 }
 pub(super) use names::*;
 
+use crate::Gpu;
 use homaes_wire::Reader;
 use std::fs::File;
 use std::io::Read;
@@ -194,6 +196,11 @@ pub(crate) trait Params: Any + Send + Sync {
         0
     }
 
+    /// Memory of a GPU that an evaluation takes, some batches at once; `None` if it is not done on GPUs.
+    fn gpu_memory(&self, _: Layout) -> Option<u64> {
+        None
+    }
+
     /// A new secret key. Where that takes long, `tick` is called with what is done and with all of it.
     fn generate(
         self: Arc<Self>,
@@ -295,12 +302,13 @@ pub(crate) trait SecretKey: Records + Any + Send + Sync {
 
 /// The server's key.
 pub(crate) trait EvalKey: Any + Send + Sync {
-    /// AES under both keys, with the current thread pool; `None` if the wrapped key is of another scheme, an error if it is of another set or
+    /// AES under both keys, with the current thread pool and these GPUs; `None` if the wrapped key is of another scheme, an error if it is of another set or
     /// secret key ([`misfit::check`]).
     fn circuit<'k>(
         &'k self,
         wrapped: &'k dyn WrappedKey,
         layout: Layout,
+        gpus: Gpus<'k>,
         cancel: &Cancel,
     ) -> Option<Result<Box<dyn Circuit + 'k>>>;
 }
@@ -338,20 +346,28 @@ pub(crate) type Bodies<'c> = Box<dyn Iterator<Item = Result<Vec<u8>>> + Send + '
 pub(crate) struct Finished<'c> {
     pub(crate) records: Bodies<'c>,
     pub(crate) quality: Quality,
+    /// What made it, unless the processor did.
+    pub(crate) gpu: Option<Arc<Gpu>>,
 }
 
 impl Finished<'_> {
     /// One record.
     pub(crate) fn one(record: Vec<u8>, quality: Quality) -> Self {
         let records = Box::new(std::iter::once(Ok(record)));
-        Self { records, quality }
+        let gpu = None;
+        Self {
+            records,
+            quality,
+            gpu,
+        }
     }
 }
 
 /// AES under one wrapped key, in one layout.
 pub(crate) trait Circuit: Send + Sync {
     /// AES of public blocks, at most a full batch, in the direction of the wrapped key, plus `mask`, which is empty or as
-    /// long; `step` is called after each round, 0 for the key addition, with the scheme's own form of the state.
+    /// long; `step` is called after each round, 0 for the key addition, with the scheme's own form of the state. Where a GPU fails and the processor
+    /// takes over, rounds begin again.
     fn run(
         &self,
         input: &[Block],
@@ -359,6 +375,11 @@ pub(crate) trait Circuit: Send + Sync {
         cancel: &Cancel,
         step: &mut dyn FnMut(usize, Quality, &dyn Any),
     ) -> Result<Finished<'_>>;
+
+    /// Batches to evaluate side by side on GPUs, as long as they do not fail; 0 if there are none.
+    fn batches_on_gpus(&self) -> usize {
+        0
+    }
 
     /// What its kernels have counted so far.
     fn meter(&self) -> Reading {

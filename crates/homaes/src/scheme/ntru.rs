@@ -172,6 +172,7 @@ impl<A: Arithmetic> EvalKey for homaes_ntru::EvalKey<A> {
         &'k self,
         wrapped: &'k dyn WrappedKey,
         _: Layout,
+        _: Gpus<'k>,
         _: &Cancel,
     ) -> Option<Result<Box<dyn Circuit + 'k>>> {
         let wrapped: &dyn Any = wrapped;

@@ -157,6 +157,7 @@ impl EvalKey for Key {
         &'k self,
         wrapped: &'k dyn WrappedKey,
         _: Layout,
+        _: Gpus<'k>,
         _: &Cancel,
     ) -> Option<Result<Box<dyn Circuit + 'k>>> {
         let wrapped: &dyn Any = wrapped;

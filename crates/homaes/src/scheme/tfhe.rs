@@ -222,6 +222,7 @@ impl EvalKey for homaes_tfhe::EvalKey {
         &'k self,
         wrapped: &'k dyn WrappedKey,
         _: Layout,
+        _: Gpus<'k>,
         cancel: &Cancel,
     ) -> Option<Result<Box<dyn Circuit + 'k>>> {
         let wrapped: &dyn Any = wrapped;

@@ -1,6 +1,7 @@
 //! Laws of facts, files and errors.
 
 use super::*;
+use crate::devices::Gpus;
 use crate::scheme::Scheme;
 use crate::{AesKey, Error, KeySet, Mode, Output, Part, Transcipher};
 use std::fs;
@@ -253,7 +254,7 @@ fn other_keys_are_refused() {
                 continue;
             }
             let other = World::new(set.clone(), 6);
-            let circuit = other.eval.circuit(&*wrapped, layout, &cancel);
+            let circuit = other.eval.circuit(&*wrapped, layout, Gpus::none(), &cancel);
             assert!(!matches!(circuit, Some(Ok(_))), "{name}, {}", set.name());
             let params = set.params();
             let input = || open(&file, Kind::WrappedKey);
@@ -262,7 +263,10 @@ fn other_keys_are_refused() {
             let eval = params.read_eval(open(&own.eval_file, Kind::EvalKey));
             assert!(eval.is_err(), "{name}, {}", set.name());
         }
-        let found = own.eval.circuit(&*foreign, layout, &cancel).unwrap();
+        let found = own
+            .eval
+            .circuit(&*foreign, layout, Gpus::none(), &cancel)
+            .unwrap();
         assert!(
             found.is_err(),
             "{name}: a wrapped key of another secret made a circuit"

@@ -1,6 +1,7 @@
 //! Laws of evaluation.
 
 use super::*;
+use crate::devices::Gpus;
 use aes::cipher::{BlockCipherDecrypt, BlockCipherEncrypt, KeyInit};
 use homaes_aes::clear;
 use std::env;
@@ -46,7 +47,9 @@ fn rounds(world: &mut World, layout: Layout, size: KeySize, direction: Direction
     let params = world.set.params();
     let id = world.secret.header().unwrap().key_id();
     let preparation = Cancel::new();
-    let circuit = world.eval.circuit(&*wrapped, layout, &preparation);
+    let circuit = world
+        .eval
+        .circuit(&*wrapped, layout, Gpus::none(), &preparation);
     let circuit = circuit.unwrap().unwrap();
     // that is over: runs have switches of their own
     preparation.cancel();
@@ -208,7 +211,9 @@ fn record(set: &Set, layout: Layout, threads: usize) -> Vec<u8> {
         let keys = RoundKeys::expand(&aes_key(KeySize::Aes128)).unwrap();
         let file = world.wrap(&keys, &wrapping(layout, Direction::Encrypt));
         let wrapped = world.wrapped(&file);
-        let circuit = world.eval.circuit(&*wrapped, layout, &Cancel::new());
+        let circuit = world
+            .eval
+            .circuit(&*wrapped, layout, Gpus::none(), &Cancel::new());
         let input = blocks(2, &mut world.rng);
         let input = &input[..input.len().min(set.blocks_per_batch(layout) as usize)];
         let done = circuit.unwrap().unwrap();

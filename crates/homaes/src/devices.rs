@@ -1,0 +1,299 @@
+//! Where AES is evaluated: by the processor, or by GPUs.
+
+#[cfg_attr(all(feature = "cuda", target_os = "linux"), path = "devices/cuda.rs")]
+#[cfg_attr(
+    not(all(feature = "cuda", target_os = "linux")),
+    path = "devices/none.rs"
+)]
+mod backend;
+
+use crate::{Error, Result, Set};
+use core::any::Any;
+use core::fmt;
+use core::str::FromStr;
+use homaes_aes::Layout;
+use homaes_bgv::device::Device;
+use rayon::prelude::*;
+use std::sync::Arc;
+
+/// The variable of the environment that [`Devices::of_environment`] reads.
+pub const DEVICE_VARIABLE: &str = "HOMAES_DEVICE";
+
+/// Where AES is evaluated. The ciphertexts do not depend on it.
+///
+/// ```
+/// # use homaes::Devices;
+/// assert_eq!("cuda:0,2".parse::<Devices>()?, Devices::Cuda(vec![0, 2]));
+/// # Ok::<(), homaes::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Devices {
+    /// `auto`: all GPUs if there are any that can be used for the set and the layout, otherwise the processor. It also does again what a GPU
+    /// fails at, and the rest.
+    #[default]
+    Auto,
+    /// `cpu`: the processor.
+    Cpu,
+    /// `cuda`: all GPUs of NVIDIA; `cuda:0,1`: those with these numbers.
+    Cuda(Vec<usize>),
+}
+
+impl FromStr for Devices {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let numbers = |list: &str| {
+            let numbers = list.split(',').map(|number| number.parse().ok());
+            let numbers: Vec<usize> = numbers.collect::<Option<_>>()?;
+            let twice = |(i, number)| numbers[..i].contains(number);
+            (!numbers.iter().enumerate().any(twice)).then_some(Self::Cuda(numbers))
+        };
+        let found = match text {
+            "auto" => Some(Self::Auto),
+            "cpu" => Some(Self::Cpu),
+            "cuda" => Some(Self::Cuda(Vec::new())),
+            _ => text.strip_prefix("cuda:").and_then(numbers),
+        };
+        found.ok_or_else(|| Error::UnknownDevice {
+            found: text.to_owned(),
+        })
+    }
+}
+
+impl fmt::Display for Devices {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Cpu => f.write_str("cpu"),
+            Self::Cuda(numbers) => {
+                f.write_str("cuda")?;
+                let signs = std::iter::once(':').chain(std::iter::repeat(','));
+                let mut numbers = numbers.iter().zip(signs);
+                numbers.try_for_each(|(number, sign)| write!(f, "{sign}{number}"))
+            }
+        }
+    }
+}
+
+/// A GPU.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Gpu {
+    /// Its number, from 0.
+    pub number: usize,
+    /// What it is called.
+    pub name: String,
+    /// Its memory.
+    pub memory_bytes: u64,
+    /// What the kernels compute with, and how fast it does that.
+    pub arithmetic: String,
+}
+
+/// The GPUs that this process can use.
+///
+/// # Errors
+/// [`Error::NoGpu`] if there is no driver, or no GPU.
+pub fn gpus() -> Result<Vec<Gpu>> {
+    backend::cards().map_err(|refusal| refusal.of("cuda".to_owned()))
+}
+
+impl Devices {
+    /// Those that the variable `HOMAES_DEVICE` of the environment names; otherwise [`Devices::Auto`].
+    ///
+    /// # Errors
+    /// [`Error::UnknownDevice`].
+    pub fn of_environment() -> Result<Self> {
+        match std::env::var_os(DEVICE_VARIABLE).filter(|value| !value.is_empty()) {
+            Some(value) => value.to_string_lossy().parse(),
+            None => Ok(Self::Auto),
+        }
+    }
+
+    /// Refuses GPUs for what is not evaluated on them, and GPUs that are not there: for a program that has not read its keys yet. `layout` is the one that
+    /// is asked for, if one is.
+    ///
+    /// # Errors
+    /// [`Error::NotOnGpu`], [`Error::NoGpu`].
+    pub fn check(&self, set: &Set, layout: Option<Layout>, crosses: bool) -> Result<()> {
+        let Self::Cuda(wanted) = self else {
+            return Ok(());
+        };
+        let layouts = layout.as_ref().map_or(set.layouts(), std::slice::from_ref);
+        let refusals = layouts
+            .iter()
+            .map(|&layout| not_on_gpu(set, layout, crosses));
+        // one layout that can be evaluated there will do
+        match refusals.reduce(Option::and).flatten() {
+            Some(what) => Err(Error::NotOnGpu { what }),
+            None => self.wanted(wanted).map(drop),
+        }
+    }
+
+    /// The GPUs with these numbers, or all.
+    fn wanted(&self, numbers: &[usize]) -> Result<Vec<Gpu>> {
+        let mut all = backend::cards().map_err(|refusal| refusal.of(self.to_string()))?;
+        let count = all.len();
+        if let Some(number) = numbers.iter().find(|&&number| number >= count) {
+            return Err(Error::NoGpu {
+                device: self.to_string(),
+                why: format!("there is no GPU {number}: found {count}, numbered from 0"),
+                remedy: "'homaes devices' lists them",
+            });
+        }
+        all.retain(|gpu| numbers.is_empty() || numbers.contains(&gpu.number));
+        Ok(all)
+    }
+
+    /// Starts the GPUs that batches of a set in a layout are evaluated on; `crosses` if results cross a bridge.
+    pub(crate) fn start<'k>(
+        &self,
+        (set, layout, crosses): (&Set, Layout, bool),
+        warn: Warn<'k>,
+    ) -> Result<Gpus<'k>> {
+        let mut gpus = Gpus {
+            all: Vec::new(),
+            falls_back: *self == Self::Auto,
+            warn,
+        };
+        match (self, not_on_gpu(set, layout, crosses)) {
+            (Self::Cpu, _) | (Self::Auto, Some(_)) => {}
+            (Self::Cuda(_), Some(what)) => return Err(Error::NotOnGpu { what }),
+            (Self::Cuda(numbers), None) => {
+                let started = started(set, self.wanted(numbers)?);
+                gpus.all = started.map_err(|refusal| refusal.of(self.to_string()))?;
+            }
+            (Self::Auto, None) => match backend::cards().and_then(|cards| started(set, cards)) {
+                Ok(all) => gpus.all = all,
+                Err(Refusal {
+                    why,
+                    remedy,
+                    expected,
+                }) if expected => {
+                    (gpus.warn)(&format!("no GPU is used: {why}; {remedy}"));
+                }
+                Err(_) => {}
+            },
+        }
+        Ok(gpus)
+    }
+}
+
+/// Makes GPUs ready for a set.
+fn started(set: &Set, gpus: Vec<Gpu>) -> Result<Vec<Started>, Refusal> {
+    let params: Arc<dyn Any> = set.params();
+    let Some(params) = (*params).downcast_ref() else {
+        return Ok(Vec::new());
+    };
+    // side by side: each takes a good part of a second
+    let started = gpus.into_par_iter().map(|gpu| {
+        let device = backend::start(params, gpu.number)?;
+        Ok((Arc::new(gpu), device))
+    });
+    started.collect()
+}
+
+/// Is told, in a line, why GPUs are not used, or not any more.
+pub(crate) type Warn<'k> = Arc<dyn Fn(&str) + Send + Sync + 'k>;
+
+/// A GPU that is ready.
+pub(crate) type Started = (Arc<Gpu>, Arc<dyn Device>);
+
+/// GPUs that batches are evaluated on.
+pub(crate) struct Gpus<'k> {
+    pub(crate) all: Vec<Started>,
+    /// Whether the processor does what they fail at.
+    pub(crate) falls_back: bool,
+    pub(crate) warn: Warn<'k>,
+}
+
+impl Gpus<'_> {
+    /// None.
+    #[cfg(test)]
+    pub(crate) fn none() -> Self {
+        Self {
+            all: Vec::new(),
+            falls_back: false,
+            warn: Arc::new(|_| ()),
+        }
+    }
+}
+
+/// What is not evaluated on GPUs, if it is not.
+fn not_on_gpu(set: &Set, layout: Layout, crosses: bool) -> Option<String> {
+    match set.gpu_memory(layout) {
+        None if set.layouts().iter().all(|&l| set.gpu_memory(l).is_none()) => {
+            Some(format!("set {}", set.name()))
+        }
+        None => Some(format!("layout {layout}")),
+        Some(_) if crosses => Some("what crosses a bridge".to_owned()),
+        Some(_) => None,
+    }
+}
+
+/// Why there is no GPU.
+struct Refusal {
+    why: String,
+    remedy: &'static str,
+    /// Whether there could be one, by what is installed.
+    expected: bool,
+}
+
+impl Refusal {
+    /// For those that asked for `device`.
+    fn of(self, device: String) -> Error {
+        let Self { why, remedy, .. } = self;
+        Error::NoGpu {
+            device,
+            why,
+            remedy,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_are_named_by_words() {
+        for (text, device) in [
+            ("auto", Devices::Auto),
+            ("cpu", Devices::Cpu),
+            ("cuda", Devices::Cuda(vec![])),
+            ("cuda:0", Devices::Cuda(vec![0])),
+            ("cuda:3,1", Devices::Cuda(vec![3, 1])),
+        ] {
+            assert_eq!(text.parse::<Devices>().unwrap(), device);
+            assert_eq!(device.to_string(), text);
+        }
+        for bad in [
+            "", "gpu", "CUDA", "cuda:", "cuda:x", "cuda:0,", "cuda:1,1", "cuda 0", "cuda:-1",
+        ] {
+            let error = bad.parse::<Devices>().unwrap_err();
+            assert!(matches!(error, Error::UnknownDevice { .. }), "{bad}");
+        }
+    }
+
+    #[test]
+    fn gpus_are_for_bytes_of_bgv() {
+        let refused = |set: &str, layout, crosses| {
+            let set = Set::named(set).unwrap();
+            not_on_gpu(&set, layout, crosses)
+        };
+        for layout in [Layout::Sliced, Layout::Packed] {
+            assert_eq!(refused("bgv/aes128", layout, false), None);
+        }
+        for (set, layout, crosses, what) in [
+            ("bgv/toy-255", Layout::Bits, false, "layout bits"),
+            (
+                "bgv/bridge128",
+                Layout::Sliced,
+                true,
+                "what crosses a bridge",
+            ),
+            ("tfhe/toy", Layout::Bits, false, "set tfhe/toy"),
+        ] {
+            assert_eq!(refused(set, layout, crosses).as_deref(), Some(what));
+        }
+    }
+}
