@@ -1,9 +1,11 @@
 //! The command line. Choices that are not evaluated yet are no values of these enums, so they are refused by name.
 
+use crate::console::Failure;
 use clap::builder::PossibleValue;
 use clap::{Parser, Subcommand, ValueEnum};
+use homaes::Devices as Evaluators;
 use homaes::KeySize;
-use parse::{file_path, parse_budget, parse_key_bits, parse_range, parse_threads};
+use parse::{file_path, parse_budget, parse_device, parse_key_bits, parse_range, parse_threads};
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -35,6 +37,7 @@ pub(crate) enum Command {
     Decrypt(Decrypt),
     Export(Export),
     Inspect(Inspect),
+    Devices(Devices),
     Passphrase(ChangePassphrase),
     Bench(Bench),
     Report(Report),
@@ -174,6 +177,28 @@ pub(crate) struct Message {
     pub(crate) raw: bool,
 }
 
+/// Where AES is evaluated.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Device {
+    /// cpu, or GPUs of NVIDIA: cuda for all of them, cuda:0,1 for those with these numbers; auto: all GPUs that
+    /// can be used, or else the processor. Results are the same bytes [default: HOMAES_DEVICE, or auto]
+    #[arg(long, value_name = "DEVICE", value_parser = parse_device)]
+    device: Option<Evaluators>,
+}
+
+impl Device {
+    /// What is asked for, by the command line or else by the environment.
+    pub(crate) fn get(&self) -> Result<Evaluators, Failure> {
+        match &self.device {
+            Some(device) => Ok(device.clone()),
+            None => Evaluators::of_environment().map_err(|error| {
+                let name = homaes::DEVICE_VARIABLE;
+                Failure::Usage(format!("environment variable {name}: {error}"))
+            }),
+        }
+    }
+}
+
 /// Turn an AES-encrypted file into FHE ciphertexts
 #[derive(Debug, clap::Args)]
 pub(crate) struct Transcipher {
@@ -217,6 +242,8 @@ pub(crate) struct Transcipher {
     /// Worker threads [default: all cores]
     #[arg(long, value_name = "N", value_parser = parse_threads)]
     pub(crate) threads: Option<NonZeroUsize>,
+    #[command(flatten)]
+    pub(crate) device: Device,
     /// auto: a bar on terminals; json: one JSON object per line on standard output
     #[arg(long, value_enum, default_value_t = Progress::Auto)]
     pub(crate) progress: Progress,
@@ -343,6 +370,14 @@ pub(crate) struct Inspect {
     pub(crate) json: bool,
 }
 
+/// List the GPUs that AES can be evaluated on, or why there are none
+#[derive(Debug, clap::Args)]
+pub(crate) struct Devices {
+    /// Print one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 /// Protect a secret key with a passphrase, change the passphrase, or remove it
 #[derive(Debug, clap::Args)]
 pub(crate) struct ChangePassphrase {
@@ -381,6 +416,8 @@ pub(crate) struct Bench {
     /// Worker threads [default: all cores]
     #[arg(long, value_name = "N", value_parser = parse_threads)]
     pub(crate) threads: Option<NonZeroUsize>,
+    #[command(flatten)]
+    pub(crate) device: Device,
     /// How blocks are laid out in ciphertexts; auto: the fastest for full batches
     #[arg(long, value_enum, default_value_t = Layout::Auto)]
     pub(crate) layout: Layout,

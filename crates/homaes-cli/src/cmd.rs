@@ -3,6 +3,7 @@
 pub(crate) mod bench;
 pub(crate) mod decrypt;
 pub(crate) mod demo;
+pub(crate) mod devices;
 mod expected;
 pub(crate) mod export;
 pub(crate) mod input;

@@ -31,7 +31,11 @@ pub(crate) enum Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        Self::Work(format!("{error}; {}", error.remedy()))
+        let message = format!("{error}; {}", error.remedy());
+        match error {
+            Error::UnknownDevice { .. } | Error::NotOnGpu { .. } => Self::Usage(message),
+            _ => Self::Work(message),
+        }
     }
 }
 

@@ -93,8 +93,8 @@ fn guarded(args: Vec<OsString>) -> u8 {
 /// Whether a command is called for files that it makes, the first of which is complete only with all the work.
 fn makes_files(command: &Command) -> bool {
     use Command::{
-        Bench, Completions, Decrypt, Demo, Export, Inspect, Job, Keygen, Man, Params, Passphrase,
-        Report, Transcipher, WrapKey,
+        Bench, Completions, Decrypt, Demo, Devices, Export, Inspect, Job, Keygen, Man, Params,
+        Passphrase, Report, Transcipher, WrapKey,
     };
     match command {
         WrapKey(_) | Transcipher(_) | Export(_) | Passphrase(_) => true,
@@ -103,7 +103,7 @@ fn makes_files(command: &Command) -> bool {
         Keygen(args) => args.bridge.is_none(),
         Report(_) | Man(_) => false,
         Job(_) => false,
-        Demo(_) | Params(_) | Inspect(_) | Bench(_) | Completions(_) => false,
+        Demo(_) | Params(_) | Inspect(_) | Devices(_) | Bench(_) | Completions(_) => false,
     }
 }
 
@@ -156,6 +156,7 @@ fn execute(command: Command) -> Result<(), Failure> {
         Command::Passphrase(args) => cmd::passphrase::run(&args),
         Command::Export(args) => cmd::export::run(&args),
         Command::Inspect(args) => cmd::inspect::run(&args),
+        Command::Devices(args) => cmd::devices::run(&args),
         Command::Bench(args) => cmd::bench::run(&args),
         Command::Report(args) => cmd::report::run(&args),
         Command::Completions(args) => cmd::manual::completions(&args),

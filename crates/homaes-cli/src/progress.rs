@@ -2,7 +2,7 @@
 
 use crate::args;
 use crate::console;
-use homaes::{Progress, Report, Stages, Step};
+use homaes::{Progress, Report, Share, Stages, Step};
 use homaes_lab::units::short_seconds;
 use homaes_math::memory::start_thread;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -198,6 +198,7 @@ pub(crate) fn report_json(report: &Report) -> Value {
         "batches": report.batches,
         "resumed": report.resumed,
         "threads": report.threads,
+        "devices": report.devices.iter().map(device_json).collect::<Vec<_>>(),
         "setup_seconds": report.setup_seconds,
         "seconds": report.seconds,
         "seconds_per_round": report.steps.iter().map(|step| step.seconds).collect::<Vec<_>>(),
@@ -212,6 +213,15 @@ pub(crate) fn report_json(report: &Report) -> Value {
         "capacity_bits": report.quality.map(|quality| quality.capacity_bits),
         "log2_p_fail": report.log2_p_fail(),
         "file_bytes": report.file_bytes,
+    })
+}
+
+fn device_json(share: &Share) -> Value {
+    json!({
+        "device": share.device,
+        "name": share.name,
+        "batches": share.batches,
+        "seconds": share.seconds,
     })
 }
 

@@ -2,7 +2,7 @@
 
 use crate::console;
 use crate::table;
-use homaes::{Layout, Output};
+use homaes::{Devices, Layout, Output, Set, Share};
 use homaes_job::cache_folder;
 use homaes_lab::units::short_seconds;
 use std::collections::BTreeMap;
@@ -13,15 +13,37 @@ use std::path::PathBuf;
 /// Longest file that is read.
 const MOST_BYTES: u64 = 1 << 20;
 
+/// Seconds that a GPU takes until its first batch: kernels, keys.
+const START: f64 = 1.0;
+
 /// The kind of a run.
 pub(crate) struct Speed(String);
 
-impl Speed {
-    /// Of a set, in a layout, on so many threads.
-    pub(crate) fn new(set: &str, layout: Layout, threads: usize) -> Self {
-        Self(format!("{set}, {}, {threads} threads", layout.name()))
+/// Where a run of so many batches is evaluated on, and how fast that was. Under `auto` that is the processor for messages that it was done with sooner.
+pub(crate) fn choose(
+    devices: Devices,
+    (set, layout, crosses): (&Set, Layout, bool),
+    threads: usize,
+    batches: u64,
+) -> (Devices, Speed) {
+    let (name, layout_name) = (set.name(), layout.name());
+    let cpu = Speed(format!("{name}, {layout_name}, {threads} threads"));
+    let gpu = Speed(format!("{name}, {layout_name}, GPU"));
+    match devices {
+        Devices::Cuda(_) => return (devices, gpu),
+        Devices::Auto if set.gpu_memory(layout).is_some() && !crosses => {}
+        _ => return (devices, cpu),
     }
+    let seconds = |speed: &Speed| Some(speed.seconds_per_batch()? * batches as f64);
+    let on_gpu = START + seconds(&gpu).unwrap_or(0.0);
+    match seconds(&cpu).is_some_and(|on_cpu| on_cpu < on_gpu) {
+        true => (Devices::Cpu, cpu),
+        false if homaes::gpus().is_ok_and(|gpus| !gpus.is_empty()) => (devices, gpu),
+        false => (devices, cpu),
+    }
+}
 
+impl Speed {
     /// Seconds that a batch took, if there was such a run.
     pub(crate) fn seconds_per_batch(&self) -> Option<f64> {
         let seconds = read(&path()?)?.get(&self.0).copied()?;
@@ -29,9 +51,11 @@ impl Speed {
         (seconds > 0.0 && seconds < 3e7).then_some(seconds)
     }
 
-    /// Notes what a run of so many batches took. That it cannot be noted is no reason to say so.
-    pub(crate) fn note(&self, seconds: f64, batches: u64) {
-        let Some(path) = path().filter(|_| batches > 0 && seconds > 0.0) else {
+    /// Notes what a run of so many batches took, unless several devices took part or others than were expected. That it cannot be noted is no reason to say so.
+    pub(crate) fn note(&self, seconds: f64, batches: u64, devices: &[Share]) {
+        let on_gpus = self.0.ends_with("GPU");
+        let expected = devices.iter().all(|share| share.name.is_some() == on_gpus);
+        let Some(path) = path().filter(|_| expected && batches > 0 && seconds > 0.0) else {
             return;
         };
         // a link leads to a file of somebody else's

@@ -2,8 +2,8 @@
 
 pub(crate) use homaes::hex;
 use homaes::{
-    Direction, Expansion, Layout, Mode, NoiseTerms, Purpose, Quality, Scheme, SetCard, Step,
-    log2_p_any, printable,
+    Direction, Expansion, Layout, Mode, NoiseTerms, Purpose, Quality, Report, Scheme, SetCard,
+    Step, log2_p_any, printable,
 };
 use homaes_lab::units::short_seconds;
 pub(crate) use homaes_lab::units::{bytes, seconds};
@@ -140,6 +140,33 @@ pub(crate) fn lab(lab: &Lab) -> String {
 /// `1 block`, `2 blocks`.
 pub(crate) fn count(number: u64, one: &str, more: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { more })
+}
+
+/// Numbers and names of the GPUs that took part in a run, if any did.
+pub(crate) fn gpus(report: &Report) -> Option<(String, String)> {
+    let gpus = report.devices.iter();
+    let gpus = gpus.filter_map(|share| Some((share.device.strip_prefix("cuda:")?, share)));
+    let mut gpus: Vec<_> = gpus.collect();
+    gpus.sort_by_key(|(number, _)| number.parse::<u64>().ok());
+    let numbers: Vec<&str> = gpus.iter().map(|(number, _)| *number).collect();
+    let names = gpus.iter().filter_map(|(_, share)| share.name.as_deref());
+    let mut names: Vec<&str> = names.collect();
+    names.dedup();
+    (!gpus.is_empty()).then(|| (numbers.join(","), names.join(", ")))
+}
+
+/// What evaluated a run.
+pub(crate) fn devices(report: &Report) -> String {
+    let threads = count(report.threads as u64, "thread", "threads");
+    let of_cpu = report.devices.iter().find(|share| share.device == "cpu");
+    match (gpus(report), of_cpu) {
+        (None, _) => threads,
+        (Some((numbers, names)), None) => format!("cuda:{numbers} ({names})"),
+        (Some((numbers, names)), Some(cpu)) => {
+            let batches = count(cpu.batches, "batch", "batches");
+            format!("cuda:{numbers} ({names}), {batches} on {threads}")
+        }
+    }
 }
 
 /// Blocks and batches of a message.

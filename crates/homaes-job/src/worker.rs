@@ -6,7 +6,9 @@ use crate::input::Object;
 use crate::job::Job;
 use crate::log::Log;
 use crate::manifest::KeyEntry;
-use homaes::{Cancel, EvalKey, Message, Part, Plan, Progress, Report, Transcipher, WrappedKey};
+use homaes::{
+    Cancel, Devices, EvalKey, Message, Part, Plan, Progress, Report, Transcipher, WrappedKey,
+};
 use homaes_store::{Created, Location};
 use serde_json::json;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -209,6 +211,24 @@ impl<'k> Worker<'k> {
     pub fn watch(self, watch: impl FnMut(Progress) + Send + 'k) -> Self {
         Self {
             transcipher: self.transcipher.watch(watch),
+            ..self
+        }
+    }
+
+    /// Evaluates on these devices, as [`Transcipher::on`] says.
+    #[must_use]
+    pub fn on(self, devices: Devices) -> Self {
+        Self {
+            transcipher: self.transcipher.on(devices),
+            ..self
+        }
+    }
+
+    /// As [`Transcipher::warn`].
+    #[must_use]
+    pub fn warn(self, warn: impl Fn(&str) + Send + Sync + 'k) -> Self {
+        Self {
+            transcipher: self.transcipher.warn(warn),
             ..self
         }
     }

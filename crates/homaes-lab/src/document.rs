@@ -71,6 +71,12 @@ pub struct Run {
     pub expansion: String,
     /// Worker threads.
     pub threads: usize,
+    /// GPUs that evaluated it, `cuda:0`, and what they are called; none if the processor did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
+    /// As above.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_name: Option<String>,
     /// AES blocks.
     pub blocks: u64,
     /// Most blocks evaluated together.
@@ -224,6 +230,7 @@ impl Run {
             key_bits,
             direction,
             threads,
+            device,
             blocks,
             ..
         } = self;
@@ -236,7 +243,10 @@ impl Run {
             1 => "1 block".into(),
             blocks => format!("{blocks} blocks"),
         };
-        format!("{set} {layout}, AES-{key_bits}{direction}, {blocks}, {threads} thread{s}")
+        let on = device
+            .as_ref()
+            .map_or_else(String::new, |device| format!(", {device}"));
+        format!("{set} {layout}, AES-{key_bits}{direction}, {blocks}, {threads} thread{s}{on}")
     }
 
     /// The command that repeats it.
@@ -249,13 +259,17 @@ impl Run {
             set,
             layout,
             threads,
+            device,
             blocks,
             key_bits,
             direction,
             ..
         } = self;
+        let on = device
+            .as_ref()
+            .map_or_else(String::new, |device| format!(" --device {device}"));
         format!(
-            "homaes bench {} --set {set} --layout {layout} --threads {threads} --key-bits {key_bits} --direction {direction} --blocks {blocks} --json",
+            "homaes bench {} --set {set} --layout {layout} --threads {threads}{on} --key-bits {key_bits} --direction {direction} --blocks {blocks} --json",
             self.scheme()
         )
     }

@@ -550,6 +550,15 @@ impl EvalKey {
     }
 
     /// AES under both, which must match, in `layout`; with the current thread pool.
+    /// The set that the header of a `.hek` file names.
+    ///
+    /// # Errors
+    /// [`Error::File`]; [`Error::UnknownSetInFile`].
+    pub fn set_in(path: impl AsRef<Path>) -> Result<Set> {
+        let path = path.as_ref();
+        set_of(path, &open(path, Kind::EvalKey)?)
+    }
+
     pub(crate) fn circuit<'k>(
         &'k self,
         wrapped: &'k WrappedKey,

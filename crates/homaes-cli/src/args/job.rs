@@ -1,7 +1,7 @@
 //! `homaes job` and what is below it.
 
 use super::parse::{Shards, file_path, parse_location, parse_shards, parse_share, parse_threads};
-use super::{Layout, Message, Progress};
+use super::{Device, Layout, Message, Progress};
 use clap::Subcommand;
 use homaes_job::Location;
 use std::num::NonZeroUsize;
@@ -63,6 +63,8 @@ pub(crate) struct JobRun {
     /// Worker threads [default: all cores]
     #[arg(long, value_name = "N", value_parser = parse_threads)]
     pub(crate) threads: Option<NonZeroUsize>,
+    #[command(flatten)]
+    pub(crate) device: Device,
     /// auto: a bar on terminals; json: one JSON object per line on standard output
     #[arg(long, value_enum, default_value_t = Progress::Auto)]
     pub(crate) progress: Progress,
@@ -86,6 +88,8 @@ pub(crate) struct JobRunShard {
     /// Worker threads [default: all cores]
     #[arg(long, value_name = "N", value_parser = parse_threads)]
     pub(crate) threads: Option<NonZeroUsize>,
+    #[command(flatten)]
+    pub(crate) device: Device,
 }
 
 /// Show what a job is, and which shards are missing

@@ -1,7 +1,7 @@
 //! Values of options, from their text.
 
 use clap::builder::{OsStringValueParser, PathBufValueParser, TypedValueParser};
-use homaes::{Block, KeySize};
+use homaes::{Block, Devices, KeySize};
 use homaes_job::Location;
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -78,6 +78,12 @@ pub(super) fn parse_threads(text: &str) -> Result<NonZeroUsize, String> {
         .ok()
         .filter(|threads| threads.get() <= MAX_THREADS)
         .ok_or_else(|| format!("expected a number from 1 to {MAX_THREADS}"))
+}
+
+/// Where AES is evaluated.
+pub(super) fn parse_device(text: &str) -> Result<Devices, String> {
+    let expected = "expected auto, cpu, cuda, or cuda with numbers, such as cuda:0,1";
+    text.parse().map_err(|_| expected.to_owned())
 }
 
 pub(super) fn parse_budget(text: &str) -> Result<Duration, String> {

@@ -34,6 +34,12 @@ pub(crate) fn run(args: &Bench) -> Result<(), Failure> {
         let message = "--budget is of 'bench all': it is shared by all schemes";
         return Err(Failure::Usage(message.into()));
     }
+    if args.target != Target::Scheme(homaes::Scheme::Bgv)
+        && matches!(args.device.get()?, homaes::Devices::Cuda(_))
+    {
+        let message = "--device: 'bench' runs bgv alone on GPUs; leave it out";
+        return Err(Failure::Usage(message.into()));
+    }
     if args.bound {
         child::end_with_parent();
     }

@@ -5,7 +5,7 @@ use crate::console::{self, Failure};
 use crate::progress::{spin, steps_json};
 use crate::table::{self, Rows, hex};
 use homaes::{
-    Inspection, KdfCost, KeySize, Kind, Messages, PartMeta, Scheme, Set, Wrapped, inspect,
+    Inspection, KdfCost, KeySize, Kind, Layout, Messages, PartMeta, Scheme, Set, Wrapped, inspect,
 };
 use homaes_job::Location;
 use serde_json::{Value, json};
@@ -59,6 +59,7 @@ fn text(found: &Inspection) -> String {
     if let (Some(scheme), Some(wrapped)) = (scheme, &found.wrapped) {
         add_wrapped(&mut rows, scheme, wrapped);
     }
+    add_gpu(&mut rows, found);
     if let (Some(scheme), Some(messages)) = (scheme, &found.messages) {
         add_messages(&mut rows, found.kind, scheme, messages);
     }
@@ -79,6 +80,29 @@ fn text(found: &Inspection) -> String {
         }
         _ => rows.text(),
     }
+}
+
+/// Memory of a GPU that runs with a key take, by layout.
+fn add_gpu(rows: &mut Rows, found: &Inspection) {
+    let layouts = gpu_memory(found).into_iter();
+    let layouts = layouts.map(|(layout, bytes)| format!("{} ({layout})", table::bytes(bytes)));
+    let layouts: Vec<String> = layouts.collect();
+    if !layouts.is_empty() {
+        rows.add("GPU", layouts.join(", "));
+    }
+}
+
+fn gpu_memory(found: &Inspection) -> Vec<(Layout, u64)> {
+    let Some(set) = found.set.as_ref() else {
+        return Vec::new();
+    };
+    let layouts: Vec<Layout> = match (found.kind, &found.wrapped) {
+        (Kind::EvalKey, _) => set.layouts().to_vec(),
+        (_, Some(wrapped)) => wrapped.layouts.iter().map(|&(layout, _)| layout).collect(),
+        _ => Vec::new(),
+    };
+    let memory = |layout| Some((layout, set.gpu_memory(layout)?));
+    layouts.into_iter().filter_map(memory).collect()
 }
 
 fn add_shard(rows: &mut Rows, found: &Inspection) {
@@ -215,6 +239,7 @@ fn inspection_json(found: &Inspection) -> Value {
         "key_id": found.key_id.to_string(),
         "file_bytes": found.file_bytes,
         "records_by_tag": records,
+        "gpu_bytes": gpu_memory(found).into_iter().map(|(layout, bytes)| (layout.name().to_owned(), json!(bytes))).collect::<serde_json::Map<_, _>>(),
         "messages": found.messages.as_ref().map(|messages| messages_json(messages, left)),
         "end": found.end.as_ref().map(|end| json!({
             "what": end.what,

@@ -5,9 +5,9 @@ use super::{remove_leftovers_beside, reserve};
 use crate::args::{JobCommand, JobMerge, JobPlan, JobRun, JobRunShard, JobVerify, is_stream};
 use crate::console::{self, Failure};
 use crate::progress::{Follower, spin};
-use crate::speeds::Speed;
+use crate::speeds::choose;
 use crate::table::{self, Rows};
-use homaes::{Cancel, Progress, Set};
+use homaes::{Cancel, Devices, Progress, Set, Share};
 use homaes_job::{Done, Job, JobError, Keys, Location, Outcome, Planning, Status, Worker};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -115,8 +115,9 @@ fn results(job: &Job) -> String {
 }
 
 /// Opens a job, and its keys.
-fn open(location: &Location) -> Result<(Job, Keys), Failure> {
+fn open(location: &Location, devices: &Devices) -> Result<(Job, Keys), Failure> {
     let job = Job::open(location.clone())?;
+    devices.check(&Set::named(job.set())?, Some(job.layout()), false)?;
     if let Location::Local(folder) = location {
         // of shards that killed workers were writing
         remove_leftovers_beside(&folder.join("shards").join("any"));
@@ -127,7 +128,8 @@ fn open(location: &Location) -> Result<(Job, Keys), Failure> {
 }
 
 fn run_job(args: &JobRun) -> Result<(), Failure> {
-    let (job, keys) = open(&args.job)?;
+    let devices = args.device.get()?;
+    let (job, keys) = open(&args.job, &devices)?;
     if !args.ignore_space {
         job.check_space()?;
     }
@@ -153,14 +155,15 @@ fn run_job(args: &JobRun) -> Result<(), Failure> {
             ..event
         });
     });
-    let speed = Speed::new(job.set(), job.layout(), worker.threads());
-    speed.announce(
-        of_batches - done_batches,
-        job.output_bytes() / job.batches() * (of_batches - done_batches),
-    );
+    let (set, left) = (Set::named(job.set())?, of_batches - done_batches);
+    let what = (&set, job.layout(), false);
+    let (devices, speed) = choose(devices, what, worker.threads(), left);
+    let worker = worker.on(devices).warn(console::warn);
+    speed.announce(left, job.output_bytes() / job.batches() * left);
     locked().expect(speed.seconds_per_batch());
     let start = Instant::now();
     let (mut own, mut evaluated) = (0, (0.0, 0));
+    let mut shares: Vec<Share> = Vec::new();
     worker.run(ranges, &mut |done: &Done| {
         DONE[0].fetch_add(1, Ordering::Relaxed);
         let mut follower = locked();
@@ -171,6 +174,7 @@ fn run_job(args: &JobRun) -> Result<(), Failure> {
         if let Some(report) = &done.report {
             evaluated.0 += report.seconds;
             evaluated.1 += batches(done.number);
+            shares.extend(report.devices.iter().cloned());
         }
         follower.tell(
             &json!({ "event": "shard", "shard": done.number, "outcome": done.outcome.name() }),
@@ -178,7 +182,7 @@ fn run_job(args: &JobRun) -> Result<(), Failure> {
     })?;
     let seconds = start.elapsed().as_secs_f64();
     drop(worker);
-    speed.note(evaluated.0, evaluated.1);
+    speed.note(evaluated.0, evaluated.1, &shares);
     let others = wanted - there - own;
     if locked().is_json() {
         locked().tell(&json!({
@@ -215,6 +219,7 @@ fn shard_batches(job: &Job, number: u64) -> u64 {
 }
 
 fn run_shard(args: &JobRunShard) -> Result<(), Failure> {
+    let devices = args.device.get()?;
     let number = match (&args.index_env, args.number) {
         (Some(name), _) => {
             let wrong = |found: &str| {
@@ -234,8 +239,9 @@ fn run_shard(args: &JobRunShard) -> Result<(), Failure> {
         return said(&job, number, Outcome::There);
     }
     drop(job);
-    let (job, keys) = open(&args.job)?;
-    let done = Worker::new(&job, &keys, args.threads)?.shard(number)?;
+    let (job, keys) = open(&args.job, &devices)?;
+    let worker = Worker::new(&job, &keys, args.threads)?.on(devices);
+    let done = worker.warn(console::warn).shard(number)?;
     said(&job, number, done.outcome)
 }
 
@@ -355,8 +361,8 @@ fn verify(args: &JobVerify) -> Result<(), Failure> {
             spin("verifying", || job.verify(&Cancel::new()))?
         }
         Some(share) => {
-            let (job, keys) = open(&args.job)?;
-            let worker = Worker::new(&job, &keys, args.threads)?;
+            let (job, keys) = open(&args.job, &Devices::Cpu)?;
+            let worker = Worker::new(&job, &keys, args.threads)?.on(Devices::Cpu);
             spin("verifying and evaluating", || worker.verify(share))?
         }
     };

@@ -35,11 +35,13 @@ pub(crate) fn run(args: &Params) -> Result<(), Failure> {
         "\nclaimed, estimated: bits of security, claimed by the paper in sets of purpose 'paper'; rotations: with attacks that rotate the secret; blocks, ciphertexts: of one batch, wrapped key: of the largest AES key,\nin the set's first layout; log2 p_fail: of the probability that one batch decrypts wrongly. ~: an order of magnitude. Only sets of purpose 'secure' protect data.\n\n",
     )?;
     console::print(&sets.iter().map(assumptions).collect::<String>())?;
-    let head = ["set", "layout", "blocks", "AES-128", "AES-192", "AES-256"];
+    let head = [
+        "set", "layout", "blocks", "GPU", "AES-128", "AES-192", "AES-256",
+    ];
     let rows: Vec<_> = shown.iter().flat_map(|set| layout_rows(set)).collect();
     console::print(&table::columns(head, &rows))?;
     console::print(
-        "\nblocks: of one batch. AES-128 to AES-256: most multiplications that may be left on the results, - if the set\ndoes not carry this key size, 'no levels' if they can be bootstrapped instead.\n",
+        "\nblocks: of one batch. GPU: memory of a GPU that a run takes, - if it is evaluated by the processor alone. AES-128 to AES-256: most multiplications that may be left on the results, - if the set\ndoes not carry this key size, 'no levels' if they can be bootstrapped instead.\n",
     )?;
     match args.all {
         true => Ok(()),
@@ -76,14 +78,17 @@ fn assumptions(set: &Set) -> String {
 }
 
 /// A row for each layout of a set.
-fn layout_rows(set: &Set) -> Vec<[String; 6]> {
+fn layout_rows(set: &Set) -> Vec<[String; 7]> {
     let row = |&layout: &Layout| {
         let [a, b, c] = KeySize::ALL.map(|size| {
             let left = set.levels_left(layout, size);
             left.map_or_else(|| "-".into(), |left| levels(set.scheme(), left))
         });
         let blocks = set.blocks_per_batch(layout).to_string();
-        [set.name().into(), layout.to_string(), blocks, a, b, c]
+        let gpu = set
+            .gpu_memory(layout)
+            .map_or_else(|| "-".into(), table::bytes);
+        [set.name().into(), layout.to_string(), blocks, gpu, a, b, c]
     };
     set.layouts().iter().map(row).collect()
 }
@@ -110,6 +115,7 @@ fn layout_json(set: &Set, layout: Layout) -> Value {
     json!({
         "layout": layout.name(),
         "blocks_per_batch": set.blocks_per_batch(layout),
+        "gpu_bytes": set.gpu_memory(layout),
         "levels_left_by_key_bits": left,
     })
 }

@@ -6,7 +6,7 @@ use super::{STANDARD_OUTPUT, input, refuse_own_input, remove_leftovers_beside, r
 use crate::args::{self, is_stream};
 use crate::console::{self, Failure};
 use crate::progress::{Follower, report_json, spin, steps_json};
-use crate::speeds::Speed;
+use crate::speeds::choose;
 use crate::table;
 use homaes::{
     BridgeKey, Error, EvalKey, Expansion, Kept, Message, Output, Part, Progress, Report, Step,
@@ -51,6 +51,7 @@ fn check_stream(args: &args::Transcipher) -> Result<(), Failure> {
 
 pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
     check_stream(args)?;
+    let devices = args.device.get()?;
     let outs = [Some(&args.out), args.report.as_ref()];
     for out in outs.into_iter().flatten() {
         let mut inputs = vec![args.eval.as_path(), &args.wrapped_key];
@@ -65,6 +66,10 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
     for out in outs.into_iter().flatten() {
         let parts: Vec<_> = message.parts().iter().map(Part::path).collect();
         refuse_own_input(out, &parts)?;
+    }
+    // a key that cannot be read is refused below
+    if let Ok(set) = EvalKey::set_in(&args.eval) {
+        devices.check(&set, args.layout.get(), args.bridge.is_some())?;
     }
     let (output, report_output) = outputs(args)?;
     let memory = homaes::check_memory(&[&args.eval, &args.wrapped_key]);
@@ -86,8 +91,11 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
     let transcipher = prepare(args, &eval, &wrapped, bridge.as_ref())?;
     warn_of_few_threads(args, &transcipher);
     let plan = transcipher.plan(message)?;
-    let speed = Speed::new(eval.set().name(), plan.layout(), transcipher.threads());
-    speed.announce(plan.split().batches(), plan.file_bytes());
+    let what = (eval.set(), plan.layout(), bridge.is_some());
+    let batches = plan.split().batches();
+    let (devices, speed) = choose(devices, what, transcipher.threads(), batches);
+    let transcipher = transcipher.on(devices).warn(console::warn);
+    speed.announce(batches, plan.file_bytes());
     follower.expect(speed.seconds_per_batch());
     let (message, level) = (plan.message().clone(), plan.meta().level);
     let follow = Mutex::new(&mut follower);
@@ -107,7 +115,8 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
         }
     };
     drop(transcipher);
-    speed.note(report.seconds, report.batches - report.resumed);
+    let evaluated = report.batches - report.resumed;
+    speed.note(report.seconds, evaluated, &report.devices);
     follower.finish(&report);
     if let (Some(output), Some(batches)) = (report_output, record) {
         let document = document(&wrapped, mode, &report, &batches);
@@ -269,7 +278,7 @@ fn summary(wrapped: &WrappedKey, report: &Report) -> String {
     }
     let bytes = table::count(report.bytes, "byte", "bytes");
     let blocks = table::blocks(report.blocks, report.batches);
-    let threads = table::count(report.threads as u64, "thread", "threads");
+    let devices = table::devices(report);
     let time = table::seconds(report.seconds);
     let noise = table::quality_left(report.quality);
     let wrong = table::wrong(report.log2_p_fail());
@@ -286,6 +295,6 @@ fn summary(wrapped: &WrappedKey, report: &Report) -> String {
         }
     };
     format!(
-        "{bytes}, {blocks} ({layout}){resumed}, {time} on {threads}{setup}, noise left: {noise}{wrong}"
+        "{bytes}, {blocks} ({layout}){resumed}, {time} on {devices}{setup}, noise left: {noise}{wrong}"
     )
 }

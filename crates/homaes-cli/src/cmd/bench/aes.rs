@@ -10,8 +10,9 @@ use crate::progress::{Follower, spin, stages};
 use crate::scratch::Scratch;
 use crate::table::{self, Rows};
 use homaes::{
-    AesKey, Direction, EVAL_KEY_FILE, EvalKey, Expansion, KeyFolder, KeySet, KeySize, Layout,
-    Measured, Output, Part, Quality, Report, Scheme, Set, Transcipher, WrappedKey, Wrapping,
+    AesKey, Devices, Direction, EVAL_KEY_FILE, EvalKey, Expansion, KeyFolder, KeySet, KeySize,
+    Layout, Measured, Memory, Mode, Output, Part, Quality, Report, Scheme, Set, Transcipher,
+    WrappedKey, Wrapping,
 };
 use homaes_lab::{Round, Run, Security};
 use std::fs;
@@ -35,6 +36,7 @@ pub(super) struct Plan {
     key_size: KeySize,
     direction: Direction,
     threads: NonZeroUsize,
+    devices: Devices,
     blocks: u64,
     noise: bool,
 }
@@ -107,7 +109,10 @@ impl Plan {
                 "set {set} has too few levels for AES-{bits} in layout {layout}; see 'homaes params'"
             )));
         }
+        let devices = args.device.get()?;
+        devices.check(&set, Some(layout), false)?;
         Ok(Self {
+            devices,
             blocks: args.blocks.unwrap_or(set.default_blocks(layout)),
             noise: args.noise,
             set,
@@ -161,11 +166,16 @@ impl Plan {
                 WrappedKey::open(&path, &keys.eval)
             })
         })?;
+        let on_gpus = self.devices != Devices::Cpu
+            && set.gpu_memory(layout).is_some()
+            && homaes::gpus().is_ok_and(|gpus| !gpus.is_empty());
         let mut clocks = Clocks::new(&set)?;
         let mut server = Server {
             keys: &keys,
             wrapped: &wrapped,
             threads: self.threads,
+            devices: &self.devices,
+            on_gpus,
             scratch: &scratch,
             decrypt: 0.0,
         };
@@ -219,6 +229,9 @@ struct Server<'k> {
     keys: &'k KeySet,
     wrapped: &'k WrappedKey,
     threads: NonZeroUsize,
+    devices: &'k Devices,
+    /// whether it evaluates on GPUs, unless they cannot be started
+    on_gpus: bool,
     scratch: &'k Scratch,
     /// seconds of the last decryption
     decrypt: f64,
@@ -256,7 +269,24 @@ impl Server<'_> {
         fs::write(&aes, sample.ciphertext()).map_err(system)?;
         let job = Part::open(&aes, sample.mode)?;
         let mut follower = Follower::new(progress);
-        let report = Transcipher::with_threads(&self.keys.eval, self.wrapped, self.threads)?
+        let transcipher = Transcipher::with_threads(&self.keys.eval, self.wrapped, self.threads)?
+            .on(self.devices.clone())
+            .warn(console::warn);
+        if self.on_gpus {
+            // brings keys to the GPUs; of other blocks, whose first rounds the time that counts has nothing of
+            let mode = match sample.mode {
+                Mode::Ctr { iv } => Mode::Ctr {
+                    iv: iv.map(|byte| !byte),
+                },
+                other => other,
+            };
+            let other = vec![0; sample.message.len()];
+            transcipher.run(
+                Part::of(Memory::new(other, "warm-up"), mode)?,
+                Output::memory().0,
+            )?;
+        }
+        let report = transcipher
             .watch(|event| follower.event(event))
             .run(job, Output::create(&fhe, true)?)?;
         follower.finish(&report);
@@ -356,6 +386,8 @@ impl Outcome {
             direction: table::direction(self.direction).to_owned(),
             expansion: self.expansion.name().to_owned(),
             threads: report.threads,
+            device: table::gpus(report).map(|(numbers, _)| format!("cuda:{numbers}")),
+            device_name: table::gpus(report).map(|(_, names)| names),
             blocks: report.blocks,
             blocks_per_batch: self.set.blocks_per_batch(self.layout),
             batches: report.batches,
@@ -409,8 +441,7 @@ impl Outcome {
             format!("AES-{bits}, {direction}, layout {layout}"),
         );
         let blocks = table::blocks(report.blocks, report.batches);
-        let threads = table::count(report.threads as u64, "thread", "threads");
-        rows.add("run", format!("{blocks} on {threads}"));
+        rows.add("run", format!("{blocks} on {}", table::devices(report)));
         if self.expansion == Expansion::Server {
             let ratio = self.expansion_over_block();
             let ratio = ratio.map_or_else(String::new, |ratio| format!(", {ratio:.2} of a block"));

@@ -70,6 +70,8 @@ pub(super) fn run(words: &[String], deadline: Option<Instant>) -> Result<Ended, 
     let mut child = Command::new(program())
         .args(words)
         .arg(BOUND)
+        // whose times are multiples of the processor's reference
+        .env(homaes::DEVICE_VARIABLE, "cpu")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -1,0 +1,66 @@
+//! `homaes devices`
+
+use crate::args;
+use crate::console::{self, Failure};
+use crate::table;
+use homaes::{Gpu, Layout, Set, gpus};
+use serde_json::{Value, json};
+
+/// The sets and layouts that a GPU may be too small for.
+const SETS: [(&str, Layout); 2] = [
+    ("bgv/aes128", Layout::Sliced),
+    ("bgv/aes256", Layout::Sliced),
+];
+
+pub(crate) fn run(args: &args::Devices) -> Result<(), Failure> {
+    let found = gpus();
+    if args.json {
+        let document = match &found {
+            Ok(gpus) => json!({ "gpus": gpus.iter().map(gpu_json).collect::<Vec<_>>() }),
+            Err(why) => json!({ "gpus": [], "why": format!("{why}; {}", why.remedy()) }),
+        };
+        return console::print_json(&document);
+    }
+    match found {
+        Ok(gpus) => {
+            let rows: Vec<_> = gpus.iter().map(row).collect();
+            let head = ["device", "name", "memory", "arithmetic", "fits"];
+            console::print(&table::columns(head, &rows))
+        }
+        Err(why) => console::print(&format!("no GPU: {why}; {}\n", why.remedy())),
+    }
+}
+
+fn row(gpu: &Gpu) -> [String; 5] {
+    let fits = fits(gpu);
+    [
+        format!("cuda:{}", gpu.number),
+        gpu.name.clone(),
+        table::bytes(gpu.memory_bytes),
+        gpu.arithmetic.clone(),
+        if fits.is_empty() {
+            "none".to_owned()
+        } else {
+            fits.join(", ")
+        },
+    ]
+}
+
+fn gpu_json(gpu: &Gpu) -> Value {
+    json!({
+        "device": format!("cuda:{}", gpu.number),
+        "name": gpu.name,
+        "memory_bytes": gpu.memory_bytes,
+        "arithmetic": gpu.arithmetic,
+        "fits": fits(gpu),
+    })
+}
+
+/// The sets that it has the memory for.
+fn fits(gpu: &Gpu) -> Vec<&'static str> {
+    let fits = |&(set, layout): &(&'static str, Layout)| {
+        let needs = Set::named(set).ok()?.gpu_memory(layout)?;
+        (needs <= gpu.memory_bytes).then_some(set)
+    };
+    SETS.iter().filter_map(fits).collect()
+}
