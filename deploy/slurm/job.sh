@@ -8,6 +8,8 @@
 #
 #   sbatch --array=0-$((SHARDS-1))%8 --requeue deploy/slurm/job.sh JOB
 #
+# With --gres=gpu:1 each task has a GPU of its own; export HOMAES_DEVICE=cuda first, so that none computes on the processor instead.
+#
 # Exit code 75 (no room, trouble of a store) puts the task back into the queue, and so does a kill, three times. 1 and 2 fail, and no other task of the
 # array starts any more. After preemption and the loss of a node Slurm itself starts the task again.
 set -u

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from . import bgv, errors, modes
 from ._ciphertexts import Ciphertexts
 from ._demo import demo
+from ._devices import DeviceInfo, devices, find_nvrtc
 from ._homaes import Batch, EvalKey, SecretKey, WrappedKey
 from ._homaes import inspect as _inspect
 from ._homaes import keygen as _keygen
@@ -59,6 +60,7 @@ __all__ = [
     "Cancelled",
     "Ciphertexts",
     "DecryptReport",
+    "DeviceInfo",
     "EvalKey",
     "FileFormatError",
     "HomaesError",
@@ -89,6 +91,7 @@ __all__ = [
     "WrappedKey",
     "bgv",
     "demo",
+    "devices",
     "errors",
     "inspect",
     "keygen",
@@ -100,6 +103,8 @@ __all__ = [
 ]
 
 __version__ = _version()
+
+find_nvrtc()
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, Union
 
 from . import _homaes
 from ._ciphertexts import Ciphertexts
+from ._devices import Device, word_of
 from ._homaes import EvalKey, WrappedKey
 from ._progress import FollowShards, JobProgress, shards_follower_of
 from ._transcipher import Message, Path, given_of
@@ -221,15 +222,19 @@ class Job:
         threads: int | None = None,
         eval_key: EvalKey | None = None,
         wrapped_key: WrappedKey | None = None,
+        device: Device = None,
         cache: Path | None = None,
     ) -> JobWorker:
         """What evaluates shards, one call after the other.
 
-        ``eval_key`` and ``wrapped_key``: keys that are loaded; otherwise they are read from where the plan says.
+        ``eval_key`` and ``wrapped_key``: keys that are loaded; otherwise they are read from where the plan says. ``device``: as for
+        ``Transcipher``; workers of one job may have different ones.
         """
         if (eval_key is None) != (wrapped_key is None):
             raise TypeError("keys: found one, expected both eval_key and wrapped_key, or none")
-        return JobWorker(self, _homaes.JobWorker(self._job, eval_key, wrapped_key, threads, cache))
+        word = word_of(device)
+        worker = _homaes.JobWorker(self._job, eval_key, wrapped_key, threads, word, cache)
+        return JobWorker(self, worker)
 
     def run(
         self,
@@ -237,6 +242,7 @@ class Job:
         threads: int | None = None,
         shards: Shards = None,
         progress: FollowShards = None,
+        device: Device = None,
         cache: Path | None = None,
     ) -> JobReport:
         """Evaluate the shards that are not there, all of them or those numbered ``shards``, and wait for those that other workers are at.
@@ -244,14 +250,20 @@ class Job:
         ``progress``: True for a bar, or what is to be called, in this thread, with every shard. Ctrl-C ends it within a second; what is there
         stays, and the same call goes on.
         """
-        with self.worker(threads=threads, cache=cache) as worker:
+        with self.worker(threads=threads, device=device, cache=cache) as worker:
             return worker.run(shards=shards, progress=progress)
 
     def run_shard(
-        self, number: int, /, *, threads: int | None = None, cache: Path | None = None
+        self,
+        number: int,
+        /,
+        *,
+        threads: int | None = None,
+        device: Device = None,
+        cache: Path | None = None,
     ) -> str:
         """Evaluate a shard unless it is there: "written", "same" or "there", as ``JobProgress.outcome``."""
-        with self.worker(threads=threads, cache=cache) as worker:
+        with self.worker(threads=threads, device=device, cache=cache) as worker:
             return worker.run_shard(number)
 
     def verify(
@@ -268,7 +280,7 @@ class Job:
         """
         if sample is None:
             return _verified(self._job.verify())
-        with self.worker(threads=threads, cache=cache) as worker:
+        with self.worker(threads=threads, device="cpu", cache=cache) as worker:
             return worker.verify(sample)
 
     def results(self) -> Ciphertexts:

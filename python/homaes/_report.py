@@ -40,6 +40,8 @@ class Report:
     #: Batches that earlier runs left.
     resumed: int
     threads: int
+    #: Batches of this run by device: "cpu", "cuda:0".
+    devices: dict[str, int]
     setup_seconds: float
     #: Of evaluating and writing.
     seconds: float

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._ciphertexts import Ciphertexts
+from ._devices import Device, word_of
 from ._homaes import EvalKey, Runner, WrappedKey
 from ._progress import Follow, follower_of
 from ._report import Report
@@ -54,6 +55,9 @@ class Transcipher:
     """Turns AES ciphertexts into FHE ciphertexts.
 
     What is prepared for the first run serves the next ones. Several threads may call ``run``: one run goes on at a time, the others wait.
+
+    ``device``: "cpu", "cuda" for all GPUs of NVIDIA, "cuda:0,1" or a list for some of them; "auto", the default, takes all GPUs that can be used,
+    or else the processor. The ciphertexts do not depend on it.
     """
 
     def __init__(
@@ -63,13 +67,19 @@ class Transcipher:
         *,
         threads: int | None = None,
         layout: str | None = None,
+        device: Device = None,
     ) -> None:
-        self._runner = Runner(eval_key, wrapped_key, threads, layout)
+        self._runner = Runner(eval_key, wrapped_key, threads, layout, word_of(device))
 
     @property
     def threads(self) -> int:
         """Threads that work."""
         return self._runner.threads
+
+    @property
+    def device(self) -> str:
+        """Where it evaluates, as asked for: "auto", "cpu", "cuda", "cuda:0,1"."""
+        return self._runner.device
 
     @property
     def set(self) -> str:

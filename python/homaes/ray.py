@@ -46,6 +46,7 @@ def run(
     address: str = "local",
     nodes: Sequence[str] | None = None,
     threads_per_node: int | None = None,
+    gpus_per_node: int | None = None,
     shards: Shards = None,
     retries: int = 3,
     progress: FollowShards = None,
@@ -55,7 +56,9 @@ def run(
 
     ``address``: as in ``ray.init``: "local" starts Ray on this machine for the time of the call, "auto" takes the cluster that this machine is in. If Ray
     was initialized before, that is taken, and left as it is. ``nodes``: ids of the machines to take; otherwise all, and those that join
-    later. ``threads_per_node``: as many as a machine has processors, unless it is given. ``retries``: how often a shard may fail before it ends the run.
+    later. ``threads_per_node``: as many as a machine has processors, unless it is given. ``gpus_per_node``: a worker for each of so many
+    GPUs of a machine, or of all that it has if it has fewer; machines without GPUs are not taken then, and workers share the threads. ``retries``: how often a
+    shard may fail before it ends the run.
 
     The keys go to each machine once. The job, and the message, are read and written by all machines where the plan says, in a shared folder or
     in a bucket.
@@ -67,6 +70,8 @@ def run(
         raise TypeError("nodes: found a str, expected a sequence of ids of machines")
     if threads_per_node is not None and index(threads_per_node) < 1:
         raise ValueError(f"threads_per_node: found {threads_per_node}, expected 1 at least")
+    if gpus_per_node is not None and index(gpus_per_node) < 1:
+        raise ValueError(f"gpus_per_node: found {gpus_per_node}, expected 1 at least")
     ray = _ray()
     if not isinstance(job, Job):
         job = Job.open(job)
@@ -83,7 +88,8 @@ def run(
         ray.init(address=address, log_to_driver=False, **only)
     follower = shards_follower_of(progress, wanted - len(left), wanted)
     try:
-        work = _Run(ray, job, left, wanted, nodes, threads_per_node, retries, follower)
+        each = (threads_per_node, gpus_per_node)
+        work = _Run(ray, job, left, wanted, nodes, each, retries, follower)
         return work.run(job.key_files(cache))
     finally:
         follower.close()
@@ -101,7 +107,7 @@ def _ray() -> Any:
 
 
 class _Actor:
-    """The worker of a machine."""
+    """A worker."""
 
     def __init__(self) -> None:
         self._worker: JobWorker | None = None
@@ -110,12 +116,14 @@ class _Actor:
         self,
         job: Job,
         threads: int,
+        device: str,
         count: int,
         *pieces: Any,
     ) -> None:
         # arrays of bytes, the first of which are the evaluation key
         self._worker = job.worker(
             threads=threads,
+            device=device,
             eval_key=EvalKey.load(b"".join(pieces[:count])),
             wrapped_key=WrappedKey.load(b"".join(pieces[count:])),
         )
@@ -131,9 +139,10 @@ class _Actor:
 
 @dataclass
 class _Machine:
-    """A machine of the cluster, and its worker."""
+    """A machine of the cluster, and a worker there: its only one, or that of a GPU."""
 
     node: str
+    number: int
     actor: Any
     is_ready: bool = False
     #: What is in work, and since when.
@@ -150,7 +159,7 @@ class _Run:
         left: list[int],
         wanted: int,
         nodes: Sequence[str] | None,
-        threads: int | None,
+        each: tuple[int | None, int | None],
         retries: int,
         follower: ShardsFollower,
     ) -> None:
@@ -162,10 +171,10 @@ class _Run:
         self._first = tuple(left)
         self._wanted = wanted
         self._nodes = None if nodes is None else set(nodes)
-        self._threads = threads
+        self._threads, self._gpus = each
         self._retries = retries
         self._follower = follower
-        self._machines: dict[str, _Machine] = {}
+        self._machines: dict[tuple[str, int], _Machine] = {}
         #: What each machine is at.
         self._busy: dict[Any, _Machine] = {}
         self._looked = 0.0
@@ -219,7 +228,7 @@ class _Run:
         return any(machine.shard is not None for machine in self._machines.values())
 
     def _hire(self) -> None:
-        """Gives each machine that has none a worker, and its keys."""
+        """Gives each machine, or each GPU, that has none a worker, and its keys."""
         now = time.monotonic()
         if now - self._looked < _LOOK and self._machines:
             return
@@ -227,25 +236,38 @@ class _Run:
         alive = {node["NodeID"]: node for node in self._ray.nodes() if node["Alive"]}
         strategies = import_module("ray.util.scheduling_strategies")
         for name, node in alive.items():
-            processors = int(node["Resources"].get("CPU", 0))
+            processors, gpus = (int(node["Resources"].get(kind, 0)) for kind in ("CPU", "GPU"))
             is_chosen = self._nodes is None or name in self._nodes
             is_refused = self._failed_nodes[name] >= self._retries
-            if name in self._machines or processors < 1 or not is_chosen or is_refused:
+            if processors < 1 or not is_chosen or is_refused:
                 continue
-            threads = self._threads or processors
-            actor = self._ray.remote(_Actor).options(
-                num_cpus=min(threads, processors),
-                max_restarts=0,
-                # one that works, one that ends it
-                max_concurrency=2,
-                scheduling_strategy=strategies.NodeAffinitySchedulingStrategy(name, soft=False),
-            )
-            machine = _Machine(name, actor.remote())
-            self._machines[name] = machine
-            self._busy[machine.actor.start.remote(self._job, threads, *self._keys)] = machine
+            workers = 1 if self._gpus is None else min(self._gpus, gpus)
+            for number in range(workers):
+                if (name, number) not in self._machines:
+                    self._start_worker(strategies, name, number, workers, processors)
         if not self._machines:
             what = self._failures[-1] if self._failures else "the cluster has no such machine"
             raise _stopped(f"{self._job.location}: no machine can work: {what}")
+
+    def _start_worker(
+        self, strategies: Any, name: str, number: int, workers: int, processors: int
+    ) -> None:
+        """Starts one of so many workers of a machine."""
+        threads = max(1, (self._threads or processors) // workers)
+        # Ray shows an actor its own GPU alone, and none that it did not ask for
+        device, gpus = ("cpu", 0) if self._gpus is None else ("cuda:0", 1)
+        actor = self._ray.remote(_Actor).options(
+            num_cpus=min(threads, max(1, processors // workers)),
+            num_gpus=gpus,
+            max_restarts=0,
+            # one that works, one that ends it
+            max_concurrency=2,
+            scheduling_strategy=strategies.NodeAffinitySchedulingStrategy(name, soft=False),
+        )
+        machine = _Machine(name, number, actor.remote())
+        self._machines[name, number] = machine
+        started = machine.actor.start.remote(self._job, threads, device, *self._keys)
+        self._busy[started] = machine
 
     def _warn(self) -> None:
         """Says once that all workers wait, as for processors that others have."""
@@ -312,8 +334,9 @@ class _Run:
         self._later.append((time.monotonic() + pause, number))
 
     def _let_go(self, machine: _Machine) -> None:
-        if self._machines.get(machine.node) is machine:
-            del self._machines[machine.node]
+        place = (machine.node, machine.number)
+        if self._machines.get(place) is machine:
+            del self._machines[place]
         self._ray.kill(machine.actor)
         # look for others at once
         self._looked = 0.0

@@ -9,6 +9,7 @@ mod commands;
 mod common;
 mod damage;
 mod deploy;
+mod devices;
 mod estimates;
 mod failures;
 mod files;

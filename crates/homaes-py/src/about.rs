@@ -59,6 +59,15 @@ pub(crate) fn inspect(
     inspection_dict(py, &found)
 }
 
+/// The GPUs that there are: number, name, memory, arithmetic of each.
+#[pyfunction]
+pub(crate) fn gpus(py: Python<'_>) -> Vec<(usize, String, u64, String)> {
+    let gpus = py.detach(homaes::gpus).unwrap_or_default();
+    let gpus = gpus.into_iter();
+    gpus.map(|gpu| (gpu.number, gpu.name, gpu.memory_bytes, gpu.arithmetic))
+        .collect()
+}
+
 /// BLAKE3 of a file.
 #[pyfunction]
 #[pyo3(signature = (path, /))]

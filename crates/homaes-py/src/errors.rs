@@ -213,6 +213,8 @@ fn class(error: &Error) -> &'static str {
         | Error::UnknownSet { .. }
         | Error::KeySizeOfSet { .. }
         | Error::Range { .. }
+        | Error::UnknownDevice { .. }
+        | Error::NotOnGpu { .. }
         | Error::AesKey { .. }
         | Error::AlmostHex { .. }
         | Error::MessageLength { .. }
@@ -280,6 +282,13 @@ pub(crate) fn remedy(error: &Error) -> &'static str {
             "wrap the AES key with more levels_left, or with a set that leaves more"
         }
         Error::UnknownSet { .. } => "homaes.sets() lists the sets",
+        Error::UnknownDevice { .. } => "homaes.devices() lists GPUs",
+        Error::NotOnGpu { .. } => "leave device out",
+        Error::Batch { source, .. }
+            if matches!(of_bgv(source), Some(homaes_bgv::Error::Device(_))) =>
+        {
+            "run it again, with device=\"cpu\" if it stays so; resume=True goes on from what is done"
+        }
         Error::File {
             source: WireError::WrongKind { found, .. },
             ..

@@ -7,7 +7,7 @@ use crate::input::{FilePart, Given, location, warn_of_shared_counters};
 use crate::keys::{EvalKey, WrappedKey, layout_of};
 use crate::place::{fixed, optional_path, path, text_of};
 use crate::service::{Service, Start, lock};
-use crate::transcipher::threads_of;
+use crate::transcipher::{Warnings, device_of, threads_of};
 use crate::wait::{self, Told};
 use homaes::Cancel;
 use homaes_job::{Done, JobError, Keys, Outcome, Planning, Verified};
@@ -233,6 +233,7 @@ type Shard = (u64, &'static str, f64);
 pub(crate) struct JobWorker {
     service: Service<Task>,
     threads: usize,
+    warnings: Warnings,
     /// Ends the calls that are at work.
     cancel: Mutex<Cancel>,
 }
@@ -240,22 +241,31 @@ pub(crate) struct JobWorker {
 #[pymethods]
 impl JobWorker {
     #[new]
-    #[pyo3(signature = (job, eval_key, wrapped_key, threads, cache, /))]
+    #[pyo3(signature = (job, eval_key, wrapped_key, threads, device, cache, /))]
     fn new(
         py: Python<'_>,
         job: &Job,
         eval_key: Option<&EvalKey>,
         wrapped_key: Option<&WrappedKey>,
         threads: Option<Number>,
+        device: Option<&str>,
         #[pyo3(from_py_with = optional_path)] cache: Option<PathBuf>,
     ) -> PyResult<Self> {
         let threads = Some(threads_of(threads)?);
+        let devices = device_of(device)?;
+        let warnings = Warnings::default();
+        let warned = warnings.clone();
         let given = eval_key.zip(wrapped_key).map(|(eval, wrapped)| Keys {
             eval: eval.key.clone(),
             wrapped: wrapped.key.clone(),
         });
         let job = job.0.clone();
         let (service, threads) = Service::start(py, "JobWorker", move |ready, tasks| {
+            let set = homaes::Set::named(job.set());
+            let checked = set.and_then(|set| devices.check(&set, Some(job.layout()), false));
+            if let Err(error) = checked {
+                return drop(ready.send(Err(error.into())));
+            }
             let keys = given.map_or_else(|| job.keys(cache.as_deref()), Ok);
             let keys = match keys {
                 Ok(keys) => keys,
@@ -265,6 +275,7 @@ impl JobWorker {
                 Ok(worker) => worker,
                 Err(error) => return drop(ready.send(Err(error))),
             };
+            worker = worker.on(devices).warn(move |why| warned.add(why));
             // of nobody who waits
             drop(ready.send(Ok(worker.threads())));
             while let Ok(task) = tasks.recv() {
@@ -275,6 +286,7 @@ impl JobWorker {
         Ok(Self {
             service,
             threads,
+            warnings,
             cancel: Mutex::default(),
         })
     }
@@ -355,6 +367,7 @@ impl JobWorker {
             })
         };
         let done = self.service.call(py, &cancel, take, task)?;
+        self.warnings.show(py)?;
         done.map_err(raise)
     }
 }

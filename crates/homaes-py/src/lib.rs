@@ -47,7 +47,7 @@ mod wait;
 #[pyo3::pymodule(gil_used = false)]
 mod _homaes {
     #[pymodule_export]
-    use crate::about::{card, digest, inspect, run_command, set_names, version};
+    use crate::about::{card, digest, gpus, inspect, run_command, set_names, version};
     #[pymodule_export]
     use crate::batches::{Batch, Batches};
     #[pymodule_export]

@@ -6,9 +6,9 @@ use crate::errors::raise;
 use crate::input::{Given, message, warn_of_shared_counters};
 use crate::keys::{EvalKey, WrappedKey, layout_of};
 use crate::place::{clear_beside, optional_path};
-use crate::service::{Service, Start};
+use crate::service::{Service, Start, lock};
 use crate::wait::Told;
-use homaes::{Cancel, Kept, Message, Output, Progress, Report, Resume, Transcipher};
+use homaes::{Cancel, Devices, Kept, Message, Output, Progress, Report, Resume, Transcipher};
 use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -16,6 +16,7 @@ use std::ffi::CString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex};
 use std::thread::available_parallelism;
 
 /// One run; it gives the circuit back.
@@ -35,20 +36,26 @@ pub(crate) struct Runner {
     service: Service<Task>,
     threads: usize,
     set: &'static str,
+    device: Devices,
+    warnings: Warnings,
 }
 
 #[pymethods]
 impl Runner {
     #[new]
-    #[pyo3(signature = (eval_key, wrapped_key, threads, layout, /))]
+    #[pyo3(signature = (eval_key, wrapped_key, threads, layout, device, /))]
     fn new(
         py: Python<'_>,
         eval_key: &EvalKey,
         wrapped_key: &WrappedKey,
         threads: Option<Number>,
         layout: Option<&str>,
+        device: Option<&str>,
     ) -> PyResult<Self> {
         let threads = threads_of(threads)?;
+        let device = device_of(device)?;
+        let warnings = Warnings::default();
+        let (devices, warned) = (device.clone(), warnings.clone());
         let layout = layout.map(layout_of).transpose()?;
         let (eval, wrapped) = (eval_key.key.clone(), wrapped_key.key.clone());
         let set = eval.set().name();
@@ -57,6 +64,10 @@ impl Runner {
             let made = made.and_then(|made| match layout {
                 Some(layout) => made.layout(layout),
                 None => Ok(made),
+            });
+            let made = made.and_then(|made| {
+                devices.check(eval.set(), layout, false)?;
+                Ok(made.on(devices).warn(move |why| warned.add(why)))
             });
             let mut transcipher = match made {
                 Ok(made) => made,
@@ -73,6 +84,8 @@ impl Runner {
             service,
             threads,
             set,
+            device,
+            warnings,
         })
     }
 
@@ -80,6 +93,12 @@ impl Runner {
     #[getter]
     fn threads(&self) -> usize {
         self.threads
+    }
+
+    /// Where it evaluates.
+    #[getter]
+    fn device(&self) -> String {
+        self.device.to_string()
     }
 
     /// Name of the parameter set.
@@ -151,12 +170,37 @@ impl Runner {
             })
         };
         let done: Outcome = self.service.call(py, &cancel, take, task)?;
+        self.warnings.show(py)?;
         let (bytes, report) = done.map_err(raise)?;
         let held = match (bytes, out) {
             (None, Some(path)) => Held::file(path),
             (bytes, _) => Held::own(bytes.unwrap_or_default()),
         };
         Ok((held, report_dict(py, &report)?))
+    }
+}
+
+/// The devices that a word names; for None those of the environment, or else `auto`.
+pub(crate) fn device_of(device: Option<&str>) -> PyResult<Devices> {
+    let devices = device.map_or_else(Devices::of_environment, str::parse);
+    devices.map_err(raise)
+}
+
+/// Why GPUs were not used, to be shown when a call ends.
+#[derive(Clone, Default)]
+pub(crate) struct Warnings(Arc<Mutex<Vec<String>>>);
+
+impl Warnings {
+    pub(crate) fn add(&self, why: &str) {
+        lock(&self.0).push(why.to_owned());
+    }
+
+    /// Gives them to Python.
+    pub(crate) fn show(&self, py: Python<'_>) -> PyResult<()> {
+        let category = py.get_type::<PyUserWarning>();
+        let all = std::mem::take(&mut *lock(&self.0));
+        all.into_iter()
+            .try_for_each(|why| PyErr::warn(py, &category, &CString::new(why)?, 3))
     }
 }
 
@@ -250,6 +294,11 @@ fn report_dict<'py>(py: Python<'py>, report: &Report) -> PyResult<Bound<'py, PyD
     out.set_item("batches", report.batches)?;
     out.set_item("resumed", report.resumed)?;
     out.set_item("threads", report.threads)?;
+    let devices = PyDict::new(py);
+    for share in &report.devices {
+        devices.set_item(&share.device, share.batches)?;
+    }
+    out.set_item("devices", devices)?;
     out.set_item("setup_seconds", report.setup_seconds)?;
     out.set_item("seconds", report.seconds)?;
     out.set_item("file_bytes", report.file_bytes)?;
