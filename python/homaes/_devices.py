@@ -34,7 +34,7 @@ class DeviceInfo:
 
 def devices() -> list[DeviceInfo]:
     """The GPUs that AES can be evaluated on; the command ``homaes devices`` says why there are none."""
-    return [DeviceInfo(f"cuda:{number}", *about) for number, *about in _homaes.gpus()]
+    return [DeviceInfo(f"cuda:{number}", *about) for number, about in _homaes.gpus()]
 
 
 def word_of(device: Device) -> str | None:
@@ -44,7 +44,8 @@ def word_of(device: Device) -> str | None:
     if isinstance(device, (bytes, bytearray)) or not isinstance(device, Sequence):
         found = type(device).__name__
         raise TypeError(f"device: found {found}, expected a str or a sequence of GPUs")
-    numbers = [one.removeprefix("cuda:") if isinstance(one, str) else str(index(one)) for one in device]
+    words = [one if isinstance(one, str) else str(index(one)) for one in device]
+    numbers = [word.removeprefix("cuda:") for word in words]
     return "cuda:" + ",".join(numbers)
 
 

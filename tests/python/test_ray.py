@@ -208,3 +208,17 @@ def test_local(job: homaes.Job, expected: bytes) -> None:
     assert report.evaluated == 40 and report.setup_seconds > 0 and not report.failures
     assert not ray.is_initialized()
     assert job.results().to_bytes() == expected
+
+
+@pytest.mark.skipif(bool(homaes.devices()), reason="there is a GPU")
+def test_workers_of_gpus_say_that_there_is_none(cluster: Any, job: homaes.Job) -> None:
+    with pytest.raises(ValueError, match="gpus_per_node: found 0"):
+        homaes.ray.run(job, gpus_per_node=0)
+    with pytest.raises(homaes.JobError, match="the cluster has no such machine"):
+        homaes.ray.run(job, address=cluster.address, gpus_per_node=1)
+    ray.shutdown()
+    cluster.add_node(**NODE, num_gpus=2)
+    cluster.wait_for_nodes()
+    with pytest.raises(homaes.JobError, match="device cuda:0: no driver of CUDA") as caught:
+        homaes.ray.run(job, address=cluster.address, gpus_per_node=2, retries=2)
+    assert "no machine can work" in str(caught.value)

@@ -59,13 +59,15 @@ pub(crate) fn inspect(
     inspection_dict(py, &found)
 }
 
-/// The GPUs that there are: number, name, memory, arithmetic of each.
+/// Name, memory and arithmetic of a GPU.
+type About = (String, u64, String);
+
+/// The GPUs that there are, by number.
 #[pyfunction]
-pub(crate) fn gpus(py: Python<'_>) -> Vec<(usize, String, u64, String)> {
+pub(crate) fn gpus(py: Python<'_>) -> Vec<(usize, About)> {
     let gpus = py.detach(homaes::gpus).unwrap_or_default();
-    let gpus = gpus.into_iter();
-    gpus.map(|gpu| (gpu.number, gpu.name, gpu.memory_bytes, gpu.arithmetic))
-        .collect()
+    let about = |gpu: homaes::Gpu| (gpu.number, (gpu.name, gpu.memory_bytes, gpu.arithmetic));
+    gpus.into_iter().map(about).collect()
 }
 
 /// BLAKE3 of a file.
