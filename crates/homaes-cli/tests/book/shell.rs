@@ -118,6 +118,7 @@ chapters! {
     first_file: "docs/first-file.md",
     files: "docs/files.md",
     jobs: "docs/jobs.md",
+    gpu: "docs/gpu.md",
     security: "docs/security.md",
     measuring: "docs/measuring.md",
     computing: "docs/computing.md",

@@ -2,7 +2,6 @@
 
 use super::{answer, inode, start};
 use crate::{Location, StoreError, cached};
-use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;

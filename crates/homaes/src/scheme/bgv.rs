@@ -334,6 +334,13 @@ impl<'k> Running<'k> {
         }
     }
 
+    /// Leaves the rest to the processor, and says so once.
+    fn give_up(&self, fault: &dyn core::fmt::Display) {
+        if !self.failed.swap(true, Ordering::Relaxed) {
+            (self.warn)(&format!("{fault}; the processor goes on"));
+        }
+    }
+
     fn busy<T>(&self, with: impl FnOnce(&mut Vec<usize>) -> T) -> T {
         with(&mut self.busy.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -379,11 +386,7 @@ impl Circuit for Running<'_> {
             })
         });
         match done {
-            Some(Err(homaes_bgv::Error::Device(fault))) if self.falls_back => {
-                if !self.failed.swap(true, Ordering::Relaxed) {
-                    (self.warn)(&format!("{fault}; the processor goes on"));
-                }
-            }
+            Some(Err(homaes_bgv::Error::Device(fault))) if self.falls_back => self.give_up(&fault),
             Some(done) => return Ok(done?),
             None => {}
         }
