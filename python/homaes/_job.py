@@ -227,8 +227,8 @@ class Job:
     ) -> JobWorker:
         """What evaluates shards, one call after the other.
 
-        ``eval_key`` and ``wrapped_key``: keys that are loaded; otherwise they are read from where the plan says. ``device``: as for
-        ``Transcipher``; workers of one job may have different ones.
+        ``eval_key`` and ``wrapped_key``: keys that are loaded; otherwise they are read from where the plan says.
+        ``device``: as for ``Transcipher``; workers of one job may have different ones.
         """
         if (eval_key is None) != (wrapped_key is None):
             raise TypeError("keys: found one, expected both eval_key and wrapped_key, or none")

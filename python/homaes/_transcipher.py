@@ -56,8 +56,8 @@ class Transcipher:
 
     What is prepared for the first run serves the next ones. Several threads may call ``run``: one run goes on at a time, the others wait.
 
-    ``device``: "cpu", "cuda" for all GPUs of NVIDIA, "cuda:0,1" or a list for some of them; "auto", the default, takes all GPUs that can be used,
-    or else the processor. The ciphertexts do not depend on it.
+    ``device``: "cpu", "cuda" for all GPUs of NVIDIA, "cuda:0,1" or a list for some of them; "auto" takes all GPUs that
+    can be used, or else the processor. Without it HOMAES_DEVICE counts, or else "auto". The ciphertexts do not depend on it.
     """
 
     def __init__(

@@ -56,9 +56,9 @@ def run(
 
     ``address``: as in ``ray.init``: "local" starts Ray on this machine for the time of the call, "auto" takes the cluster that this machine is in. If Ray
     was initialized before, that is taken, and left as it is. ``nodes``: ids of the machines to take; otherwise all, and those that join
-    later. ``threads_per_node``: as many as a machine has processors, unless it is given. ``gpus_per_node``: a worker for each of so many
-    GPUs of a machine, or of all that it has if it has fewer; machines without GPUs are not taken then, and workers share the threads. ``retries``: how often a
-    shard may fail before it ends the run.
+    later. ``threads_per_node``: as many as a machine has processors, unless it is given. ``gpus_per_node``: a worker for
+    each of so many GPUs of a machine, or for all of them if it has fewer; machines without GPUs are not taken then, and the
+    workers of a machine share its threads. ``retries``: how often a shard may fail before it ends the run.
 
     The keys go to each machine once. The job, and the message, are read and written by all machines where the plan says, in a shared folder or
     in a bucket.

@@ -187,6 +187,11 @@ pub(crate) struct Device {
 }
 
 impl Device {
+    /// Whether the command line asks for anything.
+    pub(crate) fn is_given(&self) -> bool {
+        self.device.is_some()
+    }
+
     /// What is asked for, by the command line or else by the environment.
     pub(crate) fn get(&self) -> Result<Evaluators, Failure> {
         match &self.device {

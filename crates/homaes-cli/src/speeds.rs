@@ -19,7 +19,8 @@ const START: f64 = 1.0;
 /// The kind of a run.
 pub(crate) struct Speed(String);
 
-/// Where a run of so many batches is evaluated on, and how fast that was. Under `auto` that is the processor for messages that it was done with sooner.
+/// Where a run of so many batches is evaluated, and how fast that was. Under `auto` the processor keeps a message that it
+/// is known to finish before a GPU would.
 pub(crate) fn choose(
     devices: Devices,
     (set, layout, crosses): (&Set, Layout, bool),
@@ -51,7 +52,8 @@ impl Speed {
         (seconds > 0.0 && seconds < 3e7).then_some(seconds)
     }
 
-    /// Notes what a run of so many batches took, unless several devices took part or others than were expected. That it cannot be noted is no reason to say so.
+    /// Notes what a run of so many batches took, unless several devices took part or others than were expected. That it
+    /// cannot be noted is no reason to say so.
     pub(crate) fn note(&self, seconds: f64, batches: u64, devices: &[Share]) {
         let on_gpus = self.0.ends_with("GPU");
         let expected = devices.iter().all(|share| share.name.is_some() == on_gpus);

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 #![cfg(target_os = "linux")]
 
-use crate::common::{IV, World};
+use crate::common::{IV, Run, World};
 
 fn transcipher(more: &str) -> String {
     format!(
@@ -26,7 +26,7 @@ fn devices_that_cannot_be_meant_are_refused() {
         let words = "expected auto, cpu, cuda, or cuda with numbers, such as cuda:0,1";
         world.fails(2, &transcipher(&format!("--device {word} -o x")), words);
         let mut command = world.command(&transcipher("-o x"));
-        let run = crate::common::Run::of(command.env("HOMAES_DEVICE", word));
+        let run = Run::of(command.env("HOMAES_DEVICE", word));
         run.check_failure(2, "environment variable HOMAES_DEVICE: ", word);
     }
     let line = transcipher("--device cuda -o x");
@@ -43,7 +43,7 @@ fn devices_that_cannot_be_meant_are_refused() {
         "layout bits is not evaluated on GPUs",
     );
     let bench = "bench tfhe --set tfhe/toy --device cuda";
-    world.fails(2, bench, "'bench' runs bgv alone on GPUs");
+    world.fails(2, bench, "--device is of 'bench bgv'");
 }
 
 #[cfg(not(feature = "cuda-emulator"))]
@@ -76,10 +76,56 @@ fn without_a_gpu_auto_is_the_processor_and_cuda_an_error() {
     world.fails(1, "job run-shard job 1 --device cuda:0", "device cuda:0: ");
 }
 
+/// A driver in place of CUDA's, of this version, whose initialisation finds no GPU.
+#[cfg(not(feature = "cuda-emulator"))]
+const DRIVER: &str = r#"
+int cuDriverGetVersion(int *version) { *version = VERSION; return 0; }
+int cuInit(unsigned flags) { return 100; }
+int cuGetErrorString(int error, const char **text) { *text = "no device"; return 0; }
+"#;
+
+#[cfg(not(feature = "cuda-emulator"))]
+#[test]
+fn a_driver_that_is_of_no_use_is_told_under_auto() {
+    let world = world();
+    world.write("driver.c", DRIVER.as_bytes());
+    for (version, why) in [
+        (
+            12040,
+            "the driver is for CUDA 12.4, expected 13.0 or later; ",
+        ),
+        (13000, "the driver of CUDA finds no GPU: no device; "),
+    ] {
+        let mut cc = world.program("cc");
+        let cc = cc.args(["-shared", "-fPIC", "-o", "libcuda.so", "driver.c"]);
+        assert!(
+            cc.arg(format!("-DVERSION={version}"))
+                .status()
+                .unwrap()
+                .success()
+        );
+        let run = |device: &str| {
+            let mut command = world.command(&transcipher(&format!(
+                "--device {device} --out x.hct --force"
+            )));
+            Run::of(command.env("LD_LIBRARY_PATH", world.at("")))
+        };
+        let auto = run("auto");
+        assert_eq!(auto.code, Some(0), "{auto:?}");
+        assert!(
+            auto.err
+                .contains(&format!("warning: no GPU is used: {why}")),
+            "{auto:?}"
+        );
+        assert!(world.read("x.hct") == world.read("cpu.hct"));
+        run("cuda").check_failure(1, &format!("device cuda: {why}"), "cuda");
+        assert!(!run("cpu").err.contains("GPU"));
+    }
+}
+
 #[cfg(feature = "cuda-emulator")]
 mod emulated {
     use super::*;
-    use crate::common::Run;
     use serde_json::Value;
     use std::fs;
 

@@ -1,4 +1,5 @@
-//! The kernels as a GPU takes them: compiled by NVRTC, which is opened at run time, and kept in the user's folder of caches.
+//! The kernels as a GPU takes them: compiled by NVRTC, which is opened at run time, and kept in the user's folder of
+//! caches.
 
 use crate::kernels::{OPTIONS, SOURCE, definitions};
 use crate::{Error, Result};
@@ -45,7 +46,8 @@ fn options(architecture: &str, cols: usize) -> Vec<String> {
         .collect()
 }
 
-/// What is in the folder under a name, or what `make` makes, which is then kept there. A damaged file is written anew, and no error if it cannot be.
+/// What is in the folder under a name, or what `make` makes, which is then kept there. A damaged file is written anew,
+/// and no error if it cannot be.
 fn kept(
     folder: Option<&Path>,
     name: &str,
@@ -126,7 +128,8 @@ fn compiled(nvrtc: &Library, options: &[String]) -> Result<Vec<u8>> {
     let options = options.iter().map(|option| text(option));
     let options: Vec<CString> = options.collect::<Result<_>>()?;
     let options: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
-    // SAFETY: functions are declared as in `nvrtc.h`; texts end with 0 and live as long as the program; buffers have the sizes that NVRTC gives.
+    // SAFETY: functions are declared as in `nvrtc.h`; texts end with 0 and live as long as the program; buffers have
+    // the sizes that NVRTC gives.
     unsafe {
         let create = symbol::<Create>(nvrtc, c"nvrtcCreateProgram")?;
         let compile = symbol::<Compile>(nvrtc, c"nvrtcCompileProgram")?;

@@ -13,6 +13,7 @@ use homaes_bgv::{Params, Result};
 use homaes_leveled::{Limbs, Lowering, Meter, Poly};
 use homaes_math::transform::Constants;
 use homaes_math::{KeyLimb, Modulus};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// Words that `kernels/` has for a prime, and for a direction of its transform.
@@ -34,8 +35,8 @@ pub struct Cuda {
 }
 
 impl Cuda {
-    /// The GPU with this number, from 0, for `params`. The first one of a process compiles the kernels for
-    /// the set, in about a second.
+    /// The GPU with this number, from 0, for `params`. The first one of a process for the set loads the kernels, and
+    /// compiles them in about a second unless they are in the cache.
     ///
     /// # Errors
     /// If there is no driver, compiler or GPU, or it has no memory for tables of primes, or the set has no ring of eight lanes.
@@ -147,23 +148,25 @@ impl Cuda {
     }
 }
 
-/// The driver of a GPU for a set, which has the set's constants: one for all of this process, so that keys are there once.
+/// The driver of a GPU for a set, whose constants its kernels have: one for all of this process, so that keys are there
+/// once. GPUs start side by side.
 fn started(
     params: &Params,
     number: usize,
     roots: &[u64],
 ) -> core::result::Result<Arc<Driver>, Error> {
-    type Drivers = Vec<((usize, [u8; 32]), Weak<Driver>)>;
-    static DRIVERS: Mutex<Drivers> = Mutex::new(Vec::new());
-    let key = (number, *params.digest());
+    type Slot = Arc<Mutex<Weak<Driver>>>;
+    static DRIVERS: Mutex<BTreeMap<(usize, [u8; 32]), Slot>> = Mutex::new(BTreeMap::new());
     let mut drivers = DRIVERS.lock().unwrap_or_else(PoisonError::into_inner);
-    let found = drivers.iter().find(|(of, _)| *of == key);
-    if let Some(driver) = found.and_then(|(_, driver)| driver.upgrade()) {
+    let key = (number, *params.digest());
+    let slot = drivers.entry(key).or_default().clone();
+    drop(drivers);
+    let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(driver) = slot.upgrade() {
         return Ok(driver);
     }
     let driver = Arc::new(Driver::new(number, params.ring().cols(), roots)?);
-    drivers.retain(|(_, driver)| driver.strong_count() > 0);
-    drivers.push((key, Arc::downgrade(&driver)));
+    *slot = Arc::downgrade(&driver);
     Ok(driver)
 }
 

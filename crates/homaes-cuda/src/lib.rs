@@ -15,8 +15,8 @@
 //! Measured on an H200 with `bgv/aes128`, keys in place, from public blocks in memory to ciphertexts on the GPU: 57 ms for a sliced batch of
 //! 2048 blocks, 10 to 11 ms for a packed one of 128. Downloading adds 6 to 8 ms and 0.4 ms. The first batch also copies the keys, in 0.1 to 0.2 s.
 //!
-//! The driver of CUDA 13 and its compiler NVRTC are opened at run time. Nothing of CUDA is needed to build. Compiled kernels are kept in the
-//! user's folder of caches, and NVRTC is not needed where they are.
+//! The driver of CUDA 13 and its compiler NVRTC are opened at run time. Nothing of CUDA is needed to build. Compiled
+//! kernels are kept in the user's folder of caches, and NVRTC is not needed where they are.
 //!
 //! | | file |
 //! |---|---|
@@ -36,8 +36,8 @@
 //! A fault of the GPU ends an operation by [`homaes_bgv::Error::Device`] and gives back its memory. Keys stay in memory, so that the batch
 //! can be computed again by the processor.
 //!
-//! Unsafe code: launches and copies, whose addresses and lengths the compiler cannot see. `driver.rs` has the calls, `memory.rs` and `launch.rs`
-//! what they need to be right. `compile.rs` calls NVRTC.
+//! Unsafe code: launches and copies, whose addresses and lengths the compiler cannot see. `driver.rs` has the calls,
+//! `memory.rs` and `launch.rs` what they need to be right. `compile.rs` calls NVRTC.
 #![deny(unsafe_code)]
 
 mod args;

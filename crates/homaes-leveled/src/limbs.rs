@@ -103,8 +103,8 @@ impl Limbs {
         self.resident.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The copy on the device that is of this kind and `own`; `upload` makes one if there is none. Both are called under a lock, as
-    /// [`Resident::download`] is.
+    /// The copy on the device that is of this kind and `own`; `upload` makes one if there is none. Both are called
+    /// under a lock, as [`Resident::download`] is.
     ///
     /// # Errors
     /// That of `upload`, and if another device has the limbs and fails.

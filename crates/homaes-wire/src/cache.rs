@@ -4,7 +4,8 @@ use std::env;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// The user's folder for what can be made again: `$HOMAES_CACHE`, else `homaes` in the user's folder of caches; `None` if the environment names neither.
+/// The user's folder for what can be made again: `$HOMAES_CACHE`, else `homaes` in the user's folder of caches; `None`
+/// if the environment names neither.
 #[must_use]
 pub fn cache_folder() -> Option<PathBuf> {
     cache_folder_of(|name| env::var_os(name))

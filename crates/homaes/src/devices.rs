@@ -28,8 +28,8 @@ pub const DEVICE_VARIABLE: &str = "HOMAES_DEVICE";
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Devices {
-    /// `auto`: all GPUs if there are any that can be used for the set and the layout, otherwise the processor. It also does again what a GPU
-    /// fails at, and the rest.
+    /// `auto`: all GPUs if there are any that can be used for the set and the layout, otherwise the processor. If a GPU
+    /// fails, the processor repeats that batch and does the rest.
     #[default]
     Auto,
     /// `cpu`: the processor.
@@ -109,8 +109,8 @@ impl Devices {
         }
     }
 
-    /// Refuses GPUs for what is not evaluated on them, and GPUs that are not there: for a program that has not read its keys yet. `layout` is the one that
-    /// is asked for, if one is.
+    /// Refuses GPUs that are not there, and GPUs for what the processor alone evaluates. A program calls it before it
+    /// reads keys. `layout` is the one asked for, if any; `crosses`: results cross a bridge.
     ///
     /// # Errors
     /// [`Error::NotOnGpu`], [`Error::NoGpu`].

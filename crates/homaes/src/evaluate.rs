@@ -10,7 +10,8 @@
 //!
 //! The batches of a window are evaluated side by side, and each of them spreads over all workers: one batch keeps sixteen
 //! threads busy, so windows are larger than one only beyond that. Memory is bounded by one window, and the result does
-//! not depend on the number of threads. TFHE has one batch in flight. On GPUs each has two, so that one's kernels run while the other is copied.
+//! not depend on the number of threads. TFHE has one batch in flight. On GPUs each has two, so that one's kernels run
+//! while the other is copied.
 
 use crate::batch::{Batch, Batches};
 use crate::message::PublicBlocks;
@@ -69,8 +70,8 @@ pub(crate) fn transcipher<'c>(
     }
 }
 
-/// Evaluates batches on GPUs, as many at once as the circuit says, until there are no more or the circuit is left without GPUs; hands the results to
-/// `write` in order. Batches that are left stay in `input`.
+/// Evaluates batches on GPUs, as many at once as the circuit says, until there are no more or the circuit is left
+/// without GPUs; hands the results to `write` in order. Batches that are left stay in `input`.
 pub(crate) fn on_gpus<'c>(
     circuit: &'c dyn Circuit,
     cancel: &Cancel,
@@ -140,20 +141,23 @@ fn evaluate<'c>(
 ) -> Result<Evaluated<'c>, SchemeError> {
     let (mut steps, mut stages) = (Vec::new(), Vec::new());
     let (start, mut read) = (Instant::now(), circuit.meter());
-    let mut since = start;
+    let (mut since, mut told) = (start, 0);
     let PublicBlocks { input, mask } = &batch.blocks;
     let mut step = |round, quality, _: &dyn Any| {
         let seconds = since.elapsed().as_secs_f64();
         since = Instant::now();
         let step = Step { seconds, quality };
-        // another device may begin again
+        // another device may begin again, which is not told
         steps.truncate(round);
         stages.truncate(round);
         steps.push(step);
         let now = circuit.meter();
         stages.push(now.since(&read).seconds);
         read = now;
-        watch(batch.index, round, step);
+        if round == told {
+            told += 1;
+            watch(batch.index, round, step);
+        }
     };
     let done = circuit.run(input, mask, cancel, &mut step)?;
     Ok(Evaluated {

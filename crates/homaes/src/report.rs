@@ -53,7 +53,8 @@ pub struct Share {
     pub name: Option<String>,
     /// Batches.
     pub batches: u64,
-    /// Wall-clock seconds from their public blocks to their records, summed over the batches; on GPUs two are in flight at once.
+    /// Wall-clock seconds from their public blocks to their records, summed over the batches; on GPUs two are in flight
+    /// at once.
     pub seconds: f64,
 }
 

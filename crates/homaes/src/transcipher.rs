@@ -107,7 +107,8 @@ impl<'k> Transcipher<'k> {
 
     /// Evaluates on these devices; without this call as [`Devices::Auto`] says. The ciphertexts do not depend on it.
     ///
-    /// A GPU that cannot be used, or that batches of this set and layout are not evaluated on, is found where a run starts: see [`Devices::check`].
+    /// A GPU that cannot be used, or that batches of this set and layout are not evaluated on, is found where a run
+    /// starts: see [`Devices::check`].
     #[must_use]
     pub fn on(self, devices: Devices) -> Self {
         Self {
@@ -117,7 +118,8 @@ impl<'k> Transcipher<'k> {
         }
     }
 
-    /// Tells `warn` in a line why no GPU is used where one could be expected, and that one failed and the processor goes on.
+    /// Tells `warn` in a line why no GPU is used where one could be expected, and that one failed and the processor
+    /// goes on.
     #[must_use]
     pub fn warn(self, warn: impl Fn(&str) + Send + Sync + 'k) -> Self {
         let warn: Warn<'k> = Arc::new(warn);

@@ -5,8 +5,8 @@ use homaes_leveled::{Copies, Poly, Resident};
 use homaes_math::{KeyLimb, Words};
 use std::sync::{Mutex, PoisonError};
 
-/// One half of a digit of a key: a canonical limb for each prime of the set, empty for those that the key does not hold. Every device can have
-/// a copy.
+/// One half of a digit of a key: a canonical limb for each prime of the set, empty for those that the key does not
+/// hold. Every device can have a copy.
 pub struct KeyPoly {
     limbs: Vec<KeyLimb>,
     /// held while limbs are copied to the device, so that this happens once
@@ -33,8 +33,8 @@ impl KeyPoly {
         &self.limbs
     }
 
-    /// The copy on the device that is of this kind and `own`; `upload` makes one if there is none. Both are called under a lock, and must not
-    /// ask for it again.
+    /// The copy on the device that is of this kind and `own`; `upload` makes one if there is none. Both are called
+    /// under a lock, and must not ask for it again.
     ///
     /// # Errors
     /// That of `upload`.

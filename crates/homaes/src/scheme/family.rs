@@ -302,8 +302,8 @@ pub(crate) trait SecretKey: Records + Any + Send + Sync {
 
 /// The server's key.
 pub(crate) trait EvalKey: Any + Send + Sync {
-    /// AES under both keys, with the current thread pool and these GPUs; `None` if the wrapped key is of another scheme, an error if it is of another set or
-    /// secret key ([`misfit::check`]).
+    /// AES under both keys, with the current thread pool and these GPUs; `None` if the wrapped key is of another
+    /// scheme, an error if it is of another set or secret key ([`misfit::check`]).
     fn circuit<'k>(
         &'k self,
         wrapped: &'k dyn WrappedKey,
@@ -366,8 +366,8 @@ impl Finished<'_> {
 /// AES under one wrapped key, in one layout.
 pub(crate) trait Circuit: Send + Sync {
     /// AES of public blocks, at most a full batch, in the direction of the wrapped key, plus `mask`, which is empty or as
-    /// long; `step` is called after each round, 0 for the key addition, with the scheme's own form of the state. Where a GPU fails and the processor
-    /// takes over, rounds begin again.
+    /// long; `step` is called after each round, 0 for the key addition, with the scheme's own form of the state. Where
+    /// a GPU fails and the processor takes over, rounds begin again.
     fn run(
         &self,
         input: &[Block],
