@@ -1,14 +1,17 @@
 // Kernels of tests of barriers, shared memory and arguments.
 
-// The values of a block backwards, by the last doubles of its memory; the upper half of the threads ends at once.
+// The upper half of a block's values, and then the lower half backwards, by the last doubles of its memory. The upper
+// half of the threads ends at once.
 extern "C" __global__ void __launch_bounds__(256, 2) test_block(int offset, const double* in, double* out) {
     DYNAMIC_SHARED(shared);
-    int t = threadIdx.x, other = blockDim.x - 1 - t, at = blockIdx.x * blockDim.x;
+    int t = threadIdx.x, half = blockDim.x / 2, other = blockDim.x - 1 - t, at = blockIdx.x * blockDim.x;
+    if (t >= half) return;
     shared[offset + t] = in[at + t];
-    if (t > other) return;
+    shared[offset + other] = in[at + other];
     __syncthreads();
-    out[at + t] = shared[offset + other];
-    out[at + other] = shared[offset + t];
+    // written by thread half - 1 - t
+    out[at + t] = shared[offset + half + t];
+    out[at + half + t] = shared[offset + half - 1 - t];
 }
 
 // The sum of each warp by shuffles, and its values in turns by shared memory, where threads take unequal ways.
