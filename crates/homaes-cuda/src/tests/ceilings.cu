@@ -11,8 +11,8 @@ extern "C" __global__ void __launch_bounds__(256) ceiling_copy(int n, int rounds
     }
 }
 
-// Sixteen steps a round of each kind that is wanted: fused products of doubles, products of 32 bits to 64 (IMAD.WIDE, and an addition
-// on another pipe).
+// Sixteen steps a round of each kind that is wanted: fused products of doubles, products of 32 bits to 64
+// (IMAD.WIDE, and an addition on another pipe).
 extern "C" __global__ void __launch_bounds__(256) ceiling_arithmetic(
     int rounds, int doubles, int integers, double factor, double* outs) {
     int at = blockIdx.x * blockDim.x + threadIdx.x;
