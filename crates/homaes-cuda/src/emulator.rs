@@ -23,7 +23,7 @@ const OPTIONS: [&str; 6] = [
     "-fPIC",
 ];
 
-/// Names the number of launches after which every launch on an emulated GPU fails.
+/// Names the number of launches after which every launch on an emulated GPU fails, or the kernel that fails.
 const FAULT: &str = "HOMAES_EMULATOR_FAULT";
 
 /// Emulated GPUs.
@@ -94,8 +94,9 @@ fn compiled(folder: &Path, cols: usize) -> io::Result<Vec<u8>> {
 pub(crate) struct Driver {
     /// one launch at a time
     library: Mutex<libloading::Library>,
-    /// launches until they fail
+    /// launches until they fail, and the kernel that does
     most_launches: usize,
+    faulty: String,
     /// bytes that are not given back
     used: AtomicUsize,
     launches: AtomicUsize,
@@ -130,10 +131,11 @@ impl Driver {
             let why = format!("there are {CARDS}");
             return Err(Error::Device { number, why });
         }
-        let most_launches = env::var(FAULT).ok().and_then(|most| most.parse().ok());
+        let faulty = env::var(FAULT).unwrap_or_default();
         let out = Self {
             library: Mutex::new(library(cols).map_err(Error::Kernels)?),
-            most_launches: most_launches.unwrap_or(usize::MAX),
+            most_launches: faulty.parse().unwrap_or(usize::MAX),
+            faulty,
             used: AtomicUsize::default(),
             launches: AtomicUsize::default(),
             #[cfg(feature = "trace")]
@@ -279,7 +281,7 @@ impl Driver {
         args: &[Arg],
     ) -> Result<()> {
         let number = self.launches.fetch_add(1, Ordering::Relaxed);
-        if number >= self.most_launches {
+        if number >= self.most_launches || kernel == self.faulty {
             let (at, why) = (kernel, format!("as {FAULT} says"));
             return Err(Error::Fault { at, why });
         }
