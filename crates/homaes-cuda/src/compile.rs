@@ -17,6 +17,9 @@ const VARIABLE: &str = "HOMAES_NVRTC";
 /// Names of the library.
 const NAMES: [&str; 3] = ["libnvrtc.so.13", "libnvrtc.so", "libnvrtc.so.12"];
 
+/// What the names of its second library begin with.
+const BUILTINS: &str = "libnvrtc-builtins.so";
+
 /// Bytes of a digest, which a file of the cache begins with.
 const DIGEST: usize = blake3::OUT_LEN;
 
@@ -99,10 +102,26 @@ fn opened(variable: impl Fn(&str) -> Option<OsString>) -> Option<Library> {
                 .collect()
         }
     };
-    // SAFETY: runs the library's initialisers alone.
-    paths
-        .into_iter()
-        .find_map(|path| unsafe { Library::new(path) }.ok())
+    paths.into_iter().find_map(|path| {
+        // SAFETY: runs the library's initialisers alone.
+        let nvrtc = unsafe { Library::new(&path) }.ok()?;
+        if let Some(folder) = path.parent() {
+            open_builtins(folder);
+        }
+        Some(nvrtc)
+    })
+}
+
+/// Opens the library that NVRTC looks for by its name, which the loader does not find in every folder of NVRTC. It stays
+/// open.
+fn open_builtins(folder: &Path) {
+    for file in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = file.file_name();
+        if name.as_encoded_bytes().starts_with(BUILTINS.as_bytes()) {
+            // SAFETY: runs the library's initialisers alone.
+            let _ = unsafe { Library::new(file.path()) }.map(core::mem::forget);
+        }
+    }
 }
 
 type Program = *mut c_void;
