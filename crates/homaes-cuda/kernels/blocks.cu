@@ -29,6 +29,7 @@ static __device__ inline unsigned field_mul(unsigned a, unsigned b) {
 extern "C" __global__ void __launch_bounds__(128) block_values(
     const double*, const int* origin, const unsigned char* by_row, const unsigned char* by_lane, int step, const unsigned char* input,
     int input_bytes, unsigned char* values) {
+    AFTER_THE_LAST();
     __shared__ unsigned char shared[128];
     int at = threadIdx.x, row = at >> 3, lane = at & 7, col = blockIdx.x, item = blockIdx.z;
     int from = origin[col * 128 + at];
@@ -49,6 +50,7 @@ extern "C" __global__ void __launch_bounds__(128) block_values(
 // The axis of 257, whose results are bits, and their signs. Block (row, 0, item); a thread for each column up to sign.
 extern "C" __global__ void __launch_bounds__(128) block_coefficients(
     const double*, const u64* masks, int words, const u64* values, const unsigned char* input, int input_bytes, signed char* coefficients) {
+    AFTER_THE_LAST();
     int row = blockIdx.x, item = blockIdx.z, half = blockDim.x;
     const u64* x = values + ((long long)item * ROWS + row) * 8 * words;
     unsigned bits = 0;
@@ -72,6 +74,7 @@ extern "C" __global__ void __launch_bounds__(128) block_coefficients(
 // blockIdx.y of item blockIdx.z. columns_finish makes the limbs, and adds them to those of a state.
 extern "C" __global__ void __launch_bounds__(128) block_rows(
     const double* primes, const int* prime_of, const double* scale, const signed char* coefficients, u64* outs) {
+    AFTER_THE_LAST();
     DYNAMIC_SHARED(shared);
     int limb = blockIdx.y, item = blockIdx.z, prime = prime_of[limb];
     int warp = UNIFORM((int)threadIdx.x >> 5), thread = threadIdx.x & 31, warps = blockDim.x >> 5;
@@ -83,7 +86,7 @@ extern "C" __global__ void __launch_bounds__(128) block_rows(
     FOR_POINTS(i) x[i] = a[32 * i] * factor;
     axis257(k, tables(constants, 0), ROOTS(prime, 0), shared + warp * SCRATCH, x);
     u64* out = outs + ((long long)item * gridDim.y + limb) * N + first;
-    FOR_POINTS(i) out[32 * i] = lazy(k, reduce(k, x[i]));
+    FOR_POINTS(i) out[32 * i] = bits(x[i]);
 }
 
 // Limbs as files have them: canonical residues at the length of their prime, one after the other, lowest bit first.
@@ -91,6 +94,7 @@ extern "C" __global__ void __launch_bounds__(128) block_rows(
 // A thread makes one word, from the residues that overlap it.
 extern "C" __global__ void __launch_bounds__(128) pack_limbs(
     const double* primes, const int* prime_of, const int* bits, const int* start, const u64* const* sources, u64* outs) {
+    AFTER_THE_LAST();
     int limb = blockIdx.y, item = blockIdx.z, word = blockIdx.x * blockDim.x + threadIdx.x;
     if (word >= start[limb + 1] - start[limb]) return;
     u64 p = (u64)prime_at(primes, prime_of[limb])[0];

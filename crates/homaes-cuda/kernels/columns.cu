@@ -40,6 +40,7 @@ extern "C" __global__ void __launch_bounds__(128) columns_inverse(
     Column c = column_of(primes, prime_of[limb], blockIdx.x);
     DYNAMIC_SHARED(joined);
     fetch_joined(tables(c.constants, 1), joined);
+    AFTER_THE_LAST();
     END_GROUP();
     const u64* a = sources.at[item] + (long long)place[limb] * N + c.at;
     double x[16];
@@ -59,10 +60,11 @@ extern "C" __global__ void __launch_bounds__(128) columns_forward(
     Column c = column_of(primes, prime_of[limb], blockIdx.x);
     DYNAMIC_SHARED(joined);
     fetch_joined(tables(c.constants, 0), joined);
+    AFTER_THE_LAST();
     END_GROUP();
     u64* a = limbs + ((long long)item * gridDim.y + limb) * N + c.tile;
     double x[16];
-    FOR_ROWS(r) x[r] = centred(c.k, a[r * ROW]);
+    FOR_ROWS(r) x[r] = reduce(c.k, real(a[r * ROW]));
     WAIT_FOR_ALL_BUT(0);
     __syncthreads();
     other_axes(c.k, joined, ROOTS(c.prime, 0), x);
@@ -78,11 +80,12 @@ extern "C" __global__ void __launch_bounds__(128) columns_finish(
     DYNAMIC_SHARED(joined);
     u64* source = column_in(joined);
     fetch_joined(tables(c.constants, 0), joined);
+    AFTER_THE_LAST();
     if (kept >= 0) fetch_column(source, sources.at[item] + (long long)kept * N + c.at);
     END_GROUP();
     const u64* a = limbs + to + c.tile;
     double x[16];
-    FOR_ROWS(r) x[r] = centred(c.k, a[r * ROW]);
+    FOR_ROWS(r) x[r] = reduce(c.k, real(a[r * ROW]));
     WAIT_FOR_ALL_BUT(0);
     __syncthreads();
     other_axes(c.k, joined, ROOTS(c.prime, 0), x);
@@ -116,6 +119,7 @@ extern "C" __global__ void __launch_bounds__(128) parts_columns(
     u64* whole = extended + ((long long)(item * digits + owner[limb]) * extended_limbs + limb) * N + c.tile;
     DYNAMIC_SHARED(joined);
     fetch_joined(tables(c.constants, 1), joined);
+    AFTER_THE_LAST();
     END_GROUP();
     double2 f = __ldg((const double2*)(scale + 2 * limb));
     double x[16];

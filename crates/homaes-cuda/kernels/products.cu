@@ -38,6 +38,7 @@ extern "C" __global__ void __launch_bounds__(128, 3) key_columns(
     const u64* a = extended + ((long long)output * terms * limbs + limb) * N + c.tile;
     fetch_joined(tables(c.constants, 0), joined);
     fetch_joined(tables(c.constants, 1), joined_back);
+    AFTER_THE_LAST();
     fetch_column(column, a);
     END_GROUP();
     // each an integer in two's complement, plus so many excesses of a product
@@ -63,12 +64,16 @@ extern "C" __global__ void __launch_bounds__(128, 3) key_columns(
         END_GROUP();
         WAIT_FOR_ALL_BUT(1);
         __syncthreads();
+        int whole = term % t.digits == owner;
         double x[16];
-        FOR_ROWS(r) x[r] = centred(k, column[r * blockDim.x]);
+        FOR_ROWS(r) {
+            u64 word = column[r * blockDim.x];
+            x[r] = whole ? centred(k, word) : reduce(k, real(word));
+        }
         a += limbs * N;
         if (term + 1 < terms) fetch_column(column, a);
         END_GROUP();
-        if (term % t.digits != owner) other_axes(k, joined, ROOTS(c.prime, 0), x);
+        if (!whole) other_axes(k, joined, ROOTS(c.prime, 0), x);
         WAIT_FOR_ALL_BUT(1);
         FOR_ROWS(r) {
             Both v = both(x[r]);

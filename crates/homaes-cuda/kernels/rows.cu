@@ -5,7 +5,7 @@
 //
 //     words   [element][limb][N]           after the columns of the way back, in the order of tiles
 //     y       [count + 1][TILE], shared    coefficients times a constant, canonical; the last are the quotients
-//     outs    [element][digit][target][N]  before the columns of the way forward, in the order of tiles
+//     outs    [element][digit][target][N]  before the columns of the way forward, in the order of tiles: doubles, not reduced
 //
 // The conversion to p is Σ y_s c_s, where c_s is a constant modulo p. A thread sums it modulo 2^59, and rounded, divided by p, which gives the
 // quotient. To have both from one load, y is kept as the double 1 + y / 2^47, whose bits are those of 1 plus 32 y.
@@ -45,6 +45,7 @@ static __device__ inline double converted(Mod k, double near, u64 low) {
 extern "C" __global__ void __launch_bounds__(192, 3) rows_convert(
     const double* primes, const int* source_prime, const int* target_prime, int targets, const double* scale, const Digit* digits,
     int digit_count, const Target* table, const u64* words, int limbs, u64* outs) {
+    AFTER_THE_LAST();
     DYNAMIC_SHARED(shared);
     int warp = UNIFORM((int)threadIdx.x >> 5), thread = threadIdx.x & 31, warps = blockDim.x >> 5;
     int tile = blockIdx.x, element = blockIdx.y / digit_count, number = blockIdx.y % digit_count;
@@ -100,6 +101,6 @@ extern "C" __global__ void __launch_bounds__(192, 3) rows_convert(
         FOR_POINTS(i) x[i] = converted(k, near[i], low[i]);
         axis257(k, tables(constants, 0), ROOTS(prime, 0), scratch, x);
         u64* out = outs + ((long long)blockIdx.y * targets + at) * N + tile * TILE + thread;
-        FOR_POINTS(i) out[32 * i] = lazy(k, reduce(k, x[i]));
+        FOR_POINTS(i) out[32 * i] = bits(x[i]);
     }
 }

@@ -37,77 +37,102 @@ struct SumTables {
     int sources, digits, pieces, term_count, addend_count, outputs;
 };
 
-//     extended  [output][piece][digit][limb][N]  in the order of tiles, as are the pieces' digits
+// Words that a thread has asked for: of a term both halves of its key, and one for each output of the group. So many terms are under way.
+#define TERMS_AHEAD 4
+#define FETCHED (2 + GROUP)
+
+// Asks for the words of term or addend s of the thread's word; `first` and `count` are of the group.
+static __device__ inline void fetch_term(
+    const SumTables& t, const Words& words, const u64* extended, int s, int first, int count, int prime, Place place, u64* to) {
+    int limb = blockIdx.y, limbs = gridDim.y, stored = TERM * t.term_count, added = stored + t.outputs * t.pieces;
+    if (s < t.term_count) {
+        const u64* term = words.at + TERM * s;
+        int piece = (int)term[0], number = (int)(term[0] >> 32), at = prime * N + word_of(place);
+        Map map = {(int)term[1], (int)(term[1] >> 32), (unsigned)term[2]};
+        Place from = source_of(map, place);
+        COPY(8, to, (const u64*)term[3] + at);
+        COPY(8, to + blockDim.x, (const u64*)term[4] + at);
+        int own = t.own[number * limbs + limb];
+#pragma unroll
+        for (int o = 0; o < GROUP; o++) {
+            int element = (first + o) * t.pieces + piece;
+            const u64* x = own ? (const u64*)words.at[stored + element] + limb * N + word_of(from)
+                               : extended + ((element * t.digits + number) * limbs + limb) * N + tiled(from);
+            if (o < count) COPY(8, to + (2 + o) * blockDim.x, x);
+        }
+    } else {
+        int a = s - t.term_count, from = limb * N + word_of(source_of(t.addends[a].map, place));
+#pragma unroll
+        for (int o = 0; o < GROUP; o++)
+            if (o < count) COPY(8, to + (2 + o) * blockDim.x, (const u64*)words.at[added + (first + o) * t.addend_count + a] + from);
+    }
+}
+
+//     extended  [output][piece][digit][limb][N]  in the order of tiles
 //     outs      [output][2][limb][N]             in natural order
-extern "C" __global__ void __launch_bounds__(128) inner_product(
-    const double* primes, SumTables t, const __grid_constant__ Words words, const u64* extended, const __grid_constant__ Post post, u64* outs) {
-    int limb = blockIdx.y, limbs = gridDim.y, first = blockIdx.z * GROUP;
-    int i = t.prime_of[limb];
+extern "C" __global__ void __launch_bounds__(128, 6) inner_product(
+    const double* primes, const __grid_constant__ SumTables t, const __grid_constant__ Words words, const u64* extended,
+    const __grid_constant__ Post post, u64* outs) {
+    AFTER_THE_LAST();
+    int limb = blockIdx.y, limbs = gridDim.y, first = blockIdx.z * GROUP, count = t.outputs - first;
+    int i = t.prime_of[limb], is_source = limb < t.sources, all = t.term_count + (is_source ? t.addend_count : 0);
     Mod k = modulus(prime_at(primes, i));
     int at = blockIdx.x * blockDim.x + threadIdx.x;
     Place place = {(at >> 3) / COLS, (at >> 3) & (COLS - 1), at & 7};
+    DYNAMIC_SHARED(shared);
+    u64* fetched = (u64*)shared + threadIdx.x;
     Sum sums[2][GROUP];
 #pragma unroll
     for (int o = 0; o < GROUP; o++)
         for (int c = 0; c < 2; c++) clear(sums[c][o]);
     double total[2][GROUP] = {};
-    int held = 0, stored = TERM * t.term_count, added = stored + t.outputs * t.pieces;
-    double2 scale = limb < t.sources ? __ldg((const double2*)(t.scale + 2 * limb)) : double2{0.0, 0.0};
-    for (int s = 0; s < t.term_count + (limb < t.sources ? t.addend_count : 0); s++) {
-        if (held++ == TERMS) {
-            held = 1;
+    int held = 0;
+    double2 scale = is_source ? __ldg((const double2*)(t.scale + 2 * limb)) : double2{0.0, 0.0};
+#pragma unroll 1
+    for (int s = 1 - TERMS_AHEAD; s < all; s++) {
+        int next = s + TERMS_AHEAD - 1;
+        if (s >= 0) {
+            WAIT_FOR_ALL_BUT(TERMS_AHEAD - 2);
+            const u64* own_words = fetched + s % TERMS_AHEAD * FETCHED * blockDim.x;
+            if (held++ == TERMS) {
+                held = 1;
 #pragma unroll
-            for (int o = 0; o < GROUP; o++)
-                for (int c = 0; c < 2; c++) {
-                    total[c][o] = reduce(k, total[c][o] + reduce(k, sums[c][o]));
-                    clear(sums[c][o]);
-                }
-        }
-        if (s < t.term_count) {
-            const u64* term = words.at + TERM * s;
-            int piece = (int)term[0], number = (int)(term[0] >> 32);
-            Map map = {(int)term[1], (int)(term[1] >> 32), (unsigned)term[2]};
-            Place from = source_of(map, place);
-            const u64 *key0 = (const u64*)term[3], *key1 = (const u64*)term[4];
-            Both y0 = canonical_both(key0[i * N + at]), y1 = canonical_both(key1[i * N + at]);
-            int own = t.own[number * limbs + limb];
-#pragma unroll
-            for (int o = 0; o < GROUP; o++) {
-                if (first + o < t.outputs) {
-                    int element = (first + o) * t.pieces + piece;
-                    Both x;
-                    if (own) {
-                        const u64* whole = (const u64*)words.at[stored + element] + limb * N;
-                        x = both(mul_by(k, centred(k, whole[word_of(from)]), scale.x, scale.y));
-                    } else {
-                        const u64* digit = extended + ((element * t.digits + number) * limbs + limb) * N;
-                        x = centred_both(k, digit[tiled(from)]);
+                for (int o = 0; o < GROUP; o++)
+                    for (int c = 0; c < 2; c++) {
+                        total[c][o] = reduce(k, total[c][o] + reduce(k, sums[c][o]));
+                        clear(sums[c][o]);
                     }
+            }
+            if (s < t.term_count) {
+                Both y0 = canonical_both(own_words[0]), y1 = canonical_both(own_words[blockDim.x]);
+                int own = t.own[(int)(words.at[TERM * s] >> 32) * limbs + limb];
+#pragma unroll
+                for (int o = 0; o < GROUP; o++) {
+                    u64 word = own_words[(2 + o) * blockDim.x];
+                    Both x = centred_both(k, word);
+                    if (own) x = both(mul_by(k, x.real, scale.x, scale.y));
                     add(sums[0][o], x, y0);
                     add(sums[1][o], x, y1);
                 }
-            }
-        } else {
-            int a = s - t.term_count;
-            const Addend& addend = t.addends[a];
-            int from = word_of(source_of(addend.map, place));
-            Both y = both(t.by_row[(a * t.sources + limb) * 16 + place.row]);
+            } else {
+                int a = s - t.term_count, second = t.addends[a].second;
+                Both y = both(t.by_row[(a * t.sources + limb) * 16 + place.row]);
 #pragma unroll
-            for (int o = 0; o < GROUP; o++) {
-                if (first + o < t.outputs) {
-                    const u64* source = (const u64*)words.at[added + (first + o) * t.addend_count + a] + limb * N;
-                    Both x = centred_both(k, source[from]);
-                    if (addend.second)
+                for (int o = 0; o < GROUP; o++) {
+                    Both x = centred_both(k, own_words[(2 + o) * blockDim.x]);
+                    if (second)
                         add(sums[1][o], x, y);
                     else
                         add(sums[0][o], x, y);
                 }
             }
         }
+        if (next < all) fetch_term(t, words, extended, next, first, count, i, place, fetched + next % TERMS_AHEAD * FETCHED * blockDim.x);
+        END_GROUP();
     }
     double2 unit = __ldg((const double2*)(prime_at(primes, i) + 2));
     double2 two = post.mix ? __ldg((const double2*)(post.two + 2 * (16 * limb + place.row))) : double2{0.0, 0.0};
-    int add = post.add && limb < t.sources;
+    int add = post.add && is_source;
     double2 factor = add ? __ldg((const double2*)(post.factor + 2 * limb)) : double2{0.0, 0.0};
 #pragma unroll
     for (int c = 0; c < 2; c++) {
@@ -123,7 +148,7 @@ extern "C" __global__ void __launch_bounds__(128) inner_product(
         }
 #pragma unroll
         for (int o = 0; o < GROUP; o++) {
-            if (first + o < t.outputs) {
+            if (o < count) {
                 int item = 2 * (first + o) + c;
                 if (add) x[o] += mul_by(k, load(post.keys[item][limb * N + at]), factor.x, factor.y);
                 outs[(item * limbs + limb) * N + at] = lazy(k, reduce(k, x[o]));
@@ -134,6 +159,7 @@ extern "C" __global__ void __launch_bounds__(128) inner_product(
 
 // a + b.
 extern "C" __global__ void __launch_bounds__(128) sum_limbs(const double* primes, const int* prime_of, const u64* a, const u64* b, u64* out) {
+    AFTER_THE_LAST();
     int limb = blockIdx.y;
     Mod k = modulus(prime_at(primes, prime_of[limb]));
     int at = limb * N + blockIdx.x * blockDim.x + threadIdx.x;

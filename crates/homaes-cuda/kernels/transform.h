@@ -1,7 +1,8 @@
 // The ring's transform: a limb has ROWS x COLS x 8 words, for the axes of 17, 257 and of 3 and 5. Rows are transformed on the axis of 257, columns on
 // the others; either may be first. ROWS is 16, and COLS is 256, or 1 where there is no axis of 257.
 //
-// Between the halves of a transform words are in the order of tiles: a tile is what a warp transforms of a row, two lanes of its columns.
+// Between the halves of a transform words are in the order of tiles: a tile is what a warp transforms of a row, two lanes of its columns. On the way
+// back they are lazy, as everywhere; on the way forward they are doubles, which columns reduce.
 //
 // Bounds, in p, are those of homaes-math/src/simd/double_ntt.rs: what is transformed is within 1. Rows that a conversion gave are within 3/2, so their first DFT is
 // within 24.
@@ -98,10 +99,11 @@ static __device__ inline int tiled(int row, int col, int lane) {
 #endif
 }
 
-// x * w mod p for |x| <= 24p, where the quotient of w is rounded twice: within 7p/8. Factors without their quotients take half of the cache.
+// x * w mod p for |x| <= 24p, |w| <= p/2, without the quotient of w, for which the cache has no room: x w / p is rounded twice, which leaves 7p/8.
 static __device__ inline double twisted(Mod k, double x, const double* factor) {
-    double w = __ldg(factor);
-    return mul_by(k, x, w, w * k.inverse);
+    double w = __ldg(factor), h = x * w;
+    double n = fma(h, k.inverse, MAGIC) - MAGIC;
+    return fma(-n, k.p, h) + fma(x, w, -h);
 }
 
 // The axis of 257 of a tile by a warp: thread 2j + lane has column 16 i + j of that lane in x[i], and so of the result, which is not reduced: within
@@ -144,6 +146,16 @@ static __device__ inline void axis257(Mod k, const double* t, int r, double* sha
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from), "n"(bytes) : "memory")
 #define END_GROUP() asm volatile("cp.async.commit_group;" ::: "memory")
 #define WAIT_FOR_ALL_BUT(groups) asm volatile("cp.async.wait_group %0;" ::"n"(groups) : "memory")
+#endif
+
+// Every kernel waits here for those before it, as the GPU prepares it while the last one ends; tables of plans and primes can be read before. To
+// start it sooner, by griddepcontrol.launch_dependents, is slower: blocks that wait keep others from their multiprocessors.
+#ifndef AFTER_THE_LAST
+#if __CUDA_ARCH__ >= 900
+#define AFTER_THE_LAST() asm volatile("griddepcontrol.wait;" ::: "memory")
+#else
+#define AFTER_THE_LAST()
+#endif
 #endif
 
 // a number that all threads of a warp have alike, for the compiler to know

@@ -19,6 +19,8 @@ pub(crate) struct Driver {
     /// pinned memory that no call uses; the GPU may still copy from it
     pinned: Mutex<Vec<Pinned>>,
     functions: HashMap<&'static str, Function>,
+    /// whether a kernel may be prepared before the last one ends
+    starts_early: bool,
     #[cfg(feature = "trace")]
     pub(crate) trace: crate::trace::Trace,
 }
@@ -177,6 +179,7 @@ impl Driver {
             copies,
             pinned: Mutex::default(),
             functions,
+            starts_early: major >= 9,
             #[cfg(feature = "trace")]
             trace: Default::default(),
         };
@@ -347,19 +350,32 @@ impl Driver {
         checked(kernel, function.allow(shared_bytes))?;
         let mut pointers = args::pointers(args);
         let [x, y, z] = grid.map(|g| g as u32);
+        // the GPU may prepare a kernel while the last one ends: all of them wait for it at their beginning
+        let mut early = sys::CUlaunchAttribute {
+            id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+            pad: [0; 4],
+            value: sys::CUlaunchAttributeValue { pad: [0; 64] },
+        };
+        early.value.programmaticStreamSerializationAllowed = 1;
         self.timed(kernel, grid.iter().product::<usize>() * block, || {
             // SAFETY: as the caller vouches; arguments are copied by the call.
             let launched = unsafe {
-                result::launch_kernel(
-                    function.handle,
-                    (x, y, z),
-                    (block as u32, 1, 1),
-                    shared_bytes as u32,
-                    self.stream.cu_stream(),
-                    &mut pointers,
-                )
+                let config = sys::CUlaunchConfig {
+                    gridDimX: x,
+                    gridDimY: y,
+                    gridDimZ: z,
+                    blockDimX: block as u32,
+                    blockDimY: 1,
+                    blockDimZ: 1,
+                    sharedMemBytes: shared_bytes as u32,
+                    hStream: self.stream.cu_stream(),
+                    attrs: &mut early,
+                    numAttrs: u32::from(self.starts_early),
+                };
+                let none = core::ptr::null_mut();
+                sys::cuLaunchKernelEx(&config, function.handle, pointers.as_mut_ptr(), none)
             };
-            checked(kernel, launched)
+            checked(kernel, launched.result())
         })
     }
 

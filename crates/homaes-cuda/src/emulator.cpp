@@ -108,6 +108,7 @@ static long long __double_as_longlong(double x) {
 #define __global__
 #define __constant__
 #define UNIFORM(value) (value)
+#define AFTER_THE_LAST()
 #define COPY(bytes, to, from) memcpy(to, from, bytes)
 #define END_GROUP()
 #define WAIT_FOR_ALL_BUT(groups)

@@ -97,10 +97,11 @@ pub(crate) const NAMES: &[&str] = &[
     "ceiling_nothing",
 ];
 
-#[cfg(all(test, feature = "trace"))]
+#[cfg(test)]
 mod tests {
     use super::*;
 
+    #[cfg(feature = "trace")]
     #[test]
     fn files_of_a_folder_replace_those_built_in() {
         let folder = std::env::temp_dir().join(format!("homaes-kernels-{}", std::process::id()));
@@ -111,5 +112,17 @@ mod tests {
         let rows = FILES.iter().find(|(name, _)| *name == "rows.cu").unwrap().1;
         let built_in: String = FILES.iter().map(|(_, text)| *text).collect();
         assert_eq!(found, built_in.replace(rows, "// other rows\n"));
+    }
+
+    /// One that did not could read what the last one has not written.
+    #[test]
+    fn every_kernel_waits_for_those_before_it() {
+        let files = FILES.iter().filter(|(name, _)| name.ends_with(".cu"));
+        let kernels = files.flat_map(|(_, text)| text.split("extern \"C\" __global__").skip(1));
+        let kernels: Vec<&str> = kernels.collect();
+        assert_eq!(kernels.len(), NAMES.len());
+        for kernel in kernels {
+            assert!(kernel.contains("AFTER_THE_LAST();"), "{kernel}");
+        }
     }
 }

@@ -13,8 +13,11 @@ use std::sync::Arc;
 const BLOCK: usize = 128;
 /// Most warps of a block of rows.
 const MOST_WARPS: usize = 6;
-/// Blocks of rows that a GPU has room for, or less: fewer leave it idle.
-const FEW_BLOCKS: usize = 512;
+/// Of an H100: multiprocessors, bytes of shared memory of one, and warps of rows that its registers have room for. Other GPUs compute the same, with
+/// less of a fit.
+const MULTIPROCESSORS: f64 = 132.0;
+const SHARED: usize = 228 << 10;
+const MOST_RESIDENT: usize = 20;
 /// Doubles that a warp has for a transform.
 const SCRATCH: usize = 16 * 34;
 /// Doubles of the factors that join the axes of columns.
@@ -31,6 +34,8 @@ pub(crate) const MOST_KEYS: usize = 32;
 pub(crate) const MOST_WORDS: usize = 320;
 /// Outputs that share the reading of keys.
 const GROUP: usize = 4;
+/// Terms of a sum whose words are under way.
+const TERMS_AHEAD: usize = 4;
 
 /// A GPU with the primes of a set.
 pub(crate) struct Gpu {
@@ -176,9 +181,9 @@ impl Gpu {
         [words, out]: [u64; 2],
     ) -> Result<()> {
         let tile = self.tile();
-        let warps = warps(&convert.sizes);
-        let sources = convert.sizes.iter().map(|size| size[0]).max().unwrap_or(0);
-        let shared = 8 * (warps * SCRATCH + (sources + 1) * tile);
+        let [x, y] = [self.n() / tile, elements * convert.sizes.len()];
+        let [warps, sharing] = shape(&convert.sizes, x * y, tile);
+        let shared = shared_bytes(&convert.sizes, warps, tile);
         let args = [
             At(tables.at(convert.source_prime)),
             At(tables.at(convert.target_prime)),
@@ -191,9 +196,6 @@ impl Gpu {
             Int(convert.limbs),
             At(out),
         ];
-        let [x, y] = [self.n() / tile, elements * convert.sizes.len()];
-        let targets = convert.sizes.iter().map(|size| size[1]).max().unwrap_or(0);
-        let sharing = (FEW_BLOCKS / (x * y).max(1)).clamp(1, targets.div_ceil(warps).max(1));
         self.launch("rows_convert", [x, y, sharing], [32 * warps, shared], args)
     }
 
@@ -307,7 +309,9 @@ impl Gpu {
             At(out),
         ];
         let groups = t.outputs.div_ceil(GROUP);
-        self.on_words("inner_product", [limbs, groups], args)
+        let shared = 8 * TERMS_AHEAD * (2 + GROUP) * BLOCK;
+        let grid = [self.n() / BLOCK, limbs, groups];
+        self.launch("inner_product", grid, [BLOCK, shared], args)
     }
 
     pub(crate) fn sum_limbs(&self, limbs: usize, [prime_of, a, b, out]: [u64; 4]) -> Result<()> {
@@ -372,28 +376,45 @@ impl Gpu {
     }
 }
 
-/// Warps of a block of rows, for digits with so many sources and targets: as many as have the least to wait for each other. A
-/// source takes about as long as a target.
-fn warps(sizes: &[[usize; 2]]) -> usize {
-    let all = |warps: usize| -> usize {
-        let rounds =
-            |[sources, targets]: [usize; 2]| sources.div_ceil(warps) + targets.div_ceil(warps);
-        warps * sizes.iter().copied().map(rounds).sum::<usize>()
+/// Bytes that a block of rows has in shared memory: a transform of each warp, and coefficients of all sources with their quotients.
+fn shared_bytes(sizes: &[[usize; 2]], warps: usize, tile: usize) -> usize {
+    let sources = sizes.iter().map(|size| size[0]).max().unwrap_or(0);
+    8 * (warps * SCRATCH + (sources + 1) * tile)
+}
+
+/// Warps of a block of rows, and blocks that share the targets of a digit, for digits of so many sources and targets, and so many blocks without
+/// sharing: those that take the least time. A source takes as long as a target, and w warps of a multiprocessor take about w + 12 times as long as one
+/// would if it never waited.
+fn shape(sizes: &[[usize; 2]], blocks: usize, tile: usize) -> [usize; 2] {
+    let time = |[warps, sharing]: [usize; 2]| {
+        let rounds = |&[sources, targets]: &[usize; 2]| {
+            sources.div_ceil(warps) + targets.div_ceil(warps * sharing)
+        };
+        let rounds: usize = sizes.iter().map(rounds).sum();
+        let by_memory = SHARED / (shared_bytes(sizes, warps, tile) + 1024);
+        let room = (warps * by_memory.min(MOST_RESIDENT / warps)) as f64;
+        let all = (blocks * warps * sharing) as f64 / MULTIPROCESSORS;
+        rounds as f64 * (all / room).max(1.0) * (all.min(room) + 12.0)
     };
-    (2..=MOST_WARPS)
-        .rev()
-        .min_by_key(|&warps| all(warps))
-        .unwrap_or(MOST_WARPS)
+    let shapes = (1..=4).flat_map(|sharing| (2..=MOST_WARPS).rev().map(move |w| [w, sharing]));
+    shapes
+        .min_by(|&a, &b| time(a).total_cmp(&time(b)))
+        .unwrap_or([MOST_WARPS, 1])
 }
 
 #[cfg(test)]
 mod tests {
-    use super::warps;
+    use super::shape;
 
     #[test]
     fn warps_do_not_wait_for_each_other() {
-        assert_eq!(warps(&[[5, 10], [5, 10]]), 5);
-        assert_eq!(warps(&[[7, 7]]), 4);
-        assert_eq!(warps(&[[1, 1]]), 2);
+        assert_eq!(shape(&[[5, 10], [5, 10]], 4096, 512), [5, 1]);
+        assert_eq!(shape(&[[7, 7]], 4096, 512), [4, 1]);
+    }
+
+    #[test]
+    fn a_small_batch_is_spread_over_the_gpu() {
+        assert_eq!(shape(&[[5, 10], [5, 10]], 256, 512), [5, 2]);
+        assert_eq!(shape(&[[2, 10]], 128, 512), [5, 2]);
     }
 }

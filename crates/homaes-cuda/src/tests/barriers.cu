@@ -3,6 +3,7 @@
 // The upper half of a block's values, and then the lower half backwards, by the last doubles of its memory. The upper
 // half of the threads ends at once.
 extern "C" __global__ void __launch_bounds__(256, 2) test_block(int offset, const double* in, double* out) {
+    AFTER_THE_LAST();
     DYNAMIC_SHARED(shared);
     int t = threadIdx.x, half = blockDim.x / 2, other = blockDim.x - 1 - t, at = blockIdx.x * blockDim.x;
     if (t >= half) return;
@@ -16,6 +17,7 @@ extern "C" __global__ void __launch_bounds__(256, 2) test_block(int offset, cons
 
 // The sum of each warp by shuffles, and its values in turns by shared memory, where threads take unequal ways.
 extern "C" __global__ void __launch_bounds__(256) test_warp(const double* in, double* sums, double* turned) {
+    AFTER_THE_LAST();
     DYNAMIC_SHARED(shared);
     int t = threadIdx.x, at = blockIdx.x * blockDim.x + t;
     double x = in[at], sum = x;
@@ -36,11 +38,13 @@ struct TestWords {
 };
 
 extern "C" __global__ void test_words(int first, TestWords table, u64* out) {
+    AFTER_THE_LAST();
     int at = blockIdx.x * blockDim.x + threadIdx.x;
     out[at] = table.words[first + at];
 }
 
 extern "C" __global__ void test_without_barrier(int mask, double* out) {
+    AFTER_THE_LAST();
     DYNAMIC_SHARED(shared);
     int t = threadIdx.x;
     shared[t] = 1.0;
@@ -48,11 +52,13 @@ extern "C" __global__ void test_without_barrier(int mask, double* out) {
 }
 
 extern "C" __global__ void test_beyond_memory() {
+    AFTER_THE_LAST();
     DYNAMIC_SHARED(shared);
     shared[blockDim.x] = 1.0;
 }
 
 extern "C" __global__ void test_mixed_barriers() {
+    AFTER_THE_LAST();
     if (threadIdx.x & 1)
         __syncthreads();
     else

@@ -2,6 +2,7 @@
 
 // Copies n doubles of each block's part there and back, `rounds` times each way.
 extern "C" __global__ void __launch_bounds__(256) ceiling_copy(int n, int rounds, double2* a, double2* b) {
+    AFTER_THE_LAST();
     long long first = (long long)blockIdx.x * n;
     for (int round = 0; round < rounds; round++) {
         for (int i = threadIdx.x; i < n; i += blockDim.x) b[first + i] = a[first + i];
@@ -15,6 +16,7 @@ extern "C" __global__ void __launch_bounds__(256) ceiling_copy(int n, int rounds
 // (IMAD.WIDE, and an addition on another pipe).
 extern "C" __global__ void __launch_bounds__(256) ceiling_arithmetic(
     int rounds, int doubles, int integers, double factor, double* outs) {
+    AFTER_THE_LAST();
     int at = blockIdx.x * blockDim.x + threadIdx.x;
     double x[8];
     u64 y[8];
@@ -52,6 +54,7 @@ extern "C" __global__ void __launch_bounds__(256) ceiling_arithmetic(
 
 // Sixteen exchanges of doubles a round.
 extern "C" __global__ void __launch_bounds__(256) ceiling_shuffle(int rounds, double* outs) {
+    AFTER_THE_LAST();
     int at = blockIdx.x * blockDim.x + threadIdx.x;
     double x[8];
 #pragma unroll
@@ -68,6 +71,7 @@ extern "C" __global__ void __launch_bounds__(256) ceiling_shuffle(int rounds, do
 
 // Sixteen loads of doubles a round, from a place that changes.
 extern "C" __global__ void __launch_bounds__(256) ceiling_shared(int rounds, double* outs) {
+    AFTER_THE_LAST();
     DYNAMIC_SHARED(shared);
     int t = threadIdx.x, size = blockDim.x;
     for (int i = 0; i < 16; i++) shared[i * size + t] = i;
@@ -81,4 +85,6 @@ extern "C" __global__ void __launch_bounds__(256) ceiling_shared(int rounds, dou
     outs[blockIdx.x * size + t] = (x[0] + x[1]) + (x[2] + x[3]);
 }
 
-extern "C" __global__ void ceiling_nothing() {}
+extern "C" __global__ void ceiling_nothing() {
+    AFTER_THE_LAST();
+}
