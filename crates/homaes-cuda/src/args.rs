@@ -79,6 +79,15 @@ impl Tables {
         self.words(ints.chunks(2).map(pair))
     }
 
+    /// Bytes, the first one lowest in its word; zeros fill up the last word.
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> usize {
+        self.words(bytes.chunks(8).map(|chunk| {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            u64::from_le_bytes(word)
+        }))
+    }
+
     /// Numbers of primes or places.
     pub(crate) fn places(&mut self, places: impl IntoIterator<Item = usize>) -> usize {
         self.ints(places.into_iter().map(|i| i as i32))

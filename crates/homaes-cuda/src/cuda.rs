@@ -2,12 +2,12 @@
 
 use crate::Error;
 use crate::args::{Tables, factor, least};
-use crate::blocks::Blocks;
 use crate::driver::Driver;
 use crate::kernels::MOST_PRIMES;
 use crate::launch::{Gpu, MOST_ITEMS};
 use crate::memory::{Buffer, Held};
 use crate::plans::Plans;
+use crate::slots::SlotTables;
 use homaes_bgv::device::{Device, KeyPoly, Pass, Plaintext, Processor};
 use homaes_bgv::{Params, Result};
 use homaes_leveled::{Limbs, Lowering, Meter, Poly};
@@ -29,7 +29,7 @@ const MAGIC: f64 = 6_755_399_441_055_744.0;
 pub struct Cuda {
     pub(crate) gpu: Gpu,
     pub(crate) plans: Plans,
-    pub(crate) blocks: Blocks,
+    pub(crate) slots: SlotTables,
     name: String,
     digest: [u8; 32],
 }
@@ -75,7 +75,7 @@ impl Cuda {
         let driver = driver(&roots)?;
         Ok(Self {
             plans: Plans::default(),
-            blocks: Blocks::new(&driver, params.slots())?,
+            slots: SlotTables::new(&driver, params.slots())?,
             name: driver.name()?,
             gpu: Gpu {
                 primes: Buffer::of(&driver, &primes)?,

@@ -31,6 +31,7 @@
 //! | tables of plans, made once | `plans.rs` |
 //! | a key switching, kernel by kernel | `pass.rs` |
 //! | times of kernels (feature `trace`) | `trace.rs` |
+//! | tables of a ring's slots | `slots.rs` |
 //! | public blocks and records | `blocks.rs` |
 //!
 //! A fault of the GPU ends an operation by [`homaes_bgv::Error::Device`] and gives back its memory. Keys stay in memory, so that the batch
@@ -59,6 +60,7 @@ mod launch;
 mod memory;
 mod pass;
 mod plans;
+mod slots;
 mod trace;
 
 #[cfg(test)]
