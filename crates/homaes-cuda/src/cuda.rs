@@ -109,7 +109,8 @@ impl Cuda {
         &self,
         work: impl FnOnce() -> T,
     ) -> core::result::Result<(T, Vec<crate::Timed>), Error> {
-        self.gpu.driver.traced(work)
+        self.wait()?;
+        self.gpu.driver.trace.traced(work)
     }
 
     /// Limbs on this GPU, copied there if need be.

@@ -3,6 +3,7 @@
 use crate::args::{self, Arg};
 use crate::compile;
 use crate::kernels::{MOST_PRIMES, NAMES, ROOTS};
+use crate::trace::Trace;
 use crate::{Card, Error, Result};
 use cudarc::driver::{CudaContext, CudaStream, result, sys};
 use std::collections::HashMap;
@@ -21,8 +22,7 @@ pub(crate) struct Driver {
     functions: HashMap<&'static str, Function>,
     /// whether a kernel may be prepared before the last one ends
     starts_early: bool,
-    #[cfg(feature = "trace")]
-    pub(crate) trace: crate::trace::Trace,
+    pub(crate) trace: Trace,
 }
 
 /// A handle of the driver, which may be used on any thread.
@@ -55,31 +55,6 @@ impl Function {
         unsafe { result::function::set_function_attribute(self.handle, attribute, bytes as i32)? };
         self.shared.fetch_max(bytes, Ordering::Relaxed);
         Ok(())
-    }
-}
-
-/// When the stream came to a place.
-#[cfg(feature = "trace")]
-pub(crate) struct Moment(sys::CUevent);
-
-// SAFETY: handles of events belong to a context, not to a thread.
-#[cfg(feature = "trace")]
-unsafe impl Send for Moment {}
-
-#[cfg(feature = "trace")]
-impl Moment {
-    /// Milliseconds from one to the other, where the stream has come to both.
-    pub(crate) fn between([start, end]: &[Self; 2]) -> Result<f64> {
-        // SAFETY: both are recorded events.
-        checked("a time", unsafe { result::event::elapsed(start.0, end.0) }).map(f64::from)
-    }
-}
-
-#[cfg(feature = "trace")]
-impl Drop for Moment {
-    fn drop(&mut self) {
-        // SAFETY: made by `moment`, and used nowhere else.
-        let _ = unsafe { result::event::destroy(self.0) };
     }
 }
 
@@ -175,13 +150,12 @@ impl Driver {
         keep_memory(&context).map_err(device)?;
         let out = Self {
             context,
+            trace: Trace::new(&stream),
             stream,
             copies,
             pinned: Mutex::default(),
             functions,
             starts_early: major >= 9,
-            #[cfg(feature = "trace")]
-            trace: Default::default(),
         };
         assert!(
             roots.len() <= ROOTS * MOST_PRIMES,
@@ -234,7 +208,7 @@ impl Driver {
     /// There must be so many words at `to`.
     pub(crate) unsafe fn write(&self, to: u64, from: &[u64]) -> Result<()> {
         self.bind()?;
-        self.timed("upload", 8 * from.len(), || {
+        self.trace.timed("upload", 8 * from.len(), || {
             // SAFETY: as the caller vouches; memory that is not pinned is copied before the call returns.
             let written = unsafe { result::memcpy_htod_async(to, from, self.stream.cu_stream()) };
             checked("a copy to it", written)
@@ -247,7 +221,7 @@ impl Driver {
     /// There must be so many words at `from`.
     pub(crate) unsafe fn read(&self, from: u64, to: &mut [u64]) -> Result<()> {
         self.bind()?;
-        self.timed("download", 8 * to.len(), || {
+        self.trace.timed("download", 8 * to.len(), || {
             // SAFETY: as the caller vouches; the stream is waited for while `to` is borrowed.
             let read = unsafe {
                 let stream = self.stream.cu_stream();
@@ -268,7 +242,7 @@ impl Driver {
         let words = &mut pinned.words()[..from.len()];
         words.copy_from_slice(from);
         let stream = self.stream.cu_stream();
-        self.timed("upload", 8 * from.len(), || {
+        self.trace.timed("upload", 8 * from.len(), || {
             // SAFETY: as the caller vouches; pinned memory is not used again, nor given back, before its event.
             checked(at, unsafe { result::memcpy_htod_async(to, words, stream) })
         })?;
@@ -357,7 +331,8 @@ impl Driver {
             value: sys::CUlaunchAttributeValue { pad: [0; 64] },
         };
         early.value.programmaticStreamSerializationAllowed = 1;
-        self.timed(kernel, grid.iter().product::<usize>() * block, || {
+        let threads = grid.iter().product::<usize>() * block;
+        self.trace.timed(kernel, threads, || {
             // SAFETY: as the caller vouches; arguments are copied by the call.
             let launched = unsafe {
                 let config = sys::CUlaunchConfig {
@@ -377,16 +352,6 @@ impl Driver {
             };
             checked(kernel, launched.result())
         })
-    }
-
-    #[cfg(feature = "trace")]
-    pub(crate) fn moment(&self) -> Result<Moment> {
-        let event = result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT);
-        let moment = Moment(checked("an event", event)?);
-        // SAFETY: both are of this context.
-        let recorded = unsafe { result::event::record(moment.0, self.stream.cu_stream()) };
-        checked("an event", recorded)?;
-        Ok(moment)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::args::{self, Arg};
 use crate::kernels::{MOST_PRIMES, NAMES, ROOTS, SOURCE, definitions};
+use crate::trace::Trace;
 use crate::{Card, Error, Result};
 use core::ffi::{CStr, c_char, c_void};
 use std::collections::BTreeMap;
@@ -100,8 +101,7 @@ pub(crate) struct Driver {
     /// bytes that are not given back
     used: AtomicUsize,
     launches: AtomicUsize,
-    #[cfg(feature = "trace")]
-    pub(crate) trace: crate::trace::Trace,
+    pub(crate) trace: Trace,
     /// bytes above which there is no memory; 0 for none
     #[cfg(test)]
     pub(crate) most: AtomicUsize,
@@ -111,17 +111,6 @@ pub(crate) struct Driver {
     /// words that were copied to it
     #[cfg(test)]
     pub(crate) written: AtomicUsize,
-}
-
-/// When a call began or ended.
-#[cfg(feature = "trace")]
-pub(crate) struct Moment(std::time::Instant);
-
-#[cfg(feature = "trace")]
-impl Moment {
-    pub(crate) fn between([start, end]: &[Self; 2]) -> Result<f64> {
-        Ok(end.0.duration_since(start.0).as_secs_f64() * 1e3)
-    }
 }
 
 impl Driver {
@@ -138,7 +127,6 @@ impl Driver {
             faulty,
             used: AtomicUsize::default(),
             launches: AtomicUsize::default(),
-            #[cfg(feature = "trace")]
             trace: Default::default(),
             #[cfg(test)]
             most: AtomicUsize::default(),
@@ -215,7 +203,7 @@ impl Driver {
     pub(crate) unsafe fn write(&self, to: u64, from: &[u64]) -> Result<()> {
         #[cfg(test)]
         self.written.fetch_add(from.len(), Ordering::Relaxed);
-        self.timed("upload", 8 * from.len(), || {
+        self.trace.timed("upload", 8 * from.len(), || {
             // SAFETY: as the caller vouches.
             unsafe { core::ptr::copy_nonoverlapping(from.as_ptr(), to as *mut u64, from.len()) }
             Ok(())
@@ -231,7 +219,7 @@ impl Driver {
             let why = "as the test says".into();
             return Err(Error::Fault { at, why });
         }
-        self.timed("download", 8 * to.len(), || {
+        self.trace.timed("download", 8 * to.len(), || {
             // SAFETY: as the caller vouches.
             unsafe { core::ptr::copy_nonoverlapping(from as *const u64, to.as_mut_ptr(), to.len()) }
             Ok(())
@@ -264,12 +252,6 @@ impl Driver {
         Ok(())
     }
 
-    #[cfg(feature = "trace")]
-    #[expect(clippy::unnecessary_wraps, reason = "as the driver of a GPU")]
-    pub(crate) fn moment(&self) -> Result<Moment> {
-        Ok(Moment(std::time::Instant::now()))
-    }
-
     /// # Safety
     /// The arguments must be those that the source declares, and memory must hold what the kernel reads and writes in this grid.
     pub(crate) unsafe fn launch(
@@ -292,7 +274,7 @@ impl Driver {
         let odd = number % 2 == 1;
         let name = CString::new(kernel).expect("a name");
         let library = self.library.lock().unwrap_or_else(PoisonError::into_inner);
-        self.timed(kernel, threads, || {
+        self.trace.timed(kernel, threads, || {
             // SAFETY: the function is declared so in `emulator.cpp`; arguments are as the caller vouches.
             let fault = unsafe {
                 let launch = library.get::<Launch>(CStr::to_bytes_with_nul(c"emulator_launch"));

@@ -1,4 +1,4 @@
-//! How long kernels and copies take on the GPU (feature `trace`).
+//! How long kernels and copies take on the GPU, with feature `trace`; without it nothing is timed.
 
 #[cfg(feature = "trace")]
 pub use on::Timed;
@@ -6,8 +6,16 @@ pub use on::Timed;
 pub(crate) use on::Trace;
 
 #[cfg(not(feature = "trace"))]
-impl crate::driver::Driver {
-    /// Makes a call that puts work on the stream.
+#[derive(Default)]
+pub(crate) struct Trace;
+
+#[cfg(not(feature = "trace"))]
+impl Trace {
+    #[cfg(not(feature = "emulator"))]
+    pub(crate) fn new<S>(_stream: &S) -> Self {
+        Self
+    }
+
     pub(crate) fn timed(
         &self,
         _name: &'static str,
@@ -20,8 +28,8 @@ impl crate::driver::Driver {
 
 #[cfg(feature = "trace")]
 mod on {
+    use super::clock::{Clock, Moment};
     use crate::Result;
-    use crate::driver::{Driver, Moment};
     use std::collections::BTreeMap;
     use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -45,31 +53,40 @@ mod on {
         span: [Moment; 2],
     }
 
-    /// Calls that were timed; nothing if nobody wants to know.
-    #[derive(Default)]
-    pub(crate) struct Trace(Mutex<Option<Vec<Call>>>);
-
-    impl Trace {
-        fn calls(&self) -> MutexGuard<'_, Option<Vec<Call>>> {
-            self.0.lock().unwrap_or_else(PoisonError::into_inner)
-        }
+    /// Calls that put work on a stream, while somebody wants their times.
+    #[cfg_attr(feature = "emulator", derive(Default))]
+    pub(crate) struct Trace {
+        clock: Clock,
+        calls: Mutex<Option<Vec<Call>>>,
     }
 
-    impl Driver {
-        /// Makes a call that puts work on the stream: of `size` threads or bytes.
+    impl Trace {
+        #[cfg(not(feature = "emulator"))]
+        pub(crate) fn new(stream: &Clock) -> Self {
+            Self {
+                clock: stream.clone(),
+                calls: Mutex::default(),
+            }
+        }
+
+        fn calls(&self) -> MutexGuard<'_, Option<Vec<Call>>> {
+            self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+        }
+
+        /// Makes a call of `size` threads or bytes.
         pub(crate) fn timed(
             &self,
             name: &'static str,
             size: usize,
             call: impl FnOnce() -> Result<()>,
         ) -> Result<()> {
-            if self.trace.calls().is_none() {
+            if self.calls().is_none() {
                 return call();
             }
-            let start = self.moment()?;
+            let start = Moment::of(&self.clock)?;
             call()?;
-            let span = [start, self.moment()?];
-            if let Some(calls) = &mut *self.trace.calls() {
+            let span = [start, Moment::of(&self.clock)?];
+            if let Some(calls) = &mut *self.calls() {
                 calls.push(Call { name, size, span });
             }
             Ok(())
@@ -77,10 +94,9 @@ mod on {
 
         /// What `work` gives, and its calls, the longest first.
         pub(crate) fn traced<T>(&self, work: impl FnOnce() -> T) -> Result<(T, Vec<Timed>)> {
-            *self.trace.calls() = Some(Vec::new());
+            *self.calls() = Some(Vec::new());
             let out = work();
-            let calls = self.trace.calls().take();
-            self.wait()?;
+            let calls = self.calls().take();
             let mut all: BTreeMap<&str, Timed> = BTreeMap::new();
             for call in calls.into_iter().flatten() {
                 let timed = all.entry(call.name).or_default();
@@ -92,6 +108,77 @@ mod on {
             let mut all: Vec<Timed> = all.into_values().collect();
             all.sort_by(|a, b| b.ms.total_cmp(&a.ms));
             Ok((out, all))
+        }
+    }
+}
+
+#[cfg(all(feature = "trace", feature = "emulator"))]
+mod clock {
+    use crate::Result;
+    use std::time::Instant;
+
+    pub(super) type Clock = ();
+
+    pub(super) struct Moment(Instant);
+
+    #[expect(clippy::unnecessary_wraps, reason = "as with a GPU")]
+    impl Moment {
+        pub(super) fn of((): &Clock) -> Result<Self> {
+            Ok(Self(Instant::now()))
+        }
+
+        /// Milliseconds from one to the other.
+        pub(super) fn between([start, end]: &[Self; 2]) -> Result<f64> {
+            Ok(end.0.duration_since(start.0).as_secs_f64() * 1e3)
+        }
+    }
+}
+
+#[cfg(all(feature = "trace", not(feature = "emulator")))]
+#[expect(unsafe_code, reason = "events of the driver")]
+mod clock {
+    use crate::{Error, Result};
+    use cudarc::driver::{CudaStream, DriverError, result::event, sys};
+    use std::sync::Arc;
+
+    pub(super) type Clock = Arc<CudaStream>;
+
+    /// When the stream comes to a place.
+    pub(super) struct Moment(sys::CUevent);
+
+    // SAFETY: handles of events belong to a context, not to a thread.
+    unsafe impl Send for Moment {}
+
+    fn checked<T>(result: Result<T, DriverError>) -> Result<T> {
+        result.map_err(|e| Error::Fault {
+            at: "an event",
+            why: e.to_string(),
+        })
+    }
+
+    impl Moment {
+        /// The place after all that was put on the stream.
+        pub(super) fn of(stream: &Clock) -> Result<Self> {
+            let created = event::create(sys::CUevent_flags::CU_EVENT_DEFAULT);
+            let moment = Self(checked(created)?);
+            // SAFETY: event and stream are of the context that callers have bound.
+            checked(unsafe { event::record(moment.0, stream.cu_stream()) })?;
+            Ok(moment)
+        }
+
+        /// Milliseconds from one to the other; waits for both.
+        pub(super) fn between([start, end]: &[Self; 2]) -> Result<f64> {
+            // SAFETY: both are recorded events.
+            let elapsed =
+                unsafe { event::synchronize(end.0).and_then(|()| event::elapsed(start.0, end.0)) };
+            checked(elapsed).map(f64::from)
+        }
+    }
+
+    impl Drop for Moment {
+        fn drop(&mut self) {
+            // SAFETY: made by `of`, and used nowhere else.
+            let _ = unsafe { event::destroy(self.0) };
         }
     }
 }
