@@ -31,14 +31,12 @@ use crate::keys::{EvalKey, EvalKeyFile, KeyDigit, SecretKey, Target, key_stream,
 use crate::keyswitch::{KeyPoly, SwitchKey};
 use crate::noise::Noise;
 use crate::params::{KeyPart, Params};
+use crate::residues::{poly_bytes, put_poly, take_poly};
 use homaes_aes::{Direction, KeySize, Layout};
-use homaes_leveled::Poly;
-use homaes_math::Words;
 use homaes_math::sample::Seed;
 use homaes_scheme::read::{self, SEED_BYTES};
 use homaes_scheme::{FieldError, Owner, Record, Records, Wrapped};
 use homaes_wire::{Contents, Decoder, Encoder, Header, KeyId, Kind, Reader, WireError, packed_len};
-use rayon::prelude::*;
 use std::io::Read;
 use std::sync::Arc;
 use zeroize::{Zeroize, Zeroizing};
@@ -52,43 +50,6 @@ const NOISE_BYTES: usize = 17;
 /// First byte of a value's record. No ciphertext has this level, so a value is not read as a batch, which has the bound
 /// of AES.
 const VALUE: u8 = 0;
-
-/// Bytes of one polynomial modulo the primes of `basis`.
-fn poly_bytes(params: &Params, basis: &[usize]) -> u64 {
-    let limbs = basis.iter();
-    limbs
-        .map(|&i| packed_len(params.ring().n(), params.modulus(i).bits()) as u64)
-        .sum()
-}
-
-fn put_poly(params: &Params, basis: &[usize], poly: &Poly, mut out: Encoder) -> Encoder {
-    let mut canonical = Words::scratch(params.ring().n());
-    for (limb, &i) in poly.limbs.iter().zip(basis) {
-        let m = params.modulus(i);
-        for (c, &x) in canonical.iter_mut().zip(limb.iter()) {
-            *c = m.canonical(x);
-        }
-        out = out.residues(m.p(), &canonical);
-    }
-    out
-}
-
-fn take_poly(
-    params: &Params,
-    basis: &[usize],
-    what: &'static str,
-    input: &mut Decoder<'_>,
-) -> Result<Poly> {
-    let n = params.ring().n();
-    let limbs = basis.iter().map(|&i| {
-        let mut limb = Words::scratch(n);
-        input.residues_into(what, params.modulus(i).p(), &mut limb)?;
-        Ok(limb)
-    });
-    Ok(Poly {
-        limbs: limbs.collect::<Result<_>>()?,
-    })
-}
 
 /// The next record, which must be number `expected` and have `len` bytes.
 fn record<R: Read>(r: &mut Reader<R>, tag: u16, expected: u64, len: u64) -> Result<Vec<u8>> {
@@ -497,22 +458,6 @@ pub(crate) fn encode_batch_on(
     let parts = state.ciphertexts.iter().flat_map(|c| &c.parts);
     device.pack(params, basis, &parts.collect::<Vec<_>>(), &mut halves)?;
     Ok(body)
-}
-
-/// See [`Device::pack`]: on the processor.
-pub(crate) fn pack(
-    params: &Params,
-    basis: &[usize],
-    all: &[&Poly],
-    out: &mut [&mut [u8]],
-) -> Result<()> {
-    let each = all.par_iter().zip(out).with_max_len(1);
-    each.try_for_each(|(poly, out)| {
-        poly.limbs.fetch()?;
-        let packed = put_poly(params, basis, poly, Encoder::with_capacity(out.len()));
-        out.copy_from_slice(&packed.finish());
-        Ok(())
-    })
 }
 
 /// Level and noise.

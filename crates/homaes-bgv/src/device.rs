@@ -3,10 +3,10 @@
 //! An [`Evaluator`](crate::Evaluator) gives its [`Device`] polynomials and gets polynomials back; it does not look into them. A device may leave results in its own memory
 //! ([`Limbs`](homaes_leveled::Limbs)): the next operation finds them there, and whatever else reads them gets a copy.
 
-use crate::codec;
 use crate::encrypt;
 use crate::error::Result;
 use crate::params::Params;
+use crate::residues;
 use homaes_leveled::{Lowering, Meter, Poly};
 use rayon::prelude::*;
 
@@ -86,7 +86,7 @@ pub trait Device: Send + Sync {
         all: &[&Poly],
         out: &mut [&mut [u8]],
     ) -> Result<()> {
-        codec::pack(params, basis, all, out)
+        residues::pack(params, basis, all, out)
     }
 
     /// Copies `a` to the device's memory, for operations to come. They do so themselves with what is not there.

@@ -84,6 +84,7 @@ pub mod noise;
 mod params;
 mod plan;
 pub mod quality;
+mod residues;
 mod row_constant;
 pub mod scan;
 pub mod sets;
