@@ -12,8 +12,8 @@
 //! # }
 //! ```
 //!
-//! Measured on an H200 with `bgv/aes128`, keys in place, from public blocks in memory to ciphertexts on the GPU: 57 ms for a sliced batch of
-//! 2048 blocks, 10 to 11 ms for a packed one of 128. Downloading adds 6 to 8 ms and 0.4 ms. The first batch also copies the keys, in 0.1 to 0.2 s.
+//! On an H200 with `bgv/aes128`, keys in place, a sliced batch of 2048 blocks takes 25 ms and a packed one of 128 takes 4.5 ms
+//! (`docs/speed.md`). The first batch also copies the keys, in 0.16 to 0.2 s.
 //!
 //! The driver of CUDA 13 and its compiler NVRTC are opened at run time. Nothing of CUDA is needed to build. Compiled
 //! kernels are kept in the user's folder of caches, and NVRTC is not needed where they are.
