@@ -7,7 +7,9 @@ use crate::encrypt;
 use crate::error::Result;
 use crate::params::Params;
 use crate::residues;
-use homaes_leveled::{Lowering, Meter, Poly};
+use crate::row_constant;
+use homaes_leveled::{Lowering, Meter, Poly, Stage};
+use homaes_math::kernel::{self, RowTerm};
 use rayon::prelude::*;
 
 pub use crate::encrypt::Plaintext;
@@ -40,6 +42,28 @@ pub trait Device: Send + Sync {
         plan: &Lowering,
         all: &[&Poly],
     ) -> Result<Vec<Poly>>;
+
+    /// MixColumns of columns of four ciphertexts over the primes `basis`: row r of a column becomes Σ_j c_j times row r + j, where c_j is the sum of ζ_17^k over
+    /// the exponents `mix[j]`.
+    ///
+    /// # Errors
+    /// [`Error::Device`](crate::Error::Device) if the device fails.
+    fn mix_columns(
+        &self,
+        params: &Params,
+        meter: &Meter,
+        basis: &[usize],
+        mix: &[Vec<u8>; 4],
+        columns: &[[&[Poly; 2]; 4]],
+    ) -> Result<Vec<[[Poly; 2]; 4]>> {
+        let column = |b: &[&[Poly; 2]; 4]| {
+            for part in b.iter().copied().flatten() {
+                part.limbs.fetch()?;
+            }
+            Ok(mix_column(params, meter, basis, mix, *b))
+        };
+        columns.iter().map(column).collect()
+    }
 
     /// Adds `b` to `a`, over the primes `basis`.
     ///
@@ -102,6 +126,40 @@ pub trait Device: Send + Sync {
     fn download(&self, a: &Poly) -> Result<()> {
         Ok(a.limbs.fetch()?)
     }
+}
+
+fn mix_column(
+    params: &Params,
+    meter: &Meter,
+    basis: &[usize],
+    mix: &[Vec<u8>; 4],
+    b: [&[Poly; 2]; 4],
+) -> [[Poly; 2]; 4] {
+    let ring = params.ring();
+    let mut out = [(); 4].map(|()| [(); 2].map(|()| Poly::scratch(ring.n(), basis.len())));
+    for (at, &i) in basis.iter().enumerate() {
+        let constants = mix
+            .each_ref()
+            .map(|e| row_constant::by_row(params, i, e, 1));
+        // term j of row r reads row r + j, for both parts
+        let sources: [[&[u64]; 4]; 8] = core::array::from_fn(|k| {
+            core::array::from_fn(|r| &*b[(r + k / 2) % 4][k % 2].limbs[at])
+        });
+        let terms = sources.iter().enumerate().map(|(k, sources)| RowTerm {
+            sources,
+            map: params.frobenius(0),
+            by_row: &constants[k / 2],
+            second: k % 2 == 1,
+        });
+        let terms: Vec<RowTerm<'_>> = terms.collect();
+        let mut sums = out
+            .each_mut()
+            .map(|parts| parts.each_mut().map(|part| &mut part.limbs[at][..]));
+        meter.time(Stage::Elementwise, || {
+            kernel::inner_product(ring, params.modulus(i), &[], &terms, &mut sums);
+        });
+    }
+    out
 }
 
 /// The processor that the program runs on.

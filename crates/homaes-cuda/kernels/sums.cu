@@ -157,6 +157,27 @@ extern "C" __global__ void __launch_bounds__(128, 6) inner_product(
     }
 }
 
+// MixColumns of columns of four items, word by word: item r of a column becomes Σ_j c_j times item r + j. Sources are by column, part and row, results by
+// column, row and part. The constants are by limb, row of the ring and j.
+extern "C" __global__ void __launch_bounds__(128) mix_columns(
+    const double* primes, const int* prime_of, const double* constants, const __grid_constant__ Sources sources, u64* outs) {
+    AFTER_THE_LAST();
+    int limb = blockIdx.y, limbs = gridDim.y, column = blockIdx.z >> 1, part = blockIdx.z & 1;
+    Mod k = modulus(prime_at(primes, prime_of[limb]));
+    int at = blockIdx.x * blockDim.x + threadIdx.x, row = (at >> 3) / COLS;
+    const double* c = constants + 8 * (16 * limb + row);
+    double x[4];
+#pragma unroll
+    for (int r = 0; r < 4; r++) x[r] = centred(k, sources.at[4 * blockIdx.z + r][limb * N + at]);
+#pragma unroll
+    for (int r = 0; r < 4; r++) {
+        double sum = 0.0;
+#pragma unroll
+        for (int j = 0; j < 4; j++) sum += mul_const(k, x[(r + j) & 3], c + 2 * j);
+        outs[((long long)((4 * column + r) * 2 + part) * limbs + limb) * N + at] = lazy(k, reduce(k, sum));
+    }
+}
+
 // a + b.
 extern "C" __global__ void __launch_bounds__(128) sum_limbs(const double* primes, const int* prime_of, const u64* a, const u64* b, u64* out) {
     AFTER_THE_LAST();

@@ -226,6 +226,24 @@ impl Device for Cuda {
         self.lower(params, plan, all)
     }
 
+    fn mix_columns(
+        &self,
+        params: &Params,
+        meter: &Meter,
+        basis: &[usize],
+        mix: &[Vec<u8>; 4],
+        columns: &[[&[Poly; 2]; 4]],
+    ) -> Result<Vec<[[Poly; 2]; 4]>> {
+        if !self.is_for(params) {
+            return Processor.mix_columns(params, meter, basis, mix, columns);
+        }
+        let mut out = Vec::with_capacity(columns.len());
+        for columns in columns.chunks(MOST_ITEMS / 8) {
+            out.extend(self.mix(params, basis, mix, columns)?);
+        }
+        Ok(out)
+    }
+
     fn add(&self, params: &Params, basis: &[usize], a: &mut Poly, b: &Poly) -> Result<()> {
         if !self.is_for(params) {
             return Processor.add(params, basis, a, b);

@@ -68,6 +68,7 @@ pub(crate) const NAMES: &[&str] = &[
     "parts_columns",
     "key_columns",
     "inner_product",
+    "mix_columns",
     "sum_limbs",
     "block_values",
     "block_coefficients",

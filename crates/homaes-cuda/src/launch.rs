@@ -314,6 +314,20 @@ impl Gpu {
         self.launch("inner_product", grid, [BLOCK, shared], args)
     }
 
+    /// `sources` are by column, part and row.
+    pub(crate) fn mix_columns(
+        &self,
+        limbs: usize,
+        [prime_of, constants]: [u64; 2],
+        sources: &[u64],
+        out: u64,
+    ) -> Result<()> {
+        let size = [limbs, sources.len() / 4];
+        let sources = Words(padded(sources.iter().copied(), MOST_ITEMS));
+        let args = [At(prime_of), At(constants), sources, At(out)];
+        self.on_words("mix_columns", size, args)
+    }
+
     pub(crate) fn sum_limbs(&self, limbs: usize, [prime_of, a, b, out]: [u64; 4]) -> Result<()> {
         self.on_words("sum_limbs", [limbs, 1], [prime_of, a, b, out].map(At))
     }

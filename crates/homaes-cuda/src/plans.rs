@@ -54,6 +54,8 @@ pub(crate) struct Plans {
     switches: ByContent<SwitchEntry>,
     lowerings: ByContent<Placed<LoweringTables>>,
     bases: ByContent<Placed<usize>>,
+    /// numbers of primes, and constants of MixColumns by prime and row
+    mixings: ByContent<Placed<[usize; 2]>>,
 }
 
 /// A key switching's own tables, and constants of the last kinds of passes by it, each by what it was made of.
@@ -139,6 +141,38 @@ impl Plans {
                 tables: Placed::new(driver, |tables| switch_tables(params, plan, tables))?,
                 constants: Mutex::default(),
             }))
+        })
+    }
+
+    /// The constants of MixColumns over a basis: four for each prime and row.
+    pub(crate) fn mixing(
+        &self,
+        driver: &Arc<Driver>,
+        params: &Params,
+        basis: &[usize],
+        mix: &[Vec<u8>; 4],
+    ) -> Result<Arc<Placed<[usize; 2]>>> {
+        let mut key = Vec::new();
+        put_places(&mut key, basis);
+        for exponents in mix {
+            put(&mut key, exponents.iter().map(|&e| u64::from(e)));
+        }
+        kept(&self.mixings, key, || {
+            Placed::new(driver, |tables| {
+                let mut constants = Vec::new();
+                for &i in basis {
+                    let t = params.pool().transform(i);
+                    let values = mix.each_ref().map(|exponents| t.row_values(exponents));
+                    for row in 0..ROWS {
+                        let row = values.each_ref().map(|values| values[row]);
+                        constants.extend(row.iter().flat_map(|&c| factor(t.modulus(), c)));
+                    }
+                }
+                [
+                    tables.places(basis.iter().copied()),
+                    tables.reals(constants),
+                ]
+            })
         })
     }
 

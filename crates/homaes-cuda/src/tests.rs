@@ -168,6 +168,29 @@ impl Device for Compared {
         Processor.mod_down(params, meter, plan, all)
     }
 
+    fn mix_columns(
+        &self,
+        params: &Params,
+        meter: &Meter,
+        basis: &[usize],
+        mix: &[Vec<u8>; 4],
+        columns: &[[&[Poly; 2]; 4]],
+    ) -> Result<Vec<[[Poly; 2]; 4]>> {
+        // more than are mixed in one call
+        let made: Vec<[Poly; 2]> = (0..36)
+            .map(|seed| [1, 2].map(|part| edges(params, basis, 100 * part + seed)))
+            .collect();
+        let edged = made.as_chunks().0.iter().map(|b: &[_; 4]| b.each_ref());
+        let edged: Vec<[&[Poly; 2]; 4]> = edged.collect();
+        let [found, want] = [&self.cuda as &dyn Device, &Processor].map(|device| {
+            let mixed = device.mix_columns(params, meter, basis, mix, &edged);
+            let polys = mixed.unwrap().into_iter().flatten().flatten();
+            polys.collect::<Vec<Poly>>()
+        });
+        self.compare(params, basis, &found, &want);
+        Processor.mix_columns(params, meter, basis, mix, columns)
+    }
+
     fn add(&self, params: &Params, basis: &[usize], a: &mut Poly, b: &Poly) -> Result<()> {
         let x = edges(params, basis, 1);
         let [mut found, mut want] = [x.clone(), x];

@@ -33,12 +33,9 @@ use crate::evaluate::Evaluator;
 use crate::images::Image;
 use crate::keys::{EvalKey, Target};
 use crate::keyswitch::Post;
-use crate::row_constant;
 use homaes_aes::state::shift_source;
 use homaes_aes::{Direction, Rounds};
 use homaes_leveled::Poly;
-use homaes_leveled::Stage;
-use homaes_math::kernel::{self, RowTerm};
 use homaes_scheme::Cancel;
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -98,9 +95,8 @@ impl<'k> SlicedAes<'k> {
                 eval.sum_of_images(plan, &self.bytes, c127, bytes, calls, add)
             }
             (Direction::Decrypt, true) => {
-                let mixed = c127.as_chunks().0.iter().map(|b| self.mix_ciphertexts(*b));
-                let mixed: Vec<Vec<Ciphertext>> = mixed.collect::<Result<_>>()?;
-                let mixed: Vec<&Ciphertext> = mixed.iter().flatten().collect();
+                let mixed = self.mix_ciphertexts(c127)?;
+                let mixed: Vec<&Ciphertext> = mixed.iter().collect();
                 eval.sum_of_images(plan, &self.bytes, &mixed, bytes, calls, add)
             }
             (Direction::Decrypt, false) => {
@@ -109,52 +105,24 @@ impl<'k> SlicedAes<'k> {
         }
     }
 
-    /// Σ_j c'_j b_{r+j} for the four rows r.
-    fn mix_ciphertexts(&self, b: [&Ciphertext; 4]) -> Result<Vec<Ciphertext>> {
-        for c in b {
-            c.fetch()?;
-        }
-        let params = self.eval.params();
+    /// Σ_j c'_j b_{r+j} for the four rows r of each column.
+    fn mix_ciphertexts(&self, b: &[&Ciphertext]) -> Result<Vec<Ciphertext>> {
         let level = b[0].level;
-        let basis = params.basis(level);
-        let n = params.ring().n();
+        let (params, device) = (self.eval.params(), self.eval.device());
         let power = self.linear.mean_powers()[1];
-        let mut out: Vec<Ciphertext> = b
-            .iter()
-            .map(|c| Ciphertext {
-                owner: c.owner,
-                level,
-                parts: [(); 2].map(|()| Poly::scratch(n, basis.len())),
-                noise: c.noise.scaled(power),
-                history: History::AES,
-            })
-            .collect();
-        for (at, &i) in basis.iter().enumerate() {
-            let constants = self.linear.mix.each_ref();
-            let constants = constants.map(|e| row_constant::by_row(params, i, e, 1));
-            // term j of row r reads row r + j, for both parts
-            let sources: Vec<[&[u64]; 4]> = (0..8)
-                .map(|k| core::array::from_fn(|r| &*b[(r + k / 2) % 4].parts[k % 2].limbs[at]))
-                .collect();
-            let terms: Vec<RowTerm<'_>> = sources
-                .iter()
-                .enumerate()
-                .map(|(k, sources)| RowTerm {
-                    sources,
-                    map: params.frobenius(0),
-                    by_row: &constants[k / 2],
-                    second: k % 2 == 1,
-                })
-                .collect();
-            let mut sums: Vec<[&mut [u64]; 2]> = out
-                .iter_mut()
-                .map(|c| c.parts.each_mut().map(|p| &mut p.limbs[at][..]))
-                .collect();
-            self.eval.meter().time(Stage::Elementwise, || {
-                kernel::inner_product(params.ring(), params.modulus(i), &[], &terms, &mut sums);
-            });
-        }
-        Ok(out)
+        let columns = b.as_chunks().0.iter();
+        let columns: Vec<[&[Poly; 2]; 4]> = columns.map(|b| b.map(|c| &c.parts)).collect();
+        let (meter, basis) = (self.eval.meter(), params.basis(level));
+        let mixed = device.mix_columns(params, meter, basis, &self.linear.mix, &columns)?;
+        let ciphertexts = mixed.into_iter().flatten().zip(b);
+        let ciphertexts = ciphertexts.map(|(parts, c)| Ciphertext {
+            owner: c.owner,
+            level,
+            parts,
+            noise: c.noise.scaled(power),
+            history: History::AES,
+        });
+        Ok(ciphertexts.collect())
     }
 }
 
