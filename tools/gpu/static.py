@@ -1,4 +1,5 @@
-"""Registers and instructions of each kernel for GPUs, as NVRTC compiles it for the H100. It needs no GPU.
+"""Registers and instructions of each kernel for GPUs, as NVRTC compiles it in doubles for the H100, and in integers for
+the RTX 40. It needs no GPU.
 
     python3 tools/gpu/static.py                 # prints the table
     python3 tools/gpu/static.py --check         # compares it with static.txt
@@ -25,7 +26,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 CRATE = ROOT / "crates/homaes-cuda"
 TABLE = ROOT / "tools/gpu/static.txt"
 PACKAGES = ["nvidia-cuda-nvrtc==13.0.88", "nvidia-cuda-nvdisasm==13.5.37"]
-ARCHITECTURE = "sm_90"
+# architecture by arithmetic, as kernels' files are called
+TARGETS = {"double": "sm_90", "u64": "sm_89"}
 PIPES = {
     "double": "DADD DFMA DMUL DSETP DMNMX",
     "shuffle": "SHFL",
@@ -49,7 +51,8 @@ def main() -> int:
     install(args.tools)
     if args.install:
         return 0
-    text = table(compiled(args.tools, *source(args.kernels)), args.tools)
+    programs = {t: compiled(args.tools, t, *source(args.kernels, t)) for t in TARGETS}
+    text = "\n".join(table(target, program, args.tools) for target, program in programs.items())
     if not args.check:
         sys.stdout.write(text)
         return 0
@@ -70,10 +73,12 @@ def install(folder: pathlib.Path) -> None:
             sys.exit("pip cannot install the compiler and the disassembler; they need x86-64 and PyPI")
 
 
-def source(folder: pathlib.Path) -> tuple[str, list[str]]:
-    """The text of the kernels, and the compiler's options."""
+def source(folder: pathlib.Path, target: str) -> tuple[str, list[str]]:
+    """The text of the kernels in one arithmetic, and the compiler's options."""
     rust = (CRATE / "src/kernels.rs").read_text()
     files = re.findall(r'include_str!\("\.\./kernels/([^"]*)"\)', rust)
+    others = tuple(f"_{other}.h" for other in TARGETS if other != target)
+    files = [f for f in files if not f.endswith(others)]
     (options,) = re.findall(r"OPTIONS[^=]*= &?\[(.*?)\];", rust, re.DOTALL)
     (most,) = re.findall(r"MOST_PRIMES: usize = (\d+);", rust)
     # the columns of the secure sets
@@ -81,13 +86,13 @@ def source(folder: pathlib.Path) -> tuple[str, list[str]]:
     return "".join((folder / f).read_text() for f in files), options
 
 
-def compiled(tools: pathlib.Path, text: str, options: list[str]) -> tuple[bytes, str]:
+def compiled(tools: pathlib.Path, target: str, text: str, options: list[str]) -> tuple[bytes, str]:
     """The program for the GPU, and what the assembler says of it."""
     (builtins,) = tools.glob("nvidia/cu13/lib/libnvrtc-builtins.so*")
     ctypes.CDLL(builtins, mode=ctypes.RTLD_GLOBAL)
     nvrtc = ctypes.CDLL(tools / "nvidia/cu13/lib/libnvrtc.so.13")
     program = ctypes.c_void_p()
-    options = [f"--gpu-architecture={ARCHITECTURE}", "--ptxas-options=-v", *options]
+    options = [f"--gpu-architecture={TARGETS[target]}", "--ptxas-options=-v", *options]
     array = (ctypes.c_char_p * len(options))(*(o.encode() for o in options))
     nvrtc.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"kernels.cu", 0, None, None)
     failed = nvrtc.nvrtcCompileProgram(program, len(options), array)
@@ -105,7 +110,7 @@ def compiled(tools: pathlib.Path, text: str, options: list[str]) -> tuple[bytes,
     return output("CUBIN"), log
 
 
-def table(program: tuple[bytes, str], tools: pathlib.Path) -> str:
+def table(target: str, program: tuple[bytes, str], tools: pathlib.Path) -> str:
     binary, log = program
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(binary)
@@ -117,7 +122,7 @@ def table(program: tuple[bytes, str], tools: pathlib.Path) -> str:
     widths = [max(len(r[i]) for r in rows) for i in range(len(head))]
     rows = [[name.ljust(widths[0]), *map(str.rjust, numbers, widths[1:])] for name, *numbers in rows]
     notes = [
-        f"Kernels of homaes-cuda for {ARCHITECTURE} by {', '.join(PACKAGES)}; written by static.py.",
+        f"Kernels of homaes-cuda, {target}, for {TARGETS[target]} by {', '.join(PACKAGES)}.",
         "Registers of a thread; bytes stored to local memory for want of registers; bytes of static shared memory;",
         "instructions in all and by pipe, where `integer` has the rest; those of the longest loop, and its double ones.",
     ]

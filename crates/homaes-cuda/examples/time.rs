@@ -1,4 +1,4 @@
-//! Times AES on a GPU: `time SET STEP…` prints a line of JSON for each step. For tools/gpu/run.
+//! Times AES on a GPU: `time SET [doubles|integers] STEP…` prints a line of JSON for each step. For tools/gpu/run.
 //!
 //! | step | |
 //! |---|---|
@@ -13,7 +13,7 @@
 use homaes_aes::{Block, Direction, Layout, RoundKeys};
 use homaes_bgv::device::Device;
 use homaes_bgv::{Aes, EvalKey, Params, SecretKey, WrappedKey, Wrapping, sets};
-use homaes_cuda::{Cuda, Timed};
+use homaes_cuda::{Arithmetic, Cuda, Timed};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use std::error::Error;
@@ -27,9 +27,17 @@ fn main() -> Result<()> {
     let [name, steps @ ..] = &args[..] else {
         return Err("usage: time SET STEP…, with steps as sliced=5".into());
     };
+    let (arithmetic, steps) = match steps {
+        [first, rest @ ..] if first == "doubles" => (Some(Arithmetic::Doubles), rest),
+        [first, rest @ ..] if first == "integers" => (Some(Arithmetic::Integers), rest),
+        _ => (None, steps),
+    };
     let start = Instant::now();
     let params = Params::new(sets::by_name(name).ok_or("no such set")?)?;
-    let cuda = Arc::new(Cuda::new(&params, 0)?);
+    let cuda = Arc::new(match arithmetic {
+        Some(arithmetic) => Cuda::alone(&params, arithmetic)?,
+        None => Cuda::new(&params, 0)?,
+    });
     let compiled = ms(start);
     let start = Instant::now();
     let mut rng = ChaCha20Rng::from_seed([7; 32]);

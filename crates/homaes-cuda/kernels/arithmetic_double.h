@@ -7,12 +7,18 @@
 // R = 2^52 in evaluation form, as on the processor.
 
 typedef unsigned long long u64;
+typedef double num;
+// a constant, and its quotient by p
+typedef double2 Factor;
 
 #define TWO_52 4503599627370496.0
 #define TWO_52_BITS 0x4330000000000000ull
 // 1.5 * 2^52: numbers within 2^51 of it are integers
 #define MAGIC 6755399441055744.0
 #define MAGIC_BITS 0x4338000000000000ull
+// words of a factor of rows, and constants of a prime
+#define ROW_FACTOR 1
+#define CONSTANTS 8
 
 struct Mod {
     double p, inverse;
@@ -22,11 +28,18 @@ struct Mod {
     double wide;
 };
 
+static __device__ inline Mod modulus(const num* prime) {
+    u64 p = (u64)prime[0];
+    Mod k = {prime[0], prime[1], p, MAGIC_BITS * p, prime[4]};
+    return k;
+}
+
 static __device__ inline u64 bits(double x) {
     return (u64)__double_as_longlong(x);
 }
 
-static __device__ inline double real(u64 x) {
+// of bits(x)
+static __device__ inline double number(u64 x) {
     return __longlong_as_double((long long)x);
 }
 
@@ -36,25 +49,37 @@ static __device__ inline u64 whole(double x) {
 }
 
 static __device__ inline double small(u64 x) {
-    return real(x + MAGIC_BITS) - MAGIC;
+    return number(x + MAGIC_BITS) - MAGIC;
 }
 
-// x * w mod p for |x| <= 2^52, where q is w/p: within 3p/4
-static __device__ inline double mul_by(Mod k, double x, double w, double q) {
-    double h = x * w;
-    double n = fma(x, q, MAGIC) - MAGIC;
-    double l = fma(x, w, -h);
+static __device__ inline Factor constant(const num* at) {
+    return __ldg((const Factor*)at);
+}
+
+// x * w mod p for |x| <= 2^52: within 3p/4
+static __device__ inline double mul_by(Mod k, double x, Factor f) {
+    double h = x * f.x;
+    double n = fma(x, f.y, MAGIC) - MAGIC;
+    double l = fma(x, f.x, -h);
     return fma(-n, k.p, h) + l;
 }
 
-static __device__ inline double mul_const(Mod k, double x, const double* factor) {
-    double2 f = __ldg((const double2*)factor);
-    return mul_by(k, x, f.x, f.y);
+// x * w^i, where w is one of the roots
+static __device__ inline double turned(Mod k, double x, const num* w, int i) {
+    Factor f = {w[2 * i], w[2 * i + 1]};
+    return mul_by(k, x, f);
+}
+
+// x * w mod p for |x| <= 24p, |w| <= p/2, without the quotient of w, for which the cache has no room: x w / p is rounded twice, which leaves 7p/8.
+static __device__ inline double twisted(Mod k, double x, const num* factor) {
+    double w = __ldg(factor), h = x * w;
+    double n = fma(h, k.inverse, MAGIC) - MAGIC;
+    return fma(-n, k.p, h) + fma(x, w, -h);
 }
 
 // x * a + y * b mod p for |x| + |y| <= 2^52, where the factors are constants with their quotients by p: within 5p/4
 static __device__ inline double sum_by(Mod k, double x, const double* f, double y, const double* g) {
-    double2 a = *(const double2*)f, b = *(const double2*)g;
+    Factor a = *(const Factor*)f, b = *(const Factor*)g;
     double first = fma(x, a.x, k.wide);
     double both = fma(y, b.x, first);
     double n = fma(x, a.y, fma(y, b.y, MAGIC));
@@ -62,27 +87,44 @@ static __device__ inline double sum_by(Mod k, double x, const double* f, double 
     return (fma(-n, k.p, both) + low) + fma(y, b.x, -(both - first));
 }
 
+// 1 or -1
+typedef double Sign;
+
+static __device__ inline Sign sign(int negative) {
+    return negative ? -1.0 : 1.0;
+}
+
+// x, with a sign, plus y
+static __device__ inline double signed_sum(double x, Sign s, double y) {
+    return fma(x, s, y);
+}
+
 // A number, and the same in two's complement.
 struct Both {
-    double real;
+    double number;
     u64 whole;
 };
 
 // of a number within 2^51
-static __device__ inline Both both(double x) {
+static __device__ inline Both both(Mod, double x) {
     Both out = {x, whole(x)};
     return out;
 }
 
 // x * y, plus `excess` mod 2^64, less a multiple of p: within 5p/8, for |x| <= p, |y| <= p
 static __device__ inline u64 product(Mod k, Both x, Both y) {
-    double n = fma(x.real * y.real, k.inverse, MAGIC);
+    double n = fma(x.number * y.number, k.inverse, MAGIC);
     return x.whole * y.whole - bits(n) * k.whole;
+}
+
+// the sum of so many products
+static __device__ inline double settled(Mod k, u64 sum, int products) {
+    return small(sum + products * k.excess);
 }
 
 // x * y mod p for |x| <= p, |y| <= p
 static __device__ inline double mul(Mod k, Both x, Both y) {
-    return small(product(k, x, y) + k.excess);
+    return settled(k, product(k, x, y), 1);
 }
 
 // x mod p for |x| <= 2^52: within 5p/8
@@ -91,12 +133,12 @@ static __device__ inline double reduce(Mod k, double x) {
 }
 
 static __device__ inline double load(u64 word) {
-    return real(word | TWO_52_BITS) - TWO_52;
+    return number(word | TWO_52_BITS) - TWO_52;
 }
 
 // lazy words less p
 static __device__ inline double centred(Mod k, u64 word) {
-    return real(word | TWO_52_BITS) - (TWO_52 + k.p);
+    return number(word | TWO_52_BITS) - (TWO_52 + k.p);
 }
 
 static __device__ inline Both centred_both(Mod k, u64 word) {
@@ -113,27 +155,4 @@ static __device__ inline Both canonical_both(u64 word) {
 // a reduced value as a lazy word
 static __device__ inline u64 lazy(Mod k, double x) {
     return bits(x + (TWO_52 + k.p)) ^ TWO_52_BITS;
-}
-
-// A sum of at most 24 products of numbers within p: rounded, by 5p at most, and mod 2^64.
-struct Sum {
-    double near;
-    u64 low;
-};
-#define TERMS 24
-
-static __device__ inline void clear(Sum& s) {
-    s.near = 0.0;
-    s.low = 0;
-}
-
-static __device__ inline void add(Sum& s, Both x, Both y) {
-    s.near = fma(x.real, y.real, s.near);
-    s.low += x.whole * y.whole;
-}
-
-// the sum mod p, within 6p: by an even quotient, as it can be up to 24p
-static __device__ inline double reduce(Mod k, Sum s) {
-    double n = fma(s.near, k.inverse, 2.0 * MAGIC);
-    return small(s.low - bits(n) * (2 * k.whole) + 2 * (MAGIC_BITS + (1ull << 52)) * k.whole);
 }

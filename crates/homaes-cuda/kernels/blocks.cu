@@ -27,7 +27,7 @@ static __device__ inline unsigned field_mul(unsigned a, unsigned b) {
 
 // Values of column blockIdx.x, and the axes of 17, 3 and 5. Thread (row, lane), each with `step` bytes of values.
 extern "C" __global__ void __launch_bounds__(128) block_values(
-    const double*, const int* origin, const unsigned char* by_row, const unsigned char* by_lane, int step, const unsigned char* input,
+    const num*, const int* origin, const unsigned char* by_row, const unsigned char* by_lane, int step, const unsigned char* input,
     int input_bytes, unsigned char* values) {
     AFTER_THE_LAST();
     __shared__ unsigned char shared[128];
@@ -49,7 +49,7 @@ extern "C" __global__ void __launch_bounds__(128) block_values(
 
 // The axis of 257, whose results are bits, and their signs. Block (row, 0, item); a thread for each column up to sign.
 extern "C" __global__ void __launch_bounds__(128) block_coefficients(
-    const double*, const u64* masks, int words, const u64* values, const unsigned char* input, int input_bytes, signed char* coefficients) {
+    const num*, const u64* masks, int words, const u64* values, const unsigned char* input, int input_bytes, signed char* coefficients) {
     AFTER_THE_LAST();
     int row = blockIdx.x, item = blockIdx.z, half = blockDim.x;
     const u64* x = values + ((long long)item * ROWS + row) * 8 * words;
@@ -73,16 +73,16 @@ extern "C" __global__ void __launch_bounds__(128) block_coefficients(
 // Coefficients times R (`scale`), and the rows of the way forward, to the order of tiles. A warp has a tile of limb
 // blockIdx.y of item blockIdx.z. columns_finish makes the limbs, and adds them to those of a state.
 extern "C" __global__ void __launch_bounds__(128) block_rows(
-    const double* primes, const int* prime_of, const double* scale, const signed char* coefficients, u64* outs) {
+    const num* primes, const int* prime_of, const num* scale, const signed char* coefficients, u64* outs) {
     AFTER_THE_LAST();
     DYNAMIC_SHARED(shared);
     int limb = blockIdx.y, item = blockIdx.z, prime = prime_of[limb];
     int warp = UNIFORM((int)threadIdx.x >> 5), thread = threadIdx.x & 31, warps = blockDim.x >> 5;
-    const double* constants = prime_at(primes, prime);
+    const num* constants = prime_at(primes, prime);
     Mod k = modulus(constants);
     int first = (blockIdx.x * warps + warp) * TILE + thread;
     const signed char* a = coefficients + (long long)item * N + first;
-    double factor = scale[limb], x[PER];
+    num factor = scale[limb], x[PER];
     FOR_POINTS(i) x[i] = a[32 * i] * factor;
     axis257(k, tables(constants, 0), ROOTS(prime, 0), shared + warp * SCRATCH, x);
     u64* out = outs + ((long long)item * gridDim.y + limb) * N + first;
@@ -93,7 +93,7 @@ extern "C" __global__ void __launch_bounds__(128) block_rows(
 // Limb l begins at word start[l] of an item and has bits[l] bits a residue; start[limbs] is the length of an item.
 // A thread makes one word, from the residues that overlap it.
 extern "C" __global__ void __launch_bounds__(128) pack_limbs(
-    const double* primes, const int* prime_of, const int* bits, const int* start, const u64* const* sources, u64* outs) {
+    const num* primes, const int* prime_of, const int* bits, const int* start, const u64* const* sources, u64* outs) {
     AFTER_THE_LAST();
     int limb = blockIdx.y, item = blockIdx.z, word = blockIdx.x * blockDim.x + threadIdx.x;
     if (word >= start[limb + 1] - start[limb]) return;

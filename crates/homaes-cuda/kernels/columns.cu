@@ -5,23 +5,23 @@
 // A limb, and the thread's place in it.
 struct Column {
     int prime;
-    const double* constants;
+    const num* constants;
     Mod k;
     // of the column's word in row 0, in natural order and in that of tiles; words of a row
     int at, tile;
 };
 #define ROW (COLS * 8)
 
-static __device__ inline Column column_of(const double* primes, int prime, int block) {
+static __device__ inline Column column_of(const num* primes, int prime, int block) {
     int at = block * blockDim.x + threadIdx.x;
-    const double* constants = prime_at(primes, prime);
+    const num* constants = prime_at(primes, prime);
     Column out = {prime, constants, modulus(constants), at, tiled(0, at >> 3, at & 7)};
     return out;
 }
 
 // What a kernel of columns has in shared memory: the factors that join its axes, and a column of each thread.
-static __device__ inline u64* column_in(double* shared) {
-    return (u64*)(shared + JOINED_DOUBLES) + threadIdx.x;
+static __device__ inline u64* column_in(num* shared) {
+    return (u64*)(shared + JOINED_WORDS) + threadIdx.x;
 }
 
 static __device__ inline void fetch_column(u64* column, const u64* from) {
@@ -35,7 +35,7 @@ struct Sources {
 
 // The way back, of limbs `place` of the sources, to the order of tiles.
 extern "C" __global__ void __launch_bounds__(128) columns_inverse(
-    const double* primes, const int* prime_of, const int* place, const __grid_constant__ Sources sources, u64* outs) {
+    const num* primes, const int* prime_of, const int* place, const __grid_constant__ Sources sources, u64* outs) {
     int limb = blockIdx.y, item = blockIdx.z;
     Column c = column_of(primes, prime_of[limb], blockIdx.x);
     DYNAMIC_SHARED(joined);
@@ -43,7 +43,7 @@ extern "C" __global__ void __launch_bounds__(128) columns_inverse(
     AFTER_THE_LAST();
     END_GROUP();
     const u64* a = sources.at[item] + (long long)place[limb] * N + c.at;
-    double x[16];
+    num x[16];
     FOR_ROWS(r) x[r] = centred(c.k, a[r * ROW]);
     WAIT_FOR_ALL_BUT(0);
     __syncthreads();
@@ -54,7 +54,7 @@ extern "C" __global__ void __launch_bounds__(128) columns_inverse(
 
 // The way forward, in place in the order of tiles; limbs that a digit owns are left alone.
 extern "C" __global__ void __launch_bounds__(128) columns_forward(
-    const double* primes, const int* prime_of, const int* own, int digits, u64* limbs) {
+    const num* primes, const int* prime_of, const int* own, int digits, u64* limbs) {
     int limb = blockIdx.y, item = blockIdx.z;
     if (own[item % digits * gridDim.y + limb]) return;
     Column c = column_of(primes, prime_of[limb], blockIdx.x);
@@ -63,8 +63,8 @@ extern "C" __global__ void __launch_bounds__(128) columns_forward(
     AFTER_THE_LAST();
     END_GROUP();
     u64* a = limbs + ((long long)item * gridDim.y + limb) * N + c.tile;
-    double x[16];
-    FOR_ROWS(r) x[r] = reduce(c.k, real(a[r * ROW]));
+    num x[16];
+    FOR_ROWS(r) x[r] = reduce(c.k, number(a[r * ROW]));
     WAIT_FOR_ALL_BUT(0);
     __syncthreads();
     other_axes(c.k, joined, ROOTS(c.prime, 0), x);
@@ -73,7 +73,7 @@ extern "C" __global__ void __launch_bounds__(128) columns_forward(
 
 // The way forward from the order of tiles, plus a constant times limb `place` of the source, if there is one.
 extern "C" __global__ void __launch_bounds__(128) columns_finish(
-    const double* primes, const int* prime_of, const int* place, const double* factor, const __grid_constant__ Sources sources, const u64* limbs, u64* outs) {
+    const num* primes, const int* prime_of, const int* place, const num* factor, const __grid_constant__ Sources sources, const u64* limbs, u64* outs) {
     int limb = blockIdx.y, item = blockIdx.z, kept = place[limb];
     Column c = column_of(primes, prime_of[limb], blockIdx.x);
     long long to = ((long long)item * gridDim.y + limb) * N;
@@ -84,8 +84,8 @@ extern "C" __global__ void __launch_bounds__(128) columns_finish(
     if (kept >= 0) fetch_column(source, sources.at[item] + (long long)kept * N + c.at);
     END_GROUP();
     const u64* a = limbs + to + c.tile;
-    double x[16];
-    FOR_ROWS(r) x[r] = reduce(c.k, real(a[r * ROW]));
+    num x[16];
+    FOR_ROWS(r) x[r] = reduce(c.k, number(a[r * ROW]));
     WAIT_FOR_ALL_BUT(0);
     __syncthreads();
     other_axes(c.k, joined, ROOTS(c.prime, 0), x);
@@ -94,8 +94,8 @@ extern "C" __global__ void __launch_bounds__(128) columns_finish(
         FOR_ROWS(r) out[r * ROW] = lazy(c.k, x[r]);
         return;
     }
-    double2 f = __ldg((const double2*)(factor + 2 * limb));
-    FOR_ROWS(r) out[r * ROW] = lazy(c.k, reduce(c.k, x[r] + mul_by(c.k, load(source[r * blockDim.x]), f.x, f.y)));
+    Factor f = constant(factor + 2 * limb);
+    FOR_ROWS(r) out[r * ROW] = lazy(c.k, reduce(c.k, x[r] + mul_by(c.k, load(source[r * blockDim.x]), f)));
 }
 
 // x and y of products, the parts of each one after the other, y before its automorphism
@@ -111,7 +111,7 @@ static __device__ inline Place place_of(const Column& c, int row) {
 // The parts of products that are switched, x_0 σ(y_1) and x_1 σ(y_1), times a constant: as they are, to the digit of `extended` that owns their
 // prime, and after the way back, to `outs`, both in the order of tiles. Each product has two items.
 extern "C" __global__ void __launch_bounds__(128) parts_columns(
-    const double* primes, const int* prime_of, const double* scale, const int* owner, int digits, const __grid_constant__ Factors factors, Map map,
+    const num* primes, const int* prime_of, const num* scale, const int* owner, int digits, const __grid_constant__ Factors factors, Map map,
     u64* extended, int extended_limbs, u64* outs) {
     int limb = blockIdx.y, item = blockIdx.z;
     Column c = column_of(primes, prime_of[limb], blockIdx.x);
@@ -121,11 +121,11 @@ extern "C" __global__ void __launch_bounds__(128) parts_columns(
     fetch_joined(tables(c.constants, 1), joined);
     AFTER_THE_LAST();
     END_GROUP();
-    double2 f = __ldg((const double2*)(scale + 2 * limb));
-    double x[16];
+    Factor f = constant(scale + 2 * limb);
+    num x[16];
     FOR_ROWS(r) {
-        double y = mul_by(c.k, centred(c.k, y1[word_of(source_of(map, place_of(c, r)))]), f.x, f.y);
-        x[r] = mul(c.k, centred_both(c.k, x0[r * ROW]), both(y));
+        num y = mul_by(c.k, centred(c.k, y1[word_of(source_of(map, place_of(c, r)))]), f);
+        x[r] = mul(c.k, centred_both(c.k, x0[r * ROW]), both(c.k, y));
     }
     FOR_ROWS(r) whole[r * ROW] = lazy(c.k, x[r]);
     WAIT_FOR_ALL_BUT(0);

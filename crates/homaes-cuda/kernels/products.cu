@@ -13,7 +13,7 @@ struct ProductTables {
     // place among the primes that are dropped, or -1
     const int* dropped;
     // P_l times the constant over R by row, per source prime
-    const double* by_row;
+    const num* by_row;
     int sources, digits;
 };
 
@@ -24,7 +24,7 @@ struct ProductTables {
 //     outs      [output][2][limb][N]            in natural order
 //     lowered   [output][2][dropped][N]         in the order of tiles
 extern "C" __global__ void __launch_bounds__(128, 3) key_columns(
-    const double* primes, const __grid_constant__ ProductTables t, const __grid_constant__ Factors factors, Map map, const __grid_constant__ Keys keys,
+    const num* primes, const __grid_constant__ ProductTables t, const __grid_constant__ Factors factors, Map map, const __grid_constant__ Keys keys,
     const u64* extended, u64* outs, u64* lowered, int lowered_limbs) {
     // outputs next to each other meet the same keys
     int limb = blockIdx.z, output = blockIdx.y, limbs = gridDim.z;
@@ -32,7 +32,7 @@ extern "C" __global__ void __launch_bounds__(128, 3) key_columns(
     Column c = column_of(primes, t.prime_of[limb], blockIdx.x);
     Mod k = c.k;
     DYNAMIC_SHARED(shared);
-    double *joined = shared, *joined_back = shared + JOINED_DOUBLES;
+    num *joined = shared, *joined_back = shared + JOINED_WORDS;
     // the column of a digit, and of both halves of the key that it meets
     u64 *column = column_in(joined_back), *half = column + 16 * blockDim.x;
     const u64* a = extended + ((long long)output * terms * limbs + limb) * N + c.tile;
@@ -41,7 +41,7 @@ extern "C" __global__ void __launch_bounds__(128, 3) key_columns(
     AFTER_THE_LAST();
     fetch_column(column, a);
     END_GROUP();
-    // each an integer in two's complement, plus so many excesses of a product
+    // of products, as many in each
     u64 sum0[16], sum1[16];
     FOR_ROWS(r) sum0[r] = sum1[r] = 0;
     int products = terms;
@@ -50,8 +50,8 @@ extern "C" __global__ void __launch_bounds__(128, 3) key_columns(
         const u64 *x0 = factors.x[2 * output] + limb * N + c.at, *x1 = factors.x[2 * output + 1] + limb * N + c.at;
         const u64* y0 = factors.y[2 * output] + limb * N;
         FOR_ROWS(r) {
-            double y = centred(k, y0[word_of(source_of(map, place_of(c, r)))]);
-            Both factor = both(mul_const(k, y, t.by_row + 2 * (16 * limb + r)));
+            num y = centred(k, y0[word_of(source_of(map, place_of(c, r)))]);
+            Both factor = both(k, mul_by(k, y, constant(t.by_row + 2 * (16 * limb + r))));
             sum0[r] = product(k, centred_both(k, x0[r * ROW]), factor);
             sum1[r] = product(k, centred_both(k, x1[r * ROW]), factor);
         }
@@ -65,10 +65,10 @@ extern "C" __global__ void __launch_bounds__(128, 3) key_columns(
         WAIT_FOR_ALL_BUT(1);
         __syncthreads();
         int whole = term % t.digits == owner;
-        double x[16];
+        num x[16];
         FOR_ROWS(r) {
             u64 word = column[r * blockDim.x];
-            x[r] = whole ? centred(k, word) : reduce(k, real(word));
+            x[r] = whole ? centred(k, word) : reduce(k, number(word));
         }
         a += limbs * N;
         if (term + 1 < terms) fetch_column(column, a);
@@ -76,18 +76,17 @@ extern "C" __global__ void __launch_bounds__(128, 3) key_columns(
         if (!whole) other_axes(k, joined, ROOTS(c.prime, 0), x);
         WAIT_FOR_ALL_BUT(1);
         FOR_ROWS(r) {
-            Both v = both(x[r]);
+            Both v = both(k, x[r]);
             sum0[r] += product(k, v, canonical_both(half[r * blockDim.x]));
             sum1[r] += product(k, v, canonical_both(half[(16 + r) * blockDim.x]));
         }
     }
     int drop = t.dropped[limb];
-    u64 excess = products * k.excess;
-    double2 unit = __ldg((const double2*)(c.constants + 2));
+    Factor unit = constant(c.constants + UNIT);
 #pragma unroll 1
     for (int half = 0; half < 2; half++) {
-        double x[16];
-        FOR_ROWS(r) x[r] = mul_by(k, small((half ? sum1[r] : sum0[r]) + excess), unit.x, unit.y);
+        num x[16];
+        FOR_ROWS(r) x[r] = mul_by(k, settled(k, half ? sum1[r] : sum0[r], products), unit);
         u64* out;
         if (drop >= 0) {
             other_axes(k, joined_back, ROOTS(c.prime, 1), x);

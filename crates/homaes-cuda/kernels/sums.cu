@@ -19,7 +19,7 @@ struct Words {
 // What is done to the sums: constant times key is added; before that, the four outputs go through MixColumns.
 struct Post {
     // "2" by prime of the extended basis and row, and P_l by source prime
-    const double *two, *factor;
+    const num *two, *factor;
     // by output and half
     const u64* keys[32];
     int mix, add;
@@ -30,9 +30,9 @@ struct SumTables {
     // by digit and prime: whether it is one of the digit's own
     const int* own;
     // what pieces are multiplied by where a digit owns the prime
-    const double* scale;
+    const num* scale;
     // by addend, source prime and row
-    const double* by_row;
+    const num* by_row;
     const Addend* addends;
     int sources, digits, pieces, term_count, addend_count, outputs;
 };
@@ -71,7 +71,7 @@ static __device__ inline void fetch_term(
 //     extended  [output][piece][digit][limb][N]  in the order of tiles
 //     outs      [output][2][limb][N]             in natural order
 extern "C" __global__ void __launch_bounds__(128, 6) inner_product(
-    const double* primes, const __grid_constant__ SumTables t, const __grid_constant__ Words words, const u64* extended,
+    const num* primes, const __grid_constant__ SumTables t, const __grid_constant__ Words words, const u64* extended,
     const __grid_constant__ Post post, u64* outs) {
     AFTER_THE_LAST();
     int limb = blockIdx.y, limbs = gridDim.y, first = blockIdx.z * GROUP, count = t.outputs - first;
@@ -85,16 +85,16 @@ extern "C" __global__ void __launch_bounds__(128, 6) inner_product(
 #pragma unroll
     for (int o = 0; o < GROUP; o++)
         for (int c = 0; c < 2; c++) clear(sums[c][o]);
-    double total[2][GROUP] = {};
+    num total[2][GROUP] = {};
     int held = 0;
-    double2 scale = is_source ? __ldg((const double2*)(t.scale + 2 * limb)) : double2{0.0, 0.0};
+    Factor scale = is_source ? constant(t.scale + 2 * limb) : Factor{};
 #pragma unroll 1
     for (int s = 1 - TERMS_AHEAD; s < all; s++) {
         int next = s + TERMS_AHEAD - 1;
         if (s >= 0) {
             WAIT_FOR_ALL_BUT(TERMS_AHEAD - 2);
             const u64* own_words = fetched + s % TERMS_AHEAD * FETCHED * blockDim.x;
-            if (held++ == TERMS) {
+            if (TERMS < sizeof(Words) / 8 && held++ == TERMS) {
                 held = 1;
 #pragma unroll
                 for (int o = 0; o < GROUP; o++)
@@ -110,13 +110,13 @@ extern "C" __global__ void __launch_bounds__(128, 6) inner_product(
                 for (int o = 0; o < GROUP; o++) {
                     u64 word = own_words[(2 + o) * blockDim.x];
                     Both x = centred_both(k, word);
-                    if (own) x = both(mul_by(k, x.real, scale.x, scale.y));
+                    if (own) x = both(k, mul_by(k, x.number, scale));
                     add(sums[0][o], x, y0);
                     add(sums[1][o], x, y1);
                 }
             } else {
                 int a = s - t.term_count, second = t.addends[a].second;
-                Both y = both(t.by_row[(a * t.sources + limb) * 16 + place.row]);
+                Both y = both(k, t.by_row[(a * t.sources + limb) * 16 + place.row]);
 #pragma unroll
                 for (int o = 0; o < GROUP; o++) {
                     Both x = centred_both(k, own_words[(2 + o) * blockDim.x]);
@@ -130,19 +130,19 @@ extern "C" __global__ void __launch_bounds__(128, 6) inner_product(
         if (next < all) fetch_term(t, words, extended, next, first, count, i, place, fetched + next % TERMS_AHEAD * FETCHED * blockDim.x);
         END_GROUP();
     }
-    double2 unit = __ldg((const double2*)(prime_at(primes, i) + 2));
-    double2 two = post.mix ? __ldg((const double2*)(post.two + 2 * (16 * limb + place.row))) : double2{0.0, 0.0};
+    Factor unit = constant(prime_at(primes, i) + UNIT);
+    Factor two = post.mix ? constant(post.two + 2 * (16 * limb + place.row)) : Factor{};
     int add = post.add && is_source;
-    double2 factor = add ? __ldg((const double2*)(post.factor + 2 * limb)) : double2{0.0, 0.0};
+    Factor factor = add ? constant(post.factor + 2 * limb) : Factor{};
 #pragma unroll
     for (int c = 0; c < 2; c++) {
-        double x[GROUP], d[GROUP];
+        num x[GROUP], d[GROUP];
 #pragma unroll
-        for (int o = 0; o < GROUP; o++) x[o] = mul_by(k, total[c][o] + reduce(k, sums[c][o]), unit.x, unit.y);
+        for (int o = 0; o < GROUP; o++) x[o] = mul_by(k, total[c][o] + reduce(k, sums[c][o]), unit);
         if (post.mix) {
 #pragma unroll
-            for (int o = 0; o < GROUP; o++) d[o] = mul_by(k, x[o], two.x, two.y);
-            double sum = (x[0] + x[1]) + (x[2] + x[3]);
+            for (int o = 0; o < GROUP; o++) d[o] = mul_by(k, x[o], two);
+            num sum = (x[0] + x[1]) + (x[2] + x[3]);
 #pragma unroll
             for (int o = 0; o < GROUP; o++) x[o] = (sum - x[o]) + (d[o] + d[(o + 1) & 3]);
         }
@@ -150,7 +150,7 @@ extern "C" __global__ void __launch_bounds__(128, 6) inner_product(
         for (int o = 0; o < GROUP; o++) {
             if (o < count) {
                 int item = 2 * (first + o) + c;
-                if (add) x[o] += mul_by(k, load(post.keys[item][limb * N + at]), factor.x, factor.y);
+                if (add) x[o] += mul_by(k, load(post.keys[item][limb * N + at]), factor);
                 outs[(item * limbs + limb) * N + at] = lazy(k, reduce(k, x[o]));
             }
         }
@@ -160,26 +160,26 @@ extern "C" __global__ void __launch_bounds__(128, 6) inner_product(
 // MixColumns of columns of four items, word by word: item r of a column becomes Σ_j c_j times item r + j. Sources are by column, part and row, results by
 // column, row and part. The constants are by limb, row of the ring and j.
 extern "C" __global__ void __launch_bounds__(128) mix_columns(
-    const double* primes, const int* prime_of, const double* constants, const __grid_constant__ Sources sources, u64* outs) {
+    const num* primes, const int* prime_of, const num* constants, const __grid_constant__ Sources sources, u64* outs) {
     AFTER_THE_LAST();
     int limb = blockIdx.y, limbs = gridDim.y, column = blockIdx.z >> 1, part = blockIdx.z & 1;
     Mod k = modulus(prime_at(primes, prime_of[limb]));
     int at = blockIdx.x * blockDim.x + threadIdx.x, row = (at >> 3) / COLS;
-    const double* c = constants + 8 * (16 * limb + row);
-    double x[4];
+    const num* c = constants + 8 * (16 * limb + row);
+    num x[4];
 #pragma unroll
     for (int r = 0; r < 4; r++) x[r] = centred(k, sources.at[4 * blockIdx.z + r][limb * N + at]);
 #pragma unroll
     for (int r = 0; r < 4; r++) {
-        double sum = 0.0;
+        num sum = 0;
 #pragma unroll
-        for (int j = 0; j < 4; j++) sum += mul_const(k, x[(r + j) & 3], c + 2 * j);
+        for (int j = 0; j < 4; j++) sum += mul_by(k, x[(r + j) & 3], constant(c + 2 * j));
         outs[((long long)((4 * column + r) * 2 + part) * limbs + limb) * N + at] = lazy(k, reduce(k, sum));
     }
 }
 
 // a + b.
-extern "C" __global__ void __launch_bounds__(128) sum_limbs(const double* primes, const int* prime_of, const u64* a, const u64* b, u64* out) {
+extern "C" __global__ void __launch_bounds__(128) sum_limbs(const num* primes, const int* prime_of, const u64* a, const u64* b, u64* out) {
     AFTER_THE_LAST();
     int limb = blockIdx.y;
     Mod k = modulus(prime_at(primes, prime_of[limb]));

@@ -2,10 +2,10 @@
 // the others; either may be first. ROWS is 16, and COLS is 256, or 1 where there is no axis of 257.
 //
 // Between the halves of a transform words are in the order of tiles: a tile is what a warp transforms of a row, two lanes of its columns. On the way
-// back they are lazy, as everywhere; on the way forward they are doubles, which columns reduce.
+// back they are lazy, as everywhere; on the way forward they are bits of numbers, which columns reduce.
 //
-// Bounds, in p, are those of homaes-math/src/simd/double_ntt.rs: what is transformed is within 1. Rows that a conversion gave are within 3/2, so their first DFT is
-// within 24.
+// Bounds, in p, are those of homaes-math/src/simd/double_ntt.rs: what is transformed is within 1. Rows that a
+// conversion gave are within 3/2, so their first DFT is within 24. arithmetic_u64.h has those of integers.
 
 #define ROWS 16
 #define N (ROWS * COLS * 8)
@@ -17,56 +17,48 @@
 #endif
 #define TILE (32 * PER)
 
-// doubles per prime: p, 1/p, 1/R as a factor, MAGIC * p, padding, and the tables of both directions
-#define PRIME 2056
-#define DIRECTION 1024
+// words per prime: constants, the third and fourth of which are 1/R as a factor, and the tables of both directions
 #define TWIDDLE 0
-#define MIDDLE 256
-#define JOINED 512
+#define MIDDLE (256 * ROW_FACTOR)
+#define JOINED (2 * MIDDLE)
+#define JOINED_WORDS 512
+#define DIRECTION (JOINED + JOINED_WORDS)
+#define PRIME (CONSTANTS + 2 * DIRECTION)
+#define UNIT 2
 
 // w^0 … w^7 with their quotients, by prime, direction and axis, 257 before 17, of the DFTs of length 16
 extern "C" {
-__constant__ double roots[MOST_PRIMES * 4][16];
+__constant__ num roots[MOST_PRIMES * 4][16];
 }
 #define ROOTS(prime, inverse) (4 * (prime) + 2 * (inverse))
 
-static __device__ inline const double* prime_at(const double* primes, int i) {
+static __device__ inline const num* prime_at(const num* primes, int i) {
     return primes + i * PRIME;
 }
 
-static __device__ inline Mod modulus(const double* prime) {
-    u64 p = (u64)prime[0];
-    Mod k = {prime[0], prime[1], p, MAGIC_BITS * p, prime[4]};
-    return k;
+static __device__ inline const num* tables(const num* prime, int inverse) {
+    return prime + CONSTANTS + inverse * DIRECTION;
 }
 
-static __device__ inline const double* tables(const double* prime, int inverse) {
-    return prime + 8 + inverse * DIRECTION;
-}
-
-// x * w^i, where w is one of the roots
-static __device__ inline double turned(Mod k, double x, const double* w, int i) {
-    return mul_by(k, x, w[2 * i], w[2 * i + 1]);
-}
-
-// The address, once the number is there, which is no infinity: so that factors are not loaded before, and registers kept for them.
-static __device__ inline const double* after(double x, const double* t) {
+// The address, once the number is there, which has other bits: so that factors are not loaded before, and registers
+// kept for them.
+static __device__ inline const num* after(num x, const num* t) {
     return t + ((int)(bits(x) >> 32) == 0x7ff00000);
 }
 
 // DFT of length 16, natural order on both sides. Of the entries between two levels and two, those of the set `reduced` are reduced.
-static __device__ inline void dft16(Mod k, int number, double x[16], unsigned reduced) {
-    const double* w = roots[number];
-    double y[16];
+static __device__ inline void dft16(Mod k, int number, num x[16], unsigned reduced) {
+    const num* w = roots[number];
+    num y[16];
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        double a = x[i], b = x[i + 4], c = x[i + 8], d = x[i + 12];
-        double s = a + c, t = b + d, u = a - c;
+        num a = x[i], b = x[i + 4], c = x[i + 8], d = x[i + 12];
+        num s = a + c, t = b + d, u = a - c;
         if (i > 0) u = turned(k, u, w, i);
-        double v = turned(k, b - d, w, i + 4);
+        num v = turned(k, b - d, w, i + 4);
         y[i] = s + t;
         y[i + 8] = u + v;
-        double e = s - t, f = u - v;
+        num e = s - t, f = u - v;
         if (i > 0) {
             e = turned(k, e, w, 2 * i);
             f = turned(k, f, w, 2 * i);
@@ -81,8 +73,8 @@ static __device__ inline void dft16(Mod k, int number, double x[16], unsigned re
     for (int i = 0; i < 4; i++) {
         // 0, 2, 1, 3
         int out = (i & 1) * 2 + (i >> 1);
-        double a = y[4 * i], b = y[4 * i + 1], c = y[4 * i + 2], d = y[4 * i + 3];
-        double s = a + c, t = b + d, u = a - c, v = turned(k, b - d, w, 4);
+        num a = y[4 * i], b = y[4 * i + 1], c = y[4 * i + 2], d = y[4 * i + 3];
+        num s = a + c, t = b + d, u = a - c, v = turned(k, b - d, w, 4);
         x[out] = s + t;
         x[out + 8] = s - t;
         x[out + 4] = u + v;
@@ -99,29 +91,22 @@ static __device__ inline int tiled(int row, int col, int lane) {
 #endif
 }
 
-// x * w mod p for |x| <= 24p, |w| <= p/2, without the quotient of w, for which the cache has no room: x w / p is rounded twice, which leaves 7p/8.
-static __device__ inline double twisted(Mod k, double x, const double* factor) {
-    double w = __ldg(factor), h = x * w;
-    double n = fma(h, k.inverse, MAGIC) - MAGIC;
-    return fma(-n, k.p, h) + fma(x, w, -h);
-}
-
 // The axis of 257 of a tile by a warp: thread 2j + lane has column 16 i + j of that lane in x[i], and so of the result, which is not reduced: within
-// 16. `shared` has SCRATCH doubles for the warp. Between four DFTs come factors, and before and after the middle ones the sixteen numbers of a
+// 16. `shared` has SCRATCH numbers for the warp. Between four DFTs come factors, and before and after the middle ones the sixteen numbers of a
 // thread are exchanged, rows for columns. A loop, as a straight line of instructions would not stay in their caches.
 #define SCRATCH (16 * 34)
-static __device__ inline void axis257(Mod k, const double* t, int r, double* shared, double x[PER]) {
+static __device__ inline void axis257(Mod k, const num* t, int r, num* shared, num x[PER]) {
 #if COLS > 1
     int thread = threadIdx.x & 31, j = thread >> 1;
     int from = thread, from_step = 34, to = j * 34 + (thread & 1), to_step = 2;
-    t += j;
+    t += ROW_FACTOR * j;
 #pragma unroll 1
     for (int pass = 0;; pass++) {
         dft16(k, r, x, 0);
         if (pass == 3) break;
-        const double* factors = after(x[15], t) + (pass == 1 ? MIDDLE : TWIDDLE);
+        const num* factors = after(x[15], t) + (pass == 1 ? MIDDLE : TWIDDLE);
 #pragma unroll
-        for (int i = 0; i < 16; i++) x[i] = twisted(k, x[i], factors + 16 * i);
+        for (int i = 0; i < 16; i++) x[i] = twisted(k, x[i], factors + 16 * ROW_FACTOR * i);
         if (pass == 1) continue;
 #pragma unroll
         for (int i = 0; i < 16; i++) shared[from + i * from_step] = x[i];
@@ -134,61 +119,21 @@ static __device__ inline void axis257(Mod k, const double* t, int r, double* sha
 #endif
 }
 
-// memory of a block whose size is given at the launch
-#ifndef DYNAMIC_SHARED
-#define DYNAMIC_SHARED(name) extern __shared__ double name[]
-#endif
-
-// Copies of 8 and of 16 bytes to shared memory that go on while the thread does. They have arrived for the thread that asked for them when it has
-// waited for all of its groups but the last `groups`, and for the block after a barrier.
-#ifndef COPY
-#define COPY(bytes, to, from) \
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from), "n"(bytes) : "memory")
-#define END_GROUP() asm volatile("cp.async.commit_group;" ::: "memory")
-#define WAIT_FOR_ALL_BUT(groups) asm volatile("cp.async.wait_group %0;" ::"n"(groups) : "memory")
-#endif
-
-// Every kernel waits here for those before it, as the GPU prepares it while the last one ends; tables of plans and primes can be read before. To
-// start it sooner, by griddepcontrol.launch_dependents, is slower: blocks that wait keep others from their multiprocessors.
-#ifndef AFTER_THE_LAST
-#if __CUDA_ARCH__ >= 900
-#define AFTER_THE_LAST() asm volatile("griddepcontrol.wait;" ::: "memory")
-#else
-#define AFTER_THE_LAST()
-#endif
-#endif
-
-// a number that all threads of a warp have alike, for the compiler to know
-#ifndef UNIFORM
-#define UNIFORM(value) __shfl_sync(0xffffffffu, value, 0)
-#endif
-
-// the value of the thread whose lane differs by `mask`
-#ifndef SHUFFLE
-#define SHUFFLE(value, mask) __shfl_xor_sync(THREADS, value, mask)
-#endif
-#if COLS == 1
-#define THREADS 0xffu
-#else
-#define THREADS 0xffffffffu
-#endif
-
 // of a pair of lanes the sum in the lower one, the difference in the upper one
-static __device__ inline double butterfly(double x, int mask, double sign) {
-    return fma(x, sign, SHUFFLE(x, mask));
+static __device__ inline num butterfly(num x, int mask, Sign sign) {
+    return signed_sum(x, sign, SHUFFLE(x, mask));
 }
 
 // What joins the axes of 17, 3 and 5, for a block of columns: by row the factors of a lane's own number, then of its neighbour's, by lane.
-#define JOINED_DOUBLES 512
-static __device__ inline void fetch_joined(const double* t, double* joined) {
-    for (int i = 2 * threadIdx.x; i < JOINED_DOUBLES; i += 2 * blockDim.x) COPY(16, joined + i, t + JOINED + i);
+static __device__ inline void fetch_joined(const num* t, num* joined) {
+    for (int i = 2 * threadIdx.x; i < JOINED_WORDS; i += 2 * blockDim.x) COPY(16, joined + i, t + JOINED + i);
 }
 
 // The axes of 17, 3 and 5 of a column and lane: x[r] is the value at row r, and so is the result, reduced. The eight lanes are those of
 // neighbouring threads. Input within 1.
-static __device__ inline void other_axes(Mod k, const double* joined, int r, double x[16]) {
+static __device__ inline void other_axes(Mod k, const num* joined, int r, num x[16]) {
     int lane = threadIdx.x & 7;
-    double three = lane & 4 ? -1.0 : 1.0, five = lane & 2 ? -1.0 : 1.0;
+    Sign three = sign(lane & 4), five = sign(lane & 2);
 #pragma unroll
     for (int i = 0; i < 16; i++) x[i] = butterfly(x[i], 4, three);
     // 2, as blocks are flat; the compiler does not know it, and would write both passes out
@@ -199,9 +144,9 @@ static __device__ inline void other_axes(Mod k, const double* joined, int r, dou
         if (pass == 0) {
 #pragma unroll
             for (int i = 0; i < 16; i++) {
-                const double* f = joined + 32 * i + 2 * lane;
-                double z = butterfly(x[i], 2, five);
-                double y = sum_by(k, z, f, SHUFFLE(z, 1), f + 16);
+                const num* f = joined + 32 * i + 2 * lane;
+                num z = butterfly(x[i], 2, five);
+                num y = sum_by(k, z, f, SHUFFLE(z, 1), f + 16);
                 x[i] = butterfly(butterfly(y, 2, five), 4, three);
             }
         }

@@ -1,7 +1,7 @@
 //! What kernels are called with: numbers, addresses, and tables in one piece of memory.
 
 use core::ffi::c_void;
-use homaes_math::{GaloisMap, Modulus};
+use homaes_math::GaloisMap;
 
 /// An argument of a kernel: at most 4 KiB of them for a launch.
 #[derive(Clone, Debug)]
@@ -35,21 +35,6 @@ pub(crate) fn map(map: &GaloisMap) -> [u32; 3] {
     [row as u32, col as u32, packed]
 }
 
-/// A constant as its representative of least size.
-pub(crate) fn least(m: &Modulus, w: u64) -> f64 {
-    if w > m.p() / 2 {
-        -((m.p() - w) as f64)
-    } else {
-        w as f64
-    }
-}
-
-/// A constant, and its quotient by p.
-pub(crate) fn factor(m: &Modulus, w: u64) -> [f64; 2] {
-    let w = least(m, w);
-    [w, w / m.p() as f64]
-}
-
 /// Tables that go to the GPU in one copy. Each has its place in words.
 #[derive(Default)]
 pub(crate) struct Tables(pub(crate) Vec<u64>);
@@ -62,11 +47,6 @@ impl Tables {
         let at = self.0.len();
         self.0.extend(words);
         at
-    }
-
-    /// Numbers of type `double`.
-    pub(crate) fn reals(&mut self, reals: impl IntoIterator<Item = f64>) -> usize {
-        self.words(reals.into_iter().map(f64::to_bits))
     }
 
     /// Numbers of type `int`, two to a word.

@@ -1,6 +1,6 @@
 //! Polynomials of public bytes, and the bytes of polynomials in files. `kernels/blocks.cu` says what each array holds.
 
-use crate::args::{Tables, factor, least};
+use crate::args::Tables;
 use crate::cuda::Cuda;
 use crate::memory::{Buffer, Held};
 use homaes_bgv::Params;
@@ -37,14 +37,15 @@ impl Cuda {
             items * input_bytes,
             "plaintexts of another set"
         );
+        let arithmetic = gpu.driver.arithmetic;
         let moduli = || basis.iter().map(|&i| params.pool().modulus(i));
         let place = |at| if held.is_empty() { -1 } else { at };
         let mut tables = Tables::default();
         let at = [
             tables.places(basis.iter().copied()),
-            tables.reals(moduli().map(|m| least(m, m.r()))),
+            tables.words(moduli().map(|m| arithmetic.number(m, m.r()))),
             tables.ints((0..limbs as i32).map(place)),
-            tables.reals(moduli().flat_map(|m| factor(m, 1))),
+            tables.words(moduli().flat_map(|m| arithmetic.factor(m, 1))),
             tables.bytes(&input),
         ];
         let tables = Buffer::sent(&gpu.driver, &tables.0)?;

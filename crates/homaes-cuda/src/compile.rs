@@ -1,7 +1,8 @@
 //! The kernels as a GPU takes them: compiled by NVRTC, which is opened at run time, and kept in the user's folder of
 //! caches.
 
-use crate::kernels::{OPTIONS, SOURCE, definitions};
+use crate::arithmetic::Arithmetic;
+use crate::kernels::{OPTIONS, definitions, source};
 use crate::{Error, Result};
 use core::ffi::{CStr, c_char, c_int, c_void};
 use homaes_wire::{AtomicFile, OutputOptions, cache_folder, hex};
@@ -23,11 +24,18 @@ const BUILTINS: &str = "libnvrtc-builtins.so";
 /// Bytes of a digest, which a file of the cache begins with.
 const DIGEST: usize = blake3::OUT_LEN;
 
-/// The kernels for GPUs of an architecture (`sm_90`) and a ring of so many columns, under this version of the driver.
-pub(crate) fn kernels(architecture: &str, cols: usize, driver: i32) -> Result<Vec<u8>> {
+/// The kernels in an arithmetic for GPUs of an architecture (`sm_90`) and a ring of so many columns, under this version of the
+/// driver.
+pub(crate) fn kernels(
+    architecture: &str,
+    arithmetic: Arithmetic,
+    cols: usize,
+    driver: i32,
+) -> Result<Vec<u8>> {
     let options = options(architecture, cols);
+    let source = source(arithmetic);
     let mut name = blake3::Hasher::new();
-    for part in options.iter().map(String::as_str).chain([SOURCE.as_str()]) {
+    for part in options.iter().chain([&source]) {
         name.update(&(part.len() as u64).to_le_bytes());
         name.update(part.as_bytes());
     }
@@ -35,7 +43,7 @@ pub(crate) fn kernels(architecture: &str, cols: usize, driver: i32) -> Result<Ve
     let name = format!("kernels-{}", hex(&name.finalize().as_bytes()[..16]));
     kept(cache_folder().as_deref(), &name, || {
         let nvrtc = opened(|name| env::var_os(name)).ok_or(Error::Compiler)?;
-        compiled(&nvrtc, &options)
+        compiled(&nvrtc, &source, &options)
     })
 }
 
@@ -139,11 +147,11 @@ type Read = unsafe extern "C" fn(Program, *mut u8) -> c_int;
 type Destroy = unsafe extern "C" fn(*mut Program) -> c_int;
 type Reason = unsafe extern "C" fn(c_int) -> *const c_char;
 
-/// The source, compiled with these options for the GPUs that they name.
-fn compiled(nvrtc: &Library, options: &[String]) -> Result<Vec<u8>> {
+/// A source, compiled with these options for the GPUs that they name.
+fn compiled(nvrtc: &Library, source: &str, options: &[String]) -> Result<Vec<u8>> {
     let failed = |why: &dyn ToString| Error::Kernels(why.to_string());
     let text = |text: &str| CString::new(text).map_err(|e| failed(&e));
-    let source = text(&SOURCE)?;
+    let source = text(source)?;
     let options = options.iter().map(|option| text(option));
     let options: Vec<CString> = options.collect::<Result<_>>()?;
     let options: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
@@ -253,11 +261,15 @@ mod tests {
             println!("skipped: NVRTC is not installed");
             return;
         };
-        let compile = |architecture: &str| {
-            compiled(&nvrtc, &options(architecture, 1)).map(|image| image[..4].to_vec())
+        let compile = |arithmetic, architecture: &str| {
+            let image = compiled(&nvrtc, &source(arithmetic), &options(architecture, 1));
+            image.map(|image| image[..4].to_vec())
         };
-        assert_eq!(compile("sm_90"), Ok(b"\x7fELF".to_vec()));
-        let refused = compile("sm_1").unwrap_err().to_string();
+        let elf = Ok(b"\x7fELF".to_vec());
+        assert_eq!(compile(Arithmetic::Doubles, "sm_90"), elf);
+        assert_eq!(compile(Arithmetic::Integers, "sm_89"), elf);
+        let refused = compile(Arithmetic::Doubles, "sm_1");
+        let refused = refused.unwrap_err().to_string();
         assert!(refused.contains("--gpu-architecture"), "{refused}");
     }
 }

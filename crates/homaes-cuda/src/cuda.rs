@@ -1,8 +1,8 @@
 //! A parameter set on a GPU.
 
 use crate::Error;
-use crate::args::{Tables, factor, least};
-use crate::driver::Driver;
+use crate::arithmetic::Arithmetic;
+use crate::driver::{self, Driver};
 use crate::kernels::MOST_PRIMES;
 use crate::launch::{Gpu, MOST_ITEMS};
 use crate::memory::{Buffer, Held};
@@ -15,11 +15,6 @@ use homaes_math::transform::Constants;
 use homaes_math::{KeyLimb, Modulus};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-
-/// Words that `kernels/` has for a prime, and for a direction of its transform.
-const PRIME: usize = 2056;
-const DIRECTION: usize = 1024;
-const MAGIC: f64 = 6_755_399_441_055_744.0;
 
 /// A GPU, for one parameter set. Copies of keys stay there as long as these live, for all that compute on the GPU in
 /// this process.
@@ -41,20 +36,27 @@ impl Cuda {
     /// # Errors
     /// If there is no driver, compiler or GPU, or it has no memory for tables of primes, or the set has no ring of eight lanes.
     pub fn new(params: &Params, number: usize) -> core::result::Result<Self, Error> {
-        Self::with(params, |roots| started(params, number, roots))
+        let arithmetic = driver::arithmetic(number)?;
+        Self::with(params, arithmetic, |roots| {
+            started(params, number, arithmetic, roots)
+        })
     }
 
-    /// As [`new`](Self::new), on a driver of its own.
-    #[cfg(all(test, any(feature = "emulator", feature = "trace")))]
-    pub(crate) fn alone(params: &Params) -> core::result::Result<Self, Error> {
-        Self::with(params, |roots| {
-            Driver::new(0, params.ring().cols(), roots).map(Arc::new)
+    /// As [`new`](Self::new), in an arithmetic of choice, on a driver of its own. For tests.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    #[doc(hidden)]
+    pub fn alone(params: &Params, arithmetic: Arithmetic) -> core::result::Result<Self, Error> {
+        Self::with(params, arithmetic, |roots| {
+            Driver::new(0, params.ring().cols(), arithmetic, roots).map(Arc::new)
         })
     }
 
     /// On the driver for these roots.
     fn with(
         params: &Params,
+        arithmetic: Arithmetic,
         driver: impl FnOnce(&[u64]) -> core::result::Result<Arc<Driver>, Error>,
     ) -> core::result::Result<Self, Error> {
         let (pool, ring) = (params.pool(), params.ring());
@@ -68,9 +70,9 @@ impl Cuda {
         for i in 0..pool.count() {
             let t = pool.transform(i);
             let constants = t.constants().ok_or_else(other)?;
-            primes.extend(tables(t.modulus(), &constants));
+            primes.extend(tables(arithmetic, t.modulus(), &constants));
             let factors = constants.iter().flat_map(|c| c.root16.as_flattened());
-            roots.extend(factors.flat_map(|&w| factor(t.modulus(), w).map(f64::to_bits)));
+            roots.extend(factors.flat_map(|&w| arithmetic.factor(t.modulus(), w)));
         }
         let driver = driver(&roots)?;
         Ok(Self {
@@ -154,6 +156,7 @@ impl Cuda {
 fn started(
     params: &Params,
     number: usize,
+    arithmetic: Arithmetic,
     roots: &[u64],
 ) -> core::result::Result<Arc<Driver>, Error> {
     type Slot = Arc<Mutex<Weak<Driver>>>;
@@ -166,33 +169,25 @@ fn started(
     if let Some(driver) = slot.upgrade() {
         return Ok(driver);
     }
-    let driver = Arc::new(Driver::new(number, params.ring().cols(), roots)?);
+    let driver = Driver::new(number, params.ring().cols(), arithmetic, roots)?;
+    let driver = Arc::new(driver);
     *slot = Arc::downgrade(&driver);
     Ok(driver)
 }
 
 /// Constants of a prime as `kernels/transform.h` has them.
-fn tables(m: &Modulus, constants: &[Constants; 2]) -> Vec<u64> {
-    let mut out = Tables::default();
-    let p = m.p() as f64;
-    out.reals([p, 1.0 / p]);
-    out.reals(factor(m, m.from_stored(1)));
-    out.reals([MAGIC * p, 0.0, 0.0, 0.0]);
+fn tables(arithmetic: Arithmetic, m: &Modulus, constants: &[Constants; 2]) -> Vec<u64> {
+    let mut out = arithmetic.prime(m);
     for c in constants {
-        let start = out.0.len();
-        // a warp reads neighbours
-        let transposed = |words: &[u64]| -> Vec<f64> {
+        for words in [&c.twiddle, &c.middle257] {
+            // a warp reads neighbours
             let at = |k: usize| words.get(16 * (k % 16) + k / 16).copied().unwrap_or(0);
-            (0..256).map(|k| least(m, at(k))).collect()
-        };
-        out.reals(transposed(&c.twiddle));
-        out.reals(transposed(&c.middle257));
+            out.extend((0..256).flat_map(|k| arithmetic.row_factor(m, at(k))));
+        }
         let joined = c.joined.as_flattened().iter().flatten();
-        out.reals(joined.flat_map(|&w| factor(m, w)));
-        assert_eq!(out.0.len(), start + DIRECTION);
+        out.extend(joined.flat_map(|&w| arithmetic.factor(m, w)));
     }
-    assert_eq!(out.0.len(), PRIME);
-    out.0
+    out
 }
 
 impl Device for Cuda {

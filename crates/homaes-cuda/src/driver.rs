@@ -1,6 +1,7 @@
 //! The driver: memory, copies and launches, in the order of one stream. Copies of records have a stream of their own.
 
 use crate::args::{self, Arg};
+use crate::arithmetic::Arithmetic;
 use crate::compile;
 use crate::kernels::{MOST_PRIMES, NAMES, ROOTS};
 use crate::trace::Trace;
@@ -13,6 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// One GPU with the kernels, and their constants for one set.
 pub(crate) struct Driver {
+    pub(crate) arithmetic: Arithmetic,
     context: Arc<CudaContext>,
     stream: Arc<CudaStream>,
     /// of copies from the GPU beside its work
@@ -120,9 +122,24 @@ pub(crate) fn cards() -> Result<Vec<Card>, Error> {
     (0..count.unsigned_abs() as usize).map(card).collect()
 }
 
+/// The arithmetic that is faster on the GPU with this number.
+pub(crate) fn arithmetic(number: usize) -> Result<Arithmetic, Error> {
+    let card = cards()?.into_iter().find(|card| card.number == number);
+    let card = card.ok_or_else(|| Error::Device {
+        number,
+        why: "it has no such number".into(),
+    })?;
+    Ok(card.arithmetic())
+}
+
 impl Driver {
-    /// The GPU with this number, with kernels for a ring of so many columns, and their constants `roots`.
-    pub(crate) fn new(number: usize, cols: usize, roots: &[u64]) -> Result<Self, Error> {
+    /// The GPU with this number, with kernels for a ring of so many columns in an arithmetic, and their constants `roots`.
+    pub(crate) fn new(
+        number: usize,
+        cols: usize,
+        arithmetic: Arithmetic,
+        roots: &[u64],
+    ) -> Result<Self, Error> {
         let version = version()?;
         let device = |e: result::DriverError| Error::Device {
             number,
@@ -130,7 +147,7 @@ impl Driver {
         };
         let context = CudaContext::new(number).map_err(device)?;
         let (major, minor) = context.compute_capability().map_err(device)?;
-        let image = compile::kernels(&format!("sm_{major}{minor}"), cols, version)?;
+        let image = compile::kernels(&format!("sm_{major}{minor}"), arithmetic, cols, version)?;
         context.bind_to_thread().map_err(device)?;
         let stream = context.new_stream().map_err(device)?;
         let copies = context.new_stream().map_err(device)?;
@@ -149,6 +166,7 @@ impl Driver {
         };
         keep_memory(&context).map_err(device)?;
         let out = Self {
+            arithmetic,
             context,
             trace: Trace::new(&stream),
             stream,

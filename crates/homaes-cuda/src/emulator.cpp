@@ -25,11 +25,17 @@ static const size_t STACK = (1 << 16) + 17 * 64;
 // bytes of dynamic memory that an H100 has for a block, and doubles behind it that must stay as they are
 static const size_t MOST_SHARED = 227 << 10, GUARD = 64;
 
+// bits of a NaN
+static const uint64_t NONE = UINT64_MAX;
+
 struct Index {
     unsigned x, y, z;
 };
 struct double2 {
     double x, y;
+};
+struct longlong2 {
+    long long x, y;
 };
 
 enum State : unsigned char { RUNS, AT_WARP, AT_SHUFFLE, AT_BLOCK, DONE };
@@ -40,7 +46,7 @@ struct Worker {
     void *threads[MOST_THREADS], *scheduler;
     State states[MOST_THREADS];
     // values of the last two exchanges, and which of them is the next: a thread can be one exchange ahead of its warp
-    double exchanged[2][MOST_THREADS];
+    uint64_t exchanged[2][MOST_THREADS];
     bool turn[MOST_THREADS];
     alignas(128) double shared[MOST_SHARED / 8 + GUARD];
 };
@@ -81,13 +87,16 @@ static void __syncwarp() { pause(AT_WARP); }
 
 static void __syncthreads() { pause(AT_BLOCK); }
 
-static double shuffle(double x, unsigned mask) {
+template <class T>
+static T shuffle(T x, unsigned mask) {
+    static_assert(sizeof(T) == 8, "a shuffle of values of 8 bytes");
     unsigned self = threadIdx.x, other = self ^ mask;
     bool turn = worker->turn[self];
     worker->turn[self] = !turn;
-    worker->exchanged[turn][self] = x;
+    memcpy(&worker->exchanged[turn][self], &x, 8);
     pause(AT_SHUFFLE);
-    return mask < WARP ? worker->exchanged[turn][other] : NAN;
+    memcpy(&x, mask < WARP ? &worker->exchanged[turn][other] : &NONE, 8);
+    return x;
 }
 
 static double __longlong_as_double(long long bits) {
@@ -103,7 +112,7 @@ static long long __double_as_longlong(double x) {
 }
 
 #define SHUFFLE(value, mask) shuffle(value, mask)
-#define DYNAMIC_SHARED(name) double* name = worker->shared
+#define DYNAMIC_SHARED(name) num* name = reinterpret_cast<num*>(worker->shared)
 #define __device__
 #define __global__
 #define __constant__
@@ -174,7 +183,7 @@ static bool run_warp(Worker& w, unsigned first, unsigned end, bool falling) {
         if (waiting[AT_WARP] != all && waiting[AT_SHUFFLE] != all) return false;
         for (unsigned t = first; t < end; t++) {
             if (w.states[t] == DONE)
-                w.exchanged[0][t] = w.exchanged[1][t] = NAN;
+                w.exchanged[0][t] = w.exchanged[1][t] = NONE;
             else
                 w.states[t] = RUNS;
         }
@@ -185,7 +194,7 @@ static bool run_warp(Worker& w, unsigned first, unsigned end, bool falling) {
 static const char* run_block(Worker& w, const Launch& launch, bool falling) {
     // bits of a NaN
     memset(w.shared, 0xff, launch.shared + 8 * GUARD);
-    for (auto& values : w.exchanged) std::fill(values, values + MOST_THREADS, NAN);
+    for (auto& values : w.exchanged) std::fill(values, values + MOST_THREADS, NONE);
     for (unsigned t = 0; t < launch.block; t++) {
         w.states[t] = RUNS;
         w.turn[t] = false;

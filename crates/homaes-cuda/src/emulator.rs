@@ -1,7 +1,8 @@
 //! In place of the driver, for tests where no GPU is: the kernels as the C++ compiler of this machine (`c++`) makes them.
 
 use crate::args::{self, Arg};
-use crate::kernels::{MOST_PRIMES, NAMES, ROOTS, SOURCE, definitions};
+use crate::arithmetic::Arithmetic;
+use crate::kernels::{MOST_PRIMES, NAMES, ROOTS, definitions, source};
 use crate::trace::Trace;
 use crate::{Card, Error, Result};
 use core::ffi::{CStr, c_char, c_void};
@@ -41,6 +42,11 @@ pub(crate) fn cards() -> Result<Vec<Card>> {
     Ok((0..CARDS).map(card).collect())
 }
 
+/// See the driver of a GPU.
+pub(crate) fn arithmetic(_: usize) -> Result<Arithmetic> {
+    Ok(Arithmetic::Doubles)
+}
+
 type Launch = unsafe extern "C" fn(
     *const c_char,
     *const u32,
@@ -50,20 +56,24 @@ type Launch = unsafe extern "C" fn(
     *mut *mut c_void,
 ) -> *const c_char;
 
-/// The libraries with the kernels, by the columns of the ring.
-static LIBRARIES: Mutex<BTreeMap<usize, Result<Vec<u8>, String>>> = Mutex::new(BTreeMap::new());
+/// A library's bytes, or why there are none.
+type Compiled = Result<Vec<u8>, String>;
+
+/// The libraries with the kernels, by arithmetic and the columns of the ring.
+static LIBRARIES: Mutex<BTreeMap<(Arithmetic, usize), Compiled>> = Mutex::new(BTreeMap::new());
 /// Libraries that were opened: each has a name of its own, and so constants of its own.
 static OPENED: AtomicUsize = AtomicUsize::new(0);
 
 /// A library with the kernels for a ring of so many columns.
-fn library(cols: usize) -> Result<libloading::Library, String> {
+fn library(arithmetic: Arithmetic, cols: usize) -> Result<libloading::Library, String> {
     let number = OPENED.fetch_add(1, Ordering::Relaxed);
     let folder = env::temp_dir().join(format!("homaes-cuda-{}-{number}", process::id()));
     fs::create_dir_all(&folder).map_err(|e| e.to_string())?;
     let opened = (|| {
         let mut libraries = LIBRARIES.lock().unwrap_or_else(PoisonError::into_inner);
-        let library = libraries.entry(cols);
-        let library = library.or_insert_with(|| compiled(&folder, cols).map_err(|e| e.to_string()));
+        let library = libraries.entry((arithmetic, cols));
+        let compile = || compiled(&folder, arithmetic, cols).map_err(|e| e.to_string());
+        let library = library.or_insert_with(compile);
         let path = folder.join("libown.so");
         fs::write(&path, library.as_ref().map_err(Clone::clone)?).map_err(|e| e.to_string())?;
         // SAFETY: initialisers of the library make its own tables alone.
@@ -75,8 +85,8 @@ fn library(cols: usize) -> Result<libloading::Library, String> {
 }
 
 /// The library's bytes.
-fn compiled(folder: &Path, cols: usize) -> io::Result<Vec<u8>> {
-    fs::write(folder.join("kernels.cu"), &*SOURCE)?;
+fn compiled(folder: &Path, arithmetic: Arithmetic, cols: usize) -> io::Result<Vec<u8>> {
+    fs::write(folder.join("kernels.cu"), source(arithmetic))?;
     fs::write(folder.join("emulator.cpp"), include_str!("emulator.cpp"))?;
     let names = NAMES.iter().map(|name| format!("KERNEL({name})\n"));
     fs::write(folder.join("names.h"), names.collect::<String>())?;
@@ -93,6 +103,7 @@ fn compiled(folder: &Path, cols: usize) -> io::Result<Vec<u8>> {
 
 /// This processor with the kernels. What it has no room for, or is told to fail at, are errors as those of a GPU.
 pub(crate) struct Driver {
+    pub(crate) arithmetic: Arithmetic,
     /// one launch at a time
     library: Mutex<libloading::Library>,
     /// launches until they fail, and the kernel that does
@@ -115,14 +126,21 @@ pub(crate) struct Driver {
 
 impl Driver {
     /// The emulated GPU with this number. See the driver of a GPU.
-    pub(crate) fn new(number: usize, cols: usize, roots: &[u64]) -> Result<Self, Error> {
+    pub(crate) fn new(
+        number: usize,
+        cols: usize,
+        arithmetic: Arithmetic,
+        roots: &[u64],
+    ) -> Result<Self, Error> {
         if number >= CARDS {
             let why = format!("there are {CARDS}");
             return Err(Error::Device { number, why });
         }
         let faulty = env::var(FAULT).unwrap_or_default();
+        let library = library(arithmetic, cols).map_err(Error::Kernels)?;
         let out = Self {
-            library: Mutex::new(library(cols).map_err(Error::Kernels)?),
+            arithmetic,
+            library: Mutex::new(library),
             most_launches: faulty.parse().unwrap_or(usize::MAX),
             faulty,
             used: AtomicUsize::default(),

@@ -1,14 +1,22 @@
 //! The text of the kernels.
 
-use std::sync::LazyLock;
+use crate::arithmetic::Arithmetic;
 
-/// Its files, in the order in which they are compiled.
+/// Its files, in the order in which they are compiled. Those that end with `_double.h` or `_u64.h` are of one
+/// arithmetic.
 const FILES: &[(&str, &str)] = &[
     (
         "arithmetic_double.h",
         include_str!("../kernels/arithmetic_double.h"),
     ),
+    (
+        "arithmetic_u64.h",
+        include_str!("../kernels/arithmetic_u64.h"),
+    ),
+    ("platform.h", include_str!("../kernels/platform.h")),
     ("transform.h", include_str!("../kernels/transform.h")),
+    ("sums_double.h", include_str!("../kernels/sums_double.h")),
+    ("sums_u64.h", include_str!("../kernels/sums_u64.h")),
     ("rows.cu", include_str!("../kernels/rows.cu")),
     ("columns.cu", include_str!("../kernels/columns.cu")),
     ("products.cu", include_str!("../kernels/products.cu")),
@@ -16,21 +24,32 @@ const FILES: &[(&str, &str)] = &[
     ("blocks.cu", include_str!("../kernels/blocks.cu")),
     #[cfg(test)]
     ("barriers.cu", include_str!("tests/barriers.cu")),
+    #[cfg(test)]
+    ("numbers.cu", include_str!("tests/numbers.cu")),
     #[cfg(all(test, feature = "trace"))]
     ("ceilings.cu", include_str!("tests/ceilings.cu")),
 ];
 
-/// All of it. With feature `trace` files of the folder `HOMAES_CUDA_KERNELS` take the place of those built in.
-pub(crate) static SOURCE: LazyLock<String> = LazyLock::new(|| {
+/// The files for an arithmetic.
+fn files(arithmetic: Arithmetic) -> impl Iterator<Item = &'static (&'static str, &'static str)> {
+    let other = match arithmetic {
+        Arithmetic::Doubles => "_u64.h",
+        Arithmetic::Integers => "_double.h",
+    };
+    FILES.iter().filter(move |(name, _)| !name.ends_with(other))
+}
+
+/// All of the text. With feature `trace` files of the folder `HOMAES_CUDA_KERNELS` take the place of those built in.
+pub(crate) fn source(arithmetic: Arithmetic) -> String {
     #[cfg(feature = "trace")]
     if let Some(folder) = std::env::var_os("HOMAES_CUDA_KERNELS") {
-        return with_files_of(folder.as_ref());
+        return with_files_of(folder.as_ref(), arithmetic);
     }
-    FILES.iter().map(|(_, text)| *text).collect()
-});
+    files(arithmetic).map(|(_, text)| *text).collect()
+}
 
 #[cfg(feature = "trace")]
-fn with_files_of(folder: &std::path::Path) -> String {
+fn with_files_of(folder: &std::path::Path, arithmetic: Arithmetic) -> String {
     let file = |&(name, text): &(&str, &str)| match std::fs::read_to_string(folder.join(name)) {
         Ok(other) => {
             eprintln!("{name} of {}", folder.display());
@@ -38,8 +57,11 @@ fn with_files_of(folder: &std::path::Path) -> String {
         }
         Err(_) => text.into(),
     };
-    FILES.iter().map(file).collect()
+    files(arithmetic).map(file).collect()
 }
+
+/// Sources of a conversion, its quotient among them.
+pub(crate) const SOURCES: usize = 16;
 
 /// Primes whose roots there is room for.
 pub(crate) const MOST_PRIMES: usize = 64;
@@ -86,6 +108,10 @@ pub(crate) const NAMES: &[&str] = &[
     "test_beyond_memory",
     #[cfg(test)]
     "test_mixed_barriers",
+    #[cfg(test)]
+    "test_numbers",
+    #[cfg(test)]
+    "test_nearest",
     #[cfg(all(test, feature = "trace"))]
     "ceiling_copy",
     #[cfg(all(test, feature = "trace"))]
@@ -108,10 +134,11 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("homaes-kernels-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(folder.join("rows.cu"), "// other rows\n").unwrap();
-        let found = with_files_of(&folder);
+        let found = with_files_of(&folder, Arithmetic::Integers);
         std::fs::remove_dir_all(&folder).unwrap();
         let rows = FILES.iter().find(|(name, _)| *name == "rows.cu").unwrap().1;
-        let built_in: String = FILES.iter().map(|(_, text)| *text).collect();
+        let built_in = files(Arithmetic::Integers).map(|(_, text)| *text);
+        let built_in: String = built_in.collect();
         assert_eq!(found, built_in.replace(rows, "// other rows\n"));
     }
 

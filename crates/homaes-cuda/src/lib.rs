@@ -26,6 +26,7 @@
 //! | GPUs, memory, copies, launches | `driver.rs` |
 //! | the same on a processor, for tests (feature `emulator`) | `emulator.rs`, `emulator.cpp` |
 //! | arguments and tables of kernels | `args.rs` |
+//! | constants in doubles or integers | `arithmetic.rs` |
 //! | buffers | `memory.rs` |
 //! | tables of a parameter set, and the operations | `cuda.rs` |
 //! | tables of plans, made once | `plans.rs` |
@@ -42,6 +43,7 @@
 #![deny(unsafe_code)]
 
 mod args;
+mod arithmetic;
 mod blocks;
 #[expect(unsafe_code, reason = "calls of NVRTC")]
 #[cfg_attr(
@@ -66,6 +68,7 @@ mod trace;
 #[cfg(test)]
 mod tests;
 
+pub use arithmetic::Arithmetic;
 pub use cuda::Cuda;
 #[cfg(feature = "trace")]
 pub use trace::Timed;
@@ -81,6 +84,16 @@ pub struct Card {
     pub bytes: u64,
     /// How many operations in single precision take the time of one in double precision.
     pub single_to_double: u32,
+}
+
+impl Card {
+    /// What kernels compute in there.
+    pub fn arithmetic(&self) -> Arithmetic {
+        match self.single_to_double {
+            0..=4 => Arithmetic::Doubles,
+            _ => Arithmetic::Integers,
+        }
+    }
 }
 
 /// All GPUs that there are.

@@ -4,9 +4,10 @@
 //! what it drops. So plans that are made anew for each operation find the tables of their like.
 
 use crate::Result;
-use crate::args::{Tables, factor, least, map};
+use crate::args::{Tables, map};
+use crate::arithmetic::Arithmetic;
 use crate::driver::Driver;
-use crate::kernels::MOST_PRIMES;
+use crate::kernels::{MOST_PRIMES, SOURCES};
 use crate::memory::Buffer;
 use homaes_bgv::Params;
 use homaes_bgv::device::{Addend, Pass, Post};
@@ -16,8 +17,6 @@ use homaes_math::rns::Conversion;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Sources of a conversion, its quotient among them.
-const SOURCES: usize = 16;
 /// Targets of a conversion, of one digit.
 const TARGETS: usize = 47;
 /// Rows that tables of constants have room for.
@@ -123,7 +122,9 @@ impl Plans {
         let mut key = Vec::new();
         put_lowering(&mut key, plan);
         kept(&self.lowerings, key, || {
-            Placed::new(driver, |tables| lowering_tables(params, plan, tables))
+            Placed::new(driver, |tables| {
+                lowering_tables(driver.arithmetic, params, plan, tables)
+            })
         })
     }
 
@@ -138,7 +139,9 @@ impl Plans {
         put_switch(&mut key, plan);
         kept(&self.switches, key, || {
             Ok(Arc::new(SwitchEntry {
-                tables: Placed::new(driver, |tables| switch_tables(params, plan, tables))?,
+                tables: Placed::new(driver, |tables| {
+                    switch_tables(driver.arithmetic, params, plan, tables)
+                })?,
                 constants: Mutex::default(),
             }))
         })
@@ -165,12 +168,15 @@ impl Plans {
                     let values = mix.each_ref().map(|exponents| t.row_values(exponents));
                     for row in 0..ROWS {
                         let row = values.each_ref().map(|values| values[row]);
-                        constants.extend(row.iter().flat_map(|&c| factor(t.modulus(), c)));
+                        constants.extend(
+                            row.iter()
+                                .flat_map(|&c| driver.arithmetic.factor(t.modulus(), c)),
+                        );
                     }
                 }
                 [
                     tables.places(basis.iter().copied()),
-                    tables.reals(constants),
+                    tables.words(constants),
                 ]
             })
         })
@@ -232,7 +238,9 @@ impl SwitchEntry {
         if let Some((_, found)) = all.iter().find(|(of, _)| *of == key) {
             return Ok(found.clone());
         }
-        let made = Placed::new(driver, |tables| pass_constants(pass, addends, tables))?;
+        let made = Placed::new(driver, |tables| {
+            pass_constants(driver.arithmetic, pass, addends, tables)
+        })?;
         if all.len() == KEPT {
             all.remove(0);
         }
@@ -248,43 +256,45 @@ fn packed(addend: &Addend<'_>) -> [u64; 2] {
     [[row, col], [lanes, second]].map(|[a, b]| u64::from(a) | u64::from(b) << 32)
 }
 
-fn pass_constants(pass: &Pass<'_>, addends: &[Addend<'_>], tables: &mut Tables) -> PassConstants {
+fn pass_constants(
+    arithmetic: Arithmetic,
+    pass: &Pass<'_>,
+    addends: &[Addend<'_>],
+    tables: &mut Tables,
+) -> PassConstants {
     let (params, plan) = (pass.params, &pass.plan.switch);
     let rows = || {
         let rows = addends.iter().flat_map(|a| a.by_row.iter().zip(&plan.from));
         rows.map(|(row, &i)| (params.pool().modulus(i), row))
     };
-    let padded_row = |row: Vec<f64>, words: usize| {
-        let row = row.into_iter().chain(core::iter::repeat(0.0));
-        row.take(words).collect::<Vec<f64>>()
-    };
-    let by_row =
-        rows().flat_map(|(m, row)| padded_row(row.iter().map(|&w| least(m, w)).collect(), ROWS));
-    let by_row: Vec<f64> = by_row.collect();
-    let first = rows().take(plan.from.len()).flat_map(|(m, row)| {
-        let factors = row.iter().flat_map(|&w| factor(m, m.from_stored(w)));
-        padded_row(factors.collect(), 2 * ROWS)
+    let by_row = rows().flat_map(|(m, row)| {
+        let row = row.iter().map(|&w| arithmetic.number(m, w));
+        padded(row.collect::<Vec<u64>>(), ROWS, 0)
     });
-    let first: Vec<f64> = first.collect();
+    let first = rows().take(plan.from.len()).flat_map(|(m, row)| {
+        let factors = row.iter();
+        let factors = factors.flat_map(|&w| arithmetic.factor(m, m.from_stored(w)));
+        padded(factors.collect::<Vec<u64>>(), 2 * ROWS, 0)
+    });
     let mut two = Vec::new();
     if let Post::MixKeys(exponents, _) = pass.post {
         for &i in &plan.extended {
             let t = params.pool().transform(i);
             let values = t.row_values(exponents).into_iter();
             let values = values.chain(core::iter::repeat(0)).take(ROWS);
-            two.extend(values.flat_map(|v| factor(t.modulus(), v)));
+            two.extend(values.flat_map(|v| arithmetic.factor(t.modulus(), v)));
         }
     }
     let special = plan.from.iter().flat_map(|&i| {
         let p = params.special_product(plan.special(), i);
-        factor(params.pool().modulus(i), p)
+        arithmetic.factor(params.pool().modulus(i), p)
     });
     PassConstants {
         addends: tables.words(addends.iter().flat_map(packed)),
-        by_row: tables.reals(by_row),
-        first: tables.reals(first),
-        two: tables.reals(two),
-        special: tables.reals(special),
+        by_row: tables.words(by_row),
+        first: tables.words(first),
+        two: tables.words(two),
+        special: tables.words(special),
     }
 }
 
@@ -326,9 +336,10 @@ impl Convert {
     }
 
     fn new(
+        arithmetic: Arithmetic,
         params: &Params,
         [sources, targets]: [&[usize]; 2],
-        scale: Vec<[f64; 2]>,
+        scale: Vec<[u64; 2]>,
         digits: &[ConvertDigit<'_>],
         tables: &mut Tables,
     ) -> Self {
@@ -358,16 +369,14 @@ impl Convert {
             let inverses = digit.conversion.inverses().iter().map(|x| TWO_47 * x);
             heads.extend(padded(inverses.map(f64::to_bits), SOURCES, 0));
             for (target, m) in digit.targets.iter().zip(&moduli) {
-                match target {
-                    Some(j) => table.extend(target_words(digit.conversion, *j, m)),
-                    None => table.extend([0; 2 + 2 * SOURCES]),
-                }
+                let target = target.map(|j| (digit.conversion, j));
+                table.extend(arithmetic.target(target, m));
             }
         }
         Self {
             source_prime: tables.places(sources.iter().copied()),
             target_prime: tables.places(targets.iter().copied()),
-            scale: tables.reals(scale.into_iter().flatten()),
+            scale: tables.words(scale.into_iter().flatten()),
             digits: tables.words(heads),
             table: tables.words(table),
             targets: targets.len(),
@@ -378,28 +387,6 @@ impl Convert {
 }
 
 const TWO_47: f64 = (1u64 << 47) as f64;
-/// Bits of 1, and of 1.5 · 2^52.
-const ONE: u64 = 1.0f64.to_bits();
-const MAGIC: u64 = 6_755_399_441_055_744.0f64.to_bits();
-
-/// `struct Target`: constants without the factors R.
-fn target_words(conversion: &Conversion, j: usize, m: &Modulus) -> Vec<u64> {
-    let c = conversion.combination(j);
-    let constants = c.constants.iter().map(|&w| least(m, m.from_stored(w)));
-    let constants: Vec<f64> = padded(constants, SOURCES, 0.0).collect();
-    let part = |c: f64| TWO_47 * (c / m.p() as f64);
-    let near: f64 = constants.iter().map(|&c| -part(c)).sum();
-    let whole = |c: f64| (c as i64).cast_unsigned();
-    let bits = constants
-        .iter()
-        .fold(0u64, |s, &c| s.wrapping_add(whole(c)));
-    let excess = MAGIC.wrapping_mul(32 * m.p());
-    let low = excess.wrapping_sub(ONE.wrapping_mul(bits));
-    let pairs = constants
-        .iter()
-        .flat_map(|&c| [whole(c), part(c).to_bits()]);
-    [near.to_bits(), low].into_iter().chain(pairs).collect()
-}
 
 fn padded<T: Copy>(
     some: impl IntoIterator<Item = T>,
@@ -419,19 +406,24 @@ pub(crate) struct LoweringTables {
 }
 
 /// The tables of a modulus switch.
-fn lowering_tables(params: &Params, plan: &Lowering, tables: &mut Tables) -> LoweringTables {
+fn lowering_tables(
+    arithmetic: Arithmetic,
+    params: &Params,
+    plan: &Lowering,
+    tables: &mut Tables,
+) -> LoweringTables {
     let pool = params.pool();
     let (dropped, to) = (plan.dropped(), plan.to());
     let conversion = plan.conversion();
     let scales = conversion.scales().iter().zip(plan.dropped_primes());
-    let scales = scales.map(|(c, &i)| factor(pool.modulus(i), c.w));
+    let scales = scales.map(|(c, &i)| arithmetic.factor(pool.modulus(i), c.w));
     let kept = (0..to.len()).map(|j| plan.source(j).map_or(-1, |at| at as i32));
     let kept: Vec<i32> = kept.collect();
     let factors = (0..to.len()).map(|j| {
         let m = pool.modulus(to[j]);
-        plan.factor(j).map_or([0.0; 2], |c| factor(m, c.w))
+        plan.factor(j).map_or([0; 2], |c| arithmetic.factor(m, c.w))
     });
-    let factors: Vec<f64> = factors.flatten().collect();
+    let factors: Vec<u64> = factors.flatten().collect();
     let digit = ConvertDigit {
         places: (0..dropped.len()).collect(),
         conversion,
@@ -440,9 +432,16 @@ fn lowering_tables(params: &Params, plan: &Lowering, tables: &mut Tables) -> Low
     let primes = [plan.dropped_primes(), to];
     LoweringTables {
         places: tables.places(dropped.iter().copied()),
-        convert: Convert::new(params, primes, scales.collect(), &[digit], tables),
+        convert: Convert::new(
+            arithmetic,
+            params,
+            primes,
+            scales.collect(),
+            &[digit],
+            tables,
+        ),
         kept: tables.ints(kept),
-        factor: tables.reals(factors),
+        factor: tables.words(factors),
     }
 }
 
@@ -469,7 +468,12 @@ pub(crate) struct SwitchTables {
     pub(crate) down: LoweringTables,
 }
 
-fn switch_tables(params: &Params, plan: &SwitchPlan, tables: &mut Tables) -> SwitchTables {
+fn switch_tables(
+    arithmetic: Arithmetic,
+    params: &Params,
+    plan: &SwitchPlan,
+    tables: &mut Tables,
+) -> SwitchTables {
     let pool = params.pool();
     let (from, extended) = (&plan.from, &plan.extended);
     assert!(
@@ -496,11 +500,11 @@ fn switch_tables(params: &Params, plan: &SwitchPlan, tables: &mut Tables) -> Swi
         }
     }
     let source = |at: usize| (pool.modulus(from[at]), words[at], plan.scale[at].w);
-    let by_source = |of: &dyn Fn(&Modulus, u64, u64) -> u64| -> Vec<[f64; 2]> {
+    let by_source = |of: &dyn Fn(&Modulus, u64, u64) -> u64| -> Vec<[u64; 2]> {
         let places = 0..from.len();
         let factors = places.map(|at| {
             let (m, words, scale) = source(at);
-            factor(m, of(m, words, scale))
+            arithmetic.factor(m, of(m, words, scale))
         });
         factors.collect()
     };
@@ -512,19 +516,19 @@ fn switch_tables(params: &Params, plan: &SwitchPlan, tables: &mut Tables) -> Swi
         })
         .collect();
     let scale = by_source(&|_, words, _| words);
-    let reals = |tables: &mut Tables, of: &dyn Fn(&Modulus, u64, u64) -> u64| {
-        tables.reals(by_source(of).into_iter().flatten())
+    let factors = |tables: &mut Tables, of: &dyn Fn(&Modulus, u64, u64) -> u64| {
+        tables.words(by_source(of).into_iter().flatten())
     };
     SwitchTables {
-        convert: Convert::new(params, [from, extended], scale, &each, tables),
-        unscaled: reals(tables, &|m, words, scale| m.mul(words, scale)),
+        convert: Convert::new(arithmetic, params, [from, extended], scale, &each, tables),
+        unscaled: factors(tables, &|m, words, scale| m.mul(words, scale)),
         own: tables.places(own),
         owner: tables.ints(owner),
-        scale: reals(tables, &|_, _, scale| scale),
-        unit: reals(tables, &|_, _, _| 1),
-        unstored_scale: reals(tables, &|m, _, scale| m.from_stored(scale)),
+        scale: factors(tables, &|_, _, scale| scale),
+        unit: factors(tables, &|_, _, _| 1),
+        unstored_scale: factors(tables, &|m, _, scale| m.from_stored(scale)),
         order: tables.places(0..from.len()),
         dropped: tables.ints(dropped),
-        down: lowering_tables(params, &plan.down, tables),
+        down: lowering_tables(arithmetic, params, &plan.down, tables),
     }
 }

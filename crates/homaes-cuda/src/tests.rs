@@ -7,7 +7,9 @@ mod blocks;
 mod ceilings;
 #[cfg(feature = "emulator")]
 mod faults;
+mod numbers;
 
+use crate::arithmetic::Arithmetic;
 use crate::cuda::Cuda;
 use homaes_aes::{Direction, Layout, RoundKeys};
 use homaes_bgv::device::{Addend, Device, Factors, Pass, Processor, Shape, Summands};
@@ -214,10 +216,11 @@ fn compared(
     set: &ParamSet,
     layout: &'static [Layout],
     direction: Direction,
+    arithmetic: Arithmetic,
     most: usize,
 ) -> Option<usize> {
     let params = Params::new(set).unwrap();
-    let cuda = match Cuda::new(&params, 0) {
+    let cuda = match Cuda::alone(&params, arithmetic) {
         Ok(cuda) => cuda,
         Err(why) => {
             println!("skipped: {why}");
@@ -252,17 +255,23 @@ fn compared(
 
 #[test]
 fn toy_operations() {
-    for direction in Direction::ALL {
-        let left = compared(&sets::TOY_255, &[Layout::Sliced], direction, 1000);
-        assert!(left.is_none_or(|left| left < 950));
+    for arithmetic in [Arithmetic::Doubles, Arithmetic::Integers] {
+        for direction in Direction::ALL {
+            let set = &sets::TOY_255;
+            let left = compared(set, &[Layout::Sliced], direction, arithmetic, 1000);
+            assert!(left.is_none_or(|left| left < 950));
+        }
     }
 }
 
 /// A round of products and sums of images at the size of the secure sets: plans of the top level, of two digits.
 #[test]
 fn operations_at_full_size() {
-    let left = compared(&sets::AES128, &[Layout::Packed], Direction::Encrypt, 8);
-    assert!(left.is_none_or(|left| left > 8));
+    for arithmetic in [Arithmetic::Doubles, Arithmetic::Integers] {
+        let set = &sets::AES128;
+        let left = compared(set, &[Layout::Packed], Direction::Encrypt, arithmetic, 8);
+        assert!(left.is_none_or(|left| left > 8));
+    }
 }
 
 #[cfg(feature = "trace")]
@@ -270,7 +279,7 @@ fn operations_at_full_size() {
 fn kernels_and_copies_are_timed() {
     let params = Params::new(&sets::TOY_255).unwrap();
     // the calls of other tests are not counted
-    let Ok(cuda) = Cuda::alone(&params) else {
+    let Ok(cuda) = Cuda::alone(&params, Arithmetic::Doubles) else {
         return;
     };
     let (basis, n) = ([4], params.ring().n());

@@ -6,17 +6,17 @@ use homaes_bgv::{
     Aes, Ciphertext, Circuit, EvalKey, Evaluator, ParamSet, Params, SecretKey, WrappedKey,
     Wrapping, encode_batch, encode_value, sets,
 };
-use homaes_cuda::Cuda;
+use homaes_cuda::{Arithmetic, Cuda};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use std::sync::Arc;
 use std::time::Instant;
 
 /// A GPU for a set, or nothing where the reason is printed.
-fn gpu(params: &Params) -> Option<Arc<Cuda>> {
-    match Cuda::new(params, 0) {
+fn gpu(params: &Params, arithmetic: Arithmetic) -> Option<Arc<Cuda>> {
+    match Cuda::alone(params, arithmetic) {
         Ok(cuda) => {
-            println!("on {}", cuda.name());
+            println!("on {} in {arithmetic:?}", cuda.name());
             Some(Arc::new(cuda))
         }
         Err(why) => {
@@ -33,11 +33,22 @@ fn blocks(count: usize) -> Vec<Block> {
         .collect()
 }
 
+const BOTH: [Arithmetic; 2] = [Arithmetic::Doubles, Arithmetic::Integers];
+
 /// The cipher on both, `again` times more on the GPU for its time.
-fn both(set: &ParamSet, layouts: &'static [Layout], directions: &[Direction], again: usize) {
+fn both(
+    set: &ParamSet,
+    layouts: &'static [Layout],
+    directions: &[Direction],
+    again: usize,
+    arithmetics: &[Arithmetic],
+) {
     let params = Params::new(set).unwrap();
-    let Some(cuda) = gpu(&params) else { return };
-    let device: Arc<dyn Device> = cuda.clone();
+    let gpus = arithmetics.iter().filter_map(|&a| gpu(&params, a));
+    let gpus: Vec<_> = gpus.collect();
+    if gpus.is_empty() {
+        return;
+    }
     let mut rng = ChaCha20Rng::from_seed([7; 32]);
     let secret = SecretKey::generate(&params, &mut rng).unwrap();
     let eval = EvalKey::generate(&secret, &mut rng);
@@ -63,20 +74,25 @@ fn both(set: &ParamSet, layouts: &'static [Layout], directions: &[Direction], ag
             println!("{name}: processor {:?}", start.elapsed());
             let transforms = |aes: &Aes<'_>| aes.meter().count("transforms");
             let counted = transforms(&aes);
-            // no results of the processor to be taken over from earlier batches
-            let aes = Aes::new(&eval, &wrapped, layout).unwrap().on(&device);
-            for _ in 0..=again {
-                let before = transforms(&aes);
-                let start = Instant::now();
-                let state = batch(&aes);
-                let launched = start.elapsed();
-                cuda.wait().unwrap();
-                let made = start.elapsed();
-                let found = aes.encode_batch(&state).unwrap();
-                let whole = start.elapsed();
-                println!("{name}: GPU {made:?}, {launched:?} of the host, with record {whole:?}");
-                assert!(found == want, "{name}");
-                assert_eq!(transforms(&aes) - before, counted, "{name}");
+            for cuda in &gpus {
+                // no results of the processor to be taken over from earlier batches
+                let device: Arc<dyn Device> = cuda.clone();
+                let aes = Aes::new(&eval, &wrapped, layout).unwrap().on(&device);
+                for _ in 0..=again {
+                    let before = transforms(&aes);
+                    let start = Instant::now();
+                    let state = batch(&aes);
+                    let launched = start.elapsed();
+                    cuda.wait().unwrap();
+                    let made = start.elapsed();
+                    let found = aes.encode_batch(&state).unwrap();
+                    let whole = start.elapsed();
+                    println!(
+                        "{name}: GPU {made:?}, {launched:?} of the host, with record {whole:?}"
+                    );
+                    assert!(found == want, "{name}");
+                    assert_eq!(transforms(&aes) - before, counted, "{name}");
+                }
             }
         }
     }
@@ -84,31 +100,57 @@ fn both(set: &ParamSet, layouts: &'static [Layout], directions: &[Direction], ag
 
 #[test]
 fn toy_sliced() {
-    both(&sets::TOY_255, &[Layout::Sliced], &Direction::ALL, 0);
+    both(&sets::TOY_255, &[Layout::Sliced], &Direction::ALL, 0, &BOTH);
 }
 
 #[test]
 fn toy_bits() {
-    both(&sets::TOY_255, &[Layout::Bits], &[Direction::Encrypt], 0);
+    both(
+        &sets::TOY_255,
+        &[Layout::Bits],
+        &[Direction::Encrypt],
+        0,
+        &BOTH,
+    );
 }
 
 /// Half a minute by the emulator.
 #[test]
 fn packed_at_full_size() {
     let again = if cfg!(feature = "emulator") { 0 } else { 5 };
-    both(&sets::AES128, &[Layout::Packed], &Direction::ALL, again);
+    let (set, doubles) = (&sets::AES128, [Arithmetic::Doubles]);
+    both(set, &[Layout::Packed], &Direction::ALL, again, &doubles);
+}
+
+/// Half a minute by the emulator.
+#[test]
+fn packed_at_full_size_in_integers() {
+    let again = if cfg!(feature = "emulator") { 0 } else { 5 };
+    let (set, integers) = (&sets::AES128, [Arithmetic::Integers]);
+    both(
+        set,
+        &[Layout::Packed],
+        &[Direction::Encrypt],
+        again,
+        &integers,
+    );
 }
 
 #[test]
 #[ignore = "a minute with a GPU; run with --ignored --nocapture --test-threads 1"]
 fn sliced_at_full_size() {
-    both(&sets::AES128, &[Layout::Sliced], &[Direction::Encrypt], 3);
+    both(
+        &sets::AES128,
+        &[Layout::Sliced],
+        &[Direction::Encrypt],
+        3,
+        &BOTH,
+    );
 }
 
 #[test]
 fn toy_circuits() {
     let params = Params::new(&sets::TOY_255).unwrap();
-    let Some(cuda) = gpu(&params) else { return };
     let mut rng = ChaCha20Rng::from_seed([8; 32]);
     let secret = SecretKey::generate(&params, &mut rng).unwrap();
     let eval = EvalKey::generate(&secret, &mut rng);
@@ -128,9 +170,11 @@ fn toy_circuits() {
         vec![sum, other, product, image, lower, mixed, last.unwrap()]
     };
     let here = Evaluator::new(&eval);
-    let there = here.clone().on(cuda);
-    for (k, (x, y)) in run(&here).iter().zip(&run(&there)).enumerate() {
-        let [x, y] = [x, y].map(|c| encode_value(&params, secret.id(), c).unwrap());
-        assert!(x == y, "{k}");
+    for cuda in BOTH.into_iter().filter_map(|a| gpu(&params, a)) {
+        let there = here.clone().on(cuda);
+        for (k, (x, y)) in run(&here).iter().zip(&run(&there)).enumerate() {
+            let [x, y] = [x, y].map(|c| encode_value(&params, secret.id(), c).unwrap());
+            assert!(x == y, "{k}");
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! Barriers, shared memory and arguments, by kernels of `barriers.cu`.
 
 use crate::args::Arg::{self, At, Int, Words};
+use crate::arithmetic::Arithmetic;
 use crate::driver::Driver;
 use crate::memory::Buffer;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ const BLOCK: usize = 256;
 const SHARED: usize = 8 * BLOCK;
 
 fn driver() -> Option<Arc<Driver>> {
-    match Driver::new(0, 1, &[]) {
+    match Driver::new(0, 1, Arithmetic::Doubles, &[]) {
         Ok(driver) => Some(Arc::new(driver)),
         Err(why) => {
             println!("skipped: {why}");

@@ -78,7 +78,7 @@ extern "C" __global__ void __launch_bounds__(256) ceiling_shared(int rounds, dou
     __syncthreads();
     double x[4] = {};
     for (int round = 0; round < rounds; round++) {
-        const double* place = shared + (t + round & size - 1);
+        const num* place = shared + (t + round & size - 1);
 #pragma unroll
         for (int i = 0; i < 16; i++) x[i & 3] += place[i * 256];
     }

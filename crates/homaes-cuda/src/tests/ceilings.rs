@@ -1,6 +1,7 @@
 //! What the GPU can do at most, one thing at a time, by kernels of `ceilings.cu`: the scale for times of kernels.
 
 use crate::args::Arg::{self, At, Int};
+use crate::arithmetic::Arithmetic;
 use crate::driver::Driver;
 use crate::memory::Buffer;
 use std::sync::Arc;
@@ -88,7 +89,7 @@ impl Gpu {
 #[test]
 #[ignore = "prints measurements; tools/gpu/run calls it"]
 fn ceilings() {
-    let gpu = match Driver::new(0, 1, &[]) {
+    let gpu = match Driver::new(0, 1, Arithmetic::Doubles, &[]) {
         Ok(driver) => Gpu(Arc::new(driver)),
         Err(why) => {
             println!("skipped: {why}");

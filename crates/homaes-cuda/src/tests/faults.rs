@@ -1,6 +1,7 @@
 //! Faults of the GPU, on the emulator: errors in place of results, memory given back, and the same batch on the processor.
 
 use crate::Cuda;
+use crate::arithmetic::Arithmetic;
 use homaes_aes::{Block, Direction, Layout, RoundKeys};
 use homaes_bgv::device::{Device, Processor};
 use homaes_bgv::{
@@ -37,7 +38,7 @@ impl Fixture {
         let blocks = (0..params.blocks_per_batch(layout[0])).map(block);
         Self {
             blocks: blocks.collect(),
-            cuda: Arc::new(Cuda::alone(&params).unwrap()),
+            cuda: Arc::new(Cuda::alone(&params, Arithmetic::Doubles).unwrap()),
             params,
             eval,
             wrapped,
@@ -228,7 +229,7 @@ fn what_batches_share_is_left_with_a_device_that_failed() {
 #[test]
 fn every_device_keeps_its_own_copies_of_keys() {
     let f = Fixture::new(&[Layout::Sliced]);
-    let other = Arc::new(Cuda::alone(&f.params).unwrap());
+    let other = Arc::new(Cuda::alone(&f.params, Arithmetic::Doubles).unwrap());
     let both = [&f.cuda, &other];
     // the words that a batch copies
     let batch = |cuda: &Arc<Cuda>, aes: &Aes<'_>| {

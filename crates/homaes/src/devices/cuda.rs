@@ -3,7 +3,7 @@
 use super::{Gpu, Refusal};
 use homaes_bgv::Params;
 use homaes_bgv::device::Device;
-use homaes_cuda::{Card, Cuda, Error};
+use homaes_cuda::{Arithmetic, Card, Cuda, Error};
 use std::sync::Arc;
 
 impl From<Error> for Refusal {
@@ -16,18 +16,15 @@ impl From<Error> for Refusal {
     }
 }
 
-/// Operations in single precision for one in double precision up to which the latter is not called slow.
-const FAST: u32 = 4;
-
 pub(super) fn cards() -> Result<Vec<Gpu>, Refusal> {
     let gpu = |card: Card| Gpu {
+        arithmetic: match card.arithmetic() {
+            Arithmetic::Doubles => "double".to_owned(),
+            Arithmetic::Integers => "integer".to_owned(),
+        },
         number: card.number,
         name: card.name,
         memory_bytes: card.bytes,
-        arithmetic: match card.single_to_double {
-            0..=FAST => "double".to_owned(),
-            ratio => format!("double, at 1/{ratio} of the speed of single"),
-        },
     };
     Ok(homaes_cuda::cards()?.into_iter().map(gpu).collect())
 }

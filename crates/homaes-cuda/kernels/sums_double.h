@@ -1,0 +1,82 @@
+// Sums of products in double precision, on the numbers of arithmetic_double.h.
+
+// A sum of at most 24 products of numbers within p: rounded, by 5p at most, and mod 2^64.
+struct Sum {
+    double near;
+    u64 low;
+};
+#define TERMS 24
+
+static __device__ inline void clear(Sum& s) {
+    s.near = 0.0;
+    s.low = 0;
+}
+
+static __device__ inline void add(Sum& s, Both x, Both y) {
+    s.near = fma(x.number, y.number, s.near);
+    s.low += x.whole * y.whole;
+}
+
+// the sum mod p, within 6p: by an even quotient, as it can be up to 24p
+static __device__ inline double reduce(Mod k, Sum s) {
+    double n = fma(s.near, k.inverse, 2.0 * MAGIC);
+    return small(s.low - bits(n) * (2 * k.whole) + 2 * (MAGIC_BITS + (1ull << 52)) * k.whole);
+}
+
+// Conversions to p: Σ y_s c_s, where c_s is a constant modulo p. A thread sums it modulo 2^59, and rounded, divided by
+// p, which gives the quotient. To have both from one load, y is kept as the double 1 + y / 2^47, whose bits are those
+// of 1 plus 32 y.
+
+// sources of a digit, the quotient among them
+#define SOURCES 16
+#define ONE_BITS 0x3ff0000000000000ull
+#define TWO_47 140737488355328.0
+
+struct Target {
+    // -Σ 2^47 c_s/p, and -Σ ONE_BITS c_s + 32 MAGIC_BITS p
+    double near;
+    u64 low;
+    // c_s, and 2^47 c_s/p
+    struct {
+        u64 whole;
+        double part;
+    } c[SOURCES];
+};
+// sums that a thread has at one time
+#define SUMS PER
+
+static __device__ inline num kept_whole(double x) {
+    return fma(x, 1.0 / TWO_47, 1.0);
+}
+
+// of a product by a constant
+static __device__ inline num kept(Mod k, double x) {
+    return kept_whole(x < 0.0 ? x + k.p : x);
+}
+
+// the nearest integer to the sum of y_s / p_s, with the roundings of the processor, from 2^47 / p_s
+static __device__ inline num nearest(const num* y, const double* inverses, int count) {
+    double sum = 0.5;
+    for (int s = 0; s < count; s++) sum = sum + (y[s * TILE] - 1.0) * inverses[s];
+    return kept_whole(floor(sum));
+}
+
+struct Conversion {
+    double near;
+    u64 low;
+};
+
+static __device__ inline void begin(Conversion& sum, const Target& target) {
+    sum.near = target.near;
+    sum.low = target.low;
+}
+
+static __device__ inline void add(Conversion& sum, num y, const Target& target, int s) {
+    sum.near = fma(y, target.c[s].part, sum.near);
+    sum.low += bits(y) * target.c[s].whole;
+}
+
+static __device__ inline double converted(Mod k, Conversion sum) {
+    u64 low = sum.low - bits(sum.near + MAGIC) * (32 * k.whole);
+    return small((u64)((long long)low >> 5));
+}

@@ -1,0 +1,220 @@
+//! Operations of `kernels/arithmetic_*.h` and `sums_*.h` on numbers at the edges of their ranges.
+
+use crate::args::Arg::{At, Int};
+use crate::arithmetic::Arithmetic;
+use crate::cuda::Cuda;
+use crate::memory::Buffer;
+use homaes_bgv::{Params, sets};
+
+const BLOCK: usize = 128;
+const TWO_47: f64 = (1u64 << 47) as f64;
+
+/// An operation of `numbers.cu`: its number, and by arithmetic the size of its operand in p, or 0 for a word, and its
+/// bound in eighths of p.
+struct Operation {
+    number: usize,
+    most: [f64; 2],
+    eighths: [i64; 2],
+}
+
+const OPERATIONS: [Operation; 6] = [
+    Operation {
+        number: 0,
+        most: [32.0, 1024.0],
+        eighths: [6, 5],
+    },
+    Operation {
+        number: 1,
+        most: [32.0, 1024.0],
+        eighths: [5, 5],
+    },
+    Operation {
+        number: 2,
+        most: [32.0, 2048.0],
+        eighths: [6, 17],
+    },
+    Operation {
+        number: 3,
+        most: [16.0, 2048.0],
+        eighths: [10, 34],
+    },
+    Operation {
+        number: 4,
+        most: [0.0; 2],
+        eighths: [8, 5],
+    },
+    Operation {
+        number: 5,
+        most: [0.0; 2],
+        eighths: [48, 5],
+    },
+];
+
+fn terms(arithmetic: Arithmetic) -> i128 {
+    match arithmetic {
+        Arithmetic::Doubles => 24,
+        Arithmetic::Integers => 320,
+    }
+}
+
+/// Operands with factors, of one operation and prime.
+fn operands(p: u64, most: f64) -> Vec<(i64, u64)> {
+    let edge = (most * p as f64) as i64;
+    let numbers = match edge {
+        0 => [0, 1, p - 1, p, p + 1, 2 * p - 1]
+            .map(u64::cast_signed)
+            .to_vec(),
+        _ => vec![
+            0,
+            1,
+            -1,
+            edge,
+            -edge,
+            edge - 1,
+            1 - edge,
+            p as i64 / 2,
+            edge / 3,
+            -edge / 7,
+        ],
+    };
+    let constants = [0, 1, 2, p / 3, p / 2, p / 2 + 1, p - 2, p - 1];
+    let mut all: Vec<_> = numbers
+        .iter()
+        .flat_map(|&x| constants.map(|w| (x, w)))
+        .collect();
+    all.resize(BLOCK, (0, 0));
+    all
+}
+
+#[expect(unsafe_code, reason = "arguments and lengths are those of the kernel")]
+fn results(cuda: &Cuda, prime: usize, operation: &Operation, x: &[u64], f: &[u64]) -> Vec<u64> {
+    let driver = &cuda.gpu.driver;
+    let [x, f, out] = [x, f, x].map(|words| Buffer::of(driver, words).unwrap());
+    let numbers = [Int(prime), Int(operation.number)];
+    let args = [At(cuda.gpu.primes.at(0))].into_iter().chain(numbers);
+    let args: Vec<_> = args.chain([x.at(0), f.at(0), out.at(0)].map(At)).collect();
+    // SAFETY: a thread for each of the words of `x` and `out`, and two of `f`.
+    unsafe { driver.launch("test_numbers", [1, 1, 1], BLOCK, 0, &args) }.unwrap();
+    let mut words = vec![0; BLOCK];
+    out.read(0, &mut words).unwrap();
+    words
+}
+
+#[test]
+fn results_are_residues_within_their_bounds() {
+    // primes of 24 to 47 bits
+    let params = Params::new(&sets::BITS128).unwrap();
+    for (kind, arithmetic) in [Arithmetic::Doubles, Arithmetic::Integers]
+        .into_iter()
+        .enumerate()
+    {
+        let cuda = match Cuda::alone(&params, arithmetic) {
+            Ok(cuda) => cuda,
+            Err(why) => return println!("skipped: {why}"),
+        };
+        let word = |x: i64| match arithmetic {
+            Arithmetic::Doubles => (x as f64).to_bits(),
+            Arithmetic::Integers => x.cast_unsigned(),
+        };
+        let number = |word: u64| match arithmetic {
+            Arithmetic::Doubles => f64::from_bits(word) as i64,
+            Arithmetic::Integers => word.cast_signed(),
+        };
+        for prime in 0..params.pool().count() {
+            let m = params.pool().modulus(prime);
+            let p = m.p();
+            for operation in &OPERATIONS {
+                let (most, of_words) = (operation.most[kind], operation.most[kind] == 0.0);
+                let all = operands(p, most);
+                let x: Vec<u64> = all
+                    .iter()
+                    .map(|&(x, _)| if of_words { x as u64 } else { word(x) })
+                    .collect();
+                let f: Vec<u64> = all
+                    .iter()
+                    .flat_map(|&(_, w)| arithmetic.factor(m, w))
+                    .collect();
+                let found = results(&cuda, prime, operation, &x, &f);
+                for (&(x, w), found) in all.iter().zip(found) {
+                    let (wide, w, found) = (i128::from(x), i128::from(w), number(found));
+                    let p = i128::from(p);
+                    let want = match operation.number {
+                        0 | 2 => wide * w,
+                        1 => wide,
+                        3 => 2 * wide * w,
+                        4 => wide % p * (wide * w % p),
+                        _ => wide % p * (wide * w % p) % p * terms(arithmetic),
+                    };
+                    let what = format!(
+                        "{arithmetic:?}, {}: {x} and {w} modulo {p} give {found}",
+                        operation.number
+                    );
+                    assert_eq!((i128::from(found) - want).rem_euclid(p), 0, "{what}");
+                    let most = i128::from(operation.eighths[kind]) * p / 8;
+                    assert!(i128::from(found).abs() <= most, "{what}");
+                }
+            }
+        }
+    }
+}
+
+/// Quotients of conversions, in the midst between two integers and near it among others.
+#[test]
+#[expect(unsafe_code, reason = "arguments and lengths are those of the kernel")]
+fn quotients_are_those_of_the_processor() {
+    let params = Params::new(&sets::TOY_255).unwrap();
+    for arithmetic in [Arithmetic::Doubles, Arithmetic::Integers] {
+        let cuda = match Cuda::alone(&params, arithmetic) {
+            Ok(cuda) => cuda,
+            Err(why) => return println!("skipped: {why}"),
+        };
+        // any odd numbers do; a thread takes one word of a tile
+        let sources = [
+            (1 << 47) - 115,
+            (1 << 24) - 3,
+            (1 << 36) + 31,
+            (1 << 46) + 15,
+        ];
+        let threads = 32;
+        for count in 1..=sources.len() {
+            let sources = &sources[..count];
+            let word = |s: usize, at: u64| match (at % 4, at / 4) {
+                (0, k) => (sources[s] / 2 + k / 2 * (s as u64 & 1)).min(sources[s] - 1),
+                (1, k) => (sources[s] / 2 + 1).saturating_sub(k),
+                (2, k) => {
+                    if s as u64 == k % 4 {
+                        sources[s] / 2 + k % 2
+                    } else {
+                        0
+                    }
+                }
+                (_, k) => sources[s] / 9 * k,
+            };
+            let words = |s: usize| (0..threads).map(move |at| word(s, at));
+            let x: Vec<u64> = (0..count).flat_map(words).collect();
+            let want = |at: u64| {
+                let part = |s: usize| word(s, at) as f64 * (1.0 / sources[s] as f64);
+                let whole = (0..count).fold(0.5, |sum, s| sum + part(s)).floor();
+                // as coefficients are kept
+                match arithmetic {
+                    Arithmetic::Doubles => (1.0 + whole / TWO_47).to_bits(),
+                    Arithmetic::Integers => whole as u64,
+                }
+            };
+            let want: Vec<u64> = (0..threads).map(want).collect();
+            let inverse = |&p: &u64| (TWO_47 * (1.0 / p as f64)).to_bits();
+            let inverses: Vec<u64> = sources.iter().map(inverse).collect();
+            let driver = &cuda.gpu.driver;
+            let [x, inverses] = [&x, &inverses].map(|words| Buffer::of(driver, words).unwrap());
+            let y = Buffer::new(driver, 512 * count).unwrap();
+            let mut found = vec![0; want.len()];
+            let out = Buffer::of(driver, &found).unwrap();
+            let [x, inverses, y, at] = [&x, &inverses, &y, &out].map(|b| At(b.at(0)));
+            let args = [x, inverses, Int(count), y, at];
+            // SAFETY: so many words of `out`, of each source of `x`, and a tile of each source of `y`.
+            unsafe { driver.launch("test_nearest", [1, 1, 1], want.len(), 0, &args) }.unwrap();
+            out.read(0, &mut found).unwrap();
+            assert_eq!(found, want, "{arithmetic:?}, {count} sources");
+        }
+    }
+}
