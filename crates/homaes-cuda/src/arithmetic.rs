@@ -1,7 +1,9 @@
 //! Constants of kernels, in the numbers of either arithmetic: the heads of `kernels/arithmetic_*.h` say what they are.
 
-use crate::kernels::SOURCES;
 use homaes_math::{Modulus, rns::Conversion};
+
+/// Sources of a conversion, its quotient among them.
+pub(crate) const SOURCES: usize = 16;
 
 /// What kernels compute residues in. Results are the same words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

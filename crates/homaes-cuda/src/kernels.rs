@@ -60,9 +60,6 @@ fn with_files_of(folder: &std::path::Path, arithmetic: Arithmetic) -> String {
     files(arithmetic).map(file).collect()
 }
 
-/// Sources of a conversion, its quotient among them.
-pub(crate) const SOURCES: usize = 16;
-
 /// Primes whose roots there is room for.
 pub(crate) const MOST_PRIMES: usize = 64;
 

@@ -5,9 +5,9 @@
 
 use crate::Result;
 use crate::args::{Tables, map};
-use crate::arithmetic::Arithmetic;
+use crate::arithmetic::{Arithmetic, SOURCES};
 use crate::driver::Driver;
-use crate::kernels::{MOST_PRIMES, SOURCES};
+use crate::kernels::MOST_PRIMES;
 use crate::memory::Buffer;
 use homaes_bgv::Params;
 use homaes_bgv::device::{Addend, Pass, Post};
