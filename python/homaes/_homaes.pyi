@@ -29,6 +29,7 @@ __all__ = [
     "WrappedKey",
     "card",
     "digest",
+    "gpus",
     "inspect",
     "keygen",
     "matches",
