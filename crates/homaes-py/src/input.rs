@@ -180,12 +180,9 @@ impl BufferSource {
     }
 
     fn copy(&self, py: Python<'_>, offset: u64, into: &mut [u8]) -> PyResult<()> {
-        let slice = PySlice::new(
-            py,
-            offset as isize,
-            offset as isize + into.len() as isize,
-            1,
-        );
+        // PySlice::new leaks its numbers
+        let slice = py.get_type::<PySlice>();
+        let slice = slice.call1((offset, offset + into.len() as u64))?;
         let some = self.view.bind(py).get_item(slice)?;
         PyBuffer::<u8>::get(&some)?.copy_to_slice(py, into)
     }
