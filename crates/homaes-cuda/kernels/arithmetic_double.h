@@ -70,7 +70,8 @@ static __device__ inline double turned(Mod k, double x, const num* w, int i) {
     return mul_by(k, x, f);
 }
 
-// x * w mod p for |x| <= 24p, |w| <= p/2, without the quotient of w, for which the cache has no room: x w / p is rounded twice, which leaves 7p/8.
+// x * w mod p for |x| <= 32p, |w| <= p/2, without the quotient of w, for which the cache has no room: x w / p, below 2^51, is off by 1/4 for each of
+// two roundings. Within p, and for |x| <= 16p within 3p/4.
 static __device__ inline double twisted(Mod k, double x, const num* factor) {
     double w = __ldg(factor), h = x * w;
     double n = fma(h, k.inverse, MAGIC) - MAGIC;

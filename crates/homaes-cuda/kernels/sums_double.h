@@ -26,6 +26,10 @@ static __device__ inline double reduce(Mod k, Sum s) {
 // Conversions to p: Σ y_s c_s, where c_s is a constant modulo p. A thread sums it modulo 2^59, and rounded, divided by
 // p, which gives the quotient. To have both from one load, y is kept as the double 1 + y / 2^47, whose bits are those
 // of 1 plus 32 y.
+//
+// The quotient begins with -Σ 2^47 c_s/p, so that it stays within SOURCES 2^46, and each of its sums is off by 2^-4 at most; so is the
+// beginning. The constants 2^47 c_s/p are off by 2^-7 each, and are multiplied by less than 2. In all, with the rounding to an integer, the result is
+// within 1/2 + 1 + 2^-4 + 2^-2, times p: within 2p.
 
 // sources of a digit, the quotient among them
 #define SOURCES 16

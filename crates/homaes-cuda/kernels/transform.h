@@ -5,7 +5,7 @@
 // back they are lazy, as everywhere; on the way forward they are bits of numbers, which columns reduce.
 //
 // Bounds, in p, are those of homaes-math/src/simd/double_ntt.rs: what is transformed is within 1. Rows that a
-// conversion gave are within 3/2, so their first DFT is within 24. arithmetic_u64.h has those of integers.
+// conversion gave are within 2, so their first DFT is within 32. arithmetic_u64.h has those of integers.
 
 #define ROWS 16
 #define N (ROWS * COLS * 8)

@@ -95,7 +95,8 @@ impl Arithmetic {
             Self::Doubles => {
                 let constants: Vec<i64> = constants.map(|w| least(m, w)).collect();
                 let part = |c: i64| TWO_47 * (c as f64 / m.p() as f64);
-                let near: f64 = constants.iter().map(|&c| -part(c)).sum();
+                // the sum first, which is exact: only one rounding
+                let near = -part(constants.iter().sum());
                 let whole = |c: i64| c.cast_unsigned();
                 let bits = constants
                     .iter()

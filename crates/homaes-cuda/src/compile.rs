@@ -12,7 +12,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
-/// Names the library of NVRTC, which is then looked for nowhere else.
+/// The variable with the path of NVRTC. If it is set, no other place is looked at.
 const VARIABLE: &str = "HOMAES_NVRTC";
 
 /// Names of the library.
