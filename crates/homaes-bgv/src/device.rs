@@ -43,8 +43,9 @@ pub trait Device: Send + Sync {
         all: &[&Poly],
     ) -> Result<Vec<Poly>>;
 
-    /// MixColumns of columns of four ciphertexts over the primes `basis`: row r of a column becomes Σ_j c_j times row r + j, where c_j is the sum of ζ_17^k over
-    /// the exponents `mix[j]`.
+    /// MixColumns of columns of four ciphertexts over the primes `basis`, or its inverse: row r of a column becomes Σ_j c_j times
+    /// row r + j, where c_j is the sum of ζ_17^k over the exponents `mix[j]` (GHS12 §4.2). The level stays; noise is multiplied
+    /// by the power of the constants.
     ///
     /// # Errors
     /// [`Error::Device`](crate::Error::Device) if the device fails.

@@ -23,8 +23,9 @@ const STATES: u64 = 4;
 
 /// Batches in flight on a GPU: what the host does for one, and its copies, while kernels of the other run.
 const ON_A_GPU: usize = 2;
-/// States that a batch in flight holds there.
-const GPU_STATES: [(Layout, u64); 2] = [(Layout::Sliced, 10), (Layout::Packed, 60)];
+/// States that a batch in flight holds there: the arrays of a product of all its ciphertexts at the top level of `bgv/aes128`
+/// (`homaes-cuda/src/pass.rs`) are eight, and four more are operands and results.
+const GPU_STATES: u64 = 12;
 
 /// Bytes in memory, at `bits` for a residue, of those in a file.
 const fn in_memory(packed: u64, bits: u64) -> u64 {
@@ -126,15 +127,15 @@ impl family::Params for Params {
     /// Keys, half as much for the keys that constants are folded into, round keys, and batches in flight.
     fn gpu_memory(&self, layout: Layout) -> Option<u64> {
         // rings that there are kernels for
-        if !matches!(self.ring().m(), 255 | 65535) || !self.set().layouts.contains(&layout) {
+        let has_kernels = matches!(self.ring().m(), 255 | 65535) && layout != Layout::Bits;
+        if !has_kernels || !self.set().layouts.contains(&layout) {
             return None;
         }
-        let (_, states) = GPU_STATES.into_iter().find(|(of, _)| *of == layout)?;
         let top = self.top_level();
         let state = |level| in_memory(homaes_bgv::batch_bytes(self, layout, level), WORD_BITS);
         let keys = in_memory(self.card().eval_key_bytes, WORD_BITS).saturating_mul(2);
         let rounds: u64 = (1..=top).step_by(3).map(state).sum();
-        Some(keys + keys / 2 + rounds + ON_A_GPU as u64 * states * state(top))
+        Some(keys + keys / 2 + rounds + ON_A_GPU as u64 * GPU_STATES * state(top))
     }
 
     fn generate(
