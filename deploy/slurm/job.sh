@@ -4,14 +4,15 @@
 #SBATCH --open-mode=append
 #SBATCH --cpus-per-task=4
 #SBATCH --mem=6G
-# One shard of a job for each task of an array. SHARDS is the job's number of shards, and 8 the number of tasks at a time:
+# Evaluates one shard of a job per array task. SHARDS is the number of shards; 8 tasks run at a time:
 #
 #   sbatch --array=0-$((SHARDS-1))%8 --requeue deploy/slurm/job.sh JOB
 #
-# With --gres=gpu:1 each task has a GPU of its own; export HOMAES_DEVICE=cuda first, so that none computes on the processor instead.
+# Add --gres=gpu:1 to give each task a GPU. Export HOMAES_DEVICE=cuda first, so that no task falls back to the
+# processor.
 #
-# Exit code 75 (no room, trouble of a store) puts the task back into the queue, and so does a kill, three times. 1 and 2 fail, and no other task of the
-# array starts any more. After preemption and the loss of a node Slurm itself starts the task again.
+# Exit code 75 (no room, or the store failed) requeues the task, and so does a kill, up to three times. Exit codes 1 and
+# 2 fail the task and cancel the pending ones. After preemption or loss of a node Slurm itself restarts the task.
 set -u
 if [ $# != 1 ] || [ -z "${SLURM_ARRAY_TASK_ID:-}" ]; then
     echo 'usage: sbatch --array=0-$((SHARDS-1))%8 --requeue deploy/slurm/job.sh JOB' >&2

@@ -206,7 +206,9 @@ fn uses(job: &Job) -> bool {
         .verify(&Cancel::new())
         .is_ok_and(|verified| verified.wrong.is_empty());
     let status = job.status().is_ok_and(|status| status.missing() == 0);
-    let merged = job.merge(Output::held("memory", io::sink()), &Cancel::new()).is_ok();
+    let merged = job
+        .merge(Output::held("memory", io::sink()), &Cancel::new())
+        .is_ok();
     let secret = &fixture().worlds[0].secret;
     let decrypted = job.results().is_ok_and(|results| {
         let results = Ciphertexts::of_read(results, "job");

@@ -569,12 +569,38 @@ pub fn seeds(kind: Kind) -> Vec<(String, Vec<u8>)> {
     seeds
 }
 
-/// Writes the seeds of every kind to `folder`.
+/// Scripts that a fuzzer found, which reach code that the seeds do not: one a line, in hexadecimal.
+///
+/// # Panics
+/// If a line is not hexadecimal.
+#[must_use]
+pub fn found(kind: Kind) -> Vec<Vec<u8>> {
+    let lines = match kind {
+        Kind::SecretKey => include_str!("../found/hsk.hex"),
+        Kind::EvalKey => include_str!("../found/hek.hex"),
+        Kind::Ciphertext => include_str!("../found/hct.hex"),
+        Kind::WrappedKey | Kind::Computed => "",
+    };
+    let digit = |c: u8| (c as char).to_digit(16).unwrap() as u8;
+    let script = |line: &str| {
+        let pairs = line.as_bytes().chunks_exact(2);
+        pairs
+            .map(|pair| digit(pair[0]) << 4 | digit(pair[1]))
+            .collect()
+    };
+    lines.lines().map(script).collect()
+}
+
+/// Writes the seeds of every kind, and what a fuzzer found, to `folder`.
 ///
 /// # Errors
 /// If they cannot be written.
 pub fn write_seeds(folder: &Path) -> io::Result<()> {
-    let kinds = KINDS.map(|(name, kind)| (name, seeds(kind)));
+    let kinds = KINDS.map(|(name, kind)| {
+        let found = found(kind).into_iter().enumerate();
+        let found = found.map(|(i, script)| (format!("found-{i}"), script));
+        (name, seeds(kind).into_iter().chain(found).collect())
+    });
     for (name, seeds) in kinds.into_iter().chain([("job", job_seeds())]) {
         let folder = folder.join(name);
         fs::create_dir_all(&folder)?;
@@ -603,7 +629,8 @@ mod tests {
         for (name, kind) in KINDS {
             let seeds = seeds(kind);
             assert!(seeds.len() > 100, "{name}");
-            for (_, script) in seeds {
+            let seeds = seeds.into_iter().map(|(_, script)| script);
+            for script in seeds.chain(found(kind)) {
                 run(kind, &script);
             }
         }
