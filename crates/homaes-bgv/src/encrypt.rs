@@ -301,7 +301,7 @@ mod tests {
     /// A plaintext whose coefficients are chosen to add up at an embedding is n/π there, and with signs no larger than others.
     #[test]
     fn signs_undo_what_is_chosen() {
-        let ring = Ring::new(4369).unwrap();
+        let ring = Ring::new(255).unwrap();
         let n = ring.n();
         let unit = |at: &[usize]| {
             let mut x = vec![0.0; n];

@@ -121,7 +121,8 @@ fn finds_signatures_wherever_they_begin_and_nothing_else() {
 }
 
 #[test]
-fn finds_nothing_in_a_message_of_wrong_copies() {
+#[ignore = "nightly: the search of the crate homaes always runs"]
+fn nightly_finds_nothing_in_a_message_of_wrong_copies() {
     let signatures = signatures();
     let message = message(&signatures, true);
     assert_eq!(
@@ -132,7 +133,8 @@ fn finds_nothing_in_a_message_of_wrong_copies() {
 
 /// The longest pattern that slots can take: a run of them answers for one block.
 #[test]
-fn finds_a_pattern_as_long_as_a_run_of_slots() {
+#[ignore = "nightly: the search of the crate homaes always runs"]
+fn nightly_finds_a_pattern_as_long_as_a_run_of_slots() {
     let params = Params::new(&sets::TOY_4369).unwrap();
     assert!(Placement::new(&params, 2034).is_none());
     assert_eq!(Placement::new(&params, 2033).unwrap().blocks_per_batch(), 2);

@@ -315,8 +315,8 @@ mod tests {
 
     /// √Σ|D_j|² with one weight per orbit, and settled.
     #[test]
-    #[ignore = "two seconds; run with --ignored --nocapture"]
-    fn weights_settle_at_full_size() {
+    #[ignore = "nightly: two seconds"]
+    fn nightly_weights_settle_at_full_size() {
         let params = Params::new(&sets::AES192).unwrap();
         let transform = params.descent_transform();
         let ring = params.ring();

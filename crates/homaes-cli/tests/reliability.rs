@@ -460,7 +460,8 @@ fn threads_leave_memory_for_the_c_library() {
 
 /// A job that cannot fit is refused with what it needs, before it is begun.
 #[test]
-fn large_jobs_are_refused_at_once() {
+#[ignore = "nightly: ten seconds"]
+fn nightly_large_jobs_are_refused_at_once() {
     let world = World::new();
     let run = within(&world, 300 << 10, "bench bgv --set bgv/aes128");
     run.check_failure(1, "not enough memory: ", "bench");
@@ -468,7 +469,8 @@ fn large_jobs_are_refused_at_once() {
 
 /// Keys are written record by record.
 #[test]
-fn keys_that_are_larger_than_memory_are_made() {
+#[ignore = "nightly: ten seconds, and 430 MB of disk"]
+fn nightly_keys_that_are_larger_than_memory_are_made() {
     let world = World::new();
     let made = |line: &str| {
         // in memory, each takes twice its file and more

@@ -150,7 +150,8 @@ fn aes(set: &sets::ParamSet, size: KeySize, direction: Direction) {
 }
 
 #[test]
-fn aes_at_micro() {
+#[ignore = "nightly: the conformance suite of homaes always runs"]
+fn nightly_aes_at_micro() {
     for direction in Direction::ALL {
         aes(&sets::MICRO, KeySize::Aes256, direction);
         aes(&sets::MICRO_PAPER, KeySize::Aes192, direction);
@@ -165,15 +166,15 @@ fn aes_at_toy() {
 }
 
 #[test]
-#[ignore = "a minute"]
-fn more_aes_at_toy() {
+#[ignore = "nightly: a minute"]
+fn nightly_more_aes_at_toy() {
     aes(&sets::TOY, KeySize::Aes256, Direction::Decrypt);
     aes(&sets::TOY_PAPER, KeySize::Aes128, Direction::Encrypt);
 }
 
 #[test]
-#[ignore = "a minute"]
-fn aes_at_small() {
+#[ignore = "nightly: a minute"]
+fn nightly_aes_at_small() {
     aes(&sets::SMALL, KeySize::Aes128, Direction::Encrypt);
 }
 

@@ -175,7 +175,8 @@ fn the_view_keeps_its_laws() {
 }
 
 #[test]
-fn aes_on_toys() {
+#[ignore = "nightly: the conformance suite of homaes always runs"]
+fn nightly_aes_on_toys() {
     for set in [&sets::TOY_255, &sets::TOY_RNS, &sets::TOY_DEPTH_3] {
         aes_128::<Rns>(set, 16);
     }
@@ -183,8 +184,8 @@ fn aes_on_toys() {
 }
 
 #[test]
-#[ignore = "minutes on the portable kernels"]
-fn aes_on_the_ring_without_3_and_5() {
+#[ignore = "nightly: minutes on the portable kernels"]
+fn nightly_aes_on_the_ring_without_3_and_5() {
     aes_128::<Rns>(&sets::TOY_4369, 256);
 }
 
@@ -195,20 +196,20 @@ fn paper_at_full_size() {
 }
 
 #[test]
-#[ignore = "minutes, and 3.8 GB of disk"]
-fn paper_16_at_full_size() {
+#[ignore = "nightly: minutes, and 3.8 GB of disk"]
+fn nightly_paper_16_at_full_size() {
     aes_128::<PrimePower>(&sets::PAPER_16, 2048);
 }
 
 #[test]
-#[ignore = "a minute, and 2.9 GB of disk"]
-fn hybrid_at_full_size() {
+#[ignore = "nightly: a minute, and 2.9 GB of disk"]
+fn nightly_hybrid_at_full_size() {
     aes_128::<Rns>(&sets::HYBRID, 2048);
 }
 
 #[test]
-#[ignore = "minutes, and 3.8 GB of disk"]
-fn rns_at_full_size() {
+#[ignore = "nightly: minutes, and 3.8 GB of disk"]
+fn nightly_rns_at_full_size() {
     aes_128::<Rns>(&sets::RNS, 2048);
 }
 

@@ -371,8 +371,6 @@ mod tests {
             ("tfhe/p46", Some("tfhe/p64")),
             ("bridge", Some("bgv/bridge128")),
             ("", None),
-            ("x", None),
-            ("nothing like it", None),
             ("aes-128-bgv-secure", None),
         ] {
             let error = Set::named(name).unwrap_err();

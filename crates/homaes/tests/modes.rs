@@ -267,11 +267,25 @@ fn sliced() {
 #[test]
 fn bits() {
     let world = World::new("bgv/toy-255", Layout::Bits);
+    for (bytes, mode) in [(16, Mode::Ctr { iv: IV }), (32, Mode::Cbc { iv: IV })] {
+        let key = key(bytes);
+        let wrapped = world.wrap(&key, mode.direction());
+        let input = encrypted(mode, &key, &message(100));
+        let found = world.recover(&wrapped, &key, &input).unwrap();
+        assert_eq!(found, message(100), "{mode:?}");
+    }
+}
+
+#[test]
+#[ignore = "nightly: half a minute"]
+fn nightly_every_mode_in_bits() {
+    let world = World::new("bgv/toy-255", Layout::Bits);
     every_mode_and_key_size(&world, &[100]);
 }
 
 #[test]
-fn packed() {
+#[ignore = "nightly: `short_messages_are_packed_if_the_wrapped_key_allows` is the one that always runs"]
+fn nightly_packed_backwards() {
     let world = World::new("bgv/toy-21845", Layout::Packed);
     let (key, mode) = (key(32), Mode::Cbc { iv: IV });
     let wrapped = world.wrap(&key, mode.direction());

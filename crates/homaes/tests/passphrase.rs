@@ -312,8 +312,8 @@ fn what_a_file_can_ask_for_is_bounded() {
 ///
 /// `cargo test --release -p homaes --test all passphrase:: -- --ignored --nocapture`
 #[test]
-#[ignore = "takes seconds and 1 GiB of memory"]
-fn the_most_expensive_file_takes_seconds() {
+#[ignore = "nightly: takes seconds and 1 GiB of memory"]
+fn nightly_the_most_expensive_file_takes_seconds() {
     let world = World::new("tfhe/toy");
     let (id, good) = read(&world.at("locked"));
     for [memory, passes, lanes] in [

@@ -77,13 +77,16 @@ fn message(len: usize) -> Vec<u8> {
 
 #[test]
 fn messages_come_back_and_the_last_batch_is_as_short_as_its_blocks() {
-    for world in World::all() {
+    for (i, world) in World::all().into_iter().enumerate() {
         let wrapped = world.wrap(&Wrapping::default());
         let run = Transcipher::new(&world.keys.eval, &wrapped).unwrap();
         assert_eq!(run.layout_for(1).unwrap(), world.layout);
         let full = run.set().blocks_per_batch(world.layout) as usize;
         let mut file_bytes = Vec::new();
-        for len in [0, 1, 17, 16 * full, 16 * full + 3] {
+        let lengths = [0, 1, 17, 16 * full, 16 * full + 3];
+        // long messages with the first set alone
+        let lengths = &lengths[..if i == 0 { 5 } else { 3 }];
+        for &len in lengths {
             let message = message(len);
             let report = world.run(&run, &message);
             let blocks = len.div_ceil(16);
@@ -103,13 +106,12 @@ fn messages_come_back_and_the_last_batch_is_as_short_as_its_blocks() {
             assert_eq!(report.count("rotations") > 0, len > 0);
             file_bytes.push(size);
         }
-        let [_, one, two, full, more] = file_bytes[..] else {
-            unreachable!("one size per length")
-        };
-        assert!(
-            one < two && two < full && more - full < full,
-            "{file_bytes:?}"
-        );
+        assert!(file_bytes.is_sorted_by(|a, b| a < b), "{file_bytes:?}");
+        if let [.., full, more] = file_bytes[..]
+            && i == 0
+        {
+            assert!(more - full < full, "{file_bytes:?}");
+        }
     }
 }
 

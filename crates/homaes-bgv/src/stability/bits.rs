@@ -118,8 +118,8 @@ mod tests {
 
     /// The sums of drops with which the bound still holds, in steps of a quarter of a bit: how the split of the set was found.
     #[test]
-    #[ignore = "a minute; run with --nocapture"]
-    fn splits_of_the_drops() {
+    #[ignore = "nightly: a minute"]
+    fn nightly_splits_of_the_drops() {
         let (model, unit) = bits128();
         for kappa in [11.0, 13.0] {
             let mut least: Option<(f64, [f64; LEVELS], Carried)> = None;

@@ -174,8 +174,8 @@ fn breaking_circuits_are_right_or_refused() {
 /// cargo test --release -p homaes-bgv --lib breaking_circuits -- --ignored --nocapture
 /// ```
 #[test]
-#[ignore = "a minute at n = 32768"]
-fn breaking_circuits_are_right_or_refused_at_full_size() {
+#[ignore = "nightly: a minute at n = 32768"]
+fn nightly_breaking_circuits_are_right_or_refused_at_full_size() {
     breaking_circuits(fixture(Params::new(&sets::AES128_8).unwrap(), 41), true);
 }
 
@@ -400,16 +400,13 @@ fn random_programs(set: &ParamSet, programs: core::ops::Range<u64>) {
 
 #[test]
 fn random_programs_are_right_or_refused() {
-    random_programs(&sets::TOY_255, 0..2000);
+    random_programs(&sets::TOY_255, 0..500);
 }
 
-/// ```text
-/// cargo test --release -p homaes-bgv --lib random_programs -- --ignored --nocapture
-/// ```
 #[test]
-#[ignore = "minutes"]
-fn many_random_programs_are_right_or_refused() {
-    random_programs(&sets::TOY_255, 2000..6000);
+#[ignore = "nightly: minutes"]
+fn nightly_many_random_programs_are_right_or_refused() {
+    random_programs(&sets::TOY_255, 500..6000);
     random_programs(&sets::TOY_4369, 0..100);
 }
 
@@ -446,16 +443,17 @@ fn count_public_blocks() {
         if times.is_power_of_two() {
             below(&state);
         }
-        let written = encode_batch(&f.params, &state);
-        match written {
-            Ok(body) => {
-                let read = decode_batch(&f.params, None, Layout::Sliced, state.level(), &body);
-                below(&read.unwrap());
+        if times < 64 || times % 64 == 0 {
+            match encode_batch(&f.params, &state) {
+                Ok(body) => {
+                    let read = decode_batch(&f.params, None, Layout::Sliced, state.level(), &body);
+                    below(&read.unwrap());
+                }
+                Err(Error::Field(homaes_scheme::FieldError { found, .. })) => {
+                    assert!(found == u64::from(times) && times > 2)
+                }
+                Err(e) => panic!("{e}"),
             }
-            Err(Error::Field(homaes_scheme::FieldError { found, .. })) => {
-                assert!(found == u64::from(times) && times > 2)
-            }
-            Err(e) => panic!("{e}"),
         }
         state.xor_public(&f.params, &chosen).unwrap();
     }

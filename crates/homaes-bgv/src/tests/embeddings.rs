@@ -144,7 +144,7 @@ fn noise_at_the_worst_embeddings() {
 }
 
 #[test]
-#[ignore = "two minutes; run with --ignored"]
-fn noise_at_the_worst_embeddings_at_full_size() {
+#[ignore = "nightly: two minutes"]
+fn nightly_noise_at_the_worst_embeddings_at_full_size() {
     check_embeddings(fixture(Params::new(&sets::AES128).unwrap(), 32), 256);
 }

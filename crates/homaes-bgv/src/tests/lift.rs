@@ -67,8 +67,8 @@ fn bits_of_bytes_are_lifted() {
 }
 
 #[test]
-#[ignore = "ten seconds; run with --ignored --nocapture"]
-fn bits_of_bytes_are_lifted_at_full_size() {
+#[ignore = "nightly: ten seconds"]
+fn nightly_bits_of_bytes_are_lifted_at_full_size() {
     lifts(&sets::AES192, 3, 6);
 }
 

@@ -87,8 +87,8 @@ fn bits_become_values_by_signs() {
 
 /// AES-256, which leaves too few levels for pairs.
 #[test]
-#[ignore = "a minute; run with --release --features tfhe-rs -- --ignored --nocapture"]
-fn bits_of_aes_256_become_values_by_signs_at_full_size() {
+#[ignore = "nightly: a minute"]
+fn nightly_bits_of_aes_256_become_values_by_signs_at_full_size() {
     by_signs(&sets::AES256_2, Layout::Packed, &homaes_tfhe::sets::P64, 32);
 }
 
@@ -144,8 +144,8 @@ fn a_packed_block_becomes_values() {
 
 /// A whole batch into values of `tfhe`, every one decrypted, the noise of every block, and a computation with some of them.
 #[test]
-#[ignore = "three minutes and 6 GiB; run with --release --features tfhe-rs -- --ignored --nocapture"]
-fn a_batch_becomes_values_of_tfhe() {
+#[ignore = "nightly: three minutes and 6 GiB"]
+fn nightly_a_batch_becomes_values_of_tfhe() {
     let (client, server) = user();
     let params = Params::new(&sets::AES192).unwrap();
     let mut rng = ChaCha20Rng::from_seed([7; 32]);

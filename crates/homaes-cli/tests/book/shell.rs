@@ -114,12 +114,8 @@ macro_rules! chapters {
 }
 
 chapters! {
-    install: "docs/install.md",
     first_file: "docs/first-file.md",
     files: "docs/files.md",
     jobs: "docs/jobs.md",
-    gpu: "docs/gpu.md",
-    security: "docs/security.md",
-    measuring: "docs/measuring.md",
-    computing: "docs/computing.md",
+    own_circuit: "docs/own-circuit.md",
 }

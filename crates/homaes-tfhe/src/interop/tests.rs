@@ -134,8 +134,8 @@ fn toy_states_become_values() {
 }
 
 #[test]
-#[ignore = "full size: half a minute"]
-fn full_size_states_become_values() {
+#[ignore = "nightly: full size: half a minute"]
+fn nightly_full_size_states_become_values() {
     aes_to_fheuint8(&sets::P64, 2);
     aes_to_fheuint8(&sets::P64_BLOCKS, 2);
 }

@@ -143,16 +143,16 @@ fn keys_in_blocks_in_turn() {
 }
 
 #[test]
-#[ignore = "full size, about half a minute"]
-fn every_round_on_nibbles_at_full_size() {
+#[ignore = "nightly: full size, about half a minute"]
+fn nightly_every_round_on_nibbles_at_full_size() {
     let mut keys = Keys::new(&sets::NIBBLE128, 1);
     let key: Vec<u8> = (0..16).collect();
     round_by_round(&mut keys, &key, wrappings()[0], &blocks(1));
 }
 
 #[test]
-#[ignore = "32 blocks: minutes"]
-fn every_round_of_a_full_batch() {
+#[ignore = "nightly: 32 blocks: minutes"]
+fn nightly_every_round_of_a_full_batch() {
     for (set, wrapping) in [(&sets::P64, 0), (&sets::P128, 1), (&sets::P64_BLOCKS, 2)] {
         let mut keys = Keys::new(set, 2);
         let key: Vec<u8> = (0..16).map(|i| i * 17).collect();

@@ -55,17 +55,15 @@ fn vectors(set: &ParamSet, step: usize, most: usize) -> usize {
 
 #[test]
 fn some_keys() {
-    // the first key is zero, with the 128 texts of VarTxt, in either direction and every size
     for set in [&sets::TOY, &sets::TOY_BLOCKS, &sets::NIBBLE_TOY] {
-        let count = vectors(set, 24, 16);
-        println!("{count} calls");
-        assert!(count > 130, "{count} calls");
+        let count = vectors(set, 64, 4);
+        assert!(count > 20, "{count} calls");
     }
 }
 
 #[test]
-#[ignore = "minutes"]
-fn every_vector() {
+#[ignore = "nightly: minutes"]
+fn nightly_every_vector() {
     for set in [&sets::TOY, &sets::TOY_BLOCKS, &sets::NIBBLE_TOY] {
         let count = vectors(set, 1, usize::MAX);
         assert!(count > 2000, "{count} calls");

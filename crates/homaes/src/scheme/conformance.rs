@@ -1,15 +1,15 @@
 //! What every scheme must do, whatever it is: tests of [`family`](super::family)'s traits that a new scheme passes on its first day.
 //!
-//! They take every toy set of every scheme in `schemes!` by itself; nothing is added here for a new one. Sets with large keys are tested by
-//! `cargo test --release -p homaes --lib conformance -- --ignored`. The environment variable
-//! `HOMAES_CONFORMANCE_SETS`, names with commas between them, leaves out all sets but these: an emulated processor is slow.
+//! They take the toy sets of every scheme in `schemes!`; nothing is added here for a new scheme. Laws that take seconds a set run on
+//! [`representatives`], one set for each scheme and choice of layouts. The environment variable `HOMAES_CONFORMANCE_SETS` takes others:
+//! `all`, or names with commas between them (an emulated processor is slow). Sets with large keys are tested with `-- --ignored nightly`.
 //!
 //! | test | law |
 //! |---|---|
 //! | `facts_agree` | names, layouts, sizes and levels of a set agree with each other |
 //! | `wishes_are_granted_or_refused` | a wrapped key has the levels, the expansion and the direction that were asked for, or is refused |
 //! | `records_are_the_file` | a key's records are always the same, as many and as long as its header says; what is read back is the same key |
-//! | `every_round_is_right` | all layouts, key sizes, directions: the state after every round, the mask, the noise figures |
+//! | `every_round_is_right` | all layouts, key sizes, directions: the state after every round, the mask, the noise figures. Unless sets are chosen: AES-128 both ways and the longest key, and for sets that represent no others AES-128 |
 //! | `threads_change_no_bit` | the same keys and blocks give the same files and the same record with one thread and with three |
 //! | `kernels_change_no_bit` | the same on the portable kernels, and on those for AVX2 or NEON |
 //! | `other_keys_are_refused` | keys of another set or secret make no circuit and decrypt nothing |
@@ -32,14 +32,33 @@ use std::sync::OnceLock;
 const LARGE: u64 = 16 << 20;
 const LARGE_WRAPPED: u64 = 64 << 20;
 
+/// What `HOMAES_CONFORMANCE_SETS` says.
+fn chosen() -> Option<&'static str> {
+    static CHOSEN: OnceLock<Option<String>> = OnceLock::new();
+    let chosen = CHOSEN.get_or_init(|| std::env::var("HOMAES_CONFORMANCE_SETS").ok());
+    chosen.as_deref()
+}
+
+/// Small toy sets: those that were chosen, or the first one of each scheme with these layouts.
+fn representatives() -> Vec<Set> {
+    let mut found: Vec<Set> = Vec::new();
+    for set in sets(false) {
+        let alike =
+            |other: &Set| other.scheme() == set.scheme() && other.layouts() == set.layouts();
+        if chosen().is_some() || !found.iter().any(alike) {
+            found.push(set);
+        }
+    }
+    found
+}
+
 /// The toy sets, small ones or large ones.
 fn sets(large: bool) -> Vec<Set> {
     // the tables of all sets take seconds
     static TOYS: OnceLock<Vec<Set>> = OnceLock::new();
     let toys = TOYS.get_or_init(|| {
-        let chosen = std::env::var("HOMAES_CONFORMANCE_SETS").ok();
-        let chosen = |name: &&str| match &chosen {
-            Some(chosen) => chosen.split(',').any(|c| c == *name),
+        let chosen = |name: &&str| match chosen() {
+            Some(chosen) => chosen == "all" || chosen.split(',').any(|c| c == *name),
             None => true,
         };
         let names = Set::names().into_iter().filter(chosen);

@@ -264,7 +264,8 @@ fn toy_stages() {
 }
 
 #[test]
-fn stages_at_full_size() {
+#[ignore = "nightly: half a minute"]
+fn nightly_stages_at_full_size() {
     stages(bits(&sets::P64), 512);
     stages(bits(&sets::P64_BLOCKS), 512);
 }
@@ -487,22 +488,22 @@ fn moment_of_bits(f: &Fixture) -> f64 {
 
 /// `cargo test --release -p homaes-tfhe reading -- --ignored --nocapture`: with those of digits a quarter of an hour on two cores.
 #[test]
-#[ignore = "minutes"]
-fn reading_p64() {
+#[ignore = "nightly: minutes"]
+fn nightly_reading_p64() {
     reading(bits(&sets::P64), 32, 32, 1 << 14);
 }
 
 /// As [`reading_p64`].
 #[test]
-#[ignore = "minutes"]
-fn reading_p64_blocks() {
+#[ignore = "nightly: minutes"]
+fn nightly_reading_p64_blocks() {
     reading(bits(&sets::P64_BLOCKS), 32, 32, 1 << 14);
 }
 
 /// As [`reading_p64`].
 #[test]
-#[ignore = "minutes"]
-fn reading_p128() {
+#[ignore = "nightly: minutes"]
+fn nightly_reading_p128() {
     reading(bits(&sets::P128), 48, 64, 1 << 15);
 }
 

@@ -126,19 +126,19 @@ fn full(set: &NibbleSet, threads: usize) {
 }
 
 #[test]
-#[ignore = "full size: 22 s in the release profile"]
-fn full_block() {
+#[ignore = "nightly: full size: 22 s in the release profile"]
+fn nightly_full_block() {
     full(&nibble128(), 1);
 }
 
 #[test]
-#[ignore = "full size: 22 s in the release profile"]
-fn full_block_on_two_threads() {
+#[ignore = "nightly: full size: 22 s in the release profile"]
+fn nightly_full_block_on_two_threads() {
     full(&nibble128(), 2);
 }
 
 #[test]
-#[ignore = "full size: 45 s in the release profile"]
-fn paper_block() {
+#[ignore = "nightly: full size: 45 s in the release profile"]
+fn nightly_paper_block() {
     full(&nibble_paper(), 1);
 }

@@ -211,8 +211,8 @@ fn full_steps() {
 ///
 /// `cargo test --release -p homaes-tfhe reading -- --ignored --nocapture`
 #[test]
-#[ignore = "minutes"]
-fn reading_nibble128() {
+#[ignore = "nightly: minutes"]
+fn nightly_reading_nibble128() {
     let set = nibble128();
     let (n, model) = (set.degree, NibbleNoise::new(&set));
     let table = exclusive_or();
@@ -299,8 +299,8 @@ fn reading_nibble128() {
 }
 
 #[test]
-#[ignore = "full size"]
-fn paper_steps() {
+#[ignore = "nightly: full size"]
+fn nightly_paper_steps() {
     steps(&nibble_paper(), 32);
 }
 
