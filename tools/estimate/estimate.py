@@ -28,6 +28,7 @@ SIGMA = 3.2
 COLUMNS = ["bits", "without_tables", "with_rotations", "with_rotations_without_tables", "core_svp", "core_svp_quantum", "quantum"]
 GRID_WEIGHTS = [192, 256, 320, 384, 448, 512, 640]
 GRID_LOG2_Q = [*range(300, 700, 50), *range(700, 880, 10)]
+EXPONENTS = [0.5, 0.45, 0.4, 0.35]
 
 
 def least(*attacks):
@@ -174,47 +175,14 @@ def dump(document):
     return f'{{\n{head} "objects": [\n  {lines}\n ]\n}}\n'
 
 
-# Printing
-
-
-def security_table(sets):
-    """Everything published with the figures that `homaes params --json` states."""
-    head = ["bits", "tables left out", "rotations", "rotations, tables left out", "core-SVP", "core-SVP, quantum", "quantum"]
-    lines = ["| set | what | " + " | ".join(head) + " |", "|---|---|" + "---|" * len(head)]
-    for s in sets:
-        rows = {}
-        for p in s["published"] if s["purpose"] != "toy" else []:
-            size = f"log2 q = {p['modulus_bits']:.1f}"
-            if p["ring_degree"] != DEGREE:
-                blocks = f" in blocks of {block(p)}" if block(p) else ""
-                size = f"{p['dimension']}{blocks}, 2^{p['log2_sigma']:.2f}"
-            figures = " | ".join(f"{p['estimate'][c]:.1f}" for c in COLUMNS)
-            rows.setdefault((size, figures), []).append(p["what"].split(", LWE dimension")[0])
-        lines += [f"| `{s['name']}` | {'; '.join(whats)} ({size}) | {figures} |" for (size, figures), whats in rows.items()]
-    return lines
-
-
-def sensitivity_table(sets):
+def sensitivity(sets):
     """Bits with rotations if a search of S costs |S|^x, at each secure BGV set's largest modulus."""
-    exponents = [0.5, 0.45, 0.4, 0.35]
-    lines = ["| set | " + " | ".join(f"x = {x}" for x in exponents) + " |", "|---|" + "---|" * len(exponents)]
+    figures = {}
     for s in sets:
         if s["purpose"] == "secure" and s["scheme"] == "bgv":
             lwe = Lwe(DEGREE, max(p["modulus_bits"] for p in s["published"]), SIGMA, weight(s))
-            figures = [hybrid(lwe, shifts=ROTATIONS, exponent=x)["bits"] for x in exponents]
-            lines.append(f"| `{s['name']}` | " + " | ".join(f"{f:.1f}" for f in figures) + " |")
-    return lines
-
-
-def write_tables(sets):
-    """Puts the tables into SECURITY.md in place of those with the same head."""
-    path = HERE.parents[1] / "SECURITY.md"
-    lines = path.read_text().splitlines()
-    for table in (security_table(sets), sensitivity_table(sets)):
-        start = lines.index(table[0])
-        end = next(i for i in range(start, len(lines)) if not lines[i].startswith("|"))
-        lines[start:end] = table
-    path.write_text("\n".join(lines) + "\n")
+            figures[s["name"]] = [hybrid(lwe, shifts=ROTATIONS, exponent=x)["bits"] for x in EXPONENTS]
+    return {"exponents": EXPONENTS, "sets": figures}
 
 
 # Checks
@@ -304,7 +272,6 @@ def through_estimator(path):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--params", type=Path, metavar="FILE", help="output of 'homaes params --json'")
-    parser.add_argument("--tables", action="store_true", help="with --params: only put the tables into SECURITY.md")
     parser.add_argument("--grid", action="store_true", help="recompute the table of the ring (minutes)")
     parser.add_argument("--selfcheck", action="store_true", help="compare with the points of the lattice-estimator")
     parser.add_argument("--estimator", metavar="PATH", help="a checkout of lattice-estimator: its cost at the optima of results.json")
@@ -318,11 +285,10 @@ def main():
     if args.params:
         # the other schemes are broken, whatever the set
         sets = [s for s in json.loads(args.params.read_text()) if s["scheme"] in ("bgv", "tfhe")]
-        if args.tables:
-            return write_tables(sets)
         found = objects(sets)
         write_lwe(found)
-        meta = {"program": "tools/estimate", "formulas": "malb/lattice-estimator 27a581b", "columns": COLUMNS, "objects": found}
+        meta = {"program": "tools/estimate", "formulas": "malb/lattice-estimator 27a581b", "columns": COLUMNS,
+                "sensitivity": sensitivity(sets), "objects": found}
         (HERE / "results.json").write_text(dump(meta))
         for o in found:
             print(o["set"], o["what"], *(f"{o[c]['bits']:.1f}" for c in COLUMNS), sep="  ")

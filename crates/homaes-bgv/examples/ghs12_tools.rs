@@ -1,12 +1,12 @@
-//! What GHS12's general tools gain here: the figures of docs/ghs12-tools.md, measured.
+//! Measures the gains of GHS12's general tools: the figures of docs/papers.md.
 //!
 //! ```text
 //! cargo run --release -p homaes-bgv --example ghs12_tools
 //! ```
 //!
-//! Transforms, levels and key bytes do not depend on the machine, and not on the ring (but key bytes are those of n = 32768). Noise
-//! is measured in a ring of 4096 dimensions with the chain of bgv/aes128+8 and fixed seeds, in bits of the canonical root mean
-//! square.
+//! Transforms, levels and key bytes are the same on every machine. Key bytes are those of n = 32768; transforms and
+//! levels do not depend on the ring. Noise is measured in a ring of 4096 dimensions with the chain of `bgv/aes128+8`
+//! and fixed seeds, in bits of the canonical root mean square.
 
 use homaes_bgv::{
     Axis, Ciphertext, Circuit, EvalKey, Evaluator, Lift, ParamSet, Params, SecretKey, sets,
@@ -33,7 +33,7 @@ struct Bench<'a> {
     params: &'a Params,
     secret: &'a SecretKey,
     eval: &'a EvalKey,
-    /// random bytes, encrypted at the top
+    /// Encryptions of `bytes` at the top level.
     inputs: Vec<Ciphertext>,
     bytes: Vec<u8>,
 }
@@ -72,7 +72,7 @@ impl Bench<'_> {
         Evaluator::new(self.eval)
     }
 
-    /// The k-th input at `level`.
+    /// The k-th input, switched down to `level`.
     fn at(&self, k: usize, level: usize) -> Outcome<Ciphertext> {
         let eval = self.evaluator();
         let mut c = self.inputs[k].clone();
@@ -86,7 +86,7 @@ impl Bench<'_> {
         self.secret.measure_noise(c).0
     }
 
-    /// Primes at `level`, as in `homaes_bgv`'s three levels per round.
+    /// Number of primes at `level`: `homaes_bgv` has three levels a round.
     fn primes(level: usize) -> u64 {
         let base = (level.div_ceil(3) - 1) as u64;
         base + if level.is_multiple_of(3) { 2 } else { 1 }
@@ -97,7 +97,8 @@ impl Bench<'_> {
         let _ = eval.mul(&self.inputs[0], &self.inputs[1])?;
         let l = Self::primes(self.params.top_level());
         println!(
-            "double-CRT (2.3), product at the top: {} transforms; with polynomials in coefficients {} (4 in, 3 out, {l} primes each)",
+            "double-CRT (2.3), product at the top: {} transforms; with polynomials in coefficients {} \
+             (4 in, 3 out, {l} primes each)",
             eval.reading().count("transforms"),
             7 * l
         );
@@ -115,9 +116,9 @@ impl Bench<'_> {
         let digits =
             1 + (SMALL.chain.base.len() - SMALL.chain.first_digit).div_ceil(SMALL.chain.digit);
         println!(
-            "special modulus and digits (3.1), one switch at the top: {measured} transforms with {digits} digits and P of {special:.0} bits \
-             (log2 QP {qp:.0}, limit 833); bits of the ciphertext one by one, as BGV: at least {:.0}; one digit, as \
-             GHS12 3.1: log2 QP at least {:.0}",
+            "special modulus and digits (3.1), one switch at the top: {measured} transforms with {digits} digits \
+             and P of {special:.0} bits (log2 QP {qp:.0}, limit 833); bits of the ciphertext one by one, as BGV: \
+             at least {:.0}; one digit, as GHS12 3.1: log2 QP at least {:.0}",
             q * Self::primes(top) as f64,
             qp - special + q - 6.25,
         );
@@ -151,7 +152,8 @@ impl Bench<'_> {
             always = eval.relinearize(&eval.mul_frobenius(&always, &always, 1)?)?;
         }
         println!(
-            "dynamic noise (3.3), six times \"times a constant, times its own square\": {} levels by noise, {} with a switch after each operation",
+            "dynamic noise (3.3), six times \"times a constant, times its own square\": {} levels by noise, \
+             {} with a switch after each operation",
             20 - dynamic.level(),
             20 - always.level()
         );
@@ -195,7 +197,7 @@ impl Bench<'_> {
     }
 
     fn constants_first(&self) -> Outcome {
-        // level 8: a digit as large as the special modulus, so key switching is what counts
+        // at level 8 a digit is as large as the special modulus, so the key switch dominates the noise
         let (eval, x) = (self.evaluator(), self.at(0, 8)?);
         let c = 0xb7;
         let after = eval.scale(&eval.frobenius(&x, 1)?, c)?;
@@ -217,7 +219,8 @@ impl Bench<'_> {
             let low = self.evaluator();
             let second = low.frobenius(&low.mod_switch(&x)?, 1)?;
             println!(
-                "key switching before modulus switching (A), level {level}: noise {:.2} with {} transforms; after {:.2} with {}",
+                "key switching before modulus switching (A), level {level}: noise {:.2} with {} \
+                 transforms; after {:.2} with {}",
                 self.noise(&first),
                 high.reading().count("transforms"),
                 self.noise(&second),
@@ -246,7 +249,8 @@ impl Bench<'_> {
         }
         let other = other.ok_or("four products")?;
         println!(
-            "sum before switching down (A), four products at level 9: {} transforms, noise {:.2}; each for itself {} and {:.2}",
+            "sum before switching down (A), four products at level 9: {} transforms, noise {:.2}; \
+             each for itself {} and {:.2}",
             first.reading().count("transforms"),
             self.noise(&sum),
             each.reading().count("transforms"),
@@ -261,7 +265,7 @@ impl Bench<'_> {
         let one = eval.reading().count("transforms");
         let _ = Circuit::new(&eval).rotate(&x, Axis::E257, 77)?;
         let four = eval.reading().count("transforms") - one;
-        // low primes, the special ones and two digits' halves at n = 32768, the second halves as seeds
+        // a key has one polynomial for each digit at n = 32768; the other half of a digit is a seed
         let chain = SMALL.chain;
         let base = self.params.rotation_level().div_ceil(3) - 1;
         let primes = [
@@ -274,8 +278,8 @@ impl Bench<'_> {
         let digits = if base > chain.first_digit { 2.0 } else { 1.0 };
         let mib = digits * bits * 32768.0 / 8.0 / 1048576.0;
         println!(
-            "keys for generators only (A): 10 rotations of {mib:.2} MiB = {:.1} MiB at n = 32768 instead of 1023 = {:.0} MiB; \
-             a step of 64 takes {one} transforms, one of 77 = 64 + 8 + 4 + 1 takes {four}",
+            "keys for generators only (A): 10 rotations of {mib:.2} MiB = {:.1} MiB at n = 32768 instead of \
+             1023 = {:.0} MiB; a step of 64 takes {one} transforms, one of 77 = 64 + 8 + 4 + 1 takes {four}",
             10.0 * mib,
             1023.0 * mib
         );

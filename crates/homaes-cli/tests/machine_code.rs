@@ -1,13 +1,13 @@
-//! What the compiler made of code that works on secrets: the release binary, disassembled.
+//! The machine code of functions that work on secrets: the release binary, disassembled.
 //!
-//! Two rules, checked on the binary that these tests are built with, which is the one that users build:
+//! Two rules, checked on the binary that users build:
 //!
-//! - *Kernels*, the functions that work on secrets alone, have no jumps but the back jumps of their loops, whose ends are constants; call
-//!   nothing; and divide, take roots and count zeros by no instruction, whose time may depend on values.
-//! - *Ways* are the functions around them. From none of them a rounding or transcendental function of the C library can be reached: without
-//!   SSE 4.1, on which builds for any x86-64 cannot count, rounding is a function with branches.
+//! - `KERNELS` work on secrets alone. Their only jumps are the back jumps of loops with constant ends. They call nothing and use no
+//!   instruction whose time may depend on values: no division, root or count of zeros.
+//! - `WAYS` are the functions around them. They reach no rounding or transcendental function of the C library: without SSE 4.1,
+//!   which a build for any x86-64 cannot rely on, rounding is a function with branches.
 //!
-//! What this cannot see, branches within the ways, the tests `…_under_memcheck` of the libraries do.
+//! Branches within `WAYS` do not show here; the tests `…_under_memcheck` of the libraries find those.
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 #![cfg(all(target_arch = "x86_64", target_os = "linux"))]
@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Kernels by the path in their symbols, and their loops at most.
+/// Kernels by the path in their symbols, and how many loops they may have.
 const KERNELS: [(&[&str], usize); 12] = [
     (&["homaes_math", "torus", "normals"], 1),
     (&["homaes_math", "torus", "log2_fraction"], 0),
@@ -33,7 +33,7 @@ const KERNELS: [(&[&str], usize); 12] = [
     (&["homaes_tfhe", "secret", "greater"], 0),
 ];
 
-/// The functions through which keys are drawn, and everything is encrypted and decrypted.
+/// Functions that draw keys, encrypt and decrypt.
 const WAYS: [&[&str]; 16] = [
     &["homaes_math", "torus", "add_gaussian"],
     &["homaes_math", "sample", "fixed_weight"],
@@ -82,7 +82,7 @@ const LIBRARY: [&str; 25] = [
     "sqrt",
 ];
 
-/// Beginnings of instructions whose time may depend on values.
+/// Prefixes of instructions whose time may depend on values.
 const SLOW: [&str; 11] = [
     "div", "idiv", "vdiv", "sqrt", "vsqrt", "bsr", "bsf", "fdiv", "fsqrt", "fprem", "rep",
 ];
@@ -98,12 +98,12 @@ impl Instruction {
         self.name.starts_with('j') && !self.name.starts_with("jmp")
     }
 
-    /// Of a direct jump or call.
+    /// The target of a direct jump or call.
     fn target(&self) -> Option<u64> {
         u64::from_str_radix(self.operands.split(' ').next()?, 16).ok()
     }
 
-    /// The address in the comment: of an operand relative to the instruction pointer.
+    /// The address of an operand relative to the instruction pointer, from the comment.
     fn reference(&self) -> Option<u64> {
         let (_, comment) = self.operands.split_once("# ")?;
         u64::from_str_radix(comment.split(' ').next()?, 16).ok()
@@ -111,13 +111,13 @@ impl Instruction {
 }
 
 struct Binary {
-    /// by address: name and code
+    /// name and code by address
     functions: BTreeMap<u64, (String, Vec<Instruction>)>,
-    /// what words of the table of addresses hold: an address, or the name of a function of a library
+    /// entries of the global offset table: an address or the name of a library function
     slots: HashMap<u64, String>,
 }
 
-/// `None` without `objdump`.
+/// Output of `objdump`, or `None` if it is not installed.
 fn objdump(arguments: &[&str], binary: &Path) -> Option<String> {
     let output = Command::new("objdump").args(arguments).arg(binary).output();
     let output = output.ok()?;
@@ -163,7 +163,7 @@ impl Binary {
         })
     }
 
-    /// Functions with these names in their symbols, in this order. Both manglings of Rust write a name after its length.
+    /// Functions whose symbols contain these names in this order. Both manglings of Rust write a name after its length.
     fn find(&self, path: &[&str]) -> Vec<u64> {
         let is = |symbol: &str| {
             let mut rest = symbol;
@@ -186,7 +186,7 @@ impl Binary {
             .collect()
     }
 
-    /// What breaks the rule for kernels in a function.
+    /// Instructions of a function that break the rule for kernels.
     fn breaches(&self, function: u64, loops: usize) -> Vec<String> {
         let (_, code) = &self.functions[&function];
         let end = code.last().map_or(function, |last| last.address);
@@ -222,13 +222,13 @@ impl Binary {
         out
     }
 
-    /// The function that an address is in.
+    /// The function that contains an address.
     fn around(&self, address: u64) -> Option<u64> {
         let (&start, (_, code)) = self.functions.range(..=address).next_back()?;
         (address <= code.last()?.address).then_some(start)
     }
 
-    /// Functions of the C library that can be reached, and through which function. An address that is taken counts as a call.
+    /// Functions of the C library that can be reached, and the function that calls each. Taking an address counts as a call.
     fn reached(&self, from: u64) -> BTreeMap<String, String> {
         let mut seen = BTreeSet::from([from]);
         let mut queue = vec![from];
@@ -269,7 +269,7 @@ impl Binary {
     }
 }
 
-/// The shipped binary, or what the matter is.
+/// The shipped binary, or why it cannot be checked.
 fn shipped() -> Result<Binary, &'static str> {
     if cfg!(debug_assertions) {
         return Err("not a release build");
@@ -298,23 +298,6 @@ fn kernels_have_no_branches() {
 }
 
 #[test]
-fn security_states_how_many_functions_are_tested() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let text = std::fs::read_to_string(root.join("SECURITY.md")).unwrap();
-    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let [kernels, ways] = [KERNELS.len(), WAYS.len()];
-    for words in [
-        format!("the {kernels} functions that work on secrets alone"),
-        format!("from {ways} functions around them"),
-    ] {
-        assert!(
-            text.contains(&words),
-            "SECURITY.md does not say \"{words}\""
-        );
-    }
-}
-
-#[test]
 fn no_way_leads_to_the_library() {
     let binary = match shipped() {
         Ok(binary) => binary,
@@ -330,7 +313,7 @@ fn no_way_leads_to_the_library() {
     }
 }
 
-/// Functions that break the rules, and one that keeps them.
+/// Functions that break the rules, and one that obeys them.
 mod samples {
     use std::hint::black_box;
 
@@ -373,7 +356,7 @@ mod samples {
     }
 }
 
-/// The rules find what they are for, in this very program.
+/// The rules find the bad functions of this program.
 #[test]
 fn breaches_are_found() {
     let mut words = std::hint::black_box([7u64; 64]);

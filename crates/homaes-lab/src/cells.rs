@@ -1,6 +1,6 @@
-//! A table, and what it is in Markdown.
+//! A table, and its Markdown.
 
-/// A table: a head, which may be empty, and rows.
+/// A table with a head and rows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cells {
     /// Names of the columns.
@@ -32,7 +32,7 @@ impl Cells {
     }
 }
 
-/// A cell of Markdown: what stands in back quotes is left as it is, and nothing else is markup.
+/// Escapes a cell, so that only a cell in back quotes is markup.
 pub(crate) fn plain(cell: &str) -> String {
     let quoted = cell.len() > 1
         && cell.starts_with('`')

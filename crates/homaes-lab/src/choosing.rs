@@ -1,4 +1,4 @@
-//! docs/choosing.md, and the table at the head of README.md: which set for which need, with what was measured.
+//! docs/choosing.md and the table of README.md: which set suits which need, with its measured figures.
 
 use crate::cells::Cells;
 use crate::document::{Lab, Machine, Run};
@@ -18,7 +18,7 @@ const fn choice(need: &'static str, set: &'static str, layout: &'static str) -> 
 
 impl Choice {
     fn name(&self) -> String {
-        format!("`{}`, {}", self.set, self.layout)
+        format!("`{}` {}", self.set, self.layout)
     }
 
     fn is_of(&self, run: &Run) -> bool {
@@ -26,49 +26,51 @@ impl Choice {
     }
 }
 
+/// Sets that protect data; README.md shows all but the last.
 const CHOICES: [Choice; 6] = [
+    choice("files, at the highest speed", "bgv/aes128", "sliced"),
     choice(
-        "files of some kilobytes and more, at the highest speed",
+        "short messages, up to 2 KiB, quickly",
         "bgv/aes128",
-        "sliced",
+        "packed",
     ),
-    choice("messages of up to 2 KiB, soon", "bgv/aes128", "packed"),
     choice(
-        "to multiply on the result: search and equality",
+        "to compute on the results: search and equality",
         "bgv/aes128+8",
         "sliced",
     ),
-    choice("AES-256", "bgv/aes256", "sliced"),
+    choice("files under AES-256", "bgv/aes256", "sliced"),
     choice(
-        "to compute on the result without an end",
+        "to compute on the results without limit",
         "tfhe/p64",
         "bits",
     ),
-    choice(
-        "the same, failing with probability 2^-128 at most",
-        "tfhe/p128",
-        "bits",
-    ),
+    choice("the same, with failures below 2^-128", "tfhe/p128", "bits"),
 ];
 
+/// Systems of the papers; README.md shows the first.
 const COMPARISONS: [Choice; 5] = [
+    choice(
+        "to compare with a paper: NTRU (DHS14), insecure",
+        "ntru/hybrid",
+        "bits",
+    ),
     choice("BGV bit by bit, as in GHS12", "bgv/bits128", "bits"),
     choice(
-        "TFHE by trees of tables, as in TBCS23",
+        "TFHE with trees of tables, as in TBCS23",
         "tfhe/nibble128",
         "sliced",
     ),
     choice(
-        "NTRU (DHS14), which plain LLL breaks",
-        "ntru/hybrid",
-        "bits",
-    ),
-    choice(
-        "DGHV (CLT14), the paper's smallest instance",
+        "DGHV (CLT14), the paper's smallest instance, insecure",
         "dghv/toy",
         "bits",
     ),
-    choice("DGHV (CLT14), the next one", "dghv/small", "bits"),
+    choice(
+        "DGHV (CLT14), the second smallest, insecure",
+        "dghv/small",
+        "bits",
+    ),
 ];
 
 /// The page, with the figures of a document.
@@ -77,12 +79,12 @@ pub fn choosing(lab: &Lab) -> String {
     let head = [
         "you want",
         "take",
-        "ready",
+        "start",
         "one block",
-        "per block, full message",
-        "on one thread",
-        "full message",
-        "keys for the server, once",
+        "per block",
+        "per block, one thread",
+        "full batch",
+        "keys for the server",
         "results per byte",
         "memory",
     ];
@@ -95,98 +97,131 @@ pub fn choosing(lab: &Lab) -> String {
         "\
 # Choosing a set
 
-Measured on: {}, {} cores, all of them in use where the table does not say otherwise; {}. Every figure, with its spread and its command, is in [BENCHMARKS.md](../BENCHMARKS.md); every set with its
-security is in [PARAMETERS.md](../PARAMETERS.md). This page is generated: `UPDATE_DOCS=1 cargo test --release -p homaes-cli --test all lab::`.
+Measured on {}, {} cores, {}, with all cores unless a column says otherwise.
+Repetitions of a run differ by up to {:.0} %. [BENCHMARKS.md](../BENCHMARKS.md) has every figure with its command,
+[PARAMETERS.md](../PARAMETERS.md) every set with its security. This page is generated:
+`UPDATE_DOCS=1 cargo test --release -p homaes-cli --test all lab::`.
 
-## For data that matter
+## Sets that protect data
 
-All of these sets are estimated at more than 128 bits of security, attacks with rotations included.
-
-{}
-*Ready*: reading the keys and expanding the AES key, once for each run of `transcipher`. *One block*: evaluating a message of 16 bytes, after that. *Keys for the server*: evaluation key and wrapped AES key of the layout. *Results per byte*: FHE bytes for each byte of a full message.
-A dash: not in this measurement. `homaes bench SCHEME --set SET --layout LAYOUT` measures it, for AES-256 with `--key-bits 256`. {}
-
-- **BGV or TFHE?** BGV evaluates up to 2048 blocks at once, at milliseconds for each; a single block takes as long as all of its batch. What is left to compute afterwards is fixed by the set: `+k` in its name means that k multiplications, one after the
-  other, are left. TFHE takes seconds for each block, and its results are fresh: any program of TFHE can go on with them, as long as it likes.
-- **Sliced or packed?** `wrap-key` makes keys for both, and `transcipher` takes the cheaper one for the length of the file. Packed batches hold 128 blocks. A batch takes the same time whether or not it is full, and so does the last one of a file.
-- **How soon?** A run of the command reads its keys first (*ready*). A server that keeps them open, a program with the crate `homaes`, answers in the time of a batch.
-- **Many short messages?** Give them to one run, as a list with an IV for each, or as a folder of files that begin with their nonce: they share batches. 10,000 records of 100 bytes are 70,000 blocks, 35 sliced batches ([files](files.md#many-files)).
-- **How long is the AES key?** Sets are named after the AES key that they are made for; most carry longer ones with fewer levels left, and shorter ones with more. AES-192 and AES-256 take 12 and 14 rounds in place of 10, from a longer chain of moduli.
-- **How rarely may it fail?** Every secure set decrypts a batch wrongly with probability 2^-64 or less; `tfhe/p128` with 2^-128 or less. Who shows decryptions to others needs more care than that: [security.md](security.md).
-
-## To compare with the papers
+All of these are estimated at more than 128 bits of security, attacks that rotate the secret included.
 
 {}
-Sets of NTRU and DGHV protect nothing, and say so each time they are used. The papers' figures stand beside ours in [tables.md](tables.md).
+- *Start*: reading the keys and preparing the AES key, once for each run of `transcipher`.
+- *One block*: evaluating a message of 16 bytes once the keys are in memory.
+- *Per block*: the time of a full batch divided by its blocks.
+- *Keys for the server*: the evaluation key and the wrapped AES key of this layout, sent once.
+- *Results per byte*: bytes of FHE ciphertext for each byte of a full batch.
+- *Memory*: the peak of the benchmark's process.
+
+A dash means: not measured. `homaes bench SCHEME --set SET --layout LAYOUT` measures it, for AES-256 with
+`--key-bits 256`.
+
+{}## How to decide
+
+- **BGV or TFHE?** BGV evaluates up to 2,048 blocks at once, in milliseconds for each, and one block alone takes as
+  long as its batch. Its results allow the multiplications that the set leaves: `+k` in the name stands for k, one
+  after the other. TFHE takes seconds for each block. Its results can be bootstrapped, so any TFHE program can compute
+  on them.
+- **Sliced or packed?** `wrap-key` makes keys for both, and `transcipher` takes the cheaper layout for the length of
+  the file. A sliced batch holds 2,048 blocks, a packed one 128. A batch takes the same time however full it is.
+- **Fast answers?** Each run of the command reads its keys first (*start*). A server that keeps them in memory, with
+  the crate `homaes` or the Python package, answers in the time of one batch.
+- **Many short messages?** Give them to one run, as a list with an IV for each or as a folder of files that begin with
+  their nonce: they [share batches](files.md#many-files). 10,000 records of 100 bytes are 70,000 blocks, 35 sliced
+  batches.
+- **AES-192 or AES-256?** They take 12 and 14 rounds instead of 10, and so a longer chain of moduli. A set is named
+  after the AES key that it is made for. Shorter keys leave more multiplications.
+- **Fewer failures?** Every secure set decrypts a batch wrongly with probability at most 2^-64, `tfhe/p128` with at
+  most 2^-128. [SECURITY.md](../SECURITY.md#failure-probability) says what the bound covers.
+
+## Sets to compare with the papers
+
+{}
+Sets of NTRU and DGHV protect nothing, and the commands say so. [papers.md](papers.md) has the papers' figures next to
+ours.
 ",
         machine.processor,
         machine.cores,
         day(lab),
+        spread_percent(lab),
         table(&CHOICES),
-        noise_and_totals(lab),
+        totals(lab),
         table(&COMPARISONS),
     )
 }
 
-/// What differences mean nothing, and what large files take.
-fn noise_and_totals(lab: &Lab) -> String {
-    let mut out = format!(
-        "Repetitions of a run differed by a factor of up to {:.2}, and smaller differences in this table mean nothing.",
-        spread(lab)
-    );
-    if let Some(run) = most_threads(lab, &CHOICES[0]) {
-        let of = |bytes: f64| {
-            let time = short_seconds(run.seconds_per_block() * bytes / 16.0);
-            (time, digits(run.ciphertext_bytes_per_byte))
-        };
-        let ((small, small_out), (large, large_out)) = (of(1e6), of(1e9));
-        out += &format!(
-            " At the speed of its first row a file of 1 MB takes {small} and gives {small_out} MB of results, one of 1 GB takes {large} and gives {large_out} GB."
-        );
-    }
-    out
+/// Times and sizes of large files.
+fn totals(lab: &Lab) -> String {
+    let Some(run) = most_threads(lab, &CHOICES[0]) else {
+        return String::new();
+    };
+    let time = |bytes: f64| short_seconds(run.seconds_per_block() * bytes / 16.0);
+    let per_byte = results_per_byte(run);
+    format!(
+        "At the speed of the first row, 1 MB takes {} and becomes {per_byte} MB of results; 1 GB takes {} and becomes {per_byte} GB.\n\n",
+        time(1e6),
+        time(1e9)
+    )
 }
 
-/// The largest factor between repetitions of a run.
-fn spread(lab: &Lab) -> f64 {
-    lab.runs.iter().filter_map(Run::spread).fold(1.0, f64::max)
+/// The largest difference between repetitions of a run.
+fn spread_percent(lab: &Lab) -> f64 {
+    let spreads = lab.runs.iter().filter_map(Run::spread);
+    100.0 * (spreads.fold(1.0, f64::max) - 1.0)
 }
 
 /// The table of README.md, with the figures of a document.
 #[must_use]
 pub fn readme(lab: &Lab) -> String {
-    let threads = format!("{} threads", lab.machine.cores);
+    let Machine {
+        processor, cores, ..
+    } = &lab.machine;
+    let threads = format!("{cores} threads");
     let head = [
         "you want",
         "take",
-        "blocks at once",
-        "one thread",
+        "blocks per batch",
+        "ms per block, one thread",
         &threads,
+        &format!("ms per batch, {threads}"),
         "evaluation key",
-        "results",
+        "results per byte",
     ];
-    let rows = CHOICES.iter().chain(&COMPARISONS).map(|choice| {
+    let (secure, papers) = (&CHOICES[..5], &COMPARISONS[..1]);
+    let rows = secure.iter().chain(papers).map(|choice| {
         let (one, most) = (one_thread(lab, choice), most_threads(lab, choice));
-        let time = |run: Option<&Run>| of(run, |run| short_seconds(run.seconds));
+        let per_block = |run: Option<&Run>| of(run, |run| milliseconds(run.ms_per_block));
         vec![
             choice.need.to_owned(),
             choice.name(),
             of(most, |run| grouped(run.blocks)),
-            time(one),
-            time(most),
+            per_block(one),
+            per_block(most),
+            of(most, |run| milliseconds(1e3 * run.seconds_per_batch)),
             of(most, |run| bytes(run.eval_key_bytes)),
-            of(most, |run| bytes(run.ciphertext_bytes)),
+            of(most, results_per_byte),
         ]
     });
     let table = Cells::new(&head, rows.collect()).markdown();
-    let spread = spread(lab);
-    let Machine {
-        processor, cores, ..
-    } = &lab.machine;
     format!(
-        "{table}\nThe time of one evaluation of AES on {processor}, {cores} cores, {}. Repetitions of a run differed by a factor of up to {spread:.2}: [BENCHMARKS.md](BENCHMARKS.md).\n",
-        day(lab)
+        "{table}\nMeasured on {processor}, {cores} cores, {}; repetitions differ by up to {:.0} %.\n",
+        day(lab),
+        spread_percent(lab)
     )
+}
+
+/// Bytes of results for each byte of a full batch.
+fn results_per_byte(run: &Run) -> String {
+    grouped(run.ciphertext_bytes_per_byte.round() as u64)
+}
+
+/// Three digits, or all of those before the point.
+fn milliseconds(value: f64) -> String {
+    match value {
+        v if v < 1000.0 => digits(v),
+        v => grouped(v.round() as u64),
+    }
 }
 
 /// The day of a document.
@@ -194,7 +229,7 @@ fn day(lab: &Lab) -> &str {
     lab.date.split('T').next().unwrap_or_default()
 }
 
-/// Runs on most threads, of those the one on fewest blocks.
+/// The run on most threads; among those, the one on fewest blocks.
 fn most_threads<'l>(lab: &'l Lab, choice: &Choice) -> Option<&'l Run> {
     let runs = lab.runs.iter().filter(|run| choice.is_of(run));
     runs.max_by_key(|run| (run.threads, Reverse(run.blocks)))
@@ -228,7 +263,7 @@ fn row(lab: &Lab, choice: &Choice) -> Vec<String> {
         of(most, |run| {
             bytes(run.eval_key_bytes + run.wrapped_key_bytes)
         }),
-        of(most, |run| digits(run.ciphertext_bytes_per_byte)),
+        of(most, results_per_byte),
         of(most, |run| {
             run.peak_rss_bytes.map_or_else(|| "–".into(), bytes)
         }),

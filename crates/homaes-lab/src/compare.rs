@@ -1,12 +1,15 @@
-//! What became faster or slower between two documents, beyond the noise of their runs.
+//! Which figures of two documents differ by more than noise.
 //!
-//! Times are compared as multiples of the reference transform where both documents have it, so that a slower machine is no slower
-//! program: of the mean over all runs of the document, because one measurement of it says less about the machine than the runs themselves do. The noise of a time is estimated from repetitions: the standard deviation of its logarithm within runs, by the median of the differences of two repetitions, over the
-//! runs of both documents that are short or long as it is ([`LONG`]), and like it on one thread or on several; or that of the run itself if it is larger. A difference of medians counts as a
-//! change if it exceeds [`DEVIATIONS`] standard deviations of that difference and [`LEAST_CHANGE`], and nearly all values of one document lie on one side of those
-//! of the other. Where that is more than a factor of [`BLIND`], the documents are too noisy to be compared, and the comparison says so.
-//! Sizes and security figures have no noise: every difference counts. Counts of operations depend on keys and messages in some schemes, and count from [`LEAST_COUNT`] on, memory
-//! from [`LEAST_CHANGE`] and [`LEAST_MEMORY`] on, noise left from [`LEAST_BITS`] on.
+//! - Times are compared in units of the reference transform if both documents have it, so that a slower machine does
+//!   not look like a slower program. The unit is the mean over all runs of a document.
+//! - The noise of a time is the standard deviation of its logarithm between repetitions of a run, by the median of
+//!   their differences. It is estimated over all runs of both documents in the same class ([`Class`]), or from the
+//!   run itself if that gives more.
+//! - A time has changed if its medians differ by more than [`DEVIATIONS`] standard deviations and by
+//!   [`LEAST_CHANGE`], and if at most a fraction [`MOST_CONTRARY`] of the pairs of repetitions contradicts. If chance
+//!   alone gives a factor of [`BLIND`], the comparison says that it is too noisy.
+//! - Sizes have no noise: every difference counts. Counts, memory and noise bits may differ by [`LEAST_COUNT`],
+//!   [`LEAST_MEMORY`] and [`LEAST_BITS`].
 
 use crate::document::{Lab, Run, median};
 use crate::units;
@@ -14,46 +17,45 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// Standard deviations of a difference that chance does not give: some hundred differences are looked at, and the noise of a shared host has no normal distribution.
+/// Standard deviations that a change must exceed: a comparison looks at hundreds of figures, and the noise of a
+/// shared host is not normal.
 pub const DEVIATIONS: f64 = 5.0;
 
-/// Relative difference of medians that is too small to matter.
+/// Relative difference of medians that does not matter.
 pub const LEAST_CHANGE: f64 = 0.05;
 
-/// Where chance gives more than this factor, nothing can be said.
+/// If chance gives more than this factor, a comparison says nothing.
 pub const BLIND: f64 = 2.0;
 
-/// Relative difference of counts of operations that does not matter: blocks with equal bytes share rotations in TFHE.
+/// Relative difference of counts that does not matter: in TFHE, blocks with equal bytes share rotations.
 const LEAST_COUNT: f64 = 0.005;
 
-/// Share of pairs of repetitions, one of each document, that may be in the other order: one value in five or six, and none of two or three.
+/// Fraction of pairs of repetitions, one of each document, that may be in the other order: one outlier among five or
+/// six.
 const MOST_CONTRARY: f64 = 0.2;
 
-/// What a set must be called to protect data.
-const SECURE: &str = "secure";
-
-/// Bytes of memory that do not matter: what threads and the allocator keep.
+/// Bytes of memory that do not matter: threads and the allocator keep some.
 const LEAST_MEMORY: f64 = (32u64 << 20) as f64;
 
-/// Bits of noise left that do not matter.
+/// Bits of noise that do not matter.
 const LEAST_BITS: f64 = 0.5;
 
-/// Standard deviation of a time's logarithm where nothing was repeated.
+/// Assumed standard deviation of a time's logarithm if nothing was repeated.
 const UNKNOWN_NOISE: f64 = 0.08;
 
-/// The same of times below [`LONG`].
+/// The same for times below [`LONG`].
 const UNKNOWN_SHORT_NOISE: f64 = 0.2;
 
-/// Median of the absolute difference of two values, over their standard deviation, of normal ones: 0.6745·√2.
+/// Median of the absolute difference of two normal values, over their standard deviation: 0.6745·√2.
 const MEDIAN_DIFFERENCE: f64 = 0.9539;
 
-/// Runs of at least so many seconds have a noise of their own: short ones are of the clock and of what else the machine does at the moment.
+/// Seconds that make a run long. Short runs have another noise, that of the clock and of the machine's other work.
 const LONG: f64 = 1.0;
 
-/// Times of which both are below this are of the file system and the clock, seconds.
+/// Times below this many seconds are those of the file system and the clock; they are not compared.
 const LEAST_SECONDS: f64 = 20e-3;
 
-/// The times that are compared, with what people call them.
+/// The times that are compared, with their names in the output.
 const TIMES: [(&str, &str); 8] = [
     ("seconds", "evaluation"),
     ("latency_seconds", "latency"),
@@ -68,13 +70,13 @@ const TIMES: [(&str, &str); 8] = [
 /// How a figure changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// Less time.
+    /// It takes less time.
     Faster,
-    /// More time.
+    /// It takes more time.
     Slower,
-    /// Fewer bytes, a lower failure probability, less of what is counted.
+    /// Fewer bytes, operations or bits of noise.
     Better,
-    /// The other way round, or a figure that is gone.
+    /// More of them, or a missing figure.
     Worse,
 }
 
@@ -83,41 +85,41 @@ pub enum Verdict {
 pub struct Change {
     /// As [`Run::name`].
     pub run: String,
-    /// What changed.
+    /// The figure.
     pub what: String,
-    /// Before and after, as text.
+    /// Old and new value, as text.
     pub values: [String; 2],
-    /// After over before; of times as multiples of the reference where both have it.
+    /// New over old; times in units of the reference if both documents have it.
     pub ratio: f64,
-    /// The ratio that chance gives at most.
+    /// The largest ratio that chance gives.
     pub chance: f64,
-    /// Which way.
+    /// The direction.
     pub verdict: Verdict,
 }
 
 /// Two documents compared.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
-    /// Runs that are in both.
+    /// Runs that are in both documents.
     pub compared: usize,
-    /// Figures that were looked at.
+    /// Figures that were compared.
     pub figures: usize,
-    /// What changed.
+    /// The changes.
     pub changes: Vec<Change>,
-    /// Runs of one document alone: the old one and the new one.
+    /// Runs that only the old, and only the new document has.
     pub alone: [Vec<String>; 2],
-    /// The ratio that chance gives for the evaluation of a run, median over the runs.
+    /// The ratio that chance gives for the evaluation time of a run, median over runs.
     pub chance: f64,
-    /// Whether anything was repeated, so that its noise is known.
+    /// Whether a document has repetitions, so that the noise is known.
     pub repeated: bool,
-    /// Median over runs of the time of evaluation, new over old, in seconds and in reference transforms.
+    /// New over old evaluation time, median over runs, in seconds and in reference transforms.
     pub shift: [f64; 2],
 }
 
-/// What runs have their noise in common with: whether they are long, and whether they are on one thread, which others disturb less.
+/// Runs of equal noise: whether they are long, and whether they use one thread, which other programs disturb less.
 type Class = (bool, bool);
 
-/// Standard deviations of the logarithms of times, by what is timed and the class of the run.
+/// Standard deviations of the logarithms of times, by time and class.
 type Noise = BTreeMap<(&'static str, Class), f64>;
 
 /// Compares two documents.
@@ -165,7 +167,7 @@ pub fn compare(old: &Lab, new: &Lab) -> Comparison {
     comparison
 }
 
-/// The reference transform in a document: geometric mean over all repetitions of all runs. `None` if a run has none.
+/// The reference transform of a document: geometric mean over all repetitions of all runs; `None` if a run lacks it.
 fn reference(lab: &Lab) -> Option<f64> {
     let all: Vec<Vec<f64>> = lab
         .runs
@@ -177,7 +179,7 @@ fn reference(lab: &Lab) -> Option<f64> {
     known.then(|| (logs.iter().sum::<f64>() / logs.len() as f64).exp())
 }
 
-/// The runs by their names; of several of one name each has its number.
+/// The runs by name, with a number for runs of the same name.
 fn named(lab: &Lab) -> BTreeMap<(String, usize), &Run> {
     let mut named: BTreeMap<(String, usize), &Run> = BTreeMap::new();
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
@@ -195,7 +197,7 @@ fn class(run: &Run) -> Class {
     (run.seconds >= LONG, run.threads == 1)
 }
 
-/// The noise of every time in every class; that of all runs where a class has no repetitions.
+/// The noise of every time in every class; that of all runs if a class has no repetitions.
 fn noise<'r, I: Iterator<Item = &'r Run>>(all: impl Fn() -> I) -> Noise {
     const CLASSES: [Class; 4] = [(true, true), (true, false), (false, true), (false, false)];
     let mut noise = Noise::new();
@@ -213,7 +215,7 @@ fn noise<'r, I: Iterator<Item = &'r Run>>(all: impl Fn() -> I) -> Noise {
     noise
 }
 
-/// The values of a time, all repetitions; none where it is zero.
+/// All repetitions of a time, without zeros.
 fn values(run: &Run, field: &str) -> Vec<f64> {
     let values = match run.samples.get(field) {
         Some(values) => values.clone(),
@@ -222,7 +224,7 @@ fn values(run: &Run, field: &str) -> Vec<f64> {
     values.into_iter().filter(|&value| value > 0.0).collect()
 }
 
-/// Standard deviation of logarithms, by the median of the differences of two values of a group; `None` where no group has two.
+/// Standard deviation of logarithms, by the median difference of two values of a group; `None` if no group has two.
 fn deviation(groups: impl Iterator<Item = Vec<f64>>) -> Option<f64> {
     let mut differences = Vec::new();
     for group in groups {
@@ -234,7 +236,7 @@ fn deviation(groups: impl Iterator<Item = Vec<f64>>) -> Option<f64> {
     (!differences.is_empty()).then_some(found)
 }
 
-/// The share of pairs of a value of `a` and one of `b` that are not ordered as the medians are.
+/// The fraction of pairs of a value of `a` and one of `b` that are not ordered as the medians are.
 fn contrary(a: &[f64], b: &[f64]) -> f64 {
     let up = median(b) > median(a);
     let pairs = a.iter().flat_map(|a| b.iter().map(move |b| (a, b)));
@@ -243,7 +245,8 @@ fn contrary(a: &[f64], b: &[f64]) -> f64 {
 }
 
 impl Comparison {
-    /// Compares all times of two runs, in units of the references beside them; gives the ratio that chance gives for the evaluation.
+    /// Compares all times of two runs, each with its reference; returns the ratio that chance gives for the
+    /// evaluation time.
     fn times(&mut self, runs: [(&Run, f64); 2], noise: &Noise) -> Option<f64> {
         let [(old, _), (new, _)] = runs;
         let mut evaluation = None;
@@ -256,11 +259,11 @@ impl Comparison {
             self.figures += 1;
             if before.is_empty() || after.is_empty() {
                 let [before, after] = seconds.map(units::short_seconds);
-                // only what is not done takes no time
+                // a step that takes no time is not done
                 let (values, verdict) = match (seconds[0] > 0.0, field) {
                     (false, _) => ([before, after], Verdict::Slower),
                     (true, "setup_seconds") => ([before, after], Verdict::Faster),
-                    (true, _) => ([before, "gone".into()], Verdict::Worse),
+                    (true, _) => ([before, "missing".into()], Verdict::Worse),
                 };
                 self.add(new, what, values, [f64::NAN, 1.0], verdict);
                 continue;
@@ -318,13 +321,13 @@ impl Comparison {
         });
     }
 
-    /// Figures without noise, and memory, for all of which less is better.
+    /// Compares the figures without noise, and memory.
     fn exact(&mut self, old: &Run, new: &Run) {
         let [before, after] = [old, new].map(figures);
         for (what, a) in &before {
             self.figures += 1;
             let Some(b) = after.get(what) else {
-                let values = [a.text(), "gone".into()];
+                let values = [a.text(), "missing".into()];
                 self.add(new, what, values, [f64::NAN, 1.0], Verdict::Worse);
                 continue;
             };
@@ -340,30 +343,22 @@ impl Comparison {
             let values = [a, b].map(Figure::text);
             self.add(new, what, values, [ratio, 1.0 + a.least], verdict);
         }
-        if old.purpose != new.purpose {
-            let values = [old.purpose.clone(), new.purpose.clone()];
-            let verdict = match new.purpose == SECURE {
-                true => Verdict::Better,
-                false => Verdict::Worse,
-            };
-            self.add(new, "purpose", values, [f64::NAN, 1.0], verdict);
-        }
     }
 
-    /// Whether anything became slower or worse, or is gone.
+    /// Whether anything became slower or worse, or is missing.
     #[must_use]
     pub fn is_worse(&self) -> bool {
         let worse = |change: &Change| matches!(change.verdict, Verdict::Slower | Verdict::Worse);
         self.changes.iter().any(worse) || !self.alone[0].is_empty()
     }
 
-    /// Whether chance alone gives differences beyond [`BLIND`].
+    /// Whether chance alone gives a factor of [`BLIND`].
     #[must_use]
     pub fn is_blind(&self) -> bool {
         self.chance > BLIND
     }
 
-    /// For people.
+    /// The comparison as text.
     #[must_use]
     pub fn text(&self) -> String {
         let mut out = String::new();
@@ -381,12 +376,12 @@ impl Comparison {
         );
         let known = match self.repeated {
             true => "by the repetitions of the runs",
-            false => "by a noise of 8 %, which is assumed: nothing was repeated",
+            false => "assuming a noise of 8 %, because nothing was repeated",
         };
         let chance = percent(self.chance);
         let _ = writeln!(
             out,
-            "chance gives differences of up to {chance:.0} % for a run, {known}"
+            "chance explains differences of up to {chance:.0} % for a run, {known}"
         );
         for (which, alone) in ["old", "new"].into_iter().zip(&self.alone) {
             for run in alone {
@@ -407,7 +402,7 @@ impl Comparison {
                 let _ = match change.verdict {
                     Verdict::Faster | Verdict::Slower => write!(
                         out,
-                        "; {ratio:+.1} % in reference transforms, where both documents have them (chance: up to {chance:.1} %)"
+                        "; {ratio:+.1} % in reference transforms, if both documents have them (chance: {chance:.1} %)"
                     ),
                     Verdict::Better | Verdict::Worse => write!(out, "; {ratio:+.1} %"),
                 };
@@ -416,7 +411,7 @@ impl Comparison {
         }
         out += match (self.is_blind(), self.changes.is_empty()) {
             (true, _) => {
-                "TOO NOISY: a run that takes twice or half the time might not be seen; measure on a quiet machine, or with more repetitions\n"
+                "TOO NOISY: even twice the time might be chance; measure on a quiet machine or with more repetitions\n"
             }
             (false, true) => "no change\n",
             (false, false) => "",
@@ -425,11 +420,11 @@ impl Comparison {
     }
 }
 
-/// A figure of which less is better.
+/// A figure; less is better.
 #[derive(Debug, Clone, Copy)]
 struct Figure {
     value: f64,
-    /// Difference that does not matter: relative, of logarithms absolute.
+    /// Difference that does not matter: relative, or absolute for logarithms.
     least: f64,
     /// Whether the value is a binary logarithm.
     log2: bool,
@@ -442,20 +437,18 @@ impl Figure {
             true => b - a,
             false => b / a - 1.0,
         };
-        // two probabilities of nothing, both of logarithm -∞, have no difference as a number
-        a != b && difference.abs() > self.least
+        difference.abs() > self.least
     }
 
     fn text(&self) -> String {
-        match (self.log2, self.value == f64::NEG_INFINITY) {
-            (true, true) => "none".into(),
-            (true, false) => format!("2^{:.1}", self.value),
-            (false, _) => units::grouped(self.value as u64),
+        match self.log2 {
+            true => format!("2^{:.1}", self.value),
+            false => units::grouped(self.value as u64),
         }
     }
 }
 
-/// Figures without noise, by name.
+/// Sizes, memory, noise and counts, by name.
 fn figures(run: &Run) -> BTreeMap<String, Figure> {
     let mut all = BTreeMap::new();
     let mut add = |what: &str, value: f64, least: f64, log2: bool| {
@@ -475,23 +468,7 @@ fn figures(run: &Run) -> BTreeMap<String, Figure> {
         add("peak memory, bytes", bytes, least, false);
     }
     if let Some(bits) = run.capacity_bits {
-        // more bits left, smaller noise
-        add("noise over what fails", -bits, LEAST_BITS, true);
-    }
-    if let Some(security) = &run.security {
-        // none is a probability of nothing
-        let p_fail = security.log2_p_fail.unwrap_or(f64::NEG_INFINITY);
-        add("failure probability", p_fail, 1e-9, true);
-        // more bits, fewer keys broken; no bits, no security
-        let success = |bits: Option<f64>| -bits.unwrap_or(0.0);
-        let claimed = security.bits_claimed.map(f64::from);
-        for (what, bits) in [
-            ("success of an attack of one operation, claimed", claimed),
-            ("the same, estimated", security.bits_estimated),
-            ("the same, with rotations", security.bits_with_rotations),
-        ] {
-            add(what, success(bits), 1e-9, true);
-        }
+        add("noise over the limit", -bits, LEAST_BITS, true);
     }
     for (name, &count) in &run.counts {
         let what = format!("number of {name}");
@@ -618,7 +595,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_gone_is_told_and_noise_that_hides_everything_too() {
+    fn missing_runs_and_too_much_noise_are_reported() {
         let old = lab(&["a", "b"], &[1.0, 1.01], 1.0);
         let mut new = old.clone();
         new.runs.truncate(1);
@@ -628,7 +605,7 @@ mod tests {
         new.runs[0].counts.insert("x".into(), 1);
         assert!(!compare(&old, &new).is_worse());
         assert!(compare(&new, &old).is_worse());
-        // of two runs of one name each is compared
+        // each of two runs of one name is compared
         let mut twice = old.clone();
         twice
             .runs
@@ -653,40 +630,5 @@ mod tests {
         assert_eq!(found.changes[0].verdict, Verdict::Slower, "{found:?}");
         let new = lab(&["a"], &[1.0, 1.01, 1.02, 0.99, 1.0, 1.0], 1.0);
         assert_eq!(compare(&old, &new).changes, []);
-    }
-
-    #[test]
-    fn security_that_is_lost_is_worse() {
-        let of = |p_fail: Option<f64>, bits: Option<f64>, purpose: &str| {
-            let mut lab = lab(&["a"], &[1.0, 1.01], 1.0);
-            lab.runs[0].purpose = purpose.into();
-            lab.runs[0].latency_seconds = Some(1.0);
-            lab.runs[0].security = Some(crate::Security {
-                log2_p_fail: p_fail,
-                bits_estimated: bits,
-                ..crate::Security::default()
-            });
-            lab
-        };
-        let good = of(Some(-64.0), Some(128.0), "secure");
-        for bad in [
-            of(Some(-3.0), Some(128.0), "secure"),
-            of(Some(-64.0), Some(40.0), "secure"),
-            of(Some(-64.0), None, "secure"),
-            of(Some(-64.0), Some(128.0), "toy"),
-        ] {
-            assert!(compare(&good, &bad).is_worse(), "{bad:?}");
-            assert!(!compare(&bad, &good).is_worse(), "{bad:?}");
-        }
-        // no failure at all
-        let best = of(None, Some(128.0), "secure");
-        assert!(!compare(&good, &best).is_worse() && compare(&best, &good).is_worse());
-        assert_eq!(compare(&best, &best).changes, []);
-        // beyond what a probability can be as a number
-        let tiny = of(Some(-2000.0), Some(128.0), "secure");
-        assert!(compare(&tiny, &of(Some(-1100.0), Some(128.0), "secure")).is_worse());
-        let mut without = good.clone();
-        without.runs[0].latency_seconds = None;
-        assert!(compare(&good, &without).is_worse());
     }
 }

@@ -1,29 +1,29 @@
-//! What `homaes bench` measures, as types: the fields of its JSON documents.
+//! The fields of the JSON documents that `homaes bench` writes.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What a set offers against attackers, and how often a batch fails.
+/// Security and failure probability of a set.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Security {
-    /// By the set; of purpose `paper`: by the paper.
+    /// Claimed by the set, or by the paper for sets of purpose `paper`.
     pub bits_claimed: Option<u32>,
-    /// The least estimate over everything published.
+    /// The least estimate over all published objects.
     pub bits_estimated: Option<f64>,
-    /// The same for an attacker who rotates the secret.
+    /// The same for an attacker who uses rotations of the secret.
     pub bits_with_rotations: Option<f64>,
     /// Whether the estimates are orders of magnitude.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub order_of_magnitude: bool,
-    /// log2 of the probability that one batch decrypts wrongly; none where that is 0.
+    /// log2 of the probability that one batch decrypts wrongly; `None` for 0.
     pub log2_p_fail: Option<f64>,
-    /// The attack that the least estimate is of.
+    /// The attack with the least estimate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attack: Option<String>,
-    /// What computed the estimate.
+    /// The program that computed the estimate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimator: Option<String>,
-    /// When.
+    /// The day of the estimate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimated_on: Option<String>,
 }
@@ -49,61 +49,61 @@ pub struct Round {
     pub stage_seconds: BTreeMap<String, f64>,
 }
 
-/// One full run of AES under FHE: what `homaes bench SCHEME --json` prints.
+/// A full run of AES under FHE, as `homaes bench SCHEME --json` prints it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// Parameter set.
     pub set: String,
     /// `secure`, `paper` or `toy`.
     pub purpose: String,
-    /// What the set offers. A user's own run has none.
+    /// Security of the set. Reports of `transcipher` have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub security: Option<Security>,
     /// Version of homaes.
     pub version: String,
-    /// Where the bytes lie in the ciphertexts.
+    /// Layout of bytes in ciphertexts.
     pub layout: String,
     /// Bits of the AES key.
     pub key_bits: u32,
     /// `encrypt` or `decrypt`.
     pub direction: String,
-    /// Who expands the AES key: `server` or `client`.
+    /// `server` or `client`: where the AES key is expanded.
     pub expansion: String,
     /// Worker threads.
     pub threads: usize,
-    /// GPUs that evaluated it, `cuda:0`, and what they are called; none if the processor did.
+    /// GPUs that evaluated it, such as `cuda:0`; `None` for the processor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
-    /// As above.
+    /// Names of these GPUs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_name: Option<String>,
     /// AES blocks.
     pub blocks: u64,
-    /// Most blocks evaluated together.
+    /// Blocks of a full batch.
     pub blocks_per_batch: u64,
     /// Batches.
     pub batches: u64,
-    /// Making both keys and writing them.
+    /// Time to make both keys and write them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keygen_seconds: Option<f64>,
-    /// Reading the evaluation key.
+    /// Time to read the evaluation key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load_key_seconds: Option<f64>,
-    /// Encrypting the AES key under FHE and writing it.
+    /// Time to encrypt the AES key under FHE and write it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wrap_seconds: Option<f64>,
-    /// Reading the wrapped key.
+    /// Time to read the wrapped key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load_wrapped_seconds: Option<f64>,
-    /// Decrypting all results, from file to file.
+    /// Time to decrypt all results, from file to file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decrypt_seconds: Option<f64>,
-    /// Preparing the circuit, once for each key: expansion of the AES key by the server.
+    /// Time to expand the AES key on the server, once per key.
     pub setup_seconds: f64,
-    /// Evaluating a message of one block.
+    /// Time to evaluate a message of one block.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_seconds: Option<f64>,
-    /// Evaluating all blocks.
+    /// Time to evaluate all blocks.
     pub seconds: f64,
     /// `seconds` over `batches`.
     pub seconds_per_batch: f64,
@@ -111,18 +111,18 @@ pub struct Run {
     pub seconds_per_round: Vec<f64>,
     /// `seconds` over `blocks`.
     pub ms_per_block: f64,
-    /// What happened in each round.
+    /// Level, noise and time of each round.
     #[serde(default)]
     pub rounds: Vec<Round>,
-    /// Of one limb in BGV and NTRU, of one polynomial in TFHE.
+    /// Transforms: of one limb in BGV and NTRU, of one polynomial in TFHE.
     pub transforms: u64,
     /// Blind rotations.
     pub rotations: u64,
-    /// Everything the scheme counted, by name.
+    /// All counts of the scheme, by name.
     pub counts: BTreeMap<String, u64>,
-    /// Shares of the kernels' time, by group.
+    /// Fractions of the kernels' time, by group.
     pub stages: BTreeMap<String, f64>,
-    /// Share of the threads' time that the kernels take.
+    /// Fraction of the threads' time that the kernels take.
     pub busy: f64,
     /// Noise of the worst result.
     pub noise_bits: Option<f64>,
@@ -130,80 +130,80 @@ pub struct Run {
     pub capacity_bits: Option<f64>,
     /// Bits between the largest noise that decryption found and failure.
     pub margin_bits: Option<f64>,
-    /// log2 of the bound on the probability that any batch decrypts wrongly; none where that is 0.
+    /// log2 of the bound on the probability that any batch decrypts wrongly; `None` for 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log2_p_fail: Option<f64>,
-    /// Most memory that the process had.
+    /// Peak memory of the process.
     pub peak_rss_bytes: Option<u64>,
-    /// Size of the file.
+    /// Size of the evaluation key file.
     #[serde(default)]
     pub eval_key_bytes: u64,
-    /// Size of the file.
+    /// Size of the wrapped key file.
     #[serde(default)]
     pub wrapped_key_bytes: u64,
-    /// Size of the file of results.
+    /// Size of the result file.
     pub ciphertext_bytes: u64,
-    /// The same over the bytes of the message.
+    /// The same, per byte of the message.
     #[serde(default)]
     pub ciphertext_bytes_per_byte: f64,
-    /// Whether every byte decrypted to that of the message. A run with a wrong byte ends with an error instead.
+    /// Whether every byte decrypts correctly. `bench` ends with an error otherwise.
     pub correct: bool,
     /// Multiplications left on the results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub levels_left: Option<usize>,
-    /// Expansion of the AES key over one block.
+    /// Time of the AES key expansion over that of one block.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expansion_over_block: Option<f64>,
-    /// The kernels that the processor was found to have.
+    /// The kernels in use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backend: Option<String>,
-    /// One forward transform of the set's ring.
+    /// Time of one forward transform of the set's ring.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ns_per_transform: Option<f64>,
-    /// One forward transform of the crate `tfhe-ntt`, 32768 points.
+    /// Time of one forward transform of the crate `tfhe-ntt`, 32768 points.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference_ntt_ns: Option<f64>,
-    /// Time of a batch in those.
+    /// Time of a batch in these transforms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aes_over_reference_ntt: Option<f64>,
-    /// Own transform of 32768 points in those.
+    /// Time of the own transform of 32768 points, in the same unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transform_over_reference: Option<f64>,
-    /// One key switch and bootstrapping of the crate `tfhe`.
+    /// Time of one key switch and bootstrap of the crate `tfhe`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference_pbs_ms: Option<f64>,
-    /// Time of a block in those.
+    /// Time of a block in these bootstraps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aes_over_reference_pbs: Option<f64>,
-    /// One product of the crate `malachite-nz`, 16 million bits.
+    /// Time of one product of the crate `malachite-nz`, 16 million bits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference_product_ms: Option<f64>,
-    /// One conversion of DGHV.
+    /// Time of one conversion of DGHV.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub convert_ms: Option<f64>,
-    /// The same in products.
+    /// The same in these products.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub convert_over_reference_product: Option<f64>,
-    /// Where it was measured; in `bench all` the document says it.
+    /// The machine; `None` in a document of `bench all`, which names it once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Machine>,
     /// In `bench all`: the command that repeats the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// In `bench all`: seconds of the whole process.
+    /// In `bench all`: time of the whole process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wall_seconds: Option<f64>,
-    /// In `bench all`: the value of each field in every repetition. The times themselves are the medians, memory is the most, and the rest is of
-    /// the repetition in the middle.
+    /// In `bench all`: the values of all repetitions, by field. The fields themselves have medians of times, the
+    /// largest memory, and all else of the middle repetition.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub samples: BTreeMap<String, Vec<f64>>,
 }
 
-/// The fields of a [`Run`] that are sampled and have medians: name and value.
+/// Names and values of times that are sampled.
 pub(crate) type Times<'r> = [(&'static str, &'r mut Option<f64>); 8];
 
 impl Run {
-    /// The first part of the set's name.
+    /// The scheme: the first part of the set's name.
     #[must_use]
     pub fn scheme(&self) -> &str {
         self.set.split('/').next().unwrap_or_default()
@@ -215,13 +215,13 @@ impl Run {
         self.purpose == "secure"
     }
 
-    /// Seconds of a block in a message of this length.
+    /// Seconds per block.
     #[must_use]
     pub fn seconds_per_block(&self) -> f64 {
         self.ms_per_block / 1e3
     }
 
-    /// What was run, without its results: equal for runs that can be compared.
+    /// Describes what was run. Runs of equal names can be compared.
     #[must_use]
     pub fn name(&self) -> String {
         let Self {
@@ -249,7 +249,7 @@ impl Run {
         format!("{set} {layout}, AES-{key_bits}{direction}, {blocks}, {threads} thread{s}{on}")
     }
 
-    /// The command that repeats it.
+    /// The command that repeats the run.
     #[must_use]
     pub fn command(&self) -> String {
         if let Some(command) = &self.command {
@@ -269,12 +269,13 @@ impl Run {
             .as_ref()
             .map_or_else(String::new, |device| format!(" --device {device}"));
         format!(
-            "homaes bench {} --set {set} --layout {layout} --threads {threads}{on} --key-bits {key_bits} --direction {direction} --blocks {blocks} --json",
+            "homaes bench {} --set {set} --layout {layout} --threads {threads}{on} --key-bits {key_bits} \
+             --direction {direction} --blocks {blocks} --json",
             self.scheme()
         )
     }
 
-    /// The times that are sampled.
+    /// The times that have samples.
     pub(crate) fn times(&mut self) -> Times<'_> {
         [
             ("keygen_seconds", &mut self.keygen_seconds),
@@ -288,8 +289,8 @@ impl Run {
         ]
     }
 
-    /// Of repetitions of one run: that in the middle by time, with the medians of all times, the most memory of any, and all values in
-    /// [`samples`](Self::samples). `None` of none.
+    /// Merges repetitions of one run: the middle one by time, with the medians of all times, the largest memory, and
+    /// all values in [`samples`](Self::samples). `None` for an empty list.
     #[must_use]
     pub fn median(mut runs: Vec<Self>) -> Option<Self> {
         let mut samples: BTreeMap<String, Vec<f64>> = BTreeMap::new();
@@ -311,7 +312,7 @@ impl Run {
             }
         }
         let most = runs.iter().filter_map(|run| run.peak_rss_bytes).max();
-        // measured once, in one of the repetitions
+        // noise is measured in one repetition only
         let measured = runs.iter().find(|run| run.has_measured_noise());
         let measured = measured.map(|run| run.rounds.clone());
         runs.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
@@ -333,7 +334,7 @@ impl Run {
         Some(run)
     }
 
-    /// Largest over smallest time of the repetitions; `None` of one alone.
+    /// Largest over smallest time of the repetitions; `None` for a single one.
     #[must_use]
     pub fn spread(&self) -> Option<f64> {
         let values = self
@@ -344,7 +345,7 @@ impl Run {
         Some(values.iter().copied().fold(0.0, f64::max) / least)
     }
 
-    /// Seconds before the first block, once for each process: reading both keys, and expanding the AES key.
+    /// Seconds before the first block: reading both keys and expanding the AES key.
     #[must_use]
     pub fn ready_seconds(&self) -> Option<f64> {
         Some(self.load_key_seconds? + self.load_wrapped_seconds? + self.setup_seconds)
@@ -358,7 +359,7 @@ impl Run {
     }
 }
 
-/// The middle one of the values, which must be numbers, or the mean of the two in the middle; 0 of none.
+/// The middle value, or the mean of the two middle ones; 0 for an empty list.
 #[must_use]
 pub fn median(values: &[f64]) -> f64 {
     let mut values = values.to_vec();
@@ -371,33 +372,33 @@ pub fn median(values: &[f64]) -> f64 {
     }
 }
 
-/// Where runs were measured.
+/// A machine.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
-    /// Name of the processor, as far as the system tells.
+    /// Name of the processor.
     pub processor: String,
-    /// Its architecture and the operating system.
+    /// Operating system and architecture.
     pub system: String,
-    /// Cores for this process.
+    /// Cores that the process may use.
     pub cores: usize,
-    /// Memory, if the system tells.
+    /// Memory, if known.
     pub memory_bytes: Option<u64>,
-    /// The kernels that the processor was found to have.
+    /// The kernels in use.
     pub kernels: String,
     /// Features of the program.
     pub features: Vec<String>,
 }
 
-/// The own transform beside that of the crate `tfhe-ntt`: what `homaes bench kernels --json` prints, as far as pages show it.
+/// The transforms in `homaes bench kernels --json`, as far as pages show them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Kernels {
-    /// Which kernels.
+    /// The kernels in use.
     pub backend: String,
-    /// Own forward transform.
+    /// Time of the own forward transform.
     pub forward_ns: f64,
-    /// Own inverse transform.
+    /// Time of the own inverse transform.
     pub inverse_ns: f64,
-    /// Forward transform of the reference.
+    /// Time of the forward transform of the crate `tfhe-ntt`.
     pub reference_ntt_ns: f64,
 }
 
@@ -406,30 +407,30 @@ pub struct Kernels {
 pub struct Skipped {
     /// As [`Run::name`].
     pub run: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
-    /// The command that makes it.
+    /// The command that makes the run.
     pub command: String,
 }
 
-/// What `homaes bench all --json` prints.
+/// A document of `homaes bench all --json`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Lab {
     /// Version of homaes.
     pub version: String,
-    /// When it began, UTC.
+    /// Start, UTC.
     pub date: String,
     /// The time given.
     pub budget_seconds: Option<f64>,
     /// The time taken.
     pub wall_seconds: f64,
-    /// Where.
+    /// The machine.
     pub machine: Machine,
     /// The transforms.
     pub kernels: Option<Kernels>,
-    /// What was run.
+    /// The runs.
     pub runs: Vec<Run>,
-    /// What was not.
+    /// Runs that were not made.
     #[serde(default)]
     pub skipped: Vec<Skipped>,
 }

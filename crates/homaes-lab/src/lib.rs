@@ -1,22 +1,22 @@
-//! What `homaes bench` measured, and what is made of it: comparisons, pages, pictures, tables.
+//! Documents of `homaes bench`, and the comparisons, pages and tables that are made from them.
 //!
 //! | module | content |
 //! |---|---|
-//! | `document`, `read` | what `homaes bench` measures, as types; reading its JSON documents and those of `homaes transcipher --report` |
-//! | `schedule` | which runs fit the time given |
-//! | `compare` | what became faster or slower between two documents, beyond the noise of their runs |
-//! | `papers` | what the papers print: their tables, and their points in the picture |
-//! | `charts` | the pictures, as SVG |
-//! | `page`, `markdown`, `choosing` | one HTML page; BENCHMARKS.md; docs/choosing.md and the table of README.md |
-//! | `cells`, `tables` | a table; the tables of these pages |
-//! | `units` | times, sizes and counts as text |
+//! | `document`, `read` | the fields of the JSON documents, and how they are read and checked |
+//! | `schedule` | which runs `bench all` makes in the time given |
+//! | `compare` | which figures of two documents differ by more than noise |
+//! | `papers` | tables of docs/papers.md: printed figures and ours |
+//! | `charts` | charts of a run, as SVG |
+//! | `tables`, `page`, `markdown` | the tables and charts of a document, as an HTML page and as Markdown |
+//! | `choosing` | docs/choosing.md and the table of README.md |
+//! | `cells`, `units` | a table in Markdown; times, sizes and counts as text |
 //!
-//! Nothing here evaluates anything: figures come in documents, so that pages can be made on another machine.
+//! This crate measures nothing, so it makes pages of documents from any machine.
 
 #![forbid(unsafe_code)]
 
 mod cells;
-pub mod charts;
+mod charts;
 mod choosing;
 mod compare;
 mod document;
@@ -29,18 +29,19 @@ mod tables;
 pub mod units;
 
 pub use cells::Cells;
+pub use charts::ChartError;
 pub use choosing::{choosing, readme};
 pub use compare::{BLIND, Change, Comparison, DEVIATIONS, LEAST_CHANGE, Verdict, compare};
 pub use document::{Kernels, Lab, Machine, Round, Run, Security, Skipped, median};
 pub use markdown::markdown;
-pub use page::{Draw, Picture, files_of_pictures, html, pictures};
+pub use page::{Picture, html, pictures};
 pub use read::{Document, DocumentError, read};
 pub use schedule::Schedule;
 
-/// What was measured for this version, on the machine that it names: the figures of BENCHMARKS.md, and what runs cost.
+/// The document behind BENCHMARKS.md. `bench all` also takes the expected times of its runs from it.
 ///
 /// # Panics
-/// If the file in the source is no such document: never, by a test.
+/// Never: a test reads the stored file.
 #[must_use]
 pub fn baseline() -> Lab {
     match read(include_bytes!("../data/baseline.json")) {

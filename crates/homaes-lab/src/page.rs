@@ -1,245 +1,165 @@
-//! One HTML page: pictures, tables, and nothing from elsewhere.
+//! A document as one HTML page that loads nothing, and its pictures.
 
 use crate::cells::Cells;
-use crate::charts::{self, ChartError, GRID, INK, Width};
+use crate::charts::{self, ChartError, GRID, INK};
 use crate::document::{Lab, Run};
-use crate::tables::{Section, sections};
-use core::fmt::Write as _;
+use crate::tables::sections;
+use std::cmp::Reverse;
 
-/// The page of a document.
-///
-/// # Errors
-/// If a picture cannot be drawn.
-pub fn html(lab: &Lab) -> Result<String, ChartError> {
-    let mut body = String::new();
-    let title = match lab.runs.len() {
-        1 => format!("homaes: {}", lab.runs[0].name()),
-        runs => format!("homaes: {runs} runs of AES under FHE"),
-    };
-    // Writing to a string does not fail.
-    let _ = write!(
-        body,
-        "<header><h1>{}</h1>\n<p>Every byte of every run of <code>homaes bench</code> was decrypted and compared. Times are wall-clock times.</p></header>\n",
-        escape(&title)
-    );
-    let tables = sections(lab);
-    let add = |body: &mut String, part: &Section| {
-        let text = Some(part.text).filter(|text| !text.is_empty());
-        section(body, part.title, text, &table(&part.cells));
-    };
-    // where, then the pictures, then the rest
-    let (first, rest) = tables.split_at(tables.len().min(1));
-    first.iter().for_each(|part| add(&mut body, part));
-    for picture in pictures(lab) {
-        let figures = figures(&picture)?;
-        section(&mut body, &picture.title, Some(&picture.text), &figures);
-    }
-    rest.iter().for_each(|part| add(&mut body, part));
-    Ok(format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{}</title>\n<style>\n{}</style>\n</head>\n<body>\n<main>\n{body}</main>\n</body>\n</html>\n",
-        escape(&title),
-        style()
-    ))
-}
-
-/// A picture in both widths.
-fn figures(picture: &Picture<'_>) -> Result<String, ChartError> {
-    let mut figures = String::from("<figure>");
-    for width in Width::ALL {
-        let (svg, title) = ((picture.draw)(width)?, escape(&picture.title));
-        let class = width.name();
-        figures +=
-            &format!("<div class=\"{class}\" role=\"img\" aria-label=\"{title}\">{svg}</div>");
-    }
-    Ok(figures + "</figure>\n")
-}
-
-/// Most characters of a file's name, which systems bound.
+/// Most characters of a picture's file name, without `.svg`.
 const MAX_SLUG: usize = 120;
 
-/// Draws a picture.
-pub type Draw<'l> = Box<dyn Fn(Width) -> Result<String, ChartError> + 'l>;
+const TIME: &str = "Time of each round by kernel. A kernel that runs on several threads counts with its share \
+     of the wall-clock time. Grey is time outside of kernels.";
+const NOISE: &str = "Noise after each round, in the scheme's own unit. A batch decrypts wrongly if its noise \
+     reaches the red line.";
 
-/// A picture, by its name in files.
-pub struct Picture<'l> {
+/// A picture of a document.
+pub struct Picture {
     /// What it shows.
     pub title: String,
     /// How to read it.
-    pub text: String,
-    /// Draws it.
-    pub draw: Draw<'l>,
+    pub text: &'static str,
+    /// Its file name.
+    pub file: String,
+    /// The picture.
+    pub svg: String,
 }
 
-impl Picture<'_> {
-    /// On white ground, for files of its own.
-    ///
-    /// # Errors
-    /// If it cannot be drawn.
-    pub fn file(&self, width: Width) -> Result<String, ChartError> {
-        let svg = (self.draw)(width)?;
-        let ground = ">\n<rect width=\"100%\" height=\"100%\" fill=\"#FFFFFF\"/>";
-        Ok(svg.replacen('>', ground, 1))
-    }
-
-    /// For names of files: letters, digits and hyphens.
-    fn slug(&self) -> String {
-        let letter = |c: char| {
-            if c.is_ascii_alphanumeric() {
-                c.to_ascii_lowercase()
-            } else {
-                '-'
-            }
+impl Picture {
+    fn new(title: String, text: &'static str, svg: String) -> Self {
+        let letter = |c: char| match c.is_ascii_alphanumeric() {
+            true => c.to_ascii_lowercase(),
+            false => '-',
         };
-        let slug: String = self.title.chars().map(letter).collect();
-        let parts: Vec<&str> = slug.split('-').filter(|part| !part.is_empty()).collect();
-        parts.join("-").chars().take(MAX_SLUG).collect()
+        let slug: String = title.chars().map(letter).collect();
+        let words: Vec<&str> = slug.split('-').filter(|word| !word.is_empty()).collect();
+        let slug: String = words.join("-").chars().take(MAX_SLUG).collect();
+        let file = format!("{slug}.svg");
+        Self {
+            title,
+            text,
+            file,
+            svg,
+        }
+    }
+
+    /// On a white ground, for a file of its own.
+    #[must_use]
+    pub fn on_white(&self) -> String {
+        let ground = ">\n<rect width=\"100%\" height=\"100%\" fill=\"#FFFFFF\"/>";
+        self.svg.replacen('>', ground, 1)
     }
 }
 
-/// Of each scheme the run whose rounds are shown: that of a secure set, on most threads, with its noise if that was measured.
+/// One run for each scheme, of secure sets if the document has any: the run with measured noise and most threads.
 fn shown(lab: &Lab) -> Vec<&Run> {
+    let any_secure = lab.runs.iter().any(Run::is_secure);
+    let wanted = |run: &&Run| !run.rounds.is_empty() && run.is_secure() == any_secure;
+    let mut runs: Vec<&Run> = lab.runs.iter().filter(wanted).collect();
+    runs.sort_by_key(|run| Reverse((run.has_measured_noise(), run.threads)));
     let mut shown: Vec<&Run> = Vec::new();
-    let rank = |run: &Run| {
-        let purpose = ["toy", "paper", "secure"]
-            .iter()
-            .position(|&p| p == run.purpose);
-        (purpose, run.has_measured_noise(), run.threads)
-    };
-    for run in lab.runs.iter().filter(|run| !run.rounds.is_empty()) {
-        match shown
-            .iter_mut()
-            .find(|other| other.scheme() == run.scheme())
-        {
-            None => shown.push(run),
-            Some(other) if rank(run) > rank(other) => *other = run,
-            Some(_) => {}
+    for run in runs {
+        if shown.iter().all(|other| other.scheme() != run.scheme()) {
+            shown.push(run);
         }
     }
     shown
 }
 
-/// The pictures of a document, with names for their files, each once.
-#[must_use]
-pub fn files_of_pictures<'l>(pictures: &'l [Picture<'l>]) -> Vec<(String, &'l Picture<'l>)> {
-    let mut names: Vec<String> = Vec::new();
-    for picture in pictures {
-        let slug = picture.slug();
-        let mut name = format!("{slug}.svg");
-        for number in 2.. {
-            if !names.contains(&name) {
-                break;
-            }
-            name = format!("{slug}-{number}.svg");
-        }
-        names.push(name);
-    }
-    names.into_iter().zip(pictures).collect()
-}
-
-/// The pictures of a document.
-#[must_use]
-pub fn pictures<'l>(lab: &'l Lab) -> Vec<Picture<'l>> {
+/// The pictures of a document: time and noise per round, for one run of each scheme.
+///
+/// # Errors
+/// If a picture cannot be drawn.
+pub fn pictures(lab: &Lab) -> Result<Vec<Picture>, ChartError> {
+    let shown = shown(lab);
     let mut all = Vec::new();
-    let mut add = |title: String, text: &str, draw: Draw<'l>| {
-        all.push(Picture {
-            title,
-            text: text.to_owned(),
-            draw,
-        });
-    };
-    if lab.runs.iter().any(|run| run.purpose != "toy") {
-        add(
-            "Latency and throughput".into(),
-            "Down and left is faster. A point is a parameter set in a layout, on all threads; crosses are what the papers printed, on the machines of their time. On the slanted line a block takes as long alone as in a full message. The figures are in the tables below.",
-            Box::new(|width| charts::points(lab, width)),
-        );
+    for run in &shown {
+        let title = format!("Time per round: {}", run.name());
+        all.push(Picture::new(title, TIME, charts::rounds(run)?));
     }
-    for run in shown(lab) {
-        add(
-            format!("Time per round: {}", run.name()),
-            "Kernels that run side by side on several threads count by their part of the wall-clock time. What is not booked to a kernel is grey: reading keys from files, encoding, waiting.",
-            Box::new(move |width| charts::rounds(run, width)),
-        );
+    for run in shown.iter().filter(|run| run.has_measured_noise()) {
+        let title = format!("Noise per round: {}", run.name());
+        all.push(Picture::new(title, NOISE, charts::noise(run)?));
     }
-    for run in shown(lab)
-        .into_iter()
-        .filter(|run| run.has_measured_noise())
-    {
-        add(
-            format!("Noise per round: {}", run.name()),
-            "The unit is the scheme's own. A batch decrypts wrongly where noise reaches the red line; where there is none, failure lies above the picture: moduli shrink from round to round in BGV and NTRU.",
-            Box::new(move |width| charts::noise(run, width).unwrap_or_else(|| Ok(String::new()))),
-        );
-    }
-    if lab
-        .runs
-        .iter()
-        .any(|run| run.purpose != "toy" && run.eval_key_bytes > 0)
-    {
-        add(
-            "Sizes of keys and results".into(),
-            "Bytes, on an axis of logarithms.",
-            Box::new(|width| charts::sizes(lab, width)),
-        );
-    }
-    if !charts::thread_pairs(lab).is_empty() {
-        add(
-            "Threads".into(),
-            "Time of evaluation on one thread over that on all, on one machine.",
-            Box::new(|width| charts::speedups(lab, width)),
-        );
-    }
-    all
+    Ok(all)
 }
 
-fn section(body: &mut String, title: &str, text: Option<&str>, content: &str) {
-    let text = text.map_or_else(String::new, |text| format!("<p>{}</p>\n", escape(text)));
-    // Writing to a string does not fail.
-    let _ = write!(
-        body,
-        "<section>\n<h2>{}</h2>\n{text}{content}</section>\n",
-        escape(title)
-    );
+/// The page of a document.
+#[must_use]
+pub fn html(lab: &Lab, pictures: &[Picture]) -> String {
+    let title = match lab.runs.len() {
+        1 => format!("homaes: {}", lab.runs[0].name()),
+        runs => format!("homaes: {runs} runs of AES under FHE"),
+    };
+    let title = escape(&title);
+    let mut body = format!("<h1>{title}</h1>\n");
+    for part in sections(lab) {
+        body += &section(part.title, &part.text, &table(&part.cells));
+    }
+    for picture in pictures {
+        let label = escape(&picture.title);
+        let figure = format!(
+            "<figure role=\"img\" aria-label=\"{label}\">{}</figure>\n",
+            picture.svg
+        );
+        body += &section(&picture.title, picture.text, &figure);
+    }
+    format!(
+        "\
+<!DOCTYPE html>
+<html lang=\"en\">
+<head>
+<meta charset=\"utf-8\">
+<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">
+<title>{title}</title>
+<style>
+{}</style>
+</head>
+<body>
+<main>
+{body}</main>
+</body>
+</html>
+",
+        style()
+    )
+}
+
+fn section(title: &str, text: &str, content: &str) -> String {
+    let (title, text) = (escape(title), escape(text));
+    format!("<section>\n<h2>{title}</h2>\n<p>{text}</p>\n{content}</section>\n")
 }
 
 fn table(cells: &Cells) -> String {
     let row = |cells: &[String], tag: &str| {
-        let cells: String = cells
+        let cells = cells
             .iter()
-            .map(|cell| format!("<{tag}>{}</{tag}>", escape(cell)))
-            .collect();
-        format!("<tr>{cells}</tr>\n")
-    };
-    let head = if cells.head.iter().all(String::is_empty) {
-        String::new()
-    } else {
-        row(&cells.head, "th")
+            .map(|cell| format!("<{tag}>{}</{tag}>", escape(cell)));
+        format!("<tr>{}</tr>\n", cells.collect::<String>())
     };
     let rows: String = cells.rows.iter().map(|cells| row(cells, "td")).collect();
+    let head = row(&cells.head, "th");
     format!("<div class=\"scroll\"><table>\n{head}{rows}</table></div>\n")
 }
 
 /// Text in HTML.
 fn escape(text: &str) -> String {
-    let mut out = String::new();
-    for c in text.chars() {
-        match c {
-            '&' => out += "&amp;",
-            '<' => out += "&lt;",
-            '>' => out += "&gt;",
-            '"' => out += "&quot;",
-            '\'' => out += "&#39;",
-            c => out.push(c),
-        }
-    }
-    out
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+        .replace('\'', "&#39;")
 }
 
+/// The style sheet. On a dark ground it replaces the two colours that pictures use for letters and lines.
 fn style() -> String {
     format!(
         "\
 :root {{ color-scheme: light dark; --ink: {INK}; --grid: {GRID}; --ground: #ffffff; --soft: #f3f4f6; }}
-@media (prefers-color-scheme: dark) {{ :root {{ --ink: #e6e6e6; --grid: #454a52; --ground: #16181c; --soft: #22262c; }} }}
+@media (prefers-color-scheme: dark) {{
+  :root {{ --ink: #e6e6e6; --grid: #454a52; --ground: #16181c; --soft: #22262c; }}
+}}
 body {{ margin: 0; background: var(--ground); color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }}
 main {{ max-width: 920px; margin: 0 auto; padding: 16px; }}
 h1 {{ font-size: 1.6em; line-height: 1.2; overflow-wrap: anywhere; }}
@@ -250,16 +170,16 @@ svg {{ display: block; max-width: 100%; height: auto; }}
 svg [fill=\"{INK}\"] {{ fill: var(--ink); }}
 svg [stroke=\"{INK}\"] {{ stroke: var(--ink); }}
 svg [stroke=\"{GRID}\"] {{ stroke: var(--grid); }}
-.narrow {{ display: none; }}
-.narrow svg {{ width: 100%; }}
-@media screen and (max-width: 760px) {{ .narrow {{ display: block; }} .wide {{ display: none; }} main {{ padding: 8px; }} }}
 .scroll {{ overflow-x: auto; }}
 table {{ border-collapse: collapse; font-size: 0.82em; font-variant-numeric: tabular-nums; }}
-th, td {{ padding: 3px 8px; text-align: left; vertical-align: top; white-space: nowrap; border-bottom: 1px solid var(--grid); }}
+th, td {{ padding: 3px 8px; text-align: left; vertical-align: top; white-space: nowrap; }}
+td {{ border-bottom: 1px solid var(--grid); }}
 th {{ background: var(--soft); }}
-th:first-child, td:first-child {{ position: sticky; left: 0; background: var(--soft); }}
-@media print {{ :root {{ --ink: {INK}; --grid: {GRID}; --ground: #ffffff; --soft: #f3f4f6; }} figure, tr {{ break-inside: avoid; }} h2 {{ break-after: avoid; }} .scroll {{ overflow: visible; }} table {{ font-size: 0.55em; width: 100%; }} th, td {{ white-space: normal; overflow-wrap: anywhere; padding: 2px 3px; }} }}
-@page {{ size: landscape; margin: 12mm; }}
+@media print {{
+  figure, tr {{ break-inside: avoid; }}
+  table {{ font-size: 0.55em; }}
+  th, td {{ white-space: normal; }}
+}}
 "
     )
 }
@@ -282,7 +202,7 @@ mod tests {
             blocks: 1,
             ..Run::default()
         });
-        let page = html(&lab).unwrap();
+        let page = html(&lab, &pictures(&lab).unwrap());
         assert!(!page.contains("<script") && !page.contains("<b>"));
         for outside in ["http://", "https://", "src=", "@import", "url("] {
             // names of XML are no addresses
@@ -291,7 +211,7 @@ mod tests {
         }
         for (open, close) in [
             ("<section>", "</section>"),
-            ("<figure>", "</figure>"),
+            ("<figure ", "</figure>"),
             ("<svg", "</svg>"),
             ("<tr>", "</tr>"),
         ] {

@@ -1,231 +1,131 @@
-//! What the papers print, with the places where they print it.
+//! Tables of docs/papers.md: figures that the papers print, and runs of a document.
 
 use crate::cells::Cells;
 use crate::document::{Lab, Run};
 use crate::units::{rough, short_seconds};
+use std::cmp::Reverse;
 
-/// A published measurement of AES-128 under FHE.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Point {
-    /// Short name of the paper.
-    pub paper: &'static str,
-    /// Which of its measurements.
-    pub what: &'static str,
-    /// As the first part of our sets' names.
-    pub scheme: &'static str,
-    /// Time of one evaluation.
-    pub latency_seconds: f64,
-    /// The same over its blocks, as printed where it is.
-    pub seconds_per_block: f64,
-    /// Where it was measured.
-    pub machine: &'static str,
-    /// Where it is printed.
-    pub source: &'static str,
-}
-
-const MINUTE: f64 = 60.0;
-const HOUR: f64 = 3600.0;
-
-const GHS12: Point = Point {
-    paper: "GHS12",
-    what: "",
-    scheme: "bgv",
-    latency_seconds: 0.0,
-    seconds_per_block: 0.0,
-    machine: "one core, 256 GB",
-    source: "slides, Results",
-};
-
-const DHS14: Point = Point {
-    paper: "DHS14",
-    scheme: "ntru",
-    machine: "Intel Xeon, 2.9 GHz",
-    source: "Table 3",
-    ..GHS12
-};
-
-const CLT14: Point = Point {
-    paper: "CLT14",
-    scheme: "dghv",
-    machine: "Intel Xeon E5-2690, 2.9 GHz, 16 cores",
-    source: "Table 1",
-    ..GHS12
-};
-
-const TBCS23: Point = Point {
-    paper: "TBCS23",
-    scheme: "tfhe",
-    source: "Results",
-    ..GHS12
-};
-
-/// A message of one block.
-const fn single(what: &'static str, machine: &'static str, seconds: f64) -> Point {
-    Point {
-        what,
-        machine,
-        latency_seconds: seconds,
-        seconds_per_block: seconds,
-        ..TBCS23
-    }
-}
-
-const fn batch(
-    of: Point,
-    what: &'static str,
-    latency_seconds: f64,
-    seconds_per_block: f64,
-) -> Point {
-    Point {
-        what,
-        latency_seconds,
-        seconds_per_block,
-        ..of
-    }
-}
-
-/// The published points.
-pub const POINTS: [Point; 16] = [
-    batch(GHS12, "packed", 34.0 * HOUR, 37.0 * MINUTE),
-    batch(GHS12, "byte-sliced", 65.0 * HOUR, 5.0 * MINUTE),
-    batch(DHS14, "n=27000", 27.0 * HOUR, 54.0),
-    batch(DHS14, "n=32768", 31.0 * HOUR, 55.0),
-    batch(CLT14, "Toy", 15.1, 1.7),
-    batch(CLT14, "Small", 100.0, 2.9),
-    batch(CLT14, "Medium", 13.0 * MINUTE + 29.0, 5.8),
-    batch(CLT14, "Large", 3.0 * HOUR + 35.0 * MINUTE, 23.0),
-    batch(CLT14, "Extra", 102.0 * HOUR, 195.0),
-    single("laptop 1 thread", "i7 laptop, 1 thread", 270.0),
-    single("laptop 6 threads", "i7 laptop, 6 threads", 54.31),
-    single("AMD 1 thread", "AMD server, 1 thread", 342.0),
-    single("AMD 16 threads", "AMD server, 16 threads", 36.39),
-    single("i7 16 threads", "\"i7-server\", 16 threads", 28.73),
-    Point {
-        paper: "Mella, Susella",
-        scheme: "bgv",
-        ..single("2013", "1 thread", 22.0 * MINUTE)
-    },
-    Point {
-        paper: "Stracovsky et al.",
-        ..single("2022", "16 threads", 252.0)
-    },
+/// The systems of the papers: paper, system, printed seconds a block, set and layout that run it here.
+const SYSTEMS: [&str; 20] = [
+    "GHS12 | packed | 2220 | bgv/aes128 packed",
+    "GHS12 | byte-sliced | 300 | bgv/aes128 sliced",
+    "GHS12 | bit-sliced, S-boxes by norms instead of Boyar and Peralta's circuit | – | bgv/bits128 bits",
+    "DHS14 | n = 32768, q = p^41, digits of one bit | 55 | ntru/paper bits",
+    "DHS14 | the same, digits of 16 bits | 55 | ntru/paper16 bits",
+    "DHS14 | residues, a digit for each prime | 55 | ntru/rns bits",
+    "DHS14 | residues, S-boxes of depth 3 | 55 | ntru/rns-depth3 bits",
+    "DHS14 | special modulus, three digits | 55 | ntru/hybrid bits",
+    "CLT14 | Toy | 1.7 | dghv/toy bits",
+    "CLT14 | Small | 2.9 | dghv/small bits",
+    "CLT14 | Medium | 5.8 | dghv/medium bits",
+    "CLT14 | Large | 23 | dghv/large bits",
+    "CLT14 | Extra | 195 | dghv/extra bits",
+    "CLT14 | Toy, digits of the paper | 1.7 | dghv/toy-paper bits",
+    "CLT14 | Small, digits of the paper | 2.9 | dghv/small-paper bits",
+    "CLT14 | Medium, digits of the paper | 5.8 | dghv/medium-paper bits",
+    "TBCS23 | trees in base 16, secure parameters | 270 | tfhe/nibble128 sliced",
+    "TBCS23 | trees in base 16, the poster's parameters | 270 | tfhe/nibble-paper sliced",
+    "later | circuit bootstrapping, failure 2^-64 | 270 | tfhe/p64 bits",
+    "later | circuit bootstrapping, failure 2^-128 | 270 | tfhe/p128 bits",
 ];
 
-/// The run of a set and layout on this many threads, or else on any.
-fn run<'l>(lab: &'l Lab, set: &str, layout: &str, threads: usize) -> Option<&'l Run> {
-    let of = |run: &&Run| run.set == set && run.layout == layout && run.key_bits == 128;
-    let mut runs = lab.runs.iter().filter(of);
-    let exact = runs
-        .clone()
-        .find(|run| run.threads == threads && run.blocks < 32);
-    exact
-        .or_else(|| runs.clone().find(|run| run.threads == threads))
-        .or_else(|| runs.next())
+/// The runs of AES-128 of a set and layout.
+fn runs<'l>(lab: &'l Lab, set: &str, layout: &str) -> impl Iterator<Item = &'l Run> {
+    let wanted = move |run: &&Run| (&*run.set, &*run.layout, run.key_bits) == (set, layout, 128);
+    lab.runs.iter().filter(wanted)
 }
 
-/// GHS12's three implementations, as printed and as run here.
+fn or_dash(text: Option<String>) -> String {
+    text.unwrap_or_else(|| "–".into())
+}
+
+/// Every system of the papers: time per block, printed and here on most threads.
 #[must_use]
-pub fn ghs12(lab: &Lab) -> Cells {
-    let ours = [
-        run(lab, "bgv/aes128", "packed", 1),
-        run(lab, "bgv/aes128", "sliced", 1),
-        run(lab, "bgv/bits128", "bits", 1),
-    ];
-    let round =
-        |number: usize| move |run: &Run| Some(short_seconds(run.rounds.get(number)?.seconds));
-    let seconds = |value: Option<f64>| value.map(short_seconds);
-    type Figure = Box<dyn Fn(&Run) -> Option<String>>;
-    let rows: [(&str, [&str; 3], Figure); 10] = [
-        (
-            "Number Levels Needed",
-            ["60", "50", "60"],
-            Box::new(|run| Some(run.rounds.first()?.level.to_string())),
-        ),
-        (
-            "Key Generation",
-            ["43mn", "22mn", "20mn"],
-            Box::new(move |run| seconds(run.keygen_seconds)),
-        ),
-        (
-            "FHE Encrypt AES State",
-            ["2mn", "25mn", "1h"],
-            Box::new(|_| Some("public".into())),
-        ),
-        (
-            "FHE Encrypt AES Key Schedule",
-            ["23mn", "4h", "150h"],
-            Box::new(move |run| seconds(run.wrap_seconds)),
-        ),
-        (
-            "Evaluate AES Round 1",
-            ["7h", "12h", ""],
-            Box::new(round(1)),
-        ),
-        ("Evaluate AES Round 9", ["2h", "5h", ""], Box::new(round(9))),
-        (
-            "Evaluate AES Round 10",
-            ["28mn", "4h", ""],
-            Box::new(round(10)),
-        ),
-        (
-            "Evaluate AES Encrypt",
-            ["34h", "65h", ""],
-            Box::new(|run| Some(short_seconds(run.seconds))),
-        ),
-        (
-            "Number SIMD Blocks",
-            ["54", "720", "1056"],
-            Box::new(|run| Some(run.blocks_per_batch.to_string())),
-        ),
-        (
-            "Time Per Block",
-            ["37mn", "5mn", ""],
-            Box::new(|run| Some(short_seconds(run.seconds_per_block()))),
-        ),
-    ];
-    let rows = rows.into_iter().map(|(name, printed, figure)| {
-        let mut row = vec![name.to_owned()];
-        for (printed, run) in printed.into_iter().zip(ours) {
-            row.push(if printed.is_empty() {
-                "not printed".into()
-            } else {
-                printed.into()
-            });
-            row.push(run.and_then(&figure).unwrap_or_else(|| "–".into()));
-        }
-        row
-    });
-    let mut rows: Vec<Vec<String>> = rows.collect();
-    let source = |run: Option<&Run>| run.map_or_else(|| "not in the document".into(), source);
-    let mut last = vec!["source".to_owned()];
-    for run in ours {
-        last.extend(["slides, Results".to_owned(), source(run)]);
-    }
-    rows.push(last);
+pub fn systems(lab: &Lab) -> Cells {
+    let row = |system: &&str| {
+        let mut cells = system.split(" | ");
+        let mut next = || cells.next().unwrap_or_default();
+        let (paper, what, printed, place) = (next(), next(), next(), next());
+        let printed: Option<f64> = printed.parse().ok();
+        let (set, layout) = place.split_once(' ').unwrap_or_default();
+        let found = runs(lab, set, layout).max_by_key(|run| (run.threads, Reverse(run.blocks)));
+        let here = found.map(Run::seconds_per_block);
+        let ratio = printed.zip(here).map(|(printed, here)| printed / here);
+        vec![
+            paper.to_owned(),
+            what.to_owned(),
+            format!("`{set}` {layout}"),
+            or_dash(printed.map(short_seconds)),
+            or_dash(here.map(short_seconds)),
+            or_dash(ratio.map(rough)),
+        ]
+    };
     Cells::new(
-        &[
-            "",
-            "packed, printed",
-            "here",
-            "byte-sliced, printed",
-            "here",
-            "bit-sliced, printed",
-            "here",
-        ],
-        rows,
+        &["paper", "system", "set", "printed", "here", "ratio"],
+        SYSTEMS.iter().map(row).collect(),
     )
 }
 
-/// The command that repeats a run.
-fn source(run: &Run) -> String {
-    format!("`{}`", run.command())
+/// GHS12's three implementations, as printed and as run here on one thread.
+#[must_use]
+pub fn ghs12(lab: &Lab) -> Cells {
+    let ours = [
+        ("bgv/aes128", "packed"),
+        ("bgv/aes128", "sliced"),
+        ("bgv/bits128", "bits"),
+    ];
+    let ours = ours.map(|(set, layout)| runs(lab, set, layout).find(|run| run.threads == 1));
+    let time = |seconds: Option<f64>| seconds.map(short_seconds);
+    let round = |run: &Run, number: usize| time(run.rounds.get(number).map(|round| round.seconds));
+    let row = |name: &str, printed: [&str; 3], figure: &dyn Fn(&Run) -> Option<String>| {
+        let pairs = printed.into_iter().zip(ours);
+        let cells =
+            pairs.flat_map(|(printed, run)| [printed.to_owned(), or_dash(run.and_then(figure))]);
+        [name.to_owned()].into_iter().chain(cells).collect()
+    };
+    let rows = vec![
+        row("Number Levels Needed", ["60", "50", "60"], &|run| {
+            Some(run.rounds.first()?.level.to_string())
+        }),
+        row("Key Generation", ["43mn", "22mn", "20mn"], &|run| {
+            time(run.keygen_seconds)
+        }),
+        row("FHE Encrypt AES State", ["2mn", "25mn", "1h"], &|_| {
+            Some("public".into())
+        }),
+        row(
+            "FHE Encrypt AES Key Schedule",
+            ["23mn", "4h", "150h"],
+            &|run| time(run.wrap_seconds),
+        ),
+        row("Evaluate AES Round 1", ["7h", "12h", "–"], &|run| {
+            round(run, 1)
+        }),
+        row("Evaluate AES Round 9", ["2h", "5h", "–"], &|run| {
+            round(run, 9)
+        }),
+        row("Evaluate AES Round 10", ["28mn", "4h", "–"], &|run| {
+            round(run, 10)
+        }),
+        row("Evaluate AES Encrypt", ["34h", "65h", "–"], &|run| {
+            time(Some(run.seconds))
+        }),
+        row("Number SIMD Blocks", ["54", "720", "1056"], &|run| {
+            Some(run.blocks_per_batch.to_string())
+        }),
+        row("Time Per Block", ["37mn", "5mn", "–"], &|run| {
+            time(Some(run.seconds_per_block()))
+        }),
+    ];
+    let head = "|packed, printed|here|byte-sliced, printed|here|bit-sliced, printed|here";
+    Cells::new(&head.split('|').collect::<Vec<_>>(), rows)
 }
 
 /// TBCS23's times of one block, printed and here, with the ratio to the fastest printed one.
 #[must_use]
 pub fn tbcs23(lab: &Lab) -> Cells {
     const FASTEST: f64 = 28.73;
-    let printed = [
+    const PRINTED: [[&str; 3]; 8] = [
         ["i7-laptop (1 thread)", "4.5 mins = 270 secs", "9.4"],
         ["i7-laptop (6 threads)", "54.31 secs", "1.9"],
         ["AMD-server (1 thread)", "5.7 mins = 342 secs", "11.9"],
@@ -239,226 +139,27 @@ pub fn tbcs23(lab: &Lab) -> Cells {
             "8.8",
         ],
     ];
-    let row = |cells: [&str; 3]| {
-        let source = ["poster, Results"];
-        cells.into_iter().chain(source).map(str::to_owned).collect()
-    };
-    let mut rows: Vec<Vec<String>> = printed.into_iter().map(row).collect();
-    for (set, layout) in [
+    let printed = PRINTED.map(|row| row.map(str::to_owned).to_vec());
+    let sets = [
         ("tfhe/nibble128", "sliced"),
         ("tfhe/nibble-paper", "sliced"),
         ("tfhe/p64", "bits"),
         ("tfhe/p128", "bits"),
-    ] {
-        let most = lab.machine.cores.max(1);
-        let mut threads = vec![1, most];
-        threads.dedup();
-        for threads in threads {
-            let found = run(lab, set, layout, threads).filter(|run| run.threads == threads);
-            let name = format!(
-                "here: {set}, {threads} thread{}",
-                if threads == 1 { "" } else { "s" }
-            );
-            rows.push(match found {
-                Some(run) => vec![
-                    name,
-                    short_seconds(run.seconds),
-                    format!("{:.2}", run.seconds / FASTEST),
-                    source(run),
-                ],
-                None => vec![name, "–".into(), "–".into(), "not in the document".into()],
-            });
-        }
-    }
-    Cells::new(&["", "time of a block", "ratio", "source"], rows)
-}
-
-/// A system of one of the papers, with the set that runs it.
-struct System {
-    paper: &'static str,
-    what: &'static str,
-    set: &'static str,
-    layout: &'static str,
-    /// Whether the set protects nothing.
-    insecure: bool,
-}
-
-const SYSTEMS: [System; 20] = {
-    const fn system(
-        paper: &'static str,
-        what: &'static str,
-        set: &'static str,
-        layout: &'static str,
-        insecure: bool,
-    ) -> System {
-        System {
-            paper,
-            what,
-            set,
-            layout,
-            insecure,
-        }
-    }
-    [
-        system("GHS12", "packed", "bgv/aes128", "packed", false),
-        system("GHS12", "byte-sliced", "bgv/aes128", "sliced", false),
-        system(
-            "GHS12",
-            "bit-sliced, norm of S-boxes in place of Boyar and Peralta's circuit",
-            "bgv/bits128",
-            "bits",
-            false,
-        ),
-        system(
-            "DHS14",
-            "n = 32768, q = p^41, digits of one bit",
-            "ntru/paper",
-            "bits",
-            true,
-        ),
-        system(
-            "DHS14",
-            "the same, digits of 16 bits",
-            "ntru/paper16",
-            "bits",
-            true,
-        ),
-        system(
-            "DHS14",
-            "in residues, a digit for each prime",
-            "ntru/rns",
-            "bits",
-            true,
-        ),
-        system(
-            "DHS14",
-            "in residues, S-boxes of depth 3",
-            "ntru/rns-depth3",
-            "bits",
-            true,
-        ),
-        system(
-            "DHS14",
-            "special modulus, three digits",
-            "ntru/hybrid",
-            "bits",
-            true,
-        ),
-        system("CLT14", "Toy", "dghv/toy", "bits", true),
-        system("CLT14", "Small", "dghv/small", "bits", true),
-        system("CLT14", "Medium", "dghv/medium", "bits", true),
-        system("CLT14", "Large", "dghv/large", "bits", true),
-        system("CLT14", "Extra", "dghv/extra", "bits", true),
-        system(
-            "CLT14",
-            "Toy, digits of the paper",
-            "dghv/toy-paper",
-            "bits",
-            true,
-        ),
-        system(
-            "CLT14",
-            "Small, digits of the paper",
-            "dghv/small-paper",
-            "bits",
-            true,
-        ),
-        system(
-            "CLT14",
-            "Medium, digits of the paper",
-            "dghv/medium-paper",
-            "bits",
-            true,
-        ),
-        system(
-            "TBCS23",
-            "trees in base 16, secure parameters",
-            "tfhe/nibble128",
-            "sliced",
-            false,
-        ),
-        system(
-            "TBCS23",
-            "trees in base 16, the poster's parameters",
-            "tfhe/nibble-paper",
-            "sliced",
-            true,
-        ),
-        system(
-            "since TBCS23",
-            "circuit bootstrapping, failure 2^-64",
-            "tfhe/p64",
-            "bits",
-            false,
-        ),
-        system(
-            "since TBCS23",
-            "circuit bootstrapping, failure 2^-128",
-            "tfhe/p128",
-            "bits",
-            false,
-        ),
-    ]
-};
-
-impl System {
-    /// What its paper prints for it, or for the system that it is a form of.
-    fn printed(&self) -> Option<&'static Point> {
-        let first = self.what.split(',').next().unwrap_or_default();
-        let what = match self.paper {
-            "DHS14" => "n=32768",
-            "TBCS23" | "since TBCS23" => "laptop 1 thread",
-            _ => first,
-        };
-        let mut points = POINTS.iter();
-        points.find(|point| self.paper.ends_with(point.paper) && point.what == what)
-    }
-}
-
-/// Every system and variant of the papers: time per block, printed and here, and a command that runs it.
-#[must_use]
-pub fn systems(lab: &Lab) -> Cells {
-    let row = |system: &System| {
-        let System {
-            paper,
-            what,
-            set,
-            layout,
-            insecure,
-        } = system;
-        let found = run(lab, set, layout, lab.machine.cores);
-        let printed = system.printed().map(|point| point.seconds_per_block);
-        let here = found.map(Run::seconds_per_block);
-        let ratio = printed
-            .zip(here)
-            .map(|(printed, here)| rough(printed / here));
-        let scheme = set.split('/').next().unwrap_or_default();
-        let command = found.map_or_else(
-            || format!("`homaes bench {scheme} --set {set} --layout {layout} --json`"),
-            source,
-        );
-        let security = if *insecure { "not secure" } else { "secure" };
-        let time = |seconds: Option<f64>| seconds.map_or_else(|| "–".into(), short_seconds);
-        vec![
-            (*paper).to_owned(),
-            (*what).to_owned(),
-            security.to_owned(),
-            time(printed),
-            found.map_or_else(|| "not in the document".into(), |_| time(here)),
-            ratio.unwrap_or_else(|| "–".into()),
-            command,
-        ]
-    };
-    Cells::new(
-        &[
-            "paper",
-            "system",
-            "",
-            "per block, printed",
-            "per block, here",
-            "ratio",
-            "command",
-        ],
-        SYSTEMS.iter().map(row).collect(),
-    )
+    ];
+    let ours = sets.iter().flat_map(|(set, layout)| {
+        let mut found: Vec<&Run> = runs(lab, set, layout)
+            .filter(|run| run.blocks == 1)
+            .collect();
+        found.sort_by_key(|run| run.threads);
+        found.into_iter().map(|run| {
+            let s = if run.threads == 1 { "" } else { "s" };
+            vec![
+                format!("here: {}, {} thread{s}", run.set, run.threads),
+                short_seconds(run.seconds),
+                format!("{:.2}", run.seconds / FASTEST),
+            ]
+        })
+    });
+    let rows = printed.into_iter().chain(ours).collect();
+    Cells::new(&["", "time of a block", "ratio"], rows)
 }

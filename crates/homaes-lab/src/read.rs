@@ -1,8 +1,8 @@
-//! Reading the documents of `homaes bench` and `homaes transcipher --report`, and what is refused of them.
+//! Reading and checking the documents of `homaes bench --json` and `homaes transcipher --report`.
 
-use crate::document::{Lab, Machine, Round, Run};
+use crate::document::{Lab, Round, Run};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// A document, of any of the three kinds.
@@ -16,67 +16,52 @@ pub enum Document {
     Own(Box<Run>),
 }
 
-/// What is wrong with a document.
+/// Why a document is refused.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DocumentError {
-    /// It is no JSON.
+    /// It is not JSON.
     #[error("not JSON: {0}")]
     Json(serde_json::Error),
-    /// It is no text.
-    #[error("not JSON: not text")]
-    Text,
     /// It is JSON of something else.
     #[error(
-        "found JSON without 'runs', 'seconds_per_batch' or 'report', expected a document of 'homaes bench --json' or 'homaes transcipher --report'"
+        "found JSON without 'runs', 'seconds_per_batch' or 'report', expected a document of 'homaes bench --json' \
+         or 'homaes transcipher --report'"
     )]
     Kind,
     /// A field is missing or has another type.
     #[error("{kind}: {source}")]
     Field {
-        /// What it is.
+        /// The kind of document.
         kind: &'static str,
         /// The field.
         source: serde_json::Error,
     },
-    /// A figure that no measurement gives, and that pages divide by or take the logarithm of.
-    #[error("run {run}: {field} is {found}, expected a number from {least} to {most}")]
+    /// A figure that no measurement gives.
+    #[error("run {run}: {field} is {found}, expected a number from {least} to {MOST}")]
     Value {
-        /// Which run.
+        /// The run.
         run: String,
         /// The field.
-        field: String,
+        field: &'static str,
         /// Its value.
         found: f64,
-        /// The least that is taken.
+        /// The least value that is accepted.
         least: f64,
-        /// The most.
-        most: f64,
     },
-    /// A name that no measurement gives.
+    /// A text, number or list that no measurement gives.
     #[error(
-        "run {run}: {field} is no name: expected at most {MAX_NAME} characters, none of them a control character"
+        "{field}: expected numbers up to {MOST}, lists of at most {MAX_ITEMS} and texts of at most {MAX_NAME} \
+         characters without control characters"
     )]
-    Name {
-        /// Which run, by its place.
-        run: usize,
+    Part {
         /// The field.
-        field: &'static str,
+        field: String,
     },
-    /// More than any measurement has.
-    #[error("found {found} {what}, expected at most {most}")]
-    Many {
-        /// Of what.
-        what: &'static str,
-        /// How many.
-        found: usize,
-        /// The most that are taken.
-        most: usize,
-    },
-    /// Somebody wrote it: runs with a wrong byte give no document.
+    /// The run is marked as wrong. `bench` writes no document of such a run.
     #[error("run {run} is marked as not correct; figures of wrong results are not shown")]
     Wrong {
-        /// Which run.
+        /// The run.
         run: String,
     },
 }
@@ -86,259 +71,133 @@ impl DocumentError {
     #[must_use]
     pub fn remedy(&self) -> &'static str {
         match self {
-            Self::Json(_) | Self::Text | Self::Kind => {
+            Self::Json(_) | Self::Kind => {
                 "give a file that 'homaes bench … --json' or 'homaes transcipher --report' wrote"
             }
-            Self::Field { .. }
-            | Self::Value { .. }
-            | Self::Name { .. }
-            | Self::Many { .. }
-            | Self::Wrong { .. } => "it was changed, or written by another version: measure again",
+            Self::Field { .. } | Self::Value { .. } | Self::Part { .. } | Self::Wrong { .. } => {
+                "it was changed, or written by another version: measure again"
+            }
         }
     }
 }
 
-/// Most characters of a name.
+/// Most characters of a text.
 const MAX_NAME: usize = 400;
-/// Most runs of a document.
-const MAX_RUNS: usize = 10_000;
-/// Most rounds, stages, counts or repetitions of a run.
-const MAX_PARTS: usize = 256;
-/// No time is shorter, of what takes any.
+/// Most items of a list.
+const MAX_ITEMS: usize = 10_000;
+/// The shortest time.
 const LEAST: f64 = 1e-9;
-/// No figure is larger: seconds of thirty thousand years, bytes of an exabyte.
+/// The largest figure, an exabyte.
 const MOST: f64 = 1e18;
 
 /// Reads a document.
 ///
 /// # Errors
-/// The first thing that is wrong with it.
+/// The first fault that is found.
 pub fn read(bytes: &[u8]) -> Result<Document, DocumentError> {
-    let text = str::from_utf8(bytes).map_err(|_| DocumentError::Text)?;
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let value: Value = serde_json::from_str(text).map_err(DocumentError::Json)?;
+    let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
+    let value: Value = serde_json::from_slice(bytes).map_err(DocumentError::Json)?;
     let has = |field: &str| value.get(field).is_some();
-    let (runs, lab, report) = (has("runs"), "result of 'bench all'", has("report"));
-    if runs {
-        let lab: Lab = typed(lab, value)?;
-        check_lab(&lab)?;
-        return Ok(Document::Lab(Box::new(lab)));
-    }
-    let (document, run) = if report {
+    let document = if has("runs") {
+        Document::Lab(typed("result of 'bench all'", value)?)
+    } else if has("report") {
         let own: Own = typed("report of 'transcipher'", value)?;
-        let run = own.run();
-        (Document::Own(Box::new(run.clone())), run)
+        Document::Own(Box::new(own.run()))
     } else if has("seconds_per_batch") {
-        let run: Run = typed("result of 'bench'", value)?;
-        (Document::Run(Box::new(run.clone())), run)
+        Document::Run(typed("result of 'bench'", value)?)
     } else {
         return Err(DocumentError::Kind);
     };
-    check(0, &run)?;
+    match &document {
+        Document::Lab(lab) => {
+            check_parts("document", &json!(lab))?;
+            lab.runs.iter().try_for_each(check_run)?;
+        }
+        Document::Run(run) | Document::Own(run) => {
+            check_parts("document", &json!(run))?;
+            check_run(run)?;
+        }
+    }
     Ok(document)
-}
-
-fn check_lab(lab: &Lab) -> Result<(), DocumentError> {
-    many("runs", lab.runs.len(), MAX_RUNS)?;
-    many("skipped runs", lab.skipped.len(), MAX_RUNS)?;
-    check_machine(0, &lab.machine)?;
-    name(0, "date", &lab.date)?;
-    name(0, "version", &lab.version)?;
-    if let Some(kernels) = &lab.kernels {
-        let times = [
-            kernels.forward_ns,
-            kernels.inverse_ns,
-            kernels.reference_ntt_ns,
-        ];
-        for found in times {
-            within("kernels", "a time", found, LEAST)?;
-        }
-    }
-    within("all", "wall_seconds", lab.wall_seconds, 0.0)?;
-    for (place, skipped) in lab.skipped.iter().enumerate() {
-        for text in [&skipped.run, &skipped.reason, &skipped.command] {
-            name(place, "a text of a skipped run", text)?;
-        }
-    }
-    lab.runs
-        .iter()
-        .enumerate()
-        .try_for_each(|(place, run)| check(place, run))
-}
-
-fn check_machine(run: usize, machine: &Machine) -> Result<(), DocumentError> {
-    let Machine {
-        processor,
-        system,
-        kernels,
-        features,
-        ..
-    } = machine;
-    many("features", features.len(), MAX_PARTS)?;
-    let texts = [processor, system, kernels].into_iter().chain(features);
-    texts
-        .into_iter()
-        .try_for_each(|text| name(run, "a text of the machine", text))
-}
-
-fn many(what: &'static str, found: usize, most: usize) -> Result<(), DocumentError> {
-    match found <= most {
-        true => Ok(()),
-        false => Err(DocumentError::Many { what, found, most }),
-    }
-}
-
-fn name(run: usize, field: &'static str, text: &str) -> Result<(), DocumentError> {
-    // the last two are in no XML, and so in no picture
-    let shown = |c: char| !c.is_control() && !matches!(c, '\u{fffe}' | '\u{ffff}');
-    match text.chars().count() <= MAX_NAME && text.chars().all(shown) {
-        true => Ok(()),
-        false => Err(DocumentError::Name { run, field }),
-    }
-}
-
-fn within(run: &str, field: &str, found: f64, least: f64) -> Result<(), DocumentError> {
-    match (least..=MOST).contains(&found) {
-        true => Ok(()),
-        false => Err(DocumentError::Value {
-            run: run.to_owned(),
-            field: field.to_owned(),
-            found,
-            least,
-            most: MOST,
-        }),
-    }
 }
 
 fn typed<T: for<'d> Deserialize<'d>>(kind: &'static str, value: Value) -> Result<T, DocumentError> {
     serde_json::from_value(value).map_err(|source| DocumentError::Field { kind, source })
 }
 
-/// Refuses figures that no run gives, and names that would not fit on a page.
-fn check(place: usize, run: &Run) -> Result<(), DocumentError> {
-    check_texts(place, run)?;
+/// Checks every text, number and list, so that they fit on a page and in a picture.
+fn check_parts(field: &str, value: &Value) -> Result<(), DocumentError> {
+    let text = |text: &str| {
+        // XML, and so a picture, cannot have the last two
+        let allowed = |c: char| !c.is_control() && !matches!(c, '\u{fffe}' | '\u{ffff}');
+        text.chars().count() <= MAX_NAME && text.chars().all(allowed)
+    };
+    let sound = match value {
+        Value::Null | Value::Bool(_) => true,
+        Value::Number(number) => number.as_f64().is_some_and(|n| n.abs() <= MOST),
+        Value::String(string) => text(string),
+        Value::Array(items) => items.len() <= MAX_ITEMS,
+        Value::Object(fields) => fields.len() <= MAX_ITEMS && fields.keys().all(|key| text(key)),
+    };
+    if !sound {
+        let field = field.to_owned();
+        return Err(DocumentError::Part { field });
+    }
+    match value {
+        Value::Array(items) => items.iter().try_for_each(|item| check_parts(field, item)),
+        Value::Object(fields) => fields
+            .iter()
+            .try_for_each(|(field, value)| check_parts(field, value)),
+        _ => Ok(()),
+    }
+}
+
+/// Checks the figures by which pages divide, or of which they take the logarithm.
+fn check_run(run: &Run) -> Result<(), DocumentError> {
     if !run.correct {
         return Err(DocumentError::Wrong { run: run.name() });
     }
-    check_figures(place, run)
-}
-
-fn check_texts(place: usize, run: &Run) -> Result<(), DocumentError> {
-    let texts = [
-        ("set", &run.set),
-        ("purpose", &run.purpose),
-        ("version", &run.version),
-        ("layout", &run.layout),
-        ("direction", &run.direction),
-        ("expansion", &run.expansion),
-    ];
-    let optional = [("backend", &run.backend), ("command", &run.command)];
-    let optional = optional
-        .into_iter()
-        .filter_map(|(field, text)| Some((field, text.as_ref()?)));
-    for (field, text) in texts.into_iter().chain(optional) {
-        name(place, field, text)?;
-    }
-    if let Some(security) = &run.security {
-        let texts = [
-            &security.attack,
-            &security.estimator,
-            &security.estimated_on,
-        ];
-        for text in texts.into_iter().flatten() {
-            name(place, "a text of security", text)?;
-        }
-    }
-    if let Some(machine) = &run.machine {
-        check_machine(place, machine)?;
-    }
-    Ok(())
-}
-
-fn check_figures(place: usize, run: &Run) -> Result<(), DocumentError> {
-    many("rounds", run.rounds.len(), MAX_PARTS)?;
-    many("counts", run.counts.len(), MAX_PARTS)?;
-    many("samples", run.samples.len(), MAX_PARTS)?;
-    let this = run.name();
-    for (field, found, least) in [
-        ("seconds", run.seconds, LEAST),
-        ("seconds_per_batch", run.seconds_per_batch, LEAST),
-        ("ms_per_block", run.ms_per_block, LEAST),
-        ("setup_seconds", run.setup_seconds, 0.0),
-        (
-            "ciphertext_bytes_per_byte",
-            run.ciphertext_bytes_per_byte,
-            0.0,
-        ),
-        ("threads", run.threads as f64, 1.0),
-        // so that 16 bytes for each of them can be counted
-        (
-            "blocks",
-            if run.blocks > 1 << 50 {
-                f64::INFINITY
-            } else {
-                run.blocks as f64
-            },
-            1.0,
-        ),
-        ("eval_key_bytes", run.eval_key_bytes as f64, 0.0),
-        ("wrapped_key_bytes", run.wrapped_key_bytes as f64, 0.0),
-        ("ciphertext_bytes", run.ciphertext_bytes as f64, 0.0),
-    ] {
-        within(&this, field, found, least)?;
-    }
-    let mut sampled = run.clone();
-    for (field, value) in sampled.times() {
+    let within = |field: &'static str, found: f64, least: f64| match (least..=MOST).contains(&found)
+    {
+        true => Ok(()),
+        false => Err(DocumentError::Value {
+            run: run.name(),
+            field,
+            found,
+            least,
+        }),
+    };
+    within("seconds", run.seconds, LEAST)?;
+    within("seconds_per_batch", run.seconds_per_batch, LEAST)?;
+    within("ms_per_block", run.ms_per_block, LEAST)?;
+    within("setup_seconds", run.setup_seconds, 0.0)?;
+    within("threads", run.threads as f64, 1.0)?;
+    within("blocks", run.blocks as f64, 1.0)?;
+    within(
+        "ciphertext_bytes_per_byte",
+        run.ciphertext_bytes_per_byte,
+        0.0,
+    )?;
+    for (field, value) in run.clone().times() {
         value
             .iter()
-            .try_for_each(|&found| within(&this, field, found, 0.0))?;
+            .try_for_each(|&found| within(field, found, LEAST))?;
     }
-    for (field, found) in [
-        ("reference_ntt_ns", run.reference_ntt_ns),
-        ("latency_seconds", run.latency_seconds),
-    ] {
-        found
-            .iter()
-            .try_for_each(|&found| within(&this, field, found, LEAST))?;
-    }
-    if let Some(log2) = run.log2_p_fail {
-        within(&this, "bits of log2_p_fail", log2.abs(), 0.0)?;
-    }
-    for (field, values) in &run.samples {
-        name(place, "the name of a sample", field)?;
-        many("repetitions", values.len(), MAX_PARTS)?;
-        let least = if field == "seconds" || field == "reference_ntt_ns" {
-            LEAST
-        } else {
-            0.0
-        };
-        values
-            .iter()
-            .try_for_each(|&found| within(&this, field, found, least))?;
-    }
-    if run.samples.get("seconds").is_some_and(Vec::is_empty) {
-        within(&this, "number of repetitions", 0.0, 1.0)?;
-    }
+    let samples = run.samples.values().flatten();
+    samples
+        .copied()
+        .try_for_each(|found| within("a repetition", found, 0.0))?;
+    let seconds = run.samples.get("seconds");
+    within("repetitions", seconds.map_or(1, Vec::len) as f64, 1.0)?;
     for round in &run.rounds {
-        within(&this, "seconds of a round", round.seconds, 0.0)?;
-        many("stages", round.stage_seconds.len(), 32)?;
-        for (stage, &found) in &round.stage_seconds {
-            name(place, "the name of a stage", stage)?;
-            within(&this, "seconds of a stage", found, 0.0)?;
-        }
-        let bits = [
-            Some(round.noise_bits),
-            Some(round.capacity_bits),
-            round.measured_noise_bits,
-        ];
-        for found in bits.into_iter().flatten() {
-            within(&this, "bits of noise", found.abs(), 0.0)?;
-        }
+        let times = [round.seconds].into_iter();
+        let mut times = times.chain(round.stage_seconds.values().copied());
+        times.try_for_each(|found| within("seconds of a round", found, 0.0))?;
     }
     Ok(())
 }
 
-/// What `homaes transcipher --report` writes, as far as pages show it.
+/// The fields of `homaes transcipher --report` that pages show.
 #[derive(Debug, Deserialize)]
 struct Own {
     version: String,
@@ -406,7 +265,7 @@ impl Own {
             log2_p_fail: report.log2_p_fail,
             ciphertext_bytes: report.file_bytes,
             ciphertext_bytes_per_byte: report.file_bytes as f64 / report.bytes as f64,
-            // nobody looked: there is no secret key where it was made
+            // the server has no secret key to check it with
             correct: true,
             ..Run::default()
         }

@@ -1,16 +1,16 @@
-//! Which runs fit the time given.
+//! Which runs `bench all` makes in the time given.
 //!
-//! One measurement says nothing about its own noise, so runs are made at least twice, the second time in a second pass over all of them, when the machine may
-//! be in another mood. The first pass takes at most half of the time. What is left goes to runs that did not fit into that half, and then to repetitions,
-//! those with the fewest first. Runs are taken in the order given, so the caller puts what matters first.
+//! A single measurement says nothing about its noise, so every run is made twice, in two passes over all runs. The
+//! first pass takes at most half of the time. The rest goes to runs that did not fit into that half, then to
+//! repetitions, fewest first. The order of runs is the caller's.
 
-/// Share of the time for the first pass.
+/// Fraction of the time for the first pass.
 const FIRST_PASS: f64 = 0.5;
 
-/// Of runs whose cost nobody knows, at least: seconds.
+/// Least expected time of a run, seconds.
 const LEAST_COST: f64 = 0.5;
 
-/// Which runs fit the time given, as it goes on.
+/// The runs, their expected times, and the time given.
 #[derive(Debug, Clone)]
 pub struct Schedule {
     seconds: f64,
@@ -21,7 +21,7 @@ pub struct Schedule {
 struct Case {
     /// Seconds that it is expected to take.
     cost: f64,
-    /// Whether that was measured here.
+    /// Whether the cost was measured on this machine.
     measured: bool,
     samples: usize,
     given_up: bool,
@@ -72,7 +72,7 @@ impl Schedule {
         case.samples += 1;
         case.measured = true;
         case.cost = case.cost.max(seconds).min(2.0 * seconds).max(LEAST_COST);
-        // what is not known yet is likely to be off by as much, on another machine or a busy one: learn a part of it each time
+        // other expected times are probably off by the same factor, so each measured run corrects them a little
         if !known {
             let step = ratio.clamp(0.25, 4.0).powf(0.25);
             let others = self.cases.iter_mut().filter(|case| !case.measured);
@@ -80,18 +80,18 @@ impl Schedule {
         }
     }
 
-    /// Run `index` failed or took too long: it is not made again.
+    /// Run `index` failed or took too long, so it is not made again.
     pub fn give_up(&mut self, index: usize) {
         self.cases[index].given_up = true;
     }
 
-    /// What run `index` is expected to take, seconds.
+    /// Expected time of run `index`, seconds.
     #[must_use]
     pub fn cost(&self, index: usize) -> f64 {
         self.cases[index].cost
     }
 
-    /// How often run `index` was made.
+    /// Number of times that run `index` was made.
     #[must_use]
     pub fn samples(&self, index: usize) -> usize {
         self.cases[index].samples
@@ -102,7 +102,7 @@ impl Schedule {
 mod tests {
     use super::*;
 
-    /// Runs that take `factor` of what is expected: their numbers, and the end.
+    /// Simulates runs that take `factor` times the expected time; returns their indices and the end.
     fn simulate(seconds: f64, costs: &[f64], factor: f64) -> (Vec<usize>, f64) {
         let mut schedule = Schedule::new(seconds, costs);
         let (mut elapsed, mut made) = (0.0, Vec::new());
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_made_twice_and_the_time_is_used() {
+    fn runs_that_fit_are_made_twice_and_fill_the_time() {
         let costs = [20.0, 1.0, 5.0, 30.0, 200.0, 2.0];
         let (made, end) = simulate(120.0, &costs, 1.0);
         assert_eq!(made[..8], [0, 1, 2, 3, 5, 0, 1, 2]);
@@ -136,7 +136,7 @@ mod tests {
         for factor in [0.4, 1.0, 1.5, 3.0] {
             let (made, end) = simulate(600.0, &costs, factor);
             assert!((540.0..=660.0).contains(&end), "{factor} {end}");
-            // those at the front are repeated
+            // the first ones are repeated
             for index in 0..4 {
                 assert!(
                     made.iter().filter(|&&i| i == index).count() >= 2,

@@ -26,7 +26,7 @@ pub fn seconds(value: f64) -> String {
     }
 }
 
-/// A time in three digits, in the unit that people use for it.
+/// A time in three digits, in the usual unit.
 #[must_use]
 pub fn short_seconds(value: f64) -> String {
     const HOUR: f64 = 3600.0;
@@ -41,7 +41,7 @@ pub fn short_seconds(value: f64) -> String {
     format!("{} {unit}", digits(value))
 }
 
-/// A number in three significant digits, or all of those before its point.
+/// A number in three significant digits, or all digits before the point.
 #[must_use]
 pub fn digits(value: f64) -> String {
     match value.abs() {
@@ -66,7 +66,7 @@ pub fn rough(value: f64) -> String {
     }
 }
 
-/// A number in groups of three digits.
+/// A number with commas between thousands.
 #[must_use]
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();

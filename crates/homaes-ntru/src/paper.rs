@@ -1,11 +1,9 @@
-//! The formulas of DHS14 from which its tables follow: Hermite factors (§3), sizes of public keys (§4), noise in the worst and in the average case (§5).
+//! The formulas of DHS14 from which its tables follow: Hermite factors (§3), sizes of public keys (§4), noise in the
+//! worst and in the average case (§5).
 //!
-//! All logarithms are binary. [`TABLES`] are the tables, printed and computed; a test of this crate writes them.
+//! All logarithms are binary. `tests/paper.rs` computes the tables of docs/papers.md with these formulas.
 
 use std::f64::consts::LOG2_E;
-
-/// The tables and the figure of the paper, printed and computed, in Markdown.
-pub const TABLES: &str = include_str!("paper.md");
 
 /// Bound B on the coefficients of g, s, e and f', as in Figure 1.
 pub const BOUND: f64 = 2.0;

@@ -1,37 +1,34 @@
-//! `homaes report`: pages and pictures of what was measured.
+//! `homaes report`: tables and pictures of measured runs.
 
 use super::{refuse_own_input, reserve};
 use crate::args::Report;
 use crate::console::{self, Failure};
 use crate::table;
 use homaes::{Error, Output};
-use homaes_lab::charts::Width;
-use homaes_lab::{Document, Lab, files_of_pictures, html, markdown, pictures};
+use homaes_lab::{Document, Lab, html, markdown, pictures};
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::Path;
 
-/// Longer files are no documents of ours: a run of a million batches has less.
+/// Largest document, in bytes: a run of a million batches has less.
 const MAX_BYTES: u64 = 1 << 26;
 
 pub(crate) fn run(args: &Report) -> Result<(), Failure> {
     let inputs: Vec<&Path> = args.input.iter().map(AsRef::as_ref).collect();
     let lab = lab(&inputs)?;
-    let drawn = |error| Failure::system("pictures", error);
-    // all is made before the first file is
+    let pictures = pictures(&lab).map_err(|error| Failure::system("pictures", error))?;
+    // every text is made before the first file is written
     let mut files = Vec::new();
     if let Some(out) = &args.out {
-        files.push((out.clone(), html(&lab).map_err(drawn)?));
+        files.push((out.clone(), html(&lab, &pictures)));
     }
-    let pictures = pictures(&lab);
     if let Some(folder) = &args.svg {
-        for (name, picture) in files_of_pictures(&pictures) {
-            files.push((folder.join(name), picture.file(Width::Wide).map_err(drawn)?));
-        }
+        let all = pictures.iter();
+        files.extend(all.map(|picture| (folder.join(&picture.file), picture.on_white())));
     }
     if let Some(out) = &args.md {
-        let folder = args.svg.as_deref().map(|folder| beside(out, folder));
-        files.push((out.clone(), markdown(&lab, folder.as_deref())));
+        let folder = args.svg.as_deref().map(|folder| relative(out, folder));
+        files.push((out.clone(), markdown(&lab, &pictures, folder.as_deref())));
     }
     if files.is_empty() && args.svg.is_none() {
         return console::print(&table::lab(&lab));
@@ -62,7 +59,7 @@ pub(crate) fn run(args: &Report) -> Result<(), Failure> {
     Ok(())
 }
 
-/// All runs of the documents, each with its machine where that is known; the rest is of the first document of `bench all`.
+/// All runs of the documents, each with its machine if known; other fields are those of the first `bench all`.
 fn lab(paths: &[&Path]) -> Result<Lab, Failure> {
     let mut all: Option<Lab> = None;
     let mut runs = Vec::new();
@@ -90,8 +87,8 @@ fn lab(paths: &[&Path]) -> Result<Lab, Failure> {
     Ok(all)
 }
 
-/// The folder as a page at `out` names it: relative where it lies beside it.
-fn beside(out: &Path, folder: &Path) -> String {
+/// The folder as a page at `out` names it.
+fn relative(out: &Path, folder: &Path) -> String {
     let parent = out.parent().unwrap_or(Path::new(""));
     let folder = folder.strip_prefix(parent).unwrap_or(folder);
     folder.display().to_string().replace('\\', "/")

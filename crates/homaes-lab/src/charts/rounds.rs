@@ -1,17 +1,17 @@
-//! Time per round, stacked by operation.
+//! Time per round, stacked by kernel group.
 
 use super::*;
 use crate::document::Run;
 use crate::units::short_seconds;
 use std::collections::BTreeMap;
 
-/// The rounds of a run, each a column of its operations: shares of the wall-clock time, in which kernels that run side by side on several threads count by
-/// their part. What is left of a round is waiting and what is not booked.
+/// Time per round. A kernel counts with its share of the wall-clock time of all threads; the rest of a round is
+/// waiting or not booked.
 ///
 /// # Errors
 /// If the back end fails.
-pub fn rounds(run: &Run, width: Width) -> Result<String> {
-    // the same colour in every round, the largest operation first
+pub(crate) fn rounds(run: &Run) -> Result<String> {
+    // the same colour in every round, the largest group first
     let mut sums: BTreeMap<&str, f64> = BTreeMap::new();
     for round in &run.rounds {
         for (stage, seconds) in &round.stage_seconds {
@@ -20,66 +20,41 @@ pub fn rounds(run: &Run, width: Width) -> Result<String> {
     }
     let mut stages: Vec<(&str, f64)> = sums.into_iter().filter(|(_, sum)| *sum > 0.0).collect();
     stages.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let color = |place: usize| SERIES[place % (SERIES.len() - 1)];
-    let rest = SERIES[SERIES.len() - 1];
-    // kernels' seconds are sums over threads and batches, a round's seconds are of one batch
-    let share = (run.threads as f64 * run.batches.max(1) as f64).recip();
-    let columns: Vec<Vec<f64>> = run
-        .rounds
-        .iter()
-        .map(|round| {
-            let seconds = |&(stage, _): &(&str, f64)| {
-                round.stage_seconds.get(stage).map_or(0.0, |s| s * share)
-            };
-            let mut parts: Vec<f64> = stages.iter().map(seconds).collect();
-            let booked: f64 = parts.iter().sum();
-            // booked at the edge of a round, a kernel may reach into the next
-            if booked > round.seconds && booked > 0.0 {
-                parts
-                    .iter_mut()
-                    .for_each(|part| *part *= round.seconds / booked);
-            }
-            parts.push((round.seconds - booked).max(0.0));
-            parts
-        })
-        .collect();
-    let most = run
-        .rounds
-        .iter()
-        .map(|round| round.seconds)
-        .fold(0.0, f64::max);
-    let (scale, unit) = unit_of(most);
+    let colors = SERIES[..SERIES.len() - 1].iter().cycle();
     let mut entries: Vec<(String, RGBColor)> = stages
         .iter()
-        .enumerate()
-        .map(|(place, (name, _))| ((*name).to_owned(), color(place)))
+        .zip(colors)
+        .map(|((name, _), color)| ((*name).to_owned(), *color))
         .collect();
-    entries.push(("other, waiting".to_owned(), rest));
-    let height = match width {
-        Width::Wide => 380,
-        Width::Narrow => 400,
-    };
-    picture(width, height, |area| {
-        let used = legend(area, width, 6, &entries)?;
-        let (_, plot) = area.split_vertically(used + 8);
-        let top = if most > 0.0 { most / scale * 1.08 } else { 1.0 };
-        let total = short_seconds(run.seconds_per_batch);
-        let names = [
-            &*format!("round (0: key addition); a batch takes {total}"),
-            &*format!("time of the round [{unit}]"),
-        ];
-        let y = Axis::round(0.0..top, 6.0);
-        let mut chart = over_rounds(&plot, width, run.rounds.len(), y, names, plain)?;
-        for (round, parts) in columns.iter().enumerate() {
-            let x = round as f64;
-            let mut from = 0.0;
-            for (place, part) in parts.iter().enumerate() {
+    entries.push(("other, waiting".to_owned(), SERIES[SERIES.len() - 1]));
+    // seconds of kernels are sums over threads and batches, those of a round are of one batch
+    let share = (run.threads as f64 * run.batches.max(1) as f64).recip();
+    let columns = run.rounds.iter().map(|round| {
+        let seconds =
+            |&(stage, _): &(&str, f64)| round.stage_seconds.get(stage).map_or(0.0, |s| s * share);
+        let mut parts: Vec<f64> = stages.iter().map(seconds).collect();
+        let booked: f64 = parts.iter().sum();
+        // a kernel at the edge of a round may reach into the next one
+        let scale = (round.seconds / booked).min(1.0);
+        parts.iter_mut().for_each(|part| *part *= scale);
+        parts.push((round.seconds - booked).max(0.0));
+        parts
+    });
+    let most = run.rounds.iter().map(|round| round.seconds);
+    let most = most.fold(0.0, f64::max);
+    let (scale, unit) = unit_of(most);
+    let top = if most > 0.0 { most / scale * 1.08 } else { 1.0 };
+    let total = short_seconds(run.seconds_per_batch);
+    let names = [
+        &*format!("round (0: key addition); a batch takes {total}"),
+        &*format!("time of the round [{unit}]"),
+    ];
+    let y = Axis::round(0.0..top, 6.0);
+    over_rounds(run, &entries, y, names, plain, |_, chart| {
+        for (round, parts) in columns.enumerate() {
+            let (x, mut from) = (round as f64, 0.0);
+            for (part, (_, color)) in parts.iter().zip(&entries) {
                 let to = from + part / scale;
-                let color = if place < stages.len() {
-                    color(place)
-                } else {
-                    rest
-                };
                 if to > from {
                     let column = [(x - 0.36, from), (x + 0.36, to)];
                     chart.draw_series([Rectangle::new(column, color.filled())])?;
@@ -91,7 +66,7 @@ pub fn rounds(run: &Run, width: Width) -> Result<String> {
     })
 }
 
-/// A number at a line of an axis: without zeros at its end behind the point.
+/// A number at a line of an axis, without trailing zeros.
 fn plain(value: f64) -> String {
     let text = format!("{value:.3}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

@@ -1,12 +1,9 @@
 use super::*;
 use crate::document::{Lab, Round, Run};
-
-fn lab() -> Lab {
-    crate::baseline()
-}
+use crate::pictures;
 
 #[test]
-fn every_picture_is_drawn_of_few_and_of_no_runs() {
+fn pictures_are_drawn_of_few_and_of_no_runs() {
     let round = |round: usize| Round {
         round,
         seconds: 0.1,
@@ -25,29 +22,27 @@ fn every_picture_is_drawn_of_few_and_of_no_runs() {
         rounds: (0..11).map(round).collect(),
         ..Run::default()
     };
-    for width in Width::ALL {
-        for lab in [
-            Lab::default(),
-            lab(),
-            Lab {
-                runs: vec![run.clone()],
-                ..Lab::default()
-            },
-        ] {
-            for svg in [
-                points(&lab, width),
-                sizes(&lab, width),
-                speedups(&lab, width),
-            ] {
-                let svg = svg.unwrap();
-                assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"));
-                assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
-            }
-        }
-        for run in [run.clone(), Run::default()] {
-            assert!(rounds(&run, width).unwrap().starts_with("<svg"));
-        }
-        assert!(noise(&run, width).unwrap().unwrap().contains("failure"));
-        assert!(noise(&Run::default(), width).is_none());
+    for svg in [noise(&run).unwrap(), rounds(&run).unwrap()] {
+        assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"));
+        assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
     }
+    assert!(noise(&run).unwrap().contains("failure"));
+    assert!(rounds(&Run::default()).unwrap().starts_with("<svg"));
+    let of = |runs: Vec<Run>| {
+        let lab = Lab {
+            runs,
+            ..Lab::default()
+        };
+        pictures(&lab).unwrap().len()
+    };
+    assert_eq!(of(Vec::new()), 0);
+    // toys are left out where there is a secure run
+    let toy = Run {
+        set: "tfhe/x".into(),
+        purpose: "toy".into(),
+        ..run.clone()
+    };
+    assert_eq!(of(vec![toy.clone()]), 2);
+    assert_eq!(of(vec![toy, run]), 2);
+    assert_eq!(pictures(&crate::baseline()).unwrap().len(), 4);
 }
