@@ -1,8 +1,8 @@
-"""Homomorphic AES: AES ciphertexts become FHE ciphertexts, without key or data being seen.
+"""Homomorphic AES: turns AES ciphertext into FHE ciphertexts without seeing the key or the data.
 
 >>> import homaes
 >>> from homaes import modes
->>> keys = homaes.keygen("bgv/toy-255", accept_insecure=True)  # for data that matter: "bgv/aes128"
+>>> keys = homaes.keygen("bgv/toy-255", accept_insecure=True)  # for real data: "bgv/aes128"
 >>> wrapped = keys.secret.wrap(bytes(16))
 >>> with homaes.Transcipher(keys.eval, wrapped) as t:
 ...     ct = t.run(b"AES ciphertext", modes.CTR(bytes(16)))
@@ -109,7 +109,7 @@ find_nvrtc()
 
 @dataclass(frozen=True)
 class KeySet:
-    """A secret key for the client alone, and the evaluation key made with it, for the server."""
+    """A secret key for the client, and its evaluation key for the server."""
 
     secret: SecretKey
     eval: EvalKey
@@ -122,17 +122,17 @@ class KeySet:
         passphrase: str | bytes | None = None,
         force: bool = False,
     ) -> None:
-        """Write ``secret.hsk``, which the owner alone can read, and ``eval.hek`` into a folder, which is made if it is missing: both, or none.
+        """Write ``secret.hsk``, which only the owner can read, and ``eval.hek`` into a folder: both or neither.
 
-        ``force``: replace keys that are there.
+        Creates the folder if it is missing. ``force``: replace existing keys.
         """
         self.secret._save_with(folder, self.eval, passphrase=passphrase, force=force)
 
 
 def keygen(set: str, *, accept_insecure: bool = False) -> KeySet:
-    """New keys of the parameter set ``set``, in memory.
+    """Make keys of the parameter set ``set``, in memory.
 
-    ``accept_insecure``: also of a set that protects nothing, for tests.
+    ``accept_insecure``: allow a set that protects nothing, for tests.
     """
     card = SetCard(**_card(set))
     if card.purpose != "secure" and not accept_insecure:
@@ -147,10 +147,10 @@ def keygen(set: str, *, accept_insecure: bool = False) -> KeySet:
 
 
 def sets() -> list[SetCard]:
-    """Every parameter set that this build has, of every scheme."""
+    """List all parameter sets of this build."""
     return [SetCard(**_card(name)) for name in _set_names()]
 
 
 def inspect(path: str | os.PathLike[str], /) -> Inspection:
-    """What a file of any kind says about itself; every checksum is verified."""
+    """Describe a file of any kind; verifies every checksum."""
     return Inspection._of(path, _inspect(path))

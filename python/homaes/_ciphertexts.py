@@ -1,4 +1,4 @@
-"""Results, in a file or in memory."""
+"""FHE ciphertexts: results of a run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["Ciphertexts"]
 
 
 class Ciphertexts:
-    """FHE ciphertexts of a message: what a run made, a ``.hct`` file, or what the shards of a job make. Nothing here needs a secret."""
+    """FHE ciphertexts of a message: of a run, a ``.hct`` file or a job. Nothing here needs a secret key."""
 
     def __init__(self, held: Held, report: Report | None = None) -> None:
         self._held = held
@@ -32,7 +32,10 @@ class Ciphertexts:
 
     @staticmethod
     def open(source: str | os.PathLike[str] | Buffer, /) -> Ciphertexts:
-        """A ``.hct`` file, the bytes of one, or the folder of a job. Its front is read and checked; the ciphertexts are when they are used."""
+        """Open a ``.hct`` file, the bytes of one, or the folder of a job.
+
+        Checks the front of the file now, and the ciphertexts when they are used.
+        """
         opened = Ciphertexts(Held(source))
         opened._describe()
         return opened
@@ -43,7 +46,7 @@ class Ciphertexts:
         return self._about
 
     def _fact(self, name: str) -> Any:
-        """What the run knows that made them, or else what the file says."""
+        """A value from the report of the run, or else from the file."""
         if self._report is not None:
             return getattr(self._report, name)
         return self._describe()[name]
@@ -55,47 +58,47 @@ class Ciphertexts:
 
     @property
     def path(self) -> os.PathLike[str] | None:
-        """The file; None in memory."""
+        """The path of the file; None in memory."""
         return self._held.path
 
     @property
     def job(self) -> str | None:
-        """Where the job is whose shards they are; None for a file or in memory."""
+        """The location of the job; None for a file or in memory."""
         return self._held.job
 
     @property
     def set(self) -> str:
-        """Name of the parameter set."""
+        """The name of the parameter set."""
         name: str = self._describe()["set"]
         return name
 
     @property
     def key_id(self) -> str:
-        """Names the secret key that decrypts them, in hex."""
+        """The id of the secret key that decrypts them, in hex."""
         name: str = self._describe()["key_id"]
         return name
 
     @property
     def bytes(self) -> int:
-        """Bytes of the message."""
+        """Length of the message in bytes."""
         count: int = self._fact("bytes")
         return count
 
     @property
     def blocks(self) -> int:
-        """AES blocks of the message."""
+        """Number of AES blocks of the message."""
         count: int = self._fact("blocks")
         return count
 
     @property
     def batches(self) -> int:
-        """Batches of blocks."""
+        """Number of batches of blocks."""
         count: int = self._fact("batches")
         return count
 
     @property
     def layout(self) -> str:
-        """Where the bytes lie in the ciphertexts: "packed", "sliced" or "bits"."""
+        """How ciphertexts hold the bytes: "packed", "sliced" or "bits"."""
         name: str = self._fact("layout")
         return name
 
@@ -107,7 +110,7 @@ class Ciphertexts:
 
     @property
     def key_bits(self) -> int:
-        """Bits of the AES key."""
+        """Length of the AES key in bits."""
         bits: int = self._describe()["key_bits"]
         return bits
 
@@ -118,7 +121,7 @@ class Ciphertexts:
 
     @property
     def multiplications_left(self) -> int | None:
-        """Multiplications that can follow; None if the scheme bootstraps, or for an empty message."""
+        """Multiplications left; None if the scheme bootstraps or the message is empty."""
         left: int | None = self._measure()["multiplications_left"]
         return left
 
@@ -130,24 +133,24 @@ class Ciphertexts:
 
     @property
     def capacity_bits(self) -> float | None:
-        """Bits between that noise and failure; None for an empty message."""
+        """Bits between this noise and failure; None for an empty message."""
         bits: float | None = self._measure()["capacity_bits"]
         return bits
 
     @property
     def steps(self) -> npt.NDArray[np.void]:
-        """The steps of AES on them, as ``Report.steps``."""
+        """The steps of AES, as in ``Report.steps``."""
         return steps_of(self._measure()["steps"])
 
     @property
     def report(self) -> Report:
-        """What the run measured that made them.
+        """The report of the run that made them.
 
-        Raises ``AttributeError`` if they come from a file: that has ``steps`` alone.
+        Raises ``AttributeError`` if they come from a file, which holds only ``steps``.
         """
         if self._report is None:
             raise AttributeError(
-                "report: these ciphertexts come from a file, which has steps alone"
+                "report: these ciphertexts come from a file, which holds only steps"
             )
         return self._report
 
@@ -160,14 +163,15 @@ class Ciphertexts:
         return self._held.to_bytes()
 
     def __iter__(self) -> Iterator[Batch]:
-        """The batches in order, each read when it is asked for; once the last one was taken, all of the file was right."""
+        """Read the batches in order, one at a time. The whole file is verified once the last batch is read."""
         return self._held.batches()
 
     def lwe(self, batch: int | Batch, /) -> npt.NDArray[np.uint64]:
-        """The LWE ciphertexts of a batch of TFHE, by its number or itself: a row for each bit, mask before body.
+        """The LWE ciphertexts of a batch of TFHE, given as ``Batch`` or number: one row per bit, mask before body.
 
-        Row 128·b + 8·i + j is bit j of byte i of block b, the lowest bit first: half the torus, 2^63, times the bit, under the GLWE key read as one
-        vector. In sets of base 16 row 32·b + 2·i + j is four bits, times 2^59.
+        Row 128·b + 8·i + j encrypts bit j of byte i of block b, lowest bit first, as 2^63 (half the torus) times the
+        bit, under the GLWE key read as one vector. In sets of base 16, row 32·b + 2·i + j encrypts four bits, times
+        2^59.
         """
         if isinstance(batch, Batch):
             return batch.lwe()
@@ -200,7 +204,7 @@ class Ciphertexts:
         return reduce(self, protocol)
 
     def _repr_html_(self) -> str:
-        """A table for notebooks, with the room between noise and failure after every step of AES."""
+        """A table for notebooks, with the bits between noise and failure after every step of AES."""
         steps = self.steps if self._report is None else self._report.steps
         rows = {
             "bytes": self.bytes,
@@ -223,7 +227,7 @@ class Ciphertexts:
 
 
 def _curve(values: list[float]) -> str:
-    """A line from left to right, above 0, with its ends in numbers."""
+    """A line chart of values above 0, with the first and last value as text."""
     if not values:
         return "none"
     width, height, top = 160, 40, max(*values, 1.0)

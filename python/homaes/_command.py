@@ -1,4 +1,4 @@
-"""The command ``homaes`` of the wheel: that of Rust."""
+"""The command ``homaes`` of the wheel, which is the one in Rust."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""The whole way once, to see that it works."""
+"""A demonstration that the installation works."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CIPHER = bytes.fromhex(
 
 
 def demo(set: str = "bgv/aes128", *, quiet: bool = False) -> None:
-    """Make keys of ``set``, wrap an AES key, transcipher published AES ciphertext, decrypt, and compare.
+    """Make keys of ``set``, wrap an AES key, transcipher a published AES ciphertext, decrypt and compare.
 
     Raises ``AssertionError`` if the message does not come back.
     """
@@ -48,7 +48,7 @@ def demo(set: str = "bgv/aes128", *, quiet: bool = False) -> None:
     tell("decrypted", start)
     if found != _PLAIN:
         raise AssertionError(
-            "the decrypted bytes are not the published ones; please report it"
+            "the decrypted bytes differ from the published ones; please report it"
         )
     if not quiet:
         print("the message is the one of NIST SP 800-38A, F.5.1")

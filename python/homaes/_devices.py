@@ -13,10 +13,10 @@ from . import _homaes
 
 __all__ = ["Device", "DeviceInfo", "devices", "find_nvrtc", "word_of"]
 
-#: "auto", "cpu", "cuda", "cuda:0,1"; or GPUs, each by its number or as "cuda:0". None: HOMAES_DEVICE, or "auto".
+#: "auto", "cpu", "cuda", "cuda:0,1", or a list of GPUs as numbers or "cuda:0". None: HOMAES_DEVICE, or else "auto".
 Device: TypeAlias = Union[str, Sequence[Union[int, str]], None]
 
-#: The compiler of CUDA in the wheels of its makers.
+#: The compiler of CUDA in NVIDIA's wheels.
 _NVRTC = ["cu13/lib/libnvrtc.so.13", "cuda_nvrtc/lib/libnvrtc.so.12"]
 
 
@@ -28,17 +28,17 @@ class DeviceInfo:
     device: str
     name: str
     memory_bytes: int
-    #: What it computes with, and how fast it does that.
+    #: The arithmetic that it uses, with its speed.
     arithmetic: str
 
 
 def devices() -> list[DeviceInfo]:
-    """The GPUs that AES can be evaluated on; the command ``homaes devices`` says why there are none."""
+    """List the usable GPUs. If there are none, the command ``homaes devices`` says why."""
     return [DeviceInfo(f"cuda:{number}", *about) for number, about in _homaes.gpus()]
 
 
 def word_of(device: Device) -> str | None:
-    """Devices as one word."""
+    """The devices as one word for the extension."""
     if device is None or isinstance(device, str):
         return device
     if isinstance(device, (bytes, bytearray)) or not isinstance(device, Sequence):
@@ -50,7 +50,7 @@ def word_of(device: Device) -> str | None:
 
 
 def find_nvrtc() -> None:
-    """Names the compiler of CUDA to the extension, if it is installed as a package."""
+    """Tell the extension where the compiler of CUDA is, if a package has it."""
     spec = find_spec("nvidia") if "HOMAES_NVRTC" not in os.environ else None
     for folder in (spec and spec.submodule_search_locations) or []:
         for name in _NVRTC:

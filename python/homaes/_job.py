@@ -1,4 +1,4 @@
-"""Runs that many workers share, on one machine or on many."""
+"""Jobs: runs that many workers share, on one machine or on many."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ __all__ = ["Job", "JobReport", "JobStatus", "JobVerified", "JobWorker"]
 
 @dataclass(frozen=True)
 class JobStatus:
-    """Which shards of a job are there."""
+    """The state of the shards of a job."""
 
     shards: int
     batches: int
-    #: Numbers of the shards that are there, of the right length.
+    #: Numbers of the finished shards.
     present: list[range]
-    #: Numbers of those that are there with another length, and that length.
+    #: Numbers of shards with a wrong length, and this length.
     wrong: dict[int, int]
-    #: Names of files among the shards that are none.
+    #: Names of files that are no shards.
     others: list[str]
-    #: Shards that workers are evaluating; 0 where that cannot be told, as in a bucket.
+    #: Shards that workers evaluate now; 0 if this is unknown, as in a bucket.
     claimed: int
-    #: Of the shards that are there.
+    #: Size of the finished shards.
     bytes: int
 
     @property
     def done(self) -> int:
-        """Number of shards that are there."""
+        """Number of finished shards."""
         return sum(map(len, self.present))
 
     @property
     def missing(self) -> list[range]:
-        """Numbers of the shards that are not there, or not whole."""
+        """Numbers of the shards that are missing or incomplete."""
         gaps, start = [], 0
         for there in [*self.present, range(self.shards, self.shards)]:
             if start < there.start:
@@ -56,44 +56,44 @@ class JobStatus:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all shards are there."""
+        """Whether all shards are finished."""
         return self.done == self.shards
 
 
 @dataclass(frozen=True)
 class JobReport:
-    """What a run of a job did."""
+    """The result of a run of a job."""
 
-    #: Shards that were asked for: all of them are there.
+    #: Shards that the call asked for, all finished now.
     shards: int
-    #: Those that this run evaluated.
+    #: Shards that this run evaluated.
     evaluated: int
-    #: Those that were there before.
+    #: Shards that were finished when the run started.
     there: int
     seconds: float
-    #: Of a cluster: how many shards each machine evaluated.
+    #: Shards that each machine of a cluster evaluated.
     nodes: dict[str, int] = field(default_factory=dict)
-    #: Of a cluster: seconds until the first machine had its keys.
+    #: Seconds until the first machine of a cluster had its keys.
     setup_seconds: float = 0.0
-    #: Of a cluster: what went wrong and was done again, in the order of time.
+    #: Failures in a cluster whose work was repeated, in order of time.
     failures: list[str] = field(default_factory=list)
 
     @property
     def by_others(self) -> int:
-        """Shards that other workers evaluated meanwhile."""
+        """Shards that other workers evaluated during the run."""
         return self.shards - self.evaluated - self.there
 
 
 @dataclass(frozen=True)
 class JobVerified:
-    """What was found of the shards of a job."""
+    """The result of verifying the shards of a job."""
 
-    #: Shards that are there and right.
+    #: Shards that are right.
     shards: int
-    #: Those of them that were evaluated again and compared.
+    #: Shards that were evaluated again and compared.
     evaluated: int
     missing: int
-    #: Numbers of wrong shards, and what is wrong with them.
+    #: Numbers of wrong shards, each with the error.
     wrong: dict[int, str]
 
 
@@ -101,10 +101,10 @@ Shards: TypeAlias = Union[Iterable[int], None]
 
 
 class Job:
-    """A message, keys and a place for results: the work is cut into shards, which any number of workers evaluate in any order.
+    """A message, keys and a location for results. Any number of workers evaluate its shards in any order.
 
-    A place is a path, which is the same one wherever the process goes, ``file:///path``, or ``s3://bucket/key``. The file of results is the same, byte for byte,
-    however many workers there were.
+    A location is a path, ``file:///path`` or ``s3://bucket/key``. The file of results is the same, byte for byte, for
+    any number of workers.
     """
 
     def __init__(self, job: _homaes.Job) -> None:
@@ -126,10 +126,10 @@ class Job:
         cache: Path | None = None,
         raw: bool = False,
     ) -> Job:
-        """Plan a job at ``out``. To plan the same job again gives the one that is there.
+        """Plan a job at ``out``. Planning the same job again returns the existing one.
 
-        ``data``: files or objects, not bytes: workers read them where they are. Keys are given by where they are, too, or as keys that were
-        loaded from there. ``shard_batches``: batches of a shard, 8 or fewer unless it is given.
+        ``data``: files or objects, but no bytes, because the workers read them. ``eval_key``, ``wrapped_key``: their
+        locations, or keys that were loaded from there. ``shard_batches``: batches per shard, at most 8 by default.
         ``raw``: as in ``Transcipher.run``.
         """
         parts = given_of(data, mode, raw)
@@ -144,34 +144,34 @@ class Job:
             ignore_space,
             cache,
         )
-        # the files that were read are those that the keys were loaded from
+        # the files that were read must still be those of the keys
         for name, key in keys.items():
             _place_of(key, name)
         return Job(made)
 
     @staticmethod
     def open(place: Path, /) -> Job:
-        """The job that is at a place."""
+        """Open the job at a location."""
         return Job(_homaes.Job.open(place))
 
     @property
     def location(self) -> str:
-        """Where it is: a path, or a URI."""
+        """Its location, a path or a URI."""
         return self._job.location
 
     @property
     def id(self) -> str:
-        """Names what it computes, in hex."""
+        """The id of the work, in hex."""
         return self._job.id
 
     @property
     def set(self) -> str:
-        """Name of the parameter set."""
+        """The name of the parameter set."""
         return self._job.set
 
     @property
     def layout(self) -> str:
-        """Where the bytes will lie in the ciphertexts: "packed", "sliced" or "bits"."""
+        """How ciphertexts hold the bytes: "packed", "sliced" or "bits"."""
         return self._job.layout
 
     @property
@@ -181,12 +181,12 @@ class Job:
 
     @property
     def batches(self) -> int:
-        """Number of batches of all shards."""
+        """Number of batches in all shards."""
         return self._job.batches
 
     @property
     def shard_batches(self) -> int:
-        """Batches of all shards but the last one, which may have fewer."""
+        """Batches per shard; the last shard may have fewer."""
         return self._job.shard_batches
 
     @property
@@ -196,23 +196,26 @@ class Job:
 
     @property
     def bytes(self) -> int:
-        """Bytes of the message."""
+        """Length of the message in bytes."""
         return self._job.bytes
 
     @property
     def file_bytes(self) -> int:
-        """Length of the file of results."""
+        """Length of the file of results in bytes."""
         return self._job.file_bytes
 
     def status(self) -> JobStatus:
-        """Which shards are there."""
+        """Look at the shards."""
         found = self._job.status()
         found["present"] = [range(*ends) for ends in found["present"]]
         found["wrong"] = dict(found["wrong"])
         return JobStatus(**found)
 
     def key_files(self, cache: Path | None = None) -> tuple[str, str]:
-        """The files of its evaluation key and of its wrapped key; of those in a bucket, copies in ``cache``, or in the user's cache."""
+        """The paths of its evaluation key and its wrapped key.
+
+        Keys in a bucket are copied to ``cache``, or to the user's cache.
+        """
         evaluation, wrapped = self._job.key_files(cache)
         return os.fspath(evaluation), os.fspath(wrapped)
 
@@ -225,13 +228,13 @@ class Job:
         device: Device = None,
         cache: Path | None = None,
     ) -> JobWorker:
-        """What evaluates shards, one call after the other.
+        """Make a worker, which evaluates shards in one call after the other.
 
-        ``eval_key`` and ``wrapped_key``: keys that are loaded; otherwise they are read from where the plan says.
-        ``device``: as for ``Transcipher``; workers of one job may have different ones.
+        ``eval_key`` and ``wrapped_key``: loaded keys; by default, the worker reads those of the plan.
+        ``device``: as for ``Transcipher``; workers of one job may use different devices.
         """
         if (eval_key is None) != (wrapped_key is None):
-            raise TypeError("keys: found one, expected both eval_key and wrapped_key, or none")
+            raise TypeError("keys: found one, expected both eval_key and wrapped_key, or neither")
         word = word_of(device)
         worker = _homaes.JobWorker(self._job, eval_key, wrapped_key, threads, word, cache)
         return JobWorker(self, worker)
@@ -245,10 +248,10 @@ class Job:
         device: Device = None,
         cache: Path | None = None,
     ) -> JobReport:
-        """Evaluate the shards that are not there, all of them or those numbered ``shards``, and wait for those that other workers are at.
+        """Evaluate the missing shards, or those of ``shards`` that are missing, and wait for those of other workers.
 
-        ``progress``: True for a bar, or what is to be called, in this thread, with every shard. Ctrl-C ends it within a second; what is there
-        stays, and the same call goes on.
+        ``progress``: True for a bar, or a function to call for every shard, in this thread. Ctrl-C ends the run within
+        a second. Finished shards stay, and the same call continues.
         """
         with self.worker(threads=threads, device=device, cache=cache) as worker:
             return worker.run(shards=shards, progress=progress)
@@ -262,7 +265,7 @@ class Job:
         device: Device = None,
         cache: Path | None = None,
     ) -> str:
-        """Evaluate a shard unless it is there: "written", "same" or "there", as ``JobProgress.outcome``."""
+        """Evaluate a shard if it is missing. Returns "written", "same" or "there", as in ``JobProgress.outcome``."""
         with self.worker(threads=threads, device=device, cache=cache) as worker:
             return worker.run_shard(number)
 
@@ -273,10 +276,10 @@ class Job:
         threads: int | None = None,
         cache: Path | None = None,
     ) -> JobVerified:
-        """Verify the checksums of all shards that are there.
+        """Verify the checksums of all finished shards.
 
-        ``sample``: evaluate that share of them again, at least one, drawn at random, and compare: what a broken processor computed, or somebody
-        forged, has right checksums.
+        ``sample``: also evaluate this share of them again, at least one, drawn at random, and compare. This finds the
+        errors of a broken processor and forged shards, whose checksums are right.
         """
         if sample is None:
             return _verified(self._job.verify())
@@ -284,7 +287,7 @@ class Job:
             return worker.verify(sample)
 
     def results(self) -> Ciphertexts:
-        """The results, read from the shards."""
+        """The results. They are read from the shards."""
         return Ciphertexts(self._job.results())
 
     def merge(self, path: Path, /, *, force: bool = False) -> Ciphertexts:
@@ -293,9 +296,9 @@ class Job:
         return Ciphertexts.open(path)
 
     def remove(self) -> None:
-        """Remove the plan, so that workers stop, the shards and the logs of workers. Where results were written, the job is done.
+        """Remove the plan, the shards and the logs of the workers. Workers stop.
 
-        What else is in its folder stays.
+        Other files in the folder stay.
         """
         self._job.remove()
 
@@ -321,7 +324,7 @@ class Job:
 
 
 class JobWorker:
-    """Evaluates shards of a job. What is prepared for the first one serves the next ones; several threads may share one."""
+    """Evaluates shards of a job and keeps the prepared circuit between them. Several threads may share one."""
 
     def __init__(self, job: Job, worker: _homaes.JobWorker) -> None:
         self._job = job
@@ -334,11 +337,11 @@ class JobWorker:
 
     @property
     def threads(self) -> int:
-        """Threads that work."""
+        """Number of threads."""
         return self._worker.threads
 
     def run(self, *, shards: Shards = None, progress: FollowShards = None) -> JobReport:
-        """As ``Job.run``. A call of this worker inside of ``progress`` waits until this one has ended."""
+        """As ``Job.run``. A call to this worker inside ``progress`` waits until this run has ended."""
         start = time.monotonic()
         asked = asked_of(self._job, shards)
         status = self._job.status()
@@ -365,7 +368,7 @@ class JobWorker:
         return self.evaluate(number)[0]
 
     def evaluate(self, number: int, /) -> tuple[str, float]:
-        """As ``run_shard``, with the seconds of evaluating it."""
+        """As ``run_shard``, with the seconds of the evaluation."""
         asked_of(self._job, [number])
         _, outcome, seconds = self._worker.shard(number)
         return outcome, seconds
@@ -379,11 +382,11 @@ class JobWorker:
         return _verified(self._worker.verify(sample))
 
     def cancel(self) -> None:
-        """End the calls that go on in other threads, within a second: they raise ``Cancelled``."""
+        """End the calls in other threads within a second. They raise ``Cancelled``."""
         self._worker.cancel()
 
     def close(self) -> None:
-        """Let no further call begin, and free what was prepared."""
+        """Refuse further calls, and free the prepared circuit."""
         self._worker.close()
 
     def __enter__(self) -> Self:
@@ -403,7 +406,7 @@ class JobWorker:
 
 
 def asked_of(job: Job, numbers: Shards) -> list[range]:
-    """Numbers of shards as ranges, in order and each once; all of them for None."""
+    """The numbers of shards as sorted ranges without duplicates; all shards for None."""
     if numbers is None:
         return [range(job.shards)]
     if isinstance(numbers, (str, bytes, bytearray)) or not isinstance(numbers, Iterable):
@@ -414,7 +417,7 @@ def asked_of(job: Job, numbers: Shards) -> list[range]:
     ranges: list[range] = []
     for number in sorted({index(number) for number in numbers}):
         if not 0 <= number < 1 << 64:
-            raise ValueError(f"shards: found {number}, expected numbers from 0 on, below 2^64")
+            raise ValueError(f"shards: found {number}, expected numbers from 0, below 2^64")
         if ranges and ranges[-1].stop == number:
             ranges[-1] = range(ranges[-1].start, number + 1)
         else:
@@ -424,7 +427,7 @@ def asked_of(job: Job, numbers: Shards) -> list[range]:
 
 
 def missing_of(status: JobStatus, asked: list[range]) -> list[range]:
-    """Of some shards, those that are not there."""
+    """The missing shards among ``asked``."""
     common = (
         range(max(gap.start, one.start), min(gap.stop, one.stop))
         for gap in status.missing
@@ -434,13 +437,13 @@ def missing_of(status: JobStatus, asked: list[range]) -> list[range]:
 
 
 def _place_of(key: Any, name: str) -> Any:
-    """Where a key is; an error if something else than what was loaded is there."""
+    """The location of a key. Raises an error if its file has changed since it was loaded."""
     if not isinstance(key, (EvalKey, WrappedKey)):
         return key
     key._check_file()
     if key.path is None:
         raise ValueError(
-            f"{name}: is in memory, and workers read it from a file: save it, and give its path"
+            f"{name}: is in memory, but workers read it from a file: save it, and pass its path"
         )
     return key.path
 
@@ -462,6 +465,6 @@ def _reopen(place: str, id: str, shard_batches: int) -> Job:
             path=place,
             found=found,
             expected=expected,
-            remedy="pickle the job that is there now",
+            remedy="pickle the job again",
         )
     return job

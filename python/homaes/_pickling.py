@@ -1,6 +1,6 @@
-"""Pickling: of what is in a file by its path, digest and key; of results of a job by the job; of what is in memory by its bytes.
+"""Pickling: files by path, digest and key id; results of a job by the job; objects in memory by their bytes.
 
-What is in a file is opened once in a process, as long as anybody has it.
+A process opens each file once and shares the object.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def reduce(shared: _Shared, protocol: int) -> tuple[Any, ...]:
         return _of_bytes, (kind, data)
     place = os.fspath(path)
     found = digest(place)
-    # what has the digest is what was opened
+    # the digest must be of the file that was opened
     (shared._held if isinstance(shared, Ciphertexts) else shared)._check_file()
     with _LOCK:
         _OPEN.setdefault((kind, place, found), shared)
@@ -74,9 +74,9 @@ def _of_path(kind: str, path: str, expected: bytes, key_id: str) -> _Shared:
 
 def _changed(path: str, found: str, expected: str) -> FileFormatError:
     return FileFormatError(
-        f"{path}: the file is another one than when it was pickled: found {found}, expected {expected}",
+        f"{path}: the file has changed since it was pickled: found {found}, expected {expected}",
         path=path,
         found=found,
         expected=expected,
-        remedy="pickle what is in the file now",
+        remedy="load the file and pickle it again",
     )

@@ -1,4 +1,4 @@
-"""Who is told how far a run is."""
+"""Progress: callbacks and bars."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ __all__ = ["Follow", "FollowShards", "JobProgress", "follower_of", "shards_follo
 
 @dataclass(frozen=True)
 class JobProgress:
-    """A shard of a job is there now."""
+    """A shard of a job is finished."""
 
     shard: int
-    #: "written", "same" if another worker had written it meanwhile, "there" if another worker did it all.
+    #: "written"; "same" if another worker wrote it first; "there" if it was not evaluated here.
     outcome: str
-    #: Of evaluating it; 0 if another worker did.
+    #: Seconds of the evaluation; 0 if another worker did it.
     seconds: float
-    #: Shards that are there, of those asked for.
+    #: Finished shards, of those that the call asked for.
     done: int
     shards: int
-    #: The machine of a cluster.
+    #: The machine, in a cluster.
     node: str | None = None
 
 
@@ -34,7 +34,7 @@ FollowShards: TypeAlias = Union[bool, Callable[[JobProgress], object], None]
 
 
 class Follower:
-    """Calls what is to be called."""
+    """Calls a function with each step."""
 
     def __init__(self, call: Callable[[Progress], object]) -> None:
         self._call = call
@@ -43,7 +43,7 @@ class Follower:
         self._call(Progress(*event))
 
     def kept(self, batches: int, of: int, lost: int) -> None:
-        """Batches are on the disk: at the start those of earlier runs."""
+        """Batches are on the disk, at the start those of earlier runs."""
 
     def close(self) -> None:
         """The run has ended."""
@@ -97,7 +97,7 @@ def follower_of(progress: Follow) -> Follower | None:
 
 
 class ShardsFollower:
-    """Calls what is to be called with every shard."""
+    """Calls a function with each shard."""
 
     def __init__(self, call: Callable[[JobProgress], object], bar: Any = None) -> None:
         self.step = call
@@ -110,7 +110,7 @@ class ShardsFollower:
 
 
 def shards_follower_of(progress: FollowShards, done: int, of: int) -> ShardsFollower:
-    """``done`` shards of ``of`` are there before."""
+    """``done`` shards of ``of`` are finished at the start."""
     if progress is None or progress is False:
         return ShardsFollower(lambda event: None)
     if progress is not True:

@@ -1,4 +1,4 @@
-"""What runs and files tell, as plain values."""
+"""Reports about runs and files, as plain values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from . import modes
 
-#: One row for the key addition, number 0, and for each round of AES.
+#: One row for the key addition (round 0) and for each round of AES.
 STEP_DTYPE = np.dtype(
     [
         ("round", np.int64),
@@ -30,27 +30,27 @@ def steps_of(rows: list[tuple[int, float, int, float, float]]) -> npt.NDArray[np
 
 @dataclass(frozen=True)
 class Report:
-    """What a run did and measured."""
+    """The measurements of a run."""
 
     scheme: str
     layout: str
     bytes: int
     blocks: int
     batches: int
-    #: Batches that earlier runs left.
+    #: Batches kept from earlier runs.
     resumed: int
     threads: int
     #: Batches of this run by device: "cpu", "cuda:0".
     devices: dict[str, int]
     setup_seconds: float
-    #: Of evaluating and writing.
+    #: Seconds of evaluating and writing.
     seconds: float
     file_bytes: int
     #: log2 of the bound on the probability that any batch decrypts wrongly; None for an empty message.
     log2_p_fail: float | None
-    #: Of all steps of AES: seconds averaged over batches, the worst noise of any.
+    #: The steps of AES: mean seconds and worst noise over all batches.
     steps: npt.NDArray[np.void]
-    #: What the scheme counted, such as transforms and rotations.
+    #: Operations of the scheme, such as transforms and rotations.
     counts: dict[str, int]
 
     @staticmethod
@@ -60,14 +60,14 @@ class Report:
 
 @dataclass(frozen=True)
 class DecryptReport:
-    """What a decryption found."""
+    """The result of a decryption."""
 
     bytes: int
-    #: Least bits between noise and failure; None for an empty message.
+    #: Fewest bits between noise and failure; None for an empty message.
     margin_bits: float | None
     #: log2 of the bound on the probability that any batch decrypts wrongly; None for an empty message.
     log2_p_fail: float | None
-    #: "verified", "unchecked", or "none" where the mode has no tag.
+    #: "verified", "unchecked", or "none" if the mode has no tag.
     tag: str
     mode: str
     iv: builtins.bytes
@@ -76,7 +76,7 @@ class DecryptReport:
 
 @dataclass(frozen=True)
 class PartInfo:
-    """A part of a message; its only one has no name."""
+    """A part of a message. The name is None if a message has one unnamed part."""
 
     name: str | None
     bytes: int
@@ -92,11 +92,11 @@ class PartInfo:
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a run stands, after a step of AES."""
+    """The state of a run after a step of AES."""
 
     batch: int
     batches: int
-    #: The round that is done, 0 for the key addition.
+    #: The finished round, 0 for the key addition.
     round: int
     rounds: int
     seconds: float
@@ -106,22 +106,22 @@ class Progress:
 
     @property
     def fraction(self) -> float:
-        """How much of the run is done, if batches come one after the other."""
+        """The finished share of the run, if batches are evaluated in order."""
         done = self.batch * (self.rounds + 1) + self.round + 1
         return done / (self.batches * (self.rounds + 1))
 
 
 @dataclass(frozen=True)
 class SetCard:
-    """A parameter set: what it is for, and what it costs."""
+    """A parameter set with its purpose and its sizes."""
 
     name: str
     scheme: str
-    #: "secure", "paper" or "toy". Only secure ones protect anything.
+    #: "secure", "paper" or "toy". Only secure sets protect anything.
     purpose: str
     paper: str
     security_bits_claimed: int | None
-    #: What the claim assumes beyond those of other sets, in sentences.
+    #: Assumptions that other sets do not need, in sentences.
     assumptions: list[str]
     log2_p_fail: float
     layouts: list[str]
@@ -134,7 +134,7 @@ class SetCard:
 
 @dataclass(frozen=True)
 class Inspection:
-    """What is in a file, every checksum of which is right."""
+    """The contents of a file whose checksums are all right."""
 
     path: os.PathLike[str] | str
     kind: str
@@ -142,12 +142,12 @@ class Inspection:
     key_id: str
     file_bytes: int
     is_protected: bool
-    #: Of results: what the message is.
+    #: The parts of the message, for results.
     parts: list[PartInfo]
-    #: Of results: layout, level, noise, failure probability; of a wrapped key: bits and layouts; of values: the label,
+    #: For results: layout, level, noise, failure probability. For a wrapped key: bits and layouts. For values: label,
     #: form, count and width of each.
     details: dict[str, Any]
-    #: Of results: the steps of AES.
+    #: The steps of AES, for results.
     steps: npt.NDArray[np.void]
 
     @staticmethod

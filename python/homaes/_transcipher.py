@@ -21,7 +21,7 @@ from .modes import Mode, public_of
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 else:
-    # of the standard library from Python 3.12 on
+    # the standard library has it since Python 3.12
     Buffer = object
 
 __all__ = ["Data", "Message", "Transcipher"]
@@ -33,18 +33,18 @@ _Given: TypeAlias = tuple[Union[str, None], Union[Path, Bytes], Mode]
 
 @dataclass(frozen=True)
 class Message:
-    """Parts under one AES key, one after the other; blocks of several share a batch."""
+    """Parts under one AES key, in order. Their blocks share batches."""
 
     parts: list[_Given]
 
     @staticmethod
     def of_files(files: Iterable[tuple[Path, Mode]]) -> Message:
-        """One message of many files: ``(path, mode)`` for each. A file's name, without its folder, names its part."""
+        """One message of many files, given as ``(path, mode)``. A part is named after its file, without the folder."""
         return Message([(_name_of(path), path, mode) for path, mode in _rows(files, 2)])
 
     @staticmethod
     def of_parts(parts: Iterable[tuple[str, Path | Bytes, Mode]]) -> Message:
-        """One message of files and buffers: ``(name, path or bytes, mode)`` for each."""
+        """One message of files and buffers, given as ``(name, path or bytes, mode)``."""
         return Message([(name, data, mode) for name, data, mode in _rows(parts, 3)])
 
 
@@ -54,10 +54,10 @@ Data: TypeAlias = Union[Path, Bytes, Message]
 class Transcipher:
     """Turns AES ciphertexts into FHE ciphertexts.
 
-    What is prepared for the first run serves the next ones. Several threads may call ``run``: one run goes on at a time, the others wait.
+    It prepares the circuit in the first run and keeps it. Several threads may call ``run``; one evaluates at a time.
 
-    ``device``: "cpu", "cuda" for all GPUs of NVIDIA, "cuda:0,1" or a list for some of them; "auto" takes all GPUs that
-    can be used, or else the processor. Without it HOMAES_DEVICE counts, or else "auto". The ciphertexts do not depend on it.
+    ``device``: "cpu"; "cuda" for all NVIDIA GPUs; "cuda:0,1" or a list for some of them; "auto" for all usable GPUs, or
+    else the processor. The default is HOMAES_DEVICE, or else "auto". The ciphertexts do not depend on the device.
     """
 
     def __init__(
@@ -73,17 +73,17 @@ class Transcipher:
 
     @property
     def threads(self) -> int:
-        """Threads that work."""
+        """Number of threads."""
         return self._runner.threads
 
     @property
     def device(self) -> str:
-        """Where it evaluates, as asked for: "auto", "cpu", "cuda", "cuda:0,1"."""
+        """The device as requested: "auto", "cpu", "cuda", "cuda:0,1"."""
         return self._runner.device
 
     @property
     def set(self) -> str:
-        """Name of the parameter set."""
+        """The name of the parameter set."""
         return self._runner.set
 
     def run(
@@ -98,16 +98,16 @@ class Transcipher:
         force: bool = False,
         raw: bool = False,
     ) -> Ciphertexts:
-        """Evaluate AES on ``data``, encrypted in ``mode``, into the file ``out``, or in memory.
+        """Evaluate AES on ``data``, encrypted in ``mode``, into the file ``out`` or in memory.
 
-        ``force``: replace a file that is there, but none that is read, and no secret key. Bytes are read where they are, without a copy of all of them. ``resume``: keep what is done beside ``out``,
-        and go on from there. ``reproducible``: the same bytes in every run. ``progress``: True for a bar, or what is
-        to be called, in this thread, after every step of AES of every batch; an exception from it ends the run.
-        ``raw``: take data for bare AES ciphertext even if they begin like another format, such as ``openssl enc`` with
-        a password.
+        Bytes are read in place, without a copy. ``progress``: True for a bar, or a function to call after every step
+        of AES of every batch, in this thread; an exception in it ends the run. ``resume``: keep finished batches next
+        to ``out`` and continue from them. ``reproducible``: produce the same bytes in every run. ``force``: replace an
+        existing file, but no input and no secret key. ``raw``: accept data that begin like another format, such as
+        ``openssl enc`` with a password, as bare AES ciphertext.
         """
         if resume and out is None:
-            raise ValueError("resume: there is no file to go on with, expected out")
+            raise ValueError("resume: there is no file to continue, expected out")
         parts = given_of(data, mode, raw)
         follower = follower_of(progress)
         step = None if follower is None else follower.step
@@ -122,7 +122,7 @@ class Transcipher:
         return Ciphertexts(held, Report._of(found))
 
     def close(self) -> None:
-        """Let no further run begin, and free what was prepared."""
+        """Refuse further runs, and free the prepared circuit."""
         self._runner.close()
 
     def __enter__(self) -> Self:
@@ -142,7 +142,7 @@ class Transcipher:
 
 
 def given_of(data: Data, mode: Mode | None, raw: bool) -> list[tuple[Any, ...]]:
-    """The parts of a message as the extension takes them."""
+    """The parts of a message in the form that the extension takes."""
     return [(name, given, *public_of(how), raw) for name, given, how in _parts_of(data, mode)]
 
 
@@ -157,7 +157,7 @@ def _parts_of(data: Data, mode: Mode | None) -> list[_Given]:
 
 
 def _rows(given: Iterable[Any], fields: int) -> list[tuple[Any, ...]]:
-    """Tuples of so many fields each."""
+    """The rows as tuples of ``fields`` fields."""
     expected = "(path, mode)" if fields == 2 else "(name, path or bytes, mode)"
     rows = []
     for row in given:

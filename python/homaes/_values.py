@@ -1,4 +1,4 @@
-"""Files of what was computed on results."""
+"""Values computed on results, and their files."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def save_values(
 ) -> None:
     """Write vectors under labels to a ``.hcv`` file, for ``SecretKey.open_values`` and ``homaes decrypt --json``.
 
-    A value is a vector or several, whose slots then follow each other. All slots are in the file, also those without a block: multiply by a
-    public mask what the owner of the key must not see.
+    A value is one vector, or several whose slots follow each other. The file holds all slots, also those without a
+    block: multiply the vector by a public mask if the owner of the key must not see them.
     """
     given = [
         (label, [value] if isinstance(value, Vector) else list(value))
@@ -41,7 +41,7 @@ def save_values(
 
 
 class Values:
-    """What was computed, in memory: ``SecretKey.open_values`` takes it."""
+    """Computed values in memory, for ``SecretKey.open_values``."""
 
     def __init__(self, held: Held) -> None:
         self._held = held
@@ -70,10 +70,10 @@ def scan(
 ) -> Values:
     """Search AES ciphertext for public patterns at every byte offset, in BGV, without learning what is found.
 
-    A pattern that is in the message is found, whatever blocks and batches it is across; one that is not is reported at a given byte with a
-    probability of 2^-48. The AES key must be wrapped with ``levels_left=8`` in a set whose slots can be rotated, such as ``bgv/aes128+8``.
-    The owner of the key opens the answers with ``SecretKey.open_values``, and ``matches`` says where patterns begin.
-    ``raw``: as in ``Transcipher.run``.
+    The scan finds every occurrence, also across blocks and batches. It reports a false match at a given byte with
+    probability 2^-48. Wrap the AES key with ``levels_left=8`` in a set whose slots can be rotated, such as
+    ``bgv/aes128+8``. The owner of the key opens the answers with ``SecretKey.open_values``, and ``matches`` returns
+    where patterns begin. ``raw``: as in ``Transcipher.run``.
     """
     given = (None, data, *public_of(mode), raw)
     return Values(_scan(given, eval_key, wrapped_key, _pairs(patterns), threads))
@@ -84,9 +84,9 @@ def matches(
     patterns: Mapping[str, Buffer],
     set: str,
 ) -> dict[str, list[int]]:
-    """Where each pattern begins, by the opened answers of ``scan`` under keys of ``set``.
+    """The byte offsets of each pattern, from the opened answers of ``scan`` under keys of ``set``.
 
-    ``patterns`` are those of the scan, all of them and in the same order; answers to others are refused.
+    Pass all ``patterns`` of the scan in the same order; answers to other patterns are refused.
     """
     answers = [(label, numbers.tolist()) for label, numbers in values.items()]
     return dict(zip(patterns, _matches(set, _pairs(patterns), answers)))

@@ -1,7 +1,7 @@
 """Computing on results of BGV: vectors of bytes under encryption.
 
-The bytes are elements of GF(2^8), the field of AES. ``^`` is the field's sum and ``*`` its product, with another vector, a byte, or a byte
-for each slot.
+Bytes are elements of GF(2^8), the field of AES. ``^`` is the sum in the field and ``*`` the product, with a vector, a
+byte, or one byte per slot.
 """
 
 from __future__ import annotations

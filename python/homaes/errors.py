@@ -1,4 +1,4 @@
-"""Exceptions. What the operating system refuses stays an ``OSError``, with ``errno`` and ``filename``."""
+"""Exceptions. Errors of the operating system stay an ``OSError``, with ``errno`` and ``filename``."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ __all__ = [
 
 
 class HomaesError(Exception):
-    """Every error of this package that is not the operating system's.
+    """Base class of the errors of this package, except those of the operating system.
 
-    ``path``, ``found`` and ``expected`` are there where they are known; ``remedy`` says what to do, and is the end of the message too.
-    ``temporary``: the same call may succeed later. An ``OSError`` of this package has it too, and its ``strerror`` says what to do.
+    ``path``, ``found`` and ``expected`` are set if they are known. ``remedy`` says what to do, and also ends the
+    message. ``temporary``: the same call may succeed later. An ``OSError`` of this package has ``temporary`` too, and
+    its ``strerror`` ends with the remedy.
     """
 
     temporary: bool = False
@@ -51,37 +52,37 @@ class HomaesError(Exception):
 
 
 class FileFormatError(HomaesError, ValueError):
-    """A file, or bytes of one, are damaged or not what they should be."""
+    """A file, or the bytes of one, is damaged or of another kind."""
 
 
 class KeyMismatchError(HomaesError, ValueError):
-    """Keys, or keys and ciphertexts, that do not go together."""
+    """Keys, or keys and ciphertexts, do not belong together."""
 
 
 class ParametersError(HomaesError, ValueError):
-    """Something was asked for that there is not."""
+    """The set or the message does not offer what was asked for."""
 
 
 class InsecureParametersError(ParametersError):
-    """Keys were asked for of a set that protects nothing, and that was not accepted."""
+    """The parameter set protects nothing, and ``accept_insecure`` is not set."""
 
 
 class NoiseError(HomaesError, ArithmeticError):
-    """The noise is too close to the modulus for the result to be trusted."""
+    """The noise is too close to the modulus to trust the result."""
 
     @property
     def needed(self) -> str | int | float | None:
-        """Bits between noise and failure that are asked for; in circuits, multiplications."""
+        """Required bits between noise and failure; in circuits, multiplications."""
         return self.expected
 
     @property
     def left(self) -> str | int | float | None:
-        """Bits between noise and failure that are there; in circuits, multiplications."""
+        """Bits between noise and failure that are left; in circuits, multiplications."""
         return self.found
 
 
 class AuthenticationError(HomaesError):
-    """The message is not shown to be the one that was encrypted: its GCM tag is wrong, or was not checked."""
+    """The message may not be the one that was encrypted: its GCM tag is wrong, or was not checked."""
 
 
 class PaddingError(HomaesError):
@@ -89,15 +90,15 @@ class PaddingError(HomaesError):
 
 
 class JobError(HomaesError):
-    """There is no such job, or a job or what a stopped run left is of another run, incomplete, damaged, or does not go with its input."""
+    """A job or an unfinished run is missing, damaged, incomplete, of another run, or does not match its input."""
 
 
 class ShardMismatchError(JobError):
-    """A shard of another run, another shard, or one that is not what this machine computes."""
+    """A shard is of another run, has another number, or differs from what this machine computes."""
 
 
 class StoreError(HomaesError):
-    """A bucket or its service refused, or could not be reached."""
+    """A bucket or its service refused the request, or could not be reached."""
 
 
 class Cancelled(HomaesError):

@@ -1,6 +1,7 @@
-"""Modes of operation with what is public about them. The modes of the package ``cryptography`` are taken in their place.
+"""Modes of operation with their public values. Modes of the package ``cryptography`` work in their place.
 
-The names of the counter modes say how they count: in all 128 bits, or in the last 64 or 32, big-endian; ``_LE``: from the front, little-endian.
+The name of a counter mode says how it counts: in all 128 bits or in the last 64 or 32, big-endian; with ``_LE`` in the
+first bits, little-endian.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ __all__ = [
 
 
 def _check(mode: object, name: str, expected: int | None) -> None:
-    """Makes the bytes of a mode its own, and refuses what has another length."""
+    """Copy the bytes of a mode, and refuse a wrong length."""
     found = getattr(mode, name)
     try:
         found = memoryview(found).tobytes()
@@ -64,7 +65,7 @@ class CFB:
 
 @dataclass(frozen=True)
 class CTR:
-    """Counter mode in 128 bits, big-endian, as in OpenSSL; the nonce is the first counter block, 16 bytes."""
+    """Counter mode in 128 bits, big-endian, as in OpenSSL; the nonce is the first counter block of 16 bytes."""
 
     nonce: bytes
 
@@ -84,7 +85,7 @@ class CTR32(CTR):
 
 @dataclass(frozen=True)
 class CTR_LE(CTR):
-    """Counter mode in 128 bits, little-endian: WinZip."""
+    """Counter mode in 128 bits, little-endian, as in WinZip."""
 
 
 @dataclass(frozen=True)
@@ -94,14 +95,14 @@ class CTR64_LE(CTR):
 
 @dataclass(frozen=True)
 class CTR32_LE(CTR):
-    """Counter mode in the first 32 bits, little-endian: GCM-SIV."""
+    """Counter mode in the first 32 bits, little-endian, as in GCM-SIV."""
 
 
 @dataclass(frozen=True)
 class GCM:
     """Galois/counter mode; the nonce has 12 bytes.
 
-    The tag, 16 bytes, follows the ciphertext unless it is given here.
+    The tag of 16 bytes follows the ciphertext if it is not given here.
     """
 
     nonce: bytes
@@ -117,7 +118,7 @@ class GCM:
 
 @runtime_checkable
 class Named(Protocol):
-    """A mode of the package ``cryptography``: it has a name, and a nonce or an IV."""
+    """A mode of the package ``cryptography``: it has a name and a nonce or IV."""
 
     @property
     def name(self) -> str: ...
@@ -139,7 +140,7 @@ Public: TypeAlias = tuple[str, bytes, bytes | None, bytes]
 
 
 def public_of(mode: Mode) -> Public:
-    """What the extension takes."""
+    """The mode in the form that the extension takes."""
     if isinstance(mode, ECB):
         return "ecb", b"", None, b""
     if isinstance(mode, CBC):
@@ -154,7 +155,7 @@ def public_of(mode: Mode) -> Public:
 
 
 def _counter_of(mode: CTR) -> str:
-    """The name of a counter mode; of a class that is derived from one, that one's."""
+    """The name of a counter mode, also of a derived class."""
     return next(_COUNTERS[kind] for kind in type(mode).__mro__ if kind in _COUNTERS)
 
 
@@ -176,7 +177,7 @@ def _of_other(mode: object) -> Public:
 def of_name(
     name: str, iv: bytes = b"", *, tag: bytes | None = None, aad: bytes = b""
 ) -> Mode:
-    """The mode of a name, as the command and ``PartInfo.mode`` have it."""
+    """The mode with this name, as in the command and in ``PartInfo.mode``."""
     if name == "ecb":
         return ECB()
     if name == "cbc":

@@ -1,7 +1,7 @@
 """Jobs on a cluster of Ray: one worker on each machine, and shards handed out one at a time.
 
-A shard is a function of job and keys, and is written once. So a worker, a machine or the driver may be lost at any time: what was in work is
-evaluated again, and what is there stays.
+A shard is a function of job and keys, and is written once. A worker, a machine or the driver may fail at any time:
+finished shards stay, and the others are evaluated again.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from .errors import JobError
 
 __all__ = ["run"]
 
-#: Seconds between two looks at what has ended; Ctrl-C is answered after at most as many.
+#: Seconds between two looks at finished tasks, and the longest time until Ctrl-C takes effect.
 _SLICE = 0.2
 #: Seconds between two looks at the machines of the cluster.
 _LOOK = 2.0
-#: Bytes of a key that are put into the store of objects at a time, while which nobody answers to Ctrl-C.
+#: Bytes of a key that go to the object store at once; Ctrl-C waits for each of these pieces.
 _PIECE = 1 << 25
-#: Seconds that workers have to end by themselves.
+#: Seconds until workers are killed that do not end by themselves.
 _END = 0.6
-#: Seconds until what failed for a time is tried again, at most.
+#: Longest pause in seconds before a temporary failure is retried.
 _PAUSE = 30.0
-#: Seconds without any worker after which that is said.
+#: Seconds without any worker until a warning.
 _PATIENCE = 60.0
 
 
@@ -52,16 +52,18 @@ def run(
     progress: FollowShards = None,
     cache: Path | None = None,
 ) -> JobReport:
-    """Evaluate the shards of a job that are not there on the machines of a cluster. Ctrl-C ends it within a second; the same call goes on.
+    """Evaluate the missing shards of a job on the machines of a cluster.
 
-    ``address``: as in ``ray.init``: "local" starts Ray on this machine for the time of the call, "auto" takes the cluster that this machine is in. If Ray
-    was initialized before, that is taken, and left as it is. ``nodes``: ids of the machines to take; otherwise all, and those that join
-    later. ``threads_per_node``: as many as a machine has processors, unless it is given. ``gpus_per_node``: a worker for
-    each of so many GPUs of a machine, or for all of them if it has fewer; machines without GPUs are not taken then, and the
-    workers of a machine share its threads. ``retries``: how often a shard may fail before it ends the run.
+    Ctrl-C ends the run within a second, and the same call continues it. Each machine gets the keys once. Job and
+    message must be in a folder that all machines share, or in a bucket.
 
-    The keys go to each machine once. The job, and the message, are read and written by all machines where the plan says, in a shared folder or
-    in a bucket.
+    ``address``: as in ``ray.init``: "local" starts Ray on this machine for the call, "auto" joins the cluster of this
+    machine. If Ray is already initialized, the run uses it and leaves it running.
+    ``nodes``: ids of the machines to use; by default all, also those that join later.
+    ``threads_per_node``: by default the number of processors of the machine.
+    ``gpus_per_node``: start one worker for each of up to this many GPUs per machine. These workers share the threads
+    of the machine. Machines without a GPU are not used.
+    ``retries``: number of failures of one shard that end the run.
     """
     retries = index(retries)
     if retries < 1:
@@ -82,7 +84,7 @@ def run(
         return JobReport(shards=wanted, evaluated=0, there=wanted, seconds=0.0)
     started = not ray.is_initialized()
     if started:
-        # no report to Ray's makers unless the user asks for one
+        # no usage reports to Ray's makers by default
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         only = {"include_dashboard": False} if address == "local" else {}
         ray.init(address=address, log_to_driver=False, **only)
@@ -120,7 +122,7 @@ class _Actor:
         count: int,
         *pieces: Any,
     ) -> None:
-        # arrays of bytes, the first of which are the evaluation key
+        # arrays of bytes; the first ``count`` form the evaluation key
         self._worker = job.worker(
             threads=threads,
             device=device,
@@ -145,7 +147,7 @@ class _Machine:
     number: int
     actor: Any
     is_ready: bool = False
-    #: What is in work, and since when.
+    #: The shard that is evaluated.
     shard: int | None = None
 
 
@@ -166,7 +168,7 @@ class _Run:
         self._ray = ray
         self._job = job
         self._left = deque(left)
-        #: Shards that failed for a time, and when they may be tried again.
+        #: Shards that failed temporarily, and when to try them again.
         self._later: list[tuple[float, int]] = []
         self._first = tuple(left)
         self._wanted = wanted
@@ -175,7 +177,7 @@ class _Run:
         self._retries = retries
         self._follower = follower
         self._machines: dict[tuple[str, int], _Machine] = {}
-        #: What each machine is at.
+        #: The machine of each running task.
         self._busy: dict[Any, _Machine] = {}
         self._looked = 0.0
         self._failed_shards: Counter[int] = Counter()
@@ -190,7 +192,7 @@ class _Run:
     def run(self, key_files: tuple[str, str]) -> JobReport:
         there = self._done
         try:
-            # once into the store of objects, which brings them to each machine once
+            # the object store sends them to each machine once
             evaluation, wrapped = (self._put(path) for path in key_files)
             self._keys = (len(evaluation), *evaluation, *wrapped)
             while self._left or self._later or self._is_at_work():
@@ -217,7 +219,7 @@ class _Run:
         )
 
     def _put(self, path: str) -> list[Any]:
-        """Puts a file into the store of objects, piece by piece."""
+        """Put a file into the object store, piece by piece."""
         pieces = []
         with open(path, "rb") as file:
             while piece := file.read(_PIECE):
@@ -228,7 +230,7 @@ class _Run:
         return any(machine.shard is not None for machine in self._machines.values())
 
     def _hire(self) -> None:
-        """Gives each machine, or each GPU, that has none a worker, and its keys."""
+        """Start a worker on each machine or GPU that has none."""
         now = time.monotonic()
         if now - self._looked < _LOOK and self._machines:
             return
@@ -252,15 +254,15 @@ class _Run:
     def _start_worker(
         self, strategies: Any, name: str, number: int, workers: int, processors: int
     ) -> None:
-        """Starts one of so many workers of a machine."""
+        """Start one of ``workers`` workers of a machine."""
         threads = max(1, (self._threads or processors) // workers)
-        # Ray shows an actor its own GPU alone, and none that it did not ask for
+        # Ray shows an actor only the GPUs that it asked for
         device, gpus = ("cpu", 0) if self._gpus is None else ("cuda:0", 1)
         actor = self._ray.remote(_Actor).options(
             num_cpus=min(threads, max(1, processors // workers)),
             num_gpus=gpus,
             max_restarts=0,
-            # one that works, one that ends it
+            # one thread evaluates, one cancels
             max_concurrency=2,
             scheduling_strategy=strategies.NodeAffinitySchedulingStrategy(name, soft=False),
         )
@@ -270,13 +272,13 @@ class _Run:
         self._busy[started] = machine
 
     def _warn(self) -> None:
-        """Says once that all workers wait, as for processors that others have."""
+        """Warn once if all workers wait, for example for processors in use."""
         if any(machine.is_ready for machine in self._machines.values()):
             self._waits = time.monotonic()
         elif self._waits is not None and time.monotonic() - self._waits > _PATIENCE:
             self._waits = None
             warnings.warn(
-                "homaes.ray: no worker has started yet: each waits for all processors of its machine, which other work may have",
+                "homaes.ray: no worker has started yet; each waits for all processors of its machine",
                 stacklevel=4,
             )
 
@@ -290,7 +292,7 @@ class _Run:
                 self._busy[machine.actor.evaluate.remote(machine.shard)] = machine
 
     def _take(self, ref: Any, machine: _Machine) -> None:
-        """What a machine has done."""
+        """Handle the result of a task."""
         exceptions = import_module("ray.exceptions")
         number, machine.shard = machine.shard, None
         try:
@@ -315,7 +317,7 @@ class _Run:
             self._follower.step(event)
 
     def _failed(self, machine: _Machine, number: int | None, error: Exception) -> None:
-        """A worker did not start, or a shard was not evaluated."""
+        """Record that a worker did not start or a shard failed."""
         first = str(error).strip().partition("\n")[0]
         what = f"{type(error).__name__}: {first}"
         if number is None:
@@ -342,7 +344,7 @@ class _Run:
         self._looked = 0.0
 
     def _dismiss(self) -> None:
-        """Ends what is in work, and all workers."""
+        """End all tasks and all workers."""
         at_work = {ref: machine for ref, machine in self._busy.items() if machine.is_ready}
         for machine in at_work.values():
             machine.actor.stop.remote()
@@ -352,14 +354,14 @@ class _Run:
             self._ray.kill(machine.actor)
 
     def _check(self) -> None:
-        """That shards are there, as was said."""
+        """Check that the shards of the workers exist."""
         missing = missing_of(self._job.status(), asked_of(self._job, self._first))
         if missing:
             raise _stopped(
-                f"{self._job.location}: {sum(map(len, missing))} shards were written and are not there:"
-                " machines have another folder of this name"
+                f"{self._job.location}: {sum(map(len, missing))} shards were written but are missing:"
+                " a machine has another folder of this name"
             )
 
 
 def _stopped(message: str) -> JobError:
-    return JobError(message, remedy="mend that, and run it again: shards that are there stay")
+    return JobError(message, remedy="fix the cause, and run it again: finished shards stay")

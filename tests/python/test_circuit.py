@@ -236,7 +236,7 @@ def test_wrong_arguments(circuit: Circuit) -> None:
         (lambda: v * -1, ValueError, "found -1"),
         (lambda: v ^ "x", TypeError, "unsupported"),
         (lambda: v * 1.5, TypeError, "unsupported"),
-        (lambda: v + v, TypeError, r"would add integers.*v \^ w is their sum"),
+        (lambda: v + v, TypeError, r"does not add encrypted vectors.*v \^ w is their sum"),
         (lambda: sum([v, v]), TypeError, r"v \^ w"),
         (lambda: bytes(16) + v, TypeError, r"v \^ w"),
         (lambda: v ^ bytes(17), homaes.ParametersError, "17"),

@@ -391,7 +391,7 @@ def test_keys_are_those_that_were_loaded(world: World, place: Path) -> None:
         lambda: list(ct),
         lambda: homaes.Job.plan("c", MODE, eval_key="eval.hek", wrapped_key=wrapped, out="j"),
     ):
-        with pytest.raises(homaes.FileFormatError, match="another one than when it was opened"):
+        with pytest.raises(homaes.FileFormatError, match="changed since it was opened"):
             call()
     # the one that is open in this process
     assert pickle.loads(text[0]) is wrapped

@@ -134,7 +134,7 @@ def test_pickling_by_path_in_another_process(world: World, tmp_path: Path) -> No
     other.eval.save(tmp_path / "e", force=True)
     code = "import pickle, sys; pickle.loads(sys.stdin.buffer.read())"
     child = subprocess.run([sys.executable, "-c", code], input=pickled, capture_output=True)
-    assert b"the file is another one" in child.stderr
+    assert b"the file has changed" in child.stderr
 
 
 def test_pickling_by_value(world: World) -> None:

@@ -109,7 +109,7 @@ def test_what_killed_runs_left_is_removed(world: World, tmp_path: Path) -> None:
                 t.run(homaes.Message.of_parts([(name, ctr(b"text"), CTR)]))
         with pytest.raises(homaes.ParametersError) as caught:
             t.run(homaes.Message.of_files([]))
-    assert caught.value.remedy == "give a file, or bytes, at least"
+    assert caught.value.remedy == "pass at least one file or bytes"
 
 
 def test_messages_say_what_to_do_and_hide_nothing(world: World, tmp_path: Path) -> None:
@@ -327,7 +327,7 @@ def test_what_a_stopped_run_left(world: World, tmp_path: Path) -> None:
     with homaes.Transcipher(world.keys.eval, world.wrapped) as t:
         with pytest.raises(Stop):
             t.run(path, CTR, out, resume=True, progress=stop)
-        with pytest.warns(UserWarning, match="pass resume=True to go on"):
+        with pytest.warns(UserWarning, match="pass resume=True to continue"):
             t.run(path, CTR, out)
         # as long as one run is at work, another one on its output is told so
         out.unlink()

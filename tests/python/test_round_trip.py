@@ -193,7 +193,7 @@ def test_resume(world: World, tmp_path: Path) -> None:
         assert ct.report.resumed >= 3
         assert {path.name for path in tmp_path.iterdir()} == {"o.hct", ".o.hct.homaes-done"}
         assert out.read_bytes() == t.run(data, mode, reproducible=True).to_bytes()
-        with pytest.raises(ValueError, match="no file to go on with"):
+        with pytest.raises(ValueError, match="no file to continue"):
             t.run(data, mode, resume=True)
     assert world.keys.secret.decrypt(ct) == bytes(2000)
 

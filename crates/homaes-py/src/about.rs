@@ -1,4 +1,4 @@
-//! Parameter sets, what is in a file, digests, the command.
+//! Parameter sets, inspection of files, digests, GPUs, the command.
 
 use crate::ciphertexts::inspection_dict;
 use crate::errors::raise;
@@ -16,13 +16,13 @@ pub(crate) fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
 
-/// The names of all parameter sets that this build has.
+/// The names of all parameter sets of this build.
 #[pyfunction]
 pub(crate) fn set_names() -> Vec<&'static str> {
     Set::names()
 }
 
-/// What is known about a parameter set.
+/// The properties of a parameter set.
 #[pyfunction]
 #[pyo3(signature = (set, /))]
 pub(crate) fn card<'py>(py: Python<'py>, set: &str) -> PyResult<Bound<'py, PyDict>> {
@@ -47,7 +47,7 @@ pub(crate) fn card<'py>(py: Python<'py>, set: &str) -> PyResult<Bound<'py, PyDic
     Ok(out)
 }
 
-/// What a file of any kind says about itself, every checksum verified.
+/// Describe a file of any kind; verifies every checksum.
 #[pyfunction]
 #[pyo3(signature = (path, /))]
 pub(crate) fn inspect(
@@ -62,7 +62,7 @@ pub(crate) fn inspect(
 /// Name, memory and arithmetic of a GPU.
 type About = (String, u64, String);
 
-/// The GPUs that there are, by number.
+/// The GPUs of this machine, by number.
 #[pyfunction]
 pub(crate) fn gpus(py: Python<'_>) -> Vec<(usize, About)> {
     let gpus = py.detach(homaes::gpus).unwrap_or_default();
@@ -90,7 +90,8 @@ pub(crate) fn digest(
     Ok(PyBytes::new(py, digest.as_bytes()))
 }
 
-/// Run the command with `args`, the first of which is the program, and give its exit code. For a process that does nothing else.
+/// Run the command with `args`, the first of which is the program, and return its exit code. The process must do
+/// nothing else.
 #[pyfunction]
 #[pyo3(signature = (args, /))]
 pub(crate) fn run_command(py: Python<'_>, args: Vec<OsString>) -> u8 {

@@ -33,7 +33,7 @@ impl Batches {
     }
 }
 
-/// FHE ciphertexts of a run of AES blocks.
+/// FHE ciphertexts of consecutive AES blocks.
 #[pyclass(frozen, module = "homaes", weakref)]
 #[derive(Clone)]
 pub(crate) struct Batch {
@@ -59,25 +59,25 @@ impl Batch {
         self.batch.index()
     }
 
-    /// AES blocks of the message in it.
+    /// Number of AES blocks in it.
     #[getter]
     fn blocks(&self) -> usize {
         self.batch.blocks()
     }
 
-    /// Name of the parameter set.
+    /// The name of the parameter set.
     #[getter]
     fn set(&self) -> &'static str {
         self.batch.set().name()
     }
 
-    /// Names the secret key that decrypts it, in hex.
+    /// The id of the secret key that decrypts it, in hex.
     #[getter]
     fn key_id(&self) -> String {
         self.batch.key_id().to_string()
     }
 
-    /// Where the bytes lie in the ciphertexts: "packed", "sliced" or "bits".
+    /// How ciphertexts hold the bytes: "packed", "sliced" or "bits".
     #[getter]
     fn layout(&self) -> &'static str {
         self.batch.layout().name()
@@ -89,7 +89,7 @@ impl Batch {
         self.quality.level
     }
 
-    /// Multiplications that can follow; None if the scheme bootstraps.
+    /// Multiplications left; None if the scheme bootstraps.
     #[getter]
     fn multiplications_left(&self) -> Option<usize> {
         let scheme = self.batch.set().scheme();
@@ -102,16 +102,16 @@ impl Batch {
         self.quality.noise_bits
     }
 
-    /// Bits between that noise and failure.
+    /// Bits between this noise and failure.
     #[getter]
     fn capacity_bits(&self) -> f64 {
         self.quality.capacity_bits
     }
 
-    /// The LWE ciphertexts of a set of TFHE, one a row: a read-only array of uint64, mask before body.
+    /// The LWE ciphertexts of a batch of TFHE: a read-only array of uint64, one row per digit, mask before body.
     ///
-    /// A row is a digit, over 2^64: of sets on bits a bit times 2^63, in base 16 four bits times 2^59. Digits are in the order of bytes, the lowest of
-    /// a byte first.
+    /// Each row encrypts a digit modulo 2^64: one bit times 2^63, or in sets of base 16 four bits times 2^59. Digits
+    /// follow the order of the bytes, the lowest digit of a byte first.
     fn lwe<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let set = homaes_tfhe::sets::by_name(self.set()).ok_or_else(|| {
             let (found, expected) = (self.set(), "a set of TFHE");
@@ -146,14 +146,14 @@ impl Batch {
     }
 }
 
-/// The only batch of results.
+/// The batch of results that have only one, otherwise `None`.
 pub(crate) fn only(ciphertexts: homaes::Ciphertexts<'static>) -> homaes::Result<Option<Batch>> {
     if ciphertexts.meta().split.batches() != 1 {
         return Ok(None);
     }
     let mut batches = ciphertexts.into_iter();
     let first = batches.next().transpose()?;
-    // what follows is checked too
+    // verifies the rest of the file
     match batches.next() {
         Some(Err(error)) => Err(error),
         _ => first.map(Batch::new).transpose(),

@@ -36,7 +36,7 @@ impl Held {
         Place::of(source).and_then(|place| Self::at(source.py(), place))
     }
 
-    /// The file; None in memory, and for the results of a job.
+    /// The path of the file; None in memory and for the results of a job.
     #[getter]
     fn path(&self) -> Option<PathBuf> {
         match &self.0 {
@@ -45,7 +45,7 @@ impl Held {
         }
     }
 
-    /// Refuse a file that was replaced since it was opened.
+    /// Refuse a file that has changed since it was opened.
     fn _check_file(&self) -> PyResult<()> {
         match &self.0 {
             Results::File(place) => place.check().map_err(raise),
@@ -53,7 +53,7 @@ impl Held {
         }
     }
 
-    /// Where the job is whose shards they are; None for a file or in memory.
+    /// The location of the job; None for a file or in memory.
     #[getter]
     fn job(&self) -> Option<OsString> {
         match &self.0 {
@@ -89,7 +89,7 @@ impl Held {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// What the front of the file says, without a look at the ciphertexts.
+    /// The contents of the front of the file. Does not read the ciphertexts.
     fn describe<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let (held, never) = (self.clone(), Cancel::new());
         let opened = wait::run(py, &Cancel::new(), false, move || {
@@ -104,7 +104,7 @@ impl Held {
         Ok(out)
     }
 
-    /// The noise that the ciphertexts say they have, and their steps; every checksum is verified.
+    /// The noise and the steps that the file declares; verifies every checksum.
     fn measure<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let (held, never) = (self.clone(), Cancel::new());
         let (quality, rows, left) = wait::run(py, &Cancel::new(), false, move || {
@@ -173,7 +173,7 @@ impl Held {
 }
 
 impl Held {
-    /// What an object has: `Ciphertexts`, or what names a file or the folder of a job.
+    /// The results of a `Ciphertexts`, or of an object that names a file or the folder of a job.
     pub(crate) fn of(object: &Bound<'_, PyAny>) -> PyResult<Self> {
         match object.getattr("_held") {
             Ok(held) => Ok(held.cast::<Self>()?.get().clone()),
@@ -181,7 +181,7 @@ impl Held {
         }
     }
 
-    /// What is at a place.
+    /// The results at a place.
     pub(crate) fn at(py: Python<'_>, place: Place) -> PyResult<Self> {
         match &place {
             Place::File(file) if file.path().join("job.json").is_file() => {
@@ -193,7 +193,7 @@ impl Held {
         }
     }
 
-    /// The file that they are in.
+    /// The file that holds them.
     pub(crate) fn into_place(self) -> PyResult<Place> {
         match self.0 {
             Results::File(place) => Ok(place),
@@ -216,7 +216,7 @@ impl Held {
         Self(Results::Job(job))
     }
 
-    /// Decrypts them into `output`, which does not appear once `cancel` is thrown.
+    /// Decrypts them into `output`, which does not appear after a cancellation.
     pub(crate) fn decrypt(
         &self,
         secret: &homaes::SecretKey,
@@ -234,7 +234,7 @@ impl Held {
         }
     }
 
-    /// Decrypts their parts into files below a folder, of which none appears any more once `cancel` is thrown; `force` allows to replace files.
+    /// Decrypts their parts into files in a folder; no file appears after a cancellation. `force`: replace files.
     pub(crate) fn decrypt_parts(
         &self,
         secret: &homaes::SecretKey,
@@ -259,7 +259,7 @@ impl Held {
         }
     }
 
-    /// Refuses an output that would replace what they are read from.
+    /// Refuses an output that would replace their source.
     fn refuse_output(&self, path: &Path) -> Result<(), Fault> {
         match &self.0 {
             Results::File(Place::File(file)) => Ok(homaes::refuse_own_input(path, [file.path()])?),
@@ -290,7 +290,7 @@ impl Held {
     }
 }
 
-/// What is read, until `cancel` is thrown.
+/// A source whose reads fail once `cancel` is set.
 pub(crate) struct Cancellable<S> {
     pub(crate) inner: S,
     pub(crate) cancel: Cancel,
@@ -362,7 +362,7 @@ fn meta_dict<'py>(py: Python<'py>, meta: &Meta) -> PyResult<Bound<'py, PyDict>> 
     Ok(out)
 }
 
-/// Steps of AES: round, seconds, level, noise, what is left.
+/// Steps of AES: round, seconds, level, noise bits, capacity bits.
 pub(crate) fn steps(steps: &[Step]) -> Vec<(usize, f64, usize, f64, f64)> {
     let rows = steps.iter().enumerate().map(|(round, step)| {
         let quality = step.quality;
@@ -413,7 +413,7 @@ pub(crate) fn inspection_dict<'py>(
     Ok(out)
 }
 
-/// What a file says about a value.
+/// The description of a value in a file.
 fn value_dict<'py>(py: Python<'py>, meta: &ValueMeta) -> PyResult<Bound<'py, PyDict>> {
     let out = PyDict::new(py);
     out.set_item("label", &meta.label)?;

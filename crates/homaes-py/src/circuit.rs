@@ -25,13 +25,13 @@ type Bgv<'c> = homaes_bgv::Circuit<'c, 'c>;
 #[derive(Clone)]
 pub(crate) struct Circuit(Arc<Shared>);
 
-/// What a circuit and its vectors have.
+/// The state that a circuit and its vectors share.
 struct Shared {
     key: Arc<homaes::EvalKey>,
     threads: Threads,
 }
 
-/// The threads of a process: one that it forks has none of them.
+/// The threads of a process. A forked process does not have them.
 struct Threads {
     pool: Option<Pool>,
     process: u32,
@@ -40,7 +40,7 @@ struct Threads {
 impl Drop for Threads {
     fn drop(&mut self) {
         if self.process != process::id() {
-            // nobody is there to be waited for
+            // dropping would wait for threads that a forked process does not have
             std::mem::forget(self.pool.take());
         }
     }
@@ -65,7 +65,7 @@ impl Shared {
     ) -> PyResult<T> {
         if self.threads.process != process::id() {
             return Err(PyValueError::new_err(
-                "the Circuit was made before this process was forked, and its threads are in the other one; make another one here",
+                "the Circuit was made before this process was forked and has no threads here; make a new one",
             ));
         }
         self.eval()?;
@@ -89,7 +89,7 @@ fn not_of_bgv(set: &str) -> PyErr {
     )
 }
 
-/// What the scheme found, where what does not go together is told apart from all else.
+/// An error of the scheme. Mismatches keep their own type.
 fn scheme_error(error: homaes_bgv::Error) -> SchemeError {
     match error {
         homaes_bgv::Error::Misfit(misfit) => misfit.into(),
@@ -118,32 +118,32 @@ impl Circuit {
         Ok(Self(Arc::new(Shared { key, threads })))
     }
 
-    /// Threads that work.
+    /// Number of threads.
     #[getter]
     fn threads(&self) -> usize {
         self.0.threads.pool.as_ref().map_or(1, Pool::threads)
     }
 
-    /// Name of the parameter set.
+    /// The name of the parameter set.
     #[getter]
     fn set(&self) -> &'static str {
         self.0.key.set().name()
     }
 
-    /// Slots of a vector.
+    /// Number of slots of a vector.
     #[getter]
     pub(crate) fn slots(&self) -> PyResult<usize> {
         Ok(self.0.params()?.slots().count())
     }
 
-    /// Places along an axis of slots, "e3", "e5" or "e257".
+    /// Number of slots along an axis: "e3", "e5" or "e257".
     #[pyo3(signature = (axis, /))]
     fn places(&self, axis: &str) -> PyResult<usize> {
         let axis = axis_of(axis)?;
         Ok(self.0.params()?.slots().axes()[axis as usize])
     }
 
-    /// The vectors of a batch, or of results that are one batch.
+    /// Load the vectors of a batch, or of results with only one batch.
     #[pyo3(signature = (batch, /))]
     fn load(&self, batch: &Bound<'_, PyAny>) -> PyResult<State> {
         let py = batch.py();
@@ -155,7 +155,7 @@ impl Circuit {
                 let read = move || Ok::<_, Fault>(only(held.open(&never)?)?);
                 wait::run(py, &Cancel::new(), false, read)?.ok_or_else(|| {
                     refuse(
-                        "results of another number of batches than one",
+                        "results with another number of batches, expected one",
                         "load each batch: for batch in ciphertexts",
                     )
                 })?
@@ -199,7 +199,7 @@ impl Circuit {
         self.of_one(py, v, |c, v| c.is_nonzero(v))
     }
 
-    /// 1 where the byte is a public one, else 0.
+    /// 1 where the byte equals a public byte, else 0.
     #[pyo3(signature = (v, byte, /))]
     fn equals_byte(&self, v: &Vector, byte: &Bound<'_, PyAny>) -> PyResult<Vector> {
         let py = byte.py();
@@ -207,7 +207,7 @@ impl Circuit {
         self.of_one(py, v, move |c, v| c.equals_byte(v, byte))
     }
 
-    /// 1 where the byte is the public one of its slot, else 0; missing ones are zero.
+    /// 1 where the byte equals the public byte of its slot, else 0. Missing public bytes are 0.
     #[pyo3(signature = (v, data, /))]
     fn equals_public(&self, v: &Vector, data: &Bound<'_, PyAny>) -> PyResult<Vector> {
         let py = data.py();
@@ -215,7 +215,7 @@ impl Circuit {
         self.of_one(py, v, move |c, v| c.equals_public(v, &data))
     }
 
-    /// 1 where all sixteen bytes of a block are those of a public one, else 0. For a batch of layout sliced, or its sixteen vectors.
+    /// 1 where the block equals a public block, else 0. Takes a batch of layout sliced, or its sixteen vectors.
     #[pyo3(signature = (state, block, /))]
     fn equals_block(&self, state: &Bound<'_, PyAny>, block: &Bound<'_, PyAny>) -> PyResult<Vector> {
         let py = state.py();
@@ -231,7 +231,7 @@ impl Circuit {
         })
     }
 
-    /// 1 - v of a mask.
+    /// The mask 1 - v.
     #[pyo3(signature = (v, /))]
     fn not_(&self, py: Python<'_>, v: &Vector) -> PyResult<Vector> {
         self.of_one(py, v, |c, v| c.not(v))
@@ -265,7 +265,7 @@ impl Circuit {
         })
     }
 
-    /// Slots moved cyclically along an axis: the slot at e holds what was at e + steps.
+    /// Rotate slots along an axis: slot e receives the value of slot e + steps.
     #[pyo3(signature = (v, axis, steps))]
     fn rotate(&self, py: Python<'_>, v: &Vector, axis: &str, steps: i64) -> PyResult<Vector> {
         let (axis, places) = (axis_of(axis)?, self.places(axis)?);
@@ -273,21 +273,21 @@ impl Circuit {
         self.of_one(py, v, move |c, v| c.rotate(v, axis, steps))
     }
 
-    /// The sum over all places along each of some axes, in every one of them.
+    /// The sum over all slots along the axes, in each slot.
     #[pyo3(signature = (v, axes))]
     fn sum_slots(&self, py: Python<'_>, v: &Vector, axes: Vec<String>) -> PyResult<Vector> {
         let axes = axes_of(&axes)?;
         self.of_one(py, v, move |c, v| c.sum_slots(v, &axes))
     }
 
-    /// 1 if a mask is 1 at all places along each of some axes.
+    /// 1 if a mask is 1 in all slots along the axes.
     #[pyo3(signature = (v, axes))]
     fn all_slots(&self, py: Python<'_>, v: &Vector, axes: Vec<String>) -> PyResult<Vector> {
         let axes = axes_of(&axes)?;
         self.of_one(py, v, move |c, v| c.all_slots(v, &axes))
     }
 
-    /// 1 if a mask is 1 at one place at least along each of some axes.
+    /// 1 if a mask is 1 in at least one slot along the axes.
     #[pyo3(signature = (v, axes))]
     fn any_slots(&self, py: Python<'_>, v: &Vector, axes: Vec<String>) -> PyResult<Vector> {
         let axes = axes_of(&axes)?;
@@ -341,7 +341,7 @@ impl Circuit {
         }
         Err(refuse(
             "a Vector of another Circuit",
-            "compute with vectors that one Circuit has loaded or made",
+            "use vectors of one Circuit",
         ))
     }
 
@@ -381,37 +381,37 @@ pub(crate) struct Vector {
 
 #[pymethods]
 impl Vector {
-    /// So that arrays of NumPy leave operators to vectors.
+    /// Makes NumPy arrays leave operators to vectors.
     #[classattr]
     fn __array_ufunc__() -> Option<()> {
         None
     }
 
-    /// Level, at least 1.
+    /// The level, at least 1.
     #[getter]
     fn level(&self) -> usize {
         self.ciphertext.level()
     }
 
-    /// Multiplications that can follow.
+    /// Multiplications left.
     #[getter]
     fn multiplications_left(&self) -> usize {
         self.level().saturating_sub(1)
     }
 
-    /// Bits between the noise that it may have and failure.
+    /// Bits between the bound on its noise and failure.
     #[getter]
     fn capacity_bits(&self) -> PyResult<f64> {
         Ok(self.ciphertext.capacity_bits(self.shared.params()?))
     }
 
-    /// log2 of a bound on the probability that it decrypts to something else; never above -64.
+    /// log2 of a bound on the probability that it decrypts wrongly; at most -64.
     #[getter]
     fn failure_log2(&self) -> PyResult<f64> {
         Ok(self.ciphertext.failure_log2(self.shared.params()?))
     }
 
-    /// The sum in the field (XOR), with a vector, a byte, or a byte for each slot.
+    /// The sum in the field (XOR) with a vector, a byte, or one byte per slot.
     fn __xor__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         self.sum(other)
     }
@@ -420,7 +420,7 @@ impl Vector {
         self.sum(other)
     }
 
-    /// Refused: XOR is not the sum that "+" of numbers means.
+    /// Refused: "+" would suggest a sum of integers, not XOR.
     fn __add__(&self, _other: &Bound<'_, PyAny>) -> PyResult<Bound<'_, PyAny>> {
         Err(no_integers())
     }
@@ -429,7 +429,7 @@ impl Vector {
         Err(no_integers())
     }
 
-    /// The product in the field, with a vector, a byte, or a byte for each slot.
+    /// The product in the field with a vector, a byte, or one byte per slot.
     fn __mul__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         self.product(other)
     }
@@ -438,22 +438,22 @@ impl Vector {
         self.product(other)
     }
 
-    /// 1 - v of a mask.
+    /// The mask 1 - v.
     fn __invert__(&self, py: Python<'_>) -> PyResult<Self> {
         self.circuit().not_(py, self)
     }
 
-    /// Refused: what it holds is encrypted, so that "and", "or", "not" and "if" would look at nothing.
+    /// Refused: the contents are encrypted, so "and", "or", "not" and "if" cannot use them.
     fn __bool__(&self) -> PyResult<bool> {
         Err(PyTypeError::new_err(
             "an encrypted vector is neither true nor false: combine masks with *, ~, Circuit.all and Circuit.any",
         ))
     }
 
-    /// Refused, as Python would compare objects and not what they hold.
+    /// Refused: Python would compare the objects, not their contents.
     fn __richcmp__(&self, _other: &Bound<'_, PyAny>, _op: CompareOp) -> PyResult<bool> {
         Err(PyTypeError::new_err(
-            "encrypted vectors are not compared by Python: Circuit.is_zero(v ^ w) is a mask of the slots in which they are equal",
+            "Python cannot compare encrypted vectors: Circuit.is_zero(v ^ w) is a mask of the equal slots",
         ))
     }
 
@@ -497,7 +497,7 @@ impl Vector {
         })
     }
 
-    /// With what stands at the other side of an operator.
+    /// Applies an operator to another operand.
     fn with<'py>(
         &self,
         other: &Bound<'py, PyAny>,
@@ -520,7 +520,7 @@ impl Vector {
 
 fn no_integers() -> PyErr {
     PyTypeError::new_err(
-        "+ would add integers, which encrypted vectors do not hold: v ^ w is their sum in the field GF(2^8), the XOR of the bytes",
+        "+ does not add encrypted vectors: v ^ w is their sum in the field GF(2^8), the XOR of the bytes",
     )
 }
 
@@ -530,7 +530,7 @@ enum Operand {
     Bytes(Vec<u8>),
 }
 
-/// A batch of results, as vectors.
+/// A batch of results as vectors.
 #[pyclass(frozen, module = "homaes.bgv", weakref)]
 pub(crate) struct State {
     shared: Arc<Shared>,
@@ -540,43 +540,43 @@ pub(crate) struct State {
 
 #[pymethods]
 impl State {
-    /// Where the bytes lie in the vectors: "packed", "sliced" or "bits".
+    /// How vectors hold the bytes: "packed", "sliced" or "bits".
     #[getter]
     fn layout(&self) -> &'static str {
         self.state.layout().name()
     }
 
-    /// AES blocks of the message in it.
+    /// Number of AES blocks in it.
     #[getter]
     fn blocks(&self) -> usize {
         self.blocks
     }
 
-    /// Level of the vectors.
+    /// The level of the vectors.
     #[getter]
     fn level(&self) -> usize {
         self.state.level()
     }
 
-    /// The only vector of layout packed; `place` says where a byte is in it.
+    /// The only vector of layout packed; `place` gives the slot of a byte.
     #[getter]
     fn packed(&self) -> PyResult<Vector> {
         match self.state.layout() {
             Layout::Packed => self.nth(0),
             layout => Err(refuse(
                 &format!("a batch of layout {layout}, expected packed"),
-                "take its vectors by their numbers, or run in layout packed",
+                "index its vectors, or run in layout packed",
             )),
         }
     }
 
-    /// Where a byte of a block is: number of the vector, and slot in it.
+    /// The place of a byte of a block: index of the vector, and slot in it.
     #[pyo3(signature = (block, byte, /))]
     fn place(&self, block: usize, byte: usize) -> PyResult<(usize, usize)> {
         let params = self.shared.params()?;
         if block >= params.blocks_per_batch(self.state.layout()) || byte >= 16 {
             return Err(PyIndexError::new_err(format!(
-                "found byte {byte} of block {block}, expected 0 to 15 of a block of the batch"
+                "found byte {byte} of block {block}, expected byte 0 to 15 of a block of the batch"
             )));
         }
         let place = self.state.place(params, block, byte);
@@ -595,12 +595,13 @@ impl State {
         Ok(all.try_iter()?.into_any())
     }
 
-    /// Byte i of every block in layout sliced, block b in slot b; bit j of byte i in layout bits, at number 8i + j.
+    /// In layout sliced, vector i holds byte i of every block, block b in slot b. In layout bits, vector 8i + j holds
+    /// bit j of byte i.
     fn __getitem__(&self, number: isize) -> PyResult<Vector> {
         if self.state.layout() == Layout::Packed {
             return Err(refuse(
                 "a batch of layout packed, whose bytes are in one vector",
-                "take it by packed, or run in layout sliced",
+                "use State.packed, or run in layout sliced",
             ));
         }
         let count = self.__len__();

@@ -1,11 +1,11 @@
-//! Numbers that are arguments, of any size.
+//! Integer arguments of any size.
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBool;
 use std::ops::RangeInclusive;
 
-/// A Python integer, and no truth value, or the largest that fits in its place, so that who takes it says what is expected.
+/// A Python integer, but no bool. Larger integers become the maximum, so that the range check reports them.
 #[derive(Clone, Copy)]
 pub(crate) struct Number(i128);
 
@@ -28,7 +28,7 @@ impl<'py> FromPyObject<'_, 'py> for Number {
 }
 
 impl Number {
-    /// The number, if it is one of those that the argument `what` may be.
+    /// The number, if it is in the range that the argument `what` expects.
     pub(crate) fn of(self, what: &str, expected: RangeInclusive<u64>) -> PyResult<u64> {
         let number = u64::try_from(self.0).ok();
         let number = number.filter(|number| expected.contains(number));

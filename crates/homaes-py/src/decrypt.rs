@@ -1,4 +1,4 @@
-//! How results are decrypted, and what comes of it.
+//! Options and reports of decryption.
 
 use crate::ciphertexts::meta_mode;
 use crate::counts::Number;
@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
-/// How to decrypt.
+/// Options of a decryption.
 pub(crate) struct How {
     aes_key: Option<AesKey>,
     unpad: bool,
@@ -28,7 +28,7 @@ pub(crate) struct How {
 }
 
 impl How {
-    /// All of a message, whatever it is.
+    /// The whole message, with nothing expected of it.
     pub(crate) fn new(
         aes_key: Option<&Bound<'_, PyAny>>,
         unpad: bool,
@@ -45,7 +45,7 @@ impl How {
         })
     }
 
-    /// One message, or one part of many, that must be as expected and must not have been accepted before.
+    /// One message or one part, which must be as expected and must not be in the replay log.
     pub(crate) fn of_one(
         self,
         part: Option<String>,
@@ -60,7 +60,7 @@ impl How {
         }
     }
 
-    /// Every part of a message, each of which must be as expected and must not have been accepted before.
+    /// Every part of a message; each must be as expected and must not be in the replay log.
     pub(crate) fn of_parts(
         self,
         parts: Option<BTreeMap<String, Expected>>,
@@ -94,17 +94,17 @@ impl How {
     }
 }
 
-/// What a message must be.
+/// Expected properties of a message.
 #[derive(Default)]
 pub(crate) struct Expected {
     mode: Option<Mode>,
-    /// Of GCM.
+    /// Only for GCM.
     aad: Option<Vec<u8>>,
     bytes: Option<u64>,
 }
 
 impl Expected {
-    /// By its mode, with all that is public about it, and its length.
+    /// From a mode with its public values, and a length.
     pub(crate) fn of(mode: Option<&Bound<'_, PyAny>>, bytes: Option<Number>) -> PyResult<Self> {
         let bytes = bytes.map(|bytes| bytes.of("expect_bytes", 0..=u64::MAX));
         let bytes = bytes.transpose()?;
@@ -129,7 +129,7 @@ impl Expected {
         })
     }
 
-    /// Of each part, by its name: those with a mode, and those with a length.
+    /// For each part, from its mode or its length by name.
     pub(crate) fn of_parts(
         modes: Option<&Bound<'_, PyAny>>,
         bytes: Option<&Bound<'_, PyAny>>,
@@ -161,7 +161,7 @@ impl Expected {
     }
 }
 
-/// What a mapping has for each name of a part; `argument` names it in errors.
+/// The items of a mapping by names of parts; errors name it `argument`.
 fn by_name<'py>(
     argument: &str,
     mapping: &Bound<'py, PyAny>,
@@ -176,7 +176,7 @@ fn by_name<'py>(
     items.collect()
 }
 
-/// Where a decrypted message is when all of it is there and checked. Overwritten when dropped.
+/// Receives a decrypted message once it is complete and checked. Overwritten when dropped.
 #[derive(Clone, Default)]
 pub(crate) struct Plain(Arc<std::sync::Mutex<Zeroizing<Vec<u8>>>>);
 
@@ -192,7 +192,7 @@ impl Write for Plain {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         let plain = self.0.lock();
         let mut plain = plain.unwrap_or_else(std::sync::PoisonError::into_inner);
-        // a larger one, by hand, so that what is left behind is overwritten
+        // grows by hand, so that the old buffer is overwritten
         let len = plain.len() + bytes.len();
         if len > plain.capacity() {
             let mut larger = Zeroizing::new(Vec::new());
@@ -231,7 +231,7 @@ pub(crate) fn decrypt_report<'py>(
     class.call((), Some(&out))
 }
 
-/// Bytes that are secret, if the object has bytes.
+/// The secret bytes of an object, if it has a buffer.
 pub(crate) fn secret_bytes(object: &Bound<'_, PyAny>) -> PyResult<Option<Zeroizing<Vec<u8>>>> {
     let Some(buffer) = buffer(object)? else {
         return Ok(None);
@@ -256,11 +256,11 @@ pub(crate) fn aes_key_of(object: &Bound<'_, PyAny>) -> PyResult<AesKey> {
         let made = Made::Own("ParametersError", message, details);
         Err(finish(
             made,
-            "give the key itself: bytes.fromhex makes it of hex digits",
+            "pass the key as bytes: bytes.fromhex converts hex digits",
             false,
         ))
     };
-    // all of them, so that time tells nothing but whether it is a text, which is refused
+    // looks at all bytes, so the time shows only whether they are hex digits, which are refused
     let is_hex = bytes
         .iter()
         .fold(true, |all, byte| all & byte.is_ascii_hexdigit());

@@ -1,4 +1,4 @@
-//! What an exception has beside its message.
+//! The fields of an exception: path, found, expected.
 
 use homaes::{Error, SchemeError};
 use homaes_scheme::Misfit;
@@ -6,7 +6,7 @@ use homaes_wire::WireError;
 use pyo3::IntoPyObject;
 use std::path::Path;
 
-/// What was found, or expected.
+/// A value that was found or expected.
 #[derive(IntoPyObject)]
 pub(crate) enum Field {
     Text(String),
@@ -44,7 +44,7 @@ impl From<f64> for Field {
     }
 }
 
-/// What is known.
+/// The known fields of an exception.
 #[derive(Default)]
 pub(crate) struct Details<'e> {
     pub(crate) path: Option<&'e Path>,
@@ -53,7 +53,7 @@ pub(crate) struct Details<'e> {
 }
 
 impl<'e> Details<'e> {
-    /// The path alone.
+    /// Only a path.
     pub(crate) fn at(path: &'e (impl AsRef<Path> + ?Sized)) -> Self {
         Self {
             path: Some(path.as_ref()),
@@ -61,7 +61,7 @@ impl<'e> Details<'e> {
         }
     }
 
-    /// What was found and what was expected.
+    /// A found and an expected value.
     pub(crate) fn of(found: impl Into<Field>, expected: impl Into<Field>) -> Self {
         Self {
             path: None,
@@ -70,7 +70,7 @@ impl<'e> Details<'e> {
         }
     }
 
-    /// What was expected.
+    /// An expected value.
     fn expected(expected: impl Into<Field>) -> Self {
         Self {
             expected: Some(expected.into()),
@@ -92,7 +92,7 @@ impl<'e> Details<'e> {
     }
 }
 
-/// What the fields of an error are in Python.
+/// The fields of an error in Python.
 #[rustfmt::skip] // a table
 pub(crate) fn details(error: &Error) -> Details<'_> {
     match error {
@@ -121,7 +121,7 @@ pub(crate) fn details(error: &Error) -> Details<'_> {
     }
 }
 
-/// The path of an error that has it and nothing else that an exception has.
+/// The path of an error that has no other field.
 fn path_alone(error: &Error) -> Option<&Path> {
     match error {
         Error::Shard { path, .. }
@@ -179,7 +179,7 @@ fn of_misfit(error: &SchemeError) -> Details<'static> {
     }
 }
 
-/// The error of BGV that this is, if it is one.
+/// The error of BGV inside, if there is one.
 pub(crate) fn of_bgv(error: &SchemeError) -> Option<&homaes_bgv::Error> {
     match error {
         SchemeError::Own(own) => {

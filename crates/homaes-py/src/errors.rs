@@ -10,7 +10,7 @@ use pyo3::types::PyDict;
 use std::io;
 use std::path::Path;
 
-/// An error that is an exception in Python.
+/// An error that becomes an exception in Python.
 pub(crate) trait Raise {
     /// The exception.
     fn raise(self) -> PyErr;
@@ -21,9 +21,9 @@ pub(crate) fn raise(error: impl Raise) -> PyErr {
     error.raise()
 }
 
-/// An exception in the making.
+/// An exception without its remedy.
 pub(crate) enum Made<'e> {
-    /// What the operating system refused: its exception.
+    /// The exception of an error of the operating system.
     System(PyErr),
     /// One of `homaes.errors`: its class and its message.
     Own(&'static str, String, Details<'e>),
@@ -38,10 +38,10 @@ impl Raise for Error {
     }
 }
 
-/// What to do about a shard.
+/// The remedy for a wrong shard.
 pub(crate) const REMOVE_SHARD: &str = "remove it, and evaluate it again with Job.run";
 
-/// The exception of an error for which something else than its own remedy is to be done.
+/// The exception of an error, with this remedy instead of its own.
 fn raise_with(error: &Error, remedy: &str) -> PyErr {
     let made = match system(error) {
         Some(made) => Made::System(made),
@@ -50,12 +50,12 @@ fn raise_with(error: &Error, remedy: &str) -> PyErr {
     finish(made, remedy, error.is_temporary())
 }
 
-/// The exception, with what to do, and with whether the same call may succeed later.
+/// Adds the remedy and the field `temporary` to an exception.
 pub(crate) fn finish(made: Made<'_>, remedy: &str, temporary: bool) -> PyErr {
     Python::attach(|py| {
         let made = match made {
             Made::System(made) => {
-                // without what to do it is the same exception
+                // if this fails, the exception only lacks its remedy
                 let _ = add(made.value(py), remedy);
                 made
             }
@@ -68,7 +68,7 @@ pub(crate) fn finish(made: Made<'_>, remedy: &str, temporary: bool) -> PyErr {
     })
 }
 
-/// Adds what to do to the message of an exception of Python's own.
+/// Adds the remedy to the message of one of Python's own exceptions.
 fn add(value: &Bound<'_, PyBaseException>, remedy: &str) -> PyResult<()> {
     if !value.is_instance_of::<PyOSError>() {
         let message = value.str()?;
@@ -78,12 +78,12 @@ fn add(value: &Bound<'_, PyBaseException>, remedy: &str) -> PyResult<()> {
     value.setattr("strerror", format!("{message}; {remedy}"))
 }
 
-/// What the program did wrong by itself.
+/// An internal error.
 pub(crate) fn fault(what: &str) -> PyErr {
-    PyRuntimeError::new_err(format!("fault of the program: {what}; please report it"))
+    PyRuntimeError::new_err(format!("internal error: {what}; please report it"))
 }
 
-/// A `ParametersError` that this package finds by itself.
+/// A `ParametersError` of this package itself.
 pub(crate) fn refuse(message: &str, remedy: &str) -> PyErr {
     let made = Made::Own("ParametersError", message.to_owned(), Details::default());
     finish(made, remedy, false)
@@ -112,22 +112,22 @@ fn own(
     Ok(PyErr::from_value(value))
 }
 
-/// The exception of what the operating system refused about a path.
+/// The exception of an error of the operating system at a path.
 pub(crate) fn refused(error: &io::Error, path: &Path) -> PyErr {
     os_error(number(error, path), text(error), path)
 }
 
-/// The exception of a path that leads nowhere.
+/// The exception of a path that does not exist.
 pub(crate) fn missing(message: String, path: &Path) -> PyErr {
     os_error(ENOENT, message, path)
 }
 
 fn os_error(number: i32, message: String, path: &Path) -> PyErr {
-    // a string, as in errors of Python's own
+    // a str, as in Python's own errors
     PyOSError::new_err((number, message, path.as_os_str().to_owned()))
 }
 
-/// The exception of what the operating system refused.
+/// The exception of an error that Python reports as `OSError` or `MemoryError`.
 fn system(error: &Error) -> Option<PyErr> {
     let of = |number, message, path| Some(os_error(number, message, path));
     match error {
@@ -138,11 +138,11 @@ fn system(error: &Error) -> Option<PyErr> {
         } => Some(refused(source, path)),
         Error::AlreadyExists { path } => of(EEXIST, "file already exists".into(), path),
         Error::HoldsSecretKey { path } => {
-            let message = "holds a secret key, which an output of this kind does not replace";
+            let message = "holds a secret key, which this output must not replace";
             of(EEXIST, message.into(), path)
         }
         Error::Disk { path, wanted, free } => {
-            let message = format!("{wanted} bytes wanted, {free} free on its disk");
+            let message = format!("found {free} bytes free on the disk, expected {wanted}");
             of(ENOSPC, message, path)
         }
         Error::Memory { .. } | Error::KdfMemory { .. } => {
@@ -163,7 +163,7 @@ const EISDIR: i32 = 21;
 const EINVAL: i32 = 22;
 const ENOSPC: i32 = 28;
 
-/// The system's number of an error; of one that the library found, that of its kind.
+/// The system's number of an error, or that of its kind if the library made it.
 fn number(error: &io::Error, path: &Path) -> i32 {
     use io::ErrorKind as Kind;
     error.raw_os_error().unwrap_or(match error.kind() {
@@ -180,14 +180,14 @@ fn number(error: &io::Error, path: &Path) -> i32 {
     })
 }
 
-/// The system's words, without the number that Rust puts behind them.
+/// The system's message without the number that Rust appends.
 fn text(error: &io::Error) -> String {
     let text = error.to_string();
     let end = text.find(" (os error").unwrap_or(text.len());
     text[..end].to_owned()
 }
 
-/// The name of an error's class.
+/// The name of the exception class.
 fn class(error: &Error) -> &'static str {
     match error {
         Error::File { source, .. } => of_wire(source),
@@ -270,16 +270,16 @@ fn of_scheme(error: &SchemeError, other: &'static str) -> &'static str {
     }
 }
 
-/// What to do, in words of Python where those of the library are options of the command.
+/// The remedy, in words of Python if that of the library names options of the command.
 pub(crate) fn remedy(error: &Error) -> &'static str {
     use homaes::Direction;
     match error {
         Error::AlreadyExists { .. } => "choose another name, or pass force=True to replace it",
         Error::OtherRun { .. } | Error::Journal { .. } => {
-            "choose another output, or pass force=True, which gives up what that run has done"
+            "choose another output, or pass force=True to discard that run"
         }
         Error::Keys(source) | Error::Batch { source, .. } if out_of_levels(source) => {
-            "wrap the AES key with more levels_left, or with a set that leaves more"
+            "wrap the AES key with more levels_left, or use a set that leaves more"
         }
         Error::UnknownSet { .. } => "homaes.sets() lists the sets",
         Error::UnknownDevice { .. } => "homaes.devices() lists GPUs",
@@ -287,7 +287,7 @@ pub(crate) fn remedy(error: &Error) -> &'static str {
         Error::Batch { source, .. }
             if matches!(of_bgv(source), Some(homaes_bgv::Error::Device(_))) =>
         {
-            "run it again, with device=\"cpu\" if it stays so; resume=True goes on from what is done"
+            "run it again, with device=\"cpu\" if it fails again; resume=True keeps finished batches"
         }
         Error::File {
             source: WireError::WrongKind { found, .. },
@@ -300,7 +300,7 @@ pub(crate) fn remedy(error: &Error) -> &'static str {
         Error::Keys(SchemeError::Misfit(Misfit::NoLayout { .. })) => {
             "choose a layout that the set offers; homaes.sets() lists the sets"
         }
-        Error::Value { .. } => "give what is expected",
+        Error::Value { .. } => "pass what is expected",
         Error::SeenUnchecked { .. } => "pass the aes_key of a GCM message, or decrypt without seen",
         Error::HoldsSecretKey { .. } => "choose another name, or remove the key by hand",
         Error::Direction { found, .. } => match found {
@@ -308,26 +308,26 @@ pub(crate) fn remedy(error: &Error) -> &'static str {
             Direction::Decrypt => "wrap the AES key with direction=\"encrypt\"",
         },
         Error::NoAesKey { .. } => {
-            "pass aes_key, or take bytes that anybody may have changed with unauthenticated=True"
+            "pass aes_key, or accept unchecked bytes with unauthenticated=True"
         }
         Error::NotOfMode { option, .. } if option.starts_with("tag") => {
-            "if a GCM message is expected, do not use this; otherwise decrypt with unauthenticated=True"
+            "if you expect a GCM message, do not use this; otherwise decrypt with unauthenticated=True"
         }
         Error::NotOfMode { .. } => "decrypt without this argument",
         Error::Padding { .. } => {
-            "check mode, IV and AES key, or decrypt with unpad=False if the message was not padded"
+            "check mode, IV and AES key, or decrypt with unpad=False if the message is not padded"
         }
-        Error::Passphrase { .. } => "give a passphrase of 1 to 1024 bytes without a line end",
+        Error::Passphrase { .. } => "pass a passphrase of 1 to 1024 bytes without a line end",
         Error::Protected { .. } => "pass passphrase",
         Error::ManyParts { .. } => "choose one with part, or decrypt all with decrypt_parts",
         Error::NoParts { .. } => "decrypt it with decrypt or decrypt_to, without part",
         Error::NoPart { .. } => "Ciphertexts.parts lists the parts",
-        Error::PartNames { found, .. } if found == "none" => "give a file, or bytes, at least",
-        Error::PartNames { .. } => "give the parts other names, with Message.of_parts",
+        Error::PartNames { found, .. } if found == "none" => "pass at least one file or bytes",
+        Error::PartNames { .. } => "give the parts other names with Message.of_parts",
         Error::Keys(SchemeError::Misfit(Misfit::Levels { most: None, .. })) => {
             "choose a set for this size of AES key; homaes.sets() lists the sets"
         }
-        Error::Keys(SchemeError::Misfit(Misfit::TooMany { .. })) => "give as many at most",
+        Error::Keys(SchemeError::Misfit(Misfit::TooMany { .. })) => "pass at most that many",
         Error::Keys(SchemeError::Misfit(Misfit::Levels { .. })) => {
             "choose a set with more levels, a shorter AES key, or fewer levels_left"
         }
@@ -335,7 +335,7 @@ pub(crate) fn remedy(error: &Error) -> &'static str {
     }
 }
 
-/// What a file is for that was given for another one.
+/// The function that reads a file of this kind.
 fn of_kind(found: Kind) -> &'static str {
     match found {
         Kind::SecretKey => "SecretKey.load reads it",

@@ -1,4 +1,4 @@
-//! What goes wrong with results and keys that stay in their files.
+//! Errors of results and keys that stay in their files.
 
 use crate::details::Details;
 use crate::errors::{Made, Raise, finish, raise};
@@ -43,7 +43,7 @@ impl Raise for Changed {
     fn raise(self) -> PyErr {
         let Self(path) = self;
         let message = format!(
-            "{}: the file is another one than when it was opened",
+            "{}: the file has changed since it was opened",
             path.display()
         );
         let made = Made::Own("FileFormatError", message, Details::at(&path));

@@ -12,8 +12,8 @@ use pyo3::types::{PyMemoryView, PySlice};
 use std::io;
 use std::path::Path;
 
-/// A part of a message, as Python gives it: name, path or buffer, mode, nonce or IV, tag, associated data, and whether
-/// it may begin like another format.
+/// A part of a message from Python: name, path or buffer, mode, nonce or IV, tag, associated data, and whether it may
+/// begin like another format.
 pub(crate) type Given<'py> = (
     Option<String>,
     Bound<'py, PyAny>,
@@ -33,13 +33,13 @@ pub(crate) fn message(given: Vec<Given<'_>>) -> PyResult<Message> {
     joined(parts.collect::<PyResult<Vec<_>>>()?).map_err(raise)
 }
 
-/// Warns of parts that share counter blocks, at the place in Python from where the method was called whose body is in Python.
+/// Warns of parts that share counter blocks. The warning points to the caller of the method in Python.
 pub(crate) fn warn_of_shared_counters(py: Python<'_>) -> PyResult<()> {
-    let what = c"several parts have the same counter block: whoever sees their AES ciphertexts learns how the messages differ; encrypt each file with a nonce of its own";
+    let what = c"parts have the same counter block, so their AES ciphertexts show how they differ; use a new nonce per file";
     PyErr::warn(py, &py.get_type::<PyUserWarning>(), what, 2)
 }
 
-/// The message of parts, the only one of which may have no name.
+/// The message of these parts. A single part may have no name.
 fn joined(mut parts: Vec<(Option<String>, Part)>) -> homaes::Result<Message> {
     if let [(None, _)] = parts[..]
         && let Some((_, part)) = parts.pop()
@@ -52,7 +52,7 @@ fn joined(mut parts: Vec<(Option<String>, Part)>) -> homaes::Result<Message> {
     Message::of_parts(named)
 }
 
-/// A part of a message that workers read where it is: from a file, or from a bucket.
+/// A part of a message that workers read from a file or a bucket.
 pub(crate) struct FilePart {
     name: Option<String>,
     location: Location,
@@ -62,7 +62,7 @@ pub(crate) struct FilePart {
 }
 
 impl FilePart {
-    /// The part, as Python gives it.
+    /// The part from Python.
     pub(crate) fn of((name, data, mode, iv, tag, aad, raw): Given<'_>) -> PyResult<Self> {
         let mode = mode_of(&mode, &iv)?;
         if buffer(&data)?.is_some() {
@@ -72,7 +72,7 @@ impl FilePart {
         }
         if tag.is_some() {
             return Err(PyValueError::new_err(
-                "tag: in a file of a job it follows the ciphertext, expected None",
+                "tag: expected None, because in a file of a job the tag follows the ciphertext",
             ));
         }
         let location = location(&data)?;
@@ -85,7 +85,7 @@ impl FilePart {
         })
     }
 
-    /// Opens it; reading ends once `cancel` is thrown.
+    /// Opens it; reads fail once `cancel` is set.
     fn open(self, cancel: Cancel) -> Result<Part, JobError> {
         let inner = open_source(&self.location)?;
         let part = open_part(Cancellable { inner, cancel }, self.mode, self.raw)?;
@@ -104,7 +104,7 @@ impl FilePart {
     }
 }
 
-/// All of a source, which is refused if it begins like another format and is not `raw`.
+/// A part with a whole source. Refuses one that begins like another format, unless it is `raw`.
 fn open_part(source: impl Source + 'static, mode: Mode, raw: bool) -> homaes::Result<Part> {
     match raw {
         false => Part::of(source, mode),
@@ -112,7 +112,7 @@ fn open_part(source: impl Source + 'static, mode: Mode, raw: bool) -> homaes::Re
     }
 }
 
-/// A part, whatever its name.
+/// A part without its name.
 pub(crate) fn part((_, data, mode, iv, tag, aad, raw): Given<'_>) -> PyResult<Part> {
     let mode = mode_of(&mode, &iv)?;
     let made = match (buffer(&data)?, tag) {
@@ -123,7 +123,7 @@ pub(crate) fn part((_, data, mode, iv, tag, aad, raw): Given<'_>) -> PyResult<Pa
                 Some(tag) => open_part(Tagged { source, tag }, mode, raw),
             }
         }
-        // many files may be more than the process may have open
+        // reopened at each read, because the files may exceed the limit of open files
         (None, tag) => {
             let source = Reopened::new(path_or_bytes(&data, true)?).map_err(raise)?;
             match tag {
@@ -139,7 +139,7 @@ pub(crate) fn part((_, data, mode, iv, tag, aad, raw): Given<'_>) -> PyResult<Pa
     }
 }
 
-/// The path or the URI that an object is.
+/// An object as a path or URI.
 pub(crate) fn location(object: &Bound<'_, PyAny>) -> PyResult<Location> {
     Location::parse(path(object)?).map_err(raise)
 }
@@ -159,7 +159,7 @@ pub(crate) fn mode_of(name: &str, iv: &[u8]) -> PyResult<Mode> {
     })
 }
 
-/// Bytes of a Python object, which stay where they are.
+/// Bytes of a Python object, read in place.
 struct BufferSource {
     view: Py<PyMemoryView>,
     bytes: u64,
@@ -204,13 +204,13 @@ impl Source for BufferSource {
         }
         match into.is_empty() {
             true => Ok(()),
-            // such as one that was released meanwhile
+            // fails if the buffer was released, for example
             false => Python::attach(|py| self.copy(py, offset, into)).map_err(io::Error::other),
         }
     }
 }
 
-/// A ciphertext whose tag is elsewhere: it comes after it.
+/// A ciphertext followed by a tag from elsewhere.
 struct Tagged<S> {
     source: S,
     tag: Vec<u8>,

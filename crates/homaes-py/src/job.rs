@@ -25,7 +25,7 @@ pub(crate) struct Job(Arc<homaes_job::Job>);
 
 #[pymethods]
 impl Job {
-    /// Write the plan of the message of these parts.
+    /// Plan a job for the message of these parts.
     #[staticmethod]
     #[pyo3(signature = (parts, eval_key, wrapped_key, out, layout, shard_batches, ignore_space, cache, /))]
     #[allow(clippy::too_many_arguments, reason = "named in Python")]
@@ -64,7 +64,7 @@ impl Job {
         Ok(Self(job.into()))
     }
 
-    /// Open the job that is at a place.
+    /// Open the job at a location.
     #[staticmethod]
     #[pyo3(signature = (place, /))]
     fn open(place: &Bound<'_, PyAny>) -> PyResult<Self> {
@@ -74,25 +74,25 @@ impl Job {
         Ok(Self(job.into()))
     }
 
-    /// Where it is: a path, or a URI.
+    /// Its location, a path or a URI.
     #[getter]
     fn location(&self) -> OsString {
         text_of(self.0.location())
     }
 
-    /// Names what it computes, in hex.
+    /// The id of the work, in hex.
     #[getter]
     fn id(&self) -> String {
         self.0.id().to_string()
     }
 
-    /// Name of the parameter set of its keys.
+    /// The name of the parameter set of its keys.
     #[getter]
     fn set(&self) -> &str {
         self.0.set()
     }
 
-    /// Where the bytes will lie in the ciphertexts: "packed", "sliced" or "bits".
+    /// How ciphertexts hold the bytes: "packed", "sliced" or "bits".
     #[getter]
     fn layout(&self) -> &'static str {
         self.0.layout().name()
@@ -104,13 +104,13 @@ impl Job {
         self.0.shards()
     }
 
-    /// Number of batches of all shards.
+    /// Number of batches in all shards.
     #[getter]
     fn batches(&self) -> u64 {
         self.0.batches()
     }
 
-    /// Batches of all shards but the last one, which may have fewer.
+    /// Batches per shard; the last shard may have fewer.
     #[getter]
     fn shard_batches(&self) -> u64 {
         self.0.shard_batches()
@@ -122,19 +122,19 @@ impl Job {
         self.0.parts().0
     }
 
-    /// Bytes of the message.
+    /// Length of the message in bytes.
     #[getter]
     fn bytes(&self) -> u64 {
         self.0.parts().1
     }
 
-    /// Length of the file of results.
+    /// Length of the file of results in bytes.
     #[getter]
     fn file_bytes(&self) -> u64 {
         self.0.output_bytes()
     }
 
-    /// Which shards are there.
+    /// The state of the shards.
     fn status<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let job = self.0.clone();
         let status = wait::run(py, &Cancel::new(), false, move || job.status())?;
@@ -155,13 +155,13 @@ impl Job {
         Ok(out)
     }
 
-    /// Refuse numbers of shards that there are not.
+    /// Refuse numbers of shards that do not exist.
     #[pyo3(signature = (ranges, /))]
     fn check(&self, ranges: Vec<(u64, u64)>) -> PyResult<()> {
         self.0.check_ranges(&ranges_of(&ranges)).map_err(raise)
     }
 
-    /// The files of its evaluation key and of its wrapped key; of those in a bucket, copies.
+    /// The paths of its evaluation key and its wrapped key; copies if they are in a bucket.
     #[pyo3(signature = (cache, /))]
     fn key_files(
         &self,
@@ -173,7 +173,7 @@ impl Job {
         wait::run(py, &Cancel::new(), false, files)
     }
 
-    /// Verify the checksums of all shards that are there.
+    /// Verify the checksums of all finished shards.
     fn verify(&self, py: Python<'_>) -> PyResult<Found> {
         let (job, cancel) = (self.0.clone(), Cancel::new());
         let thrown = cancel.clone();
@@ -181,10 +181,10 @@ impl Job {
         wait::run(py, &cancel, false, verify)
     }
 
-    /// What its shards make.
+    /// The results, read from its shards.
     fn results(&self, py: Python<'_>) -> PyResult<Held> {
         let job = self.0.clone();
-        // says what is missing
+        // the error names missing shards
         let check = move || job.results().map(drop);
         wait::run(py, &Cancel::new(), false, check)?;
         Ok(Held::of_job(self.0.clone()))
@@ -208,7 +208,7 @@ impl Job {
     }
 }
 
-/// What was verified: shards that are right, those evaluated again, those missing, and numbers of wrong ones with what is wrong.
+/// Numbers of right, re-evaluated and missing shards, and the wrong ones with their errors.
 type Found = (u64, u64, u64, Vec<(u64, String)>);
 
 fn found(verified: Verified) -> Found {
@@ -222,10 +222,10 @@ fn ranges_of(ends: &[(u64, u64)]) -> Vec<Range<u64>> {
     ends.iter().map(|&(start, end)| start..end).collect()
 }
 
-/// One task; it gives the worker back.
+/// One task, which returns the worker.
 type Task = Box<dyn for<'k> FnOnce(homaes_job::Worker<'k>) -> homaes_job::Worker<'k> + Send>;
 
-/// A shard that is there: its number, what was done for it, and the seconds of evaluating it.
+/// A finished shard: its number, the outcome, and the seconds of the evaluation.
 type Shard = (u64, &'static str, f64);
 
 /// Evaluates shards of a job.
@@ -234,7 +234,7 @@ pub(crate) struct JobWorker {
     service: Service<Task>,
     threads: usize,
     warnings: Warnings,
-    /// Ends the calls that are at work.
+    /// Ends the running calls.
     cancel: Mutex<Cancel>,
 }
 
@@ -276,7 +276,7 @@ impl JobWorker {
                 Err(error) => return drop(ready.send(Err(error))),
             };
             worker = worker.on(devices).warn(move |why| warned.add(why));
-            // of nobody who waits
+            // fails if nobody waits any more
             drop(ready.send(Ok(worker.threads())));
             while let Ok(task) = tasks.recv() {
                 let task: Task = task;
@@ -291,13 +291,13 @@ impl JobWorker {
         })
     }
 
-    /// Threads that work.
+    /// Number of threads.
     #[getter]
     fn threads(&self) -> usize {
         self.threads
     }
 
-    /// Evaluate those shards of some ranges that are not there, or of all; `each` is called with every one.
+    /// Evaluate the missing shards of these ranges. Calls `each` with every shard.
     #[pyo3(signature = (ranges, each, /))]
     fn run(
         &self,
@@ -311,7 +311,7 @@ impl JobWorker {
         })
     }
 
-    /// Evaluate a shard unless it is there.
+    /// Evaluate a shard if it is missing.
     #[pyo3(signature = (number, /))]
     fn shard(&self, py: Python<'_>, number: u64) -> PyResult<Shard> {
         let evaluate = move |worker: &homaes_job::Worker<'_>, _: &dyn Fn(())| {
@@ -320,7 +320,7 @@ impl JobWorker {
         self.call(py, |()| Ok(()), evaluate)
     }
 
-    /// Verify the checksums of all shards that are there, and evaluate a share of them again.
+    /// Verify the checksums of all finished shards, and evaluate a share of them again.
     #[pyo3(signature = (share, /))]
     fn verify(&self, py: Python<'_>, share: f64) -> PyResult<Found> {
         let verify =
@@ -328,19 +328,19 @@ impl JobWorker {
         self.call(py, |()| Ok(()), verify)
     }
 
-    /// End the calls that are at work, within a second, with `Cancelled`. For other threads than the one that asked.
+    /// End the running calls of other threads within a second. They raise `Cancelled`.
     fn cancel(&self) {
         lock(&self.cancel).cancel();
     }
 
-    /// Take no further work, and free what is prepared once the last one has ended.
+    /// Refuse further calls, and free the prepared circuit after the last one.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.service.close(py)
     }
 }
 
 impl JobWorker {
-    /// Has the worker do `work`, which tells events.
+    /// Runs `work` on the worker, and passes its events to `take`.
     fn call<E: Send + 'static, T: Send + 'static>(
         &self,
         py: Python<'_>,
@@ -359,7 +359,7 @@ impl JobWorker {
             Box::new(move |worker| {
                 start.tell();
                 let worker = worker.cancel(thrown);
-                // of nobody who waits
+                // fails if nobody waits any more
                 let tell = |event| drop(sender.send(Told::Event(event)));
                 let done = work(&worker, &tell);
                 drop(sender.send(Told::Done(done)));

@@ -11,7 +11,7 @@ impl Raise for JobError {
     fn raise(self) -> PyErr {
         let temporary = self.is_temporary();
         match self {
-            // of a store, where the library asked for input and output
+            // a store reports its errors to the library as I/O errors
             Self::Work(Error::Io { path, source }) => match source.get_ref() {
                 Some(inner) if inner.is::<StoreError>() => {
                     let message = source.to_string();
@@ -49,11 +49,11 @@ impl Raise for StoreError {
     }
 }
 
-/// What to do about a store.
+/// The remedy for an error of a store.
 fn store(temporary: bool) -> &'static str {
     match temporary {
-        true => "do the same again later",
-        false => "check the location and who may read and write there",
+        true => "try again later",
+        false => "check the location and its permissions",
     }
 }
 
@@ -88,13 +88,13 @@ fn details(error: &JobError) -> Details<'_> {
     }
 }
 
-/// What to do, in words of Python where those of the library are of the command.
+/// The remedy, in words of Python if that of the library names the command.
 fn remedy(error: &JobError) -> &'static str {
     match error {
         JobError::NoJob { .. } => "check the location, or make a job with Job.plan",
         JobError::ShardBytes { .. } | JobError::NoFile { .. } => REMOVE_SHARD,
         JobError::NoShard { .. } => "Job.shards is their number",
-        JobError::ShardTooLong { .. } => "give fewer shard_batches",
+        JobError::ShardTooLong { .. } => "pass fewer shard_batches",
         JobError::Incomplete { .. } => "evaluate them with Job.run",
         error => error.remedy(),
     }

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
-/// New keys of the parameter set `set`, in memory.
+/// Make keys of the parameter set `set`, in memory.
 #[pyfunction]
 pub(crate) fn keygen(py: Python<'_>, set: &str) -> PyResult<(SecretKey, EvalKey)> {
     let set = Set::named(set).map_err(raise)?;
@@ -47,7 +47,7 @@ impl SecretKey {
     #[pyo3(signature = (source, /, *, passphrase=None))]
     fn load(source: &Bound<'_, PyAny>, passphrase: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         let passphrase = passphrase.map(passphrase_of).transpose()?;
-        // not a Place: of secret bytes no copy stays behind
+        // not a Place, which would keep a copy of the secret bytes
         let bytes = secret_bytes(source)?;
         let path = match &bytes {
             Some(_) => PathBuf::new(),
@@ -64,7 +64,7 @@ impl SecretKey {
         Ok(Self(key.into()))
     }
 
-    /// Write it to a file that the owner alone can read.
+    /// Write the key to a file that only the owner can read.
     #[pyo3(signature = (path, /, *, passphrase=None, force=false))]
     fn save(
         &self,
@@ -82,7 +82,7 @@ impl SecretKey {
         saved.map_err(raise)
     }
 
-    /// Write it and the evaluation key that goes with it into a folder, both or none.
+    /// Write the key and its evaluation key into a folder, both or neither.
     #[pyo3(signature = (folder, eval, /, *, passphrase=None, force=false))]
     fn _save_with(
         &self,
@@ -95,7 +95,7 @@ impl SecretKey {
         let passphrase = passphrase.map(passphrase_of).transpose()?;
         let lock = passphrase.as_ref().map(|p| (p, KdfCost::default()));
         let save = |eval: &[u8]| {
-            // halves of keys that a killed process left
+            // parts of keys that a killed process left
             let _removed = homaes::remove_leftovers(&folder);
             let folder = KeyFolder::open(&folder)?;
             Ok::<_, Fault>(folder.save(&self.0, eval, force, lock)?)
@@ -178,7 +178,7 @@ impl SecretKey {
         Ok(plain.take(ciphertexts.py()))
     }
 
-    /// Decrypt results into a file that the owner alone can read.
+    /// Decrypt results into a file that only the owner can read.
     #[pyo3(signature = (ciphertexts, path, /, *, aes_key=None, unpad=false, part=None, unauthenticated=false, expect=None, expect_bytes=None, seen=None, force=false))]
     #[allow(clippy::too_many_arguments, reason = "named in Python")]
     fn decrypt_to<'py>(
@@ -204,7 +204,7 @@ impl SecretKey {
         decrypt_report(ciphertexts.py(), &report)
     }
 
-    /// Decrypt every part of results into a file of its name below a folder.
+    /// Decrypt every part of results into a file of its name in a folder.
     #[pyo3(signature = (ciphertexts, folder, /, *, aes_key=None, unpad=false, unauthenticated=false, expect=None, expect_bytes=None, seen=None, force=false))]
     #[allow(clippy::too_many_arguments, reason = "named in Python")]
     fn decrypt_parts<'py>(
@@ -235,31 +235,31 @@ impl SecretKey {
         Ok(out)
     }
 
-    /// Decrypt a `.hcv` file, or the bytes of one: arrays of numbers by their labels.
+    /// Decrypt a `.hcv` file, or the bytes of one. Returns arrays of numbers by label.
     #[pyo3(signature = (source, /))]
     fn open_values<'py>(&self, source: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
         opened(source, self.0.clone())
     }
 
-    /// Name of the parameter set.
+    /// The name of the parameter set.
     #[getter]
     fn set(&self) -> &'static str {
         self.0.set().name()
     }
 
-    /// Names the key, in hex; everything made with it carries the same id. Not secret.
+    /// The id of the key, in hex. Everything made with the key carries it; it is not secret.
     #[getter]
     fn key_id(&self) -> String {
         self.0.id().to_string()
     }
 
-    /// Whether the file it came from is under a passphrase.
+    /// Whether its file is under a passphrase.
     #[getter]
     fn is_protected(&self) -> bool {
         self.0.is_protected()
     }
 
-    /// Whether others than the owner could read the file it came from.
+    /// Whether others than the owner could read its file.
     #[getter]
     fn is_exposed(&self) -> bool {
         self.0.is_exposed()
@@ -279,13 +279,13 @@ impl SecretKey {
 
     fn __reduce_ex__(&self, _protocol: &Bound<'_, PyAny>) -> PyResult<()> {
         Err(PyTypeError::new_err(
-            "a SecretKey is not pickled, so that it travels only where it was meant to: save it with SecretKey.save, and load it where it is needed",
+            "a SecretKey cannot be pickled: save it with SecretKey.save, and load it where you need it",
         ))
     }
 }
 
 impl SecretKey {
-    /// Decrypts; `writes`: into a file, which must not appear after an exception.
+    /// Decrypts. `writes`: the output is a file, which must not appear after an exception.
     fn decrypt_into(
         &self,
         ciphertexts: &Bound<'_, PyAny>,
@@ -303,11 +303,11 @@ impl SecretKey {
     }
 }
 
-/// The server's key: evaluates, and decrypts nothing.
+/// The server's key, which evaluates but cannot decrypt.
 #[pyclass(frozen, module = "homaes", weakref)]
 pub(crate) struct EvalKey {
     pub(crate) key: Arc<homaes::EvalKey>,
-    /// Its file, since it cannot be written again.
+    /// Its source, because the key itself cannot be written again.
     place: Place,
 }
 
@@ -365,30 +365,30 @@ impl EvalKey {
         }
     }
 
-    /// Refuse a file that was replaced since the key was loaded from it.
+    /// Refuse a file that has changed since the key was loaded.
     fn _check_file(&self) -> PyResult<()> {
         self.place.check().map_err(raise)
     }
 
-    /// The file that it was loaded from; None if it was made or loaded in memory.
+    /// The path of its file; None in memory.
     #[getter]
     fn path(&self) -> Option<PathBuf> {
         self.place.path()
     }
 
-    /// Name of the parameter set.
+    /// The name of the parameter set.
     #[getter]
     fn set(&self) -> &'static str {
         self.key.set().name()
     }
 
-    /// Names the secret key it was made with, in hex.
+    /// The id of its secret key, in hex.
     #[getter]
     fn key_id(&self) -> String {
         self.key.key_id().to_string()
     }
 
-    /// Size of its file.
+    /// Size of its file in bytes.
     #[getter]
     fn file_bytes(&self) -> u64 {
         self.key.file_bytes()
@@ -474,37 +474,37 @@ impl WrappedKey {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Refuse a file that was replaced since the key was loaded from it.
+    /// Refuse a file that has changed since the key was loaded.
     fn _check_file(&self) -> PyResult<()> {
         let file = self.file.as_ref();
         file.map_or(Ok(()), Opened::check).map_err(raise)
     }
 
-    /// The file that it was loaded from; None if it was made or loaded in memory.
+    /// The path of its file; None in memory.
     #[getter]
     fn path(&self) -> Option<PathBuf> {
         self.file.as_ref().map(|file| file.path().to_owned())
     }
 
-    /// Name of the parameter set.
+    /// The name of the parameter set.
     #[getter]
     fn set(&self) -> &'static str {
         self.key.set().name()
     }
 
-    /// Names the secret key it was made with, in hex.
+    /// The id of its secret key, in hex.
     #[getter]
     fn key_id(&self) -> String {
         self.key.key_id().to_string()
     }
 
-    /// Size of its file.
+    /// Size of its file in bytes.
     #[getter]
     fn file_bytes(&self) -> u64 {
         self.key.file_bytes()
     }
 
-    /// Bits of the AES key: 128, 192 or 256.
+    /// Length of the AES key in bits: 128, 192 or 256.
     #[getter]
     fn key_bits(&self) -> usize {
         8 * self.key.key_size().key_bytes()
@@ -519,13 +519,13 @@ impl WrappedKey {
         }
     }
 
-    /// The layouts there are round keys for.
+    /// The layouts that it has round keys for.
     #[getter]
     fn layouts(&self) -> Vec<&'static str> {
         self.key.layouts().iter().map(|l| l.name()).collect()
     }
 
-    /// Who expands the AES key: "client" or "server".
+    /// The side that expands the AES key: "client" or "server".
     #[getter]
     fn expansion(&self) -> &'static str {
         match self.key.expansion() {
@@ -570,7 +570,7 @@ fn write(path: &Path, bytes: &[u8], force: bool) -> homaes::Result<()> {
 
 fn read(file: &Opened) -> Result<Vec<u8>, Fault> {
     let path = file.path();
-    // what has taken its place may be a pipe, whose opening waits for a writer
+    // a pipe in its place would block until a writer opens it
     file.check()?;
     let bytes = fs::read(path).map_err(|source| Error::Io {
         path: path.to_owned(),
@@ -580,7 +580,7 @@ fn read(file: &Opened) -> Result<Vec<u8>, Fault> {
     Ok(bytes)
 }
 
-/// A passphrase, of text or bytes.
+/// A passphrase from text or bytes.
 fn passphrase_of(object: &Bound<'_, PyAny>) -> PyResult<Passphrase> {
     if let Ok(text) = object.extract::<String>() {
         return Passphrase::new(Zeroizing::new(text).as_bytes()).map_err(raise);
@@ -598,7 +598,7 @@ fn layouts_of(names: &Bound<'_, PyAny>) -> PyResult<Vec<Layout>> {
     })?;
     match names.is_empty() {
         true => Err(PyValueError::new_err(
-            "layouts: found none, expected one at least, or None for those of the set",
+            "layouts: found none, expected at least one, or None for those of the set",
         )),
         false => names.iter().map(|name| layout_of(name)).collect(),
     }
@@ -611,7 +611,7 @@ pub(crate) fn layout_of(name: &str) -> PyResult<Layout> {
     found.ok_or_else(|| choice("layout", name, "packed, sliced or bits"))
 }
 
-/// What is wrong with an argument that is one of some words.
+/// The error of an argument that is not one of the expected words.
 pub(crate) fn choice(what: &str, found: &str, expected: &str) -> PyErr {
     PyValueError::new_err(format!("{what}: found {found:?}, expected {expected}"))
 }

@@ -1,25 +1,27 @@
-//! The extension module `homaes._homaes` of the Python package `homaes`, whose other half is `python/homaes`.
+//! The extension module `homaes._homaes` of the Python package `homaes`. The Python part is in `python/homaes`.
 //!
 //! | module | content |
 //! |---|---|
 //! | `errors` | errors of the library as exceptions |
-//! | `details` | what exceptions have beside their messages |
-//! | `job_errors` | those of jobs and stores |
-//! | `fault` | those of files that were replaced, too |
-//! | `wait` | work in a thread of its own, while the calling thread answers to signals |
-//! | `service` | a thread that keeps what was prepared, and takes one task after the other |
-//! | `place` | what Python names a file by: a path, or bytes |
-//! | `keys` | the three keys |
+//! | `details` | fields of exceptions |
+//! | `job_errors` | errors of jobs and stores |
+//! | `fault` | errors of files that have changed |
+//! | `wait` | work in its own thread while the calling thread handles signals |
+//! | `service` | a thread that keeps the prepared circuit and runs one task at a time |
+//! | `place` | files as Python names them: by a path or by bytes |
+//! | `keys`, `decrypt` | the three keys; decryption |
+//! | `counts` | integer arguments |
 //! | `input` | AES ciphertext from files and buffers |
 //! | `transcipher`, `ciphertexts` | runs, and their results |
 //! | `job` | jobs, and their workers |
-//! | `batches`, `circuit`, `values`, `numbers` | results batch by batch; computing on those of BGV, files of that, and what is in them |
+//! | `batches` | results batch by batch |
+//! | `circuit`, `values`, `numbers` | circuits on results of BGV; files of values; decrypted values |
 //! | `scan` | searching AES ciphertext for public patterns |
-//! | `about` | parameter sets, what is in a file, digests, the command |
+//! | `about` | parameter sets, inspection of files, digests, GPUs, the command |
 
-// Not forbidden: the macros of pyo3 write unsafe code, which allows itself. There is none by hand.
+// Denied, not forbidden: the macros of pyo3 write unsafe code and allow it. There is no other unsafe code.
 #![deny(unsafe_code)]
-// The documentation of functions is that of Python, which has no section of errors.
+// The doc comments become Python docstrings, which have no section on errors.
 #![allow(clippy::missing_errors_doc, reason = "exceptions stand in the stubs")]
 
 mod about;
@@ -43,7 +45,7 @@ mod transcipher;
 mod values;
 mod wait;
 
-/// Fully homomorphic AES: the part of the package `homaes` that is in Rust.
+/// Fully homomorphic AES: the Rust part of the package `homaes`.
 #[pyo3::pymodule(gil_used = false)]
 mod _homaes {
     #[pymodule_export]

@@ -1,4 +1,4 @@
-//! Decrypted values, as arrays.
+//! Decrypted values as arrays.
 
 use crate::ciphertexts::Held;
 use crate::fault::Fault;
@@ -10,7 +10,7 @@ use pyo3::types::{PyByteArray, PyDict};
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
-/// The numbers of a file of values: arrays by their labels.
+/// The numbers of a file of values, as arrays by label.
 pub(crate) fn opened<'py>(
     source: &Bound<'py, PyAny>,
     secret: Arc<homaes::SecretKey>,

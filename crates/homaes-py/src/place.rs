@@ -1,4 +1,4 @@
-//! What Python names a file by: a path, or the bytes of it.
+//! Files as Python names them: by a path, or by their bytes.
 
 use homaes_job::Location;
 use pyo3::buffer::PyBuffer;
@@ -19,26 +19,26 @@ pub(crate) enum Place {
     Bytes(Shared),
 }
 
-/// A file by its path, which is the same one wherever the process goes, and by which file was there when it was opened.
+/// A file: its absolute path, and a stamp of the file at opening.
 #[derive(Clone)]
 pub(crate) struct Opened {
     path: PathBuf,
-    /// As it was given.
+    /// The path as it was passed.
     given: PathBuf,
     stamp: Option<Stamp>,
 }
 
-/// What tells a file from one that replaces it.
+/// Metadata that differ once the file is replaced.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     bytes: u64,
     modified: Option<SystemTime>,
-    /// device, number of the file, and when its entry was changed last
+    /// device, inode, and time of the last change of the inode
     #[cfg(unix)]
     entry: (u64, u64, i64, i64),
 }
 
-/// The file is another one than when it was opened.
+/// The file has changed since it was opened.
 pub(crate) struct Changed(pub(crate) PathBuf);
 
 impl Opened {
@@ -48,7 +48,7 @@ impl Opened {
         Self { path, given, stamp }
     }
 
-    /// The path as it was given, for where it is read at once.
+    /// The path as it was passed, for reading at once.
     pub(crate) fn given(&self) -> &Path {
         &self.given
     }
@@ -57,7 +57,7 @@ impl Opened {
         &self.path
     }
 
-    /// Whether it is still the file that was opened.
+    /// Refuses a file that has changed since it was opened.
     pub(crate) fn check(&self) -> Result<(), Changed> {
         match Stamp::of(&self.path) == self.stamp {
             true => Ok(()),
@@ -67,7 +67,7 @@ impl Opened {
 }
 
 impl Stamp {
-    /// Nothing if there is no file.
+    /// `None` if there is no file.
     fn of(path: &Path) -> Option<Self> {
         let found = fs::metadata(path).ok()?;
         Some(Self {
@@ -82,7 +82,7 @@ impl Stamp {
     }
 }
 
-/// Bytes that several objects have.
+/// Bytes that several objects share.
 #[derive(Clone)]
 pub(crate) enum Shared {
     Own(Arc<Vec<u8>>),
@@ -104,7 +104,7 @@ impl Shared {
     }
 }
 
-/// The bytes of an object, one after the other; `None` if it has none.
+/// The contiguous buffer of an object; `None` if it has no buffer.
 pub(crate) fn buffer(object: &Bound<'_, PyAny>) -> PyResult<Option<PyBuffer<u8>>> {
     // strings and paths
     let Ok(buffer) = PyBuffer::<u8>::get(object) else {
@@ -113,27 +113,27 @@ pub(crate) fn buffer(object: &Bound<'_, PyAny>) -> PyResult<Option<PyBuffer<u8>>
     match buffer.is_c_contiguous() {
         true => Ok(Some(buffer)),
         false => Err(PyBufferError::new_err(
-            "the bytes are not one after the other, expected a contiguous buffer",
+            "found bytes with gaps, expected a contiguous buffer",
         )),
     }
 }
 
 impl Place {
-    /// What an object names.
+    /// The file or bytes that an object names.
     pub(crate) fn of(object: &Bound<'_, PyAny>) -> PyResult<Self> {
         if let Ok(bytes) = object.cast::<PyBytes>() {
             let bytes = PyBackedBytes::from(bytes.clone());
             return Ok(Self::Bytes(Shared::Python(bytes.into())));
         }
         if let Some(buffer) = buffer(object)? {
-            // such as a bytearray, which may change
+            // a copy, because an object such as a bytearray may change
             let bytes = buffer.to_vec(object.py())?;
             return Ok(Self::Bytes(Shared::Own(bytes.into())));
         }
         Ok(Self::File(Opened::new(&path_or_bytes(object, true)?)))
     }
 
-    /// The file, if it is one.
+    /// The path, if it is a file.
     pub(crate) fn path(&self) -> Option<PathBuf> {
         match self {
             Self::File(file) => Some(file.path.clone()),
@@ -141,7 +141,7 @@ impl Place {
         }
     }
 
-    /// Refuses a file that was replaced since it was opened.
+    /// Refuses a file that has changed since it was opened.
     pub(crate) fn check(&self) -> Result<(), Changed> {
         match self {
             Self::File(file) => file.check(),
@@ -150,12 +150,12 @@ impl Place {
     }
 }
 
-/// The path that an object is.
+/// An object as a path.
 pub(crate) fn path(object: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
     path_or_bytes(object, false)
 }
 
-/// The path that an object is, if it is not None.
+/// An object as a path, unless it is None.
 pub(crate) fn optional_path(object: &Bound<'_, PyAny>) -> PyResult<Option<PathBuf>> {
     match object.is_none() {
         true => Ok(None),
@@ -163,11 +163,11 @@ pub(crate) fn optional_path(object: &Bound<'_, PyAny>) -> PyResult<Option<PathBu
     }
 }
 
-/// The path that an object is, where it may be something else too.
+/// An object as a path; with `or_bytes` the error says that bytes are expected too.
 pub(crate) fn path_or_bytes(object: &Bound<'_, PyAny>, or_bytes: bool) -> PyResult<PathBuf> {
     object.extract().map_err(|error| {
         if object.is_instance_of::<PyString>() {
-            // such as half of a pair of surrogates
+            // for example for a lone surrogate
             return error;
         }
         let found = object
@@ -182,13 +182,13 @@ pub(crate) fn path_or_bytes(object: &Bound<'_, PyAny>, or_bytes: bool) -> PyResu
     })
 }
 
-/// Removes what killed runs have left in the folder of an output, as the command does: it may be a part of a secret.
+/// Removes leftovers of killed runs from the folder of an output, because they may hold parts of a secret.
 pub(crate) fn clear_beside(output: &Path) {
     let folder = output.parent().filter(|folder| *folder != Path::new(""));
     let _removed = homaes::remove_leftovers(folder.unwrap_or(Path::new(".")));
 }
 
-/// A place that is the same one when the process goes to another folder.
+/// A location that does not depend on the current folder.
 pub(crate) fn fixed(place: Location) -> Location {
     match place {
         Location::Local(path) => Location::Local(std::path::absolute(&path).unwrap_or(path)),
@@ -196,7 +196,7 @@ pub(crate) fn fixed(place: Location) -> Location {
     }
 }
 
-/// A place as Python has it, with bytes that are no UTF-8.
+/// A location for Python, also if it is not UTF-8.
 pub(crate) fn text_of(place: &Location) -> OsString {
     match place {
         Location::Local(path) => path.clone().into_os_string(),

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 
 type Patterns = Vec<(String, Vec<u8>)>;
 
-/// Search one part of a message, with an answer for each pattern: the bytes of a `.hcv` file.
+/// Search one part of a message. Returns the bytes of a `.hcv` file with an answer for each pattern.
 #[pyfunction]
 #[pyo3(signature = (given, eval_key, wrapped_key, patterns, threads, /))]
 pub(crate) fn scan(
@@ -38,7 +38,7 @@ pub(crate) fn scan(
     Ok(Held::own(bytes))
 }
 
-/// Where each pattern begins, by the numbers of the answers under their labels.
+/// The byte offsets of each pattern, from the opened answers with their labels.
 #[pyfunction]
 #[pyo3(signature = (set, patterns, answers, /))]
 pub(crate) fn matches(

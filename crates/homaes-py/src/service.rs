@@ -1,4 +1,4 @@
-//! A thread that keeps what was prepared, and takes one task after the other.
+//! A thread that keeps the prepared circuit and runs one task at a time.
 
 use crate::errors::{Raise, fault, raise};
 use crate::wait::{SLICE, Told, Waiter};
@@ -11,25 +11,26 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
-/// A thread: where tasks are sent to, and what is closed when it has ended.
+/// A thread: the sender of its tasks, and a channel that closes when it ends.
 struct Thread<T> {
     tasks: Sender<T>,
     ended: Receiver<()>,
 }
 
-/// The thread, to which tasks `T` are sent.
+/// A thread that runs tasks `T`.
 pub(crate) struct Service<T> {
     thread: Mutex<Option<Thread<T>>>,
     /// Threads of Python that wait for a task, which may call back into Python.
     waiting: Mutex<Vec<ThreadId>>,
-    /// The process that has the thread: one that it forks has none of its threads.
+    /// The process that has the thread. A forked process does not have it.
     process: u32,
-    /// What Python calls it.
+    /// Its class in Python.
     class: &'static str,
 }
 
 impl<T: Send + 'static> Service<T> {
-    /// Starts `body` in a thread: it tells once whether what it prepares is there, and then takes tasks until there are no more.
+    /// Starts `body` in a thread. It sends one message when it is ready or has failed, and then runs tasks until the
+    /// channel closes.
     pub(crate) fn start<R: Send + 'static, E: Raise + Send + 'static>(
         py: Python<'_>,
         class: &'static str,
@@ -47,9 +48,9 @@ impl<T: Send + 'static> Service<T> {
         let ready = loop {
             match py.detach(|| lock(&ready).recv_timeout(SLICE)) {
                 Ok(ready) => break ready,
-                // after an exception of a signal the thread ends once it finds that there are no tasks
+                // if a signal raises, the channel of tasks closes and the thread ends
                 Err(RecvTimeoutError::Timeout) => py.check_signals()?,
-                Err(RecvTimeoutError::Disconnected) => return Err(fault("no thread for runs")),
+                Err(RecvTimeoutError::Disconnected) => return Err(fault("the thread ended")),
             }
         };
         let service = Self {
@@ -64,7 +65,7 @@ impl<T: Send + 'static> Service<T> {
         Ok((service, ready.map_err(raise)?))
     }
 
-    /// Refuses what no task can be sent to.
+    /// Refuses a service that cannot take tasks.
     pub(crate) fn check(&self) -> PyResult<()> {
         self.sender().map(|_| ())
     }
@@ -74,17 +75,18 @@ impl<T: Send + 'static> Service<T> {
         let refused = |why| Err(PyValueError::new_err(format!("the {class} {why}")));
         if self.process != process::id() {
             return refused(
-                "was made before this process was forked, and its threads are in the other one; make another one here",
+                "was made before this process was forked and has no threads here; make a new one",
             );
         }
         let sender = lock(&self.thread).as_ref().map(|one| one.tasks.clone());
         match sender {
             Some(sender) => Ok(sender),
-            None => refused("is closed; make another one"),
+            None => refused("is closed; make a new one"),
         }
     }
 
-    /// Sends the task that `task` makes and waits for its end: it calls what it is given first when it starts, and tells through what it is given then.
+    /// Sends the task that `task` makes, and waits for its end. The task calls `Start::tell` when it starts, and sends
+    /// its events and its result.
     pub(crate) fn call<E: Send, D: Send>(
         &self,
         py: Python<'_>,
@@ -96,7 +98,7 @@ impl<T: Send + 'static> Service<T> {
         let (sender, receiver) = channel();
         let start = Start::default();
         let task = task(start.clone(), sender);
-        jobs.send(task).map_err(|_| fault("a run before ended"))?;
+        jobs.send(task).map_err(|_| fault("the thread ended"))?;
         let joined = || start.0.load(Ordering::Acquire);
         let own = thread::current().id();
         lock(&self.waiting).push(own);
@@ -108,8 +110,8 @@ impl<T: Send + 'static> Service<T> {
         done
     }
 
-    /// Lets no further task begin, and waits until the last one has ended and what is prepared is freed: not inside of a task's own callback, after which the
-    /// task goes on.
+    /// Refuses further tasks, and waits until the last one has ended and the circuit is freed. Inside a task's own
+    /// callback it does not wait, and the task continues.
     pub(crate) fn close(&self, py: Python<'_>) -> PyResult<()> {
         let Some(Thread { tasks, ended }) = lock(&self.thread).take() else {
             return Ok(());
@@ -132,7 +134,7 @@ impl<T: Send + 'static> Service<T> {
 pub(crate) struct Start(Arc<AtomicBool>);
 
 impl Start {
-    /// It has.
+    /// Says that it has started.
     pub(crate) fn tell(&self) {
         self.0.store(true, Ordering::Release);
     }

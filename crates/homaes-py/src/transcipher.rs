@@ -1,4 +1,4 @@
-//! Runs: a thread that keeps a prepared circuit, and takes one message after the other.
+//! Runs: a thread that keeps the prepared circuit and evaluates one message at a time.
 
 use crate::ciphertexts::{Held, steps};
 use crate::counts::Number;
@@ -19,10 +19,10 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 use std::thread::available_parallelism;
 
-/// One run; it gives the circuit back.
+/// One run, which returns the circuit.
 type Task = Box<dyn for<'k> FnOnce(Transcipher<'k>) -> Transcipher<'k> + Send>;
 
-/// What a run tells.
+/// An event of a run.
 enum Event {
     Step(Progress),
     Kept(Kept),
@@ -30,7 +30,7 @@ enum Event {
 
 type Outcome = homaes::Result<(Option<Vec<u8>>, Report)>;
 
-/// Evaluates AES under a pair of keys, one message after the other.
+/// Evaluates AES under a pair of keys, one message at a time.
 #[pyclass(frozen, module = "homaes._homaes")]
 pub(crate) struct Runner {
     service: Service<Task>,
@@ -73,7 +73,7 @@ impl Runner {
                 Ok(made) => made,
                 Err(error) => return drop(ready.send(Err(error))),
             };
-            // of nobody who waits
+            // fails if nobody waits any more
             drop(ready.send(Ok(transcipher.threads())));
             while let Ok(task) = tasks.recv() {
                 let task: Task = task;
@@ -89,25 +89,25 @@ impl Runner {
         })
     }
 
-    /// Threads that work.
+    /// Number of threads.
     #[getter]
     fn threads(&self) -> usize {
         self.threads
     }
 
-    /// Where it evaluates.
+    /// The device as requested.
     #[getter]
     fn device(&self) -> String {
         self.device.to_string()
     }
 
-    /// Name of the parameter set.
+    /// The name of the parameter set.
     #[getter]
     fn set(&self) -> &'static str {
         self.set
     }
 
-    /// Lets no further run begin, and frees what is prepared once the last one has ended.
+    /// Refuse further runs, and free the prepared circuit after the last one.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.service.close(py)
     }
@@ -133,7 +133,7 @@ impl Runner {
         }
         if !resume && let Some(journal) = out.as_deref().and_then(homaes::unfinished) {
             let what = format!(
-                "{}: left by a run with resume=True that was stopped; pass resume=True to go on with it, or remove it and {}",
+                "{}: left by a stopped run with resume=True; pass resume=True to continue it, or remove it and {}",
                 journal.display(),
                 out.as_deref()
                     .map(homaes::part_path)
@@ -180,13 +180,13 @@ impl Runner {
     }
 }
 
-/// The devices that a word names; for None those of the environment, or else `auto`.
+/// The devices that a word names; for None those of HOMAES_DEVICE, or else `auto`.
 pub(crate) fn device_of(device: Option<&str>) -> PyResult<Devices> {
     let devices = device.map_or_else(Devices::of_environment, str::parse);
     devices.map_err(raise)
 }
 
-/// Why GPUs were not used, to be shown when a call ends.
+/// Reasons why GPUs were not used, shown when a call ends.
 #[derive(Clone, Default)]
 pub(crate) struct Warnings(Arc<Mutex<Vec<String>>>);
 
@@ -195,7 +195,7 @@ impl Warnings {
         lock(&self.0).push(why.to_owned());
     }
 
-    /// Gives them to Python.
+    /// Issues them as warnings of Python.
     pub(crate) fn show(&self, py: Python<'_>) -> PyResult<()> {
         let category = py.get_type::<PyUserWarning>();
         let all = std::mem::take(&mut *lock(&self.0));
@@ -204,10 +204,10 @@ impl Warnings {
     }
 }
 
-/// More than any machine has use for.
+/// More threads than any machine can use.
 const MOST_THREADS: u64 = 1024;
 
-/// A number of threads; for None one for each core.
+/// A number of threads; for None one per core.
 pub(crate) fn threads_of(threads: Option<Number>) -> PyResult<NonZeroUsize> {
     let Some(threads) = threads else {
         return Ok(available_parallelism().unwrap_or(NonZeroUsize::MIN));
@@ -216,7 +216,7 @@ pub(crate) fn threads_of(threads: Option<Number>) -> PyResult<NonZeroUsize> {
     Ok(NonZeroUsize::new(threads).unwrap_or(NonZeroUsize::MIN))
 }
 
-/// All of a run.
+/// The inputs of a run.
 struct Run {
     message: Message,
     out: Option<PathBuf>,
@@ -229,7 +229,7 @@ struct Run {
 }
 
 impl Run {
-    /// Runs it, and gives the circuit back.
+    /// Runs it, and returns the circuit.
     fn on<'k>(self, transcipher: Transcipher<'k>) -> Transcipher<'k> {
         let transcipher = transcipher
             .cancel(self.cancel.clone())
@@ -237,14 +237,14 @@ impl Run {
         let (events, watched) = (self.sender.clone(), self.watched);
         let transcipher = transcipher.watch(move |event| {
             if watched {
-                // of nobody who waits
+                // fails if nobody waits any more
                 drop(events.send(Told::Event(Event::Step(event))));
             }
         });
         let sender = self.sender.clone();
         let outcome = self.outcome(&transcipher);
         drop(sender.send(Told::Done(outcome)));
-        // so that the channel ends with this run
+        // closes the channel with this run
         transcipher.watch(|_| ())
     }
 

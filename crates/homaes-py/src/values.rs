@@ -1,4 +1,4 @@
-//! Files of what was computed on results.
+//! Files of values computed on results.
 
 use crate::circuit::Circuit;
 use crate::place::{clear_beside, path};
@@ -7,7 +7,7 @@ use homaes::{Cancel, Computed, Error, Output};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 
-/// Write all slots of vectors to a file, one after the other under each label.
+/// Write all slots of the vectors of each label to a file.
 #[pyfunction]
 #[pyo3(signature = (path, values, circuit, force, /))]
 pub(crate) fn save_values(

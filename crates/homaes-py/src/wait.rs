@@ -1,4 +1,4 @@
-//! Work in a thread of its own, while the calling thread answers to signals and hands on events.
+//! Work in its own thread, while the calling thread handles signals and events.
 
 use crate::errors::{Raise, fault, raise};
 use homaes::Cancel;
@@ -11,15 +11,15 @@ use std::time::Duration;
 /// Time between two looks at signals.
 pub(crate) const SLICE: Duration = Duration::from_millis(50);
 
-/// What a worker tells.
+/// A message from a worker.
 pub(crate) enum Told<E, T> {
-    /// It goes on.
+    /// An event during the work.
     Event(E),
-    /// It has ended.
+    /// The result.
     Done(T),
 }
 
-/// A worker's end of work, as seen by who waits.
+/// Waits for a worker.
 pub(crate) struct Waiter<E, T>(Mutex<Receiver<Told<E, T>>>);
 
 impl<E: Send, T: Send> Waiter<E, T> {
@@ -34,9 +34,8 @@ impl<E: Send, T: Send> Waiter<E, T> {
         })
     }
 
-    /// Waits for the end. Where a signal or `take` raises an exception, that is thrown to the worker by `cancel`, and it comes out: after the worker
-    /// has ended if
-    /// `joined` says so, or at once.
+    /// Waits for the end. If a signal or `take` raises an exception, sets `cancel` and returns the exception: after the
+    /// worker has ended if `joined` says so, or else at once.
     pub(crate) fn wait(
         &self,
         py: Python<'_>,
@@ -49,7 +48,7 @@ impl<E: Send, T: Send> Waiter<E, T> {
                 Ok(Told::Done(done)) => return Ok(done),
                 Ok(Told::Event(event)) => take(event).and_then(|()| py.check_signals()),
                 Err(RecvTimeoutError::Timeout) => py.check_signals(),
-                Err(RecvTimeoutError::Disconnected) => return Err(fault("the work has ended")),
+                Err(RecvTimeoutError::Disconnected) => return Err(fault("the worker ended")),
             };
             if let Err(raised) = taken {
                 cancel.cancel();
@@ -65,9 +64,8 @@ impl<E: Send, T: Send> Waiter<E, T> {
     }
 }
 
-/// Runs `work`, which looks at `cancel` if it writes anything, and waits for it. On a signal that raises an exception: `joined`, after `work` has
-/// ended; otherwise at once, and what
-/// it gives is dropped.
+/// Runs `work` and waits for it. If a signal raises an exception, returns after `work` has ended if `joined` is set, or
+/// else at once, and drops the result. Work that writes must look at `cancel`.
 pub(crate) fn run<T: Send + 'static, E: Raise + Send + 'static>(
     py: Python<'_>,
     cancel: &Cancel,
@@ -77,7 +75,7 @@ pub(crate) fn run<T: Send + 'static, E: Raise + Send + 'static>(
     let (sender, receiver) = channel::<Told<(), _>>();
     let worker = thread::Builder::new().name("homaes".into());
     worker.spawn(move || {
-        // nobody waits any more
+        // fails if nobody waits any more
         let _ = sender.send(Told::Done(work()));
     })?;
     let done = Waiter::new(receiver).wait(py, cancel, || joined, |()| Ok(()))?;
