@@ -6,7 +6,7 @@
 //!
 //! r2 and r3 are switched to (1, s) in the same pass, from keys for s² and s³, and the division that ends it also drops two
 //! levels. Three noises ρ make ρ³, which two drops bring back to ρ, as two products in turn would. Saved against those:
-//! the division of one product and the switch that brings z to the other factor's level; see docs/ghs12-tools.md.
+//! the division of one product and the switch that brings z to the other factor's level; see docs/papers.md.
 //!
 //! The key for s³ covers the levels of users' circuits only ([`Params::rotation_level`](crate::Params::rotation_level)).
 

@@ -498,7 +498,7 @@ pub(crate) enum BenchCommand {
     Papers(Papers),
 }
 
-/// Print the papers' tables beside ours, as Markdown: docs/tables.md
+/// Print the papers' tables beside ours, as Markdown: docs/papers.md
 #[derive(Debug, clap::Args)]
 pub(crate) struct Papers {
     /// Document of 'bench all --json' with our runs [default: that of BENCHMARKS.md]

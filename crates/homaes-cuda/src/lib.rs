@@ -13,7 +13,7 @@
 //! ```
 //!
 //! On an H200 with `bgv/aes128`, keys in place, a sliced batch of 2048 blocks takes 25 ms and a packed one of 128 takes 4.5 ms
-//! (`docs/speed.md`). The first batch also copies the keys, in 0.16 to 0.2 s.
+//! (`BENCHMARKS.md`). The first batch also copies the keys, in 0.16 to 0.2 s.
 //!
 //! The driver of CUDA 13 and its compiler NVRTC are opened at run time. Nothing of CUDA is needed to build. Compiled
 //! kernels are kept in the user's folder of caches, and NVRTC is not needed where they are.

@@ -190,7 +190,7 @@ mod tests {
     use super::*;
     use crate::sets;
 
-    /// Which instances fit their primes in the worst case: what docs/clt14.md and SECURITY.md say.
+    /// Which instances fit their primes in the worst case: what docs/papers.md and SECURITY.md say.
     #[test]
     fn the_worst_case_fits_few_instances() {
         let fits = |levels: usize| {

@@ -19,13 +19,13 @@ use std::fmt::Write as _;
 
 /// Standard deviations that a change must exceed: a comparison looks at hundreds of figures, and the noise of a
 /// shared host is not normal.
-pub const DEVIATIONS: f64 = 5.0;
+const DEVIATIONS: f64 = 5.0;
 
 /// Relative difference of medians that does not matter.
-pub const LEAST_CHANGE: f64 = 0.05;
+const LEAST_CHANGE: f64 = 0.05;
 
 /// If chance gives more than this factor, a comparison says nothing.
-pub const BLIND: f64 = 2.0;
+const BLIND: f64 = 2.0;
 
 /// Relative difference of counts that does not matter: in TFHE, blocks with equal bytes share rotations.
 const LEAST_COUNT: f64 = 0.005;

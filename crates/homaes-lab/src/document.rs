@@ -249,32 +249,6 @@ impl Run {
         format!("{set} {layout}, AES-{key_bits}{direction}, {blocks}, {threads} thread{s}{on}")
     }
 
-    /// The command that repeats the run.
-    #[must_use]
-    pub fn command(&self) -> String {
-        if let Some(command) = &self.command {
-            return command.replace(" --noise", "");
-        }
-        let Self {
-            set,
-            layout,
-            threads,
-            device,
-            blocks,
-            key_bits,
-            direction,
-            ..
-        } = self;
-        let on = device
-            .as_ref()
-            .map_or_else(String::new, |device| format!(" --device {device}"));
-        format!(
-            "homaes bench {} --set {set} --layout {layout} --threads {threads}{on} --key-bits {key_bits} \
-             --direction {direction} --blocks {blocks} --json",
-            self.scheme()
-        )
-    }
-
     /// The times that have samples.
     pub(crate) fn times(&mut self) -> Times<'_> {
         [

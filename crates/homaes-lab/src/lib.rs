@@ -31,7 +31,7 @@ pub mod units;
 pub use cells::Cells;
 pub use charts::ChartError;
 pub use choosing::{choosing, readme};
-pub use compare::{BLIND, Change, Comparison, DEVIATIONS, LEAST_CHANGE, Verdict, compare};
+pub use compare::{Change, Comparison, Verdict, compare};
 pub use document::{Kernels, Lab, Machine, Round, Run, Security, Skipped, median};
 pub use markdown::markdown;
 pub use page::{Picture, html, pictures};

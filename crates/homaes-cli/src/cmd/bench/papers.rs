@@ -19,17 +19,14 @@ pub(super) fn run(args: &Papers) -> Result<(), Failure> {
     };
     let mut page = "# Tables of docs/papers.md\n".to_owned();
     let mut table = |name: &str, text: &str| page += &format!("\n## {name}\n\n{text}");
-    let machine = &runs.machine;
-    let day = runs.date.split('T').next().unwrap_or_default();
-    table(
-        "systems",
-        &format!(
-            "Here: {}, {} cores, {day}.\n\n{}",
-            machine.processor,
-            machine.cores,
-            systems(&runs).markdown()
-        ),
-    );
+    // a document of one run has the machine in the run
+    let own = runs.runs.iter().find_map(|run| run.machine.as_ref());
+    let machine = own.unwrap_or(&runs.machine);
+    let day = runs.date.split('T').next().filter(|day| !day.is_empty());
+    let day = day.map_or_else(String::new, |day| format!(", {day}"));
+    let here = format!("{}, {} cores{day}", machine.processor, machine.cores);
+    let systems = systems(&runs).markdown();
+    table("systems", &format!("Here: {here}.\n\n{systems}"));
     table("ghs12", &ghs12(&runs).markdown());
     #[cfg(feature = "dghv")]
     table("clt14", &clt14::table(args)?.markdown());
