@@ -4,7 +4,7 @@ use crate::bound::{self, Bound, BoundModel, LOG2_P_FAIL};
 use crate::error::{Error, Result};
 use crate::noise::Noise;
 use crate::params::Params;
-use homaes_leveled::Poly;
+use homaes_rns::Poly;
 use homaes_scheme::Owner;
 use homaes_wire::KeyId;
 use std::sync::Arc;

@@ -1,15 +1,15 @@
 //! Where key switches, modulus switches and sums are computed.
 //!
 //! An [`Evaluator`](crate::Evaluator) gives its [`Device`] polynomials and gets polynomials back; it does not look into them. A device may leave results in its own memory
-//! ([`Limbs`](homaes_leveled::Limbs)): the next operation finds them there, and whatever else reads them gets a copy.
+//! ([`Limbs`](homaes_rns::Limbs)): the next operation finds them there, and whatever else reads them gets a copy.
 
 use crate::encrypt;
 use crate::error::Result;
 use crate::params::Params;
 use crate::residues;
 use crate::row_constant;
-use homaes_leveled::{Lowering, Meter, Poly, Stage};
 use homaes_math::kernel::{self, RowTerm};
+use homaes_rns::{Lowering, Meter, Poly, Stage};
 use rayon::prelude::*;
 
 pub use crate::encrypt::Plaintext;

@@ -10,10 +10,10 @@ use crate::error::{Error, Result};
 use crate::keys::{PublicKey, SecretKey, uniform_poly};
 use crate::noise::Noise;
 use crate::params::Params;
-use homaes_leveled::secret::{self, lots, lots_mut};
-use homaes_leveled::{Limbs, Meter, Poly, SecretPoly};
 use homaes_math::sample::{self, Seed};
 use homaes_math::{Words, torus};
+use homaes_rns::secret::{self, lots, lots_mut};
+use homaes_rns::{Limbs, Meter, Poly, SecretPoly};
 use homaes_scheme::{Owner, misfit, signs};
 use rand_core::CryptoRng;
 use rayon::prelude::*;
@@ -160,7 +160,7 @@ impl SecretKey {
         let params = self.params();
         let basis = params.basis(c.level);
         let phase = self.phase_of(c).expect("in memory, and of this key's set");
-        let noise = homaes_leveled::centred(params.pool(), basis, &phase);
+        let noise = homaes_rns::centred(params.pool(), basis, &phase);
         Zeroizing::new(homaes_math::embed::squared_magnitudes(
             params.ring(),
             &noise,

@@ -1,7 +1,7 @@
 //! What a file, a key or a choice of parameters can cause.
 
 use homaes_aes::Layout;
-use homaes_leveled::Fault;
+use homaes_rns::Fault;
 use homaes_scheme::failure::{Failure, remedy};
 use homaes_scheme::{Cancelled, FieldError, Misfit};
 use homaes_wire::WireError;

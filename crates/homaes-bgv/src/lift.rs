@@ -45,8 +45,8 @@ use crate::keyswitch::{Post, Summands};
 use crate::noise::Noise;
 use crate::params::{Params, SwitchPlan};
 use homaes_aes::gf256;
-use homaes_leveled::{Lowering, Poly};
 use homaes_math::{Transform, Words};
+use homaes_rns::{Lowering, Poly};
 use homaes_scheme::Owner;
 use rayon::prelude::*;
 use std::borrow::Cow;
@@ -343,6 +343,6 @@ impl SecretKey {
                 *x = m.scale(*x, half);
             }
         }
-        Ok(homaes_leveled::centred(params.pool(), basis, &phase))
+        Ok(homaes_rns::centred(params.pool(), basis, &phase))
     }
 }

@@ -35,9 +35,9 @@
 //! every AES round.
 
 use crate::bound::BoundModel;
-use homaes_leveled::log2;
 use homaes_math::Ring;
 use homaes_math::sample::SIGMA;
+use homaes_rns::log2;
 
 /// log2 of the tail factor of one Gaussian-like noise: covers an embedding with |s_j|² = 16 h at eight
 /// standard deviations.

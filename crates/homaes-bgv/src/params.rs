@@ -38,12 +38,11 @@
 
 use crate::noise::NoiseModel;
 use homaes_aes::{KeySize, Layout};
-use homaes_leveled::{Lowering, Pool};
 use homaes_math::sample::LOT;
 use homaes_math::slots::Slots;
 use homaes_math::{GaloisMap, Modulus, Ring, Transform};
-use homaes_params::{DigestBuilder, Purpose, SetName};
-use homaes_scheme::SetId;
+use homaes_rns::{Lowering, Pool};
+use homaes_scheme::{DigestBuilder, Purpose, SetId, SetName};
 use std::ops::RangeInclusive;
 use std::sync::{Arc, OnceLock};
 

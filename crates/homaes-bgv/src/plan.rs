@@ -7,7 +7,7 @@ use homaes_math::Shoup;
 /// Key switching at one level, followed by the switch back to a basis without special primes.
 pub struct SwitchPlan {
     /// Without what concerns keys and levels.
-    pub switch: homaes_leveled::SwitchPlan,
+    pub switch: homaes_rns::SwitchPlan,
     /// the part of every key that holds the primes of the level
     pub(crate) part: KeyPart,
     /// P_l modulo each prime of the source basis, stored
@@ -17,7 +17,7 @@ pub struct SwitchPlan {
 }
 
 impl Deref for SwitchPlan {
-    type Target = homaes_leveled::SwitchPlan;
+    type Target = homaes_rns::SwitchPlan;
     fn deref(&self) -> &Self::Target {
         &self.switch
     }

@@ -6,7 +6,7 @@ use crate::stability::{
     AesCircuit, KeyProfile, LinearGains, ORDERS, StabilityModel, TAPS, accepts_bits,
 };
 use homaes_aes::Layout;
-use homaes_leveled::stability::SwitchedBits;
+use homaes_rns::noise::SwitchedBits;
 
 /// log2 of the bound on a batch's failure probability that every accepted key meets.
 ///

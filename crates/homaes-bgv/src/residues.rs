@@ -2,8 +2,8 @@
 
 use crate::error::Result;
 use crate::params::Params;
-use homaes_leveled::Poly;
 use homaes_math::Words;
+use homaes_rns::Poly;
 use homaes_wire::{Decoder, Encoder, packed_len};
 use rayon::prelude::*;
 

@@ -17,9 +17,9 @@ use crate::evaluate::Evaluator;
 use crate::keys::Target;
 use crate::keyswitch::{Addend, Post, Shape, Summands};
 use crate::params::{Params, SwitchPlan};
-use homaes_leveled::Poly;
-use homaes_leveled::Stage;
 use homaes_math::kernel::{self, Tensor};
+use homaes_rns::Poly;
+use homaes_rns::Stage;
 
 /// Polynomials that are key-switched: those under s² and s³.
 const PIECES: usize = 2;

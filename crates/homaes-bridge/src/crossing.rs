@@ -10,9 +10,9 @@ use crate::noise::{BATCH, CARRIED_LOG2, KEY_LOG2, switch_log2};
 use crate::weights::{Functional, centred};
 use core::cmp::Ordering;
 use homaes_bgv::{Descent, Evaluator, LiftNoise, Lifted, Params};
-use homaes_leveled::log2;
 use homaes_math::kernel;
 use homaes_math::{GaloisMap, Modulus, Words};
+use homaes_rns::log2;
 use homaes_scheme::misfit;
 
 /// Slots that are read together: few enough for their sums to stay in the second cache.

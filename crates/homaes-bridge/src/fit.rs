@@ -10,9 +10,9 @@ use crate::noise::{
 use crate::target::{Other, Target};
 use core::cmp::Ordering;
 use homaes_bgv::{KEY_PEAK, LiftNoise, Params, SecretKey, worst_key_switch_spread};
-use homaes_leveled::log2;
 use homaes_math::embed::squared_magnitudes;
 use homaes_math::memcheck::told;
+use homaes_rns::log2;
 use rand_core::CryptoRng;
 use rayon::prelude::*;
 use zeroize::Zeroizing;

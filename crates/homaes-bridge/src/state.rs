@@ -304,7 +304,7 @@ impl ReadingNoise {
     pub(crate) fn and(self, other: Self) -> Self {
         let sum = match (self.failure_log2, other.failure_log2) {
             (f64::NEG_INFINITY, p) | (p, f64::NEG_INFINITY) => p,
-            (a, b) => homaes_leveled::log2::sum(a, b),
+            (a, b) => homaes_rns::log2::sum(a, b),
         };
         Self {
             log2_sigma: self.log2_sigma.max(other.log2_sigma),

@@ -5,7 +5,7 @@ use crate::cuda::Cuda;
 use crate::memory::{Buffer, Held};
 use homaes_bgv::Params;
 use homaes_bgv::device::Plaintext;
-use homaes_leveled::Poly;
+use homaes_rns::Poly;
 use std::sync::Arc;
 
 impl Cuda {

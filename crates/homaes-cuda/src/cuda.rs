@@ -10,9 +10,9 @@ use crate::plans::Plans;
 use crate::slots::SlotTables;
 use homaes_bgv::device::{Device, KeyPoly, Pass, Plaintext, Processor};
 use homaes_bgv::{Params, Result};
-use homaes_leveled::{Limbs, Lowering, Meter, Poly};
 use homaes_math::transform::Constants;
 use homaes_math::{KeyLimb, Modulus};
+use homaes_rns::{Limbs, Lowering, Meter, Poly};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 

@@ -27,7 +27,7 @@ use crate::memory::{Buffer, Held};
 use crate::plans::{LoweringTables, PassConstants, Placed, SwitchTables};
 use homaes_bgv::device::{Factors as Operands, KeyPoly, Pass, Post, Summands};
 use homaes_bgv::{Params, Result};
-use homaes_leveled::{Lowering, Poly, SwitchPlan};
+use homaes_rns::{Lowering, Poly, SwitchPlan};
 use std::sync::Arc;
 
 /// Words of a term.

@@ -11,9 +11,9 @@ use crate::kernels::MOST_PRIMES;
 use crate::memory::Buffer;
 use homaes_bgv::Params;
 use homaes_bgv::device::{Addend, Pass, Post};
-use homaes_leveled::{Lowering, SwitchPlan};
 use homaes_math::Modulus;
 use homaes_math::rns::Conversion;
+use homaes_rns::{Lowering, SwitchPlan};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 

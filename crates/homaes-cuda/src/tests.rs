@@ -14,8 +14,8 @@ use crate::cuda::Cuda;
 use homaes_aes::{Direction, Layout, RoundKeys};
 use homaes_bgv::device::{Addend, Device, Factors, Pass, Processor, Shape, Summands};
 use homaes_bgv::{Aes, EvalKey, ParamSet, Params, Result, SecretKey, WrappedKey, Wrapping, sets};
-use homaes_leveled::{Lowering, Meter, Poly};
 use homaes_math::Words;
+use homaes_rns::{Lowering, Meter, Poly};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use std::sync::Arc;
@@ -68,7 +68,7 @@ fn canonical(params: &Params, basis: &[usize], poly: &Poly) -> Vec<Vec<u64>> {
 impl Compared {
     fn count(&self) -> Result<()> {
         match self.left.fetch_sub(1, Ordering::Relaxed) {
-            0 => Err(homaes_bgv::Error::Device(homaes_leveled::Fault(
+            0 => Err(homaes_bgv::Error::Device(homaes_rns::Fault(
                 "enough".into(),
             ))),
             _ => Ok(()),

@@ -48,13 +48,14 @@ mod job;
 mod log;
 mod manifest;
 mod plan;
+pub mod store;
 mod verify;
 mod worker;
 
 pub use error::{JobError, Result};
-pub use homaes_store::{Location, StoreError, cache_folder};
 pub use input::open_source;
 pub use job::{Job, MAX_SHARD_BYTES, Status};
 pub use plan::Planning;
+pub use store::{Location, StoreError, cache_folder};
 pub use verify::Verified;
 pub use worker::{Done, Keys, Outcome, Worker};

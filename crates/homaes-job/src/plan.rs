@@ -4,9 +4,9 @@ use crate::error::{JobError, Result, check};
 use crate::input::open_source;
 use crate::job::{Job, MAX_SHARD_BYTES, PLAN, head, refuse_among};
 use crate::manifest::{Bytes, FORMAT, Hex, KeyEntry, Lengths, Manifest, PartEntry, SetEntry, uri};
+use crate::store::{Created, Location};
 use crate::worker::{Keys, fetched};
 use homaes::{Cancel, Layout, Message, Part, Plan, Source, Transcipher};
-use homaes_store::{Created, Location};
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -59,7 +59,7 @@ impl Job {
     /// # Errors
     /// [`JobError::OtherJob`] if there is another job; [`JobError::Empty`]; [`JobError::ShardTooLong`]; errors of keys, message and store.
     pub fn plan(location: Location, message: Message, planning: &Planning) -> Result<Self> {
-        let store = homaes_store::open(&location)?;
+        let store = crate::store::open(&location)?;
         let (mut eval, mut wrapped) = (key(&planning.eval)?, key(&planning.wrapped)?);
         let paths = [&mut eval, &mut wrapped].map(|entry| {
             let location = Location::parse(&entry.uri)?;

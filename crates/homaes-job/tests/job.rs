@@ -419,7 +419,7 @@ fn jobs_in_a_bucket_make_the_same_bytes() {
     let whole = world.whole();
     let bucket = std::env::var("HOMAES_STORE_TEST_S3").expect("the script .ci/s3 names a bucket");
     let place = Location::parse(format!("{bucket}/job test {}", std::process::id())).unwrap();
-    let store = homaes_store::open(&place).unwrap();
+    let store = homaes_job::store::open(&place).unwrap();
     let names = ["keys/eval.hek", "key.hwk", "other.hwk", "a", "b", "c", "d"];
     for name in names {
         store

@@ -13,7 +13,7 @@ use crate::state::{State, check_count, folding};
 use crate::wrapped::WrappedKey;
 use homaes_aes::slp::tower;
 use homaes_aes::{Block, Direction, FoldedBits, Rounds, cipher_observed};
-use homaes_leveled::Meter;
+use homaes_rns::Meter;
 use homaes_scheme::{Cancel, Reading, misfit};
 
 /// AES under one wrapped key.

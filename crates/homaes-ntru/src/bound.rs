@@ -1,4 +1,4 @@
-//! Bound on the probability that a batch of AES is wrong ([`homaes_leveled::stability`]).
+//! Bound on the probability that a batch of AES is wrong ([`homaes_rns::noise`]).
 //!
 //! The bound knows of a key only how large f and 2g are at their largest embeddings: at most 12 times the mean, in the square, or the key is refused. So it holds for every key of a set, in the
 //! mean over the errors of evaluation keys and wrapped keys.
@@ -7,7 +7,7 @@ use crate::arithmetic::Arithmetic;
 use crate::keys::PEAK;
 use crate::noise::MOST_PUBLIC;
 use crate::params::Params;
-use homaes_leveled::stability::{ReducedBits, SwitchedBits, descents};
+use homaes_rns::noise::{ReducedBits, SwitchedBits, descents};
 
 /// How much larger than in the mean Σ D_j² |e_j|² over the digits may be at an embedding. Evaluation keys with more have probability 2^-64 and are left out. The |e_j|² are exponential: where one digit
 /// makes up the sum, it exceeds x times its mean with probability e^-x. At x = 59 that is 2^-64 for 2^14 embeddings and 56 levels together. Sums of more digits are less spread.

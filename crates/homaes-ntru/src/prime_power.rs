@@ -7,7 +7,7 @@
 //! |---|---|---|
 //! | product of two ciphertexts, sums included | q² n 2^16 | 56 |
 //! | h·s, f·c | q n 2^10 | 29 |
-//! | digits times four limbs of the key ([`homaes_leveled::grouped`]) | 2^190 n 2^w, times the digits | 5 for each of seven groups |
+//! | digits times four limbs of the key ([`homaes_rns::grouped`]) | 2^190 n 2^w, times the digits | 5 for each of seven groups |
 
 mod crt;
 mod wide;
@@ -18,12 +18,12 @@ use crate::keys::f_of;
 use crate::rns::quotient;
 use crate::sets::{ParamSet, Variant};
 use crt::{Crt, Reduction};
-use homaes_leveled::grouped::{Shape, inner_products};
-use homaes_leveled::secret::{self, lots, lots_mut};
-use homaes_leveled::{Meter, Poly, Pool, SecretPoly, Stage, transposed};
 use homaes_math::integer::natural::inverse_of_word;
 use homaes_math::prime::largest_primes;
 use homaes_math::{Ring, Words, kernel};
+use homaes_rns::grouped::{Shape, inner_products};
+use homaes_rns::secret::{self, lots, lots_mut};
+use homaes_rns::{Meter, Poly, Pool, SecretPoly, Stage, transposed};
 use homaes_scheme::{Cancel, FieldError};
 use homaes_wire::{Decoder, Encoder, packed_len};
 use num_bigint::BigUint;

@@ -10,11 +10,9 @@ use crate::error::{ParamsError, Result};
 use crate::sets::{ParamSet, Variant};
 use chain::Chain;
 use groups::Groups;
-use homaes_leveled::secret::{self, lots, lots_mut};
-use homaes_leveled::{
-    Gadget, Lowering, Meter, Poly, Pool, SecretPoly, Stage, SwitchPlan, transposed,
-};
 use homaes_math::{Modulus, Ring, Words};
+use homaes_rns::secret::{self, lots, lots_mut};
+use homaes_rns::{Gadget, Lowering, Meter, Poly, Pool, SecretPoly, Stage, SwitchPlan, transposed};
 use homaes_scheme::Cancel;
 use homaes_wire::{Decoder, Encoder, packed_len};
 use limb::Limb;
@@ -375,7 +373,7 @@ impl Arithmetic for Rns {
         c: &Residues,
     ) -> Zeroizing<Vec<f64>> {
         let phase = self.phase(secret, level, power, c);
-        homaes_leveled::centred(&self.pool, self.basis(level), &phase)
+        homaes_rns::centred(&self.pool, self.basis(level), &phase)
     }
 
     fn of_product(&self, _: usize, product: &Residues) -> Residues {

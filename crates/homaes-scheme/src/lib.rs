@@ -14,6 +14,7 @@
 //! | [`Owner`] | the set and the key that ciphertexts belong to |
 //! | [`misfit`] | keys, ciphertexts and choices that do not go together |
 //! | [`signs`] | public plaintexts that nobody can make large |
+//! | [`params`] | how a set describes itself: name, purpose, security, sizes |
 //!
 //! `homaes-bgv`, `homaes-dghv`, `homaes-ntru` and `homaes-tfhe` are the users; `homaes` joins them into one pipeline.
 #![forbid(unsafe_code)]
@@ -27,6 +28,7 @@ pub mod file;
 pub mod meter;
 pub mod misfit;
 mod owner;
+pub mod params;
 pub mod read;
 pub mod signs;
 mod wrapped;
@@ -40,5 +42,10 @@ pub use file::{Record, Records, SetId};
 pub use meter::Reading;
 pub use misfit::Misfit;
 pub use owner::Owner;
+pub use params::{
+    CardError, DigestBuilder, Estimate, MAX_LOG2_P_FAIL, MAX_NAME_BYTES, MIN_SECURE_BITS,
+    Published, Purpose, Ring, SecretWeight, SetCard, SetName, SetNameError, agcd, log2_p_any, lwe,
+    ntru, rlwe,
+};
 pub use read::FieldError;
 pub use wrapped::Wrapped;

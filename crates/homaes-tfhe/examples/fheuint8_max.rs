@@ -17,7 +17,7 @@
 
 use ctr::cipher::{KeyIvInit, StreamCipher};
 use homaes_aes::{Block, Mode, RoundKeys};
-use homaes_params::Purpose;
+use homaes_scheme::Purpose;
 use homaes_tfhe::interop::{ExportKey, join_be};
 use homaes_tfhe::{Aes, EvalKey, Params, SecretKey, WrappedKey, Wrapping, sets};
 use rand_chacha::ChaCha20Rng;

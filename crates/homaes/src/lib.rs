@@ -104,8 +104,9 @@ pub use export::{Exported, export_fheuint8, read_client_key, read_fheuint8};
 pub use foreign::Foreign;
 pub use homaes_aes::{Block, Counter, Direction, KeySize, Layout, Mode};
 pub use homaes_bridge::Fitness;
-pub use homaes_params::{Estimate, Published, Purpose, SecretWeight, SetCard, log2_p_any};
-pub use homaes_scheme::{Cancel, Expansion, Wrapped};
+pub use homaes_scheme::{
+    Cancel, Estimate, Expansion, Published, Purpose, SecretWeight, SetCard, Wrapped, log2_p_any,
+};
 pub use homaes_wire::{KeyId, Kind, Temporary, claim, hex, unhex};
 pub use inspect::{End, Inspection, Messages, inspect};
 pub use keys::{

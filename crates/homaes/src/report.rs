@@ -2,8 +2,7 @@
 
 use crate::{Gpu, Quality, Scheme};
 use homaes_aes::Layout;
-use homaes_params::log2_p_any;
-use homaes_scheme::Reading;
+use homaes_scheme::{Reading, log2_p_any};
 
 /// One step of AES: the initial key addition, or a round.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -14,8 +14,7 @@ pub use family::{NoiseTerms, Variant, Yardstick};
 use crate::{Error, ParamsError, Quality, Result, SchemeError};
 use core::fmt;
 use homaes_aes::{KeySize, Layout};
-use homaes_params::{Purpose, SetCard};
-use homaes_scheme::SetId;
+use homaes_scheme::{Purpose, SetCard, SetId};
 use std::path::Path;
 use std::sync::Arc;
 

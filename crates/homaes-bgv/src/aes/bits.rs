@@ -17,9 +17,9 @@ use crate::evaluate::{Evaluator, out_of_depth};
 use crate::keys::EvalKey;
 use homaes_aes::slp::tower;
 use homaes_aes::{BitEval, Direction, FoldedBits, Folding, Rounds};
-use homaes_leveled::Poly;
-use homaes_leveled::Stage;
 use homaes_math::kernel;
+use homaes_rns::Poly;
+use homaes_rns::Stage;
 use homaes_scheme::Owner;
 use rayon::prelude::*;
 

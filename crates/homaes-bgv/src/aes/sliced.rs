@@ -35,7 +35,7 @@ use crate::keys::{EvalKey, Target};
 use crate::keyswitch::Post;
 use homaes_aes::state::shift_source;
 use homaes_aes::{Direction, Rounds};
-use homaes_leveled::Poly;
+use homaes_rns::Poly;
 use homaes_scheme::Cancel;
 use rayon::prelude::*;
 use std::sync::Arc;

@@ -10,7 +10,7 @@ use crate::evaluate::Evaluator;
 use crate::keys::SecretKey;
 use crate::params::Params;
 use homaes_aes::{Block, Layout};
-use homaes_leveled::Poly;
+use homaes_rns::Poly;
 use homaes_scheme::{Decrypted, FieldError};
 use rayon::prelude::*;
 use zeroize::Zeroizing;

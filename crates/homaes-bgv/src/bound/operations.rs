@@ -2,7 +2,7 @@
 
 use super::{Bound, Form, Fresh, hash, worst_key_switch_spread};
 use crate::params::{Params, SwitchPlan};
-use homaes_leveled::Digit;
+use homaes_rns::Digit;
 
 /// Kinds of operations, to tell their noises apart.
 #[derive(Hash)]

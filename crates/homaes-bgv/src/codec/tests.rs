@@ -2,8 +2,7 @@
 use super::*;
 use crate::{Aes, Circuit, Evaluator, ParamSet, Wrapping, sets};
 use homaes_aes::RoundKeys;
-use homaes_params::SetName;
-use homaes_scheme::Misfit;
+use homaes_scheme::{Misfit, SetName};
 use homaes_wire::Writer;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;

@@ -3,7 +3,7 @@
 use super::{LIFT_LEVEL, MOST};
 use crate::bound::{KEY_PEAK, key_switch_variance_log2};
 use crate::params::{Params, SwitchPlan};
-use homaes_leveled::log2;
+use homaes_rns::log2;
 
 /// Highest moment of the squared magnitude of the noise of pairs.
 const ORDERS: usize = 16;

@@ -1,7 +1,7 @@
-//! The bound for the layout of bits ([`homaes_leveled::stability`]) at the embeddings of an actual key.
+//! The bound for the layout of bits ([`homaes_rns::noise`]) at the embeddings of an actual key.
 
 use super::{CARRIED_LIMIT, KeyProfile};
-use homaes_leveled::stability::{CIPHERTEXTS, Carried, SwitchedBits};
+use homaes_rns::noise::{CIPHERTEXTS, Carried, SwitchedBits};
 use std::f64::consts::LN_2;
 
 /// Whether the probability that one batch runs away is at most `2^-bits` under this key, and what its good event allows.

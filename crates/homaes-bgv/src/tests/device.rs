@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::device::{Device, Pass, Plaintext, Processor};
-use homaes_leveled::{Fault, Limbs, Lowering, Meter, Poly, Resident};
 use homaes_math::Words;
+use homaes_rns::{Fault, Limbs, Lowering, Meter, Poly, Resident};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A processor whose results have to be fetched; counts how often.

@@ -4,7 +4,7 @@ use super::{canonical, edges};
 use crate::cuda::Cuda;
 use homaes_bgv::device::{Device, Plaintext, Processor};
 use homaes_bgv::{ParamSet, Params, sets};
-use homaes_leveled::Poly;
+use homaes_rns::Poly;
 use std::sync::Arc;
 
 /// A small ring and the one of the secure sets.

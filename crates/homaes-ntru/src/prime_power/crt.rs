@@ -1,9 +1,9 @@
 //! Between integers of several limbs and their residues modulo auxiliary primes.
 
 use super::wide::{BLOCK, EXCESS, LIMB_BITS, Wide, WideModulus, limbs};
-use homaes_leveled::{Meter, Pool, Stage};
 use homaes_math::kernel::{self, Combination};
 use homaes_math::{Shoup, Words};
+use homaes_rns::{Meter, Pool, Stage};
 use num_bigint::BigUint;
 use zeroize::Zeroize;
 

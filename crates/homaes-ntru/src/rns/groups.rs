@@ -1,4 +1,4 @@
-//! Relinearisation in sets whose digits are residues modulo single primes ([`homaes_leveled::grouped`]).
+//! Relinearisation in sets whose digits are residues modulo single primes ([`homaes_rns::grouped`]).
 //!
 //! At level ℓ: ℓ transforms for the coefficients of the product, 4ℓ for its digits modulo four auxiliary primes, four for every group of primes, and ℓ - 1 for the result, which is
 //! divided by the special prime and by the one that is dropped while it is in coefficients. Extending the digits to all primes would take ℓ² + 2ℓ + 1.
@@ -9,12 +9,12 @@ use super::chain::Chain;
 use super::limb::Limb;
 use crate::error::{ParamsError, Result};
 use crate::sets::Variant;
-use homaes_leveled::grouped::{Shape, inner_products};
-use homaes_leveled::{Coefficients, Division, Meter, Poly, Pool, Stage};
 use homaes_math::prime::largest_primes;
 use homaes_math::rns::Conversion;
 use homaes_math::transform::Source;
 use homaes_math::{Modulus, Ring, Words, halves};
+use homaes_rns::grouped::{Shape, inner_products};
+use homaes_rns::{Coefficients, Division, Meter, Poly, Pool, Stage};
 use homaes_scheme::Cancel;
 
 /// Primes of a group, and log2 of the bound of auxiliary primes.

@@ -8,9 +8,9 @@
 
 use super::{Residues, Rns};
 use crate::rns::limb::Limb;
-use homaes_leveled::{Axes, Coefficients, Division, Meter, Stage, SwitchPlan};
 use homaes_math::transform::Source;
 use homaes_math::{Words, kernel};
+use homaes_rns::{Axes, Coefficients, Division, Meter, Stage, SwitchPlan};
 
 /// Digits extended at a time: their words and the sum stay in the second-level cache.
 const GROUP: usize = 2;

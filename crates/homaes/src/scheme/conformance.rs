@@ -22,8 +22,7 @@ mod rounds;
 
 use super::Set;
 use super::family::*;
-use homaes_params::Purpose;
-use homaes_scheme::file;
+use homaes_scheme::{Purpose, file};
 use homaes_wire::{Reader, Writer};
 use rand_core::{Rng, SeedableRng};
 use std::sync::OnceLock;

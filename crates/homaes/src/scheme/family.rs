@@ -30,10 +30,9 @@ mod names {
     pub(in crate::scheme) use crate::devices::Gpus;
     pub(in crate::scheme) use crate::{ParamsError, Quality, SchemeError, Wrapping};
     pub(in crate::scheme) use homaes_aes::{Block, Direction, KeySize, Layout, RoundKeys};
-    pub(in crate::scheme) use homaes_params::{SetCard, SetName};
     pub(in crate::scheme) use homaes_scheme::{
-        Cancel, Decrypted, Expansion, FieldError, Reading, Record, Records, SetId, Wrapped, misfit,
-        read,
+        Cancel, Decrypted, Expansion, FieldError, Reading, Record, Records, SetCard, SetId,
+        SetName, Wrapped, misfit, read,
     };
     pub(in crate::scheme) use homaes_wire::{
         Contents, Decoder, Encoder, Header, KeyId, Kind, WireError,

@@ -5,7 +5,7 @@ use super::family::*;
 use homaes_aes::clear::trace;
 use homaes_aes::state::xor;
 
-/// Its digest stands for numbers, of which there are none: schemes with numbers take `homaes_params::DigestBuilder`.
+/// Its digest stands for numbers, of which there are none: schemes with numbers take `homaes_scheme::DigestBuilder`.
 const SET: SetId<'_> = SetId::new("plain/toy", &[7; 32]);
 const QUALITY: Quality = Quality::new(1, 0.0, 64.0);
 
