@@ -7,12 +7,21 @@
 //!
 //! `docs/bridge.md` has the derivation.
 
+#[cfg(feature = "tfhe-rs")]
+mod export;
+pub(crate) mod values;
+
+#[cfg(feature = "tfhe-rs")]
+pub use export::{Exported, export_fheuint8, read_client_key, read_fheuint8};
+
+use crate::keys::random;
 use crate::keys::write;
-use crate::pool::Pool;
+use crate::machine::memory;
+use crate::machine::pool::Pool;
 use crate::scheme::{Bodies, Circuit, Finished, Params, Shape};
 use crate::{
     Cancel, Error, EvalKey, Output, Quality, Result, Scheme, SchemeError, SecretKey, Set, Step,
-    WrappedKey, memory, random,
+    WrappedKey,
 };
 use core::fmt;
 use homaes_aes::{Block, Layout};

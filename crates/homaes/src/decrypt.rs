@@ -4,18 +4,23 @@
 //! whole message, the tag of GCM and the padding of ECB and CBC, is checked before the output gets its name: bytes that fail a check
 //! never appear. A message with parts is checked whole before the first part gets its name.
 
+mod expect;
+mod gcm;
 mod parts;
+mod seen;
+
+pub use expect::Expect;
 
 use crate::bridge::log2_p_fail;
 use crate::error::TAG_TO_CHECK;
-use crate::expect;
-use crate::gcm::{Cipher, TagCheck};
-use crate::meta::{Meta, PartMeta};
-use crate::pool::Pool;
-use crate::seen::Seen;
-use crate::{AesKey, Ciphertexts, Error, Expect, Output, Result, SecretKey};
+use crate::input::part_meta::PartMeta;
+use crate::machine::pool::Pool;
+use crate::results::meta::Meta;
+use crate::{AesKey, Ciphertexts, Error, Output, Result, SecretKey};
+use gcm::{Cipher, TagCheck};
 use homaes_aes::{KeySize, Mode};
 use homaes_wire::{Kind, Reader};
+use seen::Seen;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::ops::Range;

@@ -1,8 +1,12 @@
 //! What went wrong, where, and what to do about it.
 
+pub(crate) mod foreign;
 mod remedy;
+mod scheme;
 
-use crate::{Foreign, ParamsError, SchemeError};
+pub use foreign::Foreign;
+pub use scheme::{ParamsError, SchemeError};
+
 use homaes_aes::Direction;
 use homaes_wire::WireError;
 use std::io;

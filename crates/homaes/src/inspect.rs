@@ -1,12 +1,12 @@
 //! What a file says about itself, and whether it is undamaged. Needs no secret.
 
+use crate::ShardName;
+use crate::bridge::values::Values;
 use crate::bridge::{have_crossed, log2_p_fail, values_log2_p_fail};
-use crate::ciphertexts::Ciphertexts;
-use crate::computed::{ValueMeta, describe_values};
 use crate::keys::Protection;
-use crate::meta::Meta;
-use crate::shard::ShardName;
-use crate::values::Values;
+use crate::programs::computed::{ValueMeta, describe_values};
+use crate::results::ciphertexts::Ciphertexts;
+use crate::results::meta::Meta;
 use crate::{Error, KdfCost, Quality, Result, Scheme, SchemeError, Set, Step, Wrapped};
 use homaes_bridge::{BridgeKey, Other};
 use homaes_scheme::FieldError;

@@ -7,6 +7,7 @@ mod aes;
 mod bytes;
 mod folder;
 mod protect;
+pub(crate) mod random;
 mod wrapped;
 
 pub use aes::{AesKey, MAX_AES_KEY_FILE_BYTES};
@@ -17,10 +18,11 @@ pub(crate) use protect::Protection;
 pub use protect::{KdfCost, MAX_PASSPHRASE_BYTES, Passphrase};
 pub use wrapped::WrappedKey;
 
-use crate::devices::Gpus;
+use crate::machine::memory;
+use crate::machine::pool::Pool;
 use crate::output::{Container, folder_of};
-use crate::pool::Pool;
-use crate::{Cancel, Error, Output, Result, SchemeError, Set, memory, random, scheme};
+use crate::scheme::devices::Gpus;
+use crate::{Cancel, Error, Output, Result, SchemeError, Set, scheme};
 use core::fmt;
 use homaes_aes::Layout;
 use homaes_scheme::{Misfit, Record, Records};

@@ -4,14 +4,20 @@
 
 #[cfg(test)]
 mod conformance;
+pub(crate) mod devices;
 mod family;
+mod quality;
+mod wrapping;
 
+pub use devices::{DEVICE_VARIABLE, Devices, Gpu, gpus};
 pub(crate) use family::{
     Bodies, Circuit, EvalKey, Family, Finished, Input, Params, SecretKey, Shape, Values, WrappedKey,
 };
 pub use family::{NoiseTerms, Variant, Yardstick};
+pub use quality::Quality;
+pub use wrapping::Wrapping;
 
-use crate::{Error, ParamsError, Quality, Result, SchemeError};
+use crate::{Error, ParamsError, Result, SchemeError};
 use core::fmt;
 use homaes_aes::{KeySize, Layout};
 use homaes_scheme::{Purpose, SetCard, SetId};

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use super::*;
-use crate::values::Values;
+use crate::bridge::values::Values;
 use crate::{AesKey, KeySet, Mode, Part, Transcipher, Wrapping, inspect};
 use homaes_aes::RoundKeys;
 use homaes_aes::clear::encrypt_block;

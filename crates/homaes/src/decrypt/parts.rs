@@ -5,11 +5,12 @@
 //! again completes them.
 
 use super::{Checked, DecryptOptions, DecryptReport, check_parts, each_batch};
-use crate::gcm::Cipher;
-use crate::meta::PartMeta;
+use crate::decrypt::gcm::Cipher;
+use crate::decrypt::seen::Seen;
+use crate::input::part_meta::PartMeta;
+use crate::machine::disk;
 use crate::output::{Folder, folder_of, refuse_own_input, remove_leftovers};
-use crate::seen::Seen;
-use crate::{Ciphertexts, Error, Expect, Output, Result, SecretKey, disk};
+use crate::{Ciphertexts, Error, Expect, Output, Result, SecretKey};
 use homaes_aes::KeySize;
 use std::collections::{BTreeSet, VecDeque};
 use std::fs::{self, File};

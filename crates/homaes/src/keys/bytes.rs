@@ -4,7 +4,8 @@ use super::{
     EvalKey, KdfCost, KeySet, MEMORY, Passphrase, Protection, SecretKey, WrappedKey, in_memory,
     last_checksum, open, protect::Sealed, set_of,
 };
-use crate::{Cancel, Error, Output, Result, Set, random};
+use crate::keys::random;
+use crate::{Cancel, Error, Output, Result, Set};
 use homaes_wire::{Kind, Reader, WireError, Writer};
 use std::path::Path;
 use zeroize::Zeroizing;

@@ -4,7 +4,9 @@ use super::{
     AesKey, EvalKey, MEMORY, SecretKey, WRAPPED_KEY, debug, fixed, in_memory, last_checksum, open,
     read_key, write, write_watched,
 };
-use crate::{Error, Output, Result, SchemeError, Set, Wrapped, Wrapping, memory, random, scheme};
+use crate::keys::random;
+use crate::machine::memory;
+use crate::{Error, Output, Result, SchemeError, Set, Wrapped, Wrapping, scheme};
 use core::fmt;
 use homaes_aes::{Direction, KeySize, Layout};
 use homaes_scheme::{Expansion, Misfit, SetId, misfit};

@@ -2,7 +2,7 @@
 
 use super::family::{self, *};
 use crate::Gpu;
-use crate::devices::Warn;
+use crate::scheme::devices::Warn;
 use homaes_bgv::{Aes, EvalKeyFile, Params, State, WrappedKeyFile, sets};
 use homaes_scheme::Misfit;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -27,7 +27,7 @@
 
 #[allow(unused_imports, reason = "not every scheme needs every name")]
 mod names {
-    pub(in crate::scheme) use crate::devices::Gpus;
+    pub(in crate::scheme) use crate::scheme::devices::Gpus;
     pub(in crate::scheme) use crate::{ParamsError, Quality, SchemeError, Wrapping};
     pub(in crate::scheme) use homaes_aes::{Block, Direction, KeySize, Layout, RoundKeys};
     pub(in crate::scheme) use homaes_scheme::{

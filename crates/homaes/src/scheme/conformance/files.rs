@@ -1,8 +1,8 @@
 //! Laws of facts, files and errors.
 
 use super::*;
-use crate::devices::Gpus;
 use crate::scheme::Scheme;
+use crate::scheme::devices::Gpus;
 use crate::{AesKey, Error, KeySet, Mode, Output, Part, Transcipher};
 use std::fs;
 

@@ -11,12 +11,14 @@
 //! [`RunId`]: over keys, layout and message. `chain` is the checksum of the last record in the part, which covers everything before it. So the next run takes the part up to
 //! a line whose checksum it finds there, and nothing that another run wrote. `steps` is the record of steps so far.
 
-use crate::meta::encode_steps;
+use crate::machine::disk;
+use crate::machine::memory;
 use crate::output::{DONE, JOURNAL, PART, folder_of, refuse_own_input, spare_secret_key};
-use crate::plan::{Plan, RunId};
-use crate::report::worst;
-use crate::results::Results;
-use crate::{Error, Message, Output, Report, Result, Step, Transcipher, disk, memory};
+use crate::results::meta::encode_steps;
+use crate::results::report::worst;
+use crate::run::plan::{Plan, RunId};
+use crate::run::writer::Results;
+use crate::{Error, Message, Output, Report, Result, Step, Transcipher};
 use homaes_wire::{Front, Reader, hex, is_one_file, unhex};
 use serde_json::{Value, json};
 use std::fs;

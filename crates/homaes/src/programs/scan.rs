@@ -1,11 +1,12 @@
 //! Searching AES ciphertext for public patterns, with answers that the owner of the key alone can read.
 
-use crate::computed::Computed;
+use crate::input::message::{Message, Part};
+use crate::keys::random::generator;
 use crate::keys::{EvalKey, WrappedKey};
-use crate::message::{Message, Part};
-use crate::pool::Pool;
-use crate::random::generator;
-use crate::{Cancel, Error, Result, SchemeError, Set, memory};
+use crate::machine::memory;
+use crate::machine::pool::Pool;
+use crate::programs::computed::Computed;
+use crate::{Cancel, Error, Result, SchemeError, Set};
 use homaes_aes::{Block, Layout};
 use homaes_bgv::scan::{Placement, Scanner, Verdict};
 use homaes_bgv::{Aes, Circuit, Error as Bgv, Params, State};

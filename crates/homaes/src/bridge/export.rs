@@ -1,10 +1,11 @@
 //! From an `.hlw` file to values of the crate `tfhe`. Feature `tfhe-rs`.
 
+use crate::bridge::values::Values;
 use crate::bridge::values_log2_p_fail;
+use crate::machine::disk;
+use crate::machine::pool::Pool;
 use crate::output::folder_of;
-use crate::pool::Pool;
-use crate::values::Values;
-use crate::{Error, Output, Result, SchemeError, Set, disk};
+use crate::{Error, Output, Result, SchemeError, Set};
 use homaes_bridge::{Numbers, decode_lwes};
 use homaes_wire::{Kind, Reader};
 use rayon::prelude::*;

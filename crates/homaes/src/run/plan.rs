@@ -1,9 +1,9 @@
 //! What a run will do and write, known before it starts.
 
-use crate::message::Message;
-use crate::meta::Meta;
-use crate::results::Results;
-use crate::split::Split;
+use crate::input::message::Message;
+use crate::input::split::Split;
+use crate::results::meta::Meta;
+use crate::run::writer::Results;
 use crate::{Error, Output, Result};
 use core::fmt;
 use homaes_aes::Layout;

@@ -9,18 +9,13 @@
 //! tag 3, index 0   per step of AES: level (2) ‖ noise bits (8) ‖ capacity bits (8) ‖ seconds (8); empty without batches
 //! ```
 
-use crate::error::printable;
-use crate::output::is_unfinished_name;
+use crate::input::part_meta::{MAX_AAD_BYTES, MAX_NAME_BYTES, PartMeta, check_names};
+use crate::input::split::Split;
 use crate::scheme::Shape;
-use crate::split::Split;
 use crate::{Error, Quality, Step};
 use homaes_aes::{Block, KeySize, Layout, Mode};
 use homaes_wire::{Decoder, Encoder, WireError};
-use sha2::{Digest, Sha256};
-use std::path::{Path, PathBuf};
-
-/// Longest associated data that a run carries: 1 MiB.
-pub const MAX_AAD_BYTES: usize = 1 << 20;
+use std::path::Path;
 
 /// Tag of the first record.
 pub(crate) const TAG_META: u16 = 1;
@@ -36,9 +31,6 @@ pub(crate) const TAG_TARGET: u16 = 4;
 
 /// Tag of the table of parts, right after the first record.
 pub(crate) const TAG_PARTS: u16 = 5;
-
-/// Longest table of parts.
-pub(crate) const MAX_PARTS_BYTES: u64 = 1 << 28;
 
 /// What stands in place of the mode where parts have their own.
 const PARTS: &str = "parts";
@@ -69,67 +61,6 @@ pub struct Meta {
     pub level: usize,
     /// Length of the message, and how it is cut; all parts but the last fill their last blocks.
     pub split: Split,
-}
-
-/// What a file says about a part of its message.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct PartMeta {
-    /// Its name: a path below a folder, with `/` between folders. `None` if the message has one part only, without a name.
-    pub name: Option<String>,
-    /// The mode with its public parameters.
-    pub mode: Mode,
-    /// The tag of GCM; `None` for other modes.
-    pub tag: Option<Block>,
-    /// The associated data of GCM; empty for other modes.
-    pub aad: Vec<u8>,
-    /// Length.
-    pub bytes: u64,
-    /// Number of its first block among those of the message.
-    pub first_block: u64,
-}
-
-impl PartMeta {
-    /// Of a message of one part without a name, tag and associated data.
-    #[must_use]
-    pub fn new(mode: Mode, bytes: u64) -> Self {
-        Self {
-            name: None,
-            mode,
-            tag: None,
-            aad: Vec::new(),
-            bytes,
-            first_block: 0,
-        }
-    }
-
-    /// SHA-256 of the associated data, as `sha256sum` prints it.
-    #[must_use]
-    pub fn aad_sha256(&self) -> [u8; 32] {
-        sha256(&self.aad)
-    }
-
-    /// How errors name it: the file that it is in, and its name.
-    pub(crate) fn place(&self, file: &Path) -> PathBuf {
-        let mut place = file.as_os_str().to_owned();
-        if let Some(name) = &self.name {
-            place.push(": part ");
-            place.push(printable(name));
-        }
-        place.into()
-    }
-
-    /// AES blocks; the last one may be partial.
-    #[must_use]
-    pub fn blocks(&self) -> u64 {
-        self.bytes.div_ceil(16)
-    }
-
-    fn put(&self, out: Encoder) -> Encoder {
-        out.sized_bytes(self.mode.iv())
-            .sized_bytes(self.tag.as_ref().map_or(&[][..], |tag| tag))
-            .sized_bytes(&self.aad)
-    }
 }
 
 impl Meta {
@@ -313,6 +244,14 @@ impl Meta {
     }
 }
 
+impl PartMeta {
+    fn put(&self, out: Encoder) -> Encoder {
+        out.sized_bytes(self.mode.iv())
+            .sized_bytes(self.tag.as_ref().map_or(&[][..], |tag| tag))
+            .sized_bytes(&self.aad)
+    }
+}
+
 /// Seconds, bits of noise and bits left of a step are below: they are printed with all their digits.
 const MOST_FIGURE: f64 = 4_294_967_296.0;
 
@@ -345,10 +284,6 @@ pub(crate) fn decode_steps(body: &[u8], steps: u64) -> Result<Vec<Step>, WireErr
     let steps = steps.collect::<Result<_, _>>()?;
     decoder.finish("record of steps")?;
     Ok(steps)
-}
-
-pub(crate) fn sha256(bytes: &[u8]) -> [u8; 32] {
-    Sha256::digest(bytes).into()
 }
 
 /// The body of the last record; `timed`: with the seconds that the steps took, which are others in every run.
@@ -439,47 +374,6 @@ fn part(
         bytes,
         first_block,
     })
-}
-
-/// Longest name of a part.
-pub(crate) const MAX_NAME_BYTES: usize = 1024;
-
-/// What names of parts must be, unless they are: each one a path below a folder, and none of them below another.
-///
-/// # Errors
-/// The name, and what it must be.
-pub(crate) fn check_names<'n>(
-    names: impl Iterator<Item = &'n str>,
-) -> Result<(), (&'n str, &'static str)> {
-    let mut all: Vec<&str> = names.collect();
-    let is_path = |name: &str| {
-        let within = |part: &str| !matches!(part, "" | "." | "..");
-        let plain = |c: char| !c.is_control() && c != '\\';
-        name.len() <= MAX_NAME_BYTES && name.split('/').all(within) && name.chars().all(plain)
-    };
-    if let Some(name) = all.iter().find(|name| !is_path(name)) {
-        let expected = "a path of at most 1024 bytes below a folder, with / between folders, without backslashes and control characters";
-        return Err((name, expected));
-    }
-    let is_unfinished =
-        |name: &str| is_unfinished_name(name.rsplit('/').next().unwrap_or(name).as_ref());
-    if let Some(name) = all.iter().find(|name| is_unfinished(name)) {
-        return Err((name, "a name that no unfinished output has"));
-    }
-    all.sort_unstable();
-    if let Some(pair) = all.windows(2).find(|pair| pair[0] == pair[1]) {
-        return Err((pair[0], "another name for each part"));
-    }
-    let folders = all.iter().flat_map(|name| {
-        let ends = name.match_indices('/').map(|(end, _)| end);
-        ends.map(|end| &name[..end])
-    });
-    let mut folders: Vec<&str> = folders.collect();
-    folders.sort_unstable();
-    match all.iter().find(|name| folders.binary_search(name).is_ok()) {
-        Some(name) => Err((name, "no part that is a folder of another")),
-        None => Ok(()),
-    }
 }
 
 #[cfg(test)]

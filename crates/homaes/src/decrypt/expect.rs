@@ -119,7 +119,7 @@ const LENGTH: &str = "length of the message";
 
 /// Associated data may be long: their length and hash name them.
 fn data(aad: &[u8]) -> String {
-    let hash = hex(&crate::meta::sha256(aad));
+    let hash = hex(&crate::input::part_meta::sha256(aad));
     format!("{} bytes with SHA-256 {hash}", aad.len())
 }
 

@@ -1,7 +1,7 @@
 //! Batches of a message: blocks 0, 1, 2, … in runs of as many as a batch of the set holds.
 
-use crate::message::{Message, PublicBlocks};
-use crate::split::Split;
+use crate::input::message::{Message, PublicBlocks};
+use crate::input::split::Split;
 use crate::{Cancel, Error, Result};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -128,7 +128,7 @@ impl<'m> Batches<'m> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::{Memory, Source};
+    use crate::input::source::{Memory, Source};
     use crate::{Mode, Part};
     use std::io;
     use std::path::Path;

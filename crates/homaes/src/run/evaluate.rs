@@ -13,9 +13,9 @@
 //! not depend on the number of threads. TFHE has one batch in flight. On GPUs each has two, so that one's kernels run
 //! while the other is copied.
 
-use crate::batch::{Batch, Batches};
-use crate::message::PublicBlocks;
-use crate::report::Stages;
+use crate::input::batch::{Batch, Batches};
+use crate::input::message::PublicBlocks;
+use crate::results::report::Stages;
 use crate::scheme::{Bodies, Circuit};
 use crate::{Cancel, Error, Gpu, Quality, Result, SchemeError, Step};
 use rayon::ThreadPool;

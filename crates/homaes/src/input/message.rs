@@ -1,11 +1,11 @@
 //! The input of a run, checked before any work starts: a message of one part, or of many that share batches.
 
-use crate::counters::overlap;
+use crate::error::foreign::{Foreign, HEAD_BYTES};
 use crate::error::quoted;
-use crate::foreign::{Foreign, HEAD_BYTES};
-use crate::meta::{MAX_AAD_BYTES, MAX_PARTS_BYTES, PartMeta, check_names};
-use crate::source::{FileSource, Held, Source};
-use crate::split::Split;
+use crate::input::counters::overlap;
+use crate::input::part_meta::{MAX_AAD_BYTES, MAX_PARTS_BYTES, PartMeta, check_names};
+use crate::input::source::{FileSource, Held, Source};
+use crate::input::split::Split;
 use crate::{Error, Result};
 use homaes_aes::{Block, Mode};
 use std::fmt;

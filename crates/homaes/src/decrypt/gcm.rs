@@ -8,7 +8,7 @@
 //! The AES ciphertext need not be kept: whoever has the key and the message can make it again.
 
 use crate::AesKey;
-use crate::memory::overwrite_stack;
+use crate::machine::memory::overwrite_stack;
 use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
 use ghash::GHash;
 use ghash::universal_hash::UniversalHash;
@@ -116,7 +116,7 @@ impl<'c> TagCheck<'c> {
 }
 
 #[cfg(test)]
-#[path = "../../homaes-aes/tests/vectors/mod.rs"]
+#[path = "../../../homaes-aes/tests/vectors/mod.rs"]
 mod vectors;
 
 #[cfg(test)]

@@ -1,11 +1,10 @@
 //! The batches of an `.hct` file, front to back: from a path, from a [`Source`], or from any [`Read`].
 
-use crate::meta::{
-    MAX_META_BYTES, MAX_PARTS_BYTES, Meta, TAG_BATCH, TAG_META, TAG_PARTS, TAG_STEPS,
-};
-use crate::pool::Pool;
+use crate::input::part_meta::MAX_PARTS_BYTES;
+use crate::input::source::Source;
+use crate::machine::pool::Pool;
+use crate::results::meta::{MAX_META_BYTES, Meta, TAG_BATCH, TAG_META, TAG_PARTS, TAG_STEPS};
 use crate::scheme::{Input, Shape};
-use crate::source::Source;
 use crate::{Error, Quality, Result, SchemeError, Set, Step};
 use homaes_aes::Layout;
 use homaes_scheme::{FieldError, Misfit};

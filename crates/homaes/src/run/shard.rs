@@ -8,12 +8,15 @@
 //!
 //! A shard is a function of message, keys and layout: whoever computes it makes the same bytes.
 
-use crate::meta::{TAG_BATCH, TAG_META, TAG_STEPS, decode_steps, encode_steps, steps_bytes};
+use crate::machine::memory;
 use crate::output::Output;
-use crate::plan::{Plan, RunId, in_memory};
-use crate::report::worst;
-use crate::results::Results;
-use crate::{Error, Report, Result, Step, Transcipher, memory};
+use crate::results::meta::{
+    TAG_BATCH, TAG_META, TAG_STEPS, decode_steps, encode_steps, steps_bytes,
+};
+use crate::results::report::worst;
+use crate::run::plan::{Plan, RunId, in_memory};
+use crate::run::writer::Results;
+use crate::{Error, Report, Result, Step, Transcipher};
 use homaes_wire::{
     Contents, Decoder, Encoder, Front, Header, Kind, RECORD_OVERHEAD, Reader, WireError, Writer,
 };

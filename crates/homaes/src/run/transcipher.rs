@@ -1,18 +1,20 @@
 //! A run from file to file: keys and message in, `.hct` file and report out.
 
-use crate::batch::Batches;
-use crate::devices::Warn;
-use crate::evaluate::{Evaluated, on_gpus, transcipher};
-use crate::message::Message;
-use crate::meta::{Meta, TAG_META, TAG_PARTS, TAG_TARGET};
+use crate::input::batch::Batches;
+use crate::input::message::Message;
+use crate::input::split::Split;
+use crate::machine::disk;
+use crate::machine::memory;
+use crate::machine::pool::Pool;
 use crate::output::{folder_of, refuse_unfinished_name};
-use crate::plan::{Plan, contents, front_bytes, in_memory};
-use crate::pool::Pool;
+use crate::results::meta::{Meta, TAG_META, TAG_PARTS, TAG_TARGET};
+use crate::run::evaluate::{Evaluated, on_gpus, transcipher};
+use crate::run::plan::{Plan, contents, front_bytes, in_memory};
 use crate::scheme::Circuit;
-use crate::split::Split;
+use crate::scheme::devices::Warn;
 use crate::{
     BridgeKey, Cancel, Devices, Error, EvalKey, Measured, Output, Part, Progress, Report, Result,
-    SchemeError, SecretKey, Set, Step, WrappedKey, disk, memory,
+    SchemeError, SecretKey, Set, Step, WrappedKey,
 };
 use homaes_aes::{Block, Layout};
 use homaes_scheme::Misfit;

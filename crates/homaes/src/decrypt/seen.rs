@@ -15,9 +15,9 @@
 //! New lines are written with a copy of the log, which then replaces it: no line is ever there in part. So the cost of a decryption
 //! grows with the log, by some 250 bytes for each message in it, once for all parts of a message.
 
-use crate::meta::sha256;
+use crate::input::part_meta::sha256;
+use crate::input::source::NOT_REGULAR;
 use crate::output::{folder_of, is_one_place, remove_leftovers};
-use crate::source::NOT_REGULAR;
 use crate::{Error, Output, PartMeta, Result};
 use homaes_wire::KeyId;
 use homaes_wire::hex;

@@ -1,9 +1,9 @@
 //! The pipeline over an evaluator in the clear: modes, order, windows, failures.
 
 use super::*;
-use crate::pool::Pool;
+use crate::input::split::Split;
+use crate::machine::pool::Pool;
 use crate::scheme::Finished;
-use crate::split::Split;
 use crate::{Memory, Message, Mode, Part};
 use homaes_aes::Block;
 use homaes_aes::clear::{RoundKeys, decrypt_block, encrypt_block};

@@ -1,8 +1,8 @@
 //! `.hlw` files: LWE ciphertexts under the client key of a user of the crate `tfhe`.
 
 use crate::bridge::{BLOCKS_PER_RECORD, record_bytes};
-use crate::ciphertexts::{Batch, Batches, Ciphertexts};
-use crate::meta::{Meta, TAG_TARGET};
+use crate::results::ciphertexts::{Batch, Batches, Ciphertexts};
+use crate::results::meta::{Meta, TAG_TARGET};
 use crate::scheme::Input;
 use crate::{Error, Result, Set, Step};
 use homaes_aes::Layout;

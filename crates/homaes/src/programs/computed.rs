@@ -8,8 +8,8 @@
 //! Every ciphertext holds bytes. Numbers wider than a byte are in groups of ciphertexts, one for each byte, the lowest first.
 
 use crate::decrypt::MIN_MARGIN_BITS;
-use crate::meta::{TAG_BATCH, TAG_META};
-use crate::pool::Pool;
+use crate::machine::pool::Pool;
+use crate::results::meta::{TAG_BATCH, TAG_META};
 use crate::scheme::{Input, Params, Values};
 use crate::{Error, EvalKey, Output, Result, SchemeError, SecretKey, Set};
 use core::fmt;
