@@ -18,10 +18,9 @@ use crate::aes::sliced::SlicedAes;
 use crate::aes::state::State;
 use crate::aes::wrapped::{Part, WrappedKey, before_inversion, slope};
 use crate::ciphertext::History;
-use crate::codec::encode_batch_on;
+use crate::circuit::evaluate::Evaluator;
 use crate::device::{Device, Processor};
 use crate::error::Result;
-use crate::evaluate::Evaluator;
 use crate::keys::EvalKey;
 use crate::params::Params;
 use bits::BitsAes;
@@ -110,7 +109,7 @@ impl<'k> Aes<'k> {
     }
 
     /// Where states come from and go to: that of the evaluator, except that the circuit of bits works on words in memory.
-    fn device(&self) -> &dyn Device {
+    pub(crate) fn device(&self) -> &dyn Device {
         match &self.circuit {
             ByLayout::Bits(_) => &Processor,
             _ => self.evaluator().device(),
@@ -228,14 +227,6 @@ impl<'k> Aes<'k> {
     /// As there, and if the device fails; the state is then as it was.
     pub fn xor_public(&self, state: &mut State, blocks: &[Block]) -> Result<()> {
         state.xor_public_on(self.device(), self.params(), blocks)
-    }
-
-    /// [`encode_batch`](crate::encode_batch), packed on the evaluator's device: only the record is copied from it.
-    ///
-    /// # Errors
-    /// As there, and if the device fails.
-    pub fn encode_batch(&self, state: &State) -> Result<Vec<u8>> {
-        encode_batch_on(self.device(), self.params(), state)
     }
 }
 

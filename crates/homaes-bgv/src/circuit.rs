@@ -32,20 +32,30 @@
 //! | [`Circuit::all`], [`Circuit::any`] of k | ⌈log2 k⌉ | k - 1 key switches |
 //! | [`Circuit::equals_block`] | 7 | 79 key switches |
 
+pub(crate) mod bounds;
+pub(crate) mod evaluate;
+pub(crate) mod images;
+pub(crate) mod lift;
 mod masks;
 mod moves;
+mod three_way;
+mod views;
 
+pub use evaluate::Evaluator;
+pub use lift::{Descent, LIFT_LEVEL, LiftNoise, Lifted};
 pub use moves::Axis;
+pub use views::BgvBytes;
 
-use crate::bound::{Bound, LOG2_P_FAIL, Scalar, lowered_bound, product_bound, relinearized_bound};
 use crate::ciphertext::{Ciphertext, History};
+use crate::circuit::three_way::three_way_outcome;
 use crate::encrypt::{largest_embedding_log2, padded, plain_coefficients};
 use crate::error::{Error, Result};
-use crate::evaluate::{Evaluator, row_powers};
 use crate::noise::Noise;
+use crate::noise::bound::{Bound, LOG2_P_FAIL, Scalar};
 use crate::params::Params;
-use crate::row_constant;
-use crate::three_way::three_way_outcome;
+use crate::params::row_constant;
+use bounds::{lowered_bound, product_bound, relinearized_bound};
+use evaluate::row_powers;
 use homaes_math::kernel::{self, RowTerm};
 use homaes_math::sample::Seed;
 use homaes_rns::Poly;
@@ -236,7 +246,7 @@ impl<'e, 'k> Circuit<'e, 'k> {
         k: usize,
     ) -> Result<Ciphertext> {
         let k = k % 8;
-        if k >= crate::keys::PRODUCT_KEYS {
+        if k >= crate::chain::PRODUCT_KEYS {
             return self.multiply(a, &self.conjugate(b, k)?);
         }
         if k == 0 && same(a, b)? {

@@ -20,18 +20,19 @@
 //!
 //! [`stream_seed`]: homaes_scheme::file::stream_seed
 
+use crate::aes::Aes;
 use crate::aes::level_plan::{LevelPlan, offered};
 use crate::aes::state::State;
 use crate::aes::wrapped::{Part, WrappedKey, WrappedKeyFile, stream};
-use crate::bound::LOG2_P_FAIL;
 use crate::ciphertext::{Ciphertext, History, MODE_SUMMANDS};
 use crate::device::{Device, Processor};
 use crate::error::{Error, Result};
 use crate::keys::{EvalKey, EvalKeyFile, KeyDigit, SecretKey, Target, key_stream, uniform_poly};
 use crate::keyswitch::{KeyPoly, SwitchKey};
 use crate::noise::Noise;
+use crate::noise::bound::LOG2_P_FAIL;
+use crate::params::residues::{poly_bytes, put_poly, take_poly};
 use crate::params::{KeyPart, Params};
-use crate::residues::{poly_bytes, put_poly, take_poly};
 use homaes_aes::{Direction, KeySize, Layout};
 use homaes_math::sample::Seed;
 use homaes_scheme::read::{self, SEED_BYTES};
@@ -422,12 +423,18 @@ pub fn encode_batch(params: &Params, state: &State) -> Result<Vec<u8>> {
     encode_batch_on(&Processor, params, state)
 }
 
+impl Aes<'_> {
+    /// [`encode_batch`](crate::encode_batch), packed on the evaluator's device: only the record is copied from it.
+    ///
+    /// # Errors
+    /// As there, and if the device fails.
+    pub fn encode_batch(&self, state: &State) -> Result<Vec<u8>> {
+        encode_batch_on(self.device(), self.params(), state)
+    }
+}
+
 /// [`encode_batch`], packed on a device.
-pub(crate) fn encode_batch_on(
-    device: &dyn Device,
-    params: &Params,
-    state: &State,
-) -> Result<Vec<u8>> {
+fn encode_batch_on(device: &dyn Device, params: &Params, state: &State) -> Result<Vec<u8>> {
     if !state.finished {
         return Err(field("finished state", 0u64, 1));
     }

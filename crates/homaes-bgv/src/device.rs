@@ -6,15 +6,15 @@
 use crate::encrypt;
 use crate::error::Result;
 use crate::params::Params;
-use crate::residues;
-use crate::row_constant;
+use crate::params::residues;
+use crate::params::row_constant;
 use homaes_math::kernel::{self, RowTerm};
 use homaes_rns::{Lowering, Meter, Poly, Stage};
 use rayon::prelude::*;
 
 pub use crate::encrypt::Plaintext;
 pub use crate::keyswitch::{Addend, Factors, KeyPoly, Pass, Post, Shape, Summands, SwitchKey};
-pub use crate::plan::SwitchPlan;
+pub use crate::params::switch_plan::SwitchPlan;
 
 /// A processor, or something beside it with a memory of its own.
 ///

@@ -4,11 +4,11 @@
 //! minima, slots are encoded and decoded by masked linear maps, phases are rounded as integers. What does show is whether a decryption
 //! failed.
 
-use crate::bound::{Bound, hash};
 use crate::ciphertext::{Ciphertext, History};
 use crate::error::{Error, Result};
 use crate::keys::{PublicKey, SecretKey, uniform_poly};
 use crate::noise::Noise;
+use crate::noise::bound::{Bound, hash};
 use crate::params::Params;
 use homaes_math::sample::{self, Seed};
 use homaes_math::{Words, torus};

@@ -25,6 +25,7 @@
 //! The second half of every pair is uniform and stands in files as a seed. Keys encrypt functions of
 //! the secret they are made under: circular security is assumed, as everywhere in levelled FHE.
 
+use crate::chain::PRODUCT_KEYS;
 use crate::error::{Error, Result};
 use crate::keyswitch::{KeyPoly, SwitchKey};
 use crate::params::{KeyPart, Params, SwitchPlan, Tail};
@@ -43,8 +44,6 @@ use zeroize::{Zeroize, Zeroizing};
 
 /// Largest k with a key for σ^k(s).
 pub(crate) const FROBENIUS_KEYS: usize = 7;
-/// Keys for s·σ^k(s): k below this.
-pub(crate) const PRODUCT_KEYS: usize = 4;
 /// Secrets drawn before key generation gives up: a set that refuses this many is not sound.
 const KEY_TRIES: usize = 100;
 
@@ -151,7 +150,7 @@ pub struct SecretKey {
 
 impl SecretKey {
     /// Draws a secret whose noise behaviour is acceptable: the probability that some orbit of
-    /// embeddings runs away during one batch, bounded for this very secret by [`crate::stability`], is
+    /// embeddings runs away during one batch, bounded for this very secret by [`crate::noise::runaway`], is
     /// at most 2^[`LOG2_P_FAIL`](crate::quality::LOG2_P_FAIL).
     ///
     /// # Errors

@@ -37,7 +37,7 @@
 //!   of the modulus consists of primes of the size the transform is fastest at.
 //! - Products are taken against a Frobenius image before any key switching.
 //! - Noise is budgeted in the mean square, and the failure probability that this leaves is bounded
-//!   for each key ([`stability`], [`quality`]) instead of assuming every embedding at its maximum.
+//!   for each key ([`runaway`](noise::runaway), [`quality`]) instead of assuming every embedding at its maximum.
 //!
 //! # Example
 //!
@@ -66,7 +66,6 @@
 #![forbid(unsafe_code)]
 
 mod aes;
-mod bound;
 mod card;
 mod chain;
 mod ciphertext;
@@ -75,41 +74,31 @@ mod codec;
 pub mod device;
 mod encrypt;
 mod error;
-mod evaluate;
-mod images;
 mod keys;
 mod keyswitch;
-mod lift;
 pub mod noise;
 mod params;
-mod plan;
 pub mod quality;
-mod residues;
-mod row_constant;
 pub mod scan;
 pub mod sets;
-pub mod stability;
-mod three_way;
-mod views;
 
 pub use aes::Aes;
 pub use aes::state::State;
 pub use aes::wrapped::{WrappedKey, WrappedKeyFile, Wrapping};
-pub use bound::{KEY_PEAK, worst_key_switch_spread};
 pub use ciphertext::{Ciphertext, Product, Summary};
-pub use circuit::{Axis, Circuit, Lift};
+pub use circuit::{
+    Axis, BgvBytes, Circuit, Descent, Evaluator, LIFT_LEVEL, Lift, LiftNoise, Lifted,
+};
 pub use codec::{
     batch_bytes, check_value, decode_batch, encode_batch, encode_value, most_value_bytes,
 };
 pub use error::{Error, Result};
-pub use evaluate::Evaluator;
 pub use homaes_scheme::Decrypted;
 pub use homaes_scheme::Reading;
 pub use homaes_scheme::Records;
 pub use keys::{EvalKey, EvalKeyFile, PublicKey, SecretKey};
-pub use lift::{Descent, LIFT_LEVEL, LiftNoise, Lifted};
+pub use noise::bound::{KEY_PEAK, worst_key_switch_spread};
 pub use params::{Chain, OneDigit, ParamSet, Params, ParamsError, Steps};
-pub use views::BgvBytes;
 
 #[cfg(test)]
 mod tests;

@@ -12,7 +12,7 @@
 //! so one base prime is dropped per round and the tail takes the fine steps; a switch drops some
 //! primes and adds others in one operation. A multiplication consumes one level; at level 1, a
 //! single prime, one last product fits without a switch in AES and in small rings; users' circuits are refused it where it cannot be
-//! proved right, which is so at n = 32768 ([`crate::bound`]).
+//! proved right, which is so at n = 32768 ([`crate::noise::bound`]).
 //!
 //! No level has the middle prime together with last or low, so no key needs them together either: a key-switching key comes in
 //! two parts, one for S0 and S2 modulo last, low, base and special primes, one for S1 modulo middle, base and special primes
@@ -53,15 +53,19 @@ pub(crate) const SECOND_CLASS: usize = 7;
 pub use crate::chain::{Chain, OneDigit, Steps};
 pub(crate) use crate::chain::{KeyPart, Tail};
 use crate::chain::{LAST, LOW, MIDDLE};
-pub(crate) use crate::plan::SwitchPlan;
 
 mod plans;
+pub(crate) mod residues;
+pub(crate) mod row_constant;
+pub(crate) mod switch_plan;
+
+pub(crate) use switch_plan::SwitchPlan;
 
 /// Bits by which a digit may exceed the special modulus used with it.
 ///
 /// Key-switching noise may then exceed the noise of the product it joins, but the switch that follows divides both:
 /// at S0 by 2^13.5, after which it is a few percent of the rounding noise ρ². In the sets whose digits all are that large it does so at S2
-/// too, behind x^127, where the linear layer follows before the switch. [`crate::stability`] counts both shares, and
+/// too, behind x^127, where the linear layer follows before the switch. [`crate::noise::runaway`] counts both shares, and
 /// `tests::key_switching_noise_has_the_shares_that_are_stated` bounds them.
 pub(crate) const DIGIT_EXCESS_BITS: f64 = 6.25;
 /// Most digits of a key.
@@ -354,7 +358,7 @@ impl Params {
     ///
     /// Eight quarters make up the axis e257, and four of them change the sign of the representative, which bytes do not feel.
     /// Reducing t·j modulo 8 and not 4 keeps the bytes of a column on embeddings whose rounding noises are independent
-    /// ([`crate::stability`]), at the price of twelve different steps instead of ten.
+    /// ([`crate::noise::runaway`]), at the price of twelve different steps instead of ten.
     pub(crate) fn column_step(&self, slope: usize, j: usize) -> [usize; 3] {
         let quarter = self.slots().run_len() / 4;
         [0, j % 4, quarter * (slope * j % 8)]

@@ -21,7 +21,7 @@ const TAIL: f64 = 16.0;
 
 /// Whether the noise of a batch stays below half the modulus, except with probability `2^-bits`, under every key of the set.
 pub fn settles<A: Arithmetic>(params: &Params<A>, bits: f64) -> bool {
-    // as in homaes_bgv::stability: every embedding carries the most that the good event allows, and the fresh noise of the output is far out
+    // as in homaes_bgv::noise::runaway: every embedding carries the most that the good event allows, and the fresh noise of the output is far out
     let (carried, fresh) = carried(params, 0.0, bits + 1.0);
     carried.is_some_and(|carried| {
         let (n, m) = (params.ring().n() as f64, params.ring().m());

@@ -12,8 +12,8 @@
 
 use crate::aes::state::State;
 use crate::ciphertext::{Ciphertext, History, Product};
+use crate::circuit::evaluate::{Evaluator, out_of_depth};
 use crate::error::{Error, Result};
-use crate::evaluate::{Evaluator, out_of_depth};
 use crate::keys::EvalKey;
 use homaes_aes::slp::tower;
 use homaes_aes::{BitEval, Direction, FoldedBits, Folding, Rounds};

@@ -3,10 +3,10 @@
 use crate::aes::placement::{from_slots, packed_slot, to_slots};
 use crate::aes::reuse::Origin;
 use crate::ciphertext::{Ciphertext, History, MODE_SUMMANDS};
+use crate::circuit::evaluate::Evaluator;
 use crate::device::{Device, Processor};
 use crate::encrypt::{Plaintext, without_key};
 use crate::error::{Error, Result};
-use crate::evaluate::Evaluator;
 use crate::keys::SecretKey;
 use crate::params::Params;
 use homaes_aes::{Block, Layout};

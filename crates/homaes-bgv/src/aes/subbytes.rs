@@ -12,8 +12,8 @@
 //! s·σ(s), which saves two switches per product.
 
 use crate::ciphertext::Ciphertext;
+use crate::circuit::evaluate::Evaluator;
 use crate::error::Result;
-use crate::evaluate::Evaluator;
 
 impl Evaluator<'_> {
     /// x^127 of every slot; from level 3r to level 3r - 2, with product noise.

@@ -2,7 +2,7 @@
 
 use super::{DIGIT_EXCESS_BITS, Params};
 use crate::chain::{KeyPart, Tail};
-use crate::plan::SwitchPlan;
+use crate::params::switch_plan::SwitchPlan;
 use homaes_rns::Gadget;
 
 impl Params {

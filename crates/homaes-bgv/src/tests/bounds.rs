@@ -657,7 +657,7 @@ fn three_fresh(seed: u8) -> (Fixture, [Ciphertext; 3]) {
 fn shared(f: &Fixture, a: &Ciphertext, b: &Ciphertext) -> bool {
     let level = a.level.min(b.level);
     let [a, b] = [a, b].map(|c| lowered(f, c, level).bound(&f.params));
-    let product = bound::product_bound(&f.params, &a, &b, 0);
+    let product = crate::circuit::bounds::product_bound(&f.params, &a, &b, 0);
     product.events() > a.events() + b.events()
 }
 

@@ -1,7 +1,7 @@
 //! Bits of bytes, and bits modulo 32.
 
 use super::*;
-use crate::lift::LiftNoise;
+use crate::circuit::lift::LiftNoise;
 use homaes_math::embed::squared_magnitudes;
 
 /// log2 of the root mean square over embeddings of μ = 2ν/t.

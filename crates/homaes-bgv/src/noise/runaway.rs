@@ -11,7 +11,7 @@
 //! without a sign. A sparse secret makes this worse at a few embeddings, the rounding noise of a
 //! switch being proportional to `1 + |s_j|²`, and `max |s_j|²` about ten times the mean.
 //! This module bounds the probability of that event from the embeddings of the actual key, so
-//! that key generation can refuse the rare bad ones ([`StabilityModel::accepts`]).
+//! that key generation can refuse the rare bad ones ([`RunawayModel::accepts`]).
 //!
 //! # The recursion
 //!
@@ -135,7 +135,7 @@ pub(crate) fn handed_on_limit(m: u32) -> f64 {
     f64::from(m) / 5.0
 }
 
-/// Bits below which [`StabilityModel::log2_p_runaway`] does not refine its bound.
+/// Bits below which [`RunawayModel::log2_p_runaway`] does not refine its bound.
 const FLOOR_BITS: f64 = 80.0;
 
 /// One of the ways to evaluate AES that a key must serve.
@@ -165,7 +165,7 @@ impl AesCircuit {
 
 /// Parameters of the evaluation whose failure probability is bounded.
 #[derive(Clone, Debug)]
-pub struct StabilityModel {
+pub struct RunawayModel {
     /// What is evaluated.
     pub circuit: AesCircuit,
     /// Bits dropped by the first switch of a round, under `x^3`.
@@ -193,7 +193,7 @@ pub struct StabilityModel {
     pub gains: LinearGains,
 }
 
-/// Outcome of [`StabilityModel::assess`].
+/// Outcome of [`RunawayModel::assess`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Assessment {
     /// log2 of the bound on the probability that any embedding runs away in one batch.
@@ -212,11 +212,11 @@ pub struct Assessment {
     pub handed_on: [f64; ORDERS],
 }
 
-/// Bits of security against failure that [`StabilityModel::accepts`] is normally asked for, and
+/// Bits of security against failure that [`RunawayModel::accepts`] is normally asked for, and
 /// that therefore holds for every accepted key.
 pub const ACCEPTANCE_BITS: f64 = 64.0;
 
-impl StabilityModel {
+impl RunawayModel {
     /// Model of a sliced AES encryption: drops of `d1`, `d2` and `dl` bits, input noise of canonical rms `2^fresh_bits`, key-switching noise of 1 % of the rounding
     /// noise's variance.
     #[must_use]

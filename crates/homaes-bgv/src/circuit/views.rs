@@ -1,9 +1,9 @@
 //! BGV as the byte view of `homaes-aes`.
 
-use crate::bound::Bound;
 use crate::ciphertext::{Ciphertext, History, Product};
+use crate::circuit::evaluate::Evaluator;
 use crate::error::{Error, Result};
-use crate::evaluate::Evaluator;
+use crate::noise::bound::Bound;
 use homaes_aes::ByteEval;
 
 /// One ciphertext as `slots` elements of GF(2^8), for circuits written against [`ByteEval`].

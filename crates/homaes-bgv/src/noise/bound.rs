@@ -1,6 +1,6 @@
 //! Bound on the noise of users' circuits, for every sequence of operations.
 //!
-//! [`crate::stability`] bounds one circuit, AES. A user's circuit is known only as it is evaluated, so every ciphertext carries a
+//! [`crate::noise::runaway`] bounds one circuit, AES. A user's circuit is known only as it is evaluated, so every ciphertext carries a
 //! [`Bound`] along, and an operation is refused if its result could not be decrypted with certainty: if the bound on the
 //! probability that it decrypts wrongly would exceed 2^[`LOG2_P_FAIL`].
 //!
@@ -60,7 +60,7 @@
 //!
 //! # What is proved and what is not
 //!
-//! The rules are proofs for the atoms as described. Approximations, as in [`crate::stability`]: noises at one embedding are normal;
+//! The rules are proofs for the atoms as described. Approximations, as in [`crate::noise::runaway`]: noises at one embedding are normal;
 //! roundings and digits of different families are independent (they are uncorrelated, and sums of n terms); complex conjugates of an atom at other
 //! embeddings are independent of it (their correlations are at most 2^-7 for m = 65535). Public summands,
 //! constants, operands and their order may be any, but are chosen without a look at the ciphertexts: who knows c1 can compute the errors of its rounding, and
@@ -69,23 +69,18 @@
 //! # Outputs of AES
 //!
 //! An output of AES in a byte layout is Z' + R: the rounding of its last switch, and what the last round hands on. The norms of Z' are
-//! bounded by [`crate::stability`] for every accepted key ([`handed_on_limit`]; those of higher orders by a truncation). Z' is a bounded
+//! bounded by [`crate::noise::runaway`] for every accepted key ([`handed_on_limit`]; those of higher orders by a truncation). Z' is a bounded
 //! factor with norms of its own: those of different ciphertexts are independent, its values at different embeddings are not, so
 //! its atom counts as one at all places ([`atoms::WHOLE`]). A state between rounds is bounded, by a truncation of R and
-//! stability's [`CARRIED_LIMIT`]. The probability is one *given* that AES went right, which has its own bound.
+//! that text's [`CARRIED_LIMIT`]. The probability is one *given* that AES went right, which has its own bound.
 
 mod atoms;
 mod form;
-mod operations;
 
-pub(crate) use form::Scalar;
-use form::{Form, LARGEST_LOG2};
-pub(crate) use operations::{
-    cubic_bound, image_bound, key_switch_variance_log2, lowered_bound, product_bound,
-    relinearized_bound,
-};
+use form::LARGEST_LOG2;
+pub(crate) use form::{Form, Scalar};
 
-use crate::stability::{self, CARRIED_LIMIT, handed_on_limit};
+use crate::noise::runaway::{self, CARRIED_LIMIT, handed_on_limit};
 use atoms::{Atoms, Correlation, WHOLE};
 use homaes_math::Ring;
 use homaes_math::sample::SIGMA;
@@ -274,13 +269,13 @@ fn with_normal(norms: &Norms, variance_log2: f64) -> Norms {
 }
 
 /// What a key switch or a rounding adds.
-struct Fresh {
+pub(crate) struct Fresh {
     /// log2 of the variance of key switching at the worst embedding, after the division; none if keys are not involved
-    key_switch_log2: f64,
+    pub(crate) key_switch_log2: f64,
     /// what determines the digits, with the Galois element under which they enter
-    digits: Vec<(Option<u64>, u64)>,
+    pub(crate) digits: Vec<(Option<u64>, u64)>,
     /// what determines the rounding
-    rounding: Option<u64>,
+    pub(crate) rounding: Option<u64>,
 }
 
 /// See the module's text. All numbers are logarithms to base 2.
@@ -291,9 +286,9 @@ pub(crate) struct Bound {
     atoms: Atoms,
     /// truncations in the history
     events: f64,
-    form: Form,
+    pub(crate) form: Form,
     /// log2 of a bound on the sum of the magnitudes of the form's coefficients
-    size: f64,
+    pub(crate) size: f64,
 }
 
 impl Bound {
@@ -350,11 +345,11 @@ impl Bound {
         let known = |m: usize| handed_on_limit(m as u32).log2() + model.rho_log2;
         // higher norms of what is truncated where it is exceeded with probability 2^-EVENT_BITS
         let bits = EVENT_BITS + (model.n / 2.0).log2();
-        let largest = (1..=stability::ORDERS)
+        let largest = (1..=runaway::ORDERS)
             .map(|m| known(m) + bits / (2 * m) as f64)
             .fold(f64::INFINITY, f64::min);
         let carried = core::array::from_fn(|at| {
-            let (m, most) = (at + 1, stability::ORDERS.min(at + 1));
+            let (m, most) = (at + 1, runaway::ORDERS.min(at + 1));
             let norm = (known(most) * most as f64 + largest * (m - most) as f64) / m as f64;
             plus(norm, public)
         });
@@ -376,7 +371,7 @@ impl Bound {
         }
     }
 
-    fn with_form(self, form: Form, size: f64) -> Self {
+    pub(crate) fn with_form(self, form: Form, size: f64) -> Self {
         Self { form, size, ..self }.named()
     }
 
@@ -540,7 +535,7 @@ impl Bound {
     }
 
     /// The noise of a product, whose form is not yet that of a ciphertext.
-    fn times(&self, other: &Self, model: &BoundModel) -> Self {
+    pub(crate) fn times(&self, other: &Self, model: &BoundModel) -> Self {
         let Some(atoms) = self.atoms.union(&other.atoms, true, &model.within) else {
             let smaller = self.largest_log2(model) < other.largest_log2(model);
             let (cut, kept) = if smaller {
@@ -566,7 +561,7 @@ impl Bound {
     }
 
     /// After the automorphism ζ -> ζ^`galois`; the form stays.
-    fn moved(&self, galois: u64, model: &BoundModel) -> Self {
+    pub(crate) fn moved(&self, galois: u64, model: &BoundModel) -> Self {
         Self {
             atoms: self.atoms.moved(galois, model.m),
             ..self.clone()
@@ -574,7 +569,7 @@ impl Bound {
     }
 
     /// After a division by 2^`drop`.
-    fn divided(&self, drop: f64, fresh: &Fresh, model: &BoundModel) -> Self {
+    pub(crate) fn divided(&self, drop: f64, fresh: &Fresh, model: &BoundModel) -> Self {
         let divided = |norms: &Norms| norms.map(|x| x - drop);
         let carried = Self {
             clean: divided(&self.clean),

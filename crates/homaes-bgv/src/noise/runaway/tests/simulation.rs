@@ -2,7 +2,7 @@
 
 use super::super::gains::{BYTES, value};
 use super::super::recursion::Recursion;
-use super::super::{KeyProfile, StabilityModel, TAPS};
+use super::super::{KeyProfile, RunawayModel, TAPS};
 use super::lifts;
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
@@ -46,7 +46,7 @@ pub(super) struct Simulated {
 
 impl Simulated {
     pub(super) fn new(
-        model: &StabilityModel,
+        model: &RunawayModel,
         key: &KeyProfile,
         index: usize,
         correlated: bool,

@@ -5,7 +5,7 @@ use super::moments::{
     Law, Norms, ORDERS, normal_norms, normal_of_variance, raise, sum_of_independent, weighted_sum,
 };
 use super::profile::STEPS;
-use super::{KeyProfile, StabilityModel, TAPS};
+use super::{KeyProfile, RunawayModel, TAPS};
 use std::array::from_fn;
 
 /// Bound on the covariance of the rounding noises of four embeddings that differ along the axis of
@@ -31,7 +31,7 @@ type Column = [Norms; BYTES];
 
 /// The recursion of one model under one key.
 pub(super) struct Recursion<'a> {
-    model: &'a StabilityModel,
+    model: &'a RunawayModel,
     key: &'a KeyProfile,
     /// `D_1` and `D_2`.
     ratios: [f64; 2],
@@ -43,7 +43,7 @@ pub(super) struct Recursion<'a> {
 
 /// The orbits that exchange noise, one after the other.
 pub(super) struct Component {
-    /// Variances of the rounding noise, over `ρ²`; key switching adds to them ([`StabilityModel::ks_switched`]).
+    /// Variances of the rounding noise, over `ρ²`; key switching adds to them ([`RunawayModel::ks_switched`]).
     pub(super) kappa: Vec<f64>,
     pub(super) class: Vec<u32>,
     /// Positions of `ρ^l κ^c` times each position, by `l - 1`; empty without a packed layout.
@@ -53,7 +53,7 @@ pub(super) struct Component {
 }
 
 impl<'a> Recursion<'a> {
-    pub(super) fn new(model: &'a StabilityModel, key: &'a KeyProfile) -> Self {
+    pub(super) fn new(model: &'a RunawayModel, key: &'a KeyProfile) -> Self {
         let unit = key.unit();
         Self {
             model,
@@ -138,7 +138,7 @@ impl<'a> Recursion<'a> {
 
     /// Norms of `|Z'|` after the last round, the largest of any position, if the carried-in noise is at most `carried`. The outputs of
     /// different bytes are independent then: each comes from one byte. So they are under every key whose errors are not larger
-    /// than [`StabilityModel::ks_worst`].
+    /// than [`RunawayModel::ks_worst`].
     pub(super) fn handed_on(&self, component: &Component, carried: &[f64]) -> Norms {
         let n = self.key.orbit_len();
         let (switched, unswitched) = self.model.ks_worst;

@@ -43,12 +43,12 @@ fn profile(seed: u64) -> KeyProfile {
     profile_in(65535, 256, seed)
 }
 
-fn model(d: f64, dl: f64) -> StabilityModel {
-    StabilityModel::aes([d, d, dl], 10, 10.7, LinearGains::new(&lifts()))
+fn model(d: f64, dl: f64) -> RunawayModel {
+    RunawayModel::aes([d, d, dl], 10, 10.7, LinearGains::new(&lifts()))
 }
 
 /// The same with `D = 8.6` and `w = 2^-8.6` for any unit.
-fn model_of(unit: f64) -> StabilityModel {
+fn model_of(unit: f64) -> RunawayModel {
     model(unit + 3.1, unit + 8.6)
 }
 
@@ -231,7 +231,7 @@ fn moments_of_known_laws() {
 }
 
 /// A key and a model whose noise is not far from running away.
-fn tight(circuit: AesCircuit) -> (KeyProfile, StabilityModel) {
+fn tight(circuit: AesCircuit) -> (KeyProfile, RunawayModel) {
     let key = profile_in(65535, 16, 3);
     let unit = key.unit().log2();
     let mut model = model(unit + 1.6, unit + 6.0).with_circuit(circuit);

@@ -1,7 +1,8 @@
 //! Moments of the noise of lifted bits at one embedding.
 
 use super::{LIFT_LEVEL, MOST};
-use crate::bound::{KEY_PEAK, key_switch_variance_log2};
+use crate::circuit::bounds::key_switch_variance_log2;
+use crate::noise::bound::KEY_PEAK;
 use crate::params::{Params, SwitchPlan};
 use homaes_rns::log2;
 

@@ -50,7 +50,7 @@ fn pow(base: u64, mut e: u64) -> u64 {
 pub(super) const LARGEST_LOG2: f64 = 20.0;
 
 /// Automorphisms σ_{2^k} whose images are kept: those of products, without a key switch.
-const IMAGES: usize = crate::keys::PRODUCT_KEYS;
+const IMAGES: usize = crate::chain::PRODUCT_KEYS;
 
 /// The images of an element of Z\[ζ_m\] and of its conjugates under σ_{2^k}, and log2 of the sum of its coefficients' magnitudes.
 #[derive(Clone, Copy, Debug, PartialEq)]

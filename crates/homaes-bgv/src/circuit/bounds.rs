@@ -1,6 +1,6 @@
 //! The bounds of the operations of [`crate::Evaluator`], and the names of the noises they add.
 
-use super::{Bound, Form, Fresh, hash, worst_key_switch_spread};
+use crate::noise::bound::{Bound, Form, Fresh, hash, worst_key_switch_spread};
 use crate::params::{Params, SwitchPlan};
 use homaes_rns::Digit;
 

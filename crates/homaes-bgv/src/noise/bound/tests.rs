@@ -135,7 +135,7 @@ fn what_aes_hands_on_counts_once() {
     // between rounds nothing is known but a limit
     let between = Bound::of_aes(&model, hash(&1), false, 0);
     assert!(between.atoms.is_empty() && between.largest_log2(&model) > x.norm(ORDERS - 1));
-    // orders beyond those of stability: between the last known one and the limit
+    // orders beyond those of `runaway`: between the last known one and the limit
     let norm = |q: usize| x.rest[q - 1] - model.rho_log2;
     assert!((norm(32) - (32.0f64 / 5.0).log2()).abs() < 1e-9);
     assert!((33..=ORDERS).all(|q| norm(q) > norm(q - 1) && norm(q) < 5.0));

@@ -10,12 +10,13 @@
 //!
 //! The key for s³ covers the levels of users' circuits only ([`Params::rotation_level`](crate::Params::rotation_level)).
 
-use crate::bound::{Bound, cubic_bound, relinearized_bound};
 use crate::ciphertext::{Ciphertext, History};
+use crate::circuit::bounds::{cubic_bound, relinearized_bound};
+use crate::circuit::evaluate::Evaluator;
 use crate::error::{Error, Result};
-use crate::evaluate::Evaluator;
 use crate::keys::Target;
 use crate::keyswitch::{Addend, Post, Shape, Summands};
+use crate::noise::bound::Bound;
 use crate::params::{Params, SwitchPlan};
 use homaes_math::kernel::{self, Tensor};
 use homaes_rns::Poly;

@@ -34,7 +34,7 @@ pub fn accepts_bits(model: &SwitchedBits, key: &KeyProfile, bits: f64, modulus_b
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bound::KEY_PEAK;
+    use crate::noise::bound::KEY_PEAK;
     use crate::{Params, quality, sets};
     use homaes_aes::Direction;
     use rand_chacha::ChaCha20Rng;

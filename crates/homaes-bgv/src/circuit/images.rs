@@ -4,10 +4,10 @@
 //! constants, summing before switching down), and a constant is folded into the key of its σ_i, so
 //! that a word of the sum is one inner product.
 
-use crate::bound::image_bound;
 use crate::ciphertext::Ciphertext;
+use crate::circuit::bounds::image_bound;
+use crate::circuit::evaluate::Evaluator;
 use crate::error::Result;
-use crate::evaluate::Evaluator;
 use crate::keys::{EvalKey, Target};
 use crate::keyswitch::{Addend, KeyPoly, Post, Shape, Summands, SwitchKey};
 use crate::noise::Noise;

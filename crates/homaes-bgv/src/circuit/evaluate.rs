@@ -3,16 +3,17 @@
 //! [`Evaluator`] is the set of operations under one evaluation key, for AES in all layouts and for users' own circuits. The rounds of
 //! [`crate::aes::sliced`] fuse several of them into one pass of [`crate::keyswitch`].
 
-use crate::bound::{Bound, Scalar, lowered_bound, product_bound, relinearized_bound};
 use crate::ciphertext::{Ciphertext, History, Product};
+use crate::circuit::bounds::{lowered_bound, product_bound, relinearized_bound};
 use crate::device::{Device, Processor};
 use crate::encrypt::{encode, largest_embedding_log2, padded, plain_coefficients, trivial};
 use crate::error::{Error, Result};
 use crate::keys::{EvalKey, Target};
 use crate::keyswitch::{Addend, Factors, Pass, Post, Shape, Summands};
 use crate::noise::Noise;
+use crate::noise::bound::{Bound, Scalar};
+use crate::params::row_constant;
 use crate::params::{Params, SwitchPlan};
-use crate::row_constant;
 use homaes_aes::EvalError;
 use homaes_math::kernel::{self, Tensor};
 use homaes_rns::Poly;

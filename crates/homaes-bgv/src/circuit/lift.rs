@@ -33,16 +33,17 @@
 //! the switch. R_i are circular normal of variance κρ² and independent, B is what the first switch hands on. [`LiftNoise`] has
 //! the moments of X_i of all even orders, in closed form, under that description. Source: none; the lift is not in the papers.
 
-use crate::bound::{Bound, Scalar, image_bound};
 use crate::chain::Steps;
 use crate::ciphertext::{Ciphertext, History};
+use crate::circuit::bounds::image_bound;
 use crate::circuit::combined;
+use crate::circuit::evaluate::{Evaluator, out_of_depth, row_powers};
+use crate::circuit::images::Image;
 use crate::error::{Error, Result};
-use crate::evaluate::{Evaluator, out_of_depth, row_powers};
-use crate::images::Image;
 use crate::keys::{SecretKey, Target};
 use crate::keyswitch::{Post, Summands};
 use crate::noise::Noise;
+use crate::noise::bound::{Bound, Scalar};
 use crate::params::{Params, SwitchPlan};
 use homaes_aes::gf256;
 use homaes_math::{Transform, Words};
