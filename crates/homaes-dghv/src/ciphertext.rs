@@ -6,9 +6,7 @@ use crate::keys::SecretKey;
 use crate::noise::Noise;
 use crate::params::Params;
 use crate::prime::{Prime, Secret};
-use homaes_math::integer::natural::{
-    add_assign, bits_from, set_bits, sub_assign, subtract_if_not_less,
-};
+use homaes_math::natural::{add_assign, bits_from, set_bits, sub_assign, subtract_if_not_less};
 use homaes_math::sample::Seed;
 use homaes_math::torus;
 use homaes_scheme::{Owner, misfit};
@@ -265,7 +263,7 @@ fn split(p: &Prime, c: &[u64]) -> (f64, f64) {
     bits_from(&rounded, bits, &mut quotient);
     // 2c - Mp, then plus M, halved
     let mut multiple = vec![0; p.words().len() + 3];
-    homaes_math::integer::natural::product(p.words(), &quotient, &mut multiple);
+    homaes_math::natural::product(p.words(), &quotient, &mut multiple);
     let mut rest = twice_size.clone();
     rest.resize(multiple.len().max(rest.len()), 0);
     let borrow = sub_assign(&mut rest, &multiple);

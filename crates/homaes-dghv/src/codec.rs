@@ -23,7 +23,7 @@ use crate::params::Params;
 use crate::state::{BITS, State};
 use crate::wrapped::{WrappedKey, WrappedKeyFile, key_level};
 use homaes_aes::{Direction, KeySize, Layout};
-use homaes_math::integer::natural::{bit_length, words_of};
+use homaes_math::natural::{bit_length, words_of};
 use homaes_math::sample::Seed;
 use homaes_scheme::read::{self, SEED_BYTES};
 use homaes_scheme::{Bodies, FieldError, Misfit, Owner, Record, Records, Wrapped};

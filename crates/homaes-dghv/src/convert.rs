@@ -14,12 +14,10 @@ use crate::eval_key::{Part, t_words, terms_of, z_words};
 use crate::meter::{Meter, Stage};
 use crate::params::{LANES, LIMB, Params};
 use crate::rows::unpack_lanes;
-use homaes_math::integer::natural::{
-    add_assign, bits_from, set_bits, sub_assign, truncate, words_of,
-};
 use homaes_math::integer::{
     Form, Lanes, Reducer, Spectrum, carry_limbs, limbs_of_words, words_of_limbs,
 };
+use homaes_math::natural::{add_assign, bits_from, set_bits, sub_assign, truncate, words_of};
 use homaes_math::sample::Seed;
 use homaes_scheme::{Bodies, Cancel};
 use rayon::prelude::*;

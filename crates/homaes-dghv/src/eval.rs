@@ -9,7 +9,7 @@ use crate::meter::{Meter, Stage};
 use crate::params::{LANES, Params};
 use crate::rows::unpack_lanes;
 use homaes_math::integer::Form;
-use homaes_math::integer::natural::{add_assign, set_bits};
+use homaes_math::natural::{add_assign, set_bits};
 use homaes_math::sample::Seed;
 use homaes_scheme::{Bodies, Cancel, FieldError, Owner};
 use homaes_wire::{Decoder, KeyId};
@@ -67,7 +67,7 @@ impl Learnt {
         match part {
             Part::Modulus => {
                 let words = take_words(body)?;
-                let bits = homaes_math::integer::natural::bit_length(&words);
+                let bits = homaes_math::natural::bit_length(&words);
                 let gamma = params.set().gamma;
                 if !(gamma - 1..=gamma).contains(&bits) {
                     return Err(FieldError::new("bits of x0", bits as u64, gamma as u64).into());

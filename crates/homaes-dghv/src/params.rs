@@ -5,8 +5,8 @@ use crate::noise::{Noise, NoiseModel};
 use crate::sets::ParamSet;
 use homaes_aes::KeySize;
 use homaes_math::Backend;
-use homaes_math::integer::natural::words_of;
 use homaes_math::integer::{Accumulation, Convolution};
+use homaes_math::natural::words_of;
 use homaes_scheme::{DigestBuilder, SetId};
 use std::sync::Arc;
 

@@ -18,7 +18,7 @@ use crate::keys::f_of;
 use crate::rns::quotient;
 use crate::sets::{ParamSet, Variant};
 use crt::{Crt, Reduction};
-use homaes_math::integer::natural::inverse_of_word;
+use homaes_math::natural::inverse_of_word;
 use homaes_math::prime::largest_primes;
 use homaes_math::{Ring, Words, kernel};
 use homaes_rns::grouped::{Shape, inner_products};

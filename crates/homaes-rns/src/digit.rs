@@ -3,7 +3,7 @@
 use crate::convert::{Axes, Target, convert};
 use crate::meter::{Meter, Stage};
 use crate::pool::Pool;
-use homaes_math::halves::{self, HALF_BITS};
+use homaes_math::packed_limbs::{self, HALF_BITS};
 use homaes_math::rns::Conversion;
 use homaes_math::transform::Source;
 use homaes_math::{Modulus, Words};
@@ -89,7 +89,7 @@ impl Digit {
                 assert!(!self.owns(at), "a prime of the digit");
                 let (ring, m) = (pool.ring(), pool.modulus(prime));
                 meter.time(Stage::Conversion, || {
-                    halves::centred(ring, m, source, &coefficients.y[self.own[0]], out);
+                    packed_limbs::centred(ring, m, source, &coefficients.y[self.own[0]], out);
                 });
                 meter.time(Stage::Transform, || match axes {
                     Axes::All => pool.transform(prime).forward(out),
@@ -164,7 +164,7 @@ impl Coefficients {
         if let Some(source) = &digit.single {
             let y = &mut self.y[digit.own[0]];
             let mut packed = Words::scratch(ring.n() / 2);
-            halves::pack(ring, source, y, &mut packed);
+            packed_limbs::pack(ring, source, y, &mut packed);
             *y = packed;
             self.v.push(Words::scratch(0));
             return;

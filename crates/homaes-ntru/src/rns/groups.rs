@@ -12,7 +12,7 @@ use crate::sets::Variant;
 use homaes_math::prime::largest_primes;
 use homaes_math::rns::Conversion;
 use homaes_math::transform::Source;
-use homaes_math::{Modulus, Ring, Words, halves};
+use homaes_math::{Modulus, Ring, Words, packed_limbs};
 use homaes_rns::grouped::{Shape, inner_products};
 use homaes_rns::{Coefficients, Division, Meter, Poly, Pool, Stage};
 use homaes_scheme::Cancel;
@@ -132,7 +132,7 @@ impl Rns {
         let digit = |element: usize, number: usize, t: usize, out: &mut Words| {
             let (m, source) = (auxiliary.modulus(t), pool.modulus(plan.from[number]));
             meter.time(Stage::Conversion, || {
-                halves::centred(ring, m, source, digits[element].words(number), out);
+                packed_limbs::centred(ring, m, source, digits[element].words(number), out);
             });
             meter.time(Stage::Transform, || auxiliary.transform(t).forward(out));
         };

@@ -2,7 +2,7 @@
 
 use super::super::{Fourier, GROUP};
 use super::EIGHTHS;
-use crate::lanes::{Complex, LANES, Lanes, array};
+use crate::float_lanes::{Complex, LANES, Lanes, array};
 
 /// See [`Fourier::multiply_add`].
 #[inline(always)]

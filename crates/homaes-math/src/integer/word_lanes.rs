@@ -65,7 +65,7 @@ macro_rules! by_halves {
     () => {
         /// w, and q = ⌊w·2^52/p⌋
         type Factor = [Self; 2];
-        type Prime = $crate::integer::lanes::Montgomery<Self>;
+        type Prime = $crate::integer::word_lanes::Montgomery<Self>;
         /// of the halves
         type Sum = [Self; 2];
 
@@ -81,7 +81,7 @@ macro_rules! by_halves {
 
         #[inline(always)]
         fn prime(m: &$crate::modulus::Modulus) -> Self::Prime {
-            $crate::integer::lanes::Montgomery::new(m)
+            $crate::integer::word_lanes::Montgomery::new(m)
         }
 
         #[inline(always)]

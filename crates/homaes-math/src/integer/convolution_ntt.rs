@@ -10,7 +10,7 @@
 #![allow(clippy::needless_range_loop, reason = "one position in several arrays")]
 
 use super::dft::{Dft, Roots};
-use super::lanes::{Consts, LANES, Lanes};
+use super::word_lanes::{Consts, LANES, Lanes};
 use crate::modulus::{Modulus, Shoup};
 
 /// Columns that the first step takes at a time: two cache lines.

@@ -15,11 +15,11 @@
 //! sums of two products cost five multiplications where two products cost six ([`pairs`]). On the axis of 17 the product is joined with the
 //! correlation on the axis of 5 of the lanes, as a 4 × 4 matrix ([`five`]).
 
-use super::Tables as Plain;
-use super::avx512::{TensorPart, set1, stream, sub_if_ge};
+use super::{TensorPart, set1, stream, sub_if_ge};
+use crate::float_lanes::array;
 use crate::kernel::Tensor;
-use crate::lanes::array;
 use crate::modulus::{MASK, Modulus, Shoup};
+use crate::simd::Tables as Plain;
 use crate::transform::{Kernels, Source};
 use core::arch::x86_64::*;
 
@@ -40,7 +40,7 @@ pub(crate) struct Tables {
 }
 
 impl Tables {
-    pub(super) fn new(m: &Modulus, plain: Plain, k: &Kernels) -> Self {
+    pub(in crate::simd) fn new(m: &Modulus, plain: Plain, k: &Kernels) -> Self {
         let middle = plain.middle257.as_chunks::<16>().0.iter();
         let pairs = middle.flat_map(|middle| {
             (0..8).map(|j| {
@@ -338,7 +338,7 @@ unsafe fn five(k: &Consts, matrix: &[[[u64; 8]; 2]; 4], a: __m512i) -> __m512i {
 /// # Safety
 /// The processor must have AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
-pub(super) unsafe fn rows(m: &Modulus, t: &Tables, rows: &mut [u64]) {
+pub(in crate::simd) unsafe fn rows(m: &Modulus, t: &Tables, rows: &mut [u64]) {
     let source = rows.as_ptr();
     // SAFETY: the processor has the features, and a vector is read before it is written.
     unsafe {
@@ -410,7 +410,7 @@ unsafe fn rows_of(m: &Modulus, t: &Tables, out: &mut [u64], load: impl Fn(usize)
 /// # Safety
 /// The processor must have AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
-pub(super) unsafe fn columns(m: &Modulus, t: &Tables, a: &mut [u64]) {
+pub(in crate::simd) unsafe fn columns(m: &Modulus, t: &Tables, a: &mut [u64]) {
     // SAFETY: the processor has the features.
     unsafe {
         let k = Consts::new(m);
@@ -423,7 +423,7 @@ pub(super) unsafe fn columns(m: &Modulus, t: &Tables, a: &mut [u64]) {
 /// # Safety
 /// The processor must have AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
-pub(super) unsafe fn columns_plus(
+pub(in crate::simd) unsafe fn columns_plus(
     m: &Modulus,
     t: &Tables,
     source: &[u64],
@@ -468,7 +468,7 @@ unsafe fn columns_scaled(m: &Modulus, t: &Tables, c: Shoup, a: &mut [u64]) {
 /// # Safety
 /// The processor must have AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
-pub(super) unsafe fn transform_scaled(
+pub(in crate::simd) unsafe fn transform_scaled(
     m: &Modulus,
     t: &Tables,
     source: Source<'_>,
@@ -558,7 +558,7 @@ unsafe fn axis257(
 /// # Safety
 /// The processor must have AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
-pub(super) unsafe fn some_columns(
+pub(in crate::simd) unsafe fn some_columns(
     m: &Modulus,
     t: &Tables,
     a: &[u64],

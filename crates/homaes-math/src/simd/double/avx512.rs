@@ -1,6 +1,6 @@
 //! The kernels in double precision for AVX-512 F, where there are no 52-bit integer products.
 
-use super::double::Doubles;
+use super::Doubles;
 use core::arch::x86_64::*;
 use core::ops::{Add, Mul, Sub};
 
@@ -168,4 +168,4 @@ impl Doubles<1> for Avx512 {
     }
 }
 
-super::double_kernels::kernels!(Avx512, 1, "avx512f");
+super::compiled::kernels!(Avx512, 1, "avx512f");

@@ -1,4 +1,4 @@
-//! Multiply-accumulate kernels in double precision, on the numbers of [`super::double`].
+//! Multiply-accumulate kernels in double precision, on the numbers of [`super`].
 //!
 //! Lazy words are loaded as x - p, within p. A sum of products x·y is kept in two doubles ([`Sum`]). The first begins at [`WIDE`] = 1.5 · 2^100, so that adding a
 //! product in one rounding leaves a multiple of 2^48; the second collects what the roundings left off:
@@ -21,10 +21,10 @@
     reason = "iterators would push sums to memory"
 )]
 
-use super::double::{Consts, Doubles, Factor, centred_words};
+use super::{Consts, Doubles, Factor, centred_words};
+use crate::float_lanes::array;
 use crate::kernel::{self, Combination, MAX_SOURCES, RowTerm, Tensor, Term};
 use crate::key_limb::{self, KeyLimb};
-use crate::lanes::array;
 use crate::modulus::{Modulus, Shoup};
 use crate::ring::{GaloisMap, Ring};
 use core::ops::Range;
@@ -190,7 +190,7 @@ struct RowPointers<'a, M, const J: usize, const H: usize> {
 
 /// See [`crate::kernel::inner_product`].
 #[inline(always)]
-pub(super) unsafe fn inner_product<V: Doubles<H>, const H: usize>(
+pub(in crate::simd) unsafe fn inner_product<V: Doubles<H>, const H: usize>(
     ring: &Ring,
     m: &Modulus,
     terms: &[Term<'_>],
@@ -343,7 +343,7 @@ unsafe fn sums_of_terms<V: Doubles<H>, K: Key, const J: usize, const H: usize>(
 
 /// See [`crate::kernel::row_sums`].
 #[inline(always)]
-pub(super) unsafe fn row_sums<V: Doubles<H>, const H: usize>(
+pub(in crate::simd) unsafe fn row_sums<V: Doubles<H>, const H: usize>(
     ring: &Ring,
     m: &Modulus,
     x: &[u64],
@@ -377,7 +377,7 @@ pub(super) unsafe fn row_sums<V: Doubles<H>, const H: usize>(
 
 /// See [`crate::kernel::tensor`].
 #[inline(always)]
-pub(super) unsafe fn tensor<V: Doubles<H>, const H: usize>(
+pub(in crate::simd) unsafe fn tensor<V: Doubles<H>, const H: usize>(
     ring: &Ring,
     m: &Modulus,
     t: &Tensor<'_>,
@@ -393,7 +393,7 @@ pub(super) unsafe fn tensor<V: Doubles<H>, const H: usize>(
 
 /// See [`crate::kernel::tensor_part`].
 #[inline(always)]
-pub(super) unsafe fn tensor_part<V: Doubles<H>, const H: usize>(
+pub(in crate::simd) unsafe fn tensor_part<V: Doubles<H>, const H: usize>(
     ring: &Ring,
     m: &Modulus,
     t: &Tensor<'_>,
@@ -443,7 +443,7 @@ unsafe fn times_image<V: Doubles<H>, const N: usize, const H: usize>(
 
 /// See [`crate::kernel::product`].
 #[inline(always)]
-pub(super) unsafe fn product<V: Doubles<H>, const H: usize>(
+pub(in crate::simd) unsafe fn product<V: Doubles<H>, const H: usize>(
     m: &Modulus,
     [x, y]: [[&[u64]; 2]; 2],
     c: Shoup,
@@ -473,7 +473,7 @@ pub(super) unsafe fn product<V: Doubles<H>, const H: usize>(
 
 /// See [`crate::kernel::dot`].
 #[inline(always)]
-pub(super) unsafe fn dot<V: Doubles<H>, const H: usize>(
+pub(in crate::simd) unsafe fn dot<V: Doubles<H>, const H: usize>(
     m: &Modulus,
     terms: &[[&[u64]; 2]],
     add: bool,
@@ -487,7 +487,7 @@ pub(super) unsafe fn dot<V: Doubles<H>, const H: usize>(
 
 /// See [`crate::kernel::dots`].
 #[inline(always)]
-pub(super) unsafe fn dots<V: Doubles<H>, const H: usize>(
+pub(in crate::simd) unsafe fn dots<V: Doubles<H>, const H: usize>(
     m: &Modulus,
     x: &[&[&[u64]]],
     [y, next]: [&[&[u64]]; 2],
@@ -582,7 +582,7 @@ const TARGETS: usize = 4;
 
 /// See [`crate::kernel::combine`].
 #[inline(always)]
-pub(super) unsafe fn combine<V: Doubles<H>, const H: usize>(
+pub(in crate::simd) unsafe fn combine<V: Doubles<H>, const H: usize>(
     combinations: &[Combination<'_>],
     sources: &[&[u64]],
     out: &mut [&mut [u64]],
@@ -644,9 +644,9 @@ unsafe fn combine_of<V: Doubles<H>, const G: usize, const H: usize>(
     }
 }
 
-/// See [`crate::halves::dot`].
+/// See [`crate::packed_limbs::dot`].
 #[inline(always)]
-pub(super) unsafe fn dot_halves<V: Doubles<H>, const H: usize>(
+pub(in crate::simd) unsafe fn dot_halves<V: Doubles<H>, const H: usize>(
     m: &Modulus,
     terms: &[[&[u64]; 2]],
     add: bool,

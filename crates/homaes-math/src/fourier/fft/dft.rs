@@ -1,6 +1,6 @@
 //! Transforms of two, four and eight points: the butterflies of every pass.
 
-use crate::lanes::{Complex, Lanes, array};
+use crate::float_lanes::{Complex, Lanes, array};
 use core::f64::consts::FRAC_1_SQRT_2;
 
 /// r-point transform of positive sign of x_a w_a: Σ_a x_a w_a e^(2πi·ia/r). `w[0]` is 1 and not read.

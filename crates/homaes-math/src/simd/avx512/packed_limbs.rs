@@ -1,35 +1,40 @@
 //! Kernels on limbs that are packed in halves, in AVX-512 IFMA.
 
-use super::avx512::{Consts, load, set1, store, sub_if_ge};
-use crate::halves::{self, Centring};
+use super::{Consts, load, set1, store, sub_if_ge};
 use crate::modulus::Modulus;
+use crate::packed_limbs::{self as portable, Centring};
 use core::arch::x86_64::*;
 
 /// # Safety
 /// The processor must have AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
-pub(super) unsafe fn pack(m: &Modulus, words: &[u64], out: &mut [u64]) {
-    halves::pack_words(m, words, out);
+pub(in crate::simd) unsafe fn pack(m: &Modulus, words: &[u64], out: &mut [u64]) {
+    portable::pack_words(m, words, out);
 }
 
 /// # Safety
 /// The processor must have AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
-pub(super) unsafe fn unpack(halves: &[u64], out: &mut [u64]) {
-    halves::unpack_words(halves, out);
+pub(in crate::simd) unsafe fn unpack(halves: &[u64], out: &mut [u64]) {
+    portable::unpack_words(halves, out);
 }
 
 /// # Safety
 /// The processor must have AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
-pub(super) unsafe fn add_halves(m: &Modulus, a: &[u64], b: &[u64], out: &mut [u64]) {
-    halves::add_words(m, a, b, out);
+pub(in crate::simd) unsafe fn add_halves(m: &Modulus, a: &[u64], b: &[u64], out: &mut [u64]) {
+    portable::add_words(m, a, b, out);
 }
 
 /// # Safety
 /// The processor must have AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
-pub(super) unsafe fn centred(m: &Modulus, source: &Modulus, halves: &[u64], out: &mut [u64]) {
+pub(in crate::simd) unsafe fn centred(
+    m: &Modulus,
+    source: &Modulus,
+    halves: &[u64],
+    out: &mut [u64],
+) {
     let words = halves.len();
     assert!(words.is_multiple_of(8) && out.len() == 2 * words);
     let Centring { half, factor, less } = Centring::new(m, source);
@@ -55,7 +60,12 @@ pub(super) unsafe fn centred(m: &Modulus, source: &Modulus, halves: &[u64], out:
 /// # Safety
 /// The processor must have AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
-pub(super) unsafe fn dot_halves(m: &Modulus, terms: &[[&[u64]; 2]], add: bool, out: &mut [u64]) {
+pub(in crate::simd) unsafe fn dot_halves(
+    m: &Modulus,
+    terms: &[[&[u64]; 2]],
+    add: bool,
+    out: &mut [u64],
+) {
     let words = out.len() / 2;
     assert!(words.is_multiple_of(8) && out.len() == 2 * words);
     assert!(
@@ -95,11 +105,11 @@ pub(super) unsafe fn dot_halves(m: &Modulus, terms: &[[&[u64]; 2]], add: bool, o
 /// # Safety
 /// The processor must have AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
-pub(super) unsafe fn sums_of_halves(
+pub(in crate::simd) unsafe fn sums_of_halves(
     m: &Modulus,
     sources: &[&[u64]],
     rows: &[Vec<u16>],
     out: &mut [&mut [u64]],
 ) {
-    halves::sums_of_rows(m, sources, rows, out);
+    portable::sums_of_rows(m, sources, rows, out);
 }

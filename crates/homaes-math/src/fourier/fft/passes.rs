@@ -4,7 +4,7 @@ use super::super::{Digits, Fourier, GROUP};
 use super::Root;
 use super::dft::{dft, inverse_dft};
 use super::digits::{Plain, RoughDigit, Source, Torus, add_torus, fine_digits};
-use crate::lanes::{Complex, LANES, Lanes, array};
+use crate::float_lanes::{Complex, LANES, Lanes, array};
 
 /// The first pass, with the function for this degree: `$pass::<V, R, STEP>($args)` for R blocks of STEP vectors each. Lengths that are
 /// known to the compiler spare a check before every access.

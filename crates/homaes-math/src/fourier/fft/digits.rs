@@ -1,7 +1,7 @@
 //! Between words of the torus and the numbers that are transformed: fractions and digits on the way in, rounding on the way back.
 
 use super::super::Digits;
-use crate::lanes::{LANES, Lanes};
+use crate::float_lanes::{LANES, Lanes};
 
 /// Adding and subtracting it rounds numbers below 2^51 to integers.
 const ROUNDER: f64 = 1.5 * (1u64 << 52) as f64;

@@ -2,7 +2,7 @@
 //!
 //! Sound because every processor of the architecture has the instructions; all accesses go through references to arrays.
 
-use crate::lanes::{LANES, Lanes, array};
+use crate::float_lanes::{LANES, Lanes, array};
 use core::arch::aarch64::*;
 use core::arch::asm;
 use core::ops::{Add, Mul, Sub};

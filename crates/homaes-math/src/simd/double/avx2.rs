@@ -1,6 +1,6 @@
 //! The kernels in double precision for AVX2 with FMA.
 
-use super::double::Doubles;
+use super::Doubles;
 use core::arch::x86_64::*;
 use core::ops::{Add, Mul, Sub};
 
@@ -180,4 +180,4 @@ impl Doubles<2> for Avx2 {
     }
 }
 
-super::double_kernels::kernels!(Avx2, 2, "avx2,fma");
+super::compiled::kernels!(Avx2, 2, "avx2,fma");

@@ -1,6 +1,6 @@
 //! Readings of slots: sums over rows, and residues on the torus.
 
-use super::avx512::{Consts, VectorMap, load, set1, store, sub_if_ge};
+use super::{Consts, VectorMap, load, set1, store, sub_if_ge};
 use crate::modulus::Modulus;
 use crate::ring::{GaloisMap, Ring};
 use core::arch::x86_64::*;
@@ -13,7 +13,7 @@ const PAIR: usize = 2;
 /// # Safety
 /// The processor must have AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
-pub(super) unsafe fn row_sums(
+pub(in crate::simd) unsafe fn row_sums(
     ring: &Ring,
     m: &Modulus,
     x: &[u64],
@@ -66,7 +66,12 @@ pub(super) unsafe fn row_sums(
 /// # Safety
 /// The processor must have AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
-pub(super) unsafe fn to_torus(m: &Modulus, x: &[u64], [shift, factor]: [u64; 2], out: &mut [u64]) {
+pub(in crate::simd) unsafe fn to_torus(
+    m: &Modulus,
+    x: &[u64],
+    [shift, factor]: [u64; 2],
+    out: &mut [u64],
+) {
     assert!(x.len() == out.len() && x.len().is_multiple_of(8));
     // SAFETY: every access lies within the slices, whose lengths have been checked.
     unsafe {

@@ -1,14 +1,18 @@
 //! Conversions between bases in AVX-512 IFMA: sums of words times constants, and their quotients.
 
-use super::avx512::{Consts, load, set1, store};
+use super::{Consts, load, set1, store};
+use crate::float_lanes::array;
 use crate::kernel::{self, Combination, LIMB_BITS, LIMB_MASK};
-use crate::lanes::array;
 use core::arch::x86_64::*;
 
 /// # Safety
 /// The processor must have AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
-pub(super) unsafe fn limb_sums(y: &[&[u64]], constants: &[Vec<u64>], out: &mut [&mut [u64]]) {
+pub(in crate::simd) unsafe fn limb_sums(
+    y: &[&[u64]],
+    constants: &[Vec<u64>],
+    out: &mut [&mut [u64]],
+) {
     /// Limbs whose sums are in registers.
     const AT_ONCE: usize = 8;
     let (len, limbs) = (out[0].len(), constants.first().map_or(0, Vec::len));
@@ -62,7 +66,7 @@ const TARGETS: usize = 4;
 /// # Safety
 /// The processor must have AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
-pub(super) unsafe fn combine(
+pub(in crate::simd) unsafe fn combine(
     combinations: &[Combination<'_>],
     sources: &[&[u64]],
     out: &mut [&mut [u64]],
@@ -139,7 +143,7 @@ unsafe fn combine_of<const G: usize, const W: usize>(
 /// # Safety
 /// The processor must have AVX-512 F and DQ.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
-pub(super) unsafe fn quotient(sources: &[&[u64]], inverses: &[f64], out: &mut [u64]) {
+pub(in crate::simd) unsafe fn quotient(sources: &[&[u64]], inverses: &[f64], out: &mut [u64]) {
     let n = out.len();
     assert!(n.is_multiple_of(8) && sources.len() == inverses.len());
     assert!(sources.iter().all(|s| s.len() == n));

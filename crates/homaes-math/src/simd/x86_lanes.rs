@@ -3,7 +3,7 @@
 //! Sound because values of these types are only made inside the `target_feature` functions of [`super::fourier`] and [`super::integer`], which
 //! run after the processor was found to have the features; all accesses go through references to arrays.
 
-use crate::lanes::{LANES, Lanes, array};
+use crate::float_lanes::{LANES, Lanes, array};
 use core::arch::x86_64::*;
 use core::ops::{Add, Mul, Sub};
 

@@ -1,14 +1,14 @@
-//! Element-wise kernels in double precision, on the numbers of [`super::double`].
+//! Element-wise kernels in double precision, on the numbers of [`super`].
 
-use super::double::{Consts, Doubles, Factor, TWO_52, centred_words};
-use crate::halves::HALF_BITS;
-use crate::lanes::array;
+use super::{Consts, Doubles, Factor, TWO_52, centred_words};
+use crate::float_lanes::array;
 use crate::modulus::{Modulus, Shoup};
+use crate::packed_limbs::HALF_BITS;
 use crate::ring::Ring;
 
 /// See [`crate::kernel::quotient`].
 #[inline(always)]
-pub(super) unsafe fn quotient<V: Doubles<H>, const H: usize>(
+pub(in crate::simd) unsafe fn quotient<V: Doubles<H>, const H: usize>(
     sources: &[&[u64]],
     inverses: &[f64],
     out: &mut [u64],
@@ -34,7 +34,7 @@ pub(super) unsafe fn quotient<V: Doubles<H>, const H: usize>(
 
 /// See [`crate::kernel::scale_canonical`].
 #[inline(always)]
-pub(super) unsafe fn scale_canonical<V: Doubles<H>, const H: usize>(
+pub(in crate::simd) unsafe fn scale_canonical<V: Doubles<H>, const H: usize>(
     m: &Modulus,
     c: Shoup,
     a: &mut [u64],
@@ -54,7 +54,7 @@ pub(super) unsafe fn scale_canonical<V: Doubles<H>, const H: usize>(
 
 /// See [`crate::kernel::scale_add`].
 #[inline(always)]
-pub(super) unsafe fn scale_add<V: Doubles<H>, const H: usize>(
+pub(in crate::simd) unsafe fn scale_add<V: Doubles<H>, const H: usize>(
     m: &Modulus,
     a: &[u64],
     c: Shoup,
@@ -75,7 +75,7 @@ pub(super) unsafe fn scale_add<V: Doubles<H>, const H: usize>(
 
 /// See [`crate::kernel::mix_column`].
 #[inline(always)]
-pub(super) unsafe fn mix_column<V: Doubles<H>, const H: usize>(
+pub(in crate::simd) unsafe fn mix_column<V: Doubles<H>, const H: usize>(
     ring: &Ring,
     m: &Modulus,
     two_by_row: &[Shoup],
@@ -103,9 +103,9 @@ pub(super) unsafe fn mix_column<V: Doubles<H>, const H: usize>(
     }
 }
 
-/// See [`crate::halves::centred`].
+/// See [`crate::packed_limbs::centred`].
 #[inline(always)]
-pub(super) unsafe fn centred<V: Doubles<H>, const H: usize>(
+pub(in crate::simd) unsafe fn centred<V: Doubles<H>, const H: usize>(
     m: &Modulus,
     source: &Modulus,
     halves: &[u64],

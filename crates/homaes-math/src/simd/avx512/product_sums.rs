@@ -1,11 +1,11 @@
 //! Key switching of a product in AVX-512 IFMA: some columns of all digits go through their last axes to the second-level cache, and from there into the
 //! sums, row by row.
 
-use super::avx512::{AHEAD, Consts, VectorMap, load, set1, store, stream, stream_key, sub_if_ge};
-use super::avx512_ntt::{self, Tables};
+use super::ntt::{self, Tables};
+use super::{AHEAD, Consts, VectorMap, load, set1, store, stream, stream_key, sub_if_ge};
 use crate::aligned::Words;
+use crate::float_lanes::array;
 use crate::kernel::Tensor;
-use crate::lanes::array;
 use crate::modulus::{Modulus, Shoup};
 use crate::product::{Factor, OUTPUTS_AT_ONCE, ProductSums};
 use crate::ring::Ring;
@@ -46,7 +46,7 @@ impl Sums {
 /// # Safety
 /// The processor must have AVX-512 F, DQ, IFMA and VBMI.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma,avx512vbmi")]
-pub(super) unsafe fn product_sums(
+pub(in crate::simd) unsafe fn product_sums(
     ring: &Ring,
     m: &Modulus,
     t: &Tables,
@@ -124,7 +124,7 @@ unsafe fn product_sums_of<const J: usize>(
         let tensors: Vec<(&Tensor<'_>, VectorMap)> = tensors.collect();
         for start in (0..cols).step_by(width) {
             for (digit, moved) in digits.iter().flatten().zip(moved.chunks_exact_mut(len)) {
-                avx512_ntt::some_columns(m, t, digit, start, moved);
+                ntt::some_columns(m, t, digit, start, moved);
             }
             for row in 0..rows {
                 let from = |output: usize, number: usize| {

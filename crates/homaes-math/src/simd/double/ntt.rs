@@ -1,4 +1,4 @@
-//! The transform in double precision, on the numbers of [`super::double`]: the passes of the one in AVX-512 IFMA, two levels of butterflies at a time.
+//! The transform in double precision, on the numbers of [`super`]: the passes of the one in AVX-512 IFMA, two levels of butterflies at a time.
 //!
 //! Bounds are in p. Words are loaded less p, so within 1. Four levels without a product make 16 of 1, and at most 32 may be multiplied by a
 //! constant, which gives 3/4 at most. So passes of the axis of 257 stay within 16.
@@ -8,8 +8,8 @@
 //! reduced; so a butterfly of 5 leaves 16, two of which a sum may have. Sums are within 5/4, and within 5 after both butterflies. The second DFT
 //! reduces one entry and leaves at most 61: below 2^53, so exact, and good for a reduction.
 
-use super::double::{Consts, Doubles, Factor, centred_words};
-use crate::lanes::array;
+use super::{Consts, Doubles, Factor, centred_words};
+use crate::float_lanes::array;
 use crate::modulus::{Modulus, Shoup};
 use crate::transform::Kernels;
 use core::ops::{Add, Sub};
@@ -27,10 +27,11 @@ pub(crate) struct Tables {
 }
 
 impl Tables {
-    pub(super) fn new(m: &Modulus, t: &super::Tables, k: &Kernels) -> Self {
+    pub(in crate::simd) fn new(m: &Modulus, t: &crate::simd::Tables, k: &Kernels) -> Self {
         let factor = |s: &Shoup| Factor::new(m, s.w);
         let lanes = |row: usize| {
-            let terms = super::joined(m, t, k, row).map(|term| term.map(|w| Factor::new(m, w)));
+            let terms =
+                crate::simd::joined(m, t, k, row).map(|term| term.map(|w| Factor::new(m, w)));
             terms.map(|term| [term.map(|f| f.w), term.map(|f| f.q)])
         };
         Self {
@@ -152,7 +153,7 @@ unsafe fn lanes<V: Doubles<H>, const H: usize>(
 
 /// See [`crate::simd::rows`].
 #[inline(always)]
-pub(super) unsafe fn rows<V: Doubles<H>, const H: usize>(
+pub(in crate::simd) unsafe fn rows<V: Doubles<H>, const H: usize>(
     m: &Modulus,
     t: &Tables,
     rows: &mut [u64],
@@ -243,7 +244,7 @@ struct Columns([[[f64; 8]; WIDTH]; 16]);
 
 /// See [`crate::simd::columns`].
 #[inline(always)]
-pub(super) unsafe fn columns<V: Doubles<H>, const H: usize>(
+pub(in crate::simd) unsafe fn columns<V: Doubles<H>, const H: usize>(
     m: &Modulus,
     t: &Tables,
     a: &mut [u64],
