@@ -329,7 +329,7 @@ impl World {
             let params: Arc<_> = homaes_bgv::Params::new(params).expect("a sound set");
             let secret = homaes_bgv::SecretKey::generate(&params, &mut rng).expect("a key");
             let eval = homaes_bgv::EvalKeyFile::generate(&secret, &mut rng);
-            let wrapping = homaes_bgv::Wrapping::default();
+            let wrapping = homaes_bgv::WrapOptions::default();
             let wrapped = homaes_bgv::WrappedKey::encrypt(&secret, &round_keys, wrapping, &mut rng);
             save!(&paths[0], secret);
             save!(&paths[1], eval);
@@ -339,7 +339,7 @@ impl World {
             let params: Arc<_> = homaes_tfhe::Params::new(params).expect("a sound set");
             let secret = homaes_tfhe::SecretKey::generate(&params, &mut rng).expect("a key");
             let eval = homaes_tfhe::EvalKeyFile::generate(&secret, &mut rng);
-            let wrapping = homaes_tfhe::Wrapping::default();
+            let wrapping = homaes_tfhe::WrapOptions::default();
             let wrapped =
                 homaes_tfhe::WrappedKey::encrypt(&secret, &round_keys, wrapping, &mut rng);
             save!(&paths[0], secret);

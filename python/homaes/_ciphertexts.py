@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self, Any
 import numpy as np
 import numpy.typing as npt
 
-from ._homaes import Batch, Held
+from ._homaes import Batch, Results
 from ._report import PartInfo, Report, steps_of
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ __all__ = ["Ciphertexts"]
 class Ciphertexts:
     """FHE ciphertexts of a message: what a run made, a ``.hct`` file, or what the shards of a job make. Nothing here needs a secret."""
 
-    def __init__(self, held: Held, report: Report | None = None) -> None:
+    def __init__(self, held: Results, report: Report | None = None) -> None:
         self._held = held
         self._report = report
         self._about: dict[str, Any] | None = None
@@ -33,7 +33,7 @@ class Ciphertexts:
     @staticmethod
     def open(source: str | os.PathLike[str] | Buffer, /) -> Ciphertexts:
         """A ``.hct`` file, the bytes of one, or the folder of a job. Its front is read and checked; the ciphertexts are when they are used."""
-        opened = Ciphertexts(Held(source))
+        opened = Ciphertexts(Results(source))
         opened._describe()
         return opened
 

@@ -25,7 +25,7 @@ use crate::keys::EvalKey;
 use crate::params::Params;
 use bits::BitsAes;
 use homaes_aes::{Block, Direction, Layout, cipher_observed};
-use homaes_scheme::{Cancel, Reading, misfit};
+use homaes_scheme::{Cancel, Reading, mismatch};
 use std::sync::Arc;
 
 /// AES under one wrapped key, in one layout. Clones share prepared keys, counters, and what is kept of earlier batches.
@@ -65,7 +65,7 @@ impl<'k> Aes<'k> {
     ) -> Result<Self> {
         let params = &key.params;
         let found = (wrapped.params.id(), wrapped.id);
-        misfit::check("wrapped key", found, (params.id(), key.id))?;
+        mismatch::check("wrapped key", found, (params.id(), key.id))?;
         let part = wrapped.part(layout)?;
         let direction = wrapped.direction;
         Ok(Self {

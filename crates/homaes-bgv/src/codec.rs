@@ -36,7 +36,7 @@ use crate::params::{KeyPart, Params};
 use homaes_aes::{Direction, KeySize, Layout};
 use homaes_math::sample::Seed;
 use homaes_scheme::read::{self, SEED_BYTES};
-use homaes_scheme::{FieldError, Owner, Record, Records, Wrapped};
+use homaes_scheme::{FieldError, Owner, Record, Records, WrappedKeyInfo};
 use homaes_wire::{Contents, Decoder, Encoder, Header, KeyId, Kind, Reader, WireError, packed_len};
 use std::io::Read;
 use std::sync::Arc;
@@ -203,7 +203,7 @@ impl WrappedKey {
     }
 
     /// What it holds.
-    pub fn describe(&self) -> Wrapped {
+    pub fn describe(&self) -> WrappedKeyInfo {
         let plans = self.parts.iter().map(|part| &part.plan);
         described(self.size, self.direction, plans)
     }
@@ -212,7 +212,7 @@ impl WrappedKey {
     ///
     /// # Errors
     /// Names what is wrong with the file.
-    pub fn describe_file<R: Read>(params: &Params, mut r: Reader<R>) -> Result<Wrapped> {
+    pub fn describe_file<R: Read>(params: &Params, mut r: Reader<R>) -> Result<WrappedKeyInfo> {
         let head = read_head(params, &mut r)?;
         let plans: Vec<LevelPlan> = head.parts.iter().map(|part| part.0).collect();
         let contents = Self::contents(params, &plans);
@@ -251,9 +251,9 @@ fn described<'c>(
     key_size: KeySize,
     direction: Direction,
     plans: impl Iterator<Item = &'c LevelPlan>,
-) -> Wrapped {
+) -> WrappedKeyInfo {
     let layouts = plans.map(|plan| (plan.layout, plan.output_level()));
-    Wrapped::expanded(key_size, direction, layouts.collect())
+    WrappedKeyInfo::expanded(key_size, direction, layouts.collect())
 }
 
 /// The first record of a wrapped key.
@@ -336,7 +336,7 @@ impl Records for WrappedKey {
 
 impl WrappedKeyFile<'_> {
     /// What it holds.
-    pub fn describe(&self) -> Wrapped {
+    pub fn describe(&self) -> WrappedKeyInfo {
         let plans = self.parts.iter().map(|part| &part.plan);
         described(self.size, self.direction, plans)
     }

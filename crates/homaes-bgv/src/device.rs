@@ -9,7 +9,7 @@ use crate::params::Params;
 use crate::params::residues;
 use crate::params::row_constant;
 use homaes_math::kernel::{self, RowTerm};
-use homaes_rns::{Lowering, Meter, Poly, Stage};
+use homaes_rns::{Meter, ModSwitch, Poly, Stage};
 use rayon::prelude::*;
 
 pub use crate::encrypt::Plaintext;
@@ -39,7 +39,7 @@ pub trait Device: Send + Sync {
         &self,
         params: &Params,
         meter: &Meter,
-        plan: &Lowering,
+        plan: &ModSwitch,
         all: &[&Poly],
     ) -> Result<Vec<Poly>>;
 
@@ -184,14 +184,14 @@ impl Device for Processor {
         &self,
         params: &Params,
         meter: &Meter,
-        plan: &Lowering,
+        plan: &ModSwitch,
         all: &[&Poly],
     ) -> Result<Vec<Poly>> {
         let switched = all.par_iter().with_max_len(1);
         switched
             .map(|a| {
                 a.limbs.fetch()?;
-                Ok(plan.apply(params.pool(), meter, a))
+                Ok(plan.apply(params.rns(), meter, a))
             })
             .collect()
     }
@@ -200,7 +200,7 @@ impl Device for Processor {
         for limbs in [&a.limbs, &b.limbs] {
             limbs.fetch()?;
         }
-        a.add_assign(params.pool(), basis, b);
+        a.add_assign(params.rns(), basis, b);
         Ok(())
     }
 

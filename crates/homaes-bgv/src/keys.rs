@@ -175,8 +175,8 @@ impl SecretKey {
         coefficients: Vec<i64>,
     ) -> Self {
         let all = params.all_primes();
-        let mut poly = SecretPoly(Poly::from_signed(params.pool(), &all, &coefficients));
-        poly.make_canonical(params.pool(), &all);
+        let mut poly = SecretPoly(Poly::from_signed(params.rns(), &all, &coefficients));
+        poly.make_canonical(params.rns(), &all);
         Self {
             params: params.clone(),
             id,
@@ -229,7 +229,7 @@ impl SecretKey {
         let mut e = Zeroizing::new(vec![0i64; n]);
         sample::gaussian(rng, &mut e);
         e.iter_mut().for_each(|x| *x *= 2);
-        let mut out = Poly::from_signed(self.params.pool(), basis, &e);
+        let mut out = Poly::from_signed(self.params.rns(), basis, &e);
         for (at, &i) in basis.iter().enumerate() {
             let m = self.params.modulus(i);
             let s = &self.poly.limbs[i];
@@ -535,12 +535,12 @@ pub(crate) fn key_stream(index: usize, part: KeyPart, digit: usize) -> u64 {
 }
 
 /// The uniform polynomial `stream` of `seed`: canonical values, read as stored evaluation form. The
-/// limb of pool prime i takes the ChaCha stream `stream · 256 + i`.
+/// limb of RNS prime i takes the ChaCha stream `stream · 256 + i`.
 pub(crate) fn uniform_poly(params: &Params, seed: &Seed, stream: u64, basis: &[usize]) -> Poly {
     uniform_limbs(params, seed, |i| stream << 8 | i as u64, basis)
 }
 
-/// The same where the limb of pool prime i takes the ChaCha stream `stream(i)`.
+/// The same where the limb of RNS prime i takes the ChaCha stream `stream(i)`.
 fn uniform_limbs(
     params: &Params,
     seed: &Seed,

@@ -13,7 +13,7 @@
 //! | slots, plaintext algebra, §2.4 | [`homaes_math::slots`] |
 //! | levels q_0 < … < q_{L-1}, §2.1 | [`Params`]: three moduli per AES round (bits: four) |
 //! | SwitchKey with special modulus, §3.1 | `keyswitch::Pass`, with digits |
-//! | Scale in evaluation form, §3.2 | `homaes_rns::Lowering`, which may also add primes |
+//! | Scale in evaluation form, §3.2 | `homaes_rns::ModSwitch`, which may also add primes |
 //! | noise estimate ν, §2.2, §3.3 | [`noise::Noise`] in every ciphertext; [`Circuit`] switches by a bound that holds for any circuit |
 //! | randomised ±1 lifts, §3.4 | [`Lift::Signs`]; not the default: 0/1 coefficients of the normal basis are smaller |
 //! | three-way products, appendix A | [`Evaluator::multiply_three`] |
@@ -43,7 +43,7 @@
 //!
 //! ```
 //! use homaes_aes::{Layout, RoundKeys};
-//! use homaes_bgv::{Aes, EvalKey, Params, SecretKey, WrappedKey, Wrapping, sets};
+//! use homaes_bgv::{Aes, EvalKey, Params, SecretKey, WrappedKey, WrapOptions, sets};
 //! use rand_core::SeedableRng;
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! // a fixed seed for the example; a real program seeds from the operating system
@@ -52,7 +52,7 @@
 //! let secret = SecretKey::generate(&params, &mut rng)?;
 //! let eval = EvalKey::generate(&secret, &mut rng);
 //! let keys = RoundKeys::expand(&[7; 16])?;
-//! let wrapped = WrappedKey::encrypt(&secret, &keys, Wrapping::default(), &mut rng)?;
+//! let wrapped = WrappedKey::encrypt(&secret, &keys, WrapOptions::default(), &mut rng)?;
 //!
 //! // the server: public blocks in, encrypted AES of them out
 //! let aes = Aes::new(&eval, &wrapped, Layout::Sliced)?;
@@ -84,7 +84,7 @@ pub mod sets;
 
 pub use aes::Aes;
 pub use aes::state::State;
-pub use aes::wrapped::{WrappedKey, WrappedKeyFile, Wrapping};
+pub use aes::wrapped::{WrapOptions, WrappedKey, WrappedKeyFile};
 pub use ciphertext::{Ciphertext, Product, Summary};
 pub use circuit::{
     Axis, BgvBytes, Circuit, Descent, Evaluator, LIFT_LEVEL, Lift, LiftNoise, Lifted,

@@ -41,7 +41,7 @@ use homaes_aes::{KeySize, Layout};
 use homaes_math::sample::LOT;
 use homaes_math::slots::Slots;
 use homaes_math::{GaloisMap, Modulus, Ring, Transform};
-use homaes_rns::{Lowering, Pool};
+use homaes_rns::{ModSwitch, RnsContext};
 use homaes_scheme::{DigestBuilder, Purpose, SetId, SetName};
 use std::ops::RangeInclusive;
 use std::sync::{Arc, OnceLock};
@@ -156,7 +156,7 @@ const TAIL: usize = 3;
 pub struct Params {
     set: ParamSet,
     /// last, low, middle, base…, special…, those of parts in one digit last
-    pool: Pool,
+    rns: RnsContext,
     slots: Slots,
     /// basis of every level, index 0 unused
     levels: Vec<Vec<usize>>,
@@ -165,8 +165,8 @@ pub struct Params {
     switching: Vec<SwitchPlan>,
     staying: Vec<SwitchPlan>,
     /// by source and target level, made when first used
-    lowerings: Vec<OnceLock<Lowering>>,
-    public_key_down: OnceLock<Lowering>,
+    mod_switches: Vec<OnceLock<ModSwitch>>,
+    public_key_down: OnceLock<ModSwitch>,
     noise: NoiseModel,
     digest: [u8; 32],
 }
@@ -216,16 +216,16 @@ impl Params {
         let step = ring.modulus_step();
         let frobenius = (0..8).map(|k| ring.frobenius(k)).collect();
         let noise = NoiseModel::new(&ring, set.weight);
-        let pool = Pool::new(ring, &primes).map_err(|p| ParamsError::Modulus { p, step })?;
+        let rns = RnsContext::new(ring, &primes).map_err(|p| ParamsError::Modulus { p, step })?;
         let mut params = Self {
             set: set.clone(),
-            pool,
+            rns,
             slots,
             levels: levels(c),
             frobenius,
             switching: Vec::new(),
             staying: Vec::new(),
-            lowerings: Vec::new(),
+            mod_switches: Vec::new(),
             public_key_down: OnceLock::new(),
             noise,
             digest: digest(set),
@@ -272,7 +272,7 @@ impl Params {
             self.switching.push(self.switch_plan(from, below));
             self.staying.push(self.switch_plan(from, from));
         }
-        self.lowerings
+        self.mod_switches
             .resize_with((top + 1) * (top + 1), OnceLock::new);
     }
 
@@ -282,14 +282,14 @@ impl Params {
     }
 
     pub(crate) fn product(&self, m: &Modulus, primes: impl Iterator<Item = usize>) -> u64 {
-        self.pool.product(m, primes)
+        self.rns.product(m, primes)
     }
 
     pub(crate) fn log2(&self, primes: impl Iterator<Item = usize>) -> f64 {
-        self.pool.log2(primes)
+        self.rns.log2(primes)
     }
 
-    /// Digit of `part` of a key that the pool prime `i` belongs to.
+    /// Digit of `part` of a key that the RNS prime `i` belongs to.
     pub(crate) fn digit_of(&self, part: KeyPart, i: usize) -> usize {
         let c = &self.set.chain;
         match i.checked_sub(TAIL + c.first_digit) {
@@ -304,13 +304,13 @@ impl Params {
     }
 
     /// Ring and primes.
-    pub fn pool(&self) -> &Pool {
-        &self.pool
+    pub fn rns(&self) -> &RnsContext {
+        &self.rns
     }
 
     /// The ring.
     pub fn ring(&self) -> &Ring {
-        self.pool.ring()
+        self.rns.ring()
     }
 
     /// Bytes <-> plaintexts.
@@ -416,15 +416,15 @@ impl Params {
     }
 
     pub(crate) fn transform(&self, i: usize) -> &Transform {
-        self.pool.transform(i)
+        self.rns.transform(i)
     }
 
     pub(crate) fn modulus(&self, i: usize) -> &Modulus {
-        self.pool.modulus(i)
+        self.rns.modulus(i)
     }
 
     pub(crate) fn prime_count(&self) -> usize {
-        self.pool.count()
+        self.rns.count()
     }
 
     /// Primes of `level`, 1 to the top.
@@ -513,21 +513,21 @@ impl Params {
     }
 
     /// Modulus switch from one level to a lower one, without keys.
-    pub(crate) fn lowering(&self, from: usize, to: usize) -> &Lowering {
-        let plan = &self.lowerings[from * (self.top_level() + 1) + to];
-        plan.get_or_init(|| Lowering::new(&self.pool, self.basis(from), self.basis(to)))
+    pub(crate) fn mod_switch(&self, from: usize, to: usize) -> &ModSwitch {
+        let plan = &self.mod_switches[from * (self.top_level() + 1) + to];
+        plan.get_or_init(|| ModSwitch::new(&self.rns, self.basis(from), self.basis(to)))
     }
 
     /// From the top basis with one special prime (public-key encryptions) to the top basis.
-    pub(crate) fn public_key_down(&self) -> &Lowering {
+    pub(crate) fn public_key_down(&self) -> &ModSwitch {
         self.public_key_down.get_or_init(|| {
             let top = self.basis(self.top_level());
             let wide = [top, &[self.special_from()]].concat();
-            Lowering::new(&self.pool, &wide, top)
+            ModSwitch::new(&self.rns, &wide, top)
         })
     }
 
-    /// Product of the first `count` special primes modulo pool prime `i`.
+    /// Product of the first `count` special primes modulo RNS prime `i`.
     pub fn special_product(&self, count: usize, i: usize) -> u64 {
         let from = self.special_from();
         self.product(self.modulus(i), from..from + count)

@@ -1,8 +1,8 @@
 //! Bytes across: those of results of AES, block by block, or of every slot of other ciphertexts.
 
-use crate::crossing::{Crossing, Numbers, ReadingNoise, Switched, TOGETHER};
 use crate::error::{Error, Result};
 use crate::noise::{BATCH, KEY_LOG2};
+use crate::slots_to_lwe::{Numbers, ReadingNoise, SlotsToLwe, Switched, TOGETHER};
 use crate::target::Other;
 use homaes_bgv::{Ciphertext, Evaluator, Lifted, Params, State};
 use homaes_math::Words;
@@ -42,7 +42,7 @@ impl Crossed {
     }
 }
 
-impl Crossing<'_> {
+impl SlotsToLwe<'_> {
     /// The numbers of every byte of `a`, the lowest bits first: 8 bits, or 4 pairs of them.
     ///
     /// # Errors
@@ -256,7 +256,7 @@ fn encode_word(x: u64) -> [u8; WORD_BYTES] {
     ((x.wrapping_add(half) >> RECORD_BITS) as u32).to_le_bytes()
 }
 
-/// The words of LWE ciphertexts in a [`Crossing::record`].
+/// The words of LWE ciphertexts in a [`SlotsToLwe::record`].
 pub fn decode_lwes(bytes: &[u8]) -> Vec<u64> {
     let (words, _) = bytes.as_chunks();
     let word = |x: &[u8; WORD_BYTES]| u64::from(u32::from_le_bytes(*x)) << RECORD_BITS;

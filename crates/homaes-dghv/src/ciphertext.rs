@@ -9,7 +9,7 @@ use crate::prime::{Prime, Secret};
 use homaes_math::natural::{add_assign, bits_from, set_bits, sub_assign, subtract_if_not_less};
 use homaes_math::sample::Seed;
 use homaes_math::torus;
-use homaes_scheme::{Owner, misfit};
+use homaes_scheme::{Owner, mismatch};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, SeedableRng};
 use zeroize::Zeroizing;
@@ -101,7 +101,7 @@ impl core::fmt::Debug for Product {
 }
 
 pub(crate) fn check_bits(params: &Params, bits: &[bool]) -> Result<()> {
-    Ok(misfit::check_count("bits", bits.len(), params.slots())?)
+    Ok(mismatch::check_count("bits", bits.len(), params.slots())?)
 }
 
 /// Bits that were decrypted, and how far they were from being wrong.
@@ -169,7 +169,7 @@ impl SecretKey {
     /// The bits of a ciphertext: (2c mod p_j) mod 2.
     ///
     /// # Errors
-    /// [`Error::Noise`] if the noise fills a prime: another key, or too many operations. [`Error::Misfit`] if the ciphertext is known to belong to another set or
+    /// [`Error::Noise`] if the noise fills a prime: another key, or too many operations. [`Error::Mismatch`] if the ciphertext is known to belong to another set or
     /// key.
     pub fn decrypt(&self, c: &Ciphertext) -> Result<Decrypted> {
         self.check(c.owner)?;

@@ -19,7 +19,7 @@ use homaes_math::integer::{
 };
 use homaes_math::natural::{add_assign, bits_from, set_bits, sub_assign, truncate, words_of};
 use homaes_math::sample::Seed;
-use homaes_scheme::{Bodies, Cancel};
+use homaes_scheme::{Cancel, KeyRecords};
 use rayon::prelude::*;
 use std::sync::Arc;
 
@@ -140,7 +140,7 @@ impl Converter {
     /// If the key's file has become unreadable, or the run is cancelled.
     pub(crate) fn convert(
         &self,
-        tiles: &Bodies,
+        tiles: &KeyRecords,
         products: Vec<Vec<u64>>,
         meter: &Meter,
         cancel: &Cancel,
@@ -190,7 +190,7 @@ impl Converter {
     /// Runs `work` on records of the key, the next of which is read meanwhile.
     fn stream(
         &self,
-        tiles: &Bodies,
+        tiles: &KeyRecords,
         records: core::ops::Range<usize>,
         meter: &Meter,
         cancel: &Cancel,

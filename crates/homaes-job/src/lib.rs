@@ -19,12 +19,12 @@
 //!
 //! ```
 //! use homaes_job::{Job, Location, Planning, Worker};
-//! # use homaes::{AesKey, Cancel, KeySet, Mode, Output, Part, Set, WrappedKey, Wrapping};
+//! # use homaes::{AesKey, Cancel, KeySet, Mode, Output, Part, Set, WrappedKey, WrapOptions};
 //! # let folder = tempfile::tempdir()?;
 //! # let at = |name: &str| folder.path().join(name);
 //! # let keys = KeySet::create(&Set::named("bgv/toy-255")?, at("keys"), false)?;
 //! # let aes_key = AesKey::from_bytes(&[7; 16])?;
-//! # let wrapped = WrappedKey::create(&keys.secret, &aes_key, &Wrapping::default(), at("key.hwk"), false)?;
+//! # let wrapped = WrappedKey::create(&keys.secret, &aes_key, &WrapOptions::default(), at("key.hwk"), false)?;
 //! # std::fs::write(at("c"), [0x3a; 1000])?;
 //! let eval = Location::Local(at("keys/eval.hek"));
 //! let wrapped = Location::Local(at("key.hwk"));

@@ -4,7 +4,7 @@
 
 use homaes::{
     AesKey, Cancel, Error, EvalKey, KeySet, Message, Mode, Output, Part, Set, Transcipher,
-    WrappedKey, Wrapping,
+    WrapOptions, WrappedKey,
 };
 use homaes_job::{Job, JobError, Location, Outcome, Planning, Worker};
 use homaes_wire::{Kind, Reader, Writer};
@@ -35,7 +35,7 @@ impl World {
         let keys = KeySet::create(&set, world.at("keys"), false).unwrap();
         for (name, key) in [("key.hwk", [7; 16]), ("other.hwk", [8; 16])] {
             let key = AesKey::from_bytes(&key).unwrap();
-            let wrapping = Wrapping::default();
+            let wrapping = WrapOptions::default();
             WrappedKey::create(&keys.secret, &key, &wrapping, world.at(name), false).unwrap();
         }
         for (name, bytes) in [("a", 700), ("b", 0), ("c", 5), ("d", 2000)] {

@@ -1,6 +1,6 @@
 //! Natural numbers as lists of 64-bit words, lowest first. No branch or address depends on a value.
 
-use crate::memcheck::told;
+use crate::memcheck::declassify;
 
 /// Words of `bits` bits.
 pub const fn words_of(bits: usize) -> usize {
@@ -142,7 +142,7 @@ pub fn bit_length(a: &[u64]) -> usize {
         let mask = ((word | word.wrapping_neg()) >> 63).wrapping_neg();
         bits & !mask | own & mask
     });
-    told(bits) as usize
+    declassify(bits) as usize
 }
 
 /// Whether a public number has more than `bits` bits.

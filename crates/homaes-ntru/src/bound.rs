@@ -61,12 +61,12 @@ fn carried<A: Arithmetic>(params: &Params<A>, more: f64, bits: f64) -> (Option<f
     let (unit, embeddings) = (model.rho_log2.exp2(), params.ring().n() as f64 / 2.0);
     // operands come down inside a round all by reduction, or all by switches
     let rounds_tops = (0..params.set().rounds).map(|round| top - depth * round);
-    let lowerings = rounds_tops.flat_map(|top| {
+    let mod_switches = rounds_tops.flat_map(|top| {
         let pairs = descents(depth).into_iter();
         pairs.map(move |[from, to]| arithmetic.lowering_log2(top - from, top - to))
     });
-    let lowerings: Vec<Option<f64>> = lowerings.collect();
-    if lowerings.iter().all(Option::is_none) {
+    let mod_switches: Vec<Option<f64>> = mod_switches.collect();
+    if mod_switches.iter().all(Option::is_none) {
         let model = ReducedBits {
             drops,
             rounds,
@@ -76,7 +76,7 @@ fn carried<A: Arithmetic>(params: &Params<A>, more: f64, bits: f64) -> (Option<f
         return (model.settle(PEAK, unit, embeddings, bits), fresh);
     }
     // the bound for switches leaves out what is left of the operands' noise
-    let divided = lowerings
+    let divided = mod_switches
         .iter()
         .all(|by| by.is_some_and(|by| by >= LEFT_OUT));
     assert!(depth == 4 && divided, "there is no bound for a mixture");

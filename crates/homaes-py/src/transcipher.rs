@@ -1,6 +1,6 @@
 //! Runs: a thread that keeps a prepared circuit, and takes one message after the other.
 
-use crate::ciphertexts::{Held, steps};
+use crate::ciphertexts::{Results, steps};
 use crate::counts::Number;
 use crate::errors::raise;
 use crate::input::{Given, message, warn_of_shared_counters};
@@ -125,7 +125,7 @@ impl Runner {
         kept: Option<&Bound<'py, PyAny>>,
         resume: bool,
         reproducible: bool,
-    ) -> PyResult<(Held, Bound<'py, PyDict>)> {
+    ) -> PyResult<(Results, Bound<'py, PyDict>)> {
         self.service.check()?;
         let message = message(parts)?;
         if message.shares_counters() {
@@ -173,8 +173,8 @@ impl Runner {
         self.warnings.show(py)?;
         let (bytes, report) = done.map_err(raise)?;
         let held = match (bytes, out) {
-            (None, Some(path)) => Held::file(path),
-            (bytes, _) => Held::own(bytes.unwrap_or_default()),
+            (None, Some(path)) => Results::file(path),
+            (bytes, _) => Results::own(bytes.unwrap_or_default()),
         };
         Ok((held, report_dict(py, &report)?))
     }

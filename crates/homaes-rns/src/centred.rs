@@ -1,7 +1,7 @@
 //! Integers from residues, for looking at noise.
 
+use crate::context::RnsContext;
 use crate::poly::Poly;
-use crate::pool::Pool;
 use homaes_math::Modulus;
 use zeroize::Zeroizing;
 
@@ -10,16 +10,16 @@ const MOST_BITS: f64 = 126.0;
 
 /// The centred coefficients of a polynomial whose limbs, modulo the primes `basis`, are in coefficient form, canonical and plain. They must be
 /// below half the product of the first primes, as many as 126 bits hold: the others would only repeat them.
-pub fn centred(pool: &Pool, basis: &[usize], poly: &Poly) -> Zeroizing<Vec<f64>> {
+pub fn centred(rns: &RnsContext, basis: &[usize], poly: &Poly) -> Zeroizing<Vec<f64>> {
     let mut bits = 0.0;
     let used = basis.iter().take_while(|&&i| {
-        bits += pool.modulus(i).log2();
+        bits += rns.modulus(i).log2();
         bits < MOST_BITS
     });
-    let moduli: Vec<&Modulus> = used.map(|&i| pool.modulus(i)).collect();
+    let moduli: Vec<&Modulus> = used.map(|&i| rns.modulus(i)).collect();
     let limbs = &poly.limbs[..moduli.len()];
     let coefficients =
-        (0..pool.ring().n()).map(|k| mixed_radix(&moduli, limbs.iter().map(|l| l[k])) as f64);
+        (0..rns.ring().n()).map(|k| mixed_radix(&moduli, limbs.iter().map(|l| l[k])) as f64);
     Zeroizing::new(coefficients.collect())
 }
 

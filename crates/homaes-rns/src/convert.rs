@@ -1,7 +1,7 @@
 //! Residues taken to several primes at once.
 
+use crate::context::RnsContext;
 use crate::meter::{Meter, Stage};
-use crate::pool::Pool;
 use homaes_math::kernel::{self, AT_ONCE, Combination, MAX_SOURCES};
 use homaes_math::rns::Conversion;
 
@@ -26,7 +26,7 @@ pub enum Axes {
 /// A row of the sources is read from memory once for [`AT_ONCE`] targets, and theirs go through the first axis of the transforms while they are in the
 /// cache.
 pub(crate) fn convert(
-    pool: &Pool,
+    rns: &RnsContext,
     meter: &Meter,
     conversion: &Conversion,
     sources: &[&[u64]],
@@ -34,7 +34,7 @@ pub(crate) fn convert(
     out: &mut [&mut [u64]],
 ) {
     assert!(sources.len() <= MAX_SOURCES && targets.len() == out.len());
-    let (ring, n) = (pool.ring(), pool.ring().n());
+    let (ring, n) = (rns.ring(), rns.ring().n());
     // a ring without the axis of 257 has short rows, and nothing is to be done for them
     let len = if ring.cols() > 1 { ring.row_len() } else { n };
     for (targets, out) in targets.chunks(AT_ONCE).zip(out.chunks_mut(AT_ONCE)) {
@@ -60,12 +60,12 @@ pub(crate) fn convert(
             });
             meter.part(Stage::Transform, || {
                 for (row, target) in rows.iter_mut().zip(targets) {
-                    pool.transform(target.prime).forward_rows(row);
+                    rns.transform(target.prime).forward_rows(row);
                 }
             });
         }
         for (out, target) in out.iter_mut().zip(targets) {
-            let t = pool.transform(target.prime);
+            let t = rns.transform(target.prime);
             match axes {
                 Axes::All => meter.time(Stage::Transform, || t.forward_columns(out)),
                 Axes::First => meter.transform(),

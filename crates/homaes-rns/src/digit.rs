@@ -1,8 +1,8 @@
 //! Digits of ring elements: residues modulo some primes of a basis, taken to the other primes.
 
+use crate::context::RnsContext;
 use crate::convert::{Axes, Target, convert};
 use crate::meter::{Meter, Stage};
-use crate::pool::Pool;
 use homaes_math::packed_limbs::{self, HALF_BITS};
 use homaes_math::rns::Conversion;
 use homaes_math::transform::Source;
@@ -25,19 +25,19 @@ pub struct Digit {
 impl Digit {
     /// Digit `number`, of the primes at places `own` of the basis `from`, taken to those of `extended`, which begins with `from`.
     pub fn new(
-        pool: &Pool,
+        rns: &RnsContext,
         number: usize,
         own: Vec<usize>,
         from: &[usize],
         extended: &[usize],
     ) -> Self {
-        let sources: Vec<Modulus> = own.iter().map(|&i| *pool.modulus(from[i])).collect();
+        let sources: Vec<Modulus> = own.iter().map(|&i| *rns.modulus(from[i])).collect();
         let mut targets = Vec::new();
         let places = extended.iter().enumerate();
         let target = places
             .map(|(at, &i)| {
                 (!own.contains(&at)).then(|| {
-                    targets.push(*pool.modulus(i));
+                    targets.push(*rns.modulus(i));
                     targets.len() - 1
                 })
             })
@@ -77,7 +77,7 @@ impl Digit {
     /// If one of the primes is its own.
     pub fn extend(
         &self,
-        pool: &Pool,
+        rns: &RnsContext,
         meter: &Meter,
         (places, axes): (&[(usize, usize)], Axes),
         coefficients: &Coefficients,
@@ -87,13 +87,13 @@ impl Digit {
         if let Some(source) = &self.single {
             for (&(at, prime), out) in places.iter().zip(out) {
                 assert!(!self.owns(at), "a prime of the digit");
-                let (ring, m) = (pool.ring(), pool.modulus(prime));
+                let (ring, m) = (rns.ring(), rns.modulus(prime));
                 meter.time(Stage::Conversion, || {
                     packed_limbs::centred(ring, m, source, &coefficients.y[self.own[0]], out);
                 });
                 meter.time(Stage::Transform, || match axes {
-                    Axes::All => pool.transform(prime).forward(out),
-                    Axes::First => pool.transform(prime).forward_rows(out),
+                    Axes::All => rns.transform(prime).forward(out),
+                    Axes::First => rns.transform(prime).forward_rows(out),
                 });
             }
             return;
@@ -106,7 +106,7 @@ impl Digit {
             prime,
         });
         let targets: Vec<Target> = targets.collect();
-        convert(pool, meter, &self.conversion, &ys, (&targets, axes), out);
+        convert(rns, meter, &self.conversion, &ys, (&targets, axes), out);
     }
 }
 
@@ -123,7 +123,7 @@ impl Coefficients {
     /// # Panics
     /// If no digit has this place.
     pub fn words_of(
-        pool: &Pool,
+        rns: &RnsContext,
         meter: &Meter,
         digits: &[Digit],
         (at, prime): (usize, usize),
@@ -136,19 +136,19 @@ impl Coefficients {
         });
         let scale = scale.expect("digits of all places");
         meter.time(Stage::Transform, || {
-            pool.transform(prime).inverse_scaled(source, scale, out);
+            rns.transform(prime).inverse_scaled(source, scale, out);
         });
     }
 
     /// From the words of all limbs modulo a source basis, which [`words_of`](Self::words_of) made, for `digits`.
-    pub fn new(pool: &Pool, meter: &Meter, words: Vec<Words>, digits: &[Digit]) -> Self {
+    pub fn new(rns: &RnsContext, meter: &Meter, words: Vec<Words>, digits: &[Digit]) -> Self {
         let mut out = Self {
             y: words,
             v: Vec::with_capacity(digits.len()),
         };
         meter.time(Stage::Conversion, || {
             for digit in digits {
-                out.split(pool, digit);
+                out.split(rns, digit);
             }
         });
         out
@@ -159,8 +159,8 @@ impl Coefficients {
         &self.y[at]
     }
 
-    fn split(&mut self, pool: &Pool, digit: &Digit) {
-        let ring = pool.ring();
+    fn split(&mut self, rns: &RnsContext, digit: &Digit) {
+        let ring = rns.ring();
         if let Some(source) = &digit.single {
             let y = &mut self.y[digit.own[0]];
             let mut packed = Words::scratch(ring.n() / 2);

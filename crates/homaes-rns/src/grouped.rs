@@ -7,8 +7,8 @@
 //!
 //! Source: Kim, Lee, Seo, Song, *Accelerating HE operations from key decomposition technique* (CRYPTO 2023, doi 10.1007/978-3-031-38551-3_3).
 
+use crate::context::RnsContext;
 use crate::meter::{Meter, Stage};
-use crate::pool::Pool;
 use homaes_math::Words;
 use homaes_math::kernel::{self, MAX_TERMS, RANGE};
 use std::ops::Range;
@@ -39,7 +39,7 @@ pub struct Shape {
 /// # Errors
 /// Those of `check`.
 pub fn inner_products<'k, E>(
-    auxiliary: &Pool,
+    auxiliary: &RnsContext,
     meter: &Meter,
     shape: Shape,
     digit: impl Fn(usize, usize, usize, &mut Words),

@@ -1,7 +1,7 @@
 //! A ring element in evaluation form: one limb per prime of its basis.
 
+use crate::context::RnsContext;
 use crate::limbs::Limbs;
-use crate::pool::Pool;
 use core::ops::{Deref, DerefMut};
 use homaes_math::{Words, kernel};
 use zeroize::Zeroize;
@@ -31,9 +31,9 @@ impl Poly {
     }
 
     /// The signed integer polynomial `coefficients` modulo the primes `basis`, in evaluation form.
-    pub fn from_signed(pool: &Pool, basis: &[usize], coefficients: &[i64]) -> Self {
+    pub fn from_signed(rns: &RnsContext, basis: &[usize], coefficients: &[i64]) -> Self {
         let limbs = basis.iter().map(|&i| {
-            let t = pool.transform(i);
+            let t = rns.transform(i);
             let m = t.modulus();
             let (p, r) = (m.p() as i64, m.r());
             let r = m.shoup(r);
@@ -51,9 +51,9 @@ impl Poly {
     }
 
     /// Makes the limbs, which are modulo the primes `basis`, canonical.
-    pub fn make_canonical(&mut self, pool: &Pool, basis: &[usize]) {
+    pub fn make_canonical(&mut self, rns: &RnsContext, basis: &[usize]) {
         for (limb, &i) in self.limbs.iter_mut().zip(basis) {
-            let m = pool.modulus(i);
+            let m = rns.modulus(i);
             limb.iter_mut().for_each(|x| *x = m.canonical(*x));
         }
     }
@@ -62,12 +62,12 @@ impl Poly {
     ///
     /// # Panics
     /// If the two do not have one limb per prime of `basis`: they come from different sets.
-    pub fn add_assign(&mut self, pool: &Pool, basis: &[usize], other: &Self) {
+    pub fn add_assign(&mut self, rns: &RnsContext, basis: &[usize], other: &Self) {
         let limbs = [self.limbs.len(), other.limbs.len()];
         assert_eq!(limbs, [basis.len(); 2], "a ciphertext of another set");
         for ((a, b), &i) in self.limbs.iter_mut().zip(&other.limbs).zip(basis) {
-            let m = pool.modulus(i);
-            kernel::scale_add(pool.ring(), m, b, m.shoup(1), a);
+            let m = rns.modulus(i);
+            kernel::scale_add(rns.ring(), m, b, m.shoup(1), a);
         }
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! The machine code of these functions has no jumps but those of their loops: a test of the command reads it.
 
+use crate::context::RnsContext;
 use crate::poly::SecretPoly;
-use crate::pool::Pool;
 use core::hint::black_box;
 use homaes_math::Modulus;
 use homaes_math::sample::LOT;
@@ -114,16 +114,20 @@ fn round(sums: &Sums, greatest: u64, bits: &mut Lot) -> u64 {
 /// that product, at most 1/2, in units of 2^-63. `limbs` are in coefficient form, canonical and plain; they are overwritten.
 ///
 /// Parities modulo an odd number: `[x]_Q = Σ y_i Q/q_i - v Q` has that of Σ y_i + v.
-pub fn parities(pool: &Pool, basis: &[usize], poly: &mut SecretPoly) -> (Zeroizing<Vec<u64>>, u64) {
+pub fn parities(
+    rns: &RnsContext,
+    basis: &[usize],
+    poly: &mut SecretPoly,
+) -> (Zeroizing<Vec<u64>>, u64) {
     for (limb, &i) in poly.limbs.iter_mut().zip(basis) {
-        let m = pool.modulus(i);
+        let m = rns.modulus(i);
         let others = basis.iter().copied().filter(|&j| j != i);
-        let c = m.shoup(m.inv(pool.product(m, others)));
+        let c = m.shoup(m.inv(rns.product(m, others)));
         limb.iter_mut().for_each(|x| *x = m.scale(*x, c));
     }
-    let inverses = basis.iter().map(|&i| Inverse::new(pool.modulus(i)));
+    let inverses = basis.iter().map(|&i| Inverse::new(rns.modulus(i)));
     let inverses: Vec<Inverse> = inverses.collect();
-    let mut bits = Zeroizing::new(vec![0; pool.ring().n()]);
+    let mut bits = Zeroizing::new(vec![0; rns.ring().n()]);
     let mut largest = 0;
     for (at, bits) in lots_mut(&mut bits).iter_mut().enumerate() {
         let mut sums = Sums::ZERO;

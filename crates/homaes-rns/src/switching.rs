@@ -1,8 +1,8 @@
 //! Key switching merged with a modulus switch, worked out once per pair of bases.
 
+use crate::context::RnsContext;
 use crate::digit::Digit;
-use crate::lowering::Lowering;
-use crate::pool::Pool;
+use crate::mod_switch::ModSwitch;
 use homaes_math::Shoup;
 use std::ops::Range;
 
@@ -32,7 +32,7 @@ pub struct SwitchPlan {
     /// Whether all special primes are in use, so that `scale` is 1.
     pub all_special: bool,
     /// The switch to the target.
-    pub down: Lowering,
+    pub down: ModSwitch,
     /// log2 of every digit's modulus over P_l.
     pub excesses: Vec<f64>,
     /// log2 of P_l.
@@ -41,7 +41,7 @@ pub struct SwitchPlan {
 
 impl SwitchPlan {
     /// From the basis `from` to the basis `to`.
-    pub fn new(pool: &Pool, from: &[usize], to: &[usize], gadget: &Gadget<'_>) -> Self {
+    pub fn new(rns: &RnsContext, from: &[usize], to: &[usize], gadget: &Gadget<'_>) -> Self {
         let numbers: Vec<usize> = from.iter().map(|&i| (gadget.digit_of)(i)).collect();
         let count = numbers.iter().max().map_or(0, |d| d + 1);
         let own = |d: usize| -> Vec<usize> {
@@ -50,31 +50,31 @@ impl SwitchPlan {
         };
         let sets = (0..count).map(|d| (d, own(d)));
         let sets: Vec<(usize, Vec<usize>)> = sets.filter(|(_, own)| !own.is_empty()).collect();
-        let bits = |own: &[usize]| pool.log2(own.iter().map(|&i| from[i]));
+        let bits = |own: &[usize]| rns.log2(own.iter().map(|&i| from[i]));
         let largest = sets.iter().map(|(_, own)| bits(own)).fold(0.0, f64::max);
         let Range { start, end } = gadget.special;
-        let special_bits = |k: usize| pool.log2(start..start + k);
+        let special_bits = |k: usize| rns.log2(start..start + k);
         let special = (1..end - start)
             .find(|&k| special_bits(k) + gadget.excess_bits >= largest)
             .unwrap_or(end - start);
         let used = start..start + special;
         let extended: Vec<usize> = from.iter().copied().chain(used.clone()).collect();
-        let log2_special = pool.log2(used.clone());
+        let log2_special = rns.log2(used.clone());
         let scale = from.iter().map(|&i| {
-            let m = pool.modulus(i);
-            m.shoup(m.inv(pool.product(m, used.end..end)))
+            let m = rns.modulus(i);
+            m.shoup(m.inv(rns.product(m, used.end..end)))
         });
         Self {
             scale: scale.collect(),
             all_special: used.end == end,
-            down: Lowering::new(pool, &extended, to),
+            down: ModSwitch::new(rns, &extended, to),
             excesses: sets
                 .iter()
                 .map(|(_, own)| bits(own) - log2_special)
                 .collect(),
             digits: sets
                 .into_iter()
-                .map(|(number, own)| Digit::new(pool, number, own, from, &extended))
+                .map(|(number, own)| Digit::new(rns, number, own, from, &extended))
                 .collect(),
             log2_special,
             from: from.to_vec(),

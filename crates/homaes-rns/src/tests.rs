@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The ring of conductor 255 with four primes just below 2^42.
-fn pool() -> Pool {
+fn rns() -> RnsContext {
     let ring = Ring::new(255).unwrap();
     let step = ring.modulus_step();
     let candidates = (1..).map(|k| ((1 << 42) / step - k) * step + 1);
     let primes: Vec<u64> = candidates.filter(|&p| is_prime(p)).take(4).collect();
-    Pool::new(ring, &primes).unwrap()
+    RnsContext::new(ring, &primes).unwrap()
 }
 
 /// Integers of either sign and all sizes up to 2^62.
@@ -21,12 +21,12 @@ fn integers(n: usize) -> Vec<i64> {
 }
 
 /// The polynomial of integers, limb by limb.
-fn poly(pool: &Pool, basis: &[usize], integers: &[i64]) -> Poly {
+fn poly(rns: &RnsContext, basis: &[usize], integers: &[i64]) -> Poly {
     let limbs = basis.iter().map(|&i| {
-        let m = *pool.modulus(i);
+        let m = *rns.modulus(i);
         let residue = |&x: &i64| x.rem_euclid(m.p() as i64);
         let residues: Vec<i64> = integers.iter().map(residue).collect();
-        Poly::from_signed(pool, &[i], &residues).limbs.remove(0)
+        Poly::from_signed(rns, &[i], &residues).limbs.remove(0)
     });
     Poly {
         limbs: limbs.collect(),
@@ -34,10 +34,10 @@ fn poly(pool: &Pool, basis: &[usize], integers: &[i64]) -> Poly {
 }
 
 /// The coefficients of a limb, canonical.
-fn coefficients(pool: &Pool, prime: usize, limb: &Words) -> Vec<u64> {
+fn coefficients(rns: &RnsContext, prime: usize, limb: &Words) -> Vec<u64> {
     let mut limb = limb.clone();
-    pool.transform(prime).inverse(&mut limb);
-    let m = pool.modulus(prime);
+    rns.transform(prime).inverse(&mut limb);
+    let m = rns.modulus(prime);
     limb.iter()
         .map(|&x| m.from_stored(m.canonical(x)))
         .collect()
@@ -45,17 +45,17 @@ fn coefficients(pool: &Pool, prime: usize, limb: &Words) -> Vec<u64> {
 
 #[test]
 fn lowering_divides_and_keeps_parities() {
-    let pool = pool();
+    let rns = rns();
     let meter = Meter::default();
-    let c = integers(pool.ring().n());
-    let lowering = Lowering::new(&pool, &[2, 0, 1], &[0, 1]);
-    assert_eq!((lowering.dropped(), lowering.to()), (&[0][..], &[0, 1][..]));
-    assert_eq!([lowering.source(0), lowering.source(1)], [Some(1), Some(2)]);
-    let lower = lowering.apply(&pool, &meter, &poly(&pool, &[2, 0, 1], &c));
-    let p = pool.modulus(2).p() as i64;
-    assert!((lowering.log2_drop() - (p as f64).log2()).abs() < 1e-9);
-    let moduli = [0, 1].map(|i| pool.modulus(i).p());
-    let limbs = [0, 1].map(|i| coefficients(&pool, i, &lower.limbs[i]));
+    let c = integers(rns.ring().n());
+    let plan = ModSwitch::new(&rns, &[2, 0, 1], &[0, 1]);
+    assert_eq!((plan.dropped(), plan.to()), (&[0][..], &[0, 1][..]));
+    assert_eq!([plan.source(0), plan.source(1)], [Some(1), Some(2)]);
+    let lower = plan.apply(&rns, &meter, &poly(&rns, &[2, 0, 1], &c));
+    let p = rns.modulus(2).p() as i64;
+    assert!((plan.log2_drop() - (p as f64).log2()).abs() < 1e-9);
+    let moduli = [0, 1].map(|i| rns.modulus(i).p());
+    let limbs = [0, 1].map(|i| coefficients(&rns, i, &lower.limbs[i]));
     for (i, &c) in c.iter().enumerate() {
         // the quotient is small: its residue modulo one prime is itself, the other agrees
         let centred = |at: usize| {
@@ -73,21 +73,21 @@ fn lowering_divides_and_keeps_parities() {
 
 #[test]
 fn lowering_to_further_primes_multiplies() {
-    let pool = pool();
+    let rns = rns();
     // times p_3, over p_1 p_2
-    let lowering = Lowering::new(&pool, &[0, 1, 2], &[0, 3]);
-    assert_eq!(lowering.dropped(), [1, 2]);
-    assert_eq!([lowering.source(0), lowering.source(1)], [Some(0), None]);
-    let log2 = |i: usize| pool.modulus(i).log2();
+    let plan = ModSwitch::new(&rns, &[0, 1, 2], &[0, 3]);
+    assert_eq!(plan.dropped(), [1, 2]);
+    assert_eq!([plan.source(0), plan.source(1)], [Some(0), None]);
+    let log2 = |i: usize| rns.modulus(i).log2();
     let drop = log2(1) + log2(2) - log2(3);
-    assert!((lowering.log2_drop() - drop).abs() < 1e-9);
-    let c = integers(pool.ring().n());
-    let lower = lowering.apply(&pool, &Meter::default(), &poly(&pool, &[0, 1, 2], &c));
+    assert!((plan.log2_drop() - drop).abs() < 1e-9);
+    let c = integers(rns.ring().n());
+    let lower = plan.apply(&rns, &Meter::default(), &poly(&rns, &[0, 1, 2], &c));
     let ratio = (-drop).exp2();
     for (place, prime) in [0, 3].into_iter().enumerate() {
-        let found = coefficients(&pool, prime, &lower.limbs[place]);
+        let found = coefficients(&rns, prime, &lower.limbs[place]);
         for (&x, &c) in found.iter().zip(&c) {
-            let q = pool.modulus(prime).p();
+            let q = rns.modulus(prime).p();
             let x = if x > q / 2 {
                 x as i64 - q as i64
             } else {
@@ -101,21 +101,21 @@ fn lowering_to_further_primes_multiplies() {
 
 #[test]
 fn digits_are_centred_residues() {
-    let pool = pool();
+    let rns = rns();
     let meter = Meter::default();
-    let c = integers(pool.ring().n());
+    let c = integers(rns.ring().n());
     let (from, extended) = ([0, 1, 2], [0, 1, 2, 3]);
     // c is below p_0 p_1 / 2, so that it is its own first digit; its second is the centred residue modulo p_2
     let digits = [(0, vec![0, 1]), (1, vec![2])];
-    let digits = digits.map(|(number, own)| Digit::new(&pool, number, own, &from, &extended));
-    let limbs = poly(&pool, &from, &c).limbs;
+    let digits = digits.map(|(number, own)| Digit::new(&rns, number, own, &from, &extended));
+    let limbs = poly(&rns, &from, &c).limbs;
     let words = limbs.into_iter().zip(from).enumerate();
     let words = words.map(|(at, (mut limb, i))| {
-        Coefficients::words_of(&pool, &meter, &digits, (at, i), Source::InPlace, &mut limb);
+        Coefficients::words_of(&rns, &meter, &digits, (at, i), Source::InPlace, &mut limb);
         limb
     });
-    let prepared = Coefficients::new(&pool, &meter, words.collect(), &digits);
-    let p2 = pool.modulus(2).p() as i64;
+    let prepared = Coefficients::new(&rns, &meter, words.collect(), &digits);
+    let p2 = rns.modulus(2).p() as i64;
     let centred = |x: &i64| {
         let x = x.rem_euclid(p2);
         if x > p2 / 2 { x - p2 } else { x }
@@ -127,19 +127,19 @@ fn digits_are_centred_residues() {
             if digit.owns(at) {
                 continue;
             }
-            let mut found = Words::scratch(pool.ring().n());
+            let mut found = Words::scratch(rns.ring().n());
             let places = [(at, prime)];
             let extend = |axes, found: &mut Words| {
                 let out = &mut [&mut found[..]];
-                digit.extend(&pool, &meter, (&places, axes), &prepared, number, out);
+                digit.extend(&rns, &meter, (&places, axes), &prepared, number, out);
             };
-            let mut by_halves = Words::scratch(pool.ring().n());
+            let mut by_halves = Words::scratch(rns.ring().n());
             extend(Axes::First, &mut by_halves);
-            pool.transform(prime).forward_columns(&mut by_halves);
+            rns.transform(prime).forward_columns(&mut by_halves);
             extend(Axes::All, &mut found);
             assert!(found[..] == by_halves[..]);
-            let want = poly(&pool, &[prime], &want);
-            let [found, want] = [&found, &want.limbs[0]].map(|l| coefficients(&pool, prime, l));
+            let want = poly(&rns, &[prime], &want);
+            let [found, want] = [&found, &want.limbs[0]].map(|l| coefficients(&rns, prime, l));
             assert_eq!(found, want, "digit {number} modulo prime {prime}");
         }
     }
@@ -148,7 +148,7 @@ fn digits_are_centred_residues() {
 #[test]
 fn a_prime_without_a_transform_is_named() {
     let ring = Ring::new(255).unwrap();
-    assert_eq!(Pool::new(ring, &[12289]).err(), Some(12289));
+    assert_eq!(RnsContext::new(ring, &[12289]).err(), Some(12289));
 }
 
 /// Fails until it is told not to.

@@ -693,7 +693,7 @@ fn is_hidden(c: char) -> bool {
 mod tests {
     use super::*;
     use homaes_bgv::Error as Scheme;
-    use homaes_scheme::Misfit;
+    use homaes_scheme::Mismatch;
 
     #[test]
     fn messages_name_the_file_once() {
@@ -719,7 +719,7 @@ mod tests {
             (
                 Error::batch(
                     3,
-                    Scheme::Misfit(Misfit::TooMany {
+                    Scheme::Mismatch(Mismatch::TooMany {
                         what: "blocks",
                         found: 17,
                         expected: 16,

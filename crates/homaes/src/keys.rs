@@ -25,7 +25,7 @@ use crate::scheme::devices::Gpus;
 use crate::{Cancel, Error, Output, Result, SchemeError, Set, scheme};
 use core::fmt;
 use homaes_aes::Layout;
-use homaes_scheme::{Misfit, Record, Records};
+use homaes_scheme::{Mismatch, Record, Records};
 use homaes_wire::{CHECKSUM_BYTES, Header, KeyId, Kind, Reader, WireError, Writer};
 use protect::Sealed;
 use rand_chacha::ChaCha20Rng;
@@ -574,12 +574,12 @@ impl EvalKey {
     }
 
     fn other_set(&self, wrapped: &WrappedKey) -> Error {
-        let misfit = Misfit::OtherSet {
+        let mismatch = Mismatch::OtherSet {
             what: WRAPPED_KEY,
             found: wrapped.set().name(),
             expected: self.set().name(),
         };
-        Error::Keys(misfit.into())
+        Error::Keys(mismatch.into())
     }
 }
 

@@ -5,7 +5,7 @@
 //! data: it runs AES under encryption.
 //!
 //! ```
-//! use homaes::{AesKey, Part, KeySet, Mode, Output, Set, Transcipher, WrappedKey, Wrapping};
+//! use homaes::{AesKey, Part, KeySet, Mode, Output, Set, Transcipher, WrappedKey, WrapOptions};
 //! # let folder = tempfile::tempdir()?;
 //! # let at = |name: &str| folder.path().join(name);
 //! # std::fs::write(at("c"), [0x3a, 0x81, 0xd0])?;
@@ -13,7 +13,7 @@
 //! let set = Set::named("bgv/toy-255")?;
 //! let keys = KeySet::create(&set, at("keys"), false)?; // secret.hsk, eval.hek
 //! let aes_key = AesKey::from_bytes(&[7; 16])?;
-//! let wrapping = Wrapping::default(); // for CTR and GCM; ECB and CBC need the other direction
+//! let wrapping = WrapOptions::default(); // for CTR and GCM; ECB and CBC need the other direction
 //! let wrapped = WrappedKey::create(&keys.secret, &aes_key, &wrapping, at("key.hwk"), false)?;
 //!
 //! // Server: "c" is a file encrypted with AES-128-CTR.
@@ -71,7 +71,8 @@ pub use error::{Error, Foreign, ParamsError, Result, SchemeError, printable};
 pub use homaes_aes::{Block, Counter, Direction, KeySize, Layout, Mode};
 pub use homaes_bridge::Fitness;
 pub use homaes_scheme::{
-    Cancel, Estimate, Expansion, Published, Purpose, SecretWeight, SetCard, Wrapped, log2_p_any,
+    Cancel, Estimate, Expansion, Published, Purpose, SecretWeight, SetCard, WrappedKeyInfo,
+    log2_p_any,
 };
 pub use homaes_wire::{KeyId, Kind, Temporary, claim, hex, unhex};
 pub use input::{
@@ -97,8 +98,8 @@ pub use run::{
     journal_path, part_path, unfinished,
 };
 pub use scheme::{
-    DEVICE_VARIABLE, Devices, Gpu, NoiseTerms, Quality, Scheme, Set, Variant, Wrapping, Yardstick,
-    gpus,
+    DEVICE_VARIABLE, Devices, Gpu, NoiseTerms, Quality, ReferenceOp, Scheme, Set, Variant,
+    WrapOptions, gpus,
 };
 #[cfg(feature = "tfhe-rs")]
 pub use tfhe::ClientKey;

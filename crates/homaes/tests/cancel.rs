@@ -4,7 +4,7 @@
 
 use homaes::{
     AesKey, Cancel, Error, KeySet, KeySize, Layout, Mode, Output, Part, Set, Transcipher,
-    WrappedKey, Wrapping,
+    WrapOptions, WrappedKey,
 };
 use std::fs;
 use std::thread;
@@ -20,9 +20,9 @@ fn cancelled(set: &str, layout: Layout, blocks: usize, after: &[Duration]) -> Du
     let fits = |size: &&KeySize| set.levels_left(layout, **size).is_some();
     let size = size.iter().find(fits).unwrap();
     let aes_key = AesKey::from_bytes(&vec![7; size.key_bytes()]).unwrap();
-    let wrapping = Wrapping {
+    let wrapping = WrapOptions {
         layouts: vec![layout],
-        ..Wrapping::default()
+        ..WrapOptions::default()
     };
     let wrapped = WrappedKey::encrypt(&keys.secret, &aes_key, &wrapping).unwrap();
     fs::write(at("c"), vec![0x5a; 16 * blocks]).unwrap();
@@ -79,7 +79,7 @@ fn a_switch_that_was_replaced_does_nothing() {
     for set in ["bgv/toy-255", "tfhe/toy", "tfhe/nibble-toy"] {
         let keys = KeySet::generate(&Set::named(set).unwrap()).unwrap();
         let aes_key = AesKey::from_bytes(&[7; 16]).unwrap();
-        let wrapped = WrappedKey::encrypt(&keys.secret, &aes_key, &Wrapping::default()).unwrap();
+        let wrapped = WrappedKey::encrypt(&keys.secret, &aes_key, &WrapOptions::default()).unwrap();
         let first = Cancel::new();
         let mut run = Transcipher::new(&keys.eval, &wrapped).unwrap();
         let found = [first.clone(), Cancel::new()].map(|switch| {

@@ -6,7 +6,7 @@ use crate::common::{KEY, World};
 use ctr::cipher::{KeyIvInit, StreamCipher};
 use homaes::{
     AesKey, Ciphertexts, DecryptOptions, Error, KeySet, Kind, Memory, Merge, Message, Mode, Output,
-    Part, Reopened, Set, Transcipher, WrappedKey, Wrapping,
+    Part, Reopened, Set, Transcipher, WrapOptions, WrappedKey,
 };
 use homaes_bgv::{Circuit, Evaluator};
 use homaes_wire::Reader;
@@ -240,9 +240,9 @@ fn other_keys_are_refused_before_a_batch_is_read() {
 #[test]
 fn programs_compute_on_what_they_read() {
     let mut world = World::with_files();
-    let wrapping = Wrapping {
+    let wrapping = WrapOptions {
         levels_left: Some(1),
-        ..Wrapping::default()
+        ..WrapOptions::default()
     };
     let aes_key = AesKey::from_bytes(&KEY).unwrap();
     world.wrapped = WrappedKey::encrypt(&world.keys.secret, &aes_key, &wrapping).unwrap();

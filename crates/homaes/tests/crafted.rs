@@ -4,7 +4,7 @@
 
 use homaes::{
     AesKey, DecryptOptions, Error, EvalKey, Expect, KeySet, Mode, Output, Part, SecretKey, Set,
-    Transcipher, WrappedKey, Wrapping, inspect,
+    Transcipher, WrapOptions, WrappedKey, inspect,
 };
 use homaes_wire::{Contents, Encoder, Header, KeyId, Kind, OutputOptions, Reader, Writer};
 use std::fs;
@@ -36,7 +36,7 @@ impl World {
         let set = Set::named("bgv/toy-255").unwrap();
         let keys = KeySet::create(&set, at("keys"), false).unwrap();
         let key = AesKey::from_bytes(&[1; 16]).unwrap();
-        let wrapping = Wrapping::default();
+        let wrapping = WrapOptions::default();
         let path = at("key.hwk");
         let wrapped = WrappedKey::create(&keys.secret, &key, &wrapping, path, false).unwrap();
         fs::write(at("c"), [0; 33 * 16]).unwrap();

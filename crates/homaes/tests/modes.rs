@@ -14,7 +14,7 @@ use aes::{Aes128, Aes192, Aes256};
 use aes_gcm::aead::{Aead, Payload};
 use homaes::{
     AesKey, Block, Counter, DecryptOptions, DecryptReport, Direction, Error, Expect, KeySet,
-    Layout, Mode, Output, Part, Result, Set, Tag, Transcipher, WrappedKey, Wrapping, inspect,
+    Layout, Mode, Output, Part, Result, Set, Tag, Transcipher, WrapOptions, WrappedKey, inspect,
 };
 use std::fs;
 use std::path::PathBuf;
@@ -53,10 +53,10 @@ impl World {
     }
 
     fn wrap(&self, key: &[u8], direction: Direction) -> WrappedKey {
-        let wrapping = Wrapping {
+        let wrapping = WrapOptions {
             direction,
             layouts: vec![self.layout],
-            ..Wrapping::default()
+            ..WrapOptions::default()
         };
         let key = AesKey::from_bytes(key).unwrap();
         WrappedKey::encrypt(&self.keys.secret, &key, &wrapping).unwrap()
@@ -285,7 +285,7 @@ fn short_messages_are_packed_if_the_wrapped_key_allows() {
     let world = World::new("bgv/toy-21845", Layout::Packed);
     let key = key(16);
     let (aes_key, path) = (AesKey::from_bytes(&key).unwrap(), world.at("key.hwk"));
-    let wrapping = Wrapping::default();
+    let wrapping = WrapOptions::default();
     let secret = &world.keys.secret;
     WrappedKey::create(secret, &aes_key, &wrapping, &path, false).unwrap();
     let wrapped = WrappedKey::open(&path, &world.keys.eval).unwrap();

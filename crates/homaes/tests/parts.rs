@@ -7,7 +7,7 @@ use aes_gcm::aead::{Aead, KeyInit, Payload};
 use ctr::cipher::{KeyIvInit, StreamCipher};
 use homaes::{
     AesKey, DecryptOptions, Error, Expect, Layout, Memory, Message, Mode, Output, Part, Reopened,
-    Tag, Transcipher, WrappedKey, Wrapping, describe, inspect,
+    Tag, Transcipher, WrapOptions, WrappedKey, describe, inspect,
 };
 use std::fs;
 
@@ -265,9 +265,9 @@ fn files_are_as_memory_is() {
     let [files, memory] = [files, memory].map(|parts| Message::of_parts(parts).unwrap());
     for layout in [Layout::Sliced, Layout::Bits] {
         let key = AesKey::from_bytes(&KEY).unwrap();
-        let wrapping = Wrapping {
+        let wrapping = WrapOptions {
             layouts: vec![layout],
-            ..Wrapping::default()
+            ..WrapOptions::default()
         };
         let wrapped = WrappedKey::encrypt(&world.keys.secret, &key, &wrapping).unwrap();
         let run = Transcipher::new(&world.keys.eval, &wrapped).unwrap();

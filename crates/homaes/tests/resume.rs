@@ -5,7 +5,7 @@
 use crate::common::{KEY, World};
 use homaes::{
     AesKey, Cancel, Error, EvalKey, Kept, KeySet, Memory, Merge, Mode, Output, Part, Plan, Report,
-    Resume, RunId, Set, Shard, Transcipher, WrappedKey, Wrapping, journal_path, part_path,
+    Resume, RunId, Set, Shard, Transcipher, WrapOptions, WrappedKey, journal_path, part_path,
 };
 use std::fs;
 use std::io::Read;
@@ -153,7 +153,7 @@ fn what_another_run_left_is_refused() {
     }
     // the same AES key, wrapped once more; and another evaluation key of the same secret key is another file
     let key = AesKey::from_bytes(&KEY).unwrap();
-    let again = WrappedKey::encrypt(&world.keys.secret, &key, &Wrapping::default()).unwrap();
+    let again = WrappedKey::encrypt(&world.keys.secret, &key, &WrapOptions::default()).unwrap();
     refused(
         &Transcipher::new(&world.keys.eval, &again).unwrap(),
         message(0),
@@ -410,7 +410,7 @@ fn the_id_of_a_run_depends_on_all_that_its_bytes_do() {
     let set = Set::named("bgv/toy-255").unwrap();
     let keys = KeySet::create(&set, &folder, false).unwrap();
     let key = AesKey::from_bytes(&[1; 16]).unwrap();
-    let wrapped = WrappedKey::encrypt(&keys.secret, &key, &Wrapping::default()).unwrap();
+    let wrapped = WrappedKey::encrypt(&keys.secret, &key, &WrapOptions::default()).unwrap();
     wrapped
         .save(Output::create(world.at("w"), false).unwrap())
         .unwrap();

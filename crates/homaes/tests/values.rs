@@ -6,7 +6,7 @@ use crate::common::KEY;
 use ctr::cipher::{KeyIvInit, StreamCipher};
 use homaes::{
     AesKey, Ciphertexts, Computed, Error, KeySet, Kind, Memory, Mode, Numbers, Output, Part, Set,
-    Transcipher, WrappedKey, Wrapping, inspect,
+    Transcipher, WrapOptions, WrappedKey, inspect,
 };
 use homaes_bgv::{Circuit, Evaluator};
 use homaes_wire::{Contents, Encoder, Header, Reader, Writer};
@@ -28,9 +28,9 @@ impl World {
     fn new(set: &str, blocks: usize, levels_left: Option<usize>) -> Self {
         let keys = KeySet::generate(&Set::named(set).unwrap()).unwrap();
         let key = AesKey::from_bytes(&KEY).unwrap();
-        let wrapping = Wrapping {
+        let wrapping = WrapOptions {
             levels_left,
-            ..Wrapping::default()
+            ..WrapOptions::default()
         };
         let wrapped = WrappedKey::encrypt(&keys.secret, &key, &wrapping).unwrap();
         let plain: Vec<u8> = (0..16 * blocks).map(|i| (i / 16 * 5 + i) as u8).collect();

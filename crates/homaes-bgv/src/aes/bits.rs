@@ -68,14 +68,14 @@ impl BitEval for Bits<'_> {
     }
 
     fn xor_assign(&self, a: &mut Ciphertext, b: &Ciphertext) {
-        let here = || self.0.here();
+        let on_cpu = || self.0.on_cpu();
         if a.level > b.level {
-            *a = here().lowered(a, b.level).expect(IN_MEMORY);
+            *a = on_cpu().lowered(a, b.level).expect(IN_MEMORY);
         }
-        let b = here().at_most(b, a.level).expect(IN_MEMORY);
+        let b = on_cpu().at_most(b, a.level).expect(IN_MEMORY);
         let params = self.0.params();
         for (x, y) in a.parts.iter_mut().zip(&b.parts) {
-            x.add_assign(params.pool(), params.basis(a.level), y);
+            x.add_assign(params.rns(), params.basis(a.level), y);
         }
         a.owner = a.owner.with(b.owner);
         a.noise = a.noise.plus(b.noise);

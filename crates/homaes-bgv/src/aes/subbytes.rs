@@ -23,7 +23,7 @@ impl Evaluator<'_> {
         }
         let c3 = self.multiply_many(c, c, 1, true)?;
         let c3: Vec<&Ciphertext> = c3.iter().collect();
-        let copies = self.one_down(c)?;
+        let copies = self.mod_switch_all(c)?;
         let copies: Vec<&Ciphertext> = copies.iter().collect();
         let c7 = self.multiply_many(&copies, &c3, 1, true)?;
         let c15 = self.multiply_many(&c3, &c3, 2, true)?;

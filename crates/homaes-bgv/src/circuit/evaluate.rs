@@ -64,7 +64,7 @@ impl<'k> Evaluator<'k> {
     }
 
     /// The same, on the processor.
-    pub(crate) fn here(&self) -> Self {
+    pub(crate) fn on_cpu(&self) -> Self {
         self.clone().on(Arc::new(Processor))
     }
 
@@ -116,7 +116,7 @@ impl<'k> Evaluator<'k> {
     }
 
     /// `a` with its bound.
-    pub(crate) fn entered(&self, a: &Ciphertext) -> Result<Ciphertext> {
+    pub(crate) fn with_bound(&self, a: &Ciphertext) -> Result<Ciphertext> {
         self.cancel.check()?;
         a.check(self.params(), self.key.id)?;
         Ok(Ciphertext {
@@ -138,13 +138,13 @@ impl<'k> Evaluator<'k> {
     /// # Errors
     /// [`Error::TooNoisy`]; if an operand belongs to another set or key.
     pub fn add(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext> {
-        let sum = self.sum(&self.entered(a)?, &self.entered(b)?)?;
+        let sum = self.sum(&self.with_bound(a)?, &self.with_bound(b)?)?;
         self.checked("sum", sum)
     }
 
     /// [`Evaluator::add`] without looking at the result. No bound is made up for operands that come from AES, and the sum has none then.
     pub(crate) fn sum(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext> {
-        let [a, b] = self.level_off(a, b)?;
+        let [a, b] = self.align_levels(a, b)?;
         let params = self.params();
         let basis = params.basis(a.level);
         let sum = |k: usize| -> Result<Poly> {
@@ -177,11 +177,11 @@ impl<'k> Evaluator<'k> {
     /// [`Error::TooNoisy`]; if there are more bytes than slots, or `a` belongs to another set or key.
     pub fn add_public(&self, a: &Ciphertext, bytes: &[u8]) -> Result<Ciphertext> {
         let params = self.params();
-        let mut out = self.entered(a)?;
+        let mut out = self.with_bound(a)?;
         let bytes = padded(params, bytes)?;
         let largest = largest_embedding_log2(params, &plain_coefficients(params, &bytes));
         let message = encode(params, &bytes, a.level);
-        out.parts[0].add_assign(params.pool(), params.basis(a.level), &message);
+        out.parts[0].add_assign(params.rns(), params.basis(a.level), &message);
         out.noise = a.noise.plus(Noise::plaintext(params.noise()));
         out.history = out.history.one(|b| b.with_public(largest));
         self.checked("sum with public bytes", out)
@@ -195,7 +195,7 @@ impl<'k> Evaluator<'k> {
     /// # Errors
     /// [`Error::TooNoisy`]; if `a` belongs to another set or key.
     pub fn scale(&self, a: &Ciphertext, c: u8) -> Result<Ciphertext> {
-        let out = self.scaled_by(&self.entered(a)?, c);
+        let out = self.scaled_by(&self.with_bound(a)?, c);
         self.checked("product with a byte", out)
     }
 
@@ -249,7 +249,7 @@ impl<'k> Evaluator<'k> {
             return Ok(Vec::new());
         };
         let params = self.params();
-        let plan = params.lowering(first.level, level);
+        let plan = params.mod_switch(first.level, level);
         let parts: Vec<&Poly> = all.iter().flat_map(|a| &a.parts).collect();
         let down = self.device.mod_down(params, &self.meter, plan, &parts)?;
         let mut down = down.into_iter();
@@ -272,13 +272,13 @@ impl<'k> Evaluator<'k> {
     /// # Errors
     /// At level 1; [`Error::TooNoisy`]; if `a` belongs to another set or key.
     pub fn mod_switch(&self, a: &Ciphertext) -> Result<Ciphertext> {
-        let mut out = self.one_down(&[&self.entered(a)?])?;
+        let mut out = self.mod_switch_all(&[&self.with_bound(a)?])?;
         let out = out.pop().expect("one in, one out");
         self.checked("modulus switch", out)
     }
 
     /// [`Evaluator::mod_switch`] without looking at the result, as [`Evaluator::sum`].
-    pub(crate) fn one_down(&self, all: &[&Ciphertext]) -> Result<Vec<Ciphertext>> {
+    pub(crate) fn mod_switch_all(&self, all: &[&Ciphertext]) -> Result<Vec<Ciphertext>> {
         match all.first() {
             Some(a) if a.level <= 1 => Err(out_of_depth(1, 0)),
             Some(a) => self.down(all, a.level - 1),
@@ -287,7 +287,7 @@ impl<'k> Evaluator<'k> {
     }
 
     /// Both operands at the lower of their levels.
-    fn level_off<'c>(
+    fn align_levels<'c>(
         &self,
         a: &'c Ciphertext,
         b: &'c Ciphertext,
@@ -316,13 +316,13 @@ impl<'k> Evaluator<'k> {
     /// # Errors
     /// If there is no key for this k, or a factor belongs to another set or key.
     pub fn mul_frobenius(&self, x: &Ciphertext, y: &Ciphertext, k: usize) -> Result<Product> {
-        self.raw_product(&self.entered(x)?, &self.entered(y)?, k)
+        self.raw_product(&self.with_bound(x)?, &self.with_bound(y)?, k)
     }
 
     /// [`Evaluator::mul_frobenius`] of operands as they are: no bound is made up for those that come from AES.
     pub(crate) fn raw_product(&self, x: &Ciphertext, y: &Ciphertext, k: usize) -> Result<Product> {
         self.key.key(Target::Product(k))?;
-        let [x, y] = self.level_off(x, y)?;
+        let [x, y] = self.align_levels(x, y)?;
         self.tensor(&x, &y, k, self.params().switching(x.level))
     }
 
@@ -399,7 +399,7 @@ impl<'k> Evaluator<'k> {
         }
         let basis = self.params().basis(a.level);
         for (x, y) in a.parts.iter_mut().zip(&b.parts) {
-            x.add_assign(self.params().pool(), basis, y);
+            x.add_assign(self.params().rns(), basis, y);
         }
         a.owner = a.owner.with(b.owner);
         a.noise = a.noise.plus(b.noise);
@@ -563,7 +563,7 @@ impl<'k> Evaluator<'k> {
     /// [`Error::TooNoisy`]; if the key is missing, or holds no level with the middle prime as high as this one ([`Error::NoKey`]), or `a`
     /// belongs to another set or key.
     pub fn frobenius(&self, a: &Ciphertext, k: usize) -> Result<Ciphertext> {
-        let a = self.entered(a)?;
+        let a = self.with_bound(a)?;
         if k.is_multiple_of(8) {
             return self.checked("Frobenius map", a);
         }
@@ -577,7 +577,7 @@ impl<'k> Evaluator<'k> {
     /// As [`Evaluator::frobenius`].
     pub(crate) fn square(&self, a: &Ciphertext) -> Result<Ciphertext> {
         let plan = self.params().switching(a.level);
-        self.image(&self.entered(a)?, Target::Frobenius(1), plan)
+        self.image(&self.with_bound(a)?, Target::Frobenius(1), plan)
     }
 
     /// Slots moved by a translation, at the level of `a`.
@@ -585,7 +585,7 @@ impl<'k> Evaluator<'k> {
     /// # Errors
     /// If there is no key for the step, or not at this level.
     pub(crate) fn translate(&self, a: &Ciphertext, step: [usize; 3]) -> Result<Ciphertext> {
-        let a = self.entered(a)?;
+        let a = self.with_bound(a)?;
         let target = match self.key.key(Target::Translate(step)) {
             Ok(_) => Target::Translate(step),
             Err(_) => Target::Rotate(step),

@@ -47,7 +47,7 @@ use crate::noise::bound::{Bound, Scalar};
 use crate::params::{Params, SwitchPlan};
 use homaes_aes::gf256;
 use homaes_math::{Transform, Words};
-use homaes_rns::{Lowering, Poly};
+use homaes_rns::{ModSwitch, Poly};
 use homaes_scheme::Owner;
 use rayon::prelude::*;
 use std::borrow::Cow;
@@ -110,7 +110,7 @@ impl Evaluator<'_> {
     /// At level 1; if keys are missing, or not for this level; if `a` belongs to another set or key.
     pub fn bit_planes(&self, a: &Ciphertext) -> Result<Vec<Lifted>> {
         let params = self.params();
-        let a = &self.lowered(&self.entered(a)?, a.level.min(LIFT_LEVEL))?;
+        let a = &self.lowered(&self.with_bound(a)?, a.level.min(LIFT_LEVEL))?;
         let level = a.level;
         if level <= 1 {
             return Err(out_of_depth(1, 0));
@@ -147,7 +147,10 @@ impl Evaluator<'_> {
                 history: History::AES,
             };
             Ok(Lifted {
-                ciphertext: self.one_down(&[&sum])?.pop().expect("one in, one out"),
+                ciphertext: self
+                    .mod_switch_all(&[&sum])?
+                    .pop()
+                    .expect("one in, one out"),
                 log2_t: 1,
                 carried_log2,
             })
@@ -274,7 +277,7 @@ impl Evaluator<'_> {
 pub struct Descent<'p> {
     params: &'p Params,
     level: usize,
-    down: Lowering,
+    down: ModSwitch,
 }
 
 impl<'p> Descent<'p> {
@@ -284,7 +287,7 @@ impl<'p> Descent<'p> {
         Self {
             params,
             level,
-            down: Lowering::new(params.pool(), params.basis(level), &[prime]),
+            down: ModSwitch::new(params.rns(), params.basis(level), &[prime]),
         }
     }
 
@@ -317,7 +320,7 @@ impl<'p> Descent<'p> {
         let m = self.transform().modulus();
         let half = m.shoup(m.inv(2));
         Ok(a.ciphertext.parts.each_ref().map(|part| {
-            let mut part = self.down.apply(params.pool(), eval.meter(), part);
+            let mut part = self.down.apply(params.rns(), eval.meter(), part);
             let mut limb = part.limbs.pop().expect("one prime");
             for x in limb.iter_mut() {
                 *x = m.canonical(m.scale(*x, half));
@@ -344,6 +347,6 @@ impl SecretKey {
                 *x = m.scale(*x, half);
             }
         }
-        Ok(homaes_rns::centred(params.pool(), basis, &phase))
+        Ok(homaes_rns::centred(params.rns(), basis, &phase))
     }
 }

@@ -50,7 +50,7 @@ impl Evaluator<'_> {
                 set: params.set().name.as_str(),
             });
         }
-        let down = |c| -> Result<Ciphertext> { self.lowered(&self.entered(c)?, level) };
+        let down = |c| -> Result<Ciphertext> { self.lowered(&self.with_bound(c)?, level) };
         let [x, y, z] = [down(x)?, down(y)?, down(z)?];
         let plan = three_way_plan(params, level);
         let [r0, r1, r2, r3] = self.tensor_three([&x, &y, &z], &plan)?;

@@ -46,11 +46,11 @@ impl ByteEval for BgvBytes<'_> {
     }
 
     fn add(&self, a: &Ciphertext, b: &Ciphertext) -> Ciphertext {
-        match (self.0.entered(a), self.0.entered(b)) {
+        match (self.0.with_bound(a), self.0.with_bound(b)) {
             (Ok(a), Ok(b)) => {
                 let sum = self.0.sum(&a, &b).and_then(fetched);
                 // operands are in memory by now: without its device, the processor adds them
-                let sum = sum.or_else(|_| self.0.here().sum(&a, &b));
+                let sum = sum.or_else(|_| self.0.on_cpu().sum(&a, &b));
                 sum.unwrap_or_else(|_| nowhere(&a))
             }
             _ => nowhere(a),
@@ -58,7 +58,7 @@ impl ByteEval for BgvBytes<'_> {
     }
 
     fn scale(&self, a: &Ciphertext, c: u8) -> Ciphertext {
-        match self.0.entered(a) {
+        match self.0.with_bound(a) {
             Ok(a) => self.0.scaled_by(&a, c),
             Err(_) => nowhere(a),
         }

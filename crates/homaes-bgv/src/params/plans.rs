@@ -14,7 +14,7 @@ impl Params {
             digit_of: &|i| self.digit_of(part, i),
             excess_bits: DIGIT_EXCESS_BITS,
         };
-        let switch = homaes_rns::SwitchPlan::new(self.pool(), from, to, &gadget);
+        let switch = homaes_rns::SwitchPlan::new(self.rns(), from, to, &gadget);
         let special = |&i: &usize| {
             let m = self.modulus(i);
             m.shoup(m.to_stored(self.special_product(switch.special(), i)))

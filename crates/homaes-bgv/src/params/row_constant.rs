@@ -16,7 +16,7 @@ pub(crate) fn power(exponents: &[u8], row: usize) -> f64 {
     re * re + im * im
 }
 
-/// Values of `exponents` times `factor` modulo pool prime `i`, stored, one per row.
+/// Values of `exponents` times `factor` modulo RNS prime `i`, stored, one per row.
 pub(crate) fn by_row(params: &Params, i: usize, exponents: &[u8], factor: u64) -> Vec<u64> {
     let m = params.modulus(i);
     scaled_by_row(params, i, exponents, m.shoup(m.to_stored(factor)))

@@ -9,7 +9,7 @@ use crate::scratch::Scratch;
 use crate::table::{self, Rows};
 use homaes::{
     AesKey, Direction, EvalKey, Expansion, KeySet, KeySize, Layout, Output, Part, Report,
-    SecretKey, Set, Transcipher, WrappedKey, Wrapping,
+    SecretKey, Set, Transcipher, WrapOptions, WrappedKey,
 };
 use std::fs;
 use std::path::PathBuf;
@@ -95,9 +95,9 @@ fn whole_way(
     let secret = SecretKey::open(&files.secret)?;
     let aes_key = AesKey::from_bytes(&sample.key)?;
     spin("client: wrapping the AES key", || {
-        let wrapping = Wrapping {
+        let wrapping = WrapOptions {
             layouts: layout.into_iter().collect(),
-            ..Wrapping::default()
+            ..WrapOptions::default()
         };
         WrappedKey::create(&secret, &aes_key, &wrapping, &files.wrapped, false)
     })?;

@@ -228,7 +228,7 @@ fn prepare<'k>(
         None => Transcipher::new(eval, wrapped)?,
     };
     let transcipher = match bridge {
-        Some(bridge) => transcipher.across(bridge)?,
+        Some(bridge) => transcipher.via_bridge(bridge)?,
         None => transcipher,
     };
     match args.layout.get() {

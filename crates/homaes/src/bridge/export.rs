@@ -1,6 +1,6 @@
 //! From an `.hlw` file to values of the crate `tfhe`. Feature `tfhe-rs`.
 
-use crate::bridge::values::Values;
+use crate::bridge::lwe_file::LweFile;
 use crate::bridge::values_log2_p_fail;
 use crate::machine::disk;
 use crate::machine::pool::Pool;
@@ -136,7 +136,7 @@ fn each<T: Send>(
     let reader = Reader::open(path, Kind::Values).map_err(error)?;
     let set = Set::of_file(path, reader.header().set())?;
     reader.check_set(set.name(), set.digest()).map_err(error)?;
-    let mut values = Values::new(reader.boxed(), set.clone())?;
+    let mut values = LweFile::new(reader.boxed(), set.clone())?;
     let format = values.user.format().map_err(content)?;
     let split = values.meta().split;
     let part = values.meta().chosen(path, part)?;

@@ -1,7 +1,7 @@
 //! What schemes refuse or find wrong: each one's own errors, and those that are the same for all.
 
 use homaes_scheme::failure::{Failure, remedy};
-use homaes_scheme::{Cancelled, FieldError, Misfit};
+use homaes_scheme::{Cancelled, FieldError, Mismatch};
 use homaes_wire::WireError;
 use std::error::Error;
 
@@ -36,7 +36,7 @@ pub enum SchemeError {
     },
     /// Objects that do not go together.
     #[error(transparent)]
-    Misfit(#[from] Misfit),
+    Mismatch(#[from] Mismatch),
     /// A field of a file has a value that the set does not allow.
     #[error(transparent)]
     Field(#[from] FieldError),
@@ -66,7 +66,7 @@ impl SchemeError {
             Self::Own(error) => error.remedy(),
             Self::Wire(error) => error.remedy(),
             Self::Cancelled(_) => "run it again",
-            Self::Misfit(misfit) => misfit.remedy(),
+            Self::Mismatch(mismatch) => mismatch.remedy(),
             Self::NoLevels { .. } => "leave --levels-left out",
             Self::ClientExpands { .. } => {
                 "leave --expand out, or choose a scheme whose server can expand the key"

@@ -4,7 +4,7 @@ use crate::error::foreign::{Foreign, HEAD_BYTES};
 use crate::error::quoted;
 use crate::input::counters::overlap;
 use crate::input::part_meta::{MAX_AAD_BYTES, MAX_PARTS_BYTES, PartMeta, check_names};
-use crate::input::source::{FileSource, Held, Source};
+use crate::input::source::{CachedSource, FileSource, Source};
 use crate::input::split::Split;
 use crate::{Error, Result};
 use homaes_aes::{Block, Mode};
@@ -296,7 +296,7 @@ impl Part {
     /// The same part, with these of its bytes in memory.
     fn held(&self, from: u64, bytes: Vec<u8>) -> Self {
         let (inner, from) = (Arc::clone(&self.source), self.offset + from);
-        let held = Held { inner, from, bytes };
+        let held = CachedSource { inner, from, bytes };
         Self {
             source: Arc::new(held),
             ..self.clone()

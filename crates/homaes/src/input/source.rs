@@ -192,14 +192,14 @@ impl<B: AsRef<[u8]> + Send + Sync> Source for Memory<B> {
 }
 
 /// A source some bytes of which are in memory, and are read from there.
-pub(crate) struct Held {
+pub(crate) struct CachedSource {
     pub(crate) inner: Arc<dyn Source>,
     /// Where these are.
     pub(crate) from: u64,
     pub(crate) bytes: Vec<u8>,
 }
 
-impl Source for Held {
+impl Source for CachedSource {
     fn name(&self) -> &Path {
         self.inner.name()
     }

@@ -59,7 +59,7 @@ pub fn check_keys(paths: &[&Path]) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{AesKey, KeySet, Layout, WrappedKey, Wrapping};
+    use crate::{AesKey, KeySet, Layout, WrapOptions, WrappedKey};
     use homaes_wire::Kind;
 
     #[test]
@@ -90,7 +90,7 @@ mod tests {
         let set = Set::named("bgv/toy-255").unwrap();
         let keys = KeySet::create(&set, folder.path(), false).unwrap();
         let aes = AesKey::from_bytes(&[1; 16]).unwrap();
-        WrappedKey::create(&keys.secret, &aes, &Wrapping::default(), at("w"), false).unwrap();
+        WrappedKey::create(&keys.secret, &aes, &WrapOptions::default(), at("w"), false).unwrap();
         check_keys(&[&at("eval.hek"), &at("w")]).unwrap();
         assert!(check_keys(&[&at("none")]).is_err());
     }

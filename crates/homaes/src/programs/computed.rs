@@ -10,7 +10,7 @@
 use crate::decrypt::MIN_MARGIN_BITS;
 use crate::machine::pool::Pool;
 use crate::results::meta::{TAG_BATCH, TAG_META};
-use crate::scheme::{Input, Params, Values};
+use crate::scheme::{Input, Params, ValueCodec};
 use crate::{Error, EvalKey, Output, Result, SchemeError, SecretKey, Set};
 use core::fmt;
 use homaes_wire::{Contents, Decoder, Encoder, Header, KeyId, Kind, Reader, WireError};
@@ -90,11 +90,11 @@ impl ValueMeta {
 /// Values on their way to a file, under one key.
 ///
 /// ```
-/// # use homaes::{AesKey, Ciphertexts, Memory, Mode, Output, Part, KeySet, Set, Transcipher, WrappedKey, Wrapping};
+/// # use homaes::{AesKey, Ciphertexts, Memory, Mode, Output, Part, KeySet, Set, Transcipher, WrappedKey, WrapOptions};
 /// use homaes::Computed;
 /// # let keys = KeySet::generate(&Set::named("bgv/toy-255")?)?;
 /// # let aes_key = AesKey::from_bytes(&[7; 16])?;
-/// # let wrapping = Wrapping { levels_left: Some(5), ..Wrapping::default() };
+/// # let wrapping = WrapOptions { levels_left: Some(5), ..WrapOptions::default() };
 /// # let wrapped = WrappedKey::encrypt(&keys.secret, &aes_key, &wrapping)?;
 /// # let part = Part::of(Memory::new([9; 20], "c"), Mode::Ctr { iv: [0; 16] })?;
 /// # let (output, results) = Output::memory();
@@ -350,7 +350,7 @@ pub(crate) fn describe_values(reader: Input<'_>, set: &Set) -> Result<Vec<ValueM
 }
 
 /// Called with each value: the file for errors, the form, what the file says of it, and the records.
-type Take<'t> = &'t mut dyn FnMut(&Path, &dyn Values, &ValueMeta, Vec<Vec<u8>>) -> Result<()>;
+type Take<'t> = &'t mut dyn FnMut(&Path, &dyn ValueCodec, &ValueMeta, Vec<Vec<u8>>) -> Result<()>;
 
 /// Reads a file of this set to its end.
 fn each_value(mut reader: Input<'_>, set: &Set, take: Take<'_>) -> Result<()> {
@@ -386,7 +386,10 @@ fn each_value(mut reader: Input<'_>, set: &Set, take: Take<'_>) -> Result<()> {
 }
 
 /// The form of a set's values, which all must have.
-fn form_of<'p>(params: &'p dyn Params, table: &[ValueMeta]) -> Result<&'p dyn Values, WireError> {
+fn form_of<'p>(
+    params: &'p dyn Params,
+    table: &[ValueMeta],
+) -> Result<&'p dyn ValueCodec, WireError> {
     let form = params.values();
     let form = form.filter(|form| table.iter().all(|value| value.form == form.form()));
     form.ok_or_else(|| malformed("form of a value", "that of its set"))

@@ -10,7 +10,7 @@ use crate::{Cancel, Error, Result, SchemeError, Set};
 use homaes_aes::{Block, Layout};
 use homaes_bgv::scan::{Placement, Scanner, Verdict};
 use homaes_bgv::{Aes, Circuit, Error as Bgv, Params, State};
-use homaes_scheme::Misfit;
+use homaes_scheme::Mismatch;
 use homaes_wire::hex;
 use rand_core::Rng;
 use std::any::Any;
@@ -34,7 +34,7 @@ const OWN_LABEL: &str = "a label that does not begin with \"homaes scan of\"";
 /// message's last byte are not reported.
 ///
 /// ```
-/// # use homaes::{AesKey, Cancel, KeySet, Memory, Mode, Output, Part, Pool, Scan, Set, WrappedKey, Wrapping};
+/// # use homaes::{AesKey, Cancel, KeySet, Memory, Mode, Output, Part, Pool, Scan, Set, WrappedKey, WrapOptions};
 /// # fn search(set: &Set, keys: &KeySet, wrapped: &WrappedKey, part: Part) -> Result<(), Box<dyn std::error::Error>> {
 /// let scan = Scan::new(set, [("eicar".to_owned(), b"EICAR-STANDARD".to_vec())])?;
 /// // server: `part` is AES ciphertext, and `wrapped` was made with `levels_left: Some(8)`
@@ -225,12 +225,12 @@ impl Scan {
         part: &Part,
     ) -> Result<&'k homaes_bgv::EvalKey> {
         if eval.set().name() != self.set.name() {
-            let misfit = Misfit::OtherSet {
+            let mismatch = Mismatch::OtherSet {
                 what: "evaluation key",
                 found: eval.set().name(),
                 expected: self.set.name(),
             };
-            return Err(Error::Keys(misfit.into()));
+            return Err(Error::Keys(mismatch.into()));
         }
         eval.check_match(wrapped)?;
         let key: &homaes_bgv::EvalKey = eval.of_scheme().ok_or_else(|| other_scheme(eval.set()))?;
@@ -241,11 +241,11 @@ impl Scan {
         }
         let own = |error: Bgv| Error::Keys(error.into());
         let level = wrapped.output_level(Layout::Sliced).ok_or_else(|| {
-            let misfit = Misfit::NotWrapped {
+            let mismatch = Mismatch::NotWrapped {
                 layout: Layout::Sliced,
                 held: wrapped.layouts(),
             };
-            own(misfit.into())
+            own(mismatch.into())
         })?;
         let (set, most) = (self.set.name(), key.params().rotation_level());
         if most == 0 {

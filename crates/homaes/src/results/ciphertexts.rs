@@ -7,7 +7,7 @@ use crate::results::meta::{MAX_META_BYTES, Meta, TAG_BATCH, TAG_META, TAG_PARTS,
 use crate::scheme::{Input, Shape};
 use crate::{Error, Quality, Result, SchemeError, Set, Step};
 use homaes_aes::Layout;
-use homaes_scheme::{FieldError, Misfit};
+use homaes_scheme::{FieldError, Mismatch};
 use homaes_wire::{KeyId, Kind, Reader, WireError};
 use std::any::{Any, type_name};
 use std::io::{self, Read};
@@ -20,11 +20,11 @@ use std::sync::{Arc, OnceLock};
 /// to decrypt ([`SecretKey::decrypt_from`](crate::SecretKey::decrypt_from)) or to compute with:
 ///
 /// ```
-/// # use homaes::{AesKey, Memory, Mode, Output, Part, KeySet, Set, Transcipher, WrappedKey, Wrapping};
+/// # use homaes::{AesKey, Memory, Mode, Output, Part, KeySet, Set, Transcipher, WrappedKey, WrapOptions};
 /// use homaes::Ciphertexts;
 /// # let keys = KeySet::generate(&Set::named("bgv/toy-255")?)?;
 /// # let aes_key = AesKey::from_bytes(&[7; 16])?;
-/// # let wrapped = WrappedKey::encrypt(&keys.secret, &aes_key, &Wrapping::default())?;
+/// # let wrapped = WrappedKey::encrypt(&keys.secret, &aes_key, &WrapOptions::default())?;
 /// # let part = Part::of(Memory::new([9; 20], "c"), Mode::Ctr { iv: [0; 16] })?;
 /// # let (output, results) = Output::memory();
 /// # Transcipher::new(&keys.eval, &wrapped)?.run(part, output)?;
@@ -419,12 +419,12 @@ fn check_meta(file: &Ciphertexts<'_>) -> Result<()> {
     let (set, layout, level) = (&file.set, file.meta.layout, file.meta.level);
     let content = |source| Error::content(&file.path, source);
     if !set.layouts().contains(&layout) {
-        let misfit = Misfit::NoLayout {
+        let mismatch = Mismatch::NoLayout {
             layout,
             set: set.name(),
             offered: set.layouts(),
         };
-        return Err(content(misfit.into()));
+        return Err(content(mismatch.into()));
     }
     let top = set.top_level();
     if level > top {

@@ -16,7 +16,7 @@
 use crate::input::batch::{Batch, Batches};
 use crate::input::message::PublicBlocks;
 use crate::results::report::Stages;
-use crate::scheme::{Bodies, Circuit};
+use crate::scheme::{BatchRecords, Circuit};
 use crate::{Cancel, Error, Gpu, Quality, Result, SchemeError, Step};
 use rayon::ThreadPool;
 use rayon::prelude::*;
@@ -33,7 +33,7 @@ const MIN_CAPACITY_BITS: f64 = 4.0;
 /// One evaluated batch.
 pub(crate) struct Evaluated<'c> {
     pub(crate) index: u64,
-    pub(crate) records: Bodies<'c>,
+    pub(crate) records: BatchRecords<'c>,
     pub(crate) quality: Quality,
     /// What made it, unless the processor did, and how long that took.
     pub(crate) gpu: Option<Arc<Gpu>>,

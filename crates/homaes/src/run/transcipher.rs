@@ -17,7 +17,7 @@ use crate::{
     SchemeError, SecretKey, Set, Step, WrappedKey,
 };
 use homaes_aes::{Block, Layout};
-use homaes_scheme::Misfit;
+use homaes_scheme::Mismatch;
 use homaes_wire::{CHECKSUM_BYTES, Header, Kind};
 use std::any::Any;
 use std::cmp::Reverse;
@@ -98,7 +98,7 @@ impl<'k> Transcipher<'k> {
     ///
     /// # Errors
     /// [`Error::Keys`] if it is of another set or secret key.
-    pub fn across(self, bridge: &'k BridgeKey) -> Result<Self> {
+    pub fn via_bridge(self, bridge: &'k BridgeKey) -> Result<Self> {
         bridge.check(self.eval)?;
         Ok(Self {
             bridge: Some(bridge),
@@ -448,7 +448,7 @@ impl core::fmt::Debug for Transcipher<'_> {
 }
 
 fn not_wrapped(layout: Layout, held: Vec<Layout>) -> Error {
-    Error::Keys(Misfit::NotWrapped { layout, held }.into())
+    Error::Keys(Mismatch::NotWrapped { layout, held }.into())
 }
 
 /// Cost of a packed batch and of a sliced one, in one unit; `bench --layout` measures their ratio.

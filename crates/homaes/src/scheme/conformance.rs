@@ -1,4 +1,4 @@
-//! What every scheme must do, whatever it is: tests of [`family`](super::family)'s traits that a new scheme passes on its first day.
+//! What every scheme must do, whatever it is: tests of [`traits`](super::traits)'s traits that a new scheme passes on its first day.
 //!
 //! They take every toy set of every scheme in `schemes!` by itself; nothing is added here for a new one. Sets with large keys are tested by
 //! `cargo test --release -p homaes --lib conformance -- --ignored`. The environment variable
@@ -21,7 +21,7 @@ mod files;
 mod rounds;
 
 use super::Set;
-use super::family::*;
+use super::traits::*;
 use homaes_scheme::{Purpose, file};
 use homaes_wire::{Reader, Writer};
 use rand_core::{Rng, SeedableRng};
@@ -93,7 +93,7 @@ impl World {
         }
     }
 
-    fn wrap(&mut self, keys: &RoundKeys, wrapping: &Wrapping) -> Vec<u8> {
+    fn wrap(&mut self, keys: &RoundKeys, wrapping: &WrapOptions) -> Vec<u8> {
         let file = self.secret.wrap_file(keys, wrapping, &mut self.rng);
         bytes_of(&*file.unwrap())
     }
@@ -104,11 +104,11 @@ impl World {
     }
 }
 
-fn wrapping(layout: Layout, direction: Direction) -> Wrapping {
-    Wrapping {
+fn wrapping(layout: Layout, direction: Direction) -> WrapOptions {
+    WrapOptions {
         layouts: vec![layout],
         direction,
-        ..Wrapping::default()
+        ..WrapOptions::default()
     }
 }
 

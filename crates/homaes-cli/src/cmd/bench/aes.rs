@@ -12,7 +12,7 @@ use crate::table::{self, Rows};
 use homaes::{
     AesKey, Devices, Direction, EVAL_KEY_FILE, EvalKey, Expansion, KeyFolder, KeySet, KeySize,
     Layout, Measured, Memory, Mode, Output, Part, Quality, Report, Scheme, Set, Transcipher,
-    WrappedKey, Wrapping,
+    WrapOptions, WrappedKey,
 };
 use homaes_lab::{Round, Run, Security};
 use std::fs;
@@ -151,10 +151,10 @@ impl Plan {
         let keys = KeySet { secret, eval };
         let sample = Sample::random(16 * self.blocks as usize, key_size, direction)?;
         let wrapped = spin("wrapping the AES key", || {
-            let wrapping = Wrapping {
+            let wrapping = WrapOptions {
                 direction,
                 layouts: vec![layout],
-                ..Wrapping::default()
+                ..WrapOptions::default()
             };
             let aes_key = AesKey::from_bytes(&sample.key)?;
             let path = scratch.file("key.hwk");

@@ -40,7 +40,7 @@ fn card_states_sizes(set: &Set, largest: KeySize, [secret, eval, wrapped]: [u64;
 #[test]
 fn facts_agree() {
     for &scheme in Scheme::ALL {
-        let names = scheme.family().sets();
+        let names = scheme.entry().sets();
         assert!(names.contains(&scheme.default_set()), "{scheme:?}");
         for variant in scheme.variants() {
             assert!(names.contains(&variant.default_set), "{variant:?}");
@@ -58,7 +58,7 @@ fn facts_agree() {
     for set in sets(false) {
         let name = set.name();
         let params = set.params();
-        let again = set.scheme().family().params(name).unwrap().unwrap();
+        let again = set.scheme().entry().params(name).unwrap().unwrap();
         assert_eq!(params.digest(), again.digest(), "{name}");
         assert_eq!(params.card().name.as_str(), name);
         let layouts = set.layouts();
@@ -173,7 +173,7 @@ fn wishes_are_granted_or_refused() {
         for levels_left in [None, Some(0), Some(most), Some(most + 1), Some(usize::MAX)] {
             for expansion in [None, Some(Expansion::Client), Some(Expansion::Server)] {
                 for direction in [Direction::Encrypt, Direction::Decrypt] {
-                    let wrapping = Wrapping {
+                    let wrapping = WrapOptions {
                         levels_left,
                         expansion,
                         ..wrapping(layout, direction)

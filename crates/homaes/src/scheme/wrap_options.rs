@@ -5,7 +5,7 @@ use homaes_scheme::Expansion;
 
 /// What to make of an AES key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wrapping {
+pub struct WrapOptions {
     /// Direction of the cipher that the server is to run: [`Mode::direction`](crate::Mode::direction).
     pub direction: Direction,
     /// The layouts that the server may choose from; if none is given, every layout of the set with whole bytes in its
@@ -19,7 +19,7 @@ pub struct Wrapping {
     pub expansion: Option<Expansion>,
 }
 
-impl Default for Wrapping {
+impl Default for WrapOptions {
     fn default() -> Self {
         Self {
             direction: Direction::Encrypt,

@@ -5,7 +5,7 @@ use homaes_aes::{Direction, KeySize, Layout};
 
 /// What a wrapped key holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wrapped {
+pub struct WrappedKeyInfo {
     /// Size of the AES key.
     pub key_size: KeySize,
     /// Direction of the cipher.
@@ -17,7 +17,7 @@ pub struct Wrapped {
     pub layouts: Vec<(Layout, usize)>,
 }
 
-impl Wrapped {
+impl WrappedKeyInfo {
     /// One that the client has expanded.
     #[must_use]
     pub fn expanded(

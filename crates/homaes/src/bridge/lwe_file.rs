@@ -10,13 +10,13 @@ use homaes_bridge::{MOST_OTHER_BYTES, Other};
 use homaes_wire::WireError;
 
 /// The records of an `.hlw` file in order.
-pub(crate) struct Values<'r> {
+pub(crate) struct LweFile<'r> {
     records: Batches<'r>,
     /// Whose they are.
     pub(crate) user: Other,
 }
 
-impl<'r> Values<'r> {
+impl<'r> LweFile<'r> {
     /// Reads the first two records; the set is the file's.
     pub(crate) fn new(reader: Input<'r>, set: Set) -> Result<Self> {
         let mut file = Ciphertexts::framed(reader, set, 1)?;

@@ -3,12 +3,12 @@
 use homaes_math::{Modulus, Ring, Transform};
 
 /// A ring and the primes of a parameter set, with their transforms. Its users name primes by their places here.
-pub struct Pool {
+pub struct RnsContext {
     ring: Ring,
     primes: Vec<Transform>,
 }
 
-impl Pool {
+impl RnsContext {
     /// The transforms of `primes`, which costs some milliseconds each.
     ///
     /// # Errors

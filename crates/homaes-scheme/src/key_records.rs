@@ -4,14 +4,14 @@ use homaes_wire::{Stored, WireError};
 
 /// The bodies of consecutive records, as the file has them.
 #[derive(Debug)]
-pub enum Bodies {
+pub enum KeyRecords {
     /// All in memory.
     Memory(Vec<Vec<u8>>),
     /// Left in the file, and read anew whenever they are used.
     File(Stored),
 }
 
-impl Bodies {
+impl KeyRecords {
     /// Body `number`; one that comes from the file is put into `buffer`.
     ///
     /// # Errors

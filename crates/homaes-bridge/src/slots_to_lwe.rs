@@ -13,7 +13,7 @@ use homaes_bgv::{Descent, Evaluator, LiftNoise, Lifted, Params};
 use homaes_math::kernel;
 use homaes_math::{GaloisMap, Modulus, Words};
 use homaes_rns::log2;
-use homaes_scheme::misfit;
+use homaes_scheme::mismatch;
 
 /// Slots that are read together: few enough for their sums to stay in the second cache.
 pub(crate) const TOGETHER: usize = 8;
@@ -53,7 +53,7 @@ pub(crate) struct Switched {
 }
 
 /// The way from numbers modulo t in slots to LWE ciphertexts, prepared.
-pub struct Crossing<'k> {
+pub struct SlotsToLwe<'k> {
     key: &'k BridgeKey,
     numbers: Numbers,
     functionals: Vec<Functional>,
@@ -70,7 +70,7 @@ pub struct ReadingNoise {
     pub failure_log2: f64,
 }
 
-impl<'k> Crossing<'k> {
+impl<'k> SlotsToLwe<'k> {
     /// Finds the functional of a slot of every class, and how every other slot is translated to it.
     ///
     /// Cost: at n = 32768, a third of a second, one thread.
@@ -138,7 +138,7 @@ impl<'k> Crossing<'k> {
     pub(crate) fn switched(&self, eval: &Evaluator<'_>, a: &Lifted) -> Result<Switched> {
         let params = self.params();
         let found = (eval.params().id(), eval.key_id());
-        misfit::check("bridge key", (params.id(), self.key.id), found)?;
+        mismatch::check("bridge key", (params.id(), self.key.id), found)?;
         same_modulus(a.log2_t(), self.numbers.log2_t())?;
         let descent = Descent::new(params, a.level());
         let [c0, mut c1] = descent.apply(eval, a)?;

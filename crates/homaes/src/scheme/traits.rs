@@ -2,13 +2,13 @@
 //!
 //! | trait | of | |
 //! |---|---|---|
-//! | [`Family`] | a unit type | name, parameter sets, words |
+//! | [`SchemeEntry`] | a unit type | name, parameter sets, words |
 //! | [`Params`] | the scheme's parameters | sizes, layouts, making and reading keys |
 //! | [`SecretKey`] | its secret key | wrapping, decrypting, the file of the evaluation key |
 //! | [`EvalKey`] | its evaluation key | a circuit together with a wrapped key |
 //! | [`WrappedKey`] | its wrapped key | what it holds |
 //! | [`Circuit`] | AES under both keys | runs batches |
-//! | [`Values`] | the scheme's parameters, if programs compute with them | files of what they computed |
+//! | [`ValueCodec`] | the scheme's parameters, if programs compute with them | files of what they computed |
 //!
 //! They are implemented for the types of the scheme's crate, and used as trait objects: a key knows its scheme by itself. The names that
 //! implementations need are imported here for all of them.
@@ -28,11 +28,11 @@
 #[allow(unused_imports, reason = "not every scheme needs every name")]
 mod names {
     pub(in crate::scheme) use crate::scheme::devices::Gpus;
-    pub(in crate::scheme) use crate::{ParamsError, Quality, SchemeError, Wrapping};
+    pub(in crate::scheme) use crate::{ParamsError, Quality, SchemeError, WrapOptions};
     pub(in crate::scheme) use homaes_aes::{Block, Direction, KeySize, Layout, RoundKeys};
     pub(in crate::scheme) use homaes_scheme::{
         Cancel, Decrypted, Expansion, FieldError, Reading, Record, Records, SetCard, SetId,
-        SetName, Wrapped, misfit, read,
+        SetName, WrappedKeyInfo, mismatch, read,
     };
     pub(in crate::scheme) use homaes_wire::{
         Contents, Decoder, Encoder, Header, KeyId, Kind, WireError,
@@ -78,7 +78,7 @@ pub struct Variant {
 /// What a scheme's speed is measured by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Yardstick {
+pub enum ReferenceOp {
     /// One transform of the crate `tfhe-ntt`, of 32768 points.
     Transform,
     /// One key switch and bootstrapping of the crate `tfhe`.
@@ -90,7 +90,7 @@ pub enum Yardstick {
 }
 
 /// A scheme.
-pub(crate) trait Family: Sync {
+pub(crate) trait SchemeEntry: Sync {
     /// The first part of its sets' names.
     fn name(&self) -> &'static str;
 
@@ -119,8 +119,8 @@ pub(crate) trait Family: Sync {
     }
 
     /// What its speed is measured by.
-    fn yardstick(&self) -> Yardstick {
-        Yardstick::None
+    fn reference_op(&self) -> ReferenceOp {
+        ReferenceOp::None
     }
 
     /// Multiplications that ciphertexts of `level` allow; `None` if nothing runs out.
@@ -186,7 +186,7 @@ pub(crate) trait Params: Any + Send + Sync {
     fn batch_quality(&self, shape: Shape, body: &[u8]) -> Result<Quality>;
 
     /// How files have what programs compute, if there is a form for it.
-    fn values(&self) -> Option<&dyn Values> {
+    fn values(&self) -> Option<&dyn ValueCodec> {
         None
     }
 
@@ -223,13 +223,13 @@ pub(crate) trait Params: Any + Send + Sync {
     }
 
     /// What a wrapped key holds: of a large one by its first record and its length.
-    fn describe_wrapped(self: Arc<Self>, file: Input<'_>) -> Result<Wrapped> {
+    fn describe_wrapped(self: Arc<Self>, file: Input<'_>) -> Result<WrappedKeyInfo> {
         Ok(self.read_wrapped(file)?.describe())
     }
 }
 
 /// What programs compute under a set, as files have it: each ciphertext holds bytes.
-pub(crate) trait Values: Sync {
+pub(crate) trait ValueCodec: Sync {
     /// The name of the form.
     fn form(&self) -> &'static str;
 
@@ -294,7 +294,7 @@ pub(crate) trait SecretKey: Records + Any + Send + Sync {
     fn wrap_file(
         &self,
         keys: &RoundKeys,
-        wrapping: &Wrapping,
+        wrapping: &WrapOptions,
         rng: &mut ChaCha20Rng,
     ) -> Result<Box<dyn WrappedFile + '_>>;
 }
@@ -302,7 +302,7 @@ pub(crate) trait SecretKey: Records + Any + Send + Sync {
 /// The server's key.
 pub(crate) trait EvalKey: Any + Send + Sync {
     /// AES under both keys, with the current thread pool and these GPUs; `None` if the wrapped key is of another
-    /// scheme, an error if it is of another set or secret key ([`misfit::check`]).
+    /// scheme, an error if it is of another set or secret key ([`mismatch::check`]).
     fn circuit<'k>(
         &'k self,
         wrapped: &'k dyn WrappedKey,
@@ -314,13 +314,13 @@ pub(crate) trait EvalKey: Any + Send + Sync {
 
 /// The file of a wrapped key.
 pub(crate) trait WrappedFile: Records {
-    fn describe(&self) -> Wrapped;
+    fn describe(&self) -> WrappedKeyInfo;
 }
 
 /// An AES key under FHE.
 pub(crate) trait WrappedKey: WrappedFile + Any + Send + Sync {}
 
-impl Wrapping {
+impl WrapOptions {
     /// Refuses levels, which the output of a set without levels does not have.
     pub(super) fn without_levels(&self, set: &'static str) -> Result<()> {
         match self.levels_left {
@@ -339,11 +339,11 @@ impl Wrapping {
 }
 
 /// The bodies of a batch's records in order, made when they are asked for, with the thread pool of who asks.
-pub(crate) type Bodies<'c> = Box<dyn Iterator<Item = Result<Vec<u8>>> + Send + 'c>;
+pub(crate) type BatchRecords<'c> = Box<dyn Iterator<Item = Result<Vec<u8>>> + Send + 'c>;
 
 /// The result of a batch.
 pub(crate) struct Finished<'c> {
-    pub(crate) records: Bodies<'c>,
+    pub(crate) records: BatchRecords<'c>,
     pub(crate) quality: Quality,
     /// What made it, unless the processor did.
     pub(crate) gpu: Option<Arc<Gpu>>,

@@ -8,7 +8,7 @@ use homaes_wire::KeyId;
 /// Two objects, or an object and a choice, that do not go together.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Misfit {
+pub enum Mismatch {
     /// Two objects were made for different parameter sets.
     #[error("the {what} belongs to set {found}, expected {expected}")]
     OtherSet {
@@ -83,7 +83,7 @@ pub enum Misfit {
     },
 }
 
-impl Misfit {
+impl Mismatch {
     /// What to do, in one clause.
     #[must_use]
     pub const fn remedy(&self) -> &'static str {
@@ -106,21 +106,21 @@ impl Misfit {
 /// Whether `what`, of the set and the secret key `found`, goes with objects of `expected`.
 ///
 /// # Errors
-/// [`Misfit::OtherSet`] if the digests of the sets differ, otherwise [`Misfit::OtherKey`] if the keys do.
+/// [`Mismatch::OtherSet`] if the digests of the sets differ, otherwise [`Mismatch::OtherKey`] if the keys do.
 pub fn check(
     what: &'static str,
     found: (SetId<'_>, KeyId),
     expected: (SetId<'_>, KeyId),
-) -> Result<(), Misfit> {
+) -> Result<(), Mismatch> {
     if found.0.digest != expected.0.digest {
-        return Err(Misfit::OtherSet {
+        return Err(Mismatch::OtherSet {
             what,
             found: found.0.name,
             expected: expected.0.name,
         });
     }
     if found.1 != expected.1 {
-        return Err(Misfit::OtherKey {
+        return Err(Mismatch::OtherKey {
             what,
             found: found.1,
             expected: expected.1,
@@ -132,11 +132,11 @@ pub fn check(
 /// Whether `found` blocks, bytes or bits go into a batch of `expected`.
 ///
 /// # Errors
-/// [`Misfit::TooMany`].
-pub fn check_count(what: &'static str, found: usize, expected: usize) -> Result<(), Misfit> {
+/// [`Mismatch::TooMany`].
+pub fn check_count(what: &'static str, found: usize, expected: usize) -> Result<(), Mismatch> {
     match found <= expected {
         true => Ok(()),
-        false => Err(Misfit::TooMany {
+        false => Err(Mismatch::TooMany {
             what,
             found,
             expected,
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn layouts_are_named() {
-        let error = Misfit::NoLayout {
+        let error = Mismatch::NoLayout {
             layout: Layout::Packed,
             set: "tfhe/toy",
             offered: &[Layout::Sliced, Layout::Bits],
@@ -193,7 +193,7 @@ mod tests {
             error.to_string(),
             "set tfhe/toy does not offer layout packed, expected sliced or bits"
         );
-        let error = Misfit::NotWrapped {
+        let error = Mismatch::NotWrapped {
             layout: Layout::Sliced,
             held: vec![Layout::Bits],
         };
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn what_is_too_much_is_counted() {
-        let levels = |most| Misfit::Levels {
+        let levels = |most| Mismatch::Levels {
             layout: Layout::Bits,
             size: KeySize::Aes256,
             wanted: 2,
