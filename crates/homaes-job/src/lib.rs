@@ -19,7 +19,7 @@
 //!
 //! ```
 //! use homaes_job::{Job, Location, Planning, Worker};
-//! # use homaes::{AesKey, Cancel, KeySet, Mode, Output, Part, Set, WrappedKey, WrapOptions};
+//! # use homaes::{AesKey, Cancel, KeySet, Mode, Output, AesFile, Set, WrappedKey, WrapOptions};
 //! # let folder = tempfile::tempdir()?;
 //! # let at = |name: &str| folder.path().join(name);
 //! # let keys = KeySet::create(&Set::named("bgv/toy-255")?, at("keys"), false)?;
@@ -28,7 +28,7 @@
 //! # std::fs::write(at("c"), [0x3a; 1000])?;
 //! let eval = Location::Local(at("keys/eval.hek"));
 //! let wrapped = Location::Local(at("key.hwk"));
-//! let message = Part::open(at("c"), Mode::Ctr { iv: [0; 16] })?.into();
+//! let message = AesFile::open(at("c"), Mode::Ctr { iv: [0; 16] })?.into();
 //! let planning = Planning { shard_batches: Some(2), ..Planning::new(eval, wrapped) };
 //! let job = Job::plan(Location::Local(at("job")), message, &planning)?;
 //!

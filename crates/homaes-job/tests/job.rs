@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use homaes::{
-    AesKey, Cancel, Error, EvalKey, KeySet, Message, Mode, Output, Part, Set, Transcipher,
+    AesFile, AesInput, AesKey, Cancel, Error, EvalKey, KeySet, Mode, Output, Set, Transcipher,
     WrapOptions, WrappedKey,
 };
 use homaes_job::{Job, JobError, Location, Outcome, Planning, Worker};
@@ -54,9 +54,9 @@ impl World {
     }
 
     /// Parts in three modes, one of them empty.
-    fn message(&self) -> Message {
+    fn message(&self) -> AesInput {
         let part = |(name, mode): (&str, Mode)| {
-            let part = Part::open(self.at(name), mode).unwrap();
+            let part = AesFile::open(self.at(name), mode).unwrap();
             (name.to_owned(), part)
         };
         let modes = [
@@ -65,7 +65,7 @@ impl World {
             ("c", Mode::Ctr { iv: [1; 16] }),
             ("d", Mode::Gcm { nonce: [2; 12] }),
         ];
-        Message::of_parts(modes.map(part)).unwrap()
+        AesInput::of_parts(modes.map(part)).unwrap()
     }
 
     fn planning(&self, shard_batches: u64) -> Planning {
@@ -156,14 +156,14 @@ fn a_plan_is_made_once() {
     assert_eq!(fs::read(world.at("job/job.json")).unwrap(), text);
     let error = Job::open(world.location("none")).unwrap_err();
     assert!(matches!(error, JobError::NoJob { .. }), "{error}");
-    let empty = Part::open(world.at("b"), Mode::Ecb).unwrap();
+    let empty = AesFile::open(world.at("b"), Mode::Ecb).unwrap();
     let error = Job::plan(world.location("empty"), empty.into(), &planning).unwrap_err();
     // the wrapped key is for the other direction of AES
     assert!(
         matches!(error, JobError::Work(Error::Direction { .. })),
         "{error}"
     );
-    let empty = Part::open(world.at("b"), Mode::Ctr { iv: IV }).unwrap();
+    let empty = AesFile::open(world.at("b"), Mode::Ctr { iv: IV }).unwrap();
     let error = Job::plan(world.location("empty"), empty.into(), &planning).unwrap_err();
     assert!(matches!(error, JobError::Empty), "{error}");
 }
@@ -434,9 +434,9 @@ fn jobs_in_a_bucket_make_the_same_bytes() {
     ];
     let parts = modes.map(|(name, mode)| {
         let source = homaes_job::open_source(&place.join(name)).unwrap();
-        (name.to_owned(), Part::of(source, mode).unwrap())
+        (name.to_owned(), AesFile::of(source, mode).unwrap())
     });
-    let message = Message::of_parts(parts).unwrap();
+    let message = AesInput::of_parts(parts).unwrap();
     let planning = Planning {
         shard_batches: Some(3),
         cache: Some(world.at("cache")),

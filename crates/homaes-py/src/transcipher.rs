@@ -8,7 +8,7 @@ use crate::keys::{EvalKey, WrappedKey, layout_of};
 use crate::place::{clear_beside, optional_path};
 use crate::service::{Service, Start, lock};
 use crate::wait::Told;
-use homaes::{Cancel, Devices, Kept, Message, Output, Progress, Report, Resume, Transcipher};
+use homaes::{AesInput, Cancel, Devices, Kept, Output, Progress, Report, Resume, Transcipher};
 use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -218,7 +218,7 @@ pub(crate) fn threads_of(threads: Option<Number>) -> PyResult<NonZeroUsize> {
 
 /// All of a run.
 struct Run {
-    message: Message,
+    message: AesInput,
     out: Option<PathBuf>,
     force: bool,
     resume: bool,

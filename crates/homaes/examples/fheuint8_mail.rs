@@ -25,7 +25,7 @@
 use aes_gcm::aead::Aead;
 use aes_gcm::{Aes128Gcm, KeyInit};
 use homaes::{
-    AesKey, BridgeKey, KeySet, Output, Part, Set, Transcipher, WrapOptions, WrappedKey,
+    AesFile, AesKey, BridgeKey, KeySet, Output, Set, Transcipher, WrapOptions, WrappedKey,
     read_fheuint8,
 };
 use homaes_tfhe::interop::join_be;
@@ -83,7 +83,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     })?;
 
     println!("\nserver");
-    let mail = Part::open_with_nonce(at("mail"))?;
+    let mail = AesFile::open_with_nonce(at("mail"))?;
     let run = Transcipher::new(&keys.eval, &wrapped)?.via_bridge(&bridge)?;
     let report = stages.run("AES and crossing", || {
         run.run(mail, Output::create(at("mail.hlw"), false)?)

@@ -5,7 +5,7 @@
 //! data: it runs AES under encryption.
 //!
 //! ```
-//! use homaes::{AesKey, Part, KeySet, Mode, Output, Set, Transcipher, WrappedKey, WrapOptions};
+//! use homaes::{AesKey, AesFile, KeySet, Mode, Output, Set, Transcipher, WrappedKey, WrapOptions};
 //! # let folder = tempfile::tempdir()?;
 //! # let at = |name: &str| folder.path().join(name);
 //! # std::fs::write(at("c"), [0x3a, 0x81, 0xd0])?;
@@ -17,7 +17,7 @@
 //! let wrapped = WrappedKey::create(&keys.secret, &aes_key, &wrapping, at("key.hwk"), false)?;
 //!
 //! // Server: "c" is a file encrypted with AES-128-CTR.
-//! let part = Part::open(at("c"), Mode::Ctr { iv: [0; 16] })?;
+//! let part = AesFile::open(at("c"), Mode::Ctr { iv: [0; 16] })?;
 //! let report = Transcipher::new(&keys.eval, &wrapped)?.run(part, Output::create(at("o.hct"), false)?)?;
 //! assert_eq!((report.bytes, report.blocks), (3, 1));
 //!
@@ -76,7 +76,7 @@ pub use homaes_scheme::{
 };
 pub use homaes_wire::{KeyId, Kind, Temporary, claim, hex, unhex};
 pub use input::{
-    FileSource, MAX_AAD_BYTES, Memory, Message, Part, PartMeta, Reopened, Source, Split,
+    AesFile, AesInput, FileSource, MAX_AAD_BYTES, Memory, PartMeta, Reopened, Source, Split,
 };
 pub use inspect::{End, Inspection, Messages, inspect};
 pub use keys::{

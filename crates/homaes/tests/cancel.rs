@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use homaes::{
-    AesKey, Cancel, Error, KeySet, KeySize, Layout, Mode, Output, Part, Set, Transcipher,
+    AesFile, AesKey, Cancel, Error, KeySet, KeySize, Layout, Mode, Output, Set, Transcipher,
     WrapOptions, WrappedKey,
 };
 use std::fs;
@@ -31,7 +31,7 @@ fn cancelled(set: &str, layout: Layout, blocks: usize, after: &[Duration]) -> Du
         let cancel = Cancel::new();
         let run = Transcipher::new(&keys.eval, &wrapped).unwrap();
         let run = run.cancel(cancel.clone());
-        let job = Part::open(at("c"), Mode::Ctr { iv: [1; 16] }).unwrap();
+        let job = AesFile::open(at("c"), Mode::Ctr { iv: [1; 16] }).unwrap();
         let output = Output::create(at("o"), false).unwrap();
         let thrown = thread::spawn(move || {
             thread::sleep(after);
@@ -85,7 +85,7 @@ fn a_switch_that_was_replaced_does_nothing() {
         let found = [first.clone(), Cancel::new()].map(|switch| {
             run = std::mem::replace(&mut run, Transcipher::new(&keys.eval, &wrapped).unwrap())
                 .cancel(switch);
-            let job = Part::open(at("c"), Mode::Ctr { iv: [1; 16] }).unwrap();
+            let job = AesFile::open(at("c"), Mode::Ctr { iv: [1; 16] }).unwrap();
             run.run(job, Output::create(at("o"), true).unwrap())
                 .unwrap();
             first.cancel();

@@ -13,8 +13,8 @@ use aes::cipher::{
 use aes::{Aes128, Aes192, Aes256};
 use aes_gcm::aead::{Aead, Payload};
 use homaes::{
-    AesKey, Block, Counter, DecryptOptions, DecryptReport, Direction, Error, Expect, KeySet,
-    Layout, Mode, Output, Part, Result, Set, Tag, Transcipher, WrapOptions, WrappedKey, inspect,
+    AesFile, AesKey, Block, Counter, DecryptOptions, DecryptReport, Direction, Error, Expect,
+    KeySet, Layout, Mode, Output, Result, Set, Tag, Transcipher, WrapOptions, WrappedKey, inspect,
 };
 use std::fs;
 use std::path::PathBuf;
@@ -65,7 +65,7 @@ impl World {
     /// Under FHE, into `o.hct`.
     fn transcipher(&self, wrapped: &WrappedKey, input: &Input) {
         fs::write(self.at("c"), &input.file).unwrap();
-        let job = Part::open(self.at("c"), input.mode).unwrap();
+        let job = AesFile::open(self.at("c"), input.mode).unwrap();
         let job = match input.mode {
             Mode::Gcm { .. } => job.with_aad(input.aad.clone()).unwrap(),
             _ => job,
@@ -395,7 +395,7 @@ fn replays_and_other_messages_are_refused() {
     let options = |expect| DecryptOptions {
         aes_key: Some(&aes_key),
         expect,
-        seen: Some(&log),
+        replay_log: Some(&log),
         ..DecryptOptions::default()
     };
     let wrong = Expect {
@@ -436,7 +436,7 @@ fn nonces_may_come_with_the_file() {
     let wrapped = world.wrap(&key, Direction::Encrypt);
     let input = encrypted(Mode::Gcm { nonce: NONCE }, &key, &message(33));
     fs::write(world.at("c"), [&NONCE[..], &input.file].concat()).unwrap();
-    let job = Part::open_with_nonce(world.at("c")).unwrap();
+    let job = AesFile::open_with_nonce(world.at("c")).unwrap();
     let job = job.with_aad(AAD.to_vec()).unwrap();
     let run = Transcipher::new(&world.keys.eval, &wrapped).unwrap();
     let output = Output::create(world.at("o.hct"), true).unwrap();

@@ -6,8 +6,8 @@ use crate::common::{KEY, World};
 use crate::is_rounded;
 use ctr::cipher::{KeyIvInit, StreamCipher};
 use homaes::{
-    AesKey, Block, Computed, Direction, Error, EvalKey, Expansion, KeySet, Layout, Mode, Output,
-    Part, Progress, Resume, SecretKey, Set, Transcipher, WrapOptions, WrappedKey, inspect,
+    AesFile, AesKey, Block, Computed, Direction, Error, EvalKey, Expansion, KeySet, Layout, Mode,
+    Output, Progress, Resume, SecretKey, Set, Transcipher, WrapOptions, WrappedKey, inspect,
 };
 use std::fs;
 use std::num::NonZeroUsize;
@@ -21,11 +21,11 @@ const IV: Block = {
 };
 
 impl World {
-    fn job(&self, message: &[u8]) -> Part {
+    fn job(&self, message: &[u8]) -> AesFile {
         let mut bytes = message.to_vec();
         ctr::Ctr128BE::<aes::Aes128>::new(&KEY.into(), &IV.into()).apply_keystream(&mut bytes);
         fs::write(self.at("c"), bytes).unwrap();
-        Part::open(self.at("c"), Mode::Ctr { iv: IV }).unwrap()
+        AesFile::open(self.at("c"), Mode::Ctr { iv: IV }).unwrap()
     }
 
     fn output(&self, name: &str) -> Output {
@@ -280,7 +280,7 @@ fn a_wrapped_key_serves_its_layouts_and_direction_only() {
         (&other, gcm, "mode gcm needs AES encryption"),
     ] {
         let run = Transcipher::new(&world.keys.eval, wrapped).unwrap();
-        let job = Part::open(world.at("c"), mode).unwrap();
+        let job = AesFile::open(world.at("c"), mode).unwrap();
         let error = run.run(job, world.output("o.hct")).unwrap_err();
         assert!(error.to_string().contains(words), "{error}");
         let direction = words.rsplit(' ').next().unwrap().replace("ion", "");

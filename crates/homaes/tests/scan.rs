@@ -5,8 +5,8 @@
 use crate::common::KEY;
 use ctr::cipher::{KeyIvInit, StreamCipher};
 use homaes::{
-    AesKey, Cancel, Computed, Direction, Error, KeySet, Layout, Memory, Mode, Output, Part, Pool,
-    Result, Scan, Set, WrapOptions, WrappedKey,
+    AesFile, AesKey, Cancel, Computed, Direction, Error, KeySet, Layout, Memory, Mode, Output,
+    Pool, Result, Scan, Set, WrapOptions, WrappedKey,
 };
 
 const SET: &str = "bgv/toy-4369";
@@ -30,13 +30,13 @@ fn wrapped(keys: &KeySet, levels: usize) -> WrappedKey {
     WrappedKey::encrypt(&keys.secret, &key, &wrapping).unwrap()
 }
 
-fn part(message: &[u8]) -> Part {
+fn part(message: &[u8]) -> AesFile {
     let mut text = message.to_vec();
     ctr::Ctr128BE::<aes::Aes128>::new(&KEY.into(), &[7; 16].into()).apply_keystream(&mut text);
-    Part::of(Memory::new(text, "m"), Mode::Ctr { iv: [7; 16] }).unwrap()
+    AesFile::of(Memory::new(text, "m"), Mode::Ctr { iv: [7; 16] }).unwrap()
 }
 
-fn searched(scan: &Scan, keys: &KeySet, wrapped: &WrappedKey, part: Part) -> Result<Computed> {
+fn searched(scan: &Scan, keys: &KeySet, wrapped: &WrappedKey, part: AesFile) -> Result<Computed> {
     scan.run(&keys.eval, wrapped, part, &Pool::new(0), &Cancel::new())
 }
 

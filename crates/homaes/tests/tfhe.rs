@@ -6,7 +6,7 @@ use crate::is_rounded;
 use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
 use ctr::cipher::{KeyIvInit, StreamCipher};
 use homaes::{
-    AesKey, Block, Direction, EvalKey, Expansion, KeySet, Layout, Mode, Output, Part, Purpose,
+    AesFile, AesKey, Block, Direction, EvalKey, Expansion, KeySet, Layout, Mode, Output, Purpose,
     Report, Scheme, SecretKey, Set, Transcipher, WrapOptions, WrappedKey, inspect,
 };
 use std::fs;
@@ -58,7 +58,7 @@ impl World {
         let mut bytes = message.to_vec();
         ctr::Ctr128BE::<aes::Aes128>::new(&KEY.into(), &IV.into()).apply_keystream(&mut bytes);
         fs::write(self.at("c"), bytes).unwrap();
-        let job = Part::open(self.at("c"), Mode::Ctr { iv: IV }).unwrap();
+        let job = AesFile::open(self.at("c"), Mode::Ctr { iv: IV }).unwrap();
         let output = Output::create(self.at("o.hct"), true).unwrap();
         run.run(job, output).unwrap()
     }
@@ -143,7 +143,7 @@ fn either_side_may_expand_the_key_for_either_direction() {
             let mut block = Array::from(IV);
             aes::Aes128::new(&KEY.into()).encrypt_block(&mut block);
             fs::write(world.at("c"), block).unwrap();
-            let job = Part::open(world.at("c"), Mode::Ecb).unwrap();
+            let job = AesFile::open(world.at("c"), Mode::Ecb).unwrap();
             let output = Output::create(world.at("o.hct"), true).unwrap();
             let run = Transcipher::new(&world.keys.eval, &wrapped).unwrap();
             run.run(job, output).unwrap();

@@ -8,7 +8,7 @@ use crate::progress::{Follower, spin};
 use crate::scratch::Scratch;
 use crate::table::{self, Rows};
 use homaes::{
-    AesKey, Direction, EvalKey, Expansion, KeySet, KeySize, Layout, Output, Part, Report,
+    AesFile, AesKey, Direction, EvalKey, Expansion, KeySet, KeySize, Layout, Output, Report,
     SecretKey, Set, Transcipher, WrapOptions, WrappedKey,
 };
 use std::fs;
@@ -104,7 +104,7 @@ fn whole_way(
     let wrap = lap();
 
     // The server has the evaluation key, the wrapped key and the AES ciphertext.
-    let job = Part::open(&files.aes, sample.mode)?;
+    let job = AesFile::open(&files.aes, sample.mode)?;
     let output = Output::create(&files.fhe, false)?;
     let (eval, wrapped) = spin("server: loading keys", || {
         let eval = EvalKey::open(&files.eval)?;

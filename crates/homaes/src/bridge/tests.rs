@@ -4,7 +4,7 @@
 
 use super::*;
 use crate::bridge::lwe_file::LweFile;
-use crate::{AesKey, KeySet, Mode, Part, Transcipher, WrapOptions, inspect};
+use crate::{AesFile, AesKey, KeySet, Mode, Transcipher, WrapOptions, inspect};
 use homaes_aes::RoundKeys;
 use homaes_aes::clear::encrypt_block;
 
@@ -51,10 +51,10 @@ fn results_cross_to_the_key_of_a_user() {
         block.iter_mut().zip(key).for_each(|(x, k)| *x ^= k);
     }
     std::fs::write(at("c"), &encrypted).unwrap();
-    let job = Part::open(at("c"), Mode::Ctr { iv: [0; 16] }).unwrap();
+    let job = AesFile::open(at("c"), Mode::Ctr { iv: [0; 16] }).unwrap();
     let run = Transcipher::new(&keys.eval, &shallow).unwrap();
     let run = run.via_bridge(&bridge).unwrap();
-    let job_of = |mode| Part::open(at("c"), mode).unwrap();
+    let job_of = |mode| AesFile::open(at("c"), mode).unwrap();
     let error = run.run(job_of(job.mode()), Output::create(at("o"), false).unwrap());
     assert!(matches!(
         error.unwrap_err(),

@@ -1,6 +1,6 @@
 //! Batches of a message: blocks 0, 1, 2, … in runs of as many as a batch of the set holds.
 
-use crate::input::message::{Message, PublicBlocks};
+use crate::input::aes_input::{AesInput, PublicBlocks};
 use crate::input::split::Split;
 use crate::{Cancel, Error, Result};
 use std::collections::VecDeque;
@@ -24,7 +24,7 @@ const GROUPS: u64 = 8192;
 /// would take them for those of the old one. So all of it is read before the first batch is evaluated, and each group of batches again, into memory, before
 /// its first batch is handed out: their digests must be the same.
 pub(crate) struct Batches<'m> {
-    message: &'m Message,
+    message: &'m AesInput,
     split: Split,
     left: Range<u64>,
     /// Batches that are read at once.
@@ -38,7 +38,7 @@ pub(crate) struct Batches<'m> {
 impl<'m> Batches<'m> {
     /// Those numbered `range`; `cancel` ends reading them.
     pub(crate) fn new(
-        message: &'m Message,
+        message: &'m AesInput,
         split: Split,
         range: Range<u64>,
         cancel: &Cancel,
@@ -129,13 +129,13 @@ impl<'m> Batches<'m> {
 mod tests {
     use super::*;
     use crate::input::source::{Memory, Source};
-    use crate::{Mode, Part};
+    use crate::{AesFile, Mode};
     use std::io;
     use std::path::Path;
     use std::sync::{Arc, Mutex};
 
-    fn message(bytes: &[u8], mode: Mode) -> Message {
-        Part::of(Memory::new(bytes.to_vec(), "m"), mode)
+    fn message(bytes: &[u8], mode: Mode) -> AesInput {
+        AesFile::of(Memory::new(bytes.to_vec(), "m"), mode)
             .unwrap()
             .into()
     }
@@ -207,7 +207,7 @@ mod tests {
         let blocks = 2 * GROUPS as usize + 100;
         let source = Changing(Arc::new(Mutex::new(vec![7; 16 * blocks])));
         let mode = Mode::Ctr { iv: [0; 16] };
-        let message = Message::from(Part::of(source.clone(), mode).unwrap());
+        let message = AesInput::from(AesFile::of(source.clone(), mode).unwrap());
         let all = 0..blocks as u64;
         let mut batches = Batches::new(&message, message.split(1), all, &Cancel::new()).unwrap();
         // three batches a group: the first one is read

@@ -90,13 +90,13 @@ impl ValueMeta {
 /// Values on their way to a file, under one key.
 ///
 /// ```
-/// # use homaes::{AesKey, Ciphertexts, Memory, Mode, Output, Part, KeySet, Set, Transcipher, WrappedKey, WrapOptions};
+/// # use homaes::{AesKey, Ciphertexts, Memory, Mode, Output, AesFile, KeySet, Set, Transcipher, WrappedKey, WrapOptions};
 /// use homaes::Computed;
 /// # let keys = KeySet::generate(&Set::named("bgv/toy-255")?)?;
 /// # let aes_key = AesKey::from_bytes(&[7; 16])?;
 /// # let wrapping = WrapOptions { levels_left: Some(5), ..WrapOptions::default() };
 /// # let wrapped = WrappedKey::encrypt(&keys.secret, &aes_key, &wrapping)?;
-/// # let part = Part::of(Memory::new([9; 20], "c"), Mode::Ctr { iv: [0; 16] })?;
+/// # let part = AesFile::of(Memory::new([9; 20], "c"), Mode::Ctr { iv: [0; 16] })?;
 /// # let (output, results) = Output::memory();
 /// # Transcipher::new(&keys.eval, &wrapped)?.run(part, output)?;
 /// # let folder = tempfile::tempdir()?;

@@ -1,6 +1,6 @@
 //! Searching AES ciphertext for public patterns, with answers that the owner of the key alone can read.
 
-use crate::input::message::{Message, Part};
+use crate::input::aes_input::{AesFile, AesInput};
 use crate::keys::random::generator;
 use crate::keys::{EvalKey, WrappedKey};
 use crate::machine::memory;
@@ -34,8 +34,8 @@ const OWN_LABEL: &str = "a label that does not begin with \"homaes scan of\"";
 /// message's last byte are not reported.
 ///
 /// ```
-/// # use homaes::{AesKey, Cancel, KeySet, Memory, Mode, Output, Part, Pool, Scan, Set, WrappedKey, WrapOptions};
-/// # fn search(set: &Set, keys: &KeySet, wrapped: &WrappedKey, part: Part) -> Result<(), Box<dyn std::error::Error>> {
+/// # use homaes::{AesKey, Cancel, KeySet, Memory, Mode, Output, AesFile, Pool, Scan, Set, WrappedKey, WrapOptions};
+/// # fn search(set: &Set, keys: &KeySet, wrapped: &WrappedKey, part: AesFile) -> Result<(), Box<dyn std::error::Error>> {
 /// let scan = Scan::new(set, [("eicar".to_owned(), b"EICAR-STANDARD".to_vec())])?;
 /// // server: `part` is AES ciphertext, and `wrapped` was made with `levels_left: Some(8)`
 /// let answers = scan.run(&keys.eval, wrapped, part, &Pool::new(0), &Cancel::new())?;
@@ -115,7 +115,7 @@ impl Scan {
         &self,
         eval: &EvalKey,
         wrapped: &WrappedKey,
-        part: Part,
+        part: AesFile,
         pool: &Pool,
         cancel: &Cancel,
     ) -> Result<Computed> {
@@ -128,7 +128,7 @@ impl Scan {
         }
         memory::check(self.set.memory_of_run(Layout::Sliced))?;
         computed.add::<homaes_bgv::Ciphertext>(&self.label(part.bytes()), 0, 16, [])?;
-        let message = Message::from(part);
+        let message = AesInput::from(part);
         let batches = self.batches(message.blocks());
         let mut answers: Vec<Vec<Verdict>> = Vec::new();
         if batches > 0 {
@@ -222,7 +222,7 @@ impl Scan {
         &self,
         eval: &'k EvalKey,
         wrapped: &WrappedKey,
-        part: &Part,
+        part: &AesFile,
     ) -> Result<&'k homaes_bgv::EvalKey> {
         if eval.set().name() != self.set.name() {
             let mismatch = Mismatch::OtherSet {
@@ -269,7 +269,7 @@ impl Scan {
     }
 
     /// What is public about the blocks in the slots of a batch: those of the message, and zeros behind its end.
-    fn blocks(&self, message: &Message, batch: u64) -> Result<(Vec<Block>, Vec<Block>)> {
+    fn blocks(&self, message: &AesInput, batch: u64) -> Result<(Vec<Block>, Vec<Block>)> {
         let params = self.set.params();
         let slots = params.blocks_per_batch(Layout::Sliced) as usize;
         let own = self.placement.blocks_per_batch() as u64;

@@ -20,12 +20,12 @@ use std::sync::{Arc, OnceLock};
 /// to decrypt ([`SecretKey::decrypt_from`](crate::SecretKey::decrypt_from)) or to compute with:
 ///
 /// ```
-/// # use homaes::{AesKey, Memory, Mode, Output, Part, KeySet, Set, Transcipher, WrappedKey, WrapOptions};
+/// # use homaes::{AesKey, Memory, Mode, Output, AesFile, KeySet, Set, Transcipher, WrappedKey, WrapOptions};
 /// use homaes::Ciphertexts;
 /// # let keys = KeySet::generate(&Set::named("bgv/toy-255")?)?;
 /// # let aes_key = AesKey::from_bytes(&[7; 16])?;
 /// # let wrapped = WrappedKey::encrypt(&keys.secret, &aes_key, &WrapOptions::default())?;
-/// # let part = Part::of(Memory::new([9; 20], "c"), Mode::Ctr { iv: [0; 16] })?;
+/// # let part = AesFile::of(Memory::new([9; 20], "c"), Mode::Ctr { iv: [0; 16] })?;
 /// # let (output, results) = Output::memory();
 /// # Transcipher::new(&keys.eval, &wrapped)?.run(part, output)?;
 /// # let bytes = results.take();

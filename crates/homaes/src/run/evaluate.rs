@@ -13,8 +13,8 @@
 //! not depend on the number of threads. TFHE has one batch in flight. On GPUs each has two, so that one's kernels run
 //! while the other is copied.
 
+use crate::input::aes_input::PublicBlocks;
 use crate::input::batch::{Batch, Batches};
-use crate::input::message::PublicBlocks;
 use crate::results::report::Stages;
 use crate::scheme::{BatchRecords, Circuit};
 use crate::{Cancel, Error, Gpu, Quality, Result, SchemeError, Step};

@@ -1,6 +1,6 @@
 //! What a run will do and write, known before it starts.
 
-use crate::input::message::Message;
+use crate::input::aes_input::AesInput;
 use crate::input::split::Split;
 use crate::results::meta::Meta;
 use crate::run::writer::Results;
@@ -32,7 +32,7 @@ impl fmt::Debug for RunId {
 /// A run: its message, how that is cut, and the file of its results. Made by [`Transcipher::plan`](crate::Transcipher::plan).
 #[derive(Debug, Clone)]
 pub struct Plan {
-    pub(crate) message: Message,
+    pub(crate) message: AesInput,
     /// In which AES is evaluated.
     pub(crate) layout: Layout,
     /// How AES is evaluated: the file has other batches where results cross a bridge.
@@ -53,7 +53,7 @@ pub struct Plan {
 impl Plan {
     /// The message.
     #[must_use]
-    pub fn message(&self) -> &Message {
+    pub fn message(&self) -> &AesInput {
         &self.message
     }
 
@@ -95,7 +95,7 @@ impl Plan {
         Ok(self.id_of(&self.message.digests()?))
     }
 
-    /// The id of the run, given the BLAKE3 digests of its parts ([`Message::digests`]).
+    /// The id of the run, given the BLAKE3 digests of its parts ([`AesInput::digests`]).
     #[must_use]
     pub fn id_of(&self, parts: &[[u8; 32]]) -> RunId {
         let mut hasher = blake3::Hasher::new_derive_key(RUN_CONTEXT);

@@ -18,7 +18,7 @@ use crate::results::meta::encode_steps;
 use crate::results::report::worst;
 use crate::run::plan::{Plan, RunId};
 use crate::run::writer::Results;
-use crate::{Error, Message, Output, Report, Result, Step, Transcipher};
+use crate::{AesInput, Error, Output, Report, Result, Step, Transcipher};
 use homaes_wire::{Front, Reader, hex, is_one_file, unhex};
 use serde_json::{Value, json};
 use std::fs;
@@ -101,7 +101,7 @@ impl Transcipher<'_> {
     /// damaged. The files stay in all cases.
     pub fn resume(
         &self,
-        message: impl Into<Message>,
+        message: impl Into<AesInput>,
         path: impl AsRef<Path>,
         how: Resume,
         kept: &mut (dyn FnMut(Kept) + Send),

@@ -1,7 +1,7 @@
 //! A run from file to file: keys and message in, `.hct` file and report out.
 
+use crate::input::aes_input::AesInput;
 use crate::input::batch::Batches;
-use crate::input::message::Message;
 use crate::input::split::Split;
 use crate::machine::disk;
 use crate::machine::memory;
@@ -13,8 +13,8 @@ use crate::run::plan::{Plan, contents, front_bytes, in_memory};
 use crate::scheme::Circuit;
 use crate::scheme::devices::Warn;
 use crate::{
-    BridgeKey, Cancel, Devices, Error, EvalKey, Measured, Output, Part, Progress, Report, Result,
-    SchemeError, SecretKey, Set, Step, WrappedKey,
+    AesFile, BridgeKey, Cancel, Devices, Error, EvalKey, Measured, Output, Progress, Report,
+    Result, SchemeError, SecretKey, Set, Step, WrappedKey,
 };
 use homaes_aes::{Block, Layout};
 use homaes_scheme::Mismatch;
@@ -190,14 +190,14 @@ impl<'k> Transcipher<'k> {
         best.ok_or_else(|| not_wrapped(Layout::Sliced, layouts))
     }
 
-    /// What a run on `message`, a [`Part`] or many, will do and write.
+    /// What a run on `message`, an [`AesFile`] or many, will do and write.
     ///
     /// # Errors
     /// [`Error::Direction`] if the wrapped key is for the other direction of AES; [`Error::Keys`] if it has no round keys.
-    pub fn plan(&self, message: impl Into<Message>) -> Result<Plan> {
+    pub fn plan(&self, message: impl Into<AesInput>) -> Result<Plan> {
         let message = message.into();
         let found = self.wrapped.direction();
-        let mut modes = message.parts().iter().map(Part::mode);
+        let mut modes = message.parts().iter().map(AesFile::mode);
         if let Some(mode) = modes.find(|mode| mode.direction() != found) {
             let mode = mode.name();
             return Err(Error::Direction { mode, found });
@@ -250,13 +250,13 @@ impl<'k> Transcipher<'k> {
         report
     }
 
-    /// Evaluates `message`, a [`Part`] or many, into `output`, a `.hct` file.
+    /// Evaluates `message`, an [`AesFile`] or many, into `output`, a `.hct` file.
     ///
     /// # Errors
     /// The first thing that went wrong: those of [`plan`](Self::plan),
     /// [`Error::OwnInput`] if `output` is a file of the message or of a key, [`Error::Memory`] if there is not enough memory,
     /// [`Error::Disk`] if there is no room for the file; `output` then does not appear.
-    pub fn run(&self, message: impl Into<Message>, output: Output) -> Result<Report> {
+    pub fn run(&self, message: impl Into<AesInput>, output: Output) -> Result<Report> {
         let plan = self.plan(message)?;
         output.refuse_own_input(self.inputs(&plan))?;
         memory::check(self.set().memory_of_run(plan.layout))?;
@@ -369,7 +369,7 @@ impl<'k> Transcipher<'k> {
     }
 
     /// What is written of the message, whose results are of this layout and level unless they cross.
-    fn meta(&self, message: &Message, results: (Layout, usize), split: Split) -> Meta {
+    fn meta(&self, message: &AesInput, results: (Layout, usize), split: Split) -> Meta {
         let (size, parts) = (self.wrapped.key_size(), message.meta());
         match self.bridge {
             None => Meta::new(parts, size, results, split),

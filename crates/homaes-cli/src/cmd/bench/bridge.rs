@@ -9,8 +9,8 @@ use crate::progress::{Follower, spin};
 use crate::scratch::Scratch;
 use crate::table::{self, Rows};
 use homaes::{
-    AesKey, BRIDGE_KEY_FILE, BridgeKey, Direction, Error, Fitness, Fits, KeySet, KeySize, Layout,
-    Output, Part, Report, SecretKey, Set, Transcipher, WrapOptions, WrappedKey,
+    AesFile, AesKey, BRIDGE_KEY_FILE, BridgeKey, Direction, Error, Fitness, Fits, KeySet, KeySize,
+    Layout, Output, Report, SecretKey, Set, Transcipher, WrapOptions, WrappedKey,
 };
 use serde_json::{Value, json};
 use std::fs;
@@ -335,7 +335,7 @@ impl Server<'_> {
         if let Some(layout) = layout {
             run = run.layout(layout)?;
         }
-        let job = Part::open(&aes, sample.mode)?;
+        let job = AesFile::open(&aes, sample.mode)?;
         let run = run.watch(|event| follower.event(event));
         let report = run.run(job, Output::create(&out, true)?)?;
         drop(run);

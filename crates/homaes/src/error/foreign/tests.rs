@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Error, Memory, Mode, Part, unhex};
+use crate::{AesFile, Error, Memory, Mode, unhex};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 
@@ -102,14 +102,17 @@ fn parts_are_refused_unless_they_are_raw() {
     let mode = Mode::Ctr { iv: [0; 16] };
     for (format, head) in heads() {
         let source = || Memory::new([&head[..], &[b'7'; 28]].concat(), "m");
-        for refused in [Part::of(source(), mode), Part::with_nonce(source())] {
+        for refused in [AesFile::of(source(), mode), AesFile::with_nonce(source())] {
             let error = refused.unwrap_err();
             assert!(matches!(&error, Error::Foreign { format: found, .. } if *found == format));
             assert!(!error.remedy().is_empty(), "{error}");
         }
         let bytes = head.len() as u64 + 28;
-        assert_eq!(Part::raw(source(), mode).unwrap().bytes(), bytes);
-        assert_eq!(Part::raw_with_nonce(source()).unwrap().bytes(), bytes - 28);
+        assert_eq!(AesFile::raw(source(), mode).unwrap().bytes(), bytes);
+        assert_eq!(
+            AesFile::raw_with_nonce(source()).unwrap().bytes(),
+            bytes - 28
+        );
     }
 }
 

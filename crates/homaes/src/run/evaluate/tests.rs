@@ -4,7 +4,7 @@ use super::*;
 use crate::input::split::Split;
 use crate::machine::pool::Pool;
 use crate::scheme::Finished;
-use crate::{Memory, Message, Mode, Part};
+use crate::{AesFile, AesInput, Memory, Mode};
 use homaes_aes::Block;
 use homaes_aes::clear::{RoundKeys, decrypt_block, encrypt_block};
 use homaes_aes::state::xor;
@@ -100,8 +100,8 @@ fn run(text: &[u8], mode: Mode, window: usize, clear: &Clear) -> Result<Vec<u8>>
         Mode::Gcm { .. } => &[1; 16],
         _ => &[],
     };
-    let part = Part::of(Memory::new([text, tag].concat(), "m"), mode);
-    let message = Message::from(part.unwrap());
+    let part = AesFile::of(Memory::new([text, tag].concat(), "m"), mode);
+    let message = AesInput::from(part.unwrap());
     assert_eq!(message.split(2), split);
     let watch = |batch, round, step: Step| {
         assert_eq!(step.quality, clear.quality);

@@ -3,7 +3,7 @@
 use super::*;
 use crate::scheme::Scheme;
 use crate::scheme::devices::Gpus;
-use crate::{AesKey, Error, KeySet, Mode, Output, Part, Transcipher};
+use crate::{AesFile, AesKey, Error, KeySet, Mode, Output, Transcipher};
 use std::fs;
 
 /// Bytes of the damaged copies of one file.
@@ -238,7 +238,7 @@ fn other_keys_are_refused() {
         );
         fs::write(at("c"), [0x5a; 32]).unwrap();
         let run = Transcipher::new(&keys.eval, &own_wrapped).unwrap();
-        let job = Part::open(at("c"), Mode::Ecb).unwrap();
+        let job = AesFile::open(at("c"), Mode::Ecb).unwrap();
         run.run(job, Output::create(at("o"), false).unwrap())
             .unwrap();
         let output = || Output::create(at("p"), false).unwrap();
@@ -305,7 +305,7 @@ impl Files {
         let wrapped = crate::WrappedKey::create(secret, &aes_key, &wrapping, path, false);
         let wrapped = wrapped.unwrap();
         fs::write(files.at("c"), [0x5a; 32]).unwrap();
-        let job = Part::open(files.at("c"), Mode::Ctr { iv: [3; 16] }).unwrap();
+        let job = AesFile::open(files.at("c"), Mode::Ctr { iv: [3; 16] }).unwrap();
         let output = Output::create(files.at("hct"), false).unwrap();
         let run = Transcipher::new(&files.keys.eval, &wrapped).unwrap();
         run.run(job, output).unwrap();

@@ -36,7 +36,7 @@ const MAX_LINE_BYTES: u64 = 512;
 const LAST_SECOND: u64 = 253_402_300_799;
 
 /// The log, and the messages that are to be recorded in it.
-pub(crate) struct Seen {
+pub(crate) struct ReplayLog {
     log: PathBuf,
     /// The log with its new lines.
     copy: Output,
@@ -55,7 +55,7 @@ struct Message {
     note: String,
 }
 
-impl Seen {
+impl ReplayLog {
     /// Checks that no message is in `log`, which need not exist yet, and none is given twice; reserves the new log.
     /// `parts`: the messages, all with tags, and their places in the results.
     pub(crate) fn open<'p>(
@@ -82,15 +82,15 @@ impl Seen {
         }
         let _ = remove_leftovers(folder_of(log));
         let copy = Output::private(log, true)?;
-        let mut seen = Self {
+        let mut replay_log = Self {
             // the file itself, where `log` is a symbolic link to it: one lock for all its names
             log: copy.path().to_owned(),
             copy,
             end: End::default(),
             messages,
         };
-        seen.read()?;
-        Ok(seen)
+        replay_log.read()?;
+        Ok(replay_log)
     }
 
     /// Copies the log, and checks it.

@@ -35,7 +35,7 @@ const PIECE_BYTES: u64 = 1 << 20;
 /// The tag of GCM (16 bytes) and the associated data ([`with_aad`](Self::with_aad)) are carried into the `.hct` file:
 /// they can be checked only with the AES key, at decryption.
 #[derive(Clone)]
-pub struct Part {
+pub struct AesFile {
     name: Option<String>,
     source: Arc<dyn Source>,
     /// Of the ciphertext in the source.
@@ -54,7 +54,7 @@ struct Public {
     aad: Vec<u8>,
 }
 
-impl Part {
+impl AesFile {
     /// Opens a file that was encrypted in `mode`. In GCM it ends with the tag.
     ///
     /// # Errors
@@ -354,22 +354,22 @@ impl Part {
 
 /// Parts under one AES key, one after the other: each starts on a block, and a batch may hold blocks of several.
 #[derive(Debug, Clone)]
-pub struct Message {
-    parts: Vec<Part>,
+pub struct AesInput {
+    parts: Vec<AesFile>,
     /// Number of the first block of each part.
     starts: Vec<u64>,
     /// The parts that are read.
     read: Range<usize>,
 }
 
-impl From<Part> for Message {
-    fn from(part: Part) -> Self {
+impl From<AesFile> for AesInput {
+    fn from(part: AesFile) -> Self {
         Self::new(vec![part])
     }
 }
 
-impl Message {
-    fn new(parts: Vec<Part>) -> Self {
+impl AesInput {
+    fn new(parts: Vec<AesFile>) -> Self {
         let starts = parts.iter().scan(0, |next, part| {
             let start = *next;
             *next += part.blocks();
@@ -388,15 +388,15 @@ impl Message {
     ///
     /// # Errors
     /// [`Error::PartNames`] if there are none, or one has no such name, or two have the same.
-    pub fn of_parts(parts: impl IntoIterator<Item = (String, Part)>) -> Result<Self> {
-        let named = parts.into_iter().map(|(name, part)| Part {
+    pub fn of_parts(parts: impl IntoIterator<Item = (String, AesFile)>) -> Result<Self> {
+        let named = parts.into_iter().map(|(name, part)| AesFile {
             name: Some(name),
             ..part
         });
         let message = Self::new(named.collect());
         let names = message.parts.iter().filter_map(|part| part.name.as_deref());
         let checked = check_names(names);
-        let bytes: usize = message.parts.iter().map(Part::table_bytes).sum();
+        let bytes: usize = message.parts.iter().map(AesFile::table_bytes).sum();
         let (found, expected) = match checked {
             Err((name, expected)) => (quoted(name), expected),
             Ok(()) if message.parts.is_empty() => ("none".to_owned(), "at least one part"),
@@ -418,7 +418,7 @@ impl Message {
     /// Bytes of all parts.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.parts.iter().map(Part::bytes).sum()
+        self.parts.iter().map(AesFile::bytes).sum()
     }
 
     /// BLAKE3 of the ciphertext of each part; all of them are read.
@@ -426,12 +426,12 @@ impl Message {
     /// # Errors
     /// [`Error::Io`].
     pub fn digests(&self) -> Result<Vec<[u8; 32]>> {
-        self.parts.iter().map(Part::digest).collect()
+        self.parts.iter().map(AesFile::digest).collect()
     }
 
     /// Where its parts are read from.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
-        self.parts.iter().map(Part::path)
+        self.parts.iter().map(AesFile::path)
     }
 
     /// Whether two parts put the same counter block into the cipher, or the same IV of CFB, as files do that are encrypted under one nonce, or whose nonces are
@@ -443,14 +443,14 @@ impl Message {
 
     /// The parts in their order.
     #[must_use]
-    pub fn parts(&self) -> &[Part] {
+    pub fn parts(&self) -> &[AesFile] {
         &self.parts
     }
 
     /// AES blocks of all parts.
     #[must_use]
     pub fn blocks(&self) -> u64 {
-        self.parts.iter().map(Part::blocks).sum()
+        self.parts.iter().map(AesFile::blocks).sum()
     }
 
     /// How it is cut into batches: parts fill their last blocks, but for the last one.
@@ -542,7 +542,7 @@ impl Message {
     /// Checks that the sources that are read end as they did.
     pub(crate) fn finish(&self) -> Result<()> {
         let parts = &self.parts[self.read.clone()];
-        parts.iter().try_for_each(Part::finish)
+        parts.iter().try_for_each(AesFile::finish)
     }
 }
 
@@ -570,9 +570,9 @@ impl PublicBlocks {
     }
 }
 
-impl fmt::Debug for Part {
+impl fmt::Debug for AesFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Part")
+        f.debug_struct("AesFile")
             .field("name", &self.name)
             .field("source", &self.source.name())
             .field("offset", &self.offset)

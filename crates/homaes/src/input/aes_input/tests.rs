@@ -18,14 +18,18 @@ fn lengths_must_fit_the_mode() {
     let iv = [1; 16];
     for len in 0..70usize {
         let file = file(&vec![9; len]);
-        let bytes = |mode| Part::open(file.path(), mode).ok().map(|part| part.bytes());
+        let bytes = |mode| {
+            AesFile::open(file.path(), mode)
+                .ok()
+                .map(|part| part.bytes())
+        };
         let whole = len.is_multiple_of(16).then_some(len as u64);
         assert_eq!(bytes(Mode::Ecb), whole);
         assert_eq!(bytes(Mode::Cbc { iv }), whole);
         assert_eq!(bytes(Mode::Ctr { iv }), Some(len as u64));
         let tagged = len.checked_sub(16).map(|len| len as u64);
         assert_eq!(bytes(Mode::Gcm { nonce: [1; 12] }), tagged);
-        let own = Part::open_with_nonce(file.path()).ok();
+        let own = AesFile::open_with_nonce(file.path()).ok();
         let expected = len.checked_sub(28).map(|len| len as u64);
         assert_eq!(own.map(|part| part.bytes()), expected);
     }
@@ -39,11 +43,11 @@ fn too_long_gcm_messages_are_refused() {
     let grown = handle.set_len(MAX_GCM_BYTES + 17);
     // Not every file system has room for a sparse file.
     if grown.is_ok() {
-        let error = Part::open(file.path(), mode).unwrap_err();
+        let error = AesFile::open(file.path(), mode).unwrap_err();
         assert!(error.to_string().contains("2^36 - 32"), "{error}");
         handle.set_len(MAX_GCM_BYTES + 16).unwrap();
         assert_eq!(
-            Part::open(file.path(), mode).unwrap().bytes(),
+            AesFile::open(file.path(), mode).unwrap().bytes(),
             MAX_GCM_BYTES
         );
     }
@@ -53,7 +57,7 @@ fn too_long_gcm_messages_are_refused() {
 fn nonce_and_tag_are_read_from_the_file() {
     let bytes: Vec<u8> = (0..48).collect();
     let file = file(&bytes);
-    let part = Part::open_with_nonce(file.path()).unwrap();
+    let part = AesFile::open_with_nonce(file.path()).unwrap();
     let nonce = core::array::from_fn(|i| i as u8);
     assert_eq!((part.mode(), part.bytes()), (Mode::Gcm { nonce }, 20));
     let part = part.with_aad(vec![1]).unwrap();
@@ -73,7 +77,7 @@ fn a_file_that_changed_is_noticed() {
     let mut other_tag = bytes.clone();
     other_tag[40] ^= 1;
     let unchanged = file(&bytes);
-    let part = Part::open(unchanged.path(), mode).unwrap();
+    let part = AesFile::open(unchanged.path(), mode).unwrap();
     part.finish().unwrap();
     // whoever writes may have written other bytes before
     for found in [
@@ -83,7 +87,7 @@ fn a_file_that_changed_is_noticed() {
         &other_tag,
     ] {
         let file = file(&bytes);
-        let part = Part::open(file.path(), mode).unwrap();
+        let part = AesFile::open(file.path(), mode).unwrap();
         fs::write(file.path(), found).unwrap();
         // where the clock of the file system is slow
         let later = std::time::SystemTime::now() + std::time::Duration::from_secs(1);
@@ -91,7 +95,7 @@ fn a_file_that_changed_is_noticed() {
         assert!(part.finish().is_err());
     }
     let file = file(&bytes);
-    let part = Part::open(file.path(), Mode::Ctr { iv: [0; 16] }).unwrap();
+    let part = AesFile::open(file.path(), Mode::Ctr { iv: [0; 16] }).unwrap();
     fs::write(file.path(), &bytes[..30]).unwrap();
     let error = part.read(1, 2).unwrap_err().to_string();
     assert!(error.contains("changed while it was read"), "{error}");
@@ -113,9 +117,9 @@ fn parts_follow_each_other() {
                 true => len / 16 * 16,
                 false => *len,
             };
-            Part::of(Memory::new(text(len), format!("{i}")), mode).unwrap()
+            AesFile::of(Memory::new(text(len), format!("{i}")), mode).unwrap()
         });
-        let message = Message::new(parts.collect());
+        let message = AesInput::new(parts.collect());
         let mut whole = PublicBlocks::default();
         for part in message.parts() {
             let (before, blocks) = part.read(0, part.blocks() as usize).unwrap();
@@ -146,12 +150,12 @@ fn open_files_are_read_from_their_start() {
     let mut handle = file.reopen().unwrap();
     handle.seek(SeekFrom::Start(40)).unwrap();
     let other = || handle.try_clone().unwrap();
-    let part = Part::from_file(other(), "standard input", Mode::Ecb).unwrap();
+    let part = AesFile::from_file(other(), "standard input", Mode::Ecb).unwrap();
     assert_eq!(
         (part.bytes(), part.path()),
         (48, Path::new("standard input"))
     );
-    let part = Part::from_file_with_nonce(other(), "standard input").unwrap();
+    let part = AesFile::from_file_with_nonce(other(), "standard input").unwrap();
     assert_eq!(
         (part.bytes(), part.mode()),
         (20, Mode::Gcm { nonce: [7; 12] })
@@ -159,14 +163,14 @@ fn open_files_are_read_from_their_start() {
     let folder = File::open(std::env::temp_dir());
     // Not every system opens folders.
     if let Ok(folder) = folder {
-        assert!(Part::from_file(folder, "f", Mode::Ecb).is_err());
+        assert!(AesFile::from_file(folder, "f", Mode::Ecb).is_err());
     }
 }
 
 #[test]
 fn associated_data_belongs_to_gcm_and_is_bounded() {
     let file = file(&[0; 32]);
-    let open = |mode| Part::open(file.path(), mode).unwrap();
+    let open = |mode| AesFile::open(file.path(), mode).unwrap();
     assert!(open(Mode::Ecb).with_aad(vec![1]).is_err());
     let gcm = || open(Mode::Gcm { nonce: [0; 12] });
     assert!(gcm().with_aad(vec![0; MAX_AAD_BYTES]).is_ok());
@@ -179,17 +183,17 @@ fn described_parts_are_the_ones_that_were_opened() {
     let memory = || Memory::new(bytes.clone(), "m");
     let nonce = [1; 12];
     let opened = [
-        Part::of(memory(), Mode::Ecb).unwrap(),
-        Part::of(memory(), Mode::Ctr { iv: [7; 16] }).unwrap(),
-        Part::of(memory(), Mode::Gcm { nonce }).unwrap(),
-        Part::with_nonce(memory())
+        AesFile::of(memory(), Mode::Ecb).unwrap(),
+        AesFile::of(memory(), Mode::Ctr { iv: [7; 16] }).unwrap(),
+        AesFile::of(memory(), Mode::Gcm { nonce }).unwrap(),
+        AesFile::with_nonce(memory())
             .unwrap()
             .with_aad(vec![5])
             .unwrap(),
     ];
     for part in opened {
         let meta = part.meta(0);
-        let again = Part::described(memory(), part.offset(), &meta).unwrap();
+        let again = AesFile::described(memory(), part.offset(), &meta).unwrap();
         assert_eq!(again.meta(0), meta);
         assert_eq!(again.digest().unwrap(), part.digest().unwrap());
         again.finish().unwrap();
@@ -198,14 +202,14 @@ fn described_parts_are_the_ones_that_were_opened() {
             bytes: meta.bytes - 16,
             ..meta.clone()
         };
-        assert!(Part::described(memory(), part.offset(), &shorter).is_err());
+        assert!(AesFile::described(memory(), part.offset(), &shorter).is_err());
         let tag = match meta.tag {
             None => Some([0; 16]),
             Some(_) => None,
         };
         let other = PartMeta { tag, ..meta };
-        assert!(Part::described(memory(), part.offset(), &other).is_err());
-        assert!(Part::described(memory(), u64::MAX, &other).is_err());
+        assert!(AesFile::described(memory(), part.offset(), &other).is_err());
+        assert!(AesFile::described(memory(), u64::MAX, &other).is_err());
     }
 }
 
@@ -246,15 +250,15 @@ fn held_ciphertext_is_what_its_digest_is_of() {
         let parts = [&text[..64], &[], &text[64..96], &text[96..]];
         let parts = parts.iter().enumerate().map(|(number, part)| {
             let part = Memory::new(part.to_vec(), format!("part {number}"));
-            (number.to_string(), Part::of(part, mode).unwrap())
+            (number.to_string(), AesFile::of(part, mode).unwrap())
         });
-        let message = Message::of_parts(parts).unwrap();
+        let message = AesInput::of_parts(parts).unwrap();
         let mut digests = HashSet::new();
         for blocks in [0..10, 0..1, 1..2, 3..7, 4..6, 9..10, 5..5] {
             let (held, digest) = message.held(blocks.clone()).unwrap();
             assert_eq!(digest, message.digest_of(blocks.clone()).unwrap());
             let count = (blocks.end - blocks.start) as usize;
-            let of = |message: &Message| message.read(blocks.start, count).unwrap();
+            let of = |message: &AesInput| message.read(blocks.start, count).unwrap();
             assert_eq!(of(&held), of(&message));
             held.finish().unwrap();
             assert!(digests.insert(digest), "{blocks:?}");
@@ -264,8 +268,8 @@ fn held_ciphertext_is_what_its_digest_is_of() {
             from,
         };
         // no head is read
-        let right = Message::from(Part::raw(source(usize::MAX), mode).unwrap());
-        let changed = Message::from(Part::raw(source(1), mode).unwrap());
+        let right = AesInput::from(AesFile::raw(source(usize::MAX), mode).unwrap());
+        let changed = AesInput::from(AesFile::raw(source(1), mode).unwrap());
         let (held, digest) = changed.held(2..4).unwrap();
         assert_eq!(digest, right.digest_of(2..4).unwrap());
         assert_ne!(digest, changed.digest_of(2..4).unwrap());
